@@ -1,0 +1,173 @@
+"""`python -m agent --root DIR`: the agent of one VM.
+
+SIGTERM and SIGINT end the agent alone: services keep running, the next agent adopts them (this is how the agent is
+updated). SIGPWR means that the VM goes down: services are stopped, without being recorded as stopped, then it exits.
+"""
+
+import argparse
+import fcntl
+import logging
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from logging.handlers import RotatingFileHandler
+from pathlib import Path
+from typing import IO
+
+from agent.backoff import Backoff
+from agent.boots import next_boot_id
+from agent.client import ServerClient
+from agent.identity import Credential, PlainHttpRefused, enrol_request, identity_of
+from agent.inbox import Inbox, Outbox
+from agent.layout import BootDataUnreadable, Layout
+from agent.loop import Converger
+from agent.records import Records
+from agent.services.kafka import KafkaService
+from agent.settings import AgentSettings, SettingsRefused
+from agent.surroundings import Surroundings
+from agent.talk import DocumentTalk, ReportTalk, talk_in_thread
+from agent.wire import BootData, ServiceName
+
+_log = logging.getLogger("agent")
+
+_SERVICES: tuple[ServiceName, ...] = ("broker", "controller")
+_EXIT_REFUSED, _EXIT_SECOND_AGENT = 2, 3
+
+
+class SecondAgent(Exception):
+    """Another agent lives on this root; two would start two Kafkas."""
+
+
+class TalkDied(RuntimeError):
+    """The agent is deaf or mute: end it, whoever started it starts it again."""
+
+
+class SystemClock:
+    """The machine's clocks."""
+
+    def now(self) -> datetime:
+        return datetime.now(UTC)
+
+    def monotonic_s(self) -> float:
+        return time.monotonic()
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="kedge-agent", description="Runs and reports the Kafka services of this VM.")
+    parser.add_argument("--root", type=Path, required=True, help="root directory of the VM, holds boot.json")
+    root = parser.parse_args(argv).root
+    try:
+        settings = AgentSettings.from_env(root=root, environ=os.environ)
+        layout = Layout(settings.root)
+        layout.prepare()
+        _log_to(layout.logs / "agent.log")
+        boot = layout.boot_data()
+        with _only_agent(layout.state):
+            run(settings, layout, boot)
+    except (SettingsRefused, BootDataUnreadable, PlainHttpRefused) as error:
+        _log.error("%s", error)
+        print(f"kedge-agent: {error}", file=sys.stderr)
+        return _EXIT_REFUSED
+    except SecondAgent as error:
+        print(f"kedge-agent: {error}", file=sys.stderr)
+        return _EXIT_SECOND_AGENT
+    return 0
+
+
+def run(settings: AgentSettings, layout: Layout, boot: BootData) -> None:
+    """Until a signal ends it. Raises `PlainHttpRefused`, and `TalkDied` when nobody would hear the server any more."""
+    inbox, outbox = Inbox(), Outbox()
+    converger = Converger(
+        Surroundings(
+            boot=boot,
+            boot_id=os.environ.get("KEDGE_BOOT_ID") or next_boot_id(layout.state),
+            layout=layout,
+            records=Records(layout.state),
+            services={name: KafkaService(name, layout=layout, settings=settings) for name in _SERVICES},
+            inbox=inbox,
+            publish=outbox.put,
+            clock=SystemClock(),
+            settings=settings,
+        )
+    )
+    talks = _talks(settings, layout, boot, inbox=inbox, outbox=outbox, etag=converger.etag)
+    leaving = _listen_to_signals(converger, inbox)
+    threads = [(talk, talk_in_thread(talk, pause=leaving.wait)) for talk in talks]
+    while not leaving.is_set() and not converger.is_down:
+        pause_s = converger.tick()
+        inbox.wake.wait(pause_s)
+        inbox.wake.clear()
+        if any(not thread.is_alive() and not talk.is_over for talk, thread in threads):
+            raise TalkDied(
+                "a thread that talks to the server died, its traceback is in agent.out; services keep running"
+            )
+    leaving.set()
+    _log.info("the agent leaves; %s", "services are down" if converger.is_down else "services keep running")
+
+
+def _talks(
+    settings: AgentSettings, layout: Layout, boot: BootData, *, inbox: Inbox, outbox: Outbox, etag: str
+) -> tuple[DocumentTalk, ReportTalk]:
+    credential = Credential(layout.state)
+    secret = credential.load_or_make()
+    client = ServerClient(boot.server_url, identity_of(boot, secret))
+    documents = DocumentTalk(
+        client=client,
+        credential=credential,
+        enrolment=enrol_request(boot, secret),
+        inbox=inbox,
+        backoff=Backoff(settings.retry_s, settings.retry_cap_s),
+        etag=etag,
+        wait_s=settings.poll_wait_s,
+    )
+    reports = ReportTalk(
+        client=client,
+        credential=credential,
+        outbox=outbox,
+        inbox=inbox,
+        backoff=Backoff(settings.retry_s, settings.retry_cap_s),
+    )
+    return documents, reports
+
+
+def _listen_to_signals(converger: Converger, inbox: Inbox) -> threading.Event:
+    leaving = threading.Event()
+
+    def leave(_number: int, _frame: object) -> None:
+        leaving.set()
+        inbox.wake.set()
+
+    def shut_down(_number: int, _frame: object) -> None:
+        converger.shutting_down = True
+        inbox.wake.set()
+
+    signal.signal(signal.SIGTERM, leave)
+    signal.signal(signal.SIGINT, leave)
+    signal.signal(signal.SIGPWR, shut_down)
+    return leaving
+
+
+def _only_agent(state: Path) -> IO[bytes]:
+    """Holds the lock file for the life of the process; services do not inherit it. Raises `SecondAgent`."""
+    lock = (state / "lock").open("wb")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        lock.close()
+        raise SecondAgent(f"another agent runs on {state.parent}: end that one first") from None
+    return lock
+
+
+def _log_to(path: Path) -> None:
+    handler = RotatingFileHandler(path, maxBytes=2 * 1024 * 1024, backupCount=2)
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
+    logging.getLogger("httpx").setLevel(logging.WARNING)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

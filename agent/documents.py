@@ -1,0 +1,78 @@
+"""Judges a document that came in, before anything acts on it. Pure."""
+
+import json
+import re
+from dataclasses import dataclass
+
+from pydantic import ValidationError
+
+from agent.wire import WIRE_VERSION, BootData, Document
+
+_SAFE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """`changed` is False when only the epoch differs: a new term of the control plane restarts nothing."""
+
+    document: Document
+    changed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The document in force stays in force; `reason` is reported."""
+
+    reason: str
+
+
+def judge_document(raw: bytes, *, boot: BootData, current: Document | None) -> Accepted | Refused:
+    """Accepts a document of this very instance, in a wire version we speak, of an epoch not below the highest seen."""
+    try:
+        wire = json.loads(raw)["wire"]
+    except (ValueError, KeyError, TypeError):
+        return Refused("the server's document is no JSON object with a `wire` version; the last one stays in force")
+    if wire != WIRE_VERSION:
+        return Refused(
+            f"the server's document has wire version {wire!r}, this agent speaks {WIRE_VERSION}; the last one stays in"
+            " force, update the agent"
+        )
+    try:
+        document = Document.model_validate_json(raw)
+    except ValidationError as error:
+        return Refused(
+            f"the server's document cannot be read: {error.errors()[0]['msg']} at {error.errors()[0]['loc']}"
+        )
+    reason = _not_ours(document, boot) or _stale(document, current) or _unsafe(document)
+    if reason:
+        return Refused(f"{reason}; the last document stays in force")
+    return Accepted(document, changed=current is None or not same_but_epoch(document, current))
+
+
+def same_but_epoch(left: Document, right: Document) -> bool:
+    """Equality of documents as agents understand it."""
+    return left == right.model_copy(update={"epoch": left.epoch})
+
+
+def _not_ours(document: Document, boot: BootData) -> str:
+    theirs = (document.cluster_uid, document.node, document.generation)
+    ours = (boot.cluster_uid, boot.node, boot.generation)
+    return "" if theirs == ours else f"the server sent the document of {theirs}, this VM is {ours}"
+
+
+def _stale(document: Document, current: Document | None) -> str:
+    if current is None or document.epoch >= current.epoch:
+        return ""
+    return f"document of epoch {document.epoch} refused: epoch {current.epoch} was seen, an old leader is still talking"
+
+
+def _unsafe(document: Document) -> str:
+    """Names that become paths may not leave their directory; a service may be listed once."""
+    for service in document.services:
+        for name in (service.kafka_version, service.address, *(log_dir.name for log_dir in service.log_dirs)):
+            if not _SAFE_NAME.fullmatch(name):
+                return f"{service.name}: {name!r} cannot be used as a file name"
+        if not service.log_dirs:
+            return f"{service.name}: the document names no log directory"
+    names = [service.name for service in document.services]
+    return "" if len(names) == len(set(names)) else f"a service is listed twice: {names}"

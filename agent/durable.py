@@ -1,0 +1,38 @@
+"""Files that must survive a power cut: whole old content or whole new content, never something between."""
+
+import os
+from pathlib import Path
+
+
+def write_durably(path: Path, content: bytes, *, mode: int = 0o644) -> None:
+    """Writes beside, fsyncs, renames over `path` and fsyncs the directory: after return the content is on disk."""
+    beside = path.with_name(f".{path.name}.new")
+    beside.unlink(missing_ok=True)
+    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    beside.replace(path)
+    sync_directory(path.parent)
+
+
+def sync_directory(directory: Path) -> None:
+    """Makes renames inside `directory` durable."""
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def sync_tree(directory: Path) -> None:
+    """Makes every file and directory below `directory`, and itself, durable."""
+    for folder, _, files in os.walk(directory):
+        for name in files:
+            descriptor = os.open(Path(folder) / name, os.O_RDONLY)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+        sync_directory(Path(folder))

@@ -1,0 +1,142 @@
+"""The converger of one VM: looks, lets `plan_steps` decide, does one step per service, reports. Level-triggered.
+
+It never waits: a stop or a start is begun in one pass and found done in a later one, so reports go on meanwhile.
+"""
+
+import logging
+from collections.abc import Mapping
+from dataclasses import replace
+
+from agent.documents import Refused, judge_document
+from agent.hands import Hands
+from agent.records import KeptDocument, Records, RecordUnreadable, ServiceRecord
+from agent.reporting import Reporting
+from agent.status import Watch
+from agent.steps import Hold, LocalState, ServiceFacts, StorageFacts, plan_steps
+from agent.surroundings import Surroundings, live
+from agent.wire import Document, ServiceDocument, ServiceName, ServiceState
+
+_log = logging.getLogger(__name__)
+
+_BUSY: frozenset[ServiceState] = frozenset({"waiting", "formatting", "starting", "stopping"})
+
+
+class Converger:
+    """`tick` is one pass; call it again after the seconds it returns, or as soon as the inbox wakes."""
+
+    def __init__(self, around: Surroundings) -> None:
+        self._a = around
+        self._watches: dict[ServiceName, Watch] = {name: Watch() for name in around.services}
+        self._reporting = Reporting(around, self._watches)
+        self._hands = Hands(around, self._watches, tell=self._report)
+        self._kept, self._trouble = _kept_document(around.records)
+        self._problem = ""
+        self._local: LocalState | None = None
+        self.shutting_down = False
+
+    @property
+    def etag(self) -> str:
+        """Of the document in force, "" when there is none."""
+        return self._kept.etag if self._kept else ""
+
+    @property
+    def is_down(self) -> bool:
+        """True when a shut-down is complete: no service has a live process."""
+        return self.shutting_down and not any(live(service.process) for service in self._a.services.values())
+
+    def tick(self) -> float:
+        self._take_news()
+        local = self._local = self._look()
+        steps = plan_steps(self._document, local)
+        again_at_once = [self._hands.do(step, local) for step in steps]
+        self._report()
+        if any(again_at_once):
+            return 0.0
+        busy = any(watch.status is not None and watch.status.state in _BUSY for watch in self._watches.values())
+        return self._a.settings.busy_tick_s if busy else self._a.settings.tick_s
+
+    @property
+    def _document(self) -> Document | None:
+        return self._kept.document if self._kept else None
+
+    def _take_news(self) -> None:
+        news = self._a.inbox.take()
+        self._problem = news.problem
+        if news.retired and not self._a.records.is_retired():
+            _log.warning("this instance is retired: its services are stopped for good")
+            self._a.records.keep_retired()
+        if news.document is not None:
+            self._take_document(news.document.etag, news.document.raw)
+
+    def _take_document(self, etag: str, raw: bytes) -> None:
+        verdict = judge_document(raw, boot=self._a.boot, current=self._document)
+        if isinstance(verdict, Refused):
+            _log.warning("%s", verdict.reason)
+            self._trouble = verdict.reason
+            return
+        self._trouble = ""
+        kept = KeptDocument(etag, verdict.document)
+        if kept != self._kept:
+            self._a.records.keep_document(kept)  # before anything acts on it: a reboot goes on with what was begun
+            self._kept = kept
+        if verdict.changed:
+            _log.info("new document: %s", ", ".join(f"{s.name} {s.state} {s.start_id}" for s in kept.document.services))
+            for watch in self._watches.values():
+                watch.let_go()  # what failed before may be mended by the new document
+
+    def _look(self) -> LocalState:
+        attached = self._a.layout.attached()
+        wanted = {service.name: service for service in self._document.services} if self._document else {}
+        facts: dict[ServiceName, ServiceFacts] = {}
+        for name, watch in self._watches.items():
+            if name in wanted or live(self._a.services[name].process):
+                watch.wanted = wanted.get(name, watch.wanted)
+                facts[name] = self._facts(name, wanted.get(name), attached)
+            else:
+                watch.status = None
+        return LocalState(
+            now_s=self._a.clock.monotonic_s(),
+            boot_id=self._a.boot_id,
+            services=facts,
+            attached=attached,
+            addresses=self._a.layout.addresses(),
+            retired=self._a.records.is_retired(),
+            shutting_down=self.shutting_down,
+            stop_deadline_s=self._a.settings.stop_deadline_s,
+        )
+
+    def _facts(self, name: ServiceName, wanted: ServiceDocument | None, attached: Mapping[str, str]) -> ServiceFacts:
+        watch, service = self._watches[name], self._a.services[name]
+        process = live(service.process)
+        try:
+            record, unreadable = self._a.records.service(name), ""
+        except RecordUnreadable as error:
+            record, unreadable = ServiceRecord(), f"{error}; nothing is started or stopped on a guess, replace the VM"
+        watch.record = record
+        facts = ServiceFacts(
+            running=process.start_id if process else None,
+            record=record,
+            unreadable=unreadable,
+            stop_asked_s=watch.stop_asked_s,
+            hold=Hold(watch.hold_until_s, watch.hold_reason) if watch.hold_reason else None,
+        )
+        if wanted is None or wanted.state != "running" or process is not None:
+            return facts
+        is_attached = all(attached.get(log_dir.name) == log_dir.volume for log_dir in wanted.log_dirs)
+        storage = service.storage(wanted, record) if is_attached else StorageFacts("refused", "not attached")
+        return replace(facts, is_installed=service.is_installed(wanted), storage=storage)
+
+    def _report(self) -> None:
+        if self._local is not None:
+            message = "; ".join(text for text in (self._trouble, self._problem) if text)
+            epoch = self._document.epoch if self._document else 0
+            self._reporting.report(self._local, epoch=epoch, message=message)
+
+
+def _kept_document(records: Records) -> tuple[KeptDocument | None, str]:
+    """A damaged document is none: nothing is started from it, what runs is left alone, the server sends it again."""
+    try:
+        return records.document(), ""
+    except RecordUnreadable as error:
+        _log.error("%s", error)
+        return None, f"{error}; waiting for the server to send the document again"

@@ -1,0 +1,112 @@
+"""A small digest of Kafka's metrics, read in one bulk request from the Jolokia 2 agent inside the process."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+
+from agent.wire import ServiceName
+
+
+class JolokiaSilent(Exception):
+    """No usable answer: says nothing about Kafka itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One attribute. `path` goes into a composite value (HeapMemoryUsage/used). `*_total` are counts since start."""
+
+    name: str
+    bean: str
+    attribute: str = "Value"
+    path: str | None = None
+
+    @property
+    def request(self) -> dict[str, str]:
+        request = {"type": "read", "mbean": self.bean, "attribute": self.attribute}
+        return request | ({"path": self.path} if self.path else {})
+
+
+BROKER_STATE = Metric("broker_state", "kafka.server:type=KafkaServer,name=BrokerState")
+BROKER_STATE_RUNNING = 3
+"""org.apache.kafka.metadata.BrokerState: 1 starting, 2 recovery, 3 running, 6 controlled shutdown, 7 shutting down."""
+
+_JVM = (
+    Metric("heap_used_bytes", "java.lang:type=Memory", "HeapMemoryUsage", "used"),
+    Metric("cpu_time_ns_total", "java.lang:type=OperatingSystem", "ProcessCpuTime"),
+)
+_REPLICAS = "kafka.server:type=ReplicaManager,name="
+_TOPICS = "kafka.server:type=BrokerTopicMetrics,name="
+_RAFT = "kafka.server:type=raft-metrics"
+_CONTROLLER = "kafka.controller:type=KafkaController,name="
+
+DIGEST: Mapping[ServiceName, tuple[Metric, ...]] = {
+    "broker": (
+        BROKER_STATE,
+        Metric("under_replicated_partitions", _REPLICAS + "UnderReplicatedPartitions"),
+        Metric("under_min_isr_partitions", _REPLICAS + "UnderMinIsrPartitionCount"),
+        Metric("offline_replicas", _REPLICAS + "OfflineReplicaCount"),
+        Metric("partitions", _REPLICAS + "PartitionCount"),
+        Metric("leaders", _REPLICAS + "LeaderCount"),
+        Metric("bytes_in_total", _TOPICS + "BytesInPerSec", "Count"),
+        Metric("bytes_out_total", _TOPICS + "BytesOutPerSec", "Count"),
+        Metric("messages_in_total", _TOPICS + "MessagesInPerSec", "Count"),
+        Metric("replication_bytes_in_total", _TOPICS + "ReplicationBytesInPerSec", "Count"),
+        Metric("replication_bytes_out_total", _TOPICS + "ReplicationBytesOutPerSec", "Count"),
+        Metric(
+            "request_handler_idle",
+            "kafka.server:type=KafkaRequestHandlerPool,name=RequestHandlerAvgIdlePercent",
+            "OneMinuteRate",
+        ),
+        Metric("network_processor_idle", "kafka.network:type=SocketServer,name=NetworkProcessorAvgIdlePercent"),
+        *_JVM,
+    ),
+    "controller": (
+        Metric("active_controllers", _CONTROLLER + "ActiveControllerCount"),
+        Metric("active_brokers", _CONTROLLER + "ActiveBrokerCount"),
+        Metric("fenced_brokers", _CONTROLLER + "FencedBrokerCount"),
+        Metric("offline_partitions", _CONTROLLER + "OfflinePartitionsCount"),
+        Metric("metadata_errors", _CONTROLLER + "MetadataErrorCount"),
+        Metric("last_applied_offset", _CONTROLLER + "LastAppliedRecordOffset"),
+        Metric("last_applied_lag_ms", _CONTROLLER + "LastAppliedRecordLagMs"),
+        Metric("quorum_voters", _RAFT, "number-of-voters"),
+        Metric("quorum_leader", _RAFT, "current-leader"),
+        Metric("quorum_high_watermark", _RAFT, "high-watermark"),
+        Metric("quorum_log_end", _RAFT, "log-end-offset"),
+        *_JVM,
+    ),
+}
+
+
+class Jolokia:
+    """The metrics port of one service, e.g. `http://10.0.0.7:8778`."""
+
+    def __init__(self, base_url: str, *, timeout_s: float = 2.0, transport: httpx.BaseTransport | None = None) -> None:
+        self._http = httpx.Client(base_url=base_url, timeout=timeout_s, trust_env=False, transport=transport)
+
+    def read(self, metrics: tuple[Metric, ...]) -> dict[str, float]:
+        """Values by short name, in one request. What Kafka does not have (yet), or is no number, is left out.
+
+        Raises `JolokiaSilent` when there is no usable answer.
+        """
+        try:
+            response = self._http.post("/jolokia/", json=[metric.request for metric in metrics])
+            response.raise_for_status()
+            items = response.json()
+        except (httpx.HTTPError, ValueError) as error:
+            raise JolokiaSilent(f"{self._http.base_url}: {error!r}") from error
+        if not isinstance(items, list) or len(items) != len(metrics):
+            raise JolokiaSilent(f"{self._http.base_url}: {len(metrics)} metrics asked, the answer is {items!r:.200}")
+        return {m.name: value for m, item in zip(metrics, items, strict=True) if (value := _number(item)) is not None}
+
+    def close(self) -> None:
+        self._http.close()
+
+
+def _number(item: Any) -> float | None:
+    """One answer of the bulk: HTTP is 200 for the whole, each item has its own `status`."""
+    if not isinstance(item, dict) or item.get("status") != 200:
+        return None
+    value = item.get("value")
+    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None

@@ -1,0 +1,85 @@
+"""Builds reports: at once when something changed, and every few seconds anyway."""
+
+from collections.abc import Mapping
+
+from agent import __version__
+from agent.boots import Sequence
+from agent.status import Watch
+from agent.steps import LocalState
+from agent.surroundings import Surroundings
+from agent.wire import Report, ServiceName, ServiceReport
+
+
+class Reporting:
+    """Remembers what was last said, and samples log directories and metrics at their own pace."""
+
+    def __init__(self, around: Surroundings, watches: Mapping[ServiceName, Watch]) -> None:
+        self._a = around
+        self._watches = watches
+        self._sequence = Sequence()
+        self._last: object = None
+        self._last_s = float("-inf")
+
+    def report(self, local: LocalState, *, epoch: int, message: str) -> None:
+        """Publishes a report if anything but measurements changed, or the last one is old."""
+        spoken = [name for name in local.services if self._watches[name].status is not None]
+        said = (
+            tuple((name, self._watches[name].status) for name in spoken),
+            sorted(local.attached.values()),
+            local.addresses,
+            epoch,
+            message,
+        )
+        if said == self._last and local.now_s - self._last_s < self._a.settings.report_every_s:
+            return
+        for name in spoken:
+            self._sample(name, local)
+        self._last, self._last_s = said, local.now_s
+        self._a.publish(
+            Report(
+                cluster_uid=self._a.boot.cluster_uid,
+                node=self._a.boot.node,
+                generation=self._a.boot.generation,
+                boot_id=self._a.boot_id,
+                seq=self._sequence.next(),
+                at=self._a.clock.now(),
+                agent_version=__version__,
+                epoch=epoch,
+                services=tuple(_service_report(name, self._watches[name]) for name in sorted(spoken)),
+                attachments=tuple(sorted(local.attached.values())),
+                addresses=tuple(sorted(local.addresses)),
+                message=message,
+            )
+        )
+
+    def _sample(self, name: ServiceName, local: LocalState) -> None:
+        """Log directories are looked at while they are attached, also of a stopped service: an empty one is a proof."""
+        watch, service = self._watches[name], self._a.services[name]
+        if watch.wanted is None or local.now_s - watch.sampled_s < self._a.settings.metrics_every_s:
+            return
+        watch.sampled_s = local.now_s
+        watch.log_dirs = service.usage(watch.wanted)
+        is_running = watch.status is not None and watch.status.state == "running"
+        watch.metrics = service.digest(watch.wanted) if is_running else {}
+        if not is_running:
+            watch.sampled_s = float("-inf")  # sample again as soon as it runs
+
+
+def _service_report(name: ServiceName, watch: Watch) -> ServiceReport:
+    """The version is that of the launch the status speaks of, which may be older than the document's."""
+    status, launch = watch.status, watch.record.launch
+    if status is None:
+        raise ValueError(f"{name} has no status to report")
+    return ServiceReport(
+        name=name,
+        state=status.state,
+        start_id=status.start_id,
+        kafka_version=launch.kafka_version if launch and launch.start_id == status.start_id else "",
+        node_id=watch.wanted.node_id if watch.wanted else -1,
+        pid=status.pid,
+        exit_code=status.exit_code,
+        since=status.since,
+        message=status.message,
+        log_dirs=watch.log_dirs,
+        metrics={**watch.metrics, "unexpected_exits": float(watch.record.unexpected_exits)},
+    )

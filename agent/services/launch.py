@@ -1,0 +1,81 @@
+"""The Java command lines of Kafka, of its storage tool and of the metrics agent inside it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from agent.wire import ServiceDocument, ServiceName
+
+JOLOKIA_PORT: Mapping[ServiceName, int] = {"broker": 8778, "controller": 8779}
+
+_SMALL_JVM = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+_SMALL_HEAP_MIB = 512
+
+
+@dataclass(frozen=True, slots=True)
+class Installation:
+    """Kafka's jars on the VM: `<version>/libs/*.jar`, optional class archives `<version>/cds/<role>.jsa`."""
+
+    kafka_dir: Path
+    java: str
+
+    def libs(self, version: str) -> Path:
+        return self.kafka_dir / version / "libs"
+
+    def has(self, version: str) -> bool:
+        return any(self.libs(version).glob("kafka_*.jar"))
+
+    def jolokia(self, version: str) -> Path | None:
+        return next(iter(sorted(self.libs(version).glob("jolokia-agent-jvm-*javaagent.jar"))), None)
+
+    def class_archive(self, version: str, role: ServiceName) -> Path | None:
+        path = self.kafka_dir / version / "cds" / f"{role}.jsa"
+        return path if path.is_file() else None
+
+    def kafka_command(self, service: ServiceDocument, *, directory: Path, marks: tuple[str, ...]) -> tuple[str, ...]:
+        """The service itself. `directory` holds server.properties, log4j2.properties and jolokia-access.xml."""
+        archive = self.class_archive(service.kafka_version, service.name)
+        return (
+            self.java,
+            f"-Xms{min(64, service.heap_mib)}m",
+            f"-Xmx{service.heap_mib}m",
+            *_jvm(service.heap_mib),
+            "-XX:+ExitOnOutOfMemoryError",
+            "-XX:-UsePerfData",
+            *((f"-XX:SharedArchiveFile={archive}",) if archive else ()),
+            *marks,
+            *self._metrics(service, directory / "jolokia-access.xml"),
+            f"-Dlog4j2.configurationFile=file:{directory / 'log4j2.properties'}",
+            f"-Dkafka.logs.dir={directory}",
+            *("-cp", f"{self.libs(service.kafka_version)}/*", "kafka.Kafka", str(directory / "server.properties")),
+        )
+
+    def storage_tool_command(
+        self, service: ServiceDocument, properties: Path, arguments: tuple[str, ...]
+    ) -> tuple[str, ...]:
+        """`kafka.tools.StorageTool` (its class name in 4.1 and 4.2) with `-c properties` put after the verb."""
+        classpath = ("-cp", f"{self.libs(service.kafka_version)}/*", "kafka.tools.StorageTool")
+        return (self.java, "-Xmx128m", *_jvm(0), *classpath, arguments[0], "-c", str(properties), *arguments[1:])
+
+    def _metrics(self, service: ServiceDocument, policy: Path) -> tuple[str, ...]:
+        """Jolokia, bound to the service's address. `nodelay`: without it an answer waits 40 ms for a delayed ACK."""
+        jar = self.jolokia(service.kafka_version)
+        if jar is None:
+            return ()
+        options = {
+            "host": service.address,
+            "port": JOLOKIA_PORT[service.name],
+            "agentId": f"{service.name}-{service.node_id}",
+            "discoveryEnabled": "false",
+            "policyLocation": f"file:{policy}",
+        }
+        return (
+            "-Dsun.net.httpserver.nodelay=true",
+            f"-javaagent:{jar}=" + ",".join(f"{key}={value}" for key, value in options.items()),
+        )
+
+
+def _jvm(heap_mib: int) -> tuple[str, ...]:
+    """A small heap means a small machine: one collector thread and the quick compiler halve the start time."""
+    common = ("-Xshare:auto", "-Xlog:disable")
+    return (*_SMALL_JVM, *common) if heap_mib <= _SMALL_HEAP_MIB else ("-XX:+UseG1GC", *common)

@@ -1,0 +1,127 @@
+"""Renders `server.properties` and `log4j2.properties`. Pure text; the values were run (KRaft, Kafka 4.1 and 4.2).
+
+Three layers, later wins: Kedge's defaults, the document's settings, and the keys Kedge owns, which nobody overrides.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from agent.wire import ServiceDocument
+
+_SMALL_HEAP_MIB = 512
+
+_DEFAULTS = {
+    # In the controllers' properties too: since 4.1 the controller's own static value becomes the cluster default, and
+    # a topic without a value of its own would get 1 if only brokers had it.
+    "default.replication.factor": "3",
+    "min.insync.replicas": "2",
+    "auto.create.topics.enable": "false",
+    "auto.leader.rebalance.enable": "false",  # Kedge restores preferred leaders itself, at the end of each step
+}
+_BROKER_DEFAULTS = {
+    "offsets.topic.replication.factor": "3",
+    "transaction.state.log.replication.factor": "3",
+    "transaction.state.log.min.isr": "2",
+}
+_SMALL_DEFAULTS = {
+    "num.network.threads": "2",
+    "num.io.threads": "2",
+    "num.replica.fetchers": "1",
+    "background.threads": "2",
+    "num.recovery.threads.per.data.dir": "1",
+    "log.cleaner.dedupe.buffer.size": "16777216",  # the default of 128 MiB does not fit a small heap
+}
+_SMALL_BROKER_DEFAULTS = {
+    "offsets.topic.num.partitions": "3",
+    "transaction.state.log.num.partitions": "3",
+    "group.initial.rebalance.delay.ms": "0",
+    "log.segment.bytes": "67108864",
+}
+_OWNED_NEVER_RENDERED = {
+    "broker.id",
+    "broker.id.generation.enable",
+    "controller.quorum.auto.join.enable",  # a removed voter would add itself again
+    "controller.quorum.voters",
+    "log.dir",
+    "zookeeper.connect",
+}
+
+
+def server_properties(service: ServiceDocument, *, log_dirs: tuple[Path, ...]) -> str:
+    """The whole file. `log_dirs` are absolute, in the order of the document."""
+    owned = _owned(service, log_dirs)
+    defaults = _defaults(service)
+    settings = {k: v for k, v in service.settings.items() if k not in owned and k not in _OWNED_NEVER_RENDERED}
+    layers = (
+        ("owned by Kedge", owned),
+        ("defaults of Kedge", {k: v for k, v in defaults.items() if k not in settings and k not in owned}),
+        ("settings of the spec", dict(sorted(settings.items()))),
+    )
+    return "\n".join(_section(title, values) for title, values in layers if values)
+
+
+def ignored_settings(service: ServiceDocument) -> tuple[str, ...]:
+    """Keys of the document's settings that Kedge owns: they are not rendered, and reported."""
+    owned = {*_owned(service, ()), *_OWNED_NEVER_RENDERED}
+    return tuple(sorted(owned & service.settings.keys()))
+
+
+def log4j2_properties(*, log_file: Path, cap_bytes: int, files: int) -> str:
+    """Kafka's own log: one file that is rolled at `cap_bytes`, `files` old ones kept.
+
+    Without log4j's shutdown hook, which runs beside Kafka's and takes the log away while Kafka still shuts down.
+    """
+    return f"""\
+status=error
+shutdownHook=disable
+appender.file.type=RollingFile
+appender.file.name=FILE
+appender.file.fileName={log_file}
+appender.file.filePattern={log_file}.%i
+appender.file.layout.type=PatternLayout
+appender.file.layout.pattern=[%d] %p %m (%c)%n
+appender.file.policies.type=Policies
+appender.file.policies.size.type=SizeBasedTriggeringPolicy
+appender.file.policies.size.size={cap_bytes}
+appender.file.strategy.type=DefaultRolloverStrategy
+appender.file.strategy.max={files}
+rootLogger.level=info
+rootLogger.appenderRef.file.ref=FILE
+"""
+
+
+def _owned(service: ServiceDocument, log_dirs: tuple[Path, ...]) -> dict[str, str]:
+    listener = "PLAINTEXT" if service.name == "broker" else "CONTROLLER"
+    endpoint = f"{listener}://{service.address}:{service.port}"
+    owned = {
+        "process.roles": service.name,
+        "node.id": str(service.node_id),
+        "listeners": endpoint,
+        "advertised.listeners": endpoint,
+        "controller.listener.names": "CONTROLLER",
+        "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
+        "controller.quorum.bootstrap.servers": ",".join(f"{v.address}:{v.port}" for v in service.voters),
+        "log.dirs": ",".join(str(path) for path in log_dirs),
+    }
+    if service.name == "broker":
+        owned |= {"broker.rack": service.rack, "inter.broker.listener.name": "PLAINTEXT"}
+    return owned
+
+
+def _defaults(service: ServiceDocument) -> dict[str, str]:
+    is_broker, is_small = service.name == "broker", service.heap_mib <= _SMALL_HEAP_MIB
+    defaults = dict(_DEFAULTS)
+    defaults |= _BROKER_DEFAULTS if is_broker else {}
+    defaults |= _SMALL_DEFAULTS if is_small else {}
+    defaults |= _SMALL_BROKER_DEFAULTS if is_broker and is_small else {}
+    return defaults
+
+
+def _section(title: str, values: Mapping[str, str]) -> str:
+    return "".join([f"# {title}\n", *(f"{_escaped(k)}={_escaped(v)}\n" for k, v in values.items())])
+
+
+def _escaped(text: str) -> str:
+    """java.util.Properties syntax: a line break in a value may not become a line of its own."""
+    escaped = text.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")
+    return f"\\{escaped}" if escaped.startswith((" ", "\t")) else escaped

@@ -1,0 +1,161 @@
+"""The log directories of a service: is there something to format, may it be, and the formatting itself.
+
+Formatting the wrong volume loses data, so only a directory that the document calls fresh, that is empty, and that
+Kafka never ran on here is formatted. It happens in a directory beside, which is renamed when it is whole: a crash
+leaves either nothing or a formatted directory.
+"""
+
+import secrets
+import shutil
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from agent.durable import sync_directory, sync_tree, write_durably
+from agent.layout import Layout
+from agent.steps import StorageFacts
+from agent.wire import LogDir, ServiceDocument
+
+_BESIDE = ".kafka.formatting-"
+
+
+class FormatFailed(Exception):
+    """The storage tool failed; retry later. Nothing was left behind."""
+
+
+def storage_facts(service: ServiceDocument, layout: Layout, *, used: Sequence[str]) -> StorageFacts:
+    """Looks at every log directory of the service; all are attached. `used`: directory ids Kafka ran on here."""
+    if service.name == "controller" and len(service.log_dirs) != 1:
+        return StorageFacts("refused", f"a controller has exactly one log directory, not {len(service.log_dirs)}")
+    blank = False
+    for log_dir in service.log_dirs:
+        data = layout.data(log_dir)
+        try:
+            meta = read_meta(data)
+            is_empty = not data.exists() or not any(data.iterdir())
+        except (OSError, ValueError) as error:
+            return StorageFacts("refused", f"volume {log_dir.volume}: {data} cannot be read: {error}")
+        facts = judge_directory(service, log_dir, meta=meta, is_empty=is_empty, was_used=log_dir.directory_id in used)
+        if facts.state == "refused":
+            return facts
+        blank = blank or facts.state == "blank"
+    return StorageFacts("blank" if blank else "ready")
+
+
+def judge_directory(
+    service: ServiceDocument, log_dir: LogDir, *, meta: Mapping[str, str] | None, is_empty: bool, was_used: bool
+) -> StorageFacts:
+    """The rule, without I/O. `meta` is None when there is no meta.properties."""
+    where = f"volume {log_dir.volume}"
+    if meta is not None:
+        wrong = {k: (meta.get(k), v) for k, v in _meta(service, log_dir).items() if meta.get(k) != v}
+        if not wrong:
+            return StorageFacts("ready")
+        what = ", ".join(f"{key} is {found!r}, should be {wanted!r}" for key, (found, wanted) in wrong.items())
+        return StorageFacts("refused", f"{where} belongs to somebody else: {what}; nothing was touched")
+    if not log_dir.fresh:
+        return StorageFacts(
+            "refused", f"{where} should hold data but has no meta.properties; it is not formatted again"
+        )
+    if was_used:
+        return StorageFacts(
+            "refused", f"{where} held Kafka's data on this VM and has lost it; it is not formatted again"
+        )
+    if not is_empty:
+        return StorageFacts("refused", f"{where} is called fresh but is not empty, and has no meta.properties")
+    return StorageFacts("blank")
+
+
+def format_storage(
+    service: ServiceDocument, layout: Layout, *, used: Sequence[str], run_tool: Callable[[Path, tuple[str, ...]], None]
+) -> None:
+    """Formats the blank directories of the service; others are left alone. Raises `FormatFailed`.
+
+    A founder of the quorum needs Kafka's own tool for the first snapshot; `run_tool(log_dir, arguments)` runs it with
+    a server.properties whose `log.dirs` is that directory. Brokers and later controllers need meta.properties only
+    (the tool's `--no-initial-controllers` writes nothing more that 4.x reads).
+    """
+    for log_dir in service.log_dirs:
+        data = layout.data(log_dir)
+        meta, is_empty = read_meta(data), not data.exists() or not any(data.iterdir())
+        facts = judge_directory(service, log_dir, meta=meta, is_empty=is_empty, was_used=log_dir.directory_id in used)
+        if facts.state == "refused":
+            raise FormatFailed(facts.reason)
+        if facts.state == "blank":
+            _format_beside(service, log_dir, data, run_tool)
+
+
+def read_meta(data: Path) -> dict[str, str] | None:
+    """meta.properties of a log directory, None when there is none. Raises `ValueError` when it is damaged."""
+    try:
+        text = (data / "meta.properties").read_text(encoding="ascii")
+    except FileNotFoundError:
+        return None
+    lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
+    if any("=" not in line for line in lines):
+        raise ValueError("meta.properties is damaged")
+    return {key.strip(): value.strip() for key, _, value in (line.partition("=") for line in lines)}
+
+
+def storage_tool_arguments(service: ServiceDocument) -> tuple[str, ...]:
+    """Arguments of `kafka.tools.StorageTool` for a founder, without `-c`. Each formats itself with the whole list."""
+    voters = ",".join(f"{v.id}@{v.address}:{v.port}:{v.directory_id}" for v in service.voters)
+    level = ("--release-version", service.metadata_level) if service.metadata_level else ()
+    return ("format", "-t", service.cluster_id, *level, "-I", voters)
+
+
+def _format_beside(
+    service: ServiceDocument, log_dir: LogDir, data: Path, run_tool: Callable[[Path, tuple[str, ...]], None]
+) -> None:
+    for left_over in data.parent.glob(f"{_BESIDE}*"):
+        shutil.rmtree(left_over)
+    beside = data.parent / f"{_BESIDE}{secrets.token_hex(4)}"
+    beside.mkdir()
+    try:
+        if service.name == "controller" and service.founder:
+            run_tool(beside, storage_tool_arguments(service))
+            _check_tool(service, log_dir, beside)
+        else:
+            text = "".join(f"{key}={value}\n" for key, value in _meta(service, log_dir).items())
+            write_durably(beside / "meta.properties", text.encode("ascii"))
+        sync_tree(beside)
+        beside.rename(data)
+        sync_directory(data.parent)
+    except BaseException:
+        shutil.rmtree(beside, ignore_errors=True)
+        raise
+
+
+def _check_tool(service: ServiceDocument, log_dir: LogDir, beside: Path) -> None:
+    """The tool takes our directory id from the voter list; a list that names another one is found here."""
+    facts = judge_directory(service, log_dir, meta=read_meta(beside), is_empty=False, was_used=False)
+    if facts.state != "ready":
+        raise FormatFailed(f"kafka-storage format left a wrong directory: {facts.reason}")
+
+
+def _meta(service: ServiceDocument, log_dir: LogDir) -> dict[str, str]:
+    return {
+        "version": "1",
+        "cluster.id": service.cluster_id,
+        "node.id": str(service.node_id),
+        "directory.id": log_dir.directory_id,
+    }
+
+
+def run_storage_tool(command: Sequence[str], *, env: Mapping[str, str], timeout_s: float) -> None:
+    """Runs the tool. Raises `FormatFailed` with its last words."""
+    try:
+        done = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            env=dict(env),
+            timeout=timeout_s,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise FormatFailed(f"kafka-storage format did not run: {error}") from error
+    if done.returncode != 0:
+        last_words = (done.stderr + done.stdout).strip()[-500:]
+        raise FormatFailed(f"kafka-storage format failed with exit code {done.returncode}: {last_words}")

@@ -1,0 +1,63 @@
+"""Settings of one agent, read once from the environment at start; nothing else of the agent reads the environment."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+
+class SettingsRefused(ValueError):
+    """A setting is missing or has no sense: give up, a person must change it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentSettings:
+    """Where things are and how often they are done. Times in seconds, sizes in bytes."""
+
+    root: Path
+    kafka_dir: Path
+    java: str = "java"
+    poll_wait_s: float = 20.0
+    retry_s: float = 0.5
+    retry_cap_s: float = 10.0
+    tick_s: float = 1.0
+    busy_tick_s: float = 0.2
+    probe_every_s: float = 2.0
+    metrics_every_s: float = 5.0
+    report_every_s: float = 3.0
+    stop_deadline_s: float = 60.0
+    restart_backoff_s: float = 1.0
+    restart_backoff_cap_s: float = 60.0
+    format_timeout_s: float = 60.0
+    log_cap_bytes: int = 20 * 1024 * 1024
+    log_files: int = 3
+
+    @classmethod
+    def from_env(cls, *, root: Path, environ: Mapping[str, str]) -> "AgentSettings":
+        """Reads `KEDGE_KAFKA_DIR` (needed), `KEDGE_JAVA`, and times from `KEDGE_AGENT_<FIELD>` (`KEDGE_AGENT_TICK_S`).
+
+        Raises `SettingsRefused` naming the variable, its value and what it should be.
+        """
+        kafka_dir = environ.get("KEDGE_KAFKA_DIR", "")
+        if not kafka_dir:
+            raise SettingsRefused("KEDGE_KAFKA_DIR is not set: name the directory that holds <version>/libs/*.jar")
+        settings = cls(root=root.resolve(), kafka_dir=Path(kafka_dir).resolve(), java=environ.get("KEDGE_JAVA", "java"))
+        times = {field: _seconds(environ, field) for field in _TIMES if _variable(field) in environ}
+        return replace(settings, **times)  # type: ignore[arg-type]  # mypy cannot know that _TIMES are the floats
+
+
+_TIMES = tuple(name for name in AgentSettings.__slots__ if name.endswith("_s"))
+
+
+def _variable(field: str) -> str:
+    return f"KEDGE_AGENT_{field.upper()}"
+
+
+def _seconds(environ: Mapping[str, str], field: str) -> float:
+    text = environ[_variable(field)]
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0.0 < value < 86_400.0:
+        raise SettingsRefused(f"{_variable(field)}={text!r}: expected seconds, above 0 and below 86400")
+    return value

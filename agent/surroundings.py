@@ -1,0 +1,86 @@
+"""What the converger works with, as protocols: the real things in `agent.__main__`, fakes in tests."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from agent.inbox import Inbox
+from agent.layout import Layout
+from agent.probes import Health
+from agent.records import Records, ServiceRecord
+from agent.settings import AgentSettings
+from agent.steps import StorageFacts
+from agent.wire import BootData, LogDirReport, Report, ServiceDocument, ServiceName
+
+
+class Clock(Protocol):
+    """Wall clock (aware, UTC) for reports and records, monotonic clock for everything that is waited for."""
+
+    def now(self) -> datetime: ...
+    def monotonic_s(self) -> float: ...
+
+
+class Process(Protocol):
+    """A process that may have ended. `exit_code` is None while it runs, and when it was not our child."""
+
+    @property
+    def pid(self) -> int: ...
+    @property
+    def start_id(self) -> str: ...
+    @property
+    def exit_code(self) -> int | None: ...
+    def is_alive(self) -> bool: ...
+    def terminate(self) -> None: ...
+    def kill(self) -> None: ...
+
+
+class Service(Protocol):
+    """One kind of service on the VM; `agent.services.kafka` is the one there is."""
+
+    @property
+    def process(self) -> Process | None:
+        """The last process known of, also when it has ended; None when there never was one."""
+        ...
+
+    def is_installed(self, service: ServiceDocument) -> bool: ...
+
+    def storage(self, service: ServiceDocument, record: ServiceRecord) -> StorageFacts: ...
+
+    def format(self, service: ServiceDocument, record: ServiceRecord) -> None:
+        """Raises `FormatFailed`, `OSError`."""
+        ...
+
+    def start(self, service: ServiceDocument) -> None:
+        """Raises `OSError`."""
+        ...
+
+    def probe(self, service: ServiceDocument) -> Health: ...
+
+    def usage(self, service: ServiceDocument) -> tuple[LogDirReport, ...]: ...
+
+    def digest(self, service: ServiceDocument) -> Mapping[str, float]: ...
+
+    def note(self, service: ServiceDocument) -> str:
+        """What a person should know about a running service's document, e.g. settings that are ignored; else empty."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """Everything outside the converger."""
+
+    boot: BootData
+    boot_id: str
+    layout: Layout
+    records: Records
+    services: Mapping[ServiceName, Service]
+    inbox: Inbox
+    publish: Callable[[Report], None]
+    clock: Clock
+    settings: AgentSettings
+
+
+def live(process: Process | None) -> Process | None:
+    """The process if it is alive."""
+    return process if process is not None and process.is_alive() else None

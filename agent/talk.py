@@ -1,0 +1,123 @@
+"""The two threads that talk to the server: one enrols and then long-polls the document, one sends reports.
+
+Neither ever stops anything on its own: without the server the last document stays in force.
+"""
+
+import logging
+import threading
+from collections.abc import Callable
+
+from agent.backoff import Backoff
+from agent.client import CredentialLost, NewDocument, Refused, Retired, RetryLater, ServerClient
+from agent.identity import Credential
+from agent.inbox import Inbox, Outbox
+from agent.wire import EnrolRequest
+
+_log = logging.getLogger(__name__)
+
+_RARELY_S = 15.0
+"""Between tries that a person must make succeed (lost credential, refused request)."""
+_LEAST_POLL_S = 0.1
+"""Between two polls, so that a server that answers at once does not spin us."""
+
+
+class DocumentTalk:
+    """Enrolment and documents. `step` is one exchange and returns the seconds to pause before the next."""
+
+    def __init__(
+        self,
+        *,
+        client: ServerClient,
+        credential: Credential,
+        enrolment: EnrolRequest,
+        inbox: Inbox,
+        backoff: Backoff,
+        etag: str,
+        wait_s: float,
+    ) -> None:
+        self._client = client
+        self._credential = credential
+        self._enrolment = enrolment
+        self._inbox = inbox
+        self._backoff = backoff
+        self._etag = etag
+        self._wait_s = wait_s
+        self._said = ""
+        self.is_over = False
+
+    def step(self) -> float:
+        try:
+            if not self._credential.is_enrolled:
+                self._client.enrol(self._enrolment)
+                self._credential.keep_enrolled()
+            answer = self._client.document(etag=self._etag, wait_s=self._wait_s)
+        except Retired as error:
+            _log.warning("retired: %s", error)
+            self._inbox.put_retired()
+            self.is_over = True
+            return 0.0
+        except RetryLater as error:
+            self._say(str(error))
+            return self._backoff.next_s()
+        except (CredentialLost, Refused) as error:
+            self._say(str(error))
+            return _RARELY_S
+        self._backoff.reset()
+        self._say("")
+        if isinstance(answer, NewDocument):
+            # Also the etag of a document the converger will refuse: asking on without it would bring it back at once.
+            self._etag = answer.etag
+            self._inbox.put_document(answer)
+        return _LEAST_POLL_S
+
+    def _say(self, problem: str) -> None:
+        if problem and problem != self._said:
+            _log.warning("%s", problem)
+        self._said = problem
+        self._inbox.put_problem(problem)
+
+
+class ReportTalk:
+    """Sends the latest report. `step` is one exchange and returns the seconds to pause before the next."""
+
+    def __init__(
+        self, *, client: ServerClient, credential: Credential, outbox: Outbox, inbox: Inbox, backoff: Backoff
+    ) -> None:
+        self._client = client
+        self._credential = credential
+        self._outbox = outbox
+        self._inbox = inbox
+        self._backoff = backoff
+        self.is_over = False
+
+    def step(self) -> float:
+        report = self._outbox.wait(5.0)
+        if report is None:
+            return 0.0
+        if not self._credential.is_enrolled:
+            return self._backoff.next_s()
+        try:
+            self._client.report(report)
+        except RetryLater as error:
+            _log.info("report %d not sent: %s", report.seq, error)
+            return self._backoff.next_s()
+        except Retired:
+            self._inbox.put_retired()
+            return _RARELY_S
+        except (CredentialLost, Refused) as error:
+            _log.warning("report %d not taken: %s", report.seq, error)
+            return _RARELY_S
+        self._backoff.reset()
+        return 0.0
+
+
+def talk_in_thread(talk: DocumentTalk | ReportTalk, *, pause: Callable[[float], object]) -> threading.Thread:
+    """A daemon thread: the agent's end never waits for a long-poll."""
+
+    def run() -> None:
+        while not talk.is_over:
+            pause(talk.step())
+
+    thread = threading.Thread(target=run, name=type(talk).__name__, daemon=True)
+    thread.start()
+    return thread

@@ -1,0 +1,144 @@
+"""The whole contract between a VM's agent and the control plane. The server speaks the last two versions of it.
+
+The agent long-polls the desired `Document` of its VM, makes it so, and sends a `Report` whenever something changed
+and at least every few seconds. A document is a *state*, not an order: asking for a restart means a new `start_id`.
+"""
+
+from datetime import datetime
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+WIRE_VERSION = 1
+
+ServiceName = Literal["broker", "controller"]
+ServiceState = Literal["waiting", "formatting", "starting", "running", "stopping", "stopped", "failed"]
+
+
+class Wire(BaseModel):
+    """Base of every message: frozen; unknown keys are ignored so that a newer peer can add some."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class Voter(Wire):
+    """One member of the controller quorum as it was at formation: what `kafka-storage format -I` needs."""
+
+    id: int
+    address: str
+    port: int
+    directory_id: str = Field(description="Kafka uuid, url-safe base64 without padding")
+
+
+class LogDir(Wire):
+    """One Kafka log directory and the volume below it. `fresh` volumes alone may be given a new directory."""
+
+    name: str = Field(description="name of the volume mount, e.g. `data`")
+    volume: str = Field(description="volume key, `<node>.<dir>.v<n>`")
+    directory_id: str
+    fresh: bool = Field(description="the control plane knows this volume has never been written")
+
+
+class ServiceDocument(Wire):
+    """One service (a process of its own) on the VM."""
+
+    name: ServiceName
+    state: Literal["running", "stopped"]
+    start_id: str = Field(description="a new value asks for a restart; the agent runs each start_id once")
+    kafka_version: str
+    cluster_id: str = Field(description="Kafka's cluster id")
+    node_id: int
+    address: str
+    port: int
+    rack: str
+    log_dirs: tuple[LogDir, ...]
+    voters: tuple[Voter, ...] = Field(description="the quorum's addresses: bootstrap list, and format list of founders")
+    founder: bool = Field(default=False, description="a controller of the first quorum: formats with `voters`")
+    metadata_level: str = Field(
+        default="", description="release version the first quorum is formatted with, e.g. `4.1`"
+    )
+    settings: dict[str, str] = Field(
+        default_factory=dict, description="Kafka properties of the spec, over the defaults"
+    )
+    heap_mib: int = 256
+
+
+class Document(Wire):
+    """What the VM should be. Equality ignores `epoch`: a new term of the control plane restarts nothing."""
+
+    wire: int = WIRE_VERSION
+    epoch: int
+    cluster_uid: str
+    node: str
+    generation: int
+    services: tuple[ServiceDocument, ...]
+
+
+class LogDirReport(Wire):
+    """Usage of one log directory, bytes. `partitions` counts partition directories, strays and deletions included."""
+
+    name: str
+    total_bytes: int
+    free_bytes: int
+    partitions: int
+
+
+class ServiceReport(Wire):
+    """What one service is doing. `stopped` is only said when the process is proved gone and that is persisted."""
+
+    name: ServiceName
+    state: ServiceState
+    start_id: str
+    kafka_version: str = ""
+    node_id: int = -1
+    pid: int = 0
+    exit_code: int | None = None
+    since: datetime
+    message: str = ""
+    log_dirs: tuple[LogDirReport, ...] = ()
+    metrics: dict[str, float] = Field(default_factory=dict, description="a small digest by Jolokia, by short name")
+
+
+class Report(Wire):
+    """One report. (boot_id, seq) orders reports of a VM: an older pair is a repeat and is ignored."""
+
+    wire: int = WIRE_VERSION
+    cluster_uid: str
+    node: str
+    generation: int
+    boot_id: str
+    seq: int
+    at: datetime
+    agent_version: str
+    epoch: int = Field(description="highest epoch seen; documents of older epochs are refused")
+    services: tuple[ServiceReport, ...]
+    attachments: tuple[str, ...] = Field(default=(), description="volume keys attached to the VM")
+    addresses: tuple[str, ...] = Field(default=(), description="addresses bound to the VM")
+    message: str = Field(
+        default="", description="what keeps the agent from its document, e.g. a refused one; else empty"
+    )
+
+
+class EnrolRequest(Wire):
+    """First contact: the one-time token of the boot data is swapped for a credential the VM made itself."""
+
+    wire: int = WIRE_VERSION
+    cluster_uid: str
+    node: str
+    generation: int
+    intent_id: str
+    token: str = Field(description="HMAC(server key, intent id), hex; valid once and for one hour")
+    credential_sha256: str = Field(description="hex digest of the secret the agent will send as bearer")
+
+
+class BootData(Wire):
+    """What a VM is born with (cloud-init on clouds, a file on `local`). Re-rendering it is byte-identical."""
+
+    wire: int = WIRE_VERSION
+    server_url: str
+    installation_id: str
+    cluster_uid: str
+    node: str
+    generation: int
+    intent_id: str
+    token: str

@@ -1,0 +1,30 @@
+"""`python -m benchmarks NAME`: runs one benchmark; the last line it prints is one JSON object with its numbers."""
+
+import importlib
+import json
+import os
+import pkgutil
+import platform
+import sys
+from collections.abc import Sequence
+
+import benchmarks
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Exit code 0, or 2 when the name is no benchmark."""
+    names = sorted(
+        module.name for module in pkgutil.iter_modules(benchmarks.__path__) if not module.name.startswith("_")
+    )
+    if len(arguments) != 1 or arguments[0] not in names:
+        print(f"usage: python -m benchmarks NAME, with NAME one of: {', '.join(names)}", file=sys.stderr)
+        return 2
+    module = importlib.import_module(f"benchmarks.{arguments[0]}")
+    numbers: dict[str, object] = module.main()
+    machine = {"cpus": len(os.sched_getaffinity(0)), "python": platform.python_version(), "load": os.getloadavg()[0]}
+    print(json.dumps({"benchmark": arguments[0], **numbers, "machine": machine}))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

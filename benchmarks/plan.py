@@ -1,0 +1,142 @@
+"""Drain planning: one cluster of 100,000 partitions in-process, and ten clusters in one Spark job.
+
+    python -m benchmarks plan
+
+Clusters follow the generator of the planning research: topic popularity Exp(1), log size Exp(10 GB x popularity),
+RF 3 with one replica per rack, racks balanced, disks 55 % full.
+"""
+
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from planner.drain.infeasible import Infeasible
+from planner.drain.kernel import compiled
+from planner.drain.model import BrokerTable, ClusterModel
+from planner.drain.plan import DrainPlan
+from planner.drain.request import Bandwidth, DrainRequest
+from planner.drain.selection import select
+from planner.drain.solve import solve
+from planner.drain.targets import place
+
+RACKS, BROKERS, PARTITIONS, FACTOR = 3, 52, 100_000, 3
+CLUSTERS, CLUSTER_PARTITIONS = 10, 10_000
+BANDWIDTH = Bandwidth(500 * 10**6, "assumed")
+
+
+def main() -> dict[str, Any]:
+    """Kernel seconds alone, whole-plan seconds, and seconds of the Spark job (warm) from requests to answers."""
+    request = drain_of(generated(seed=1), name="large")
+    selection = select(request)
+    compiled()
+    place(request, selection.rows[:1000])
+    compile_s = _timed(lambda: place(request, selection.rows))
+    kernel_s = _timed(lambda: place(request, selection.rows))
+    solve_s = _timed(lambda: solve(request))
+    plan = solve(request)
+    if isinstance(plan, Infeasible):
+        raise RuntimeError(f"the generated cluster cannot be drained: {plan.message}")
+    return {
+        "partitions": PARTITIONS,
+        "moves": len(plan.moves),
+        "kernel_first_s": round(compile_s, 3),
+        "kernel_s": round(kernel_s, 4),
+        "solve_s": round(solve_s, 3),
+        "plan_bytes": len(plan.to_bytes()),
+        "bytes_ratio": plan.certificate.bytes_ratio,
+        "eta_ratio": plan.certificate.eta_ratio,
+        **_on_spark(),
+    }
+
+
+def generated(*, seed: int, partitions: int = PARTITIONS, brokers: int = BROKERS) -> ClusterModel:
+    """A balanced rack-aware cluster; the same seed gives the same arrays."""
+    rng = np.random.default_rng(seed)
+    topics = max(1, partitions // 160)
+    popularity = rng.exponential(1.0, topics)
+    topic = np.sort(rng.integers(0, topics, partitions)).astype(np.int32)
+    starts = np.searchsorted(topic, np.arange(topics))
+    size = (rng.exponential(10e9 * popularity[topic]) + 1e6).astype(np.int64)
+    rack = (np.arange(brokers) % RACKS).astype(np.int32)
+    columns = [rng.choice(np.flatnonzero(rack == r), partitions) for r in range(RACKS)]
+    replicas = rng.permuted(np.stack(columns, axis=1), axis=1).astype(np.int32)
+    held = np.bincount(replicas.ravel(), weights=np.repeat(size, FACTOR), minlength=brokers).astype(np.int64)
+    total = np.full(brokers, int(held.mean() / 0.55), dtype=np.int64)
+    ids = (1000 + np.arange(brokers)).astype(np.int32)
+    return ClusterModel(
+        topics=tuple(f"topic-{i:05}" for i in range(topics)),
+        topic=topic,
+        partition=(np.arange(partitions) - starts[topic]).astype(np.int32),
+        leader=ids[replicas[:, 0]],
+        replicas=ids[replicas],
+        isr=ids[replicas],
+        min_isr=np.full(partitions, 2, dtype=np.int32),
+        moving=np.zeros(partitions, dtype=np.bool_),
+        size_bytes=size,
+        write_bytes_per_s=size // (3 * 86_400),
+        brokers=BrokerTable(
+            id=ids,
+            rack=rack,
+            racks=("a", "b", "c"),
+            live=np.ones(brokers, dtype=np.bool_),
+            total_bytes=total,
+            free_bytes=total - held,
+            log_bytes=held,
+        ),
+    )
+
+
+def drain_of(model: ClusterModel, *, name: str, leaving: int = 6) -> DrainRequest:
+    """Empty the newest brokers of the cluster onto the others."""
+    ids = [int(b) for b in model.brokers.id]
+    return DrainRequest(
+        cluster_uid=name,
+        drain_id=f"drain-{name}",
+        round=1,
+        outgoing=tuple(ids[-leaving:]),
+        targets=tuple(ids[:-leaving]),
+        cluster=model,
+        bandwidth=BANDWIDTH,
+    )
+
+
+def _on_spark() -> dict[str, Any]:
+    from spark.jobs.drain_plan import plan_drains
+    from spark.session import SparkSettings, build_session, close_session
+
+    requests = [
+        drain_of(generated(seed=i, partitions=CLUSTER_PARTITIONS, brokers=12), name=f"c{i}", leaving=3)
+        for i in range(CLUSTERS)
+    ]
+    with tempfile.TemporaryDirectory() as work:
+        started = time.monotonic()
+        session = build_session(SparkSettings(work_dir=Path(work)))
+        session_s = time.monotonic() - started
+        try:
+            first_s = _timed(lambda: plan_drains(session, requests))
+            again_s = min(_timed(lambda: plan_drains(session, requests)) for _ in range(3))
+            answers = plan_drains(session, requests)
+        finally:
+            close_session(session)
+    same = all(
+        isinstance(a.answer, DrainPlan) and replace(a.answer, engine="in-process") == solve(request)
+        for a, request in zip(answers, requests, strict=True)
+    )
+    return {
+        "spark_clusters": CLUSTERS,
+        "spark_partitions": CLUSTERS * CLUSTER_PARTITIONS,
+        "spark_session_s": round(session_s, 2),
+        "spark_first_job_s": round(first_s, 2),
+        "spark_job_s": round(again_s, 2),
+        "spark_equals_in_process": same,
+    }
+
+
+def _timed(act: Any) -> float:
+    started = time.monotonic()
+    act()
+    return time.monotonic() - started

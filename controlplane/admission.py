@@ -1,0 +1,40 @@
+"""May this document come into force on that cluster? Asked by `plan` and by `apply`, so both give one answer."""
+
+from controlplane.footprint import bytes_per_pool
+from controlplane.kafka.features import METADATA, metadata_level_of
+from controlplane.view import ClusterView
+from events.spec import problems as p
+from events.spec.model import KafkaClusterDocument
+from events.spec.positions import Positions
+from events.spec.problems import Problem
+from events.spec.rules import check_change
+from planner.observed import KafkaSnapshot
+
+
+def admission_problems(
+    view: ClusterView, document: KafkaClusterDocument, *, positions: Positions, snapshot: KafkaSnapshot | None
+) -> list[Problem]:
+    """What refuses the step from what is in force, warnings too. Empty for a cluster that has nothing in force."""
+    if view.document is None:
+        return []
+    held = bytes_per_pool(view, snapshot)
+    found = check_change(view.document, document, data_bytes_per_pool=held, positions=positions)
+    return [*found, *_levels(view, document, positions)]
+
+
+def _levels(view: ClusterView, document: KafkaClusterDocument, positions: Positions) -> list[Problem]:
+    """A finalised metadata level is a one-way door: Kafka below it cannot read what the quorum has written."""
+    version = document.spec.kafka.version
+    reached = finalised_level(view)
+    if metadata_level_of(version) >= reached:
+        return []
+    message = f"metadata level {reached} is finalised and Kafka {version} reads only up to {metadata_level_of(version)}"
+    fix = "Stay on the release that was finalised, or a later one. To keep a way back, pin `metadataVersion` first."
+    return [positions.problem(p.METADATA_PIN, ("spec", "kafka", "version"), message, fix)]
+
+
+def finalised_level(view: ClusterView) -> int:
+    """The metadata.version the quorum was founded with or raised to since, 0 before it was founded."""
+    founded = metadata_level_of(view.founding.metadata_level) if view.founding else 0
+    asked = view.finalising[1] if view.finalising and view.finalising[0] == METADATA else 0
+    return max(founded, asked, view.finalised.get(METADATA, 0))

@@ -1,0 +1,232 @@
+"""The one place that builds things: settings in, a server's parts out, wired."""
+
+import json
+import logging
+import os
+import secrets
+import socket
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import providers
+from agent.wire import BootData
+from controlplane.backup import backup
+from controlplane.candidate import Candidate
+from controlplane.clouds import Clouds
+from controlplane.converger.fleet import FleetBrake
+from controlplane.converger.inventory import ListedInventory
+from controlplane.converger.loop import Converger
+from controlplane.converger.ports import Ports
+from controlplane.converger.runner import ThreadRunner
+from controlplane.credentials import SqlCredentialStore
+from controlplane.gateways import Gateways
+from controlplane.handlers import CommandHandler
+from controlplane.home import Home, Installation
+from controlplane.jobstore import SqlJobStore
+from controlplane.kafka.dialer import DirectDialer
+from controlplane.latest import SqlLatestStore
+from controlplane.leaderlock import LeaderLock
+from controlplane.leadership import SqlLeaseStore
+from controlplane.migrate import upgrade
+from controlplane.planning import PlanningService, PlanningSettings
+from controlplane.planstore import SqlPlanStore
+from controlplane.portal.auth import enrolment_token, loopback_hosts
+from controlplane.portal.services import PortalServices
+from controlplane.scheduler import Bell, Scheduler
+from controlplane.settings import LONGEST_CALL_S, Settings
+from events.clock import utc_now
+from events.engine import build_engine
+from events.ids import ClusterUid, IntentId
+from events.sqlstore import SqlEventStore
+from planner.drain.infeasible import Infeasible
+from planner.drain.plan import DrainPlan
+from planner.drain.request import DrainRequest
+from providers.base import TerraformRun
+from providers.tf.execute import execute
+from providers.tf.progress import Progress
+from spark.supervisor import WorkerSettings
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """A server's parts. `close` ends them in the order that keeps the promises."""
+
+    settings: Settings
+    home: Home
+    portal: PortalServices
+    converger: Converger
+    scheduler: Scheduler
+    candidate: Candidate
+    runner: ThreadRunner
+    planning: PlanningService
+    gateways: Gateways
+    dispose: Callable[[], None]
+
+    def close(self) -> None:
+        """Begins nothing new, ends what runs, gives the lease back. VMs stay up. Only after the API has stopped."""
+        self.scheduler.stop()
+        self.converger.close()
+        self.planning.stop()
+        self.runner.stop()
+        self.gateways.close()
+        self.candidate.resign()
+        self.dispose()
+
+
+def build(settings: Settings, *, listens_on: tuple[str, int] | None = None) -> Services:
+    """Builds a server on its home and its database, migrated; starts nothing but thread pools.
+
+    `listens_on` is the address its socket is bound to. Raises MigrationError, StoreUnavailable, PositionGap, OSError.
+    """
+    home = Home(settings.home)
+    installation = home.installation()
+    upgrade(settings.database)
+    engine = build_engine(settings.database)
+    # Reports may be lost, and there are many of them: they do not wait for the disk.
+    hasty = build_engine(settings.database, durable=False)
+    store, latest = SqlEventStore(engine), SqlLatestStore(hasty)
+    store.verify()
+    jobs, plans = SqlJobStore(engine), SqlPlanStore(engine)
+    bell = Bell()
+    candidate = Candidate(
+        SqlLeaseStore(engine, longest_call_s=LONGEST_CALL_S),
+        owner=f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}",
+        term_s=settings.lease_term_s,
+        lock=LeaderLock(home.leader_lock),
+    )
+    clouds = Clouds(settings, installation.id)
+    planning = PlanningService(
+        PlanningSettings(
+            worker=WorkerSettings(
+                master=settings.spark_master, scratch=settings.home / "spark", log=settings.home / "spark.log"
+            ),
+            require_spark=settings.require_spark,
+        )
+    )
+    runner = ThreadRunner(
+        jobs,
+        plans,
+        owner=candidate.owner,
+        run_terraform=partial(_run_terraform, settings, clouds),
+        solve=partial(_solve, planning),
+        wake=bell.ring,
+        terraform_threads=settings.terraform_threads,
+    )
+    gateways = Gateways(DirectDialer())
+    ports = Ports(
+        store=store,
+        jobs=jobs,
+        plans=plans,
+        latest=latest,
+        inventory=ListedInventory(clouds, utc_now),
+        runner=runner,
+        kafka=gateways.of,
+        boot_data=partial(boot_data, home, installation),
+        installation_id=installation.id,
+        clock=utc_now,
+        epoch=candidate.epoch,
+    )
+    converger = Converger(ports, FleetBrake(settings.max_rolling), workers=settings.workers)
+    portal = PortalServices(
+        version=release(),
+        installation=installation,
+        hosts=_hosts(home, *(listens_on or (settings.host, settings.port))),
+        store=store,
+        latest=latest,
+        credentials=SqlCredentialStore(engine),
+        fleet=converger,
+        leadership=candidate,
+        commands=CommandHandler(store, last_snapshot=converger.last_snapshot),
+        planner_state=partial(_planner_state, planning),
+        wake=bell.ring,
+        backup=lambda path: backup(store, engine, path),
+        clock=utc_now,
+    )
+    scheduler = Scheduler(converger, candidate, bell, interval_s=settings.tick_interval_s, on_lead=runner.reclaim)
+
+    def dispose() -> None:
+        engine.dispose()
+        hasty.dispose()
+
+    return Services(settings, home, portal, converger, scheduler, candidate, runner, planning, gateways, dispose)
+
+
+def boot_data(home: Home, installation: Installation, uid: ClusterUid, node: str, generation: int, intent: str) -> str:
+    """What a VM is born with, as JSON. The same bytes each time: another text would be another VM."""
+    url = home.agent_url()
+    if url is None:
+        raise RuntimeError(f"{home.path} says no address for agents yet: the server that listens writes it")
+    boot = BootData(
+        server_url=url,
+        installation_id=installation.id,
+        cluster_uid=uid,
+        node=node,
+        generation=generation,
+        intent_id=intent,
+        token=enrolment_token(installation.server_key, IntentId(intent)),
+    )
+    return json.dumps(boot.model_dump(mode="json"), sort_keys=True, separators=(",", ":"))
+
+
+def _hosts(home: Home, host: str, port: int) -> frozenset[str]:
+    """What this server answers to: its own address, and the one VMs were told, which it serves when it leads."""
+    told = urlsplit(home.agent_url() or "").netloc
+    return loopback_hosts(host, port) | ({told} if told else set())
+
+
+def release() -> str:
+    """The version of this installation of Kedge."""
+    try:
+        return version("kedge")
+    except PackageNotFoundError:
+        return "0+checkout"
+
+
+def module_root(settings: Settings) -> Path:
+    """Where the Terraform modules are: named, beside the packages in a checkout, or inside `providers` in a wheel."""
+    package = Path(providers.__path__[0]).resolve()
+    candidates = (
+        settings.terraform_modules,
+        package / "_terraform" / "modules",
+        package.parent / "terraform" / "modules",
+    )
+    for directory in candidates:
+        if directory is not None and directory.is_dir():
+            return directory
+    raise FileNotFoundError(f"no Terraform modules in any of {', '.join(str(c) for c in candidates if c)}")
+
+
+def _run_terraform(
+    settings: Settings, clouds: Clouds, run: TerraformRun, tell: Callable[[str], None], stop: threading.Event
+) -> None:
+    def on_progress(progress: Progress) -> None:
+        tell(" ".join(part for part in (progress.kind, progress.action, progress.target, progress.message) if part))
+
+    execute(
+        run,
+        provider=clouds(run.resources.place.cloud),
+        state_root=settings.home / "terraform",
+        module_root=module_root(settings),
+        on_progress=on_progress,
+        stop=stop,
+    )
+
+
+def _solve(planning: PlanningService, request: DrainRequest) -> DrainPlan | Infeasible:
+    result = planning.plan(request)
+    if result.note:
+        _log.warning("drain %s was planned in-process: %s", request.drain_id, result.note)
+    return result.answer
+
+
+def _planner_state(planning: PlanningService) -> str:
+    """In the API's words: `spark`, `starting` or `in-process`."""
+    words = {"ready": "spark", "not started": "starting", "starting": "starting"}
+    return words.get(planning.status().state, "in-process")

@@ -1,0 +1,1 @@
+"""`kedge` on the command line: a client of the HTTP API, written for people first and for scripts as carefully."""

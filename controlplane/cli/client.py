@@ -1,0 +1,191 @@
+"""The HTTP API as typed calls. What can go wrong on the way becomes an error that says what to do next.
+
+Every POST carries an Idempotency-Key, so a request whose answer was lost is simply sent again with the same key.
+"""
+
+import uuid
+from collections.abc import Callable, Mapping
+from typing import TypeVar
+from urllib.parse import quote
+
+import httpx
+from pydantic import BaseModel, TypeAdapter, ValidationError
+
+from controlplane.cli import replies
+from controlplane.cli.address import Address
+from controlplane.cli.errors import CliError, Refused, UnknownCluster
+from controlplane.portal import schemas as api
+from events.spec.suggestions import nearest
+
+TIMEOUT_S = 60.0
+"""A plan over a large cluster takes a while; a connection that nobody accepts does not."""
+CONNECT_TIMEOUT_S = 5.0
+ATTEMPTS = 3
+PAUSE_S = 0.5
+
+_T = TypeVar("_T")
+_LOST = (httpx.ReadError, httpx.WriteError, httpx.RemoteProtocolError)
+
+
+class Client:
+    """Talks to one server. Methods raise Unreachable, Refused and CliError; those of a cluster UnknownCluster too."""
+
+    def __init__(
+        self,
+        locate: Callable[[], Address],
+        *,
+        actor: str = "",
+        transport: httpx.BaseTransport | None = None,
+        sleep: Callable[[float], None],
+    ) -> None:
+        """`actor` is who the history names; a courtesy to the others, no proof."""
+        self._locate = locate
+        self._actor = actor
+        self._transport = transport
+        self._sleep = sleep
+        self._open: dict[bool, httpx.Client] = {}
+
+    def close(self) -> None:
+        """Closes what connections there are."""
+        for http in self._open.values():
+            http.close()
+        self._open.clear()
+
+    def version(self, *, timeout_s: float = TIMEOUT_S) -> api.VersionOut:
+        """Who answers."""
+        return self._get("/version", api.VersionOut, timeout_s=timeout_s)
+
+    def clusters(self, *, timeout_s: float = TIMEOUT_S) -> list[api.ClusterOut]:
+        """All living clusters, in short."""
+        return self._get("/clusters", list[api.ClusterOut], timeout_s=timeout_s)
+
+    def cluster(self, name: str) -> api.ClusterDetailOut:
+        """One cluster with all that is known of it."""
+        return self._of_cluster(name, lambda: self._get(_path(name), api.ClusterDetailOut))
+
+    def events(
+        self, name: str, *, after: int = 0, limit: int = 500, tail: int = 0, wait_s: float = 0.0
+    ) -> api.EventsOut:
+        """Events after a position, or the newest `tail` of them.
+
+        With `wait_s` (at most 30) the server holds the answer until there is one or time is up.
+        """
+        params = {"after": str(after), "limit": str(limit), "tail": str(tail), "wait_s": f"{wait_s:g}"}
+        path = _path(name, "events")
+        return self._of_cluster(
+            name, lambda: self._get(path, api.EventsOut, params=params, timeout_s=TIMEOUT_S + wait_s)
+        )
+
+    def endpoints(self, name: str) -> api.EndpointsOut:
+        """How clients find the cluster."""
+        return self._of_cluster(name, lambda: self._get(_path(name, "endpoints"), api.EndpointsOut))
+
+    def validate(self, spec: api.SpecIn) -> api.ValidateOut:
+        """Every problem of a file."""
+        return self._post("/validate", spec, api.ValidateOut)
+
+    def plan(self, spec: api.SpecIn) -> api.PlansOut:
+        """What applying the file would do."""
+        return self._post("/plan", spec, api.PlansOut)
+
+    def apply(self, order: api.ApplyIn) -> api.ApplyOut:
+        """Declares what the file says."""
+        return self._post("/apply", order, api.ApplyOut)
+
+    def command(self, name: str, verb: str, reason: api.ReasonIn) -> api.CommandOut:
+        """`pause`, `resume` or `abort`."""
+        return self._of_cluster(name, lambda: self._post(_path(name, verb), reason, api.CommandOut))
+
+    def delete(self, name: str, order: api.DeleteIn) -> api.CommandOut:
+        """Records the tombstone."""
+        return self._of_cluster(name, lambda: self._post(_path(name, "delete"), order, api.CommandOut))
+
+    def backup(self, order: api.BackupIn) -> api.BackupOut:
+        """Has the server write a backup."""
+        return self._post("/backup", order, api.BackupOut)
+
+    # --- one request --------------------------------------------------------------------------------------------
+
+    def _get(
+        self, path: str, reply: type[_T], *, params: Mapping[str, str] | None = None, timeout_s: float = TIMEOUT_S
+    ) -> _T:
+        return self._send("GET", path, reply, params=params, timeout_s=timeout_s)
+
+    def _post(self, path: str, body: BaseModel, reply: type[_T]) -> _T:
+        return self._send("POST", path, reply, body=body, key=str(uuid.uuid4()))
+
+    def _of_cluster(self, name: str, ask: Callable[[], _T]) -> _T:
+        try:
+            return ask()
+        except Refused as refused:
+            if refused.status != httpx.codes.NOT_FOUND:
+                raise
+            raise UnknownCluster(name, hint=self._hint(name)) from None
+
+    def _hint(self, name: str) -> str:
+        """Did you mean. The list is a courtesy: without it the error stays the one about the name."""
+        try:
+            known = [cluster.name for cluster in self.clusters(timeout_s=CONNECT_TIMEOUT_S)]
+        except CliError:
+            return "kedge get"
+        meant = nearest(name, known)
+        if meant is not None:
+            return f"did you mean `{meant}`?"
+        return "kedge get lists the clusters" if known else "no cluster is declared yet: kedge apply -f FILE"
+
+    def _send(
+        self,
+        method: str,
+        path: str,
+        reply: type[_T],
+        *,
+        params: Mapping[str, str] | None = None,
+        body: BaseModel | None = None,
+        key: str = "",
+        timeout_s: float = TIMEOUT_S,
+    ) -> _T:
+        address = self._locate()
+        headers = {"Authorization": f"Bearer {address.token}", "Accept": "application/json"}
+        if key:
+            headers["Idempotency-Key"] = key
+        if self._actor.isascii() and self._actor.isprintable() and self._actor:
+            headers["X-Kedge-Actor"] = self._actor
+        request = httpx.Request(
+            method,
+            f"{address.url}{api.API_PREFIX}{path}",
+            params=params,
+            headers=headers,
+            json=None if body is None else body.model_dump(mode="json"),
+            extensions={"timeout": httpx.Timeout(timeout_s, connect=CONNECT_TIMEOUT_S).as_dict()},
+        )
+        response = self._exchange(request, address)
+        if not response.is_success:
+            raise replies.refusal(response, address)
+        try:
+            # A newer server may say more than this client knows.
+            return TypeAdapter(reply).validate_json(response.content, extra="ignore")
+        except ValidationError as error:
+            raise replies.unreadable(response, address, error) from None
+
+    def _exchange(self, request: httpx.Request, address: Address) -> httpx.Response:
+        http = self._http(trust_env=not address.is_local)
+        for attempt in range(1, ATTEMPTS + 1):
+            try:
+                return http.send(request)
+            except _LOST as error:
+                if attempt == ATTEMPTS:
+                    raise replies.unreachable(address, error) from None
+                self._sleep(PAUSE_S)
+            except httpx.HTTPError as error:
+                raise replies.unreachable(address, error) from None
+        raise AssertionError("unreachable")
+
+    def _http(self, *, trust_env: bool) -> httpx.Client:
+        """`trust_env` False: a proxy of the environment neither sees a loopback token nor stands in the way of it."""
+        if trust_env not in self._open:
+            self._open[trust_env] = httpx.Client(transport=self._transport, trust_env=trust_env, follow_redirects=False)
+        return self._open[trust_env]
+
+
+def _path(name: str, tail: str = "") -> str:
+    return f"/clusters/{quote(name, safe='')}" + (f"/{tail}" if tail else "")

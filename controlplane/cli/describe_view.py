@@ -1,0 +1,114 @@
+"""`kedge describe`: how a cluster is, since when, what it waits for, and what to type next."""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
+from rich.console import RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from controlplane.cli.progress import drain_words
+from controlplane.cli.quantities import ago, human_seconds, since
+from controlplane.cli.status_tree import status_tree
+from controlplane.cli.tables import generation_words, instance_table, listing, status_text
+from controlplane.cli.terminal import styled
+from controlplane.cli.waiting import message_of, next_command
+from controlplane.portal.schemas import ClusterDetailOut, ConditionOut
+
+BAD_WHEN_TRUE = frozenset({"Blocked", "Paused", "HistoryUnreadable"})
+
+
+def description(detail: ClusterDetailOut, *, now: datetime) -> Iterator[RenderableType]:
+    """The sections, in the order a person asks."""
+    yield _head(detail, now)
+    if detail.conditions:
+        yield from _section("Conditions", _conditions(detail, now))
+    if detail.drain is not None:
+        yield from _section("Drain", styled(drain_words(detail.drain)))
+    yield from _section("Instances", _instances(detail, now))
+    if detail.pending:
+        yield from _section("Pending", status_tree(detail.pending, detail.instances))
+    commands = next_commands(detail)
+    if commands:
+        yield from _section("Next", Text("\n").join(styled(command, "bold") for command in commands))
+
+
+def next_commands(detail: ClusterDetailOut) -> list[str]:
+    """What to type next, each once: what the conditions ask for, else how to follow what is going on."""
+    asked = [command for c in detail.conditions if c.status and (command := next_command(c, detail.name))]
+    if not asked and detail.status == "Working":
+        asked = [f"kedge wait {detail.name} --for=converged"]
+    if not asked and detail.status == "Deleting":
+        asked = [f"kedge wait {detail.name} --for=deleted"]
+    return list(dict.fromkeys(asked))
+
+
+def _section(title: str, body: RenderableType) -> Iterator[RenderableType]:
+    yield Text()
+    yield styled(title, "bold")
+    yield Padding(body, (0, 0, 0, 2), expand=False)
+
+
+def _head(detail: ClusterDetailOut, now: datetime) -> Table:
+    table = Table.grid(padding=(0, 2, 0, 0))
+    for name, value in _facts(detail, now):
+        table.add_row(styled(f"{name}:", "dim"), value)
+    return table
+
+
+def _facts(detail: ClusterDetailOut, now: datetime) -> Iterator[tuple[str, Text]]:
+    yield "Name", styled(detail.name, "bold")
+    yield "Status", status_text(detail.status)
+    yield "Last tick", styled(f"{detail.sentence or 'none yet'}" + _aged(detail, now))
+    seen = "reached" if detail.converged_generation == detail.generation else "not reached yet"
+    yield "Generation", styled(f"{generation_words(detail)} ({seen}), declared {ago(detail.declared_at, now)}")
+    if detail.paused:
+        yield "Paused", styled(detail.paused, "yellow")
+    yield "Kafka", styled(detail.kafka_version + _features(detail.features))
+    yield "Brokers", styled(f"{detail.brokers} of {detail.desired_brokers}")
+    yield "Controllers", styled(f"{detail.controllers} of {detail.desired_controllers}")
+    yield "Partitions", _partitions(detail)
+    yield "UID", styled(detail.uid, "dim")
+
+
+def _aged(detail: ClusterDetailOut, now: datetime) -> str:
+    return f" ({ago(detail.sentence_at, now)})" if detail.sentence_at else ""
+
+
+def _features(levels: dict[str, int]) -> str:
+    told = ", ".join(f"{name} {level}" for name, level in sorted(levels.items()))
+    return f" (finalised: {told})" if told else ""
+
+
+def _partitions(detail: ClusterDetailOut) -> Text:
+    if detail.partitions is None:
+        return styled("unknown: no metadata was read yet", "yellow")
+    below, lagging = detail.under_min_isr or 0, detail.under_replicated or 0
+    style = "red" if below else "yellow" if lagging else "green"
+    age = "" if detail.metadata_age_s is None else f", read {human_seconds(round(detail.metadata_age_s))} ago"
+    return styled(f"{detail.partitions}, {lagging} under-replicated, {below} below min ISR{age}", style)
+
+
+def _conditions(detail: ClusterDetailOut, now: datetime) -> Table:
+    rows = [_condition_row(condition, detail.name, now) for condition in detail.conditions]
+    return listing(["TYPE", "STATUS", "REASON", "SINCE", "MESSAGE", "NEXT"], rows)
+
+
+def _condition_row(condition: ConditionOut, name: str, now: datetime) -> Sequence[Text | str]:
+    good = condition.status != (condition.type in BAD_WHEN_TRUE)
+    status = styled("True" if condition.status else "False", "green" if good else "yellow")
+    command = next_command(condition, name) if condition.status else ""
+    return (
+        condition.type,
+        status,
+        condition.reason,
+        since(condition.since, now),
+        message_of(condition) or "-",
+        command or "-",
+    )
+
+
+def _instances(detail: ClusterDetailOut, now: datetime) -> RenderableType:
+    alive = [instance for instance in detail.instances if instance.phase != "retired"]
+    return instance_table(alive, now=now) if alive else styled("none yet")

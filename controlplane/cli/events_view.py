@@ -1,0 +1,27 @@
+"""Events as lines: when, which, who, and what was said."""
+
+import json
+from typing import Any
+
+from rich.text import Text
+
+from controlplane.cli.quantities import moment
+from controlplane.cli.terminal import styled
+from controlplane.portal.schemas import EventOut
+
+_MAX_DATA = 160
+
+
+def event_line(event: EventOut, *, wide: bool) -> Text:
+    """`2026-01-02 03:04:05Z  12  DrainRequested  drain=... keys=[...]`; `wide` does not cut the data."""
+    line = styled(moment(event.at), "dim").append_text(styled(f"  {event.version:>5}  "))
+    line.append_text(styled(f"{event.type:<26}", "bold"))
+    data = " ".join(f"{key}={_short(value)}" for key, value in event.data.items())
+    told = data if wide or len(data) <= _MAX_DATA else data[: _MAX_DATA - 3] + "..."
+    return line.append_text(styled(f"  {told}")).append_text(
+        styled(f"  by {event.actor}" if event.actor else "", "dim")
+    )
+
+
+def _short(value: Any) -> str:
+    return value if isinstance(value, str) and " " not in value else json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,78 @@
+"""The `kedge` command: wires verbs to names and nothing more."""
+
+from typing import Annotated
+
+import typer
+
+from controlplane.cli.group import KedgeGroup
+from controlplane.cli.session import open_session
+from controlplane.cli.surroundings import Surroundings, of_this_process
+from controlplane.cli.verbs.apply import apply
+from controlplane.cli.verbs.events import events
+from controlplane.cli.verbs.look import describe, endpoints, get
+from controlplane.cli.verbs.serve import backup, demo, server, version
+from controlplane.cli.verbs.specs import diff, plan, validate
+from controlplane.cli.verbs.steer import abort, delete, pause, resume
+from controlplane.cli.verbs.wait import wait
+
+VERBS = (
+    server,
+    validate,
+    plan,
+    apply,
+    diff,
+    get,
+    describe,
+    wait,
+    events,
+    pause,
+    resume,
+    abort,
+    endpoints,
+    delete,
+    backup,
+    demo,
+    version,
+)
+
+app = typer.Typer(
+    name="kedge",
+    cls=KedgeGroup,
+    no_args_is_help=True,
+    # Plain help: the same in a pipe, in docs/cli.md and on any terminal.
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+@app.callback()
+def root(
+    context: typer.Context,
+    no_color: Annotated[bool, typer.Option("--no-color", help="No colour; so does NO_COLOR. Stands anywhere.")] = False,
+) -> None:
+    """Kedge keeps Kafka clusters on plain cloud VMs as their specs say.
+
+    Data goes to stdout, everything else to stderr. The server is found by KEDGE_SERVER, else by server.json in
+    KEDGE_HOME, else in ./.kedge; the token is read from the same home.
+
+    \b
+    Examples:
+      kedge server                              # run the server (another terminal)
+      kedge plan -f orders.yaml                 # what would happen
+      kedge apply -f orders.yaml --wait         # make it so, and watch
+      kedge get -w                              # how all clusters are
+      kedge describe orders                     # what one waits for, and what to type next
+    """
+    around = context.obj if isinstance(context.obj, Surroundings) else of_this_process()
+    context.obj = session = open_session(around, no_color=no_color)
+    context.call_on_close(session.client.close)
+
+
+for verb in VERBS:
+    app.command()(verb)
+
+
+def main() -> None:
+    """Entry point of the `kedge` script."""
+    app(prog_name="kedge")

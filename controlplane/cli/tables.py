@@ -1,0 +1,104 @@
+"""Tables of clusters and instances. Plain columns without rules, so that `awk` likes them too."""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+
+from rich.table import Table
+from rich.text import Text
+
+from controlplane.cli.quantities import ago, human_seconds, moment
+from controlplane.cli.terminal import styled
+from controlplane.portal.schemas import ClusterOut, InstanceOut
+
+STATUS_STYLE = {
+    "Converged": "green",
+    "Working": "cyan",
+    "Blocked": "red",
+    "Paused": "yellow",
+    "Deleting": "yellow",
+    "Unreadable": "bold red",
+}
+
+PHASE_STYLE = {"joined": "green", "failed": "red", "retired": "dim", "requested": "cyan", "launched": "cyan"}
+_LEAVING_STYLE = "yellow"
+
+
+def listing(headers: Sequence[str], rows: Iterable[Sequence[Text | str]]) -> Table:
+    """Rows under headers, one line each; on a narrow terminal the last column folds first."""
+    table = Table(box=None, pad_edge=False, show_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    for header in headers:
+        table.add_column(header, no_wrap=header is not headers[-1], overflow="ellipsis")
+    for row in rows:
+        table.add_row(*(cell if isinstance(cell, Text) else styled(cell) for cell in row))
+    return table
+
+
+def cluster_table(clusters: Sequence[ClusterOut], *, wide: bool, now: datetime) -> Table:
+    """One line a cluster: how it is, and the last tick's sentence."""
+    headers = ["NAME", "STATUS", "GENERATION", "KAFKA", "BROKERS", "CONTROLLERS"]
+    headers += ["DECLARED", "UID", "PAUSED"] if wide else []
+    return listing([*headers, "LAST TICK"], [_cluster_row(cluster, wide=wide, now=now) for cluster in clusters])
+
+
+def instance_table(instances: Sequence[InstanceOut], *, now: datetime) -> Table:
+    """One line a VM, in the order of the nodes."""
+    headers = ["INSTANCE", "RACK", "SERVICE", "KAFKA", "PHASE", "SINCE", "ADDRESS", "AGENT SAYS", "NOTE"]
+    ordered = sorted(instances, key=lambda instance: (instance.node, instance.generation))
+    return listing(headers, [_instance_row(instance, now) for instance in ordered])
+
+
+def status_text(status: str) -> Text:
+    """The one word, coloured."""
+    return styled(status, STATUS_STYLE.get(status, ""))
+
+
+def phase_text(instance: InstanceOut) -> Text:
+    """The phase, coloured; a lost VM is red whatever its phase."""
+    return styled(instance.phase, "red" if instance.lost else PHASE_STYLE.get(instance.phase, _LEAVING_STYLE))
+
+
+def generation_words(cluster: ClusterOut) -> str:
+    """`4`, or `3 -> 4` while the declared generation is not reached: has it seen my change?"""
+    if cluster.converged_generation == cluster.generation:
+        return str(cluster.generation)
+    return f"{cluster.converged_generation} -> {cluster.generation}"
+
+
+def _cluster_row(cluster: ClusterOut, *, wide: bool, now: datetime) -> list[Text | str]:
+    row: list[Text | str] = [
+        cluster.name,
+        status_text(cluster.status),
+        generation_words(cluster),
+        cluster.kafka_version,
+        f"{cluster.brokers}/{cluster.desired_brokers}",
+        f"{cluster.controllers}/{cluster.desired_controllers}",
+    ]
+    if wide:
+        row += [moment(cluster.declared_at) if cluster.declared_at else "-", cluster.uid, cluster.paused or "-"]
+    return [*row, cluster.sentence or "-"]
+
+
+def _instance_row(instance: InstanceOut, now: datetime) -> list[Text | str]:
+    return [
+        instance.key,
+        instance.rack,
+        f"{instance.service} {instance.service_id}",
+        instance.kafka_version,
+        phase_text(instance),
+        ago(instance.since, now),
+        instance.address or "-",
+        _agent_words(instance),
+        _note(instance),
+    ]
+
+
+def _agent_words(instance: InstanceOut) -> str:
+    if instance.report_age_s is None:
+        return "nothing yet"
+    return f"{instance.reported_state or 'nothing'}, {human_seconds(round(instance.report_age_s))} ago"
+
+
+def _note(instance: InstanceOut) -> str:
+    notes = ["VM is gone"] if instance.lost else []
+    notes += [f"replaces {instance.replaces}"] if instance.replaces else []
+    return "; ".join(notes) or "-"

@@ -1,0 +1,66 @@
+"""What may be sent to a stream: colour and animation are two questions with two answers.
+
+Colour: `--no-color` > NO_COLOR > FORCE_COLOR > a terminal whose TERM is not `dumb`. Animation and prompts depend on
+terminals alone, so NO_COLOR never makes a prompt disappear and FORCE_COLOR never animates a log file.
+"""
+
+from collections.abc import Mapping
+from typing import IO, Literal
+
+from rich.console import Console
+from rich.text import Text
+
+UNBOUNDED = 10_000
+"""Width off a terminal: a line is a record there and must not be folded."""
+
+_DUMB = ("dumb", "unknown")
+
+
+def wants_colour(environ: Mapping[str, str], *, no_color: bool, is_terminal: bool) -> bool:
+    """Whether to colour. An empty NO_COLOR or FORCE_COLOR counts as not set (no-color.org)."""
+    if no_color or environ.get("NO_COLOR"):
+        return False
+    if environ.get("FORCE_COLOR"):
+        return True
+    return is_terminal and not _is_dumb(environ)
+
+
+def can_animate(environ: Mapping[str, str], *, is_terminal: bool) -> bool:
+    """Whether lines may be redrawn in place."""
+    return is_terminal and not _is_dumb(environ)
+
+
+def console(stream: IO[str], environ: Mapping[str, str], *, colour: bool, is_terminal: bool) -> Console:
+    """A console that does what was decided here and reads nothing into foreign text: no markup, no emoji."""
+    columns = environ.get("COLUMNS", "")
+    width = int(columns) if columns.isdecimal() and int(columns) > 0 else None
+    return Console(
+        file=stream,
+        color_system=_palette(environ, is_terminal) if colour else None,
+        no_color=not colour,
+        force_terminal=is_terminal or colour,
+        force_interactive=can_animate(environ, is_terminal=is_terminal),
+        width=width if width or is_terminal else UNBOUNDED,
+        markup=False,
+        emoji=False,
+        highlight=False,
+        legacy_windows=False,
+    )
+
+
+def printable(text: str) -> str:
+    """Foreign text without control characters: an event or a message must not steer the terminal."""
+    return "".join(c if c.isprintable() or c == "\n" else "?" for c in text)
+
+
+def styled(text: str, style: str = "") -> Text:
+    """Foreign text with a style of its own, which text appended later does not inherit."""
+    return Text().append(printable(text), style=style or None)
+
+
+def _palette(environ: Mapping[str, str], is_terminal: bool) -> Literal["auto", "standard"]:
+    return "auto" if is_terminal and not _is_dumb(environ) else "standard"
+
+
+def _is_dumb(environ: Mapping[str, str]) -> bool:
+    return environ.get("TERM", "").lower() in _DUMB

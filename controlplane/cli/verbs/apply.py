@@ -1,0 +1,171 @@
+"""`apply`: plan, confirm, and then exactly that plan or nothing."""
+
+from typing import Annotated
+
+import typer
+
+from controlplane.cli import exits
+from controlplane.cli.errors import CliError, Refused
+from controlplane.cli.options import DEFAULT_TIMEOUT, Output, Timeout, Yes
+from controlplane.cli.output import Format, document, write_document
+from controlplane.cli.plan_file import SavedPlan, moved, saved_plan_in
+from controlplane.cli.plan_view import plan_lines, summary
+from controlplane.cli.problems_view import refuse_problems, tell_problems
+from controlplane.cli.prompts import confirm
+from controlplane.cli.session import Session, session_of
+from controlplane.cli.spec_file import SpecFile, read_spec
+from controlplane.cli.verbs.specs import planned_or_refused
+from controlplane.cli.verbs.wait import wait_for
+from controlplane.cli.waiter import Target
+from controlplane.cli.waiting import Converged
+from controlplane.portal import schemas as api
+
+
+def apply(
+    context: typer.Context,
+    plan_path: Annotated[
+        str, typer.Argument(metavar="PLAN", show_default=False, help="A plan saved with `kedge plan -o PLAN`.")
+    ] = "",
+    file: Annotated[
+        str,
+        typer.Option("-f", "--file", metavar="FILE", show_default=False, help="The spec; - reads standard input."),
+    ] = "",
+    yes: Yes = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="The server does all but record it, and says what would have come of it.")
+    ] = False,
+    wait: Annotated[
+        bool, typer.Option("--wait/--detach", help="Wait until it has converged, or return once it is recorded.")
+    ] = False,
+    timeout: Timeout = DEFAULT_TIMEOUT,
+    message: Annotated[str, typer.Option("-m", "--message", metavar="TEXT", help="Why; recorded with it.")] = "",
+    output: Output = Format.TEXT,
+) -> None:
+    """Declare what a file says: plan, question, then that plan.
+
+    Shows the plan and asks; then exactly that plan is recorded, or nothing.
+
+    A plan somebody said yes to, and a saved one, is refused when it has moved meanwhile; the message says in what.
+    With -y the file is declared whatever its plan is by then.
+    Ctrl-C while waiting only detaches: the server goes on, and the way back is printed.
+
+    \b
+    Exit codes: 0 recorded (with --wait: converged), 1 refused, not confirmed or failed,
+    3 --timeout was up, 4 it needs a person, 130 Ctrl-C.
+
+    \b
+    Examples:
+      kedge apply -f orders.yaml
+      kedge apply -f orders.yaml -y --wait --timeout 30m
+      kedge plan -f orders.yaml -o orders.plan && kedge apply orders.plan
+      kedge apply -f orders.yaml --dry-run
+    """
+    session = session_of(context)
+    spec, saved = _declaration(plan_path, file)
+    if dry_run:
+        _dry_run(session, spec, message, output)
+        return
+    planned = planned_or_refused(session, spec)
+    if saved is not None:
+        _refuse_moved(saved.plans, planned.plans, saved.file)
+    for one in planned.plans:
+        session.tell_all(*plan_lines(one))
+    agreed = _agreed(session, planned, yes=yes)
+    order = api.ApplyIn(
+        text=spec.text,
+        file=spec.name,
+        # Nobody judged the plan when -y was given without a saved one: then there is nothing to hold on to.
+        plan_digest=saved.digest if saved else planned.digest if agreed else None,
+        message=message,
+    )
+    answer = _recorded(session, order, planned)
+    _show(session, answer, output)
+    if wait:
+        wait_for(session, _targets(answer), timeout=timeout, told=output is Format.TEXT)
+    elif any(one.changed for one in answer.applied):
+        names = [one.cluster for one in answer.applied if one.changed]
+        session.tell(f"to follow it: kedge wait {names[0]} --for=converged")
+
+
+def _declaration(plan_path: str, file: str) -> tuple[SpecFile, SavedPlan | None]:
+    if bool(plan_path) == bool(file):
+        what = "give either a saved plan or -f FILE" if not file else "a saved plan brings its own spec: leave out -f"
+        raise CliError(what, next_step="kedge apply -f FILE", exit_code=exits.USAGE)
+    read = read_spec(plan_path or file)
+    saved = saved_plan_in(read)
+    if saved is not None:
+        return SpecFile(saved.file, saved.spec.encode()), saved
+    if plan_path:
+        raise CliError("this is no saved plan", where=plan_path, next_step=f"for a spec: kedge apply -f {plan_path}")
+    return read, None
+
+
+def _dry_run(session: Session, spec: SpecFile, message: str, output: Format) -> None:
+    order = api.ApplyIn(text=spec.text, file=spec.name, message=message, dry_run=True)
+    answer = session.client.apply(order)
+    if not answer.ok:
+        raise refuse_problems(session, answer.problems, file=spec.name)
+    tell_problems(session, answer.problems)
+    if output is Format.TEXT:
+        for one in answer.plans:
+            session.show(*plan_lines(one))
+        session.tell("dry run: nothing was recorded")
+    else:
+        write_document(session, output, document("DryRun", answer))
+
+
+def _agreed(session: Session, planned: api.PlansOut, *, yes: bool) -> bool:
+    """Whether this very plan was agreed to; an empty one needs no question. Raises CliError on a no."""
+    if all(one.is_empty for one in planned.plans):
+        return True
+    if yes:
+        return False
+    question = f"Apply this? ({summary(planned.plans)})"
+    if not confirm(session, question, unattended="add -y to apply without asking, or use a terminal"):
+        raise CliError("not confirmed, nothing was changed")
+    return True
+
+
+def _recorded(session: Session, order: api.ApplyIn, planned: api.PlansOut) -> api.ApplyOut:
+    try:
+        answer = session.client.apply(order)
+    except Refused as refused:
+        if order.plan_digest is not None and refused.status == 409:
+            now = session.client.plan(api.SpecIn(text=order.text, file=order.file))
+            _refuse_moved(planned.plans, now.plans, order.file)
+        raise
+    if not answer.ok:
+        raise refuse_problems(session, answer.problems, file=order.file)
+    return answer
+
+
+def _refuse_moved(before: list[api.PlanOut], now: list[api.PlanOut], file: str) -> None:
+    """Raises CliError naming each cluster whose plan is no longer what was agreed to, and in what."""
+    current = {plan.cluster: plan for plan in now}
+    reasons = []
+    for plan in before:
+        fresh = current.get(plan.cluster)
+        told = moved(plan, fresh) if fresh else ["it is not planned any more"]
+        reasons += [f"{plan.cluster}: {reason}" for reason in told]
+    if reasons:
+        raise CliError(
+            "the plan has moved, nothing was changed",
+            why="; ".join(reasons),
+            next_step=f"look again: kedge plan -f {file}",
+        )
+
+
+def _show(session: Session, answer: api.ApplyOut, output: Format) -> None:
+    if output is not Format.TEXT:
+        write_document(session, output, document("Applied", answer))
+        return
+    for one in answer.applied:
+        if not one.changed:
+            session.show(f"{one.cluster} unchanged (generation {one.generation})")
+        else:
+            what = "declared" if one.created else "changed"
+            session.show(f"{one.cluster} {what} (generation {one.generation})")
+
+
+def _targets(answer: api.ApplyOut) -> list[Target]:
+    return [Target(one.cluster, Converged(one.generation, one.uid)) for one in answer.applied]

@@ -1,0 +1,169 @@
+"""Verbs that look: get, describe, endpoints."""
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+from rich.console import RenderableType
+from rich.table import Table
+
+from controlplane.cli.completion import cluster_names
+from controlplane.cli.describe_view import description
+from controlplane.cli.options import Cluster, Output
+from controlplane.cli.output import Format, ListFormat, document, write_document, write_record
+from controlplane.cli.quantities import moment
+from controlplane.cli.session import Session, session_of
+from controlplane.cli.tables import cluster_table
+from controlplane.cli.watch import Watch
+from controlplane.portal.schemas import ClusterDetailOut, ClusterOut
+
+ALL = "clusters"
+
+
+def get(
+    context: typer.Context,
+    what: Annotated[
+        str, typer.Argument(metavar="clusters|CLUSTER", autocompletion=cluster_names, help="All, or one by name.")
+    ] = ALL,
+    output: Annotated[ListFormat, typer.Option("-o", "--output", help="Form of the answer on stdout.")] = (
+        ListFormat.TABLE
+    ),
+    watch: Annotated[bool, typer.Option("-w", "--watch", help="Go on: redraw, or write a record a change.")] = False,
+) -> None:
+    """List the clusters, or one of them.
+
+    With -w and -o json each change of a cluster is one line. The lines of a single cluster carry the event position to
+    go on from: kedge events CLUSTER -f --after POSITION.
+
+    \b
+    Examples:
+      kedge get
+      kedge get clusters -o wide
+      kedge get orders -o json | jq .sentence
+      kedge get -o name | xargs -n1 kedge describe
+      kedge get -w
+    """
+    session = session_of(context)
+    if watch:
+        _watch(session, what, output)
+    elif what == ALL:
+        _write_list(session, session.client.clusters(), output)
+    else:
+        _write_one(session, session.client.cluster(what), output)
+
+
+def describe(context: typer.Context, cluster: Cluster, output: Output = Format.TEXT) -> None:
+    """Show all that is known of a cluster, and what to type next.
+
+    Conditions, since when and what to do about them; drain; VMs; what is left to do, node by node.
+
+    \b
+    Examples:
+      kedge describe orders
+      kedge describe orders -o json | jq '.instances[] | select(.lost)'
+    """
+    session = session_of(context)
+    detail = session.client.cluster(cluster)
+    if output is Format.TEXT:
+        session.show(*description(detail, now=session.around.utc_now()))
+    else:
+        write_document(session, output, document("Cluster", detail))
+
+
+def endpoints(context: typer.Context, cluster: Cluster, output: Output = Format.TEXT) -> None:
+    """Print how clients find a cluster.
+
+    The value of `bootstrap.servers`, and nothing else, goes to stdout.
+
+    \b
+    Examples:
+      kedge endpoints orders
+      kafka-topics.sh --bootstrap-server "$(kedge endpoints orders)" --list
+    """
+    session = session_of(context)
+    found = session.client.endpoints(cluster)
+    if output is not Format.TEXT:
+        write_document(session, output, document("Endpoints", found))
+        return
+    if found.bootstrap:
+        session.write(",".join(found.bootstrap))
+    else:
+        session.tell(f"nothing is published yet: no broker of {cluster} has an address")
+    published = f"published {moment(found.published_at)}" if found.published_at else "not published yet"
+    session.tell(f"security: {found.security}; {published}")
+
+
+def _write_list(session: Session, clusters: Sequence[ClusterOut], output: ListFormat) -> None:
+    match output:
+        case ListFormat.NAME:
+            for cluster in clusters:
+                session.write(cluster.name)
+        case ListFormat.TABLE | ListFormat.WIDE:
+            if clusters:
+                session.show(_table(session, clusters, output))
+            else:
+                session.tell("no cluster is declared yet: kedge apply -f FILE")
+        case _:
+            items = [cluster.model_dump(mode="json") for cluster in clusters]
+            write_document(session, output, document("ClusterList", {"items": items}))
+
+
+def _write_one(session: Session, detail: ClusterDetailOut, output: ListFormat) -> None:
+    if output in (ListFormat.JSON, ListFormat.YAML):
+        write_document(session, output, document("Cluster", detail))
+    else:
+        _write_list(session, [detail], output)
+
+
+def _watch(session: Session, what: str, output: ListFormat) -> None:
+    def look() -> Sequence[ClusterOut]:
+        return session.client.clusters() if what == ALL else [session.client.cluster(what)]
+
+    def picture(clusters: Sequence[ClusterOut]) -> RenderableType:
+        return _table(session, clusters, output)
+
+    if output in (ListFormat.TABLE, ListFormat.WIDE) and session.can_redraw:
+        Watch(session, look).redraw(picture)
+    else:
+        Watch(session, look).changes(_Changes(session, output).write)
+
+
+class _Changes:
+    """Writes changed clusters as records; of a table only the first has the headers."""
+
+    def __init__(self, session: Session, output: ListFormat) -> None:
+        self._session = session
+        self._output = output
+        self._first = True
+        self._seen: dict[str, int] = {}
+
+    def write(self, cluster: ClusterOut) -> None:
+        if self._output is ListFormat.NAME:
+            self._session.write(cluster.name)
+        elif self._output in (ListFormat.TABLE, ListFormat.WIDE):
+            table = _table(self._session, [cluster], self._output)
+            table.show_header = self._first
+            self._session.show(table)
+        else:
+            write_record(self._session, self._output, self._record(cluster))
+        self._first = False
+
+    def _record(self, cluster: ClusterOut) -> dict[str, object]:
+        if not isinstance(cluster, ClusterDetailOut):
+            return document("Cluster", cluster)
+        return {**document("Cluster", cluster), "position": self._position(cluster)}
+
+    def _position(self, cluster: ClusterDetailOut) -> int:
+        """Global position of the last event that is in what was seen: asking from there on skips nothing."""
+        seen = self._seen.get(cluster.uid, 0)
+        while True:
+            page = self._session.client.events(cluster.name, after=seen).events
+            older = [event.position for event in page if event.version <= cluster.stream_version]
+            seen = older[-1] if older else seen
+            if not page or len(older) < len(page):
+                self._seen[cluster.uid] = seen
+                return seen
+
+
+def _table(session: Session, clusters: Sequence[ClusterOut], output: ListFormat) -> Table:
+    return cluster_table(clusters, wide=output is ListFormat.WIDE, now=session.around.utc_now())

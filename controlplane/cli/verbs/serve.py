@@ -1,0 +1,164 @@
+"""Verbs about the server and this installation: server, backup, demo, version."""
+
+import importlib.metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from controlplane.cli.errors import CliError, Unreachable
+from controlplane.cli.options import Output
+from controlplane.cli.output import Format, document, write_document
+from controlplane.cli.session import session_of
+from controlplane.portal import schemas as api
+
+if TYPE_CHECKING:
+    from controlplane.settings import Settings
+
+_VERSION_TIMEOUT_S = 2.0
+
+
+def server(
+    home: Annotated[
+        Path | None,
+        typer.Option("--home", metavar="DIR", show_default="KEDGE_HOME or ./.kedge", help="Where it keeps its files."),
+    ] = None,
+    host: Annotated[
+        str | None,
+        typer.Option("--host", metavar="ADDRESS", show_default="127.0.0.1", help="A loopback address to listen on."),
+    ] = None,
+    port: Annotated[
+        int | None,
+        typer.Option("--port", metavar="N", min=0, max=65535, show_default="8428", help="0 lets the system choose."),
+    ] = None,
+    database_url: Annotated[
+        str | None,
+        typer.Option(
+            "--database-url", metavar="URL", show_default="SQLite in the home", help="As in postgresql://HOST/NAME."
+        ),
+    ] = None,
+) -> None:
+    """Run the server: ticks and API, until Ctrl-C.
+
+    Everything else is set by KEDGE_... variables or kedge.toml in its home; options beat both.
+    At first start it writes a token (mode 0600) into its home, which every other verb reads.
+
+    \b
+    Examples:
+      kedge server
+      kedge server --home /var/lib/kedge --database-url postgresql://kedge@db/kedge
+    """
+    # Imported here, because the server is large and every other verb does without it.
+    from controlplane.migrate import MigrationError
+    from controlplane.server import CannotListen, run
+    from events.errors import EventsError
+
+    settings = _settings(home=home, host=host, port=port, database_url=database_url)
+    try:
+        run(settings)
+    except (CannotListen, MigrationError, EventsError, OSError) as error:
+        raise CliError("the server cannot run", where=str(settings.home), why=str(error)) from error
+
+
+def backup(
+    context: typer.Context,
+    file: Annotated[Path, typer.Argument(metavar="FILE", show_default=False, help="Where the server writes it.")],
+    output: Output = Format.TEXT,
+) -> None:
+    """Have the server write a backup while it goes on working.
+
+    It holds all that cannot be rebuilt. The file is written on the server's machine, whole or not at all,
+    readable by its owner only.
+
+    \b
+    Examples:
+      kedge backup /var/backups/kedge-$(date +%F).jsonl
+    """
+    session = session_of(context)
+    path = session.around.cwd / file.expanduser()
+    answer = session.client.backup(api.BackupIn(path=str(path)))
+    if output is Format.TEXT:
+        session.show(f"{answer.path}: {answer.events} events, sha256 {answer.sha256}")
+    else:
+        write_document(session, output, document("Backup", answer))
+
+
+def demo(
+    report: Annotated[
+        Path | None, typer.Option("--report", metavar="FILE", show_default=False, help="Write the figures as JSON.")
+    ] = None,
+    keep: Annotated[bool, typer.Option("--keep", help="Leave the cluster running at the end.")] = False,
+    plain: Annotated[bool, typer.Option("--plain", help="Plain lines even on a terminal.")] = False,
+) -> None:
+    """Run the main job on this machine, on real parts.
+
+    A cluster is declared, filled, rolled to a new Kafka and scaled, and nothing is left running.
+
+    \b
+    Examples:
+      kedge demo
+      kedge demo --report demo.json --plain
+    """
+    from controlplane.cli.demo import run_demo
+
+    raise typer.Exit(run_demo(report, keep=keep, plain=plain))
+
+
+def version(
+    context: typer.Context,
+    client_only: Annotated[bool, typer.Option("--client", help="Do not ask the server.")] = False,
+    output: Output = Format.TEXT,
+) -> None:
+    """Print the version of this command and of the server.
+
+    A server that does not answer is told, and no error.
+
+    \b
+    Examples:
+      kedge version
+      kedge version --client -o json
+    """
+    session = session_of(context)
+    client = client_version()
+    there, problem = (None, "") if client_only else _server_version(context)
+    if output is not Format.TEXT:
+        found = None if there is None else there.model_dump(mode="json")
+        write_document(session, output, document("Version", {"client": client, "server": found}))
+        return
+    session.show(f"kedge {client}")
+    if there is not None:
+        role = "leads" if there.leader else "stands by"
+        session.show(f"server {there.version} (API {there.api}, {role}, epoch {there.epoch}, planner: {there.planner})")
+        session.show(f"installation {there.installation_id}")
+    elif problem:
+        session.tell(f"server: {problem}")
+
+
+def client_version() -> str:
+    """The version of the package this runs from."""
+    try:
+        return importlib.metadata.version("kedge")
+    except importlib.metadata.PackageNotFoundError:
+        return "unknown"
+
+
+def _settings(**given: object) -> "Settings":
+    from sqlalchemy.exc import ArgumentError
+
+    from controlplane.settings import load_settings
+    from events.engine import build_engine
+
+    try:
+        settings = load_settings(**given)
+        # Connects to nothing: an address of a database that cannot be one is told here, not by a traceback later.
+        build_engine(settings.database).dispose()
+    except (ValueError, ArgumentError) as error:
+        raise CliError("the server was not started", why=str(error), next_step="mend it and start again") from None
+    return settings
+
+
+def _server_version(context: typer.Context) -> tuple[api.VersionOut | None, str]:
+    try:
+        return session_of(context).client.version(timeout_s=_VERSION_TIMEOUT_S), ""
+    except Unreachable as error:
+        return None, f"{error.what}" + (f" ({error.why})" if error.why else "")

@@ -1,0 +1,129 @@
+"""Verbs that steer a cluster: pause, resume, abort, delete. Each records a command; the server carries it out."""
+
+from typing import Annotated
+
+import typer
+
+from controlplane.cli.errors import CliError
+from controlplane.cli.moments import moment_of
+from controlplane.cli.options import Cluster, Output, Reason, Yes
+from controlplane.cli.output import Format, document, write_document
+from controlplane.cli.prompts import typed_name
+from controlplane.cli.quantities import counted
+from controlplane.cli.session import Session, session_of
+from controlplane.portal import schemas as api
+
+
+def pause(
+    context: typer.Context,
+    cluster: Cluster,
+    reason: Reason = "",
+    until: Annotated[
+        str,
+        typer.Option("--until", metavar="WHEN", show_default=False, help="A duration or an ISO time; then it goes on."),
+    ] = "",
+    output: Output = Format.TEXT,
+) -> None:
+    """Begin no new step on a cluster.
+
+    The broker in hand is finished, so nothing stays half done.
+
+    \b
+    Examples:
+      kedge pause orders --reason "release day"
+      kedge pause orders --until 2h
+      kedge pause orders --until 2026-01-31T18:00:00+01:00
+    """
+    session = session_of(context)
+    then = moment_of(until, now=session.around.utc_now(), option="--until") if until else None
+    _command(session, cluster, "pause", api.ReasonIn(reason=reason, until=then), output)
+    session.tell(f"to go on: kedge resume {cluster}")
+
+
+def resume(context: typer.Context, cluster: Cluster, reason: Reason = "", output: Output = Format.TEXT) -> None:
+    """Go on after a pause, an abort, or too many failures.
+
+    \b
+    Examples:
+      kedge resume orders
+      kedge resume orders --reason "quota raised" && kedge wait orders --for=converged
+    """
+    _command(session_of(context), cluster, "resume", api.ReasonIn(reason=reason), output)
+
+
+def abort(context: typer.Context, cluster: Cluster, reason: Reason = "", output: Output = Format.TEXT) -> None:
+    """End a roll after the broker in hand.
+
+    The cluster then stays paused, mixed and whole. Applying the old spec then rolls back,
+    until the feature levels are finalised.
+
+    \b
+    Examples:
+      kedge abort orders --reason "latency doubled"
+      kedge apply -f orders-before.yaml && kedge resume orders     # and back
+    """
+    session = session_of(context)
+    _command(session, cluster, "abort", api.ReasonIn(reason=reason), output)
+    session.tell(f"it is paused then; to roll back apply the old spec, and: kedge resume {cluster}")
+
+
+def delete(
+    context: typer.Context,
+    cluster: Cluster,
+    confirm: Annotated[
+        str,
+        typer.Option(
+            "--confirm", metavar="NAME", show_default=False, help="The cluster's name once more; no question."
+        ),
+    ] = "",
+    reason: Reason = "",
+    yes: Yes = False,
+    output: Output = Format.TEXT,
+) -> None:
+    """Delete a cluster for good.
+
+    Asks for its name to be typed; -y alone is not enough.
+
+    What becomes of VMs and disks is in its spec: `deletionPolicy: retain` keeps them, `destroy` destroys them.
+
+    \b
+    Examples:
+      kedge delete orders
+      kedge delete orders --confirm orders --reason "moved to orders-eu"
+      kedge wait orders --for=deleted
+    """
+    session = session_of(context)
+    detail = session.client.cluster(cluster)
+    for line in _what_is_lost(detail):
+        session.tell(line, "bold")
+    by_hand = f"kedge delete {cluster} --confirm {cluster}"
+    if yes and not confirm:
+        why = "deleting a cluster needs its name, -y alone is not enough"
+        raise CliError("not confirmed, nothing was changed", why=why, next_step=by_hand)
+    typed = confirm or typed_name(session, f"Type the name of the cluster to delete it ({cluster})", unattended=by_hand)
+    if typed != cluster:
+        raise CliError("not confirmed, nothing was changed", why=f"`{typed}` is not `{cluster}`", next_step=by_hand)
+    answer = session.client.delete(cluster, api.DeleteIn(confirm=typed, reason=reason))
+    _show(session, answer, output)
+    session.tell(f"to see it gone: kedge wait {cluster} --for=deleted")
+
+
+def _command(session: Session, cluster: str, verb: str, reason: api.ReasonIn, output: Format) -> None:
+    _show(session, session.client.command(cluster, verb, reason), output)
+
+
+def _show(session: Session, answer: api.CommandOut, output: Format) -> None:
+    if output is Format.TEXT:
+        session.show(answer.sentence)
+    else:
+        write_document(session, output, document("Command", answer))
+
+
+def _what_is_lost(detail: api.ClusterDetailOut) -> list[str]:
+    alive = sum(instance.phase != "retired" for instance in detail.instances)
+    spec = detail.document.get("spec")
+    policy = spec.get("deletionPolicy", "retain") if isinstance(spec, dict) else "retain"
+    fate = (
+        "are destroyed with all their data" if policy == "destroy" else "stay where they are; nobody looks after them"
+    )
+    return [f"{detail.name} has {counted(alive, 'VM')}; deletionPolicy is `{policy}`: VMs and disks {fate}"]

@@ -1,0 +1,44 @@
+"""The clouds of this installation, by name, each built when a spec first names it."""
+
+import sys
+import threading
+from pathlib import Path
+
+from controlplane.settings import Settings
+from providers.base import CloudProvider
+from providers.registry import load
+
+
+class Clouds:
+    """Providers of this installation. Thread-safe."""
+
+    def __init__(self, settings: Settings, installation_id: str) -> None:
+        self._settings = settings
+        self._installation_id = installation_id
+        self._lock = threading.Lock()
+        self._built: dict[str, CloudProvider] = {}
+
+    def __call__(self, cloud: str) -> CloudProvider:
+        """The provider of a cloud. Raises PlaceUnknown for a name nobody implements."""
+        with self._lock:
+            if cloud not in self._built:
+                self._built[cloud] = load(cloud, **self._settings_of(cloud))
+            return self._built[cloud]
+
+    def _settings_of(self, cloud: str) -> dict[str, object]:
+        common: dict[str, object] = {"installation_id": self._installation_id}
+        if cloud != "local":
+            return common
+        settings = self._settings
+        return {
+            **common,
+            "root": local_root(settings),
+            "python": sys.executable,
+            "kafka_dir": settings.kafka_dir,
+            "enforce_disk": settings.enforce_disk,
+        }
+
+
+def local_root(settings: Settings) -> Path:
+    """Where the `local` cloud of an installation keeps its VMs and disks."""
+    return settings.home / "local"

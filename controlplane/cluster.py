@@ -1,0 +1,375 @@
+"""The fold of one cluster's stream: what was asked, what was decided, what came of it.
+
+`evolve(view, recorded) -> view` is pure and total. An event it cannot place marks the view unreadable, which freezes
+every effect on that cluster; it never raises and never guesses.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from datetime import datetime
+from types import MappingProxyType
+from typing import Any, TypeVar
+
+from controlplane.replacement import IllegalTransition, Phase, require
+from controlplane.view import ClusterView, ConditionView, DrainView, InstanceView, IntentView
+from events import facts
+from events.codec import decode
+from events.envelope import Recorded
+from events.errors import EventsError
+from events.spec.conversion import UnknownApiVersion, from_data
+
+_K = TypeVar("_K")
+_V = TypeVar("_V")
+
+
+def fold(view: ClusterView, history: Iterable[Recorded]) -> ClusterView:
+    """The view after all these events."""
+    for recorded in history:
+        view = evolve(view, recorded)
+    return view
+
+
+def evolve(view: ClusterView, recorded: Recorded) -> ClusterView:
+    """The view after one event. Total: what cannot be placed sets `unreadable`."""
+    if view.unreadable:
+        return replace(view, version=recorded.version)
+    try:
+        event = decode(recorded)
+        apply = _APPLY.get(type(event))
+        if apply is None:
+            raise LookupError(f"no rule for event type {recorded.type}")
+        after = apply(view, event, recorded.recorded_at)
+    except (EventsError, IllegalTransition, UnknownApiVersion, LookupError, ValueError) as error:
+        reason = f"event {recorded.version} ({recorded.type}): {error}"
+        return replace(view, version=recorded.version, unreadable=reason)
+    moved_on = view.progressed_at if isinstance(event, facts.ConditionChanged) else recorded.recorded_at
+    return replace(after, version=recorded.version, progressed_at=moved_on)
+
+
+# --- declarations -----------------------------------------------------------------------------------------------
+
+
+def _declared(view: ClusterView, e: facts.ClusterDeclared, at: datetime) -> ClusterView:
+    document = from_data(e.document)
+    return replace(view, name=e.name, generation=e.generation, document=document, declared_at=at)
+
+
+def _deletion(view: ClusterView, e: facts.ClusterDeletionRequested, at: datetime) -> ClusterView:
+    return replace(view, tombstone=e.reason or "asked for", tombstone_at=at)
+
+
+def _paused(view: ClusterView, e: facts.ClusterPaused, at: datetime) -> ClusterView:
+    return replace(view, paused=e.reason or "paused", paused_until=e.until)
+
+
+def _resumed(view: ClusterView, e: facts.ClusterResumed, at: datetime) -> ClusterView:
+    forgiven = {k: replace(i, failures=0, failed_at=None, retryable=True) for k, i in view.intents.items()}
+    drain = replace(view.drain, failures=0, failed="", failed_at=None) if view.drain else None
+    return replace(
+        view,
+        paused="",
+        paused_until=None,
+        aborting="",
+        join_failures=0,
+        intents=_frozen(forgiven),
+        drain=drain,
+    )
+
+
+def _aborted(view: ClusterView, e: facts.RecycleAborted, at: datetime) -> ClusterView:
+    return replace(view, aborting=e.reason or "aborted", paused=e.reason or "aborted", paused_until=None)
+
+
+# --- instances --------------------------------------------------------------------------------------------------
+
+
+def _surge(view: ClusterView, e: facts.SurgeRequested, at: datetime) -> ClusterView:
+    instances = dict(view.instances)
+    next_broker, ids = view.next_broker_id, dict(view.controller_ids)
+    for planned in e.instances:
+        if planned.key in instances:
+            raise ValueError(f"instance {planned.key} was already requested")
+        instances[planned.key] = InstanceView(planned, Phase.REQUESTED, at, e.intent, at, bound=not planned.handover)
+        if planned.service == "broker":
+            if planned.service_id < next_broker:
+                raise ValueError(f"broker id {planned.service_id} was already spent")
+            next_broker = planned.service_id + 1
+        else:
+            ids[planned.node] = planned.service_id
+    view = _open(view, e.intent, "surge", tuple(p.key for p in e.instances), at)
+    return replace(view, instances=_frozen(instances), next_broker_id=next_broker, controller_ids=_frozen(ids))
+
+
+def _surged(view: ClusterView, e: facts.SurgeCompleted, at: datetime) -> ClusterView:
+    view = _close(view, e.intent)
+    for launched in e.instances:
+        view = _move(
+            view,
+            launched.key,
+            Phase.LAUNCHED,
+            at,
+            cloud_id=launched.cloud_id,
+            address=launched.address,
+            launched_at=at,
+        )
+    return replace(view, node_addresses=_frozen({**view.node_addresses, **e.node_addresses}))
+
+
+def _run_failed(view: ClusterView, e: facts.RunFailed, at: datetime) -> ClusterView:
+    intent = view.intents[e.intent]
+    failed = replace(
+        intent,
+        failures=intent.failures + 1,
+        failed_at=at,
+        error=f"{e.error}: {e.message}",
+        retryable=e.retryable,
+    )
+    return replace(view, intents=_frozen({**view.intents, e.intent: failed}))
+
+
+def _joined(view: ClusterView, e: facts.InstanceJoined, at: datetime) -> ClusterView:
+    return replace(_move(view, e.key, Phase.JOINED, at), join_failures=0)
+
+
+def _join_failed(view: ClusterView, e: facts.JoinFailed, at: datetime) -> ClusterView:
+    instance = view.instances[e.key]
+    view = _move(view, e.key, Phase.FAILED, at)
+    if instance.intent in view.intents:
+        view = _close(view, instance.intent)
+    # VMs of one intent that fail together count once.
+    failed = view.in_phase(Phase.FAILED)
+    first = not any(i.intent == instance.intent and i.key != e.key for i in failed)
+    return replace(view, join_failures=view.join_failures + int(first))
+
+
+def _lost(view: ClusterView, e: facts.InstanceLost, at: datetime) -> ClusterView:
+    return _change(view, e.key, lost_at=at)
+
+
+def _founded(view: ClusterView, e: facts.QuorumFounded, at: datetime) -> ClusterView:
+    return replace(view, founding=e)
+
+
+# --- a roll -----------------------------------------------------------------------------------------------------
+
+
+def _recycle(view: ClusterView, e: facts.RecycleStarted, at: datetime) -> ClusterView:
+    return replace(view, recycling=e.generation)
+
+
+def _recycled(view: ClusterView, e: facts.RecycleCompleted, at: datetime) -> ClusterView:
+    return replace(view, recycling=0, converged=e.generation)
+
+
+def _drain(view: ClusterView, e: facts.DrainRequested, at: datetime) -> ClusterView:
+    for key in e.keys:
+        view = _move(view, key, Phase.DRAINING, at)
+    successors = _frozen({int(old): new for old, new in e.successors.items()})
+    drain = DrainView(e.drain, e.keys, e.outgoing, successors, e.targets, e.round, at)
+    return replace(view, drain=drain, drains=view.drains + 1)
+
+
+def _planned(view: ClusterView, e: facts.DrainPlanned, at: datetime) -> ClusterView:
+    drain = replace(
+        _current(view, e.drain),
+        plan_sha256=e.plan_sha256,
+        engine=e.engine,
+        moves=e.moves,
+        bytes=e.bytes,
+        batches=e.batches,
+        failed="",
+    )
+    return replace(view, drain=drain)
+
+
+def _plan_failed(view: ClusterView, e: facts.DrainPlanFailed, at: datetime) -> ClusterView:
+    drain = _current(view, e.drain)
+    failed = replace(drain, failed=e.reason, failures=drain.failures + 1, failed_at=at, plan_sha256="", batch=-1)
+    return replace(view, drain=failed)
+
+
+def _abandoned(view: ClusterView, e: facts.DrainAbandoned, at: datetime) -> ClusterView:
+    for key in _current(view, e.drain).keys:
+        view = _move(view, key, Phase.JOINED, at)
+    return replace(view, drain=None)
+
+
+def _batch(view: ClusterView, e: facts.BatchStarted, at: datetime) -> ClusterView:
+    return replace(view, drain=replace(_current(view, e.drain), batch=e.batch))
+
+
+def _drained(view: ClusterView, e: facts.NodeDrained, at: datetime) -> ClusterView:
+    _current(view, e.drain)
+    for key in e.keys:
+        view = _move(view, key, Phase.LINGERING, at)
+    share = len(e.keys)
+    for index, key in enumerate(e.keys):
+        # Several brokers leave in one drain: the first carries what does not divide.
+        extra = e.bytes % share if index == 0 else 0
+        was = view.instances[key]
+        view = _change(
+            view,
+            key,
+            drained_bytes=was.drained_bytes + e.bytes // share + extra,
+            drained_moves=was.drained_moves + e.moves // share,
+        )
+    return replace(view, drain=None)
+
+
+def _fence(view: ClusterView, e: facts.FenceRequested, at: datetime) -> ClusterView:
+    for key in e.keys:
+        view = _move(view, key, Phase.FENCING, at)
+    return view
+
+
+def _fenced(view: ClusterView, e: facts.NodeFenced, at: datetime) -> ClusterView:
+    return _change(_move(view, e.key, Phase.FENCED, at), e.key, fenced_at=at)
+
+
+def _reverted(view: ClusterView, e: facts.FenceReverted, at: datetime) -> ClusterView:
+    instance = view.instances[e.key]
+    return _move(view, e.key, Phase.JOINED, at, starts=instance.starts + 1, fenced_at=None)
+
+
+def _unregistered(view: ClusterView, e: facts.BrokerUnregistered, at: datetime) -> ClusterView:
+    return _change(view, e.key, unregistered=True)
+
+
+def _release(view: ClusterView, e: facts.ReleaseRequested, at: datetime) -> ClusterView:
+    return _open(view, e.intent, "release", (e.key,), at)
+
+
+def _released(view: ClusterView, e: facts.ReleaseCompleted, at: datetime) -> ClusterView:
+    key = view.intents[e.intent].keys[0]
+    return _move(_close(view, e.intent), key, Phase.RELEASED, at, bound=False)
+
+
+def _bind(view: ClusterView, e: facts.BindRequested, at: datetime) -> ClusterView:
+    return _open(view, e.intent, "bind", (e.key,), at)
+
+
+def _bound(view: ClusterView, e: facts.BindCompleted, at: datetime) -> ClusterView:
+    key = view.intents[e.intent].keys[0]
+    return _change(_close(view, e.intent), key, bound=True, since=at)
+
+
+def _retire(view: ClusterView, e: facts.RetireRequested, at: datetime) -> ClusterView:
+    view = _open(view, e.intent, "retire", e.keys, at, e.volumes)
+    for key in e.keys:
+        view = _move(view, key, Phase.RETIRING, at)
+    return view
+
+
+def _retired(view: ClusterView, e: facts.RetireCompleted, at: datetime) -> ClusterView:
+    keys = view.intents[e.intent].keys
+    view = _close(view, e.intent)
+    for key in keys:
+        view = _move(view, key, Phase.RETIRED, at)
+    return replace(view, replaced_at=at)
+
+
+def _replaced(view: ClusterView, e: facts.ReplacementCompleted, at: datetime) -> ClusterView:
+    return replace(view, replaced_at=at)
+
+
+def _finalising(view: ClusterView, e: facts.FinalisationRequested, at: datetime) -> ClusterView:
+    return replace(view, finalising=(e.feature, e.level))
+
+
+def _finalised(view: ClusterView, e: facts.FeatureFinalised, at: datetime) -> ClusterView:
+    return replace(view, finalising=None, finalised=_frozen({**view.finalised, e.feature: e.level}))
+
+
+def _destroy(view: ClusterView, e: facts.DestroyRequested, at: datetime) -> ClusterView:
+    return _open(view, e.intent, "destroy", tuple(i.key for i in view.alive()), at)
+
+
+def _deleted(view: ClusterView, e: facts.ClusterDeleted, at: datetime) -> ClusterView:
+    return replace(view, deleted=True, intents=_frozen({}))
+
+
+def _condition(view: ClusterView, e: facts.ConditionChanged, at: datetime) -> ClusterView:
+    condition = ConditionView(e.status, e.reason, e.message, at)
+    return replace(view, conditions=_frozen({**view.conditions, e.type: condition}))
+
+
+# --- the small moves --------------------------------------------------------------------------------------------
+
+
+def _move(view: ClusterView, key: str, phase: Phase, at: datetime, **changes: Any) -> ClusterView:
+    instance = view.instances[key]
+    return _change(view, key, phase=require(key, instance.phase, phase), since=at, **changes)
+
+
+def _change(view: ClusterView, key: str, **changes: Any) -> ClusterView:
+    instance = replace(view.instances[key], **changes)
+    return replace(view, instances=_frozen({**view.instances, key: instance}))
+
+
+def _open(
+    view: ClusterView,
+    intent: str,
+    kind: str,
+    keys: tuple[str, ...],
+    at: datetime,
+    volumes: tuple[str, ...] = (),
+) -> ClusterView:
+    if intent in view.intents:
+        raise ValueError(f"intent {intent} is already open")
+    return replace(view, intents=_frozen({**view.intents, intent: IntentView(intent, kind, keys, at, volumes)}))
+
+
+def _close(view: ClusterView, intent: str) -> ClusterView:
+    if intent not in view.intents:
+        raise ValueError(f"intent {intent} is not open")
+    return replace(view, intents=_frozen({k: v for k, v in view.intents.items() if k != intent}))
+
+
+def _current(view: ClusterView, drain: str) -> DrainView:
+    if view.drain is None or view.drain.id != drain:
+        raise ValueError(f"drain {drain} is not the one in hand")
+    return view.drain
+
+
+def _frozen(values: Mapping[_K, _V]) -> Mapping[_K, _V]:
+    return MappingProxyType(dict(values))
+
+
+_APPLY: dict[type, Callable[[ClusterView, Any, datetime], ClusterView]] = {
+    facts.ClusterDeclared: _declared,
+    facts.ClusterDeletionRequested: _deletion,
+    facts.ClusterPaused: _paused,
+    facts.ClusterResumed: _resumed,
+    facts.RecycleAborted: _aborted,
+    facts.SurgeRequested: _surge,
+    facts.SurgeCompleted: _surged,
+    facts.RunFailed: _run_failed,
+    facts.InstanceJoined: _joined,
+    facts.JoinFailed: _join_failed,
+    facts.InstanceLost: _lost,
+    facts.QuorumFounded: _founded,
+    facts.RecycleStarted: _recycle,
+    facts.RecycleCompleted: _recycled,
+    facts.DrainRequested: _drain,
+    facts.DrainPlanned: _planned,
+    facts.DrainPlanFailed: _plan_failed,
+    facts.DrainAbandoned: _abandoned,
+    facts.BatchStarted: _batch,
+    facts.NodeDrained: _drained,
+    facts.FenceRequested: _fence,
+    facts.NodeFenced: _fenced,
+    facts.FenceReverted: _reverted,
+    facts.BrokerUnregistered: _unregistered,
+    facts.ReleaseRequested: _release,
+    facts.ReleaseCompleted: _released,
+    facts.BindRequested: _bind,
+    facts.BindCompleted: _bound,
+    facts.RetireRequested: _retire,
+    facts.RetireCompleted: _retired,
+    facts.ReplacementCompleted: _replaced,
+    facts.FinalisationRequested: _finalising,
+    facts.FeatureFinalised: _finalised,
+    facts.DestroyRequested: _destroy,
+    facts.ClusterDeleted: _deleted,
+    facts.ConditionChanged: _condition,
+}

@@ -1,0 +1,61 @@
+"""What people ask for, in the imperative. A command carries its own id: the same one twice is done once."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from events.spec.model import KafkaClusterDocument
+from events.spec.positions import NOWHERE, Positions
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    """`actor` is "person:NAME" or "git:BINDING"; `command_id` makes a retry safe."""
+
+    name: str
+    actor: str
+    command_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeclareCluster(Command):
+    """Bring this document into force. `name` is the document's own.
+
+    `positions` place problems in the file; `source` is shown in the history. With `plan_digest` only if the plan, with
+    these `warnings` of the file, is still exactly that one.
+    """
+
+    document: KafkaClusterDocument
+    source: str
+    positions: Positions = field(default=NOWHERE, compare=False)
+    warnings: tuple[str, ...] = ()
+    plan_digest: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PauseCluster(Command):
+    """Begin no new step. `until` ends the pause by itself."""
+
+    reason: str
+    until: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResumeCluster(Command):
+    """Go on, and forgive the attempts that failed."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AbortRecycle(Command):
+    """Stop the roll after the replacement in hand."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeleteCluster(Command):
+    """The tombstone. `confirm` must be the cluster's name."""
+
+    confirm: str
+    reason: str

@@ -1,0 +1,116 @@
+"""Carries out the effects of a verdict. Each is idempotent, and each asks for the right to act just before it acts."""
+
+from controlplane.converger.ports import Ports
+from controlplane.converger.rendering import terraform_run
+from controlplane.converger.verdict import (
+    CancelMoves,
+    ClearThrottles,
+    Effect,
+    ElectPreferred,
+    RaiseFeature,
+    Reassign,
+    SetThrottle,
+    Situation,
+    StartPlanning,
+    StartRun,
+    TerminateInstance,
+    Unregister,
+)
+from controlplane.kafka.errors import KafkaRefused
+from controlplane.view import ClusterView, DrainView, InstanceView
+from events.ids import Epoch
+from planner.drain.request import Bandwidth, DrainRequest
+from planner.observed import KafkaSnapshot
+from providers.catalog import catalog
+
+MIB = 1024 * 1024
+
+
+def carry_out(effect: Effect, situation: Situation, ports: Ports) -> str:
+    """Does one effect. Returns what was refused, in words, or "". Raises the errors of the port it goes through."""
+    epoch = ports.epoch()
+    view = situation.view
+    match effect:
+        case StartRun():
+            return _start_run(effect, situation, ports, epoch)
+        case StartPlanning():
+            return _start_planning(effect, situation, ports, epoch)
+        case TerminateInstance(cloud_id=cloud_id):
+            ports.inventory.terminate(view, cloud_id)
+            return ""
+        case _:
+            return _ask_kafka(effect, view, ports)
+
+
+def _ask_kafka(effect: Effect, view: ClusterView, ports: Ports) -> str:
+    kafka = ports.kafka(view)
+    match effect:
+        case Reassign(targets=targets):
+            refused = kafka.reassign(targets)
+            return _refusals(len(refused), next(iter(refused.items()), None))
+        case CancelMoves(partitions=partitions):
+            refused = kafka.cancel(partitions)
+            return _refusals(len(refused), next(iter(refused.items()), None))
+        case SetThrottle(plan=plan):
+            kafka.set_throttle(plan)
+        case ClearThrottles():
+            kafka.clear_throttles()
+        case Unregister(broker=broker):
+            kafka.unregister_broker(broker)
+        case ElectPreferred(partitions=partitions):
+            kafka.elect_preferred(partitions)
+        case RaiseFeature(feature=feature, level=level):
+            kafka.update_feature(feature, level, validate_only=True)
+            kafka.update_feature(feature, level, validate_only=False)
+        case _:
+            raise TypeError(f"no way to carry out {effect!r}")
+    return ""
+
+
+def _refusals(count: int, first: tuple[object, str] | None) -> str:
+    return f"Kafka refused {count} partitions, {first[0]}: {first[1]}" if first else ""
+
+
+def _start_run(effect: StartRun, situation: Situation, ports: Ports, epoch: Epoch) -> str:
+    view, inventory = situation.view, situation.seen.inventory
+
+    def boot_data(instance: InstanceView) -> str:
+        return ports.boot_data(view.uid, instance.node, instance.planned.generation, instance.intent)
+
+    run = terraform_run(
+        view,
+        view.intents[effect.intent],
+        installation_id=ports.installation_id,
+        boot_data=boot_data,
+        gone=inventory.gone if inventory else frozenset(),
+    )
+    ports.runner.terraform(effect.job, run, epoch=epoch)
+    return ""
+
+
+def _start_planning(effect: StartPlanning, situation: Situation, ports: Ports, epoch: Epoch) -> str:
+    view, kafka = situation.view, situation.seen.kafka
+    if view.drain is None or kafka is None:
+        raise KafkaRefused(what="planning a drain", where=view.name, words="nothing to plan from", error="NoSnapshot")
+    ports.runner.planning(effect.job, drain_request(view, view.drain, kafka), kafka, epoch=epoch)
+    return ""
+
+
+def drain_request(view: ClusterView, drain: DrainView, kafka: KafkaSnapshot) -> DrainRequest:
+    """What the planner is asked: the drain in hand, on the cluster as Kafka shows it now."""
+    shapes = {i.service_id: (i.planned.pool, i.planned.shape) for i in view.brokers()}
+    clouds = {p.name: p.place.cloud for p in view.document.spec.pools} if view.document else {}
+    rates = {b: catalog(clouds[pool]).shape(shape).nic_bytes_per_s for b, (pool, shape) in shapes.items()}
+    cap = view.document.spec.rollout.throttle_mib_per_s if view.document else None
+    live = kafka.live_brokers()
+    return DrainRequest.from_snapshot(
+        kafka,
+        cluster_uid=view.uid,
+        drain_id=drain.id,
+        round=drain.round,
+        outgoing=drain.outgoing,
+        targets=tuple(t for t in drain.targets if t in live),
+        successors={o: n for o, n in drain.successors.items() if n in live},
+        bandwidth=Bandwidth(min(rates.values()), "catalogue", by_broker=rates),
+        throttle_cap_bytes_per_s=cap * MIB if cap else None,
+    )

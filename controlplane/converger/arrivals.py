@@ -1,0 +1,137 @@
+"""Instances that come, and instances that vanish: joined, never joined, lost. Outcomes read off the observation."""
+
+from agent.wire import ServiceReport
+from controlplane.converger.observation import InventorySeen
+from controlplane.converger.verdict import Situation, Verdict, record, wait
+from controlplane.kafka.gates import caught_up
+from controlplane.replacement import Phase
+from controlplane.view import InstanceView
+from events import facts
+from events.ids import kafka_uuid
+
+CONTROLLER_PORT = 9093
+
+
+def start_id(instance: InstanceView) -> str:
+    """Each start the control plane asks for has an id of its own; the agent runs each one once."""
+    return f"{instance.key}-{instance.starts}"
+
+
+def loss_step(situation: Situation) -> Verdict | None:
+    """Records VMs the cloud itself declared gone, though nobody of us asked."""
+    inventory = situation.seen.inventory
+    if inventory is None:
+        return None
+    lost = [i for i in situation.view.alive() if _vanished(i, inventory)]
+    if not lost:
+        return None
+    events: list[object] = []
+    for instance in lost:
+        events.append(facts.InstanceLost(instance.key, "the cloud says it is gone"))
+        if instance.phase is Phase.LAUNCHED:
+            events.append(facts.JoinFailed(instance.key, "the VM died before its service served"))
+        if instance.phase is Phase.FENCING:
+            events.append(facts.NodeFenced(instance.key, "inventory"))
+    return record(f"{', '.join(i.key for i in lost)} gone without being asked", *events)
+
+
+def _vanished(instance: InstanceView, inventory: InventorySeen) -> bool:
+    if instance.lost or instance.phase in (Phase.REQUESTED, Phase.RETIRING):
+        return False
+    return instance.key in inventory.gone
+
+
+def founding_step(situation: Situation) -> Verdict | None:
+    """Fixes the first quorum once every founding controller's address is known."""
+    view = situation.view
+    if view.founding is not None or view.document is None:
+        return None
+    founders = [i for i in view.controllers() if i.planned.generation == 1]
+    wanted = sum(p.size for p in view.document.spec.pools if "controller" in p.services)
+    ready = [i for i in founders if i.phase is Phase.LAUNCHED and view.node_addresses.get(i.node)]
+    if len(ready) < wanted:
+        return None
+    voters = tuple(
+        facts.FoundingVoter(
+            i.node,
+            i.service_id,
+            view.node_addresses[i.node],
+            CONTROLLER_PORT,
+            i.planned.volumes[0].directory_id,
+        )
+        for i in sorted(ready, key=lambda i: i.service_id)
+    )
+    level = ".".join(view.document.spec.kafka.version.split(".")[:2])
+    founded = facts.QuorumFounded(kafka_uuid("kafka", view.uid), level, voters)
+    return record(f"the quorum is founded with {len(voters)} controllers at level {level}", founded)
+
+
+def arrival_step(situation: Situation) -> Verdict | None:
+    """Sees new instances in: joined, still on the way, or given up at their deadline."""
+    arriving = [i for i in situation.view.in_phase(Phase.LAUNCHED) if not i.lost]
+    if not arriving:
+        return None
+    joined = [i for i in arriving if _serves(situation, i)]
+    if joined:
+        events = [facts.InstanceJoined(i.key, i.service_id) for i in joined]
+        return record(f"{', '.join(i.key for i in joined)} joined", *events)
+    late = [i for i in arriving if _is_overdue(situation, i)]
+    if late:
+        failed = [facts.JoinFailed(i.key, _why_late(situation, i)) for i in late]
+        return record(f"{', '.join(i.key for i in late)} did not join in time", *failed)
+    waited_for = [i for i in arriving if i.bound]
+    if not waited_for:
+        return None
+    states = ", ".join(f"{i.key} ({_state(situation, i)})" for i in waited_for)
+    return wait("InstanceJoins", f"waiting for {states} to join", patience_s=_deadline_s(situation))
+
+
+def has_reported(situation: Situation, instance: InstanceView) -> bool:
+    """Whether the agent of this very VM has spoken since it was launched."""
+    seen = situation.seen.reports.get(instance.key)
+    return seen is not None and instance.launched_at is not None and seen.received_at >= instance.launched_at
+
+
+def service_report(situation: Situation, instance: InstanceView) -> ServiceReport | None:
+    """What the agent last said of the instance's service, None when it has not spoken of it."""
+    seen = situation.seen.reports.get(instance.key)
+    return seen.service(instance.planned.service) if seen else None
+
+
+def _serves(situation: Situation, instance: InstanceView) -> bool:
+    kafka, report = situation.seen.fresh_kafka(situation.now), service_report(situation, instance)
+    if kafka is None or report is None or not instance.bound or kafka.at <= instance.since:
+        return False
+    if report.state != "running" or report.start_id != start_id(instance):
+        return False
+    if instance.is_broker:
+        broker = kafka.brokers.get(instance.service_id)
+        return broker is not None and not broker.fenced
+    directory = instance.planned.volumes[0].directory_id
+    is_voter = any(m.is_voter and m.id == instance.service_id for m in kafka.quorum.members)
+    return is_voter and caught_up(kafka, instance.service_id, directory).open
+
+
+def _is_overdue(situation: Situation, instance: InstanceView) -> bool:
+    if not instance.bound and has_reported(situation, instance):
+        # A controller's successor that only waits for its node's volume and address.
+        return False
+    return situation.seconds_since(instance.since) > _deadline_s(situation)
+
+
+def _deadline_s(situation: Situation) -> float:
+    document = situation.view.document
+    return document.spec.rollout.join_deadline_s if document else 600.0
+
+
+def _state(situation: Situation, instance: InstanceView) -> str:
+    if not has_reported(situation, instance):
+        return "its agent has not reported"
+    report = service_report(situation, instance)
+    if report is None:
+        return "no service yet"
+    return f"{report.state}{': ' + report.message if report.message else ''}"
+
+
+def _why_late(situation: Situation, instance: InstanceView) -> str:
+    return f"{_state(situation, instance)} after {_deadline_s(situation):.0f} s"

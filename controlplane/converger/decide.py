@@ -1,0 +1,76 @@
+"""The decision of one tick: pure, from what is recorded and what is seen to events, effects and one sentence.
+
+A ladder of steps; the first that has something to say decides. Outcomes come before new intents, what is in hand
+before what is next, and nothing below a rung happens while that rung waits.
+"""
+
+from collections.abc import Callable
+
+from controlplane.converger.arrivals import arrival_step, founding_step, loss_step
+from controlplane.converger.conditions import condition_changes
+from controlplane.converger.deletion import deletion_step
+from controlplane.converger.departures import departure_step
+from controlplane.converger.drains import drain_step
+from controlplane.converger.finalisation import finalisation_step
+from controlplane.converger.handovers import handover_step
+from controlplane.converger.intents import intent_step
+from controlplane.converger.replacements import replacement_step
+from controlplane.converger.upkeep import upkeep_step
+from controlplane.converger.verdict import Situation, Verdict, wait
+
+Step = Callable[[Situation], Verdict | None]
+
+IN_HAND: tuple[Step, ...] = (
+    loss_step,
+    intent_step,
+    founding_step,
+    arrival_step,
+    drain_step,
+    departure_step,
+    handover_step,
+    upkeep_step,
+)
+"""What goes on while a cluster is paused too: it ends what has begun, safely."""
+
+NEXT: tuple[Step, ...] = (replacement_step, finalisation_step)
+"""What begins something new."""
+
+
+def decide(situation: Situation) -> Verdict:
+    """The verdict of one tick, condition changes included. Pure: no clock, no randomness, no I/O."""
+    verdict = _ladder(situation)
+    if verdict.events:
+        return verdict
+    changes = condition_changes(situation, verdict)
+    return Verdict(verdict.sentence, changes, verdict.effects, verdict.wait) if changes else verdict
+
+
+def _ladder(situation: Situation) -> Verdict:
+    view = situation.view
+    if view.unreadable:
+        sentence = f"history unreadable: {view.unreadable}"
+        return wait("HistoryUnreadable", sentence, patience_s=0)
+    if view.document is None or view.deleted:
+        return Verdict("nothing declared" if view.document is None else "deleted")
+    deletion = deletion_step(situation)
+    if deletion is not None:
+        return deletion
+    for step in IN_HAND:
+        verdict = step(situation)
+        if verdict is not None:
+            return verdict
+    if is_paused(situation):
+        return wait("Paused", f"paused: {view.paused}", next_command=f"kedge resume {view.name}", patience_s=0)
+    for step in NEXT:
+        verdict = step(situation)
+        if verdict is not None:
+            return verdict
+    return Verdict(f"converged at generation {view.generation}: {len(view.alive())} VMs")
+
+
+def is_paused(situation: Situation) -> bool:
+    """Whether a person (or the spec) has paused the cluster, and the time has not run out."""
+    view = situation.view
+    if view.document is not None and view.document.spec.rollout.pause:
+        return True
+    return bool(view.paused) and (view.paused_until is None or situation.now < view.paused_until)

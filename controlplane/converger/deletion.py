@@ -1,0 +1,37 @@
+"""The end of a cluster. Only a tombstone that names it leads here; an empty or missing spec never does."""
+
+from controlplane.converger.arrivals import service_report
+from controlplane.converger.intents import intent_step
+from controlplane.converger.verdict import Situation, Verdict, record, wait
+from events import facts
+from events.ids import intent_id
+
+
+STOP_WITHIN_S = 90.0
+"""How long services get to stop before their VMs are destroyed all the same: the data is going anyway."""
+
+
+def deletion_step(situation: Situation) -> Verdict | None:
+    """Ends what is running, then destroys or lets go, as the spec's deletion policy says."""
+    view = situation.view
+    if not view.tombstone or view.document is None:
+        return None
+    open_intent = intent_step(situation)
+    if open_intent is not None:
+        return open_intent
+    if view.document.spec.deletion_policy == "retain":
+        return record("deleted; its VMs and volumes stay, as its policy says", facts.ClusterDeleted(retained=True))
+    if not view.alive():
+        return record("deleted; it had no VM", facts.ClusterDeleted(retained=False))
+    running = _still_running(situation)
+    if running and view.tombstone_at and situation.seconds_since(view.tombstone_at) < STOP_WITHIN_S:
+        return wait("Stopping", f"deleting: {len(running)} services are still to stop, {running[0]} among them")
+    intent = intent_id(view.uid, "destroy", view.name, 1)
+    return record(f"destroying {len(view.alive())} VMs", facts.DestroyRequested(intent))
+
+
+def _still_running(situation: Situation) -> list[str]:
+    """Instances whose agent last said that its service runs."""
+    alive = [i for i in situation.view.alive() if i.bound and not i.lost]
+    reports = [(i.key, service_report(situation, i)) for i in alive]
+    return [key for key, report in reports if report is not None and report.state not in ("stopped", "failed")]

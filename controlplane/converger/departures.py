@@ -1,0 +1,155 @@
+"""Brokers on their way out after the drain: linger, fence, unregister, retire. Nothing is destroyed on a guess."""
+
+from collections.abc import Sequence
+
+from controlplane.converger.arrivals import service_report, start_id
+from controlplane.converger.drains import request_drain
+from controlplane.converger.verdict import Situation, Unregister, Verdict, act, record, wait
+from controlplane.kafka.gates import Gate, broker_is_empty, hosts_nothing, may_stop_broker
+from controlplane.replacement import Phase
+from controlplane.view import InstanceView
+from events import facts
+from events.ids import intent_id
+from planner.observed import KafkaSnapshot
+
+
+def departure_step(situation: Situation) -> Verdict | None:
+    """Looks after instances that linger, are being fenced, or wait to be retired."""
+    for step in (_fence_proofs, _linger, _fencing, _leave, _failed):
+        verdict = step(situation)
+        if verdict is not None:
+            return verdict
+    return None
+
+
+def request_retire(situation: Situation, instances: Sequence[InstanceView], reason: str) -> Verdict:
+    """The intent to delete exactly these VMs, and the volumes that nobody takes over."""
+    view = situation.view
+    keys = tuple(i.key for i in instances)
+    kept = {v.key for i in view.alive() if i.key not in keys for v in i.planned.volumes}
+    volumes = tuple(v.key for i in instances for v in i.planned.volumes if v.key not in kept)
+    intent = intent_id(view.uid, "retire", ",".join(keys), 1)
+    return record(f"retiring {', '.join(keys)}: {reason}", facts.RetireRequested(intent, keys, volumes, reason))
+
+
+def _fence_proofs(situation: Situation) -> Verdict | None:
+    proofs: list[facts.NodeFenced] = []
+    for instance in situation.view.in_phase(Phase.FENCING):
+        if instance.lost:
+            proofs.append(facts.NodeFenced(instance.key, "inventory"))
+            continue
+        report = service_report(situation, instance)
+        if report and report.state == "stopped" and report.start_id == start_id(instance):
+            proofs.append(facts.NodeFenced(instance.key, "agent"))
+    if not proofs:
+        return None
+    return record(f"stopped for certain: {', '.join(f'{p.key} (by {p.proof})' for p in proofs)}", *proofs)
+
+
+def _linger(situation: Situation) -> Verdict | None:
+    lingering = situation.view.in_phase(Phase.LINGERING)
+    document = situation.view.document
+    if not lingering or document is None:
+        return None
+    kafka = situation.seen.fresh_kafka(situation.now)
+    if kafka is None:
+        return wait("KafkaUnknown", f"{_keys(lingering)} linger; Kafka's metadata cannot be read")
+    filled = [i for i in lingering if kafka.hosted_by(i.service_id)]
+    if filled:
+        again = _drain_again(situation, filled, kafka)
+        return record(f"{_keys(filled)}: {again.reason}", again)
+    left = max(document.spec.rollout.linger_s - situation.seconds_since(i.since) for i in lingering)
+    if left > 0:
+        sentence = f"{_keys(lingering)} empty; lingering {left:.0f} s more so that clients refresh"
+        return wait("Linger", sentence, patience_s=document.spec.rollout.linger_s + 30)
+    closed = [g for i in lingering if not (g := _may_stop(situation, kafka, i)).open]
+    if closed:
+        return wait("MinIsrGate", closed[0].reason)
+    return record(f"fencing {_keys(lingering)}", facts.FenceRequested(tuple(i.key for i in lingering), "drained"))
+
+
+def _may_stop(situation: Situation, kafka: KafkaSnapshot, instance: InstanceView) -> Gate:
+    if instance.service_id in kafka.live_brokers():
+        empty = broker_is_empty(kafka, instance.service_id)
+        return empty if not empty.open else may_stop_broker(kafka, instance.service_id)
+    return hosts_nothing(kafka, instance.service_id)
+
+
+def _fencing(situation: Situation) -> Verdict | None:
+    fencing = situation.view.in_phase(Phase.FENCING)
+    if not fencing:
+        return None
+    states = [f"{i.key} ({r.state if (r := service_report(situation, i)) else 'silent'})" for i in fencing]
+    return wait("Fencing", f"waiting for proof that {', '.join(states)} stopped", patience_s=90)
+
+
+def _leave(situation: Situation) -> Verdict | None:
+    fenced = [i for i in situation.view.in_phase(Phase.FENCED) if i.is_broker]
+    if not fenced:
+        return None
+    kafka = situation.seen.fresh_kafka(situation.now)
+    if kafka is None or any(i.fenced_at and kafka.at <= i.fenced_at for i in fenced):
+        return wait("KafkaUnknown", f"waiting for metadata newer than the stop of {_keys(fenced)}")
+    named = [i for i in fenced if kafka.hosted_by(i.service_id)]
+    if named:
+        reason = (
+            f"metadata newer than its stop still names it for {len(kafka.hosted_by(named[0].service_id))} partitions"
+        )
+        return record(f"{_keys(named)}: {reason}", *(facts.FenceReverted(i.key, reason) for i in named))
+    gone = [i for i in fenced if not i.unregistered and i.service_id not in kafka.brokers]
+    if gone:
+        left = [facts.BrokerUnregistered(i.key, i.service_id) for i in gone]
+        return record(f"broker {', '.join(str(i.service_id) for i in gone)} is no longer registered", *left)
+    registered = [i for i in fenced if not i.unregistered]
+    if registered:
+        return _unregister(registered, kafka)
+    return request_retire(situation, fenced, "empty, stopped and unregistered")
+
+
+def _unregister(registered: Sequence[InstanceView], kafka: KafkaSnapshot) -> Verdict:
+    fenced = [i for i in registered if kafka.brokers[i.service_id].fenced]
+    if not fenced:
+        ids = ", ".join(str(i.service_id) for i in registered)
+        return wait("BrokerStillUnfenced", f"broker {ids} is stopped; the controller has not fenced it yet")
+    return act(
+        f"unregistering broker {', '.join(str(i.service_id) for i in fenced)}",
+        *(Unregister(i.service_id) for i in fenced),
+    )
+
+
+def _failed(situation: Situation) -> Verdict | None:
+    failed = situation.view.in_phase(Phase.FAILED)
+    if not failed:
+        return None
+    unbound = [i for i in failed if not i.is_broker and not i.bound]
+    if unbound:
+        return request_retire(situation, unbound, "never became a controller")
+    brokers = [i for i in failed if i.is_broker]
+    if not brokers:
+        return record(f"stopping {_keys(failed)}", facts.FenceRequested(tuple(i.key for i in failed), "did not join"))
+    if not any(i.phase is Phase.JOINED for i in situation.view.brokers()):
+        # No cluster yet: a broker that never served holds nothing and nobody can ask Kafka about it.
+        return request_retire(situation, brokers, "never joined a cluster that does not exist yet")
+    kafka = situation.seen.fresh_kafka(situation.now)
+    if kafka is None:
+        return wait("KafkaUnknown", f"{_keys(brokers)} did not join; Kafka's metadata cannot be read")
+    known = [i for i in brokers if i.service_id in kafka.brokers or kafka.hosted_by(i.service_id)]
+    if known:
+        return record(f"stopping {_keys(known)}", facts.FenceRequested(tuple(i.key for i in known), "did not join"))
+    return request_retire(situation, brokers, "never joined and is not registered")
+
+
+def _drain_again(situation: Situation, filled: Sequence[InstanceView], kafka: KafkaSnapshot) -> facts.DrainRequested:
+    count = sum(len(kafka.hosted_by(i.service_id)) for i in filled)
+    heirs = {
+        i.service_id: h.service_id
+        for i in filled
+        for h in situation.view.of_node(i.node)
+        if h.planned.generation > i.planned.generation and h.phase is Phase.JOINED and not h.lost
+    }
+    reason = f"{count} partitions came to it after it was empty"
+    return request_drain(situation, [i.key for i in filled], heirs, round_number=1, reason=reason)
+
+
+def _keys(instances: Sequence[InstanceView]) -> str:
+    return ", ".join(i.key for i in instances)

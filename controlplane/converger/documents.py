@@ -1,0 +1,74 @@
+"""From the fold to the desired document of every VM: what each agent is told, as a pure function of the view."""
+
+from agent.wire import Document, LogDir, ServiceDocument, Voter
+from controlplane.converger.arrivals import CONTROLLER_PORT, start_id
+from controlplane.replacement import SERVING, Phase
+from controlplane.view import ClusterView, InstanceView
+from events import facts
+
+
+def document_for(view: ClusterView, key: str, *, epoch: int) -> Document | None:
+    """The document of one instance, None when the view does not know it or it is retired for good."""
+    instance = view.instances.get(key)
+    if instance is None or view.deleted or instance.phase in _GONE:
+        return None
+    services: tuple[ServiceDocument, ...] = ()
+    if view.founding is not None and not _only_arrives(instance):
+        services = (_service(view, instance, view.founding),)
+    return Document(
+        epoch=epoch,
+        cluster_uid=view.uid,
+        node=instance.node,
+        generation=instance.planned.generation,
+        services=services,
+    )
+
+
+def _service(view: ClusterView, instance: InstanceView, founding: facts.QuorumFounded) -> ServiceDocument:
+    planned = instance.planned
+    running = instance.phase in SERVING and instance.bound and not _is_doomed(view)
+    founder = not instance.is_broker and planned.generation == 1
+    return ServiceDocument(
+        name="broker" if instance.is_broker else "controller",
+        state="running" if running else "stopped",
+        start_id=start_id(instance),
+        kafka_version=planned.kafka_version,
+        cluster_id=founding.kafka_cluster_id,
+        node_id=planned.service_id,
+        address=view.address_of(instance),
+        port=_broker_port(view) if instance.is_broker else CONTROLLER_PORT,
+        rack=planned.rack,
+        log_dirs=tuple(
+            LogDir(name=v.dir, volume=v.key, directory_id=v.directory_id, fresh=_is_fresh(instance))
+            for v in planned.volumes
+        ),
+        voters=tuple(
+            Voter(id=v.id, address=v.address, port=v.port, directory_id=v.directory_id) for v in founding.voters
+        ),
+        founder=founder,
+        metadata_level=founding.metadata_level,
+        settings=dict(planned.settings),
+        heap_mib=planned.heap_mib,
+    )
+
+
+def _is_doomed(view: ClusterView) -> bool:
+    """A cluster that is about to be destroyed stops first: no disk is taken from a running service."""
+    return bool(view.tombstone) and view.document is not None and view.document.spec.deletion_policy == "destroy"
+
+
+def _only_arrives(instance: InstanceView) -> bool:
+    """No service yet: to say `stopped` here would be kept by the agent for good."""
+    return instance.phase is Phase.REQUESTED or (instance.phase is Phase.LAUNCHED and not instance.bound)
+
+
+def _is_fresh(instance: InstanceView) -> bool:
+    """A volume nobody has served from yet. A successor's volume comes from its predecessor and is never fresh."""
+    return not instance.planned.handover and instance.phase is Phase.LAUNCHED and instance.starts == 1
+
+
+def _broker_port(view: ClusterView) -> int:
+    return view.document.spec.listeners[0].port if view.document else 9092
+
+
+_GONE = frozenset({Phase.RETIRED})

@@ -1,0 +1,260 @@
+"""The drain in hand: have it planned, move batch by batch under throttle, and see every move through.
+
+Nothing is remembered between ticks: which moves are done, running or overtaken is read off Kafka each time.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from controlplane.converger.backoff import delay_s
+from controlplane.converger.verdict import (
+    CancelMoves,
+    ClearThrottles,
+    Effect,
+    Reassign,
+    SetThrottle,
+    Situation,
+    StartPlanning,
+    Verdict,
+    act,
+    record,
+    wait,
+)
+from controlplane.kafka.gates import broker_is_empty, may_move
+from controlplane.kafka.throttle import ThrottlePlan, throttle_for
+from controlplane.replacement import Phase
+from controlplane.view import DrainView
+from events import facts
+from events.ids import derived_id
+from planner.drain.plan import DrainPlan, Move
+from planner.drain.residual import Residual, residual
+from planner.observed import KafkaSnapshot, TopicPartition
+
+MAX_ROUNDS = 5
+
+LOSS_GRACE_S = 300.0
+"""How long a VM may be gone before anything is done about it."""
+
+
+def plan_job_id(drain: DrainView) -> str:
+    """Each try to plan a drain is a job of its own."""
+    return f"{drain.id}.{drain.failures}"
+
+
+def drain_step(situation: Situation) -> Verdict | None:
+    """Looks after the drain in hand, if there is one."""
+    drain = situation.view.drain
+    if drain is None:
+        return None
+    kafka = situation.seen.fresh_kafka(situation.now)
+    if kafka is None:
+        return wait("KafkaUnknown", f"drain of {_names(drain)}: {_why_unknown(situation)}")
+    dead = [t for t in drain.successors.values() if _is_gone(situation, t)] or _bystanders(situation, drain)
+    if dead:
+        return _give_up(situation, drain, kafka, dead)
+    if not drain.plan_sha256:
+        return _plan(situation, drain)
+    if situation.seen.plan_sha256 != drain.plan_sha256:
+        return wait("DrainPlanned", f"drain of {_names(drain)}: {drain.moves} moves planned, starting at the next tick")
+    if situation.seen.plan is None:
+        lost = facts.DrainPlanFailed(drain.id, "the stored plan is missing or corrupt", infeasible=False)
+        return record(f"drain of {_names(drain)}: the stored plan cannot be read; planning again", lost)
+    return _move(situation, drain, situation.seen.plan, kafka)
+
+
+def request_drain(
+    situation: Situation, keys: Sequence[str], successors: dict[int, int], *, round_number: int, reason: str
+) -> facts.DrainRequested:
+    """The intent to empty these instances; targets are all brokers that stay."""
+    view = situation.view
+    outgoing = tuple(view.instances[k].service_id for k in keys)
+    leaving = set(outgoing)
+    joined = [i for i in view.brokers() if i.phase is Phase.JOINED and not i.lost]
+    targets = tuple(sorted(i.service_id for i in joined if i.service_id not in leaving))
+    return facts.DrainRequested(
+        drain=derived_id("drain", view.uid, str(view.drains + 1)),
+        keys=tuple(keys),
+        outgoing=outgoing,
+        successors={str(old): new for old, new in successors.items()},
+        targets=targets,
+        round=round_number,
+        reason=reason,
+    )
+
+
+def _plan(situation: Situation, drain: DrainView) -> Verdict:
+    job = situation.seen.jobs.get(plan_job_id(drain))
+    if job is None:
+        return _ask_for_plan(situation, drain)
+    if job.is_open:
+        return wait("DrainPlanning", f"drain of {_names(drain)}: the plan is being computed", patience_s=180)
+    if job.state == "failed":
+        failure = facts.DrainPlanFailed(drain.id, job.message, infeasible=not job.retryable)
+        return record(f"drain of {_names(drain)}: no plan: {job.message}", failure)
+    result = job.result
+    planned = facts.DrainPlanned(
+        drain=drain.id,
+        plan_sha256=str(result["sha256"]),
+        engine=str(result["engine"]),
+        moves=_whole(result["moves"]),
+        bytes=_whole(result["bytes"]),
+        batches=_whole(result["batches"]),
+        certificate=_mapping(result["certificate"]),
+    )
+    sentence = f"drain of {_names(drain)}: {planned.moves} moves, {planned.bytes} bytes, planned {planned.engine}"
+    return record(sentence, planned)
+
+
+def _ask_for_plan(situation: Situation, drain: DrainView) -> Verdict:
+    if drain.failed_at is not None:
+        left = delay_s(drain.failures) - situation.seconds_since(drain.failed_at)
+        if left > 0:
+            sentence = f"drain of {_names(drain)}: {drain.failed}; planning again in {left:.0f} s"
+            return wait("DrainInfeasible", sentence, next_command=f"kedge describe {situation.view.name}")
+    return act(f"drain of {_names(drain)}: planning round {drain.round}", StartPlanning(drain.id, plan_job_id(drain)))
+
+
+def _move(situation: Situation, drain: DrainView, plan: DrainPlan, kafka: KafkaSnapshot) -> Verdict:
+    left = residual(plan, kafka, drain.outgoing)
+    ready = {m.name for m in left.valid_next}
+    current = _moves_of(plan, drain.batch)
+    allowed, refused = _gated(situation, kafka, [m for m in current if m.name in ready])
+    if allowed:
+        return _hand_over(drain, plan, kafka, allowed, left)
+    if left.running:
+        return _report(drain, plan, left, _throttle(plan, kafka, [*current, *left.running]))
+    if refused:
+        next_command = (
+            f"list the topic under rollout.allowUnavailable, then kedge apply (cluster {situation.view.name})"
+        )
+        return wait("MinIsrGate", f"drain of {_names(drain)}: {refused[0]}", next_command=next_command, patience_s=0)
+    upcoming = next((n for n in range(drain.batch + 1, len(plan.batches)) if _is_due(plan, n, ready)), None)
+    if upcoming is not None:
+        moves = _moves_of(plan, upcoming)
+        started = facts.BatchStarted(drain.id, upcoming, len(moves), sum(m.bytes for m in moves))
+        return record(f"drain of {_names(drain)}: batch {upcoming + 1} of {len(plan.batches)}", started)
+    return _end_round(situation, drain, plan, left, kafka)
+
+
+def _gated(situation: Situation, kafka: KafkaSnapshot, moves: Sequence[Move]) -> tuple[list[Move], list[str]]:
+    """Moves that keep their partition writable while they run, and why the others may not start."""
+    document = situation.view.document
+    excused = frozenset(document.spec.rollout.allow_unavailable) if document else frozenset()
+    seen = {p.name: p for p in kafka.partitions}
+    gates = [(m, may_move(seen[m.name], m.after, allow_unavailable=excused)) for m in moves]
+    return [m for m, gate in gates if gate.open], [gate.reason for _, gate in gates if not gate.open]
+
+
+def _hand_over(drain: DrainView, plan: DrainPlan, kafka: KafkaSnapshot, pending: list[Move], left: Residual) -> Verdict:
+    throttle = _throttle(plan, kafka, [*_moves_of(plan, drain.batch), *left.running])
+    targets = {m.name: m.after for m in pending}
+    sentence = f"drain of {_names(drain)}: handing {len(targets)} moves to Kafka, {len(left.running)} running"
+    return act(sentence, *throttle, Reassign(targets))
+
+
+def _report(drain: DrainView, plan: DrainPlan, left: Residual, throttle: tuple[Effect, ...]) -> Verdict:
+    sentence = (
+        f"drain of {_names(drain)}: {len(left.finished)} of {len(plan.moves)} moves done, {len(left.running)} running, "
+        f"batch {drain.batch + 1} of {len(plan.batches)}"
+    )
+    return wait("DrainMoves", sentence, *throttle, patience_s=3600)
+
+
+def _end_round(
+    situation: Situation, drain: DrainView, plan: DrainPlan, left: Residual, kafka: KafkaSnapshot
+) -> Verdict:
+    live = [b for b in drain.outgoing if b in kafka.live_brokers()]
+    closed = [g for g in (broker_is_empty(kafka, b) for b in live) if not g.open]
+    hosted = [p for b in drain.outgoing for p in kafka.hosted_by(b)]
+    if not hosted and not closed:
+        if kafka.throttles.any:
+            return act(f"drain of {_names(drain)}: done, clearing the throttles", ClearThrottles())
+        drained = facts.NodeDrained(drain.id, drain.keys, sum(m.bytes for m in plan.moves), len(plan.moves))
+        return record(f"{_names(drain)} holds no replica: {len(plan.moves)} moves done", drained)
+    if not hosted:
+        return wait("LogDirsNotEmpty", f"drain of {_names(drain)}: {closed[0].reason}")
+    if left.strangers_running:
+        sentence = f"drain of {_names(drain)}: somebody else moves {left.strangers_running[0]}; waiting for it to end"
+        return wait("ForeignReassignment", sentence)
+    topics = sorted({p.name.topic for p in hosted})
+    if drain.round >= MAX_ROUNDS:
+        sentence = (
+            f"drain of {_names(drain)}: {len(hosted)} partitions left after {drain.round} rounds ({', '.join(topics)})"
+        )
+        return wait("DrainNotConverging", sentence, next_command=f"kedge describe {situation.view.name}", patience_s=0)
+    again = request_drain(
+        situation,
+        drain.keys,
+        dict(drain.successors),
+        round_number=drain.round + 1,
+        reason=f"{len(hosted)} partitions are still there ({', '.join(topics[:3])})",
+    )
+    return record(f"drain of {_names(drain)}: round {again.round}, {again.reason}", again)
+
+
+def _bystanders(situation: Situation, drain: DrainView) -> list[int]:
+    """Brokers outside the drain that are gone for good: a move of a partition they hold can never end."""
+    gone = [i for i in situation.view.brokers() if i.lost_at is not None and i.key not in drain.keys]
+    return [i.service_id for i in gone if i.lost_at and situation.seconds_since(i.lost_at) >= LOSS_GRACE_S]
+
+
+def _give_up(situation: Situation, drain: DrainView, kafka: KafkaSnapshot, dead: list[int]) -> Verdict:
+    """Rule F10: a stuck move is taken back only where the original replicas keep min ISR; else it is waited for."""
+    stuck = [p for p in kafka.moving() if set(p.replicas) & {*drain.outgoing} and set(p.replicas) & set(dead)]
+    safe = [p for p in stuck if len([r for r in p.isr if r not in p.adding]) >= p.min_isr]
+    if safe:
+        sentence = f"drain of {_names(drain)}: broker {dead[0]} died, taking back {len(safe)} moves that wait for it"
+        return act(sentence, CancelMoves(tuple(p.name for p in safe)))
+    if stuck:
+        sentence = f"drain of {_names(drain)}: {stuck[0].name} waits for dead broker {dead[0]} and its ISR is too small"
+        return wait("ReassignmentStuck", sentence, patience_s=0)
+    abandoned = facts.DrainAbandoned(drain.id, f"broker {dead[0]} died")
+    return record(f"drain of {_names(drain)} put off: broker {dead[0]} died and is replaced first", abandoned)
+
+
+def _throttle(plan: DrainPlan, kafka: KafkaSnapshot, moves: Sequence[Move]) -> tuple[Effect, ...]:
+    """A throttle effect where the brokers' rates or the topics' lists are not what the plan says."""
+    live = kafka.live_brokers()
+    topics = {m.topic for m in moves}
+    lists = throttle_for(((m.name, m.before, m.after) for m in plan.moves if m.topic in topics), bytes_per_s=0).topics
+    wanted = ThrottlePlan(
+        leader_bytes_per_s={b: r for b, r in plan.leader_throttle.items() if b in live},
+        follower_bytes_per_s={b: r for b, r in plan.follower_throttle.items() if b in live},
+        topics=lists,
+    )
+    if not wanted.leader_bytes_per_s and not wanted.follower_bytes_per_s:
+        return ()
+    return () if wanted.seen == kafka.throttles else (SetThrottle(wanted),)
+
+
+def _is_gone(situation: Situation, broker: int) -> bool:
+    instances = [i for i in situation.view.brokers() if i.service_id == broker]
+    return not instances or any(i.lost for i in instances)
+
+
+def _moves_of(plan: DrainPlan, batch: int) -> list[Move]:
+    if not 0 <= batch < len(plan.batches):
+        return []
+    return [plan.moves[i] for i in plan.batches[batch].moves]
+
+
+def _is_due(plan: DrainPlan, batch: int, ready: set[TopicPartition]) -> bool:
+    return any(m.name in ready for m in _moves_of(plan, batch))
+
+
+def _names(drain: DrainView) -> str:
+    return ", ".join(f"{k} (broker {b})" for k, b in zip(drain.keys, drain.outgoing, strict=True))
+
+
+def _why_unknown(situation: Situation) -> str:
+    return situation.seen.missing.get("kafka", "Kafka's metadata is older than 30 s")
+
+
+def _whole(value: object) -> int:
+    if not isinstance(value, int):
+        raise TypeError(f"a plan's figure should be a whole number, not {value!r}")
+    return value
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return dict(value) if isinstance(value, Mapping) else {}

@@ -1,0 +1,81 @@
+"""Controllers are handed over: the successor's VM first, then the old process stops, then volume and address pass.
+
+    successor reports -> gate: quorum survives -> fence old -> release (run) -> bind (run) -> catch up -> retire old
+
+Node id, metadata volume and address stay with the node. One node at a time, and never a second before the first is
+a caught-up voter again: with three voters the swap runs on two.
+"""
+
+from controlplane.converger.arrivals import has_reported
+from controlplane.converger.departures import request_retire
+from controlplane.converger.verdict import Situation, Verdict, record, wait
+from controlplane.kafka.gates import may_stop_controller
+from controlplane.replacement import Phase
+from controlplane.view import InstanceView
+from events import facts
+from events.ids import intent_id
+
+
+def handover_step(situation: Situation) -> Verdict | None:
+    """Looks after controller nodes that have two instances; a node whose holder is gone comes first."""
+    handovers = [h for node in sorted({i.node for i in situation.view.controllers()}) if (h := _pair(situation, node))]
+    waiting: Verdict | None = None
+    for olds, new in sorted(handovers, key=lambda h: not any(i.lost for i in h[0])):
+        verdict = _hand_over(situation, olds, new)
+        if verdict is None or verdict.wait is None:
+            return verdict
+        waiting = waiting or verdict
+    # A quorum that waits for a dead controller waits for ever, unless that one gets its successor first.
+    return None if _orphans(situation) else waiting
+
+
+def _pair(situation: Situation, node: str) -> tuple[list[InstanceView], InstanceView] | None:
+    present = [i for i in situation.view.of_node(node) if i.phase is not Phase.RETIRING]
+    if len(present) < 2 or not present[-1].planned.handover:
+        return None
+    heir = present[-1]
+    return (present[:-1], heir) if heir.phase in (Phase.LAUNCHED, Phase.JOINED) else None
+
+
+def _orphans(situation: Situation) -> bool:
+    """Whether a controller is gone and nobody is there to take over."""
+    lost = {i.node for i in situation.view.controllers() if i.lost}
+    return any(_pair(situation, node) is None for node in lost)
+
+
+def _hand_over(situation: Situation, olds: list[InstanceView], new: InstanceView) -> Verdict | None:
+    """`olds` are all earlier instances of the node: one that failed to join may hold the volume now."""
+    if not has_reported(situation, new):
+        return wait("SuccessorSilent", f"{new.key} runs; waiting for its agent before {olds[0].key} is touched")
+    holder = next((i for i in olds if i.bound), None)
+    if holder is not None:
+        return _take_from(situation, holder, new)
+    if not new.bound:
+        intent = intent_id(situation.view.uid, "bind", new.key, 1)
+        return record(f"binding volume and address of {new.node} to {new.key}", facts.BindRequested(intent, new.key))
+    if new.phase is Phase.JOINED:
+        released = [i for i in olds if i.phase is Phase.RELEASED]
+        return request_retire(situation, released, f"{new.key} has taken over controller {new.service_id}")
+    return None
+
+
+def _take_from(situation: Situation, holder: InstanceView, new: InstanceView) -> Verdict | None:
+    if holder.phase is Phase.JOINED:
+        return _stop(situation, holder, new)
+    if holder.phase is Phase.FENCED:
+        intent = intent_id(situation.view.uid, "release", holder.key, 1)
+        sentence = f"releasing the volume and the address of {holder.key}"
+        return record(sentence, facts.ReleaseRequested(intent, holder.key))
+    return None
+
+
+def _stop(situation: Situation, old: InstanceView, new: InstanceView) -> Verdict:
+    if old.lost:
+        return record(f"{old.key} is gone already", facts.FenceRequested((old.key,), "its VM is gone"))
+    kafka = situation.seen.fresh_kafka(situation.now)
+    if kafka is None:
+        return wait("KafkaUnknown", f"handover of {old.node}: Kafka's metadata cannot be read")
+    gate = may_stop_controller(kafka, old.service_id)
+    if not gate.open:
+        return wait("QuorumGate", f"handover of {old.node}: {gate.reason}")
+    return record(f"stopping {old.key}: {gate.reason}", facts.FenceRequested((old.key,), f"handover to {new.key}"))

@@ -1,0 +1,175 @@
+"""Open Terraform intents: start their runs, see them through, and turn what the world shows into outcomes.
+
+A run that ended well is an outcome only once the inventory shows its effect: what Terraform says is a hint.
+"""
+
+from collections.abc import Sequence
+
+from controlplane.converger.backoff import delay_s
+from controlplane.converger.observation import InventorySeen, JobSeen
+from controlplane.converger.verdict import Situation, StartRun, TerminateInstance, Verdict, act, record, wait
+from controlplane.replacement import Phase
+from controlplane.view import InstanceView, IntentView
+from events import facts
+from providers.base import CloudInstance, InstanceState
+
+MAX_RUN_FAILURES = 6
+"""Tries of one intent before a person is asked; with the back-off that is about half an hour."""
+
+
+def job_id(intent: IntentView) -> str:
+    """Each try of an intent is a job of its own."""
+    return f"{intent.id}.{intent.failures}"
+
+
+def intent_step(situation: Situation) -> Verdict | None:
+    """Looks after the oldest open intent, if there is one."""
+    intents = sorted(situation.view.intents.values(), key=lambda i: (i.requested_at, i.id))
+    return _follow(situation, intents[0]) if intents else None
+
+
+def _follow(situation: Situation, intent: IntentView) -> Verdict:
+    job = situation.seen.jobs.get(job_id(intent))
+    what = f"{intent.kind} of {', '.join(intent.keys)}"
+    if job is None:
+        return _start(situation, intent, what)
+    if job.is_open:
+        return wait("TerraformRuns", f"Terraform: {what} ({job.state}{_progress(job)})", patience_s=600)
+    if job.state == "failed":
+        failure = facts.RunFailed(intent.id, job.error, job.message, job.retryable)
+        return record(f"Terraform: {what} failed: {job.message}", failure)
+    return _confirm(situation, intent, job, what)
+
+
+def _progress(job: JobSeen) -> str:
+    return f", {job.message}" if job.message else ""
+
+
+def _start(situation: Situation, intent: IntentView, what: str) -> Verdict:
+    if intent.failures and not intent.retryable:
+        sentence = f"Terraform: {what} was refused: {intent.error}"
+        return wait("RunRefused", sentence, next_command=_resume(situation), patience_s=0)
+    if intent.failures >= MAX_RUN_FAILURES:
+        sentence = f"Terraform: {what} failed {intent.failures} times, last: {intent.error}"
+        return wait("RunFailed", sentence, next_command=_resume(situation), patience_s=0)
+    if intent.failed_at is not None:
+        left = delay_s(intent.failures) - situation.seconds_since(intent.failed_at)
+        if left > 0:
+            sentence = f"Terraform: {what} failed {intent.failures} times ({intent.error}), again in {left:.0f} s"
+            return wait("RunFailed", sentence)
+    return act(f"Terraform: starting {what}", StartRun(intent.id, job_id(intent)))
+
+
+def _resume(situation: Situation) -> str:
+    return f"kedge resume {situation.view.name}"
+
+
+def _confirm(situation: Situation, intent: IntentView, job: JobSeen, what: str) -> Verdict:
+    inventory = situation.seen.fresh_inventory(situation.now)
+    if inventory is None or (job.ended_at and inventory.at <= job.ended_at):
+        return wait("InventoryUnknown", f"{what} ran; waiting for an inventory newer than it")
+    match intent.kind:
+        case "surge":
+            return _surged(situation, intent, inventory, what)
+        case "release":
+            return _unbound(situation, intent, inventory, what)
+        case "bind":
+            return _bound(situation, intent, inventory, what)
+        case "retire":
+            return _retired(situation, intent, inventory, what)
+        case _:
+            return _destroyed(situation, intent, inventory, what)
+
+
+def _surged(situation: Situation, intent: IntentView, inventory: InventorySeen, what: str) -> Verdict:
+    view = situation.view
+    running = [c for key in intent.keys if (c := _running(inventory, key, intent.id)) is not None]
+    lost = [k for k in intent.keys if k in inventory.gone and k not in {c.key for c in running}]
+    missing = [k for k in intent.keys if k not in lost and k not in {c.key for c in running}]
+    deadline_s = _join_deadline_s(situation)
+    if missing and situation.seconds_since(intent.requested_at) < deadline_s:
+        sentence = f"{what}: {len(running)} of {len(intent.keys)} VMs run, waiting for {', '.join(missing)}"
+        return wait("VmsBoot", sentence, patience_s=deadline_s)
+    launched = tuple(facts.LaunchedInstance(c.key, c.id, c.address or "") for c in running)
+    nodes = {view.instances[k].node for k in intent.keys}
+    addresses = {n: a for n, a in inventory.node_addresses.items() if n in nodes}
+    failed = [facts.JoinFailed(k, "the VM died before its agent reported") for k in lost]
+    failed += [facts.JoinFailed(k, f"the VM did not run within {deadline_s:.0f} s") for k in missing]
+    vanished = [facts.InstanceLost(k, "the cloud says it is gone") for k in lost]
+    sentence = f"{len(running)} of {len(intent.keys)} VMs run"
+    return record(sentence, facts.SurgeCompleted(intent.id, launched, addresses), *vanished, *failed)
+
+
+def _running(inventory: InventorySeen, key: str, intent: str) -> CloudInstance | None:
+    found = inventory.instances.get(key)
+    if found is None or found.intent_id != intent or found.state is not InstanceState.RUNNING:
+        return None
+    return found if found.address else None
+
+
+def _join_deadline_s(situation: Situation) -> float:
+    document = situation.view.document
+    return document.spec.rollout.join_deadline_s if document else 600.0
+
+
+def _attached(situation: Situation, inventory: InventorySeen, key: str) -> Sequence[str]:
+    volumes = {v.key for v in situation.view.instances[key].planned.volumes}
+    return [v.key for v in inventory.volumes.values() if v.key in volumes and v.attached_to == key]
+
+
+def _unbound(situation: Situation, intent: IntentView, inventory: InventorySeen, what: str) -> Verdict:
+    attached = _attached(situation, inventory, intent.keys[0])
+    if attached:
+        return wait("VolumeAttached", f"{what} ran, but the cloud still shows {', '.join(attached)} attached")
+    return record(f"{intent.keys[0]} has given up its volumes and address", facts.ReleaseCompleted(intent.id))
+
+
+def _bound(situation: Situation, intent: IntentView, inventory: InventorySeen, what: str) -> Verdict:
+    key = intent.keys[0]
+    wanted = situation.view.instances[key].planned.volumes
+    attached = _attached(situation, inventory, key)
+    if len(attached) < len(wanted):
+        return wait(
+            "VolumeDetached",
+            f"{what} ran, but the cloud shows {len(attached)} of {len(wanted)} volumes there",
+        )
+    return record(f"{key} holds the volumes and the address of its node", facts.BindCompleted(intent.id))
+
+
+def _retired(situation: Situation, intent: IntentView, inventory: InventorySeen, what: str) -> Verdict:
+    left = _left(situation, intent, inventory)
+    if left:
+        kills = tuple(TerminateInstance(c.key, c.id) for c in left)
+        sentence = f"{what} ran, but {', '.join(c.key for c in left)} is still there: asking the cloud to terminate it"
+        return wait("VmLeftBehind", sentence, *kills)
+    unproved = [k for k in intent.keys if not _proved_gone(situation, k, inventory)]
+    if unproved:
+        return wait("InventoryUnknown", f"{what} ran; the cloud has not yet answered for {', '.join(unproved)}")
+    return record(f"{', '.join(intent.keys)} gone", facts.RetireCompleted(intent.id), *_replacements(situation, intent))
+
+
+def _left(situation: Situation, intent: IntentView, inventory: InventorySeen) -> list[CloudInstance]:
+    found = [inventory.instances[k] for k in intent.keys if k in inventory.instances]
+    return [c for c in found if c.state in (InstanceState.RUNNING, InstanceState.PENDING)]
+
+
+def _proved_gone(situation: Situation, key: str, inventory: InventorySeen) -> bool:
+    never_ran = not situation.view.instances[key].cloud_id
+    return key in inventory.gone or (never_ran and key not in inventory.instances)
+
+
+def _replacements(situation: Situation, intent: IntentView) -> list[facts.ReplacementCompleted]:
+    def successor(old: InstanceView) -> InstanceView | None:
+        heirs = (i for i in situation.view.of_node(old.node) if i.planned.generation > old.planned.generation)
+        return next((i for i in heirs if i.phase is Phase.JOINED), None)
+
+    pairs = [(situation.view.instances[k], successor(situation.view.instances[k])) for k in intent.keys]
+    return [facts.ReplacementCompleted(old.node, old.key, new.key) for old, new in pairs if new]
+
+
+def _destroyed(situation: Situation, intent: IntentView, inventory: InventorySeen, what: str) -> Verdict:
+    left = [c for c in inventory.instances.values() if c.state is not InstanceState.GONE]
+    if left:
+        kills = tuple(TerminateInstance(c.key, c.id) for c in left)
+        return wait("VmLeftBehind", f"{what} ran, but {len(left)} VMs are still there", *kills)
+    return record("nothing of the cluster is left", facts.ClusterDeleted(retained=False))

@@ -1,0 +1,97 @@
+"""One listing a place serves all clusters there. Who is missing from it is asked for by id: only an answer is `gone`."""
+
+import threading
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from controlplane.converger.observation import InventorySeen
+from controlplane.converger.rendering import places_of
+from controlplane.view import ClusterView
+from events.clock import Clock
+from providers.base import CloudInstance, CloudProvider, CloudVolume, InstanceState, Listing, Place
+
+Cloud = Callable[[str], CloudProvider]
+
+
+@dataclass(frozen=True, slots=True)
+class _Indexed:
+    """A listing, cut up by cluster."""
+
+    listing: Listing
+    instances: Mapping[str, Mapping[str, CloudInstance]]
+    volumes: Mapping[str, Mapping[str, CloudVolume]]
+    addresses: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+
+class ListedInventory:
+    """Listings of all places, each read again once it is older than `max_age_s`."""
+
+    def __init__(self, cloud: Cloud, clock: Clock, *, max_age_s: float = 1.0) -> None:
+        self._cloud = cloud
+        self._clock = clock
+        self._max_age = timedelta(seconds=max_age_s)
+        self._lock = threading.Lock()
+        self._places: dict[Place, _Indexed] = {}
+        self._reading: dict[Place, threading.Lock] = defaultdict(threading.Lock)
+
+    def seen(self, view: ClusterView) -> InventorySeen:
+        """See Inventory."""
+        places = [self._indexed(p) for p in places_of(view)]
+        instances: dict[str, CloudInstance] = {}
+        volumes: dict[str, CloudVolume] = {}
+        addresses: dict[str, str] = {}
+        gone: set[str] = set()
+        for place in places:
+            listed = place.instances.get(view.uid, {})
+            gone |= {k for k, i in listed.items() if i.state is InstanceState.GONE}
+            gone |= self._answered_gone(view, place.listing.place, listed)
+            instances.update({k: i for k, i in listed.items() if i.state is not InstanceState.GONE})
+            volumes.update(place.volumes.get(view.uid, {}))
+            addresses.update(place.addresses.get(view.uid, {}))
+        at = min((p.listing.at for p in places), default=self._clock())
+        return InventorySeen(at, instances, frozenset(gone), volumes, addresses)
+
+    def terminate(self, view: ClusterView, cloud_id: str) -> None:
+        """See Inventory."""
+        for place in places_of(view):
+            self._cloud(place.cloud).terminate(place, cloud_id)
+
+    def _answered_gone(self, view: ClusterView, place: Place, listed: Mapping[str, CloudInstance]) -> set[str]:
+        missing = {i.cloud_id: i.key for i in view.alive() if i.cloud_id and i.key not in listed}
+        if not missing:
+            return set()
+        answers = self._cloud(place.cloud).describe(place, sorted(missing))
+        return {missing[i] for i, state in answers.items() if state is InstanceState.GONE}
+
+    def _indexed(self, place: Place) -> _Indexed:
+        with self._lock:
+            known, lock = self._places.get(place), self._reading[place]
+        if known is not None and self._is_young(known.listing.at):
+            return known
+        with lock:
+            with self._lock:
+                known = self._places.get(place)
+            if known is not None and self._is_young(known.listing.at):
+                return known
+            fresh = _index(self._cloud(place.cloud).list_place(place))
+            with self._lock:
+                self._places[place] = fresh
+            return fresh
+
+    def _is_young(self, at: datetime) -> bool:
+        return self._clock() - at < self._max_age
+
+
+def _index(listing: Listing) -> _Indexed:
+    instances: dict[str, dict[str, CloudInstance]] = defaultdict(dict)
+    volumes: dict[str, dict[str, CloudVolume]] = defaultdict(dict)
+    addresses: dict[str, dict[str, str]] = defaultdict(dict)
+    for instance in listing.instances:
+        instances[instance.cluster_uid][instance.key] = instance
+    for volume in listing.volumes:
+        volumes[volume.cluster_uid][volume.key] = volume
+    for (uid, node), address in listing.node_addresses.items():
+        addresses[uid][node] = address
+    return _Indexed(listing, instances, volumes, addresses)

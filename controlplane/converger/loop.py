@@ -1,0 +1,244 @@
+"""The converger: one tick of every cluster, again and again. Level-triggered; hints only make a tick come sooner.
+
+A cluster's tick never waits for a long act and never for another cluster: what goes wrong in one backs off alone.
+"""
+
+import logging
+import threading
+from collections.abc import Iterable
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from controlplane.cluster import evolve
+from controlplane.converger.act import carry_out
+from controlplane.converger.backoff import delay_s
+from controlplane.converger.decide import decide
+from controlplane.converger.fleet import FleetBrake
+from controlplane.converger.observe import Observer, has_work
+from controlplane.converger.ports import LostLeadership, Ports
+from controlplane.converger.verdict import Situation, Verdict
+from controlplane.kafka.errors import KafkaFault
+from controlplane.streams import cluster_stream, cluster_uid_of
+from controlplane.view import ClusterView, empty_view
+from events.codec import encode
+from events.envelope import NewEvent, Origin, Recorded
+from events.errors import EventsError, StreamConflict
+from events.ids import ClusterUid, derived_id
+from planner.observed import KafkaSnapshot
+from providers.errors import ProviderError
+
+_log = logging.getLogger(__name__)
+
+MAX_DECISIONS = 20
+"""Decisions one tick takes in a row while each records something."""
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """The sentence a cluster's last tick ended in."""
+
+    at: datetime
+    sentence: str
+
+
+@dataclass(slots=True)
+class _Trouble:
+    failures: int = 0
+    until: datetime | None = None
+
+
+@dataclass(slots=True)
+class TickReport:
+    """What one tick of the fleet did."""
+
+    clusters: int = 0
+    events: int = 0
+    effects: int = 0
+    failures: int = 0
+
+
+@dataclass(slots=True)
+class _Fold:
+    """The views as of a global position."""
+
+    position: int = 0
+    views: dict[ClusterUid, ClusterView] = field(default_factory=dict)
+
+
+class Converger:
+    """Ticks clusters. `workers` threads serve clusters with work in hand; 0 ticks all in the caller's thread."""
+
+    def __init__(self, ports: Ports, brake: FleetBrake | None = None, *, workers: int = 0) -> None:
+        self._ports = ports
+        self._brake = brake or FleetBrake()
+        self._observer = Observer(ports)
+        self._fold = _Fold()
+        self._lock = threading.RLock()
+        self._said: dict[ClusterUid, Said] = {}
+        self._trouble: dict[ClusterUid, _Trouble] = {}
+        self._busy: dict[ClusterUid, Future[TickReport]] = {}
+        self._pool = ThreadPoolExecutor(workers, thread_name_prefix="tick") if workers else None
+
+    def tick(self) -> TickReport:
+        """One tick of every cluster that is due. Raises LostLeadership, EventsError when the store is away."""
+        self._ports.epoch()
+        self.catch_up()
+        total = TickReport()
+        working = [v for v in self.views() if not v.deleted]
+        for view in working:
+            if not self._is_due(view.uid):
+                continue
+            if self._pool is not None and has_work(view):
+                self._spawn(view.uid)
+            else:
+                _add(total, self.tick_cluster(view.uid))
+        return total
+
+    def settle(self, timeout_s: float) -> TickReport:
+        """Waits for ticks that run on threads; their reports, added up."""
+        total = TickReport()
+        done, _ = wait(list(self._busy.values()), timeout=timeout_s)
+        for future in done:
+            _add(total, future.result())
+        return total
+
+    def tick_cluster(self, uid: ClusterUid) -> TickReport:
+        """One tick of one cluster. Whatever goes wrong stays with this cluster, LostLeadership excepted."""
+        report = TickReport(clusters=1)
+        try:
+            sentence = self._converge(uid, report)
+            self._trouble.pop(uid, None)
+        except LostLeadership:
+            raise
+        except (KafkaFault, ProviderError, EventsError) as error:
+            sentence = self._back_off(uid, report, error)
+        except Exception as error:  # noqa: BLE001 - a poisoned cluster must not stop the others
+            _log.exception("tick of cluster %s failed", uid)
+            sentence = self._back_off(uid, report, error)
+        self._said[uid] = Said(self._ports.clock(), sentence)
+        return report
+
+    def catch_up(self) -> None:
+        """Folds what was recorded since the last look, by whomever."""
+        with self._lock:
+            while True:
+                page = self._ports.store.read_all(self._fold.position, limit=1000)
+                self._take_in(page)
+                if len(page) < 1000:
+                    return
+
+    def views(self) -> list[ClusterView]:
+        """All clusters as of the last fold, by name."""
+        with self._lock:
+            return sorted(self._fold.views.values(), key=lambda v: (v.name, v.uid))
+
+    def view(self, uid: ClusterUid) -> ClusterView | None:
+        with self._lock:
+            return self._fold.views.get(uid)
+
+    def said(self, uid: ClusterUid) -> Said | None:
+        """What the last tick said of the cluster."""
+        return self._said.get(uid)
+
+    def last_snapshot(self, uid: ClusterUid) -> KafkaSnapshot | None:
+        """Kafka's metadata as it was last read for the cluster."""
+        return self._observer.last_snapshot(uid)
+
+    def close(self) -> None:
+        """Waits for running ticks and ends the threads."""
+        if self._pool is not None:
+            self._pool.shutdown(wait=True, cancel_futures=True)
+
+    def _converge(self, uid: ClusterUid, report: TickReport) -> str:
+        view = self.view(uid)
+        if view is None:
+            return "unknown cluster"
+        seen = self._observer.observe(view)
+        for _ in range(MAX_DECISIONS):
+            situation = Situation(view, seen, self._ports.clock(), self._brake.allowance(view, self.views()))
+            verdict = decide(situation)
+            if not verdict.events:
+                return self._act(situation, verdict, report)
+            recorded = self._append(view, verdict)
+            report.events += len(recorded)
+            view = self._advance(view, recorded)
+            if verdict.effects or verdict.wait:
+                # Condition changes: they end the tick, with the effects they came with.
+                return self._act(Situation(view, seen, situation.now, situation.allowance), verdict, report)
+        return verdict.sentence
+
+    def _act(self, situation: Situation, verdict: Verdict, report: TickReport) -> str:
+        refusals = []
+        for effect in verdict.effects:
+            report.effects += 1
+            refused = carry_out(effect, situation, self._ports)
+            if refused:
+                refusals.append(refused)
+        return "; ".join([verdict.sentence, *refusals])
+
+    def _append(self, view: ClusterView, verdict: Verdict) -> list[Recorded]:
+        epoch = self._ports.epoch()
+        stream = cluster_stream(view.uid)
+        origin = Origin(actor="converger", epoch=epoch)
+        events = new_events(stream, view.version, verdict.events)
+        return self._ports.store.append(stream, events, expected_version=view.version, origin=origin)
+
+    def _advance(self, view: ClusterView, recorded: Iterable[Recorded]) -> ClusterView:
+        """The view after our own events, at once; `catch_up` will see them as known."""
+        for event in recorded:
+            view = evolve(view, event)
+        with self._lock:
+            current = self._fold.views.get(view.uid)
+            if current is None or current.version < view.version:
+                self._fold.views[view.uid] = view
+        return view
+
+    def _take_in(self, page: Iterable[Recorded]) -> None:
+        for recorded in page:
+            self._fold.position = recorded.position
+            uid = cluster_uid_of(recorded.stream)
+            if uid is None:
+                self._brake.take_in(recorded)
+                continue
+            view = self._fold.views.get(uid) or empty_view(uid)
+            if recorded.version > view.version:
+                self._fold.views[uid] = evolve(view, recorded)
+            self._brake.take_in(recorded)
+
+    def _is_due(self, uid: ClusterUid) -> bool:
+        running = self._busy.get(uid)
+        if running is not None and not running.done():
+            return False
+        trouble = self._trouble.get(uid)
+        return trouble is None or trouble.until is None or self._ports.clock() >= trouble.until
+
+    def _spawn(self, uid: ClusterUid) -> None:
+        if self._pool is None:
+            raise RuntimeError("this converger has no threads")
+        self._busy[uid] = self._pool.submit(self.tick_cluster, uid)
+
+    def _back_off(self, uid: ClusterUid, report: TickReport, error: Exception) -> str:
+        report.failures += 1
+        if isinstance(error, StreamConflict):
+            # Somebody declared something meanwhile: read it and decide again at the next tick.
+            return str(error)
+        trouble = self._trouble.setdefault(uid, _Trouble())
+        trouble.failures += 1
+        pause_s = min(30.0, delay_s(trouble.failures) / 2)
+        trouble.until = self._ports.clock() + timedelta(seconds=pause_s)
+        return f"{error} (failure {trouble.failures} in a row, next look in {pause_s:.0f} s)"
+
+
+def new_events(stream: str, version: int, facts: Iterable[object]) -> list[NewEvent]:
+    """Facts as events to append after `version`. The same decision gets the same ids, so a retry is recognised."""
+    listed = list(facts)
+    content = repr(listed)
+    return [encode(f, derived_id("event", stream, str(version), str(n), content)) for n, f in enumerate(listed)]
+
+
+def _add(total: TickReport, part: TickReport) -> None:
+    total.clusters += part.clusters
+    total.events += part.events
+    total.effects += part.effects
+    total.failures += part.failures

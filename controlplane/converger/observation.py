@@ -1,0 +1,81 @@
+"""What one tick sees of one cluster: the latest inventory, agents' reports, Kafka's metadata and the long acts.
+
+Every part carries its age. A part that could not be read is absent, with the reason: absent is *unknown*, not dead.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from agent.wire import Report, ServiceReport
+from planner.drain.plan import DrainPlan
+from planner.observed import KafkaSnapshot
+from providers.base import CloudInstance, CloudVolume
+
+STALE_AFTER = timedelta(seconds=30)
+"""Nothing is destroyed on an observation older than this."""
+
+
+@dataclass(frozen=True, slots=True)
+class InventorySeen:
+    """The clouds' word on one cluster. `gone` holds keys of instances the cloud itself declared gone, by id."""
+
+    at: datetime
+    instances: Mapping[str, CloudInstance] = field(default_factory=dict)
+    gone: frozenset[str] = frozenset()
+    volumes: Mapping[str, CloudVolume] = field(default_factory=dict)
+    node_addresses: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ReportSeen:
+    """The last report of one VM's agent, and when the control plane received it."""
+
+    report: Report
+    received_at: datetime
+
+    def service(self, name: str) -> ServiceReport | None:
+        return next((s for s in self.report.services if s.name == name), None)
+
+
+@dataclass(frozen=True, slots=True)
+class JobSeen:
+    """A long act: a Terraform run or the computation of a plan."""
+
+    state: str
+    """queued, running, succeeded or failed."""
+    error: str = ""
+    message: str = ""
+    retryable: bool = True
+    ended_at: datetime | None = None
+    result: Mapping[str, object] = field(default_factory=dict)
+
+    @property
+    def is_open(self) -> bool:
+        return self.state in ("queued", "running")
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """Everything one tick sees of one cluster. `missing` says, in words, why a part is absent."""
+
+    inventory: InventorySeen | None = None
+    reports: Mapping[str, ReportSeen] = field(default_factory=dict)
+    kafka: KafkaSnapshot | None = None
+    jobs: Mapping[str, JobSeen] = field(default_factory=dict)
+    plan: DrainPlan | None = None
+    plan_sha256: str = ""
+    """The plan that was looked for; `plan` is None when it is missing or corrupt."""
+    missing: Mapping[str, str] = field(default_factory=dict)
+
+    def fresh_kafka(self, now: datetime) -> KafkaSnapshot | None:
+        """Kafka's metadata, if it is young enough to destroy on."""
+        if self.kafka is None or now - self.kafka.at > STALE_AFTER:
+            return None
+        return self.kafka
+
+    def fresh_inventory(self, now: datetime) -> InventorySeen | None:
+        """The inventory, if it is young enough to destroy on."""
+        if self.inventory is None or now - self.inventory.at > STALE_AFTER:
+            return None
+        return self.inventory

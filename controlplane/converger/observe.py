@@ -1,0 +1,118 @@
+"""Reads what one tick sees of one cluster, and no more than it needs: Kafka is dialled where work is in hand."""
+
+from collections.abc import Mapping
+from datetime import timedelta
+
+from agent.wire import Report
+from controlplane.converger.drains import plan_job_id
+from controlplane.converger.intents import job_id
+from controlplane.converger.observation import JobSeen, Observation, ReportSeen
+from controlplane.converger.ports import AGENT_REPORT, Ports
+from controlplane.job import Job
+from controlplane.kafka.errors import KafkaFault
+from controlplane.replacement import Phase
+from controlplane.view import ClusterView
+from events.ids import IntentId
+from planner.drain.plan import DrainPlan, PlanUnreadable
+from planner.observed import KafkaSnapshot
+from providers import errors as provider_errors
+
+LOOK_EVERY = timedelta(seconds=60)
+"""How often a converged cluster's brokers are asked how they are."""
+
+
+class Observer:
+    """Observes clusters through the ports. Remembers only when it last dialled each one."""
+
+    def __init__(self, ports: Ports) -> None:
+        self._ports = ports
+        self._snapshots: dict[str, KafkaSnapshot] = {}
+
+    def observe(self, view: ClusterView) -> Observation:
+        """What is to be seen now. What cannot be read is missing, with the reason."""
+        missing: dict[str, str] = {}
+        inventory = None
+        try:
+            inventory = self._ports.inventory.seen(view)
+        except provider_errors.ProviderError as error:
+            missing["inventory"] = str(error)
+        return Observation(
+            inventory=inventory,
+            reports=self._reports(view),
+            kafka=self._kafka(view, missing),
+            jobs=self._jobs(view),
+            plan=self._plan(view),
+            plan_sha256=view.drain.plan_sha256 if view.drain else "",
+            missing=missing,
+        )
+
+    def last_snapshot(self, uid: str) -> KafkaSnapshot | None:
+        """Kafka's metadata as it was last read, however old."""
+        return self._snapshots.get(uid)
+
+    def _reports(self, view: ClusterView) -> Mapping[str, ReportSeen]:
+        if not has_work(view):
+            return {}
+        rows = self._ports.latest.of_cluster(view.uid, AGENT_REPORT)
+        return {r.subject.name: ReportSeen(Report.model_validate(dict(r.value)), r.observed_at) for r in rows}
+
+    def _kafka(self, view: ClusterView, missing: dict[str, str]) -> KafkaSnapshot | None:
+        if not _has_brokers(view):
+            missing["kafka"] = "no broker has been started yet"
+            return None
+        known = self._snapshots.get(view.uid)
+        if known is not None and not has_work(view) and self._ports.clock() - known.at < LOOK_EVERY:
+            return known
+        try:
+            fresh = self._ports.kafka(view).snapshot()
+        except KafkaFault as error:
+            missing["kafka"] = str(error)
+            return None
+        self._snapshots[view.uid] = fresh
+        return fresh
+
+    def _jobs(self, view: ClusterView) -> Mapping[str, JobSeen]:
+        wanted = [job_id(i) for i in view.intents.values()]
+        if view.drain is not None and not view.drain.plan_sha256:
+            wanted.append(plan_job_id(view.drain))
+        found = ((w, self._ports.jobs.get(IntentId(w))) for w in wanted)
+        return {w: _job_seen(job) for w, job in found if job is not None}
+
+    def _plan(self, view: ClusterView) -> DrainPlan | None:
+        if view.drain is None or not view.drain.plan_sha256:
+            return None
+        body = self._ports.plans.get(view.drain.plan_sha256)
+        if body is None:
+            return None
+        try:
+            return DrainPlan.from_bytes(body)
+        except PlanUnreadable:
+            # Written by another release: the drain is planned again, which decide() says in words.
+            return None
+
+
+def has_work(view: ClusterView) -> bool:
+    """Whether anything is in hand or to be done: such a cluster is looked at closely and often."""
+    if view.deleted or view.document is None:
+        return False
+    if view.converged != view.generation or view.recycling or view.intents or view.drain or view.tombstone:
+        return True
+    return any(i.phase is not Phase.JOINED or i.lost for i in view.alive())
+
+
+def _has_brokers(view: ClusterView) -> bool:
+    return view.founding is not None and any(i.address for i in view.brokers())
+
+
+def _job_seen(job: Job) -> JobSeen:
+    error = job.error_class or ""
+    known = getattr(provider_errors, error, None)
+    retryable = bool(getattr(known, "retryable", True)) and error != "Infeasible"
+    return JobSeen(
+        state=str(job.state),
+        error=error,
+        message=job.error_message or "",
+        retryable=retryable,
+        ended_at=job.ended_at,
+        result=dict(job.result or {}),
+    )

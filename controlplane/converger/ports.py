@@ -1,0 +1,68 @@
+"""What a tick reaches the world through. Built in `controlplane.bootstrap`, faked by the simulator."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from controlplane.converger.observation import InventorySeen
+from controlplane.jobstore import JobStore
+from controlplane.kafka.gateway import KafkaGateway
+from controlplane.latest import LatestStore
+from controlplane.planstore import PlanStore
+from controlplane.view import ClusterView
+from events.clock import Clock
+from events.ids import ClusterUid, Epoch
+from events.store import EventStore
+from planner.drain.request import DrainRequest
+from planner.observed import KafkaSnapshot
+from providers.base import TerraformRun
+
+AGENT_REPORT = "agent-report"
+"""Kind of the latest-value rows that hold the agents' reports."""
+
+
+class LostLeadership(Exception):
+    """Another server holds the lease now. Stop at once; it goes on from what is recorded."""
+
+
+class Inventory(Protocol):
+    """The clouds' word, shared by all clusters of a place."""
+
+    def seen(self, view: ClusterView) -> InventorySeen:
+        """What the clouds say of one cluster. Raises `providers.errors.ProviderError`."""
+        ...
+
+    def terminate(self, view: ClusterView, cloud_id: str) -> None:
+        """The cloud's own terminate. Raises `ProviderError`."""
+        ...
+
+
+class Runner(Protocol):
+    """Starts long acts and returns at once; how they end is read from the job store."""
+
+    def terraform(self, job_id: str, run: TerraformRun, *, epoch: Epoch) -> None:
+        """Runs Terraform for an open intent. The job row exists when this returns."""
+        ...
+
+    def planning(self, job_id: str, request: DrainRequest, snapshot: KafkaSnapshot, *, epoch: Epoch) -> None:
+        """Has a drain planned and the plan stored."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """Everything outside the pure core."""
+
+    store: EventStore
+    jobs: JobStore
+    plans: PlanStore
+    latest: LatestStore
+    inventory: Inventory
+    runner: Runner
+    kafka: Callable[[ClusterView], KafkaGateway]
+    boot_data: Callable[[ClusterUid, str, int, str], str]
+    """(cluster uid, node, generation, intent id) -> boot data, byte-identical each time."""
+    installation_id: str
+    clock: Clock
+    epoch: Callable[[], Epoch]
+    """The epoch this server may act under. Raises LostLeadership when it holds the lease no more."""

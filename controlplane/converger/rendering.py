@@ -1,0 +1,160 @@
+"""From the fold to Terraform: the rendered set of a cluster's place, and what one run may change in it. Pure."""
+
+from collections.abc import Callable, Iterable
+
+from controlplane.replacement import Phase
+from controlplane.view import ClusterView, InstanceView, IntentView
+from providers.base import (
+    AddressResource,
+    Attachment,
+    Binding,
+    InstanceResource,
+    Place,
+    Resources,
+    RunKind,
+    TerraformRun,
+    VolumeResource,
+)
+
+BootData = Callable[[InstanceView], str]
+"""Boot data of an instance, byte-identical each time it is asked for."""
+
+
+def places_of(view: ClusterView) -> tuple[Place, ...]:
+    """The places a cluster's VMs live in: one Terraform state each."""
+    if view.document is None:
+        return ()
+    pools = view.document.spec.pools
+    return tuple(sorted({Place(p.place.cloud, p.place.region, p.place.account) for p in pools}, key=str))
+
+
+def terraform_run(
+    view: ClusterView, intent: IntentView, *, installation_id: str, boot_data: BootData, gone: frozenset[str]
+) -> TerraformRun:
+    """The run of an open intent. `gone` are keys the inventory proves gone: they leave the state before anything."""
+    kind = RunKind(intent.kind)
+    dead = {i.key for i in view.alive() if i.lost or i.key in gone}
+    if kind is RunKind.SURGE:
+        dead -= set(intent.keys)
+    standing = [i for i in _standing(view, intent, kind) if i.key not in dead]
+    return TerraformRun(
+        intent_id=intent.id,
+        kind=kind,
+        resources=Resources(
+            installation_id=installation_id,
+            cluster_uid=view.uid,
+            cluster_name=view.name,
+            place=places_of(view)[0],
+            instances=tuple(_instance(i, boot_data(i)) for i in standing),
+            volumes=_volumes(view, intent, kind),
+            attachments=tuple(a for i in standing if _is_bound(i, intent) for a in _attachments(i)),
+            addresses=_addresses(view, kind),
+            bindings=tuple(Binding(i.node, i.key) for i in standing if _owns_address(i) and _is_bound(i, intent)),
+        ),
+        creates=_creates(view, intent, kind),
+        deletes=_deletes(view, intent, kind),
+        forget=frozenset(f for key in dead for f in (f"instance/{key}", *_ties(view.instances[key]))),
+    )
+
+
+def _standing(view: ClusterView, intent: IntentView, kind: RunKind) -> list[InstanceView]:
+    """Instances in the rendered set after the run: a surge not yet run is in no set but its own."""
+    if kind is RunKind.DESTROY:
+        return []
+    leaving = set(intent.keys) if kind is RunKind.RETIRE else set()
+    alive = [i for i in view.alive() if i.key not in leaving]
+    return [i for i in alive if i.phase is not Phase.REQUESTED or i.key in intent.keys]
+
+
+def _is_bound(instance: InstanceView, intent: IntentView) -> bool:
+    """Whether volumes and address are on the instance once this intent's run has ended."""
+    if intent.kind == "release" and instance.key in intent.keys:
+        return False
+    if intent.kind == "bind" and instance.key in intent.keys:
+        return True
+    return instance.bound
+
+
+def _owns_address(instance: InstanceView) -> bool:
+    """Controllers own their address by node; a broker's belongs to its VM."""
+    return not instance.is_broker
+
+
+def _instance(instance: InstanceView, boot_data: str) -> InstanceResource:
+    planned = instance.planned
+    return InstanceResource(
+        node=planned.node,
+        generation=planned.generation,
+        zone=planned.rack,
+        shape=planned.shape,
+        image=planned.kafka_version,
+        intent_id=instance.intent,
+        boot_data=boot_data,
+    )
+
+
+def _attachments(instance: InstanceView) -> Iterable[Attachment]:
+    return (Attachment(instance.key, v.key) for v in instance.planned.volumes)
+
+
+def _volumes(view: ClusterView, intent: IntentView, kind: RunKind) -> tuple[VolumeResource, ...]:
+    if kind is RunKind.DESTROY:
+        return ()
+    found = {
+        v.key: VolumeResource(i.node, v.dir, v.version, i.planned.rack, v.kind, v.size_gib)
+        for i in view.alive()
+        if i.phase is not Phase.REQUESTED or i.key in intent.keys
+        for v in i.planned.volumes
+        if v.key not in intent.volumes
+    }
+    return tuple(found[k] for k in sorted(found))
+
+
+def _addresses(view: ClusterView, kind: RunKind) -> tuple[AddressResource, ...]:
+    if kind is RunKind.DESTROY:
+        return ()
+    nodes = {i.node: i.planned.rack for i in view.alive() if _owns_address(i)}
+    return tuple(AddressResource(n, zone) for n, zone in sorted(nodes.items()))
+
+
+def _ties(instance: InstanceView) -> list[str]:
+    """What binds volumes and address to an instance, as the names a run's changes are given in."""
+    ties = [f"attachment/{a.key}" for a in _attachments(instance)]
+    return [*ties, f"binding/{instance.key}"] if _owns_address(instance) else ties
+
+
+def _creates(view: ClusterView, intent: IntentView, kind: RunKind) -> frozenset[str]:
+    if kind is RunKind.BIND:
+        return frozenset(_ties(view.instances[intent.keys[0]]))
+    if kind is not RunKind.SURGE:
+        return frozenset()
+    names: set[str] = set()
+    for key in intent.keys:
+        instance = view.instances[key]
+        names.add(f"instance/{key}")
+        if instance.planned.handover:
+            continue
+        names.update(f"volume/{v.key}" for v in instance.planned.volumes)
+        names.update(_ties(instance))
+        if _owns_address(instance):
+            names.add(f"address/{instance.node}")
+    return frozenset(names)
+
+
+def _deletes(view: ClusterView, intent: IntentView, kind: RunKind) -> frozenset[str]:
+    if kind is RunKind.RELEASE:
+        return frozenset(_ties(view.instances[intent.keys[0]]))
+    if kind not in (RunKind.RETIRE, RunKind.DESTROY):
+        return frozenset()
+    leaving = [view.instances[k] for k in intent.keys]
+    names = {f"instance/{i.key}" for i in leaving} | {t for i in leaving if i.bound for t in _ties(i)}
+    if kind is RunKind.RETIRE:
+        return frozenset(names | {f"volume/{v}" for v in intent.volumes} | _orphaned_addresses(view, leaving))
+    names |= {f"volume/{v.key}" for i in leaving for v in i.planned.volumes}
+    return frozenset(names | {f"address/{i.node}" for i in leaving if _owns_address(i)})
+
+
+def _orphaned_addresses(view: ClusterView, leaving: list[InstanceView]) -> set[str]:
+    keys = {i.key for i in leaving}
+    staying = {i.node for i in view.alive() if i.key not in keys}
+    return {f"address/{i.node}" for i in leaving if _owns_address(i) and i.node not in staying}

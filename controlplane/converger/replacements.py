@@ -1,0 +1,236 @@
+"""New work: which nodes to make, replace or remove next, fixed as an intent before anything happens."""
+
+from collections.abc import Sequence
+
+from controlplane.converger.drains import LOSS_GRACE_S, request_drain
+from controlplane.converger.verdict import Situation, Verdict, record, wait
+from controlplane.converger.wholeness import cluster_is_whole
+from controlplane.kafka.gates import Gate
+from controlplane.replacement import Phase
+from controlplane.view import FIRST_CONTROLLER_ID, ClusterView, InstanceView
+from events import facts
+from events.ids import intent_id, kafka_uuid
+from planner.rollout.desired import DesiredNode, desired_nodes
+from planner.rollout.diff import Change, Incumbent, NodeChange, node_changes
+from planner.rollout.order import Work, next_work
+
+MAX_JOIN_FAILURES = 2
+"""New VMs in a row that may fail to join before the cluster waits for a person."""
+
+
+def replacement_step(situation: Situation) -> Verdict | None:
+    """The next piece of work, what is lost before what is merely outdated. None when every node is as it should be."""
+    changes = pending_changes(situation.view)
+    work = _next(situation, changes)
+    mends = any(c.incumbent and c.incumbent.lost for c in changes if c.change is Change.REPLACE)
+    handed = _drain_replaced(situation, lost=True) or (None if mends else _drain_replaced(situation, lost=False))
+    if handed is not None:
+        return handed
+    if work is None:
+        return None
+    held = _held_back(situation, work, mends=mends)
+    if held is not None:
+        return held
+    if situation.view.recycling != situation.view.generation:
+        return _begin(situation, changes, work)
+    if work.change is Change.REMOVE:
+        return _remove(situation, work)
+    return _surge(situation, work)
+
+
+def pending_changes(view: ClusterView) -> tuple[NodeChange, ...]:
+    """What is left to do, node by node, for the spec in force."""
+    if view.document is None:
+        return ()
+    nodes = {i.node for i in view.alive()}
+    incumbents = [found for node in nodes if (found := _incumbent(view, node)) is not None]
+    return node_changes(desired_nodes(view.document), incumbents)
+
+
+def _incumbent(view: ClusterView, node: str) -> Incumbent | None:
+    holders = [i for i in view.of_node(node) if i.phase not in (Phase.RETIRING, Phase.FAILED)]
+    if not holders:
+        return None
+    best = holders[-1]
+    stranded = not best.is_broker and best.phase in (Phase.FENCED, Phase.RELEASED)
+    p = best.planned
+    return Incumbent(
+        node=node,
+        generation=p.generation,
+        rack=p.rack,
+        index=p.index,
+        service=p.service,
+        service_id=p.service_id,
+        digest=p.digest,
+        kafka_version=p.kafka_version,
+        shape=p.shape,
+        lost=best.lost or stranded,
+    )
+
+
+def _next(situation: Situation, changes: Sequence[NodeChange]) -> Work | None:
+    document = situation.view.document
+    if document is None:
+        return None
+    kafka = situation.seen.kafka
+    leader = kafka.quorum.leader if kafka else -1
+    return next_work(changes, surge=max(1, document.spec.rollout.surge), quorum_leader=leader)
+
+
+def _held_back(situation: Situation, work: Work, *, mends: bool) -> Verdict | None:
+    view = situation.view
+    if view.join_failures >= MAX_JOIN_FAILURES:
+        sentence = f"{view.join_failures} tries in a row made no VM that joined; not trying again by itself"
+        return wait("ReplacementFailed", sentence, next_command=f"kedge resume {view.name}", patience_s=0)
+    if work.change is Change.CREATE:
+        return None
+    if mends:
+        return _grace(situation, work)
+    if view.recycling != view.generation and not situation.allowance.may_roll:
+        return wait("FleetBrake", f"waiting to roll: {situation.allowance.reason}")
+    arriving = view.in_phase(Phase.REQUESTED, Phase.LAUNCHED)
+    if arriving:
+        return wait("InstanceJoins", f"not starting on {work.nodes[0].node}: {arriving[0].key} is not settled yet")
+    return _not_whole(situation, work)
+
+
+def _grace(situation: Situation, work: Work) -> Verdict | None:
+    """A lost VM gets some time to be found again. Making its successor destroys nothing, so nothing else is asked."""
+    lost = {i.key: i.lost_at for i in situation.view.alive() if i.lost_at is not None}
+    since = [at for c in work.nodes if c.incumbent and (at := lost.get(c.incumbent.key)) is not None]
+    left = max((LOSS_GRACE_S - situation.seconds_since(at) for at in since), default=0.0)
+    if left <= 0:
+        return None
+    return wait("LossGrace", f"{work.nodes[0].node}: its VM is gone; replacing it in {left:.0f} s", patience_s=0)
+
+
+def _not_whole(situation: Situation, work: Work) -> Verdict | None:
+    kafka = situation.seen.fresh_kafka(situation.now)
+    if kafka is None:
+        reason = situation.seen.missing.get("kafka", "Kafka's metadata is older than 30 s")
+        return wait("KafkaUnknown", f"not starting on {work.nodes[0].node}: {reason}")
+    gate = _whole(situation, [c.incumbent.service_id for c in work.nodes if c.incumbent])
+    if gate.open:
+        return None
+    return wait("BrokerDown", f"not starting on {work.nodes[0].node}: {gate.reason}")
+
+
+def _whole(situation: Situation, excepted: Sequence[int]) -> Gate:
+    kafka = situation.seen.fresh_kafka(situation.now)
+    if kafka is None:
+        return Gate(False, "Kafka's metadata cannot be read")
+    expected = [i.service_id for i in situation.view.brokers() if i.phase is Phase.JOINED]
+    return cluster_is_whole(kafka, [b for b in expected if b not in excepted], excepted=frozenset(excepted))
+
+
+def _begin(situation: Situation, changes: Sequence[NodeChange], work: Work) -> Verdict:
+    named = {c: tuple(n.node for n in changes if n.change is c) for c in Change}
+    started = facts.RecycleStarted(
+        generation=situation.view.generation,
+        create=named[Change.CREATE],
+        replace=named[Change.REPLACE],
+        remove=named[Change.REMOVE],
+        reason=work.reason,
+    )
+    counts = f"{len(started.create)} to make, {len(started.replace)} to replace, {len(started.remove)} to remove"
+    return record(f"working towards generation {started.generation}: {counts}", started)
+
+
+def _surge(situation: Situation, work: Work) -> Verdict:
+    view = situation.view
+    next_broker, taken = view.next_broker_id, set(view.controller_ids.values())
+    planned: list[facts.PlannedInstance] = []
+    for change in work.nodes:
+        if change.desired is None:
+            continue
+        if change.service == "broker":
+            service_id, next_broker = next_broker, next_broker + 1
+        else:
+            service_id = _controller_id(view, change.node, taken)
+            taken.add(service_id)
+        planned.append(_plan_instance(view, change.desired, service_id))
+    keys = ",".join(p.key for p in planned)
+    intent = intent_id(view.uid, "surge", keys, 1)
+    return record(f"creating {keys}: {work.reason}", facts.SurgeRequested(intent, tuple(planned), work.reason))
+
+
+def _controller_id(view: ClusterView, node: str, taken: set[int]) -> int:
+    known = view.controller_ids.get(node)
+    if known is not None:
+        return known
+    return next(i for i in range(FIRST_CONTROLLER_ID, FIRST_CONTROLLER_ID + 100) if i not in taken)
+
+
+def _plan_instance(view: ClusterView, want: DesiredNode, service_id: int) -> facts.PlannedInstance:
+    past = [i for i in view.instances.values() if i.node == want.node]
+    generation = max((i.planned.generation for i in past), default=0) + 1
+    holders = [i for i in past if i.phase not in (Phase.RETIRED, Phase.FAILED, Phase.RETIRING)]
+    old = max(holders, key=lambda i: i.planned.generation, default=None)
+    heir = want.service == "controller" and any(i.planned.service == "controller" for i in past)
+    volumes = _volumes_of_node(past) if heir else (_new_volume(view, want, past),)
+    return facts.PlannedInstance(
+        node=want.node,
+        generation=generation,
+        pool=want.pool,
+        rack=want.rack,
+        index=want.index,
+        service=want.service,
+        service_id=service_id,
+        digest=want.digest,
+        kafka_version=want.kafka_version,
+        shape=want.shape,
+        heap_mib=want.heap_mib,
+        settings=dict(want.settings),
+        volumes=volumes,
+        replaces=old.planned.generation if old else 0,
+        handover=heir,
+    )
+
+
+def _volumes_of_node(past: Sequence[InstanceView]) -> tuple[facts.PlannedVolume, ...]:
+    return max(past, key=lambda i: i.planned.generation).planned.volumes
+
+
+def _new_volume(view: ClusterView, want: DesiredNode, past: Sequence[InstanceView]) -> facts.PlannedVolume:
+    version = max((v.version for i in past for v in i.planned.volumes), default=0) + 1
+    key = f"{want.node}.data.v{version}"
+    return facts.PlannedVolume(
+        key=key,
+        dir="data",
+        version=version,
+        kind=want.disk_kind,
+        size_gib=want.disk_gib,
+        directory_id=kafka_uuid("directory", view.uid, key),
+    )
+
+
+def _drain_replaced(situation: Situation, *, lost: bool) -> Verdict | None:
+    view = situation.view
+    pairs = [(old, new) for old, new in _superseded(view) if old.lost == lost]
+    if not pairs:
+        return None
+    heirs = {old.service_id: new.service_id for old, new in pairs}
+    gone = [i.service_id for i in view.brokers() if i.lost] if lost else []
+    gate = _whole(situation, [*gone, *heirs])
+    if not gate.open:
+        return wait("BrokerDown", f"not draining {pairs[0][0].key}: {gate.reason}")
+    reason = f"replaced by {', '.join(new.key for _, new in pairs)}"
+    drain = request_drain(situation, [old.key for old, _ in pairs], heirs, round_number=1, reason=reason)
+    return record(f"draining {', '.join(drain.keys)}: {reason}", drain)
+
+
+def _superseded(view: ClusterView) -> list[tuple[InstanceView, InstanceView]]:
+    """Brokers that serve beside a newer instance of their node, with that one; one pair a node, lost ones first."""
+    pairs: dict[str, tuple[InstanceView, InstanceView]] = {}
+    for node in sorted({i.node for i in view.brokers()}):
+        serving = [i for i in view.of_node(node) if i.phase is Phase.JOINED]
+        if len(serving) > 1 and not serving[-1].lost:
+            olds = sorted(serving[:-1], key=lambda i: not i.lost)
+            pairs[node] = (olds[0], serving[-1])
+    return list(pairs.values())
+
+
+def _remove(situation: Situation, work: Work) -> Verdict:
+    keys = [c.incumbent.key for c in work.nodes if c.incumbent]
+    drain = request_drain(situation, keys, {}, round_number=1, reason=work.reason)
+    return record(f"draining {', '.join(keys)}: {work.reason}", drain)

@@ -1,0 +1,180 @@
+"""Long acts on threads of their own: Terraform runs and plan computations. How they end is written to the job store.
+
+A job whose server died stays `running` in the store; the next epoch fails it as `RunInterrupted` (`reclaim`), and the
+open intent is tried again. That is safe: every run is idempotent by intent id, and Terraform dies with its parent.
+"""
+
+import logging
+import threading
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
+from typing import Any
+
+from controlplane.job import IllegalTransition, StaleEpoch
+from controlplane.jobstore import JobStore
+from controlplane.planstore import PlanStore
+from events.errors import StoreUnavailable
+from events.ids import ClusterUid, Epoch, IntentId
+from planner.drain.check import check
+from planner.drain.infeasible import Infeasible
+from planner.drain.plan import DrainPlan
+from planner.drain.request import DrainRequest
+from planner.observed import KafkaSnapshot
+from providers.base import TerraformRun
+from providers.errors import ProviderError
+
+_log = logging.getLogger(__name__)
+
+Progress = Callable[[str], None]
+RunTerraform = Callable[[TerraformRun, Progress, threading.Event], None]
+Solve = Callable[[DrainRequest], DrainPlan | Infeasible]
+
+HEARTBEAT_S = 5.0
+
+
+class ThreadRunner:
+    """Runs jobs on a few threads. `owner` names this server process."""
+
+    def __init__(
+        self,
+        jobs: JobStore,
+        plans: PlanStore,
+        *,
+        owner: str,
+        run_terraform: RunTerraform,
+        solve: Solve,
+        wake: Callable[[str], None],
+        terraform_threads: int = 4,
+        planning_threads: int = 4,
+    ) -> None:
+        self._jobs = jobs
+        self._plans = plans
+        self._owner = owner
+        self._run_terraform = run_terraform
+        self._solve = solve
+        self._wake = wake
+        self._stop = threading.Event()
+        self._runs = ThreadPoolExecutor(terraform_threads, thread_name_prefix="terraform")
+        self._planners = ThreadPoolExecutor(planning_threads, thread_name_prefix="planning")
+        self.progress: dict[str, str] = {}
+
+    def terraform(self, job_id: str, run: TerraformRun, *, epoch: Epoch) -> None:
+        """See Runner."""
+        self._submit(
+            self._runs,
+            job_id,
+            run.resources.cluster_uid,
+            f"terraform-{run.kind}",
+            epoch,
+            lambda: self._terraform(job_id, run),
+        )
+
+    def planning(self, job_id: str, request: DrainRequest, snapshot: KafkaSnapshot, *, epoch: Epoch) -> None:
+        """See Runner."""
+        self._submit(
+            self._planners, job_id, request.cluster_uid, "drain-plan", epoch, lambda: self._plan(request, snapshot)
+        )
+
+    def reclaim(self, epoch: Epoch) -> int:
+        """Fails the open jobs of earlier epochs, whose server is gone. Returns how many."""
+        stale = [j for j in self._jobs.open_jobs() if j.epoch < epoch]
+        for job in stale:
+            self._jobs.fail(
+                job.intent_id, epoch=epoch, error_class="RunInterrupted", error_message=f"server {job.owner} is gone"
+            )
+        return len(stale)
+
+    def stop(self) -> None:
+        """Asks running jobs to end and waits for them. Interrupted runs are resumed by the next server."""
+        self._stop.set()
+        self._runs.shutdown(wait=True, cancel_futures=True)
+        self._planners.shutdown(wait=True, cancel_futures=True)
+
+    def _submit(
+        self,
+        pool: ThreadPoolExecutor,
+        job_id: str,
+        cluster_uid: str,
+        kind: str,
+        epoch: Epoch,
+        work: Callable[[], Mapping[str, Any]],
+    ) -> None:
+        intent, uid = IntentId(job_id), ClusterUid(cluster_uid)
+        created = self._jobs.create(intent, cluster_uid=uid, kind=kind, epoch=epoch, owner=self._owner)
+        if created.owner == self._owner and created.epoch == epoch and created.started_at is None:
+            pool.submit(self._carry, intent, uid, epoch, work)
+
+    def _carry(self, job_id: IntentId, uid: ClusterUid, epoch: Epoch, work: Callable[[], Mapping[str, Any]]) -> None:
+        beating = threading.Event()
+        try:
+            self._jobs.start(job_id, epoch=epoch, owner=self._owner)
+            threading.Thread(target=self._beat, args=(job_id, epoch, beating), daemon=True).start()
+            result = work()
+            self._jobs.succeed(job_id, epoch=epoch, result=result)
+        except (StaleEpoch, IllegalTransition) as lost:
+            _log.warning("job %s was taken over: %s", job_id, lost)
+        except Exception as error:  # noqa: BLE001 - a job's end must be recorded whatever ended it
+            if not isinstance(error, ProviderError | InfeasibleDrain):
+                _log.exception("job %s failed", job_id)
+            self._fail(job_id, epoch, error)
+        finally:
+            beating.set()
+            self.progress.pop(job_id, None)
+            self._wake(uid)
+
+    def _fail(self, job_id: IntentId, epoch: Epoch, error: Exception) -> None:
+        name = "Infeasible" if isinstance(error, InfeasibleDrain) else type(error).__name__
+        try:
+            self._jobs.fail(job_id, epoch=epoch, error_class=name, error_message=str(error))
+        except (StaleEpoch, IllegalTransition, StoreUnavailable) as lost:
+            # Left as running: the next epoch reclaims it.
+            _log.warning("the end of job %s could not be recorded: %s", job_id, lost)
+
+    def _beat(self, job_id: IntentId, epoch: Epoch, done: threading.Event) -> None:
+        while not done.wait(HEARTBEAT_S):
+            try:
+                self._jobs.heartbeat(job_id, epoch=epoch)
+            except StoreUnavailable as error:
+                _log.warning("no heartbeat for job %s: %s", job_id, error)
+            except (StaleEpoch, IllegalTransition):
+                return
+
+    def _terraform(self, job_id: str, run: TerraformRun) -> Mapping[str, Any]:
+        def progress(text: str) -> None:
+            self.progress[job_id] = text
+
+        self._run_terraform(run, progress, self._stop)
+        return {}
+
+    def _plan(self, request: DrainRequest, snapshot: KafkaSnapshot) -> Mapping[str, Any]:
+        answer = self._solve(request)
+        if isinstance(answer, Infeasible):
+            raise InfeasibleDrain(answer.message)
+        violations = check(answer, snapshot, request)
+        if violations:
+            raise PlanRefused(
+                f"{len(violations)} rules broken, first: {violations[0].subject}: {violations[0].message}"
+            )
+        return summary(answer, self._plans.put(answer.to_bytes()))
+
+
+class InfeasibleDrain(Exception):
+    """No plan exists; the message names the smallest thing to add. Give up until something changes."""
+
+
+class PlanRefused(Exception):
+    """The independent judge refused the computed plan. Plan again; a bug if it repeats."""
+
+
+def summary(plan: DrainPlan, sha256: str) -> dict[str, Any]:
+    """What the event of a plan carries."""
+    certificate = {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(plan.certificate).items()}
+    return {
+        "sha256": sha256,
+        "engine": plan.engine,
+        "moves": len(plan.moves),
+        "bytes": sum(m.bytes for m in plan.moves),
+        "batches": len(plan.batches),
+        "certificate": certificate,
+    }

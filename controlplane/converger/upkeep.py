@@ -1,0 +1,28 @@
+"""What must be so whenever nothing else is in hand: no throttle left over, leadership with the preferred replicas."""
+
+from controlplane.converger.verdict import ClearThrottles, ElectPreferred, Situation, Verdict, act
+from planner.observed import KafkaSnapshot, TopicPartition
+
+
+def upkeep_step(situation: Situation) -> Verdict | None:
+    """Clears left-over throttles and gives leadership back. Looks only at metadata that is at hand anyway."""
+    kafka = situation.seen.fresh_kafka(situation.now)
+    if kafka is None:
+        return None
+    if kafka.throttles.any and not kafka.moving():
+        return act("clearing a throttle nobody needs", ClearThrottles())
+    displaced = displaced_leaders(kafka)
+    if displaced:
+        return act(f"giving leadership of {len(displaced)} partitions back", ElectPreferred(displaced))
+    return None
+
+
+def displaced_leaders(kafka: KafkaSnapshot) -> tuple[TopicPartition, ...]:
+    """Partitions led by another replica though their first one is live and in the ISR."""
+    live = kafka.live_brokers()
+    return tuple(
+        p.name
+        for p in kafka.partitions
+        if p.replicas and not p.is_moving and p.leader != p.replicas[0] and p.replicas[0] in p.isr
+        if p.replicas[0] in live
+    )

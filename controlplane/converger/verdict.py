@@ -1,0 +1,152 @@
+"""What a tick decides: events to record, effects to carry out, and one sentence with numbers that says why."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from controlplane.converger.observation import Observation
+from controlplane.kafka.throttle import ThrottlePlan
+from controlplane.view import ClusterView
+from planner.observed import TopicPartition
+
+
+@dataclass(frozen=True, slots=True)
+class StartRun:
+    """Start the Terraform run of an open intent, as job `job`."""
+
+    intent: str
+    job: str
+
+
+@dataclass(frozen=True, slots=True)
+class TerminateInstance:
+    """The cloud's own terminate, for a VM a retire run left behind."""
+
+    key: str
+    cloud_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class StartPlanning:
+    """Have the drain in hand planned, as job `job`."""
+
+    drain: str
+    job: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reassign:
+    """Hand these moves to Kafka: partition -> target replica list."""
+
+    targets: Mapping[TopicPartition, tuple[int, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class CancelMoves:
+    """Take back running moves; Kafka returns to the original replicas."""
+
+    partitions: tuple[TopicPartition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SetThrottle:
+    """Make the replication throttles exactly these."""
+
+    plan: ThrottlePlan
+
+
+@dataclass(frozen=True, slots=True)
+class ClearThrottles:
+    """Remove every replication throttle: nobody moves data on our behalf."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unregister:
+    """Drop a stopped, empty broker's registration."""
+
+    broker: int
+
+
+@dataclass(frozen=True, slots=True)
+class ElectPreferred:
+    """Give leadership back to the first replica of these partitions."""
+
+    partitions: tuple[TopicPartition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RaiseFeature:
+    """Raise one feature level, validate-only first."""
+
+    feature: str
+    level: int
+
+
+Effect = (
+    StartRun
+    | TerminateInstance
+    | StartPlanning
+    | Reassign
+    | CancelMoves
+    | SetThrottle
+    | ClearThrottles
+    | Unregister
+    | ElectPreferred
+    | RaiseFeature
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Nothing can be done now. After `patience_s` without progress it is shown as the condition `Blocked`."""
+
+    reason: str
+    """CamelCase word, stable."""
+    next_command: str = ""
+    patience_s: float = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """Whether this cluster may begin to roll now: the fleet's brake. `reason` when not."""
+
+    may_roll: bool = True
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """All a decision may look at."""
+
+    view: ClusterView
+    seen: Observation
+    now: datetime
+    allowance: Allowance = Allowance()
+
+    def seconds_since(self, then: datetime) -> float:
+        return (self.now - then).total_seconds()
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What one step decides. Events are recorded first; effects follow from what is recorded."""
+
+    sentence: str
+    events: tuple[object, ...] = ()
+    effects: tuple[Effect, ...] = ()
+    wait: Wait | None = None
+
+
+def record(sentence: str, *events: object) -> Verdict:
+    """A verdict that records events; the tick decides again on the view after them."""
+    return Verdict(sentence, events=events)
+
+
+def act(sentence: str, *effects: Effect) -> Verdict:
+    """A verdict that carries out effects."""
+    return Verdict(sentence, effects=effects)
+
+
+def wait(reason: str, sentence: str, *effects: Effect, next_command: str = "", patience_s: float = 20.0) -> Verdict:
+    """A verdict that waits, perhaps with effects that keep things going."""
+    return Verdict(sentence, effects=effects, wait=Wait(reason, next_command, patience_s))

@@ -1,0 +1,25 @@
+"""Is the cluster whole? A failure nobody asked for counts against the disruption budget: with one open, none begins."""
+
+from collections.abc import Collection
+
+from controlplane.kafka.gates import Gate
+from planner.observed import KafkaSnapshot
+
+
+def cluster_is_whole(kafka: KafkaSnapshot, expected: Collection[int], *, excepted: frozenset[int]) -> Gate:
+    """Open when every expected broker serves and every replica outside `excepted` brokers is in its ISR.
+
+    `excepted` are the brokers to be worked on: a dead one among them is the reason for the work, not against it.
+    """
+    down = sorted(set(expected) - kafka.live_brokers())
+    if down:
+        seen = kafka.brokers.get(down[0])
+        return Gate(False, f"broker {down[0]}{f' (rack {seen.rack})' if seen else ''} is down")
+    leaderless = [p for p in kafka.partitions if p.leader < 0]
+    if leaderless:
+        return Gate(False, f"{len(leaderless)} partitions have no leader, {leaderless[0].name} among them")
+    behind = [p for p in kafka.partitions if any(r not in p.isr for r in p.target if r not in (*p.adding, *excepted))]
+    if behind:
+        sentence = f"{len(behind)} partitions are under-replicated, {behind[0].name} among them"
+        return Gate(False, f"{sentence} (ISR {list(behind[0].isr)} of {list(behind[0].target)})")
+    return Gate(True, f"{len(kafka.live_brokers())} brokers serve, {len(kafka.partitions)} partitions in sync")

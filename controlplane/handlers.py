@@ -1,0 +1,272 @@
+"""Commands become events: find the cluster by its name, read its history, decide, append with the version read.
+
+Decisions are pure functions of the history. A command whose id is in the history already is answered, not repeated.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import singledispatchmethod
+
+from controlplane.admission import admission_problems
+from controlplane.cluster import fold
+from controlplane.commands import AbortRecycle, Command, DeclareCluster, DeleteCluster, PauseCluster, ResumeCluster
+from controlplane.names import holding, take_name
+from controlplane.planpreview import moved_parts, preview
+from controlplane.streams import cluster_stream
+from controlplane.view import ClusterView, empty_view
+from events import facts
+from events.codec import encode
+from events.envelope import Origin, Recorded
+from events.errors import StreamConflict
+from events.ids import ClusterUid, derived_id, new_cluster_uid
+from events.spec.conversion import to_data
+from events.spec.problems import Problem, has_errors
+from events.store import EventStore
+from planner.observed import KafkaSnapshot
+
+TRIES = 5
+"""Times a command decides anew when somebody else wrote to the stream meanwhile: converger ticks write often."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of a command. `generation` is the one in force afterwards."""
+
+    uid: ClusterUid
+    name: str
+    generation: int
+    changed: bool
+    sentence: str
+    created: bool = False
+
+
+class ClusterNotFound(LookupError):
+    """No living cluster has that name. What now: give up, or correct the name."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"there is no cluster {name!r}")
+        self.name = name
+
+
+class CommandRefused(Exception):
+    """The command contradicts what is in force. What now: give up; `what_next` says what a person can do."""
+
+    def __init__(self, code: str, message: str, what_next: str = "") -> None:
+        super().__init__(message)
+        self.code = code
+        self.what_next = what_next
+
+
+class SpecRefused(Exception):
+    """The document may not come into force. What now: mend the file at the places named."""
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        super().__init__(str(problems[0]))
+        self.problems = tuple(problems)
+
+
+@dataclass(frozen=True, slots=True)
+class _Decision:
+    """A fact to record, or None; and what to tell the person."""
+
+    fact: object | None
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class _History:
+    """A cluster's stream and what it folds to."""
+
+    events: Sequence[Recorded]
+    view: ClusterView
+
+    def of_command(self, command_id: str) -> bool:
+        return any(e.command_id == command_id for e in self.events)
+
+
+class CommandHandler:
+    """Handles commands against a store. Safe to call from many threads and from several servers."""
+
+    def __init__(
+        self,
+        store: EventStore,
+        *,
+        last_snapshot: Callable[[ClusterUid], KafkaSnapshot | None] = lambda _: None,
+        new_uid: Callable[[], ClusterUid] = new_cluster_uid,
+    ) -> None:
+        self._store = store
+        self._last_snapshot = last_snapshot
+        self._new_uid = new_uid
+
+    def handle(self, command: Command) -> Outcome:
+        """Does it, or says that nothing had to be done.
+
+        Raises ClusterNotFound, CommandRefused, SpecRefused, StoreUnavailable, and StreamConflict when the stream never
+        stood still: try again.
+        """
+        for left in reversed(range(TRIES)):
+            try:
+                return self._handle(command)
+            except StreamConflict:
+                if not left:
+                    raise
+        raise AssertionError("unreachable")
+
+    def current(self, name: str) -> ClusterView:
+        """The living cluster of that name as its stream says right now; an empty view when the name is free."""
+        held = holding(self._store, name)
+        view = self._history(held.uid).view if held.uid is not None else None
+        return empty_view("") if view is None or view.deleted else view
+
+    def check(self, command: DeclareCluster) -> None:
+        """Raises what `handle` would raise now, and records nothing."""
+        held = holding(self._store, command.name)
+        history = _History((), empty_view("")) if held.uid is None else self._history(held.uid)
+        if history.of_command(command.command_id):
+            return
+        self._decide(command, _History((), empty_view("")) if history.view.deleted else history)
+
+    def _history(self, uid: ClusterUid) -> _History:
+        events = self._store.read_stream(cluster_stream(uid))
+        return _History(events, fold(empty_view(uid), events))
+
+    def _handle(self, command: Command) -> Outcome:
+        uid = self._find(command)
+        history = self._history(uid)
+        view = history.view
+        if history.of_command(command.command_id):
+            return _answer_of_then(history, command.command_id)
+        if view.unreadable:
+            raise CommandRefused(
+                "history-unreadable", f"the history of {command.name} is unreadable: {view.unreadable}"
+            )
+        decision = self._decide(command, history)
+        if decision.fact is None:
+            return _outcome(view, False, decision.sentence)
+        event = encode(decision.fact, derived_id("command", view.uid, command.command_id))
+        recorded = self._store.append(
+            cluster_stream(uid), [event], expected_version=view.version, origin=_origin(command)
+        )
+        return _outcome(fold(view, recorded), True, decision.sentence, created=view.generation == 0)
+
+    def _find(self, command: Command) -> ClusterUid:
+        """The living cluster of that name. A declaration takes a free name for a new one."""
+        held = holding(self._store, command.name)
+        if held.uid is not None:
+            history = self._history(held.uid)
+            declared = bool(history.events) or isinstance(command, DeclareCluster)
+            if declared and (not history.view.deleted or history.of_command(command.command_id)):
+                return held.uid
+        if not isinstance(command, DeclareCluster):
+            raise ClusterNotFound(command.name)
+        return take_name(self._store, held, self._new_uid(), _origin(command))
+
+    @singledispatchmethod
+    def _decide(self, command: Command, history: _History) -> _Decision:
+        raise TypeError(f"no way to handle {type(command).__name__}")
+
+    @_decide.register
+    def _declare(self, command: DeclareCluster, history: _History) -> _Decision:
+        view, snapshot = history.view, self._last_snapshot(history.view.uid)
+        _refuse_deleted(view)
+        _refuse_moved(view, command, snapshot)
+        if view.document == command.document:
+            return _Decision(None, f"{command.name} is declared like this already (generation {view.generation})")
+        found = admission_problems(view, command.document, positions=command.positions, snapshot=snapshot)
+        if has_errors(found):
+            raise SpecRefused([problem for problem in found if problem.is_error])
+        generation = view.generation + 1
+        declared = facts.ClusterDeclared(
+            view.uid, command.name, generation, to_data(command.document), source=command.source
+        )
+        return _Decision(declared, f"{command.name} is declared, generation {generation}")
+
+    @_decide.register
+    def _pause(self, command: PauseCluster, history: _History) -> _Decision:
+        view = history.view
+        _refuse_deleted(view)
+        reason = command.reason or "paused"
+        if (view.paused, view.paused_until) == (reason, command.until):
+            return _Decision(None, f"{view.name} is paused already: {view.paused}")
+        until = f" until {command.until.isoformat(timespec='seconds')}" if command.until else ""
+        return _Decision(
+            facts.ClusterPaused(reason, command.until),
+            f"{view.name} is paused{until}: no new step begins, the one in hand is ended",
+        )
+
+    @_decide.register
+    def _resume(self, command: ResumeCluster, history: _History) -> _Decision:
+        view = history.view
+        _refuse_deleted(view)
+        if not _needs_resume(history):
+            return _Decision(None, f"{view.name} is not paused and nothing of it has failed")
+        return _Decision(facts.ClusterResumed(command.reason), f"{view.name} goes on, its failed attempts are forgiven")
+
+    @_decide.register
+    def _abort(self, command: AbortRecycle, history: _History) -> _Decision:
+        view = history.view
+        _refuse_deleted(view)
+        if view.aborting:
+            return _Decision(None, f"the roll of {view.name} is aborted already: {view.aborting}")
+        if not view.recycling:
+            return _Decision(None, f"{view.name} is not rolling: there is nothing to abort")
+        sentence = f"the roll of {view.name} stops after the replacement in hand, and the cluster is paused then"
+        return _Decision(facts.RecycleAborted(command.reason or "aborted"), sentence)
+
+    @_decide.register
+    def _delete(self, command: DeleteCluster, history: _History) -> _Decision:
+        view = history.view
+        if command.confirm != view.name:
+            message = f"to delete {view.name} its name must be typed out; {command.confirm!r} is not it"
+            raise CommandRefused("name-mismatch", message, f"kedge delete {view.name} --confirm {view.name}")
+        if view.tombstone:
+            return _Decision(None, f"{view.name} is being deleted already")
+        policy = view.document.spec.deletion_policy if view.document else "retain"
+        fate = "its VMs and disks are destroyed" if policy == "destroy" else "its VMs and disks stay"
+        return _Decision(
+            facts.ClusterDeletionRequested(view.name, command.reason or "asked for"),
+            f"{view.name} is deleted: {fate}, as its deletion policy says",
+        )
+
+
+def _refuse_deleted(view: ClusterView) -> None:
+    if view.tombstone:
+        message = f"{view.name} is being deleted ({view.tombstone})"
+        raise CommandRefused("being-deleted", message, "Wait until it is gone; its name is free then.")
+
+
+def _refuse_moved(view: ClusterView, command: DeclareCluster, snapshot: KafkaSnapshot | None) -> None:
+    if command.plan_digest is None:
+        return
+    now = preview(view, command.document, snapshot=snapshot, warnings=command.warnings)
+    moved = moved_parts(command.plan_digest, now.digest)
+    if moved:
+        message = f"the plan of {command.name} is not what it was: {' and '.join(moved)} changed since it was made"
+        raise CommandRefused("plan-moved", message, "Plan again, and look at what it says now.")
+
+
+def _needs_resume(history: _History) -> bool:
+    view = history.view
+    if view.paused or view.aborting or view.join_failures:
+        return True
+    if any(i.failures for i in view.intents.values()) or (view.drain and view.drain.failures):
+        return True
+    # The fleet's brake counts failed joins until a person resumes, also those that a later attempt made good.
+    last = [e.type for e in history.events if e.type in ("instance.join_failed", "cluster.resumed")]
+    return last[-1:] == ["instance.join_failed"]
+
+
+def _outcome(view: ClusterView, changed: bool, sentence: str, *, created: bool = False) -> Outcome:
+    return Outcome(view.uid, view.name, view.generation, changed, sentence, created)
+
+
+def _answer_of_then(history: _History, command_id: str) -> Outcome:
+    """The answer a command got when it was done: from the history as it was right after it."""
+    last = max(e.version for e in history.events if e.command_id == command_id)
+    before = fold(empty_view(history.view.uid), (e for e in history.events if e.version < last))
+    then = fold(before, (e for e in history.events if e.version == last))
+    return _outcome(then, True, "done before, by this very command", created=before.generation == 0)
+
+
+def _origin(command: Command) -> Origin:
+    return Origin(actor=command.actor, command_id=command.command_id)

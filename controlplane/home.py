@@ -1,0 +1,121 @@
+"""What an installation keeps on disk beside its database: its id, its keys, and where its server listens.
+
+installation-id   minted once; tags of VMs carry it
+server-key        HMAC key of enrolment tokens (0600)
+token             what people and the CLI show to the API (0600)
+agent-url         the address VMs were told; frozen, because boot data must render the same for ever
+server.json       where the server of this home listens now, for the CLI
+leader.lock       held by the process that leads; its kernel lock proves that process alive
+"""
+
+import json
+import os
+import secrets
+import tempfile
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import psutil
+
+from controlplane.atomicfile import replacing
+
+
+@dataclass(frozen=True, slots=True)
+class Installation:
+    """Who this installation is. `repr` shows no secret: it may end in a log."""
+
+    id: str
+    server_key: bytes
+    token: str
+
+    def __repr__(self) -> str:
+        return f"Installation({self.id})"
+
+
+@dataclass(frozen=True, slots=True)
+class ServerRecord:
+    """A running server, as `server.json` says."""
+
+    url: str
+    pid: int
+
+    @property
+    def is_alive(self) -> bool:
+        return psutil.pid_exists(self.pid)
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """The home directory of an installation."""
+
+    path: Path
+
+    def installation(self) -> Installation:
+        """Reads the id and the keys, minting what is missing. Safe for two servers that start together."""
+        self.path.mkdir(parents=True, exist_ok=True, mode=0o700)
+        return Installation(
+            id=_minted(self.path / "installation-id", lambda: secrets.token_hex(8)),
+            server_key=bytes.fromhex(_minted(self.path / "server-key", lambda: secrets.token_hex(32))),
+            token=_minted(self.token_file, lambda: secrets.token_urlsafe(32)),
+        )
+
+    @property
+    def token_file(self) -> Path:
+        return self.path / "token"
+
+    def agent_url(self) -> str | None:
+        """The address VMs of this installation were told, None before the first server."""
+        try:
+            return (self.path / "agent-url").read_text().strip() or None
+        except FileNotFoundError:
+            return None
+
+    def keep_agent_url(self, url: str) -> None:
+        """Sets the address new VMs are told. Only while no VM lives that was told another one."""
+        _write(self.path / "agent-url", f"{url}\n")
+
+    def server(self) -> ServerRecord | None:
+        """The server that was last seen listening, None when there was none or the file is unreadable."""
+        try:
+            record = json.loads((self.path / "server.json").read_text())
+            return ServerRecord(str(record["url"]), int(record["pid"]))
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+    def keep_server(self, record: ServerRecord) -> None:
+        """Says where the server listens."""
+        _write(self.path / "server.json", json.dumps(asdict(record)) + "\n")
+
+    def forget_server(self, record: ServerRecord) -> None:
+        """Takes back what `keep_server` said, unless another server has spoken since."""
+        if self.server() == record:
+            (self.path / "server.json").unlink(missing_ok=True)
+
+    @property
+    def leader_lock(self) -> Path:
+        return self.path / "leader.lock"
+
+
+def _minted(path: Path, mint: Callable[[], str]) -> str:
+    """The text of a file that is written once, whole, 0600; whoever links it first wins."""
+    with suppress(FileNotFoundError):
+        os.chmod(path, 0o600)
+        return path.read_text().strip()
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(descriptor, "w") as file:
+            file.write(f"{mint()}\n")
+            file.flush()
+            os.fsync(file.fileno())
+        with suppress(FileExistsError):
+            os.link(name, path)
+    finally:
+        os.unlink(name)
+    return path.read_text().strip()
+
+
+def _write(path: Path, text: str) -> None:
+    with replacing(path) as fresh:
+        fresh.write_text(text)

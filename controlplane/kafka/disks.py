@@ -1,0 +1,55 @@
+"""Log directories of live brokers: how full their disks are and how large each partition is."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kafka.protocol.admin import DescribeLogDirsRequest
+
+from controlplane.kafka.deadline import Deadline
+from controlplane.kafka.dialer import Connection
+from planner.observed import LogDirsSeen, TopicPartition
+
+_ANSWER_S = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class Disks:
+    """By broker, and the largest size in bytes any answering broker reports for a partition."""
+
+    brokers: Mapping[int, LogDirsSeen]
+    sizes: Mapping[TopicPartition, int]
+
+
+def read_disks(connection: Connection, live: frozenset[int], deadline: Deadline) -> Disks:
+    """Ask every live broker at once. One that does not answer, or has a directory offline, is left out
+    whole."""
+    requests = {n: DescribeLogDirsRequest(topics=None) for n in live}
+    answers = connection.ask_each(requests, timeout_s=deadline.capped(_ANSWER_S))
+    sizes: dict[TopicPartition, int] = {}
+    brokers = {}
+    for broker, answer in sorted(answers.items()):
+        if answer.error_code or any(d.error_code for d in answer.results):
+            continue
+        brokers[broker] = _broker(answer.results, sizes)
+    return Disks(brokers, sizes)
+
+
+def _broker(directories: list[Any], sizes: dict[TopicPartition, int]) -> LogDirsSeen:
+    """`total`/`usable` are of the volume a directory is in: two directories on one volume would count it
+    twice."""
+    replicas = used = 0
+    for directory in directories:
+        for topic in directory.topics:
+            for partition in topic.partitions:
+                name = TopicPartition(topic.name, partition.partition_index)
+                sizes[name] = max(sizes.get(name, 0), partition.partition_size)
+                replicas += 1
+                used += partition.partition_size
+    return LogDirsSeen(
+        replicas=replicas,
+        used_bytes=used,
+        # brokers before 3.3 do not tell (-1)
+        total_bytes=sum(max(0, d.total_bytes) for d in directories),
+        usable_bytes=sum(max(0, d.usable_bytes) for d in directories),
+    )

@@ -1,0 +1,64 @@
+"""What can go wrong when talking to a Kafka cluster, sorted by what the caller does next."""
+
+from typing import Any
+
+from kafka.errors import for_code
+
+
+class KafkaFault(Exception):
+    """A call failed. The message says what was wanted, where, why it failed and what happens next."""
+
+    def __init__(self, *, what: str, where: str, why: str, next_step: str) -> None:
+        super().__init__(f"{what} at {where} failed: {why}. {next_step}")
+        self.what = what
+        self.where = where
+        self.why = why
+        self.next_step = next_step
+
+
+class KafkaUnavailable(KafkaFault):
+    """Nobody answered in time, or the answer was "not now". Retry later; a change may or may not have been
+    taken."""
+
+    def __init__(self, *, what: str, where: str, why: str, next_step: str = "") -> None:
+        super().__init__(
+            what=what,
+            where=where,
+            why=why,
+            next_step=next_step or "Look again at the next tick before repeating it.",
+        )
+
+
+class KafkaRefused(KafkaFault):
+    """Kafka understood and said no. Repeating the same request will not help. `words` are the broker's
+    own."""
+
+    def __init__(self, *, what: str, where: str, words: str, error: str, next_step: str = "") -> None:
+        super().__init__(
+            what=what,
+            where=where,
+            why=f'Kafka said "{words}" ({error})',
+            next_step=next_step or "The same request will be refused again: change what it asks for.",
+        )
+        self.words = words
+        self.error = error
+
+
+def fault_of(code: int, words: str | None, *, what: str, where: str) -> KafkaFault:
+    """The fault for a non-zero Kafka error code; retriable codes become KafkaUnavailable."""
+    kind = for_code(code)
+    told = words or kind.description or kind.__name__
+    if kind.retriable or code in _NOT_NOW:
+        return KafkaUnavailable(what=what, where=where, why=f'Kafka said "{told}" ({kind.__name__})')
+    return KafkaRefused(what=what, where=where, words=told, error=kind.__name__)
+
+
+def require_ok(answer: Any, *, what: str, where: str) -> None:
+    """Raise the fault of an answer (or a part of one) that carries an error code."""
+    if answer.error_code:
+        raise fault_of(answer.error_code, getattr(answer, "error_message", None), what=what, where=where)
+
+
+_NOT_NOW = frozenset({-1, 8, 77})
+"""UNKNOWN_SERVER_ERROR, BROKER_NOT_AVAILABLE, STALE_BROKER_EPOCH: kafka-python does not call them
+retriable."""

@@ -1,0 +1,96 @@
+"""Finalising feature levels after an upgrade: which one next, and who is in the way. Pure.
+
+`kafka-features.sh upgrade --release-version` bumps everything at once; features are driven one by one here,
+each asked with validate-only first, so a refusal stops before anything changed. There is no way back from
+most levels.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from controlplane.kafka.errors import KafkaRefused
+from planner.observed import FeatureSeen, KafkaSnapshot
+
+METADATA = "metadata.version"
+
+RELEASE_LEVELS: Mapping[int, Mapping[str, int]] = {
+    25: {"eligible.leader.replicas.version": 0, "share.version": 0, "streams.version": 0},
+    27: {"eligible.leader.replicas.version": 1, "share.version": 0, "streams.version": 0},
+    29: {"eligible.leader.replicas.version": 1, "share.version": 1, "streams.version": 1},
+}
+"""Levels a release turns on, by its metadata.version (`StorageTool version-mapping`, 4.1.1 and 4.2.0). A
+broker may support more: share groups of 4.1 are a preview that level 1 would switch on for good."""
+
+_COMMON = {"kraft.version": 1, "transaction.version": 2, "group.version": 1}
+_METADATA_OF = {"4.0": 25, "4.1": 27, "4.2": 29}
+_VETO = re.compile(r"(?:[Ll]ocal )?([Cc]ontroller|[Bb]roker) (\d+) (only supports versions? \S+|does not support \S+)")
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureStep:
+    """Ask with validate-only, then finalise."""
+
+    name: str
+    level: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Blocked:
+    """Nothing can be finalised yet. `node` is who is in the way, None when Kafka does not name it."""
+
+    reason: str
+    node: int | None = None
+
+
+def metadata_level_of(version: str) -> int:
+    """metadata.version of a Kafka release, e.g. 27 for "4.1.1". Raises ValueError for a release not in the
+    table."""
+    release = ".".join(version.split(".")[:2])
+    if release not in _METADATA_OF:
+        known = ", ".join(sorted(_METADATA_OF))
+        raise ValueError(
+            f"no feature levels are known for Kafka {version} (known: {known}): add its row to features.py"
+        )
+    return _METADATA_OF[release]
+
+
+def next_feature_step(snapshot: KafkaSnapshot, target_metadata_level: int) -> FeatureStep | Blocked | None:
+    """The next level to finalise: metadata.version first, as others depend on it, then the others by name.
+
+    None when all that belongs to the target release is finalised. Blocked when a live broker supports less;
+    controllers are known only through Kafka's answer to validate-only (`blocked_by`).
+    """
+    metadata = snapshot.features.get(METADATA)
+    if metadata is None:
+        return Blocked(f"no live broker tells {METADATA}: is this a KRaft cluster?")
+    if metadata.finalised < target_metadata_level:
+        return _step(METADATA, metadata, target_metadata_level)
+    wanted = {**_COMMON, **RELEASE_LEVELS.get(target_metadata_level, {})}
+    for name in sorted(set(snapshot.features) - {METADATA}):
+        feature = snapshot.features[name]
+        level = wanted.get(name, feature.finalised)
+        if feature.finalised < level:
+            return _step(name, feature, level)
+    return None
+
+
+def blocked_by(refused: KafkaRefused) -> Blocked:
+    """Who vetoed, from Kafka's words. A controller that was replaced under a new id stays registered and
+    vetoes for ever: start that id again on the new version once."""
+    found = _VETO.search(refused.words)
+    if found is None:
+        return Blocked(f"Kafka refuses: {refused.words}")
+    kind, node, limit = found.group(1).lower(), int(found.group(2)), found.group(3).rstrip(".")
+    return Blocked(f"{kind} {node} {limit}: roll it to the new version first ({refused.words})", node)
+
+
+def _step(name: str, feature: FeatureSeen, level: int) -> FeatureStep | Blocked:
+    if feature.max_supported < level:
+        nodes = ", ".join(f"broker {b}" for b in feature.limited_by) or "every live broker"
+        return Blocked(
+            f"{name} {level} is wanted, {nodes} supports only {feature.max_supported}: roll to the new version first",
+            feature.limited_by[0] if feature.limited_by else None,
+        )
+    return FeatureStep(name, level, f"{name} is finalised at {feature.finalised}, the target release has {level}")

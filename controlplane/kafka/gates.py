@@ -1,0 +1,161 @@
+"""Questions that are asked before something irreversible or disruptive. Pure: a snapshot in, yes or no with
+numbers out.
+
+A gate judges what the snapshot says; whether the snapshot is young enough is the caller's to decide.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from controlplane.kafka.quorum import CAUGHT_UP_LAG, SILENT_S
+from planner.observed import KafkaSnapshot, PartitionSeen, TopicPartition, VoterSeen
+
+_NAMED = 3
+"""Partitions named in a reason; the rest is a count."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """Open or closed, and why."""
+
+    open: bool
+    reason: str
+
+
+def may_stop_broker(snapshot: KafkaSnapshot, broker: int, *, allow_unavailable: frozenset[str] = frozenset()) -> Gate:
+    """Open when stopping the broker takes no partition below its min ISR and disturbs none that is below
+    already.
+
+    Replicas that a running move is about to remove do not count as survivors: they may be gone a moment
+    later. Topics in `allow_unavailable` are not looked at.
+    """
+    seen = snapshot.brokers.get(broker)
+    if seen is None:
+        return Gate(False, f"broker {broker} is not registered, so nothing is known of its replicas")
+    if seen.fenced:
+        return Gate(True, f"broker {broker} is fenced: it serves no replica now")
+    hosted = [p for p in snapshot.hosted_by(broker) if p.name.topic not in allow_unavailable]
+    below = [p for p in hosted if len(p.isr) < p.min_isr]
+    if below:
+        return Gate(False, f"{_count(below)} on broker {broker} below min ISR already, e.g. {_isr_of(below)}")
+    blocked = [p for p in hosted if broker in p.isr and _survivors(p, broker) < p.min_isr]
+    if blocked:
+        return Gate(False, f"{_count(blocked)} would fall below min ISR without broker {broker}: {_isr_of(blocked)}")
+    return Gate(True, f"all {len(hosted)} partitions on broker {broker} keep their min ISR without it")
+
+
+def may_move(
+    partition: PartitionSeen, target: tuple[int, ...], *, allow_unavailable: frozenset[str] = frozenset()
+) -> Gate:
+    """Open when the partition stays writable while it moves to `target`.
+
+    A move first assigns old and new replicas together, and brokers apply min(configured, assigned): a topic
+    with one replica and `min.insync.replicas=2` takes writes at rest, but refuses them for as long as its
+    copy runs (seen on 4.1.1).
+    """
+    assigned = len(set(partition.replicas) | set(target))
+    applied = min(max(partition.configured_min_isr, partition.min_isr), assigned)
+    if partition.name.topic in allow_unavailable or len(partition.isr) >= applied or applied <= partition.min_isr:
+        return Gate(True, f"{partition.name} keeps {len(partition.isr)} in sync, {applied} needed while it moves")
+    return Gate(
+        False,
+        f"{partition.name} would refuse writes while it moves: {assigned} replicas are assigned then, so min ISR "
+        f"{applied} of the configured {partition.configured_min_isr} applies, and {len(partition.isr)} is in sync",
+    )
+
+
+def hosts_nothing(snapshot: KafkaSnapshot, broker: int) -> Gate:
+    """Open when the metadata names the broker in no replica list and no move. Says nothing about its
+    disks."""
+    hosted = snapshot.hosted_by(broker)
+    if hosted:
+        moving = sum(p.is_moving for p in hosted)
+        return Gate(
+            False,
+            f"{_count(hosted)} on broker {broker} ({moving} of them moving), e.g. {_names(p.name for p in hosted)}",
+        )
+    return Gate(True, f"no replica and no move names broker {broker}")
+
+
+def broker_is_empty(snapshot: KafkaSnapshot, broker: int) -> Gate:
+    """Open when a live broker holds nothing: no replica in the metadata, no move, and log dirs that say so
+    themselves."""
+    metadata = hosts_nothing(snapshot, broker)
+    if not metadata.open:
+        return metadata
+    disks = snapshot.log_dirs.get(broker)
+    if disks is None:
+        return Gate(False, f"broker {broker} did not answer for its log dirs: empty is not known")
+    if disks.replicas or disks.used_bytes:
+        return Gate(
+            False,
+            f"broker {broker} still has {disks.replicas} replicas with {disks.used_bytes} bytes on its disks",
+        )
+    return Gate(True, f"broker {broker} holds 0 replicas, its log dirs are empty, no move names it")
+
+
+def caught_up(snapshot: KafkaSnapshot, controller: int, directory_id: str) -> Gate:
+    """Open when this very controller (id *and* directory) follows the metadata log closely, and all voters do
+    too.
+
+    AddRaftVoter of an observer that lags is aborted by Kafka; changing the voters while another lags risks
+    the majority.
+    """
+    members = [m for m in snapshot.quorum.members if (m.id, m.directory_id) == (controller, directory_id)]
+    if not members:
+        return Gate(False, f"controller {controller} with directory {directory_id} is not seen in the quorum yet")
+    voters = [m for m in snapshot.quorum.members if m.is_voter and m.id != controller]
+    late = [m for m in [*members, *voters] if not _is_following(m)]
+    if late:
+        return Gate(False, f"not caught up (lag under {CAUGHT_UP_LAG} wanted): {_lags(late)}")
+    return Gate(
+        True,
+        f"controller {controller} is {members[0].lag} records behind, all {len(voters)} other voters follow",
+    )
+
+
+def may_stop_controller(snapshot: KafkaSnapshot, controller: int, *, allow_outage: bool = False) -> Gate:
+    """Open when the other voters are all caught up and are a majority without this one.
+
+    A quorum of one or two has no majority left: `allow_outage` opens the gate for it, not for voters that
+    lag.
+    """
+    voters = [m for m in snapshot.quorum.members if m.is_voter]
+    if controller not in {m.id for m in voters}:
+        return Gate(True, f"controller {controller} is no voter")
+    others = [m for m in voters if m.id != controller]
+    late = [m for m in others if not _is_following(m)]
+    if late:
+        return Gate(False, f"controller {controller} is needed, others are not caught up: {_lags(late)}")
+    needed = len(voters) // 2 + 1
+    if len(others) < needed and not allow_outage:
+        return Gate(False, f"{len(others)} of {len(voters)} voters would remain, a majority is {needed}")
+    return Gate(True, f"{len(others)} other voters of {len(voters)} are caught up, a majority is {needed}")
+
+
+def _survivors(partition: PartitionSeen, broker: int) -> int:
+    """In-sync replicas that are there for sure once the broker has stopped."""
+    return sum(1 for r in partition.isr if r != broker and r not in partition.removing)
+
+
+def _is_following(member: VoterSeen) -> bool:
+    return member.lag < CAUGHT_UP_LAG and member.silent_s < SILENT_S
+
+
+def _count(partitions: Iterable[PartitionSeen]) -> str:
+    n = len(list(partitions))
+    return f"{n} partition{'' if n == 1 else 's'}"
+
+
+def _isr_of(partitions: Iterable[PartitionSeen]) -> str:
+    return _names(f"{p.name} (ISR {list(p.isr)}, min {p.min_isr})" for p in partitions)
+
+
+def _names(names: Iterable[TopicPartition | str]) -> str:
+    all_names = [str(n) for n in names]
+    rest = len(all_names) - _NAMED
+    return ", ".join(all_names[:_NAMED]) + (f" and {rest} more" if rest > 0 else "")
+
+
+def _lags(members: Iterable[VoterSeen]) -> str:
+    return ", ".join(f"{m.id} is {m.lag} records behind, silent for {m.silent_s:.1f} s" for m in members)

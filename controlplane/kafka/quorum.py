@@ -1,0 +1,8 @@
+"""Bounds of what counts as following the metadata log, shared by readers and gates."""
+
+CAUGHT_UP_LAG = 20
+"""Records a member may be behind and still count as caught up. At rest a member is 0 or 1 behind."""
+
+SILENT_S = 5.0
+"""Seconds without a fetch after which a member does not count as alive; a live one fetches about every 0.5
+s."""

@@ -1,0 +1,240 @@
+"""Reads a KafkaSnapshot over a Connection.
+
+All metadata of one snapshot comes from one broker, whose own copy of the metadata log is checked against the
+quorum's end: brokers that answer at different ages, or one cut off from the controllers, would show a past
+that never was whole.
+"""
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any, TypeVar
+
+from kafka.protocol.admin import (
+    DescribeClusterRequest,
+    DescribeQuorumRequest,
+    ListPartitionReassignmentsRequest,
+)
+from kafka.protocol.metadata import ApiVersionsRequest, MetadataRequest
+
+from controlplane.kafka.configs import TopicConfig, read_throttles, read_topic_configs
+from controlplane.kafka.deadline import Deadline
+from controlplane.kafka.dialer import Connection
+from controlplane.kafka.disks import Disks, read_disks
+from controlplane.kafka.errors import KafkaUnavailable, require_ok
+from controlplane.kafka.quorum import CAUGHT_UP_LAG, SILENT_S
+from controlplane.kafka.raw import directory_text
+from planner.observed import (
+    BrokerSeen,
+    FeatureSeen,
+    KafkaSnapshot,
+    PartitionSeen,
+    QuorumSeen,
+    TopicPartition,
+    VoterSeen,
+)
+
+_ROUNDS = 3
+_T = TypeVar("_T")
+_Moves = Mapping[TopicPartition, tuple[tuple[int, ...], tuple[int, ...]]]
+"""Running reassignments: partition -> (adding, removing)."""
+
+
+def read_snapshot(connection: Connection, deadline: Deadline, now: Callable[[], datetime]) -> KafkaSnapshot:
+    """The whole snapshot. Raises KafkaUnavailable when no live broker with current metadata answered in
+    time."""
+    at = now()
+    return _from_one_broker(connection, deadline, lambda node, live: _read(connection, node, live, at, deadline))
+
+
+def read_partitions(connection: Connection, deadline: Deadline) -> tuple[PartitionSeen, ...]:
+    """The partitions alone, without sizes: what a frequent observer of ISRs needs."""
+
+    def read(node: int, live: frozenset[int]) -> tuple[PartitionSeen, ...]:
+        topics, configs, moves = _read_topics(connection, node, deadline)
+        return _partitions(topics, configs, moves, Disks({}, {}))
+
+    return _from_one_broker(connection, deadline, read)
+
+
+def _from_one_broker(connection: Connection, deadline: Deadline, read: Callable[[int, frozenset[int]], _T]) -> _T:
+    """Try the live brokers one after the other until one gives a whole reading."""
+    live = connection.refresh_nodes(deadline)
+    problem: KafkaUnavailable | None = None
+    for node in sorted(live):
+        if deadline.is_over:
+            break
+        try:
+            return read(node, live)
+        except KafkaUnavailable as e:
+            problem = e
+    raise problem or KafkaUnavailable(what="reading metadata", where=connection.name, why="no live broker is known")
+
+
+def _read(connection: Connection, node: int, live: frozenset[int], at: datetime, deadline: Deadline) -> KafkaSnapshot:
+    quorum = _read_quorum(connection, node, deadline)
+    _require_current(quorum, node, connection.name)
+    cluster_id, brokers = _read_brokers(connection, node, deadline)
+    topics, configs, moves = _read_topics(connection, node, deadline)
+    alive = live & {b.id for b in brokers.values() if not b.fenced}
+    disks = read_disks(connection, alive, deadline)
+    throttles, _ = read_throttles(connection, alive, configs, deadline)
+    return KafkaSnapshot(
+        at=at,
+        cluster_id=cluster_id,
+        brokers=brokers,
+        partitions=_partitions(topics, configs, moves, disks),
+        quorum=quorum,
+        features=_read_features(connection, alive, deadline),
+        log_dirs=disks.brokers,
+        throttles=throttles.seen,
+    )
+
+
+def _read_quorum(connection: Connection, node: int, deadline: Deadline) -> QuorumSeen:
+    topic = DescribeQuorumRequest.TopicData
+    request = DescribeQuorumRequest(
+        topics=[topic(topic_name="__cluster_metadata", partitions=[topic.PartitionData(partition_index=0)])]
+    )
+    answer = connection.ask(request, what="describing the quorum", deadline=deadline, node=node)
+    require_ok(answer, what="describing the quorum", where=connection.name)
+    log = answer.topics[0].partitions[0]
+    require_ok(log, what="describing the quorum", where=connection.name)
+    states = {s.replica_id: s for s in log.current_voters}
+    leader = states.get(log.leader_id)
+    if leader is None:
+        raise KafkaUnavailable(what="describing the quorum", where=connection.name, why="it has no leader now")
+    members = [_member(s, leader, is_voter=True) for s in log.current_voters]
+    members += [_member(s, leader, is_voter=False) for s in log.observers]
+    return QuorumSeen(leader=log.leader_id, epoch=log.leader_epoch, members=tuple(members))
+
+
+def _member(state: Any, leader: Any, *, is_voter: bool) -> VoterSeen:
+    """Times in the answer are the leader's clock; its own caught-up time is that clock's now (KIP-836)."""
+    silent_s = 0.0
+    if state.replica_id != leader.replica_id or not is_voter:
+        silent_s = max(0.0, (leader.last_caught_up_timestamp - state.last_fetch_timestamp) / 1000)
+    return VoterSeen(
+        id=state.replica_id,
+        directory_id=directory_text(state.replica_directory_id),
+        lag=leader.log_end_offset - max(0, state.log_end_offset),
+        is_voter=is_voter,
+        silent_s=silent_s,
+    )
+
+
+def _require_current(quorum: QuorumSeen, node: int, where: str) -> None:
+    """Refuse a broker whose own metadata is old: brokers follow the quorum's log as observers."""
+    own = [m for m in quorum.members if m.id == node]
+    if not any(m.lag < CAUGHT_UP_LAG and m.silent_s < SILENT_S for m in own):
+        told = ", ".join(f"{m.lag} records behind, silent for {m.silent_s:.1f} s" for m in own) or "not following it"
+        raise KafkaUnavailable(
+            what="reading metadata", where=f"{where}, broker {node}", why=f"its metadata is old ({told})"
+        )
+
+
+def _read_brokers(connection: Connection, node: int, deadline: Deadline) -> tuple[str, dict[int, BrokerSeen]]:
+    """Fenced brokers are listed since Kafka 4.0 (DescribeCluster v2, KIP-1073); older ones list live brokers
+    only."""
+    request = DescribeClusterRequest(include_cluster_authorized_operations=False, include_fenced_brokers=True)
+    answer = connection.ask(request, what="describing the cluster", deadline=deadline, node=node)
+    require_ok(answer, what="describing the cluster", where=connection.name)
+    brokers = {
+        b.broker_id: BrokerSeen(id=b.broker_id, rack=b.rack or "", fenced=bool(b.is_fenced), host=b.host, port=b.port)
+        for b in answer.brokers
+    }
+    return answer.cluster_id, brokers
+
+
+def _read_topics(
+    connection: Connection, node: int, deadline: Deadline
+) -> tuple[list[Any], Mapping[str, TopicConfig], _Moves]:
+    """Topics with their configs and running moves, read as one picture.
+
+    Moves are read before and after: one that ended in between would leave a partition with its old and new
+    replicas and no sign of a move. Where the two differ after some rounds, both are kept: such a partition
+    counts as moving.
+    """
+    before = _read_moves(connection, node, deadline)
+    for round_left in reversed(range(_ROUNDS)):
+        request = MetadataRequest(topics=None, allow_auto_topic_creation=False)
+        answer = connection.ask(request, what="reading topics", deadline=deadline, node=node)
+        topics = [t for t in answer.topics if t.error_code == 0]
+        configs = read_topic_configs(connection, node, [t.name for t in topics], deadline)
+        after = _read_moves(connection, node, deadline)
+        if len(configs) == len(topics) and (before == after or round_left == 0):
+            return topics, configs, {**before, **after}
+        before = after
+    raise KafkaUnavailable(
+        what="reading topics", where=connection.name, why=f"topics came and went during {_ROUNDS} readings"
+    )
+
+
+def _read_moves(connection: Connection, node: int, deadline: Deadline) -> _Moves:
+    request = ListPartitionReassignmentsRequest(timeout_ms=int(deadline.left_s * 1000), topics=None)
+    answer = connection.ask(request, what="listing reassignments", deadline=deadline, node=node)
+    require_ok(answer, what="listing reassignments", where=connection.name)
+    return {
+        TopicPartition(t.name, p.partition_index): (tuple(p.adding_replicas), tuple(p.removing_replicas))
+        for t in answer.topics
+        for p in t.partitions
+    }
+
+
+def _partitions(
+    topics: list[Any], configs: Mapping[str, TopicConfig], moves: _Moves, disks: Disks
+) -> tuple[PartitionSeen, ...]:
+    seen = []
+    for topic in topics:
+        configured = configs[topic.name].min_isr
+        for p in topic.partitions:
+            name = TopicPartition(topic.name, p.partition_index)
+            adding, removing = moves.get(name, ((), ()))
+            seen.append(
+                PartitionSeen(
+                    name=name,
+                    leader=p.leader_id,
+                    replicas=tuple(p.replica_nodes),
+                    isr=tuple(p.isr_nodes),
+                    # what a leader applies: never more than the replicas assigned, the ones being added
+                    # included
+                    min_isr=min(configured, len(p.replica_nodes)),
+                    adding=adding,
+                    removing=removing,
+                    size_bytes=disks.sizes.get(name, 0),
+                    configured_min_isr=configured,
+                )
+            )
+    return tuple(sorted(seen, key=lambda p: p.name))
+
+
+def _read_features(connection: Connection, live: frozenset[int], deadline: Deadline) -> dict[str, FeatureSeen]:
+    """Finalised levels by the newest epoch told; ranges = what every live broker supports.
+
+    Controllers are not asked (brokers do not pass this on): one that supports less says so when the change is
+    validated.
+    """
+    request = {
+        n: ApiVersionsRequest(client_software_name="kedge", client_software_version="1", min_version=3) for n in live
+    }
+    answers = connection.ask_each(request, timeout_s=deadline.capped(3.0))
+    if not answers:
+        raise KafkaUnavailable(what="reading features", where=connection.name, why="no live broker answered")
+    newest = max(answers.values(), key=lambda a: a.finalized_features_epoch or 0)
+    finalised = {f.name: f.max_version_level for f in newest.finalized_features or ()}
+    ranges: dict[str, dict[int, tuple[int, int]]] = {}
+    for broker, answer in answers.items():
+        for f in answer.supported_features or ():
+            ranges.setdefault(f.name, {})[broker] = (f.min_version, f.max_version)
+    features = {}
+    for name in sorted(set(ranges) | set(finalised)):
+        # a broker that does not name the feature supports level 0 only
+        own = {b: ranges.get(name, {}).get(b, (0, 0)) for b in answers}
+        lowest = min(high for _, high in own.values())
+        behind = tuple(sorted(b for b, (_, high) in own.items() if high == lowest))
+        features[name] = FeatureSeen(
+            finalised=finalised.get(name, 0),
+            min_supported=max(low for low, _ in own.values()),
+            max_supported=lowest,
+            limited_by=behind if len(behind) < len(own) else (),
+        )
+    return features

@@ -1,0 +1,143 @@
+"""Drain plans for the converger: on Spark when its worker is up, by the same kernel in this process when it
+is not.
+"""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from planner.drain.codec import Answer, answer_from_bytes, answer_to_bytes
+from planner.drain.infeasible import Infeasible
+from planner.drain.plan import DrainPlan, Engine
+from planner.drain.request import DrainRequest
+from planner.drain.solve import solve
+from spark.supervisor import NotOnSpark, RawAnswer, WorkerSettings, WorkerStatus, WorkerSupervisor
+
+
+class PlannerUnavailable(RuntimeError):
+    """Spark is required and gave no usable answer. What now: retry later; the message says what stands in the
+    way.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class PlanningSettings:
+    """`require_spark`: wait for Spark, up to `required_wait_s` in all, and never answer in-process."""
+
+    worker: WorkerSettings = field(default_factory=WorkerSettings)
+    require_spark: bool = False
+    required_wait_s: float = 240.0
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedResult:
+    """An answer and who gave it. `answer_bytes` is canonical: a plan's are the bytes to store and hash.
+
+    `note` says why it was not Spark, empty when it was.
+    """
+
+    request: DrainRequest
+    answer: Answer
+    answer_bytes: bytes
+    engine: Engine
+    seconds: float
+    note: str = ""
+
+    @property
+    def plan(self) -> DrainPlan | None:
+        return self.answer if isinstance(self.answer, DrainPlan) else None
+
+    @property
+    def infeasible(self) -> Infeasible | None:
+        return self.answer if isinstance(self.answer, Infeasible) else None
+
+
+class PlanningService:
+    """Thread-safe. `stop` ends the worker and its JVM for certain; use as a context manager where possible."""
+
+    def __init__(self, settings: PlanningSettings | None = None, *, supervisor: WorkerSupervisor | None = None) -> None:
+        self._settings = settings or PlanningSettings()
+        self._supervisor = supervisor or WorkerSupervisor(self._settings.worker)
+
+    def __enter__(self) -> "PlanningService":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def warm_up(self) -> None:
+        """Start the worker in the background (its session takes 7 to 18 s). Returns at once."""
+        self._supervisor.start()
+
+    def status(self) -> WorkerStatus:
+        return self._supervisor.status()
+
+    def wait_until_ready(self, timeout_s: float) -> bool:
+        """True once Spark can answer, False when the time is over before."""
+        self.warm_up()
+        return self._supervisor.wait_until_ready(timeout_s)
+
+    def plan(self, request: DrainRequest) -> PlannedResult:
+        """One answer. Calls from several threads at once share a Spark job."""
+        return self.plan_many((request,))[0]
+
+    def plan_many(self, requests: Sequence[DrainRequest]) -> tuple[PlannedResult, ...]:
+        """An answer per request, in order, from one Spark job; in-process when Spark is not up or lost
+        mid-plan.
+
+        Raises PlannerUnavailable, with `require_spark` only. Blocks for seconds: call it from a job.
+        """
+        if not requests:
+            return ()
+        self.warm_up()
+        started = time.monotonic()
+        try:
+            raw = self._insisted(requests) if self._settings.require_spark else self._supervisor.answers(requests)
+        except NotOnSpark as why:
+            return tuple(_in_process(request, str(why)) for request in requests)
+        seconds = time.monotonic() - started
+        return tuple(self._judged(request, found, seconds) for request, found in zip(requests, raw, strict=True))
+
+    def stop(self) -> None:
+        """End the worker, its JVM and its scratch files. Later plans are made in-process."""
+        self._supervisor.stop()
+
+    def _insisted(self, requests: Sequence[DrainRequest]) -> list[RawAnswer]:
+        """Until Spark answers: a job lost with its worker is tried again on the next one."""
+        deadline = time.monotonic() + self._settings.required_wait_s
+        why = "it did not start in time"
+        while self._supervisor.wait_until_ready(max(0.0, deadline - time.monotonic())):
+            try:
+                return self._supervisor.answers(requests)
+            except NotOnSpark as lost:
+                why = str(lost)
+            if time.monotonic() > deadline or self._supervisor.pause(1.0):
+                break
+        raise PlannerUnavailable(
+            f"Spark is required for drain plans and gave none within {self._settings.required_wait_s:.0f} s: {why}; "
+            f"Spark is {self.status()}. Try again later, or allow in-process plans"
+        )
+
+    def _judged(self, request: DrainRequest, found: RawAnswer, seconds: float) -> PlannedResult:
+        """Spark's answer, when it answers this very request and its own second check found nothing."""
+        try:
+            answer = answer_from_bytes(found.answer_bytes)
+        except (ValueError, KeyError) as error:
+            return self._distrusted(request, f"it cannot be read: {error}")
+        asked = (request.cluster_uid, request.drain_id, request.round)
+        if (answer.cluster_uid, answer.drain_id, answer.round) != asked:
+            return self._distrusted(request, "it answers another request")
+        if found.violations:
+            return self._distrusted(request, f"it breaks rules: {'; '.join(found.violations)}")
+        return PlannedResult(request, answer, found.answer_bytes, "spark", seconds)
+
+    def _distrusted(self, request: DrainRequest, why: str) -> PlannedResult:
+        if self._settings.require_spark:
+            raise PlannerUnavailable(f"Spark's answer to drain {request.drain_id} is refused: {why}")
+        return _in_process(request, f"Spark's answer is refused: {why}")
+
+
+def _in_process(request: DrainRequest, why: str) -> PlannedResult:
+    started = time.monotonic()
+    answer = solve(request, engine="in-process")
+    return PlannedResult(request, answer, answer_to_bytes(answer), "in-process", time.monotonic() - started, why)

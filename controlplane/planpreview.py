@@ -1,0 +1,164 @@
+"""What applying a document would do, before anybody says yes: the very order the converger follows, with figures.
+
+A plan's digest pins it. It is made of three parts, so that a refusal can say which one moved: the document, what is in
+force on the cluster, and the steps. Bytes and seconds are left out: they grow with every record that is produced.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from controlplane.converger.replacements import pending_changes
+from controlplane.footprint import bytes_by_broker
+from controlplane.replacement import ALIVE
+from controlplane.view import ClusterView
+from events.spec.change import FieldChange, differences
+from events.spec.conversion import to_data
+from events.spec.model import KafkaClusterDocument
+from planner.observed import KafkaSnapshot
+from planner.rollout.diff import Change, NodeChange
+from planner.rollout.steps import RolloutAssumptions, RolloutPlan, rollout_plan
+from providers.catalog import catalog
+from providers.errors import PlaceUnknown
+
+MIB = 1024 * 1024
+CLIENTS_KEEP = 0.25
+"""Share of a broker's bandwidth a drain leaves to clients (`DrainRequest.client_fraction`)."""
+
+USUAL_BYTES_PER_S = 100 * MIB
+"""What is assumed of a machine type the catalogue does not know."""
+
+NO_ADDRESS_SURVIVES = (
+    "no address of the last published bootstrap list survives the roll: every broker gets a new VM and there is no "
+    "`bootstrap.dns`. Give clients the new list (`kedge endpoints`) while the roll goes on"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """The plan of one document on one cluster."""
+
+    cluster: str
+    exists: bool
+    generation: int
+    """The generation it would become: unchanged when the document is in force already."""
+    changes: tuple[FieldChange, ...]
+    rollout: RolloutPlan
+    digest: str
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        return self.rollout.warnings
+
+
+def preview(
+    view: ClusterView,
+    document: KafkaClusterDocument,
+    *,
+    snapshot: KafkaSnapshot | None,
+    warnings: Sequence[str] = (),
+) -> Preview:
+    """The plan of a document. `view` is the living cluster of that name, or an empty one. Pure."""
+    exists = view.document is not None
+    changes = differences(view.document, document) if view.document else ()
+    wanted = replace(view, document=document)
+    nodes = pending_changes(wanted)
+    told = [*warnings, *([NO_ADDRESS_SURVIVES] if _clients_are_lost(wanted, nodes) else [])]
+    rollout = rollout_plan(
+        nodes,
+        assumptions=_assumptions(wanted, document, snapshot),
+        finalise=_finalises(view, document, nodes) if exists else "",
+        warnings=told,
+    )
+    generation = view.generation if exists and not changes else view.generation + 1
+    return Preview(document.metadata.name, exists, generation, changes, rollout, _digest(view, document, rollout))
+
+
+def pending_rollout(view: ClusterView, snapshot: KafkaSnapshot | None) -> RolloutPlan:
+    """What is left to do for the document in force."""
+    if view.document is None:
+        return RolloutPlan((), ())
+    return preview(view, view.document, snapshot=snapshot).rollout
+
+
+def moved_parts(expected: str, now: str) -> list[str]:
+    """Which parts of a plan are not what they were, in words. Empty when the digests are equal."""
+    if expected == now:
+        return []
+    old, new = expected.split("-"), now.split("-")
+    if len(old) != len(_PARTS) or len(new) != len(_PARTS):
+        return [f"`{expected}` is not the digest of such a plan"]
+    return [word for word, before, after in zip(_PARTS, old, new, strict=True) if before != after]
+
+
+def combined_digest(digests: Iterable[str]) -> str:
+    """One digest for the plans of a file, in its order. That of a single plan is the plan's own."""
+    return "+".join(digests)
+
+
+_PARTS = ("the document", "what is in force on the cluster", "the steps")
+
+
+def _digest(view: ClusterView, document: KafkaClusterDocument, rollout: RolloutPlan) -> str:
+    in_force = (view.uid if view.document else "", view.generation)
+    # Sorted: who goes first follows the quorum's leader, who may change between a look and an apply.
+    steps = sorted([s.node, s.change, s.reason, *s.how] for p in rollout.phases for s in p.steps)
+    parts = (to_data(document), in_force, [steps, rollout.warnings])
+    return "-".join(_short(json.dumps(part, sort_keys=True)) for part in parts)
+
+
+def _short(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:10]
+
+
+def _assumptions(
+    view: ClusterView, document: KafkaClusterDocument, snapshot: KafkaSnapshot | None
+) -> RolloutAssumptions:
+    policy = document.spec.rollout
+    rate = int(min(_nic_bytes_per_s(document)) * (1 - CLIENTS_KEEP))
+    cap = policy.throttle_mib_per_s
+    return RolloutAssumptions(
+        bytes_by_broker=bytes_by_broker(snapshot),
+        bandwidth_bytes_per_s=min(rate, cap * MIB) if cap else rate,
+        linger_s=policy.linger_s,
+        soak_s=policy.soak_s,
+        surge=max(1, policy.surge),
+        quorum_leader=snapshot.quorum.leader if snapshot else -1,
+    )
+
+
+def _nic_bytes_per_s(document: KafkaClusterDocument) -> list[int]:
+    rates = []
+    for pool in document.spec.broker_pools:
+        try:
+            rates.append(catalog(pool.place.cloud).shape(pool.machine).nic_bytes_per_s)
+        except PlaceUnknown:
+            rates.append(USUAL_BYTES_PER_S)
+    return rates
+
+
+def _clients_are_lost(view: ClusterView, nodes: Sequence[NodeChange]) -> bool:
+    """Whether nobody who knows only today's addresses finds the cluster after the roll."""
+    document = view.document
+    published = {i.key for i in view.brokers() if i.phase in ALIVE and i.address and not i.lost}
+    if document is None or document.spec.bootstrap.dns or not published:
+        return False
+    staying = {c.incumbent.key for c in nodes if c.change is Change.KEEP and c.incumbent}
+    return not published & staying
+
+
+def _finalises(view: ClusterView, document: KafkaClusterDocument, nodes: Sequence[NodeChange]) -> str:
+    """The release whose feature levels are raised at the end, "" when none is above what the cluster comes from."""
+    target = _target(document)
+    outdated = [c.incumbent.kafka_version for c in nodes if c.change is Change.REPLACE and c.incumbent]
+    before = [*outdated, *([_target(view.document)] if view.document else [])]
+    return target if any(_release(old) < _release(target) for old in before) else ""
+
+
+def _target(document: KafkaClusterDocument) -> str:
+    return document.spec.kafka.metadata_version or document.spec.kafka.version
+
+
+def _release(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split(".")[:2])

@@ -1,0 +1,244 @@
+"""From folded views to what the API says. Pure, but for the reports that are handed in."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+from agent.wire import Report
+from controlplane.converger.conditions import BLOCKED
+from controlplane.converger.observation import ReportSeen
+from controlplane.converger.observe import has_work
+from controlplane.handlers import Outcome
+from controlplane.latest import Observation
+from controlplane.planpreview import Preview, pending_rollout
+from controlplane.portal import schemas as api
+from controlplane.portal.services import Fleet
+from controlplane.replacement import SERVING, Phase
+from controlplane.view import ClusterView, InstanceView
+from events.envelope import Recorded
+from events.spec.conversion import to_data
+from events.spec.problems import Problem
+from planner.observed import KafkaSnapshot
+from planner.rollout.steps import RolloutPlan, RolloutStep
+
+
+def cluster_out(view: ClusterView, fleet: Fleet) -> api.ClusterOut:
+    """One cluster, in short."""
+    return api.ClusterOut(**_short(view, fleet))
+
+
+def cluster_detail(
+    view: ClusterView, fleet: Fleet, *, reports: Mapping[str, ReportSeen], now: datetime
+) -> api.ClusterDetailOut:
+    """One cluster with all that is known of it. `reports` by instance key."""
+    snapshot = fleet.last_snapshot(view.uid)
+    pending = pending_rollout(view, snapshot)
+    conditions = [
+        api.ConditionOut(type=t, status=c.status, reason=c.reason, message=c.message, since=c.since)
+        for t, c in sorted(view.conditions.items())
+    ]
+    return api.ClusterDetailOut(
+        **_short(view, fleet),
+        conditions=conditions,
+        instances=[_instance(view, i, reports.get(i.key), now) for i in view.alive()],
+        drain=_drain(view),
+        pending=[_step(s) for phase in pending.phases for s in phase.steps],
+        document=to_data(view.document) if view.document else {},
+        stream_version=view.version,
+        **_metadata(snapshot, now),
+    )
+
+
+def reports_seen(observations: list[Observation]) -> dict[str, ReportSeen]:
+    """Agents' reports out of the latest-value table, by instance key."""
+    return {o.subject.name: ReportSeen(Report.model_validate(dict(o.value)), o.observed_at) for o in observations}
+
+
+def endpoints_out(view: ClusterView) -> api.EndpointsOut:
+    """How clients find the cluster: the DNS name first, then the brokers that are to stay."""
+    document = view.document
+    if document is None:
+        return api.EndpointsOut(cluster=view.name, bootstrap=[], dns=None, security="plaintext", published_at=None)
+    listener, bootstrap = document.spec.listeners[0], document.spec.bootstrap
+    serving = [i for i in view.brokers() if i.phase in SERVING and i.launched_at and i.address and not i.lost]
+    listed = [i for i in serving if i.phase is Phase.JOINED] or [i for i in serving if i.phase is not Phase.LAUNCHED]
+    listed.sort(key=lambda i: i.service_id)
+    addresses = [f"{view.address_of(i)}:{listener.port}" for i in listed] if bootstrap.list else []
+    return api.EndpointsOut(
+        cluster=view.name,
+        bootstrap=[*([f"{bootstrap.dns}:{listener.port}"] if bootstrap.dns else []), *addresses],
+        dns=bootstrap.dns,
+        security=listener.security,
+        published_at=max((i.since for i in listed), default=None),
+    )
+
+
+def event_out(recorded: Recorded) -> api.EventOut:
+    """One recorded event."""
+    return api.EventOut(
+        position=recorded.position,
+        version=recorded.version,
+        type=recorded.type,
+        at=recorded.recorded_at,
+        actor=recorded.actor,
+        data=dict(recorded.data),
+    )
+
+
+def plan_out(plan: Preview) -> api.PlanOut:
+    """The plan of one document."""
+    return api.PlanOut(
+        cluster=plan.cluster,
+        exists=plan.exists,
+        generation=plan.generation,
+        changes=[
+            api.FieldChangeOut(path=c.path, old=c.old, new=c.new, field_class=c.field_class.value) for c in plan.changes
+        ],
+        phases=_phases(plan.rollout),
+        bytes=plan.rollout.bytes,
+        seconds=plan.rollout.seconds,
+        warnings=list(plan.warnings),
+        digest=plan.digest,
+    )
+
+
+def problem_out(problem: Problem) -> api.ProblemOut:
+    """One problem of a spec, at its place."""
+    return api.ProblemOut(
+        file=problem.file,
+        line=problem.line,
+        column=problem.column,
+        code=problem.code,
+        severity=problem.severity,
+        message=problem.message,
+        fix=problem.fix,
+    )
+
+
+def applied_out(outcome: Outcome) -> api.AppliedOut:
+    """What came of declaring one cluster."""
+    return api.AppliedOut(
+        cluster=outcome.name,
+        uid=outcome.uid,
+        generation=outcome.generation,
+        changed=outcome.changed,
+        created=outcome.created,
+    )
+
+
+def command_out(outcome: Outcome) -> api.CommandOut:
+    """What came of a command."""
+    return api.CommandOut(cluster=outcome.name, changed=outcome.changed, sentence=outcome.sentence)
+
+
+def in_utc(at: datetime | None) -> datetime | None:
+    """A moment as events hold it; one without a zone is taken as UTC."""
+    return None if at is None else at.replace(tzinfo=at.tzinfo or UTC).astimezone(UTC)
+
+
+def status_word(view: ClusterView) -> str:
+    """One word: the first that holds."""
+    if view.unreadable:
+        return "Unreadable"
+    if view.tombstone:
+        return "Deleting"
+    if view.paused or (view.document is not None and view.document.spec.rollout.pause):
+        return "Paused"
+    blocked = view.conditions.get(BLOCKED)
+    if blocked is not None and blocked.status:
+        return "Blocked"
+    return "Working" if has_work(view) else "Converged"
+
+
+def _short(view: ClusterView, fleet: Fleet) -> dict[str, object]:
+    said = fleet.said(view.uid)
+    pools = view.document.spec.pools if view.document else ()
+    present = [i for i in view.alive() if i.phase in SERVING and not i.lost]
+    return {
+        "name": view.name,
+        "uid": view.uid,
+        "generation": view.generation,
+        "converged_generation": view.converged,
+        "kafka_version": view.document.spec.kafka.version if view.document else "",
+        "status": status_word(view),
+        "sentence": said.sentence if said else "",
+        "sentence_at": said.at if said else None,
+        "brokers": sum(i.is_broker and i.phase is not Phase.LAUNCHED for i in present),
+        "controllers": sum(not i.is_broker and i.phase is not Phase.LAUNCHED for i in present),
+        "desired_brokers": sum(p.size for p in pools if p.is_broker),
+        "desired_controllers": sum(p.size for p in pools if p.is_controller),
+        "paused": view.paused,
+        "declared_at": view.declared_at,
+    }
+
+
+def _metadata(snapshot: KafkaSnapshot | None, now: datetime) -> dict[str, object]:
+    if snapshot is None:
+        unknown = dict.fromkeys(("under_min_isr", "under_replicated", "partitions", "metadata_age_s"))
+        return {"features": {}, **unknown}
+    return {
+        "features": {name: f.finalised for name, f in sorted(snapshot.features.items())},
+        "under_min_isr": len(snapshot.under_min_isr()),
+        "under_replicated": len(snapshot.under_replicated()),
+        "partitions": len(snapshot.partitions),
+        "metadata_age_s": max(0.0, (now - snapshot.at).total_seconds()),
+    }
+
+
+def _instance(view: ClusterView, instance: InstanceView, seen: ReportSeen | None, now: datetime) -> api.InstanceOut:
+    planned = instance.planned
+    service = seen.service(planned.service) if seen else None
+    return api.InstanceOut(
+        key=instance.key,
+        node=instance.node,
+        generation=planned.generation,
+        pool=planned.pool,
+        rack=planned.rack,
+        service=planned.service,
+        service_id=planned.service_id,
+        kafka_version=planned.kafka_version,
+        shape=planned.shape,
+        phase=instance.phase,
+        since=instance.since,
+        address=view.address_of(instance),
+        cloud_id=instance.cloud_id,
+        lost=instance.lost,
+        replaces=f"{instance.node}.g{planned.replaces}" if planned.replaces else "",
+        reported_state=service.state if service else "",
+        report_age_s=max(0.0, (now - seen.received_at).total_seconds()) if seen else None,
+    )
+
+
+def _drain(view: ClusterView) -> api.DrainOut | None:
+    drain = view.drain
+    if drain is None:
+        return None
+    return api.DrainOut(
+        keys=list(drain.keys),
+        outgoing=list(drain.outgoing),
+        round=drain.round,
+        engine=drain.engine,
+        moves=drain.moves,
+        bytes=drain.bytes,
+        batch=drain.batch,
+        batches=drain.batches,
+    )
+
+
+def _phases(rollout: RolloutPlan) -> list[api.PhaseOut]:
+    return [
+        api.PhaseOut(name=phase.name, parallel=phase.parallel, steps=[_step(s) for s in phase.steps])
+        for phase in rollout.phases
+    ]
+
+
+def _step(step: RolloutStep) -> api.StepOut:
+    return api.StepOut(
+        change=step.change,
+        node=step.node,
+        rack=step.rack,
+        service=step.service,
+        reason=step.reason,
+        how=list(step.how),
+        bytes=step.bytes,
+        seconds=step.seconds,
+    )

@@ -1,0 +1,87 @@
+"""Every error of the API is one shape, application/problem+json: what, why, what next. Never a stack trace."""
+
+import logging
+import secrets
+from http import HTTPStatus
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from controlplane.handlers import ClusterNotFound, CommandRefused, SpecRefused
+from controlplane.portal.schemas import ErrorOut
+from events.errors import StoreUnavailable, StreamConflict
+
+_log = logging.getLogger(__name__)
+
+PROBLEM_JSON = "application/problem+json"
+
+
+class ApiError(HTTPException):
+    """An answer that is an error. `code` is a stable word, `next_step` what the caller can do."""
+
+    def __init__(
+        self, status: int, code: str, title: str, *, detail: str = "", next_step: str = "", retry_after_s: int = 0
+    ) -> None:
+        headers = {"Retry-After": str(retry_after_s)} if retry_after_s else {}
+        if status == HTTPStatus.UNAUTHORIZED:
+            headers["WWW-Authenticate"] = "Bearer"
+        super().__init__(status, detail, headers)
+        self.body = ErrorOut(title=title, status=status, detail=detail, code=code, next=next_step)
+
+    def response(self) -> Response:
+        return Response(
+            self.body.model_dump_json(), self.status_code, headers=dict(self.headers or {}), media_type=PROBLEM_JSON
+        )
+
+
+def answer_problems(app: FastAPI) -> None:
+    """Makes the app answer every error in this shape."""
+    for kind in (HTTPException, RequestValidationError, ClusterNotFound, CommandRefused, SpecRefused):
+        app.add_exception_handler(kind, _answer)
+    app.add_exception_handler(StreamConflict, _answer)
+    app.add_exception_handler(StoreUnavailable, _answer)
+    app.add_exception_handler(Exception, _answer)
+
+
+async def _answer(request: Request, error: Exception) -> Response:
+    return api_error(error).response()
+
+
+def api_error(error: Exception) -> ApiError:
+    """The answer to an error. One that nobody foresaw is logged under a number, and only that is told."""
+    match error:
+        case ApiError():
+            return error
+        case HTTPException():
+            phrase = HTTPStatus(error.status_code).phrase
+            code = phrase.lower().replace(" ", "-")
+            detail = "" if error.detail == phrase else str(error.detail)
+            return ApiError(error.status_code, code, phrase, detail=detail)
+        case RequestValidationError():
+            return ApiError(422, "request-invalid", "the request is not what this call takes", detail=_invalid(error))
+        case ClusterNotFound():
+            return ApiError(404, "cluster-not-found", str(error), next_step="`kedge get` lists the clusters.")
+        case CommandRefused():
+            return ApiError(409, error.code, "refused", detail=str(error), next_step=error.what_next)
+        case SpecRefused():
+            detail = "\n".join(str(problem) for problem in error.problems)
+            return ApiError(422, "spec-refused", "the spec is refused", detail=detail)
+        case StreamConflict():
+            return ApiError(
+                409, "busy", "others are writing to this cluster", detail=str(error), next_step="Try again."
+            )
+        case StoreUnavailable():
+            title, then = "the database does not answer", "Try again; the same request twice is done once."
+            return ApiError(503, "store-unavailable", title, detail=str(error), next_step=then, retry_after_s=1)
+        case _:
+            number = secrets.token_hex(4)
+            _log.error("request failed, number %s", number, exc_info=error)
+            return ApiError(500, "internal", "an error nobody foresaw", detail=f"number {number} in the server's log")
+
+
+def _invalid(error: RequestValidationError) -> str:
+    """Where and why, without the value: it may be a secret."""
+    told = [f"{'.'.join(str(step) for step in found['loc'])}: {found['msg']}" for found in error.errors()[:10]]
+    return "; ".join(told)

@@ -1,0 +1,154 @@
+"""/agent/v1: how the agent of one VM enrols, hears what its VM should be, and reports what it is."""
+
+import time
+from datetime import timedelta
+from http import HTTPStatus
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import Response
+
+from agent.wire import WIRE_VERSION, EnrolRequest, Report
+from controlplane.converger.observe import has_work
+from controlplane.converger.ports import AGENT_REPORT
+from controlplane.credentials import CredentialRefused, Vm
+from controlplane.latest import Observation, Subject
+from controlplane.portal.auth import Agent, enrolment_token, same_secret
+from controlplane.portal.documents import Offer, offer
+from controlplane.portal.feed import MAX_WAIT_S, Feed
+from controlplane.portal.problems import ApiError
+from controlplane.portal.schemas import AcceptedOut
+from controlplane.portal.services import PortalServices, Services
+from controlplane.replacement import Phase
+from controlplane.view import ClusterView, InstanceView
+from events.ids import ClusterUid, IntentId, NodeName
+
+router = APIRouter(prefix="/agent/v1", tags=["agents"])
+
+TOKEN_LIFE = timedelta(hours=1)
+"""From the recorded intent on. A VM that enrols later than that is replaced instead."""
+
+
+@router.post("/enrol")
+def enrol(body: EnrolRequest, services: Services) -> AcceptedOut:
+    """Swaps the one-time token for the credential the VM made. The same credential again is answered again."""
+    _refuse_wire(body.wire)
+    vm = Vm(ClusterUid(body.cluster_uid), NodeName(body.node), body.generation)
+    view = services.fleet.view(vm.cluster_uid)
+    instance = view.instances.get(_key(vm)) if view is not None else None
+    right = enrolment_token(services.installation.server_key, IntentId(body.intent_id))
+    if not same_secret(body.token, right) or instance is None or instance.intent != body.intent_id:
+        raise _enrolment_refused("the token is not the one of this instance")
+    if not _is_digest(body.credential_sha256):
+        raise ApiError(422, "request-invalid", "credential_sha256 is no SHA-256 in hex")
+    known = services.credentials.get(vm)
+    if known is None and services.clock() - instance.requested_at > TOKEN_LIFE:
+        raise _enrolment_refused("the token was valid for an hour and is over")
+    if known is None and instance.phase is Phase.RETIRED:
+        raise _gone(vm)
+    try:
+        services.credentials.enroll(vm, credential_sha256=body.credential_sha256, intent_id=IntentId(body.intent_id))
+    except CredentialRefused as refused:
+        raise _enrolment_refused(str(refused)) from refused
+    return AcceptedOut(accepted=True)
+
+
+@router.get("/document", response_model=None)
+async def get_document(
+    request: Request,
+    vm: Agent,
+    services: Services,
+    cluster: str,
+    node: str,
+    generation: int,
+    etag: str = "",
+    wait_s: Annotated[float, Query(ge=0)] = 0.0,
+) -> Response:
+    """What the VM should be. Held for up to `wait_s` while it is what `etag` names: then 304."""
+    _refuse_other(vm, cluster, node, generation)
+    feed: Feed = request.app.state.feed
+    deadline = time.monotonic() + min(wait_s, MAX_WAIT_S)
+    while True:
+        # On a thread: the fold's lock may be held while the database is slow.
+        offered = await run_in_threadpool(_offer, services, vm)
+        if offered.etag != etag:
+            return Response(offered.body, headers={"ETag": f'"{offered.etag}"'}, media_type="application/json")
+        left_s = deadline - time.monotonic()
+        if left_s <= 0 or not await feed.wait(vm.cluster_uid, offered.version, left_s):
+            return Response(status_code=HTTPStatus.NOT_MODIFIED, headers={"ETag": f'"{offered.etag}"'})
+
+
+@router.post("/report")
+def put_report(report: Report, vm: Agent, services: Services) -> AcceptedOut:
+    """Keeps the VM's latest report and has its cluster looked at. A repeated or older one is taken and ignored."""
+    _refuse_wire(report.wire)
+    _refuse_other(vm, report.cluster_uid, report.node, report.generation)
+    view = services.fleet.view(vm.cluster_uid)
+    instance = view.instances.get(_key(vm)) if view is not None else None
+    if view is not None and instance is not None and _is_over(view, instance):
+        raise _gone(vm)
+    observation = Observation(
+        subject=Subject(AGENT_REPORT, vm.cluster_uid, _key(vm)),
+        value=report.model_dump(mode="json"),
+        source="agent",
+        observed_at=services.clock(),
+        boot_id=report.boot_id,
+        seq=report.seq,
+    )
+    is_news = services.latest.put(observation)
+    if is_news and view is not None and has_work(view):
+        services.wake(vm.cluster_uid)
+    return AcceptedOut(accepted=is_news)
+
+
+def _offer(services: PortalServices, vm: Vm) -> Offer:
+    epoch = services.leadership.held_epoch()
+    if epoch is None:
+        title, then = "this server does not lead", "Ask again: the leader answers, or this one leads soon."
+        raise ApiError(503, "not-leading", title, next_step=then, retry_after_s=1)
+    view = services.fleet.view(vm.cluster_uid)
+    instance = view.instances.get(_key(vm)) if view is not None else None
+    if view is None or instance is None or _is_let_go(view):
+        # Not 410: an agent that hears "over" stops its brokers. What we do not know may well be alive.
+        then = "Keep running what runs."
+        raise ApiError(404, "no-document", "there is no document for this instance here", next_step=then)
+    if _is_over(view, instance):
+        raise _gone(vm)
+    return offer(view, instance.key, epoch=epoch)
+
+
+def _is_over(view: ClusterView, instance: InstanceView) -> bool:
+    return instance.phase is Phase.RETIRED or (view.deleted and not _is_let_go(view))
+
+
+def _is_let_go(view: ClusterView) -> bool:
+    """Deleted with the policy to retain: its VMs stay and go on with what they last heard."""
+    return view.deleted and view.document is not None and view.document.spec.deletion_policy == "retain"
+
+
+def _refuse_wire(wire: int) -> None:
+    if not WIRE_VERSION - 1 <= wire <= WIRE_VERSION:
+        detail = f"the agent speaks wire version {wire}, this server {WIRE_VERSION} and the one before"
+        raise ApiError(422, "wire-version", "agent and server do not understand each other", detail=detail)
+
+
+def _refuse_other(vm: Vm, cluster: str, node: str, generation: int) -> None:
+    if (vm.cluster_uid, vm.node, vm.generation) != (cluster, node, generation):
+        raise ApiError(403, "not-yours", "an agent speaks for its own instance only")
+
+
+def _gone(vm: Vm) -> ApiError:
+    return ApiError(410, "retired", f"{_key(vm)} is retired", next_step="Stop the services and stay down.")
+
+
+def _enrolment_refused(why: str) -> ApiError:
+    return ApiError(403, "enrolment-refused", "enrolment refused", detail=why, next_step="Replace the node.")
+
+
+def _is_digest(text: str) -> bool:
+    return len(text) == 64 and all(c in "0123456789abcdef" for c in text)
+
+
+def _key(vm: Vm) -> str:
+    return f"{vm.node}.g{vm.generation}"

@@ -1,0 +1,179 @@
+"""/v1/clusters and the three verbs of a spec file."""
+
+import time
+import uuid
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Header, Query, Request
+from starlette.concurrency import run_in_threadpool
+
+from controlplane.commands import AbortRecycle, Command, DeleteCluster, PauseCluster, ResumeCluster
+from controlplane.converger.ports import AGENT_REPORT
+from controlplane.handlers import ClusterNotFound, Outcome
+from controlplane.portal import answers
+from controlplane.portal import schemas as api
+from controlplane.portal.auth import Actor
+from controlplane.portal.feed import MAX_WAIT_S, Feed
+from controlplane.portal.history import History, page_of
+from controlplane.portal.services import PortalServices, Services
+from controlplane.portal.specs import Order, declare, judge
+from controlplane.view import ClusterView
+
+router = APIRouter(prefix=api.API_PREFIX, tags=["clusters"])
+
+
+def command_id(idempotency_key: Annotated[str, Header(max_length=200)] = "") -> str:
+    """The id of a command: the caller's, so that a retry is recognised, else a fresh one."""
+    return idempotency_key or uuid.uuid4().hex
+
+
+CommandId = Annotated[str, Depends(command_id)]
+
+
+@router.get("/clusters")
+def list_clusters(services: Services) -> list[api.ClusterOut]:
+    """All living clusters, by name."""
+    return [answers.cluster_out(v, services.fleet) for v in services.fleet.views() if not v.deleted]
+
+
+@router.get("/clusters/{name}")
+def get_cluster(name: str, services: Services) -> api.ClusterDetailOut:
+    """One living cluster with all that is known of it."""
+    view = living(services, name)
+    reports = answers.reports_seen(services.latest.of_cluster(view.uid, AGENT_REPORT))
+    return answers.cluster_detail(view, services.fleet, reports=reports, now=services.clock())
+
+
+@router.get("/clusters/{name}/endpoints")
+def get_endpoints(name: str, services: Services) -> api.EndpointsOut:
+    """How clients find the cluster."""
+    return answers.endpoints_out(living(services, name))
+
+
+@router.get("/clusters/{name}/events")
+async def get_events(
+    name: str,
+    request: Request,
+    services: Services,
+    after: Annotated[int, Query(ge=0)] = 0,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+    tail: Annotated[int, Query(ge=0, le=1000)] = 0,
+    wait_s: Annotated[float, Query(ge=0, le=MAX_WAIT_S)] = 0.0,
+) -> api.EventsOut:
+    """Recorded events after a global position, oldest first; with `tail` the newest ones instead.
+
+    With `wait_s` the answer is held until there is one. A deleted cluster's history stays readable while its name is
+    not used again.
+    """
+    feed: Feed = request.app.state.feed
+    history: History = request.app.state.history
+    view = await run_in_threadpool(known, services, name)
+    deadline = time.monotonic() + wait_s
+    while True:
+        page = await run_in_threadpool(page_of, services.store, history, view.uid, after=after, limit=limit, tail=tail)
+        left_s = deadline - time.monotonic()
+        if page.events or left_s <= 0 or not await feed.wait(view.uid, page.version, left_s):
+            return api.EventsOut(events=[answers.event_out(e) for e in page.events], head=page.head)
+
+
+@router.post("/validate")
+def validate(spec: api.SpecIn, services: Services) -> api.ValidateOut:
+    """Every problem of a file at once, also against what is in force."""
+    judged = judge(services, spec.text, file=spec.file)
+    return api.ValidateOut(
+        ok=judged.ok,
+        clusters=[d.document.metadata.name for d in judged.documents],
+        problems=[answers.problem_out(p) for p in judged.problems],
+    )
+
+
+@router.post("/plan")
+def plan(spec: api.SpecIn, services: Services) -> api.PlansOut:
+    """What applying a file would do."""
+    judged = judge(services, spec.text, file=spec.file)
+    return api.PlansOut(
+        ok=judged.ok,
+        problems=[answers.problem_out(p) for p in judged.problems],
+        plans=[answers.plan_out(p) for p in judged.plans],
+        digest=judged.digest,
+    )
+
+
+@router.post("/apply")
+def apply(order: api.ApplyIn, services: Services, actor: Actor, key: CommandId) -> api.ApplyOut:
+    """Declares what a file says. Problems of the file are an answer (`ok` is False), a plan that moved is a refusal."""
+    judged = judge(services, order.text, file=order.file)
+    applied: list[Outcome] = []
+    if judged.ok:
+        how = Order(
+            actor=actor,
+            command_id=key,
+            message=order.message,
+            plan_digest=order.plan_digest,
+            dry_run=order.dry_run,
+        )
+        applied = declare(services, judged, how)
+        _spread(services, applied)
+    return api.ApplyOut(
+        ok=judged.ok,
+        problems=[answers.problem_out(p) for p in judged.problems],
+        applied=[answers.applied_out(o) for o in applied],
+        plans=[answers.plan_out(p) for p in judged.plans],
+    )
+
+
+@router.post("/clusters/{name}/pause")
+def pause(name: str, body: api.ReasonIn, services: Services, actor: Actor, key: CommandId) -> api.CommandOut:
+    """Begin no new step."""
+    command = PauseCluster(name=name, actor=actor, command_id=key, reason=body.reason, until=answers.in_utc(body.until))
+    return _do(services, command)
+
+
+@router.post("/clusters/{name}/resume")
+def resume(name: str, body: api.ReasonIn, services: Services, actor: Actor, key: CommandId) -> api.CommandOut:
+    """Go on, and forgive the attempts that failed."""
+    return _do(services, ResumeCluster(name=name, actor=actor, command_id=key, reason=body.reason))
+
+
+@router.post("/clusters/{name}/abort")
+def abort(name: str, body: api.ReasonIn, services: Services, actor: Actor, key: CommandId) -> api.CommandOut:
+    """Stop the roll after the replacement in hand."""
+    return _do(services, AbortRecycle(name=name, actor=actor, command_id=key, reason=body.reason))
+
+
+@router.post("/clusters/{name}/delete")
+def delete(name: str, body: api.DeleteIn, services: Services, actor: Actor, key: CommandId) -> api.CommandOut:
+    """The tombstone; the name must be typed out."""
+    command = DeleteCluster(name=name, actor=actor, command_id=key, confirm=body.confirm, reason=body.reason)
+    return _do(services, command)
+
+
+def living(services: PortalServices, name: str) -> ClusterView:
+    """The living cluster of that name. Raises ClusterNotFound."""
+    found = next((v for v in services.fleet.views() if v.name == name and not v.deleted), None)
+    if found is None:
+        raise ClusterNotFound(name)
+    return found
+
+
+def known(services: PortalServices, name: str) -> ClusterView:
+    """The living cluster of that name, else the last that had it. Raises ClusterNotFound."""
+    named = [v for v in services.fleet.views() if v.name == name]
+    if not named:
+        raise ClusterNotFound(name)
+    return max(named, key=lambda v: (not v.deleted, v.declared_at is not None and v.declared_at.timestamp()))
+
+
+def _do(services: PortalServices, command: Command) -> api.CommandOut:
+    outcome = services.commands.handle(command)
+    _spread(services, [outcome])
+    return answers.command_out(outcome)
+
+
+def _spread(services: PortalServices, outcomes: list[Outcome]) -> None:
+    """Whoever was answered sees it in the next answer, and the converger looks at once."""
+    if any(o.changed for o in outcomes):
+        services.fleet.catch_up()
+    for outcome in outcomes:
+        if outcome.changed:
+            services.wake(outcome.uid)

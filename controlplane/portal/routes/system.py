@@ -1,0 +1,58 @@
+"""What concerns the installation and no single cluster."""
+
+from pathlib import Path
+from typing import Any
+
+from fastapi import APIRouter, Request
+from starlette.responses import PlainTextResponse
+
+from controlplane.backup import BackupCorrupt
+from controlplane.portal import schemas as api
+from controlplane.portal.problems import ApiError
+from controlplane.portal.services import Services
+
+router = APIRouter(tags=["system"])
+
+
+@router.get("/healthz", include_in_schema=False)
+async def health() -> PlainTextResponse:
+    """The process answers; nothing else is told to whom we do not know."""
+    return PlainTextResponse("ok\n")
+
+
+@router.get(f"{api.API_PREFIX}/version")
+def version(services: Services) -> api.VersionOut:
+    """Who answers, and whether it leads."""
+    leadership = services.leadership
+    return api.VersionOut(
+        version=services.version,
+        api=api.API_PREFIX.strip("/"),
+        installation_id=services.installation.id,
+        epoch=leadership.held_epoch() or 0,
+        leader=leadership.may_act,
+        planner=services.planner_state(),
+    )
+
+
+@router.post(f"{api.API_PREFIX}/backup")
+def backup(body: api.BackupIn, services: Services) -> api.BackupOut:
+    """Writes a backup to a new file on the server's machine, while it goes on working."""
+    path = Path(body.path)
+    if not path.is_absolute():
+        raise ApiError(422, "path-not-absolute", "the path must be absolute: the server has a directory of its own")
+    if path.exists():
+        raise ApiError(409, "file-exists", f"{path} exists and is not overwritten", next_step="Name another file.")
+    try:
+        summary = services.backup(path)
+    except OSError as error:
+        raise ApiError(422, "not-writable", f"{path} cannot be written", detail=error.strerror or "") from error
+    except BackupCorrupt as error:
+        raise ApiError(500, "backup-corrupt", "the backup failed its own check", detail=str(error)) from error
+    return api.BackupOut(path=str(path), events=summary.head, sha256=summary.sha256)
+
+
+@router.get("/openapi.json", include_in_schema=False)
+async def openapi(request: Request) -> dict[str, Any]:
+    """The API in its own words, behind the token like everything else."""
+    schema: dict[str, Any] = request.app.openapi()
+    return schema

@@ -1,0 +1,280 @@
+"""What the HTTP API says and takes: the one contract between the server and every way in (CLI, portal, scripts)."""
+
+from datetime import datetime
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+API_PREFIX = "/v1"
+
+
+class Message(BaseModel):
+    """Base of requests and answers: frozen, camelCase outside, no unknown keys in requests."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class ProblemOut(Message):
+    """One thing wrong with a spec, at its place in the file."""
+
+    file: str
+    line: int
+    column: int
+    code: str
+    severity: str = Field(description="error or warning")
+    message: str
+    fix: str
+
+
+class SpecIn(Message):
+    """A spec file as it is, and its name for messages."""
+
+    text: str
+    file: str = "spec.yaml"
+
+
+class ApplyIn(SpecIn):
+    """Declare what the file says. With `plan_digest`, only if the plan is still exactly that one."""
+
+    plan_digest: str | None = None
+    message: str = ""
+    dry_run: bool = False
+
+
+class ValidateOut(Message):
+    """Every problem of a file at once. `ok` is False when at least one is an error."""
+
+    ok: bool
+    clusters: list[str]
+    problems: list[ProblemOut]
+
+
+class StepOut(Message):
+    """One node's part in a roll."""
+
+    change: str
+    node: str
+    rack: str
+    service: str
+    reason: str
+    how: list[str]
+    bytes: int
+    seconds: float
+
+
+class PhaseOut(Message):
+    name: str
+    parallel: bool
+    steps: list[StepOut]
+
+
+class FieldChangeOut(Message):
+    """One changed field of the spec with its class: static, restart, dynamic, behavioural or identity."""
+
+    path: str
+    old: Any
+    new: Any
+    field_class: str
+
+
+class PlanOut(Message):
+    """What applying a document would do to one cluster. `digest` pins it: `apply` refuses when it has moved."""
+
+    cluster: str
+    exists: bool
+    generation: int = Field(description="the generation it would become")
+    changes: list[FieldChangeOut]
+    phases: list[PhaseOut]
+    bytes: int
+    seconds: float
+    warnings: list[str]
+    digest: str
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.changes and not self.phases
+
+
+class PlansOut(Message):
+    """The plans of all documents of a file, or its problems."""
+
+    ok: bool
+    problems: list[ProblemOut]
+    plans: list[PlanOut]
+    digest: str = Field(default="", description="pins all plans at once: what `apply` takes as `plan_digest`")
+
+
+class AppliedOut(Message):
+    """What came of an apply, by cluster."""
+
+    cluster: str
+    uid: str
+    generation: int
+    changed: bool
+    created: bool
+
+
+class ApplyOut(Message):
+    ok: bool
+    problems: list[ProblemOut]
+    applied: list[AppliedOut]
+    plans: list[PlanOut]
+
+
+class ConditionOut(Message):
+    type: str
+    status: bool
+    reason: str
+    message: str
+    since: datetime
+
+
+class InstanceOut(Message):
+    """One VM. `phase` as in `controlplane.replacement.Phase`."""
+
+    key: str
+    node: str
+    generation: int
+    pool: str
+    rack: str
+    service: str
+    service_id: int
+    kafka_version: str
+    shape: str
+    phase: str
+    since: datetime
+    address: str
+    cloud_id: str
+    lost: bool
+    replaces: str
+    reported_state: str = Field(description="what the agent last said of the service, empty when it has not spoken")
+    report_age_s: float | None
+
+
+class DrainOut(Message):
+    keys: list[str]
+    outgoing: list[int]
+    round: int
+    engine: str
+    moves: int
+    bytes: int
+    batch: int
+    batches: int
+
+
+class ClusterOut(Message):
+    """One cluster, in short."""
+
+    name: str
+    uid: str
+    generation: int
+    converged_generation: int
+    kafka_version: str
+    status: str = Field(description="one word: Converged, Working, Blocked, Paused, Deleting, Unreadable")
+    sentence: str = Field(description="what the last tick said, with numbers")
+    sentence_at: datetime | None
+    brokers: int
+    controllers: int
+    desired_brokers: int
+    desired_controllers: int
+    paused: str
+    declared_at: datetime | None
+
+
+class ClusterDetailOut(ClusterOut):
+    """One cluster with all that is known of it."""
+
+    conditions: list[ConditionOut]
+    instances: list[InstanceOut]
+    drain: DrainOut | None
+    pending: list[StepOut] = Field(description="what is left to do, node by node")
+    features: dict[str, int]
+    under_min_isr: int | None = Field(description="partitions below min ISR in the last metadata, None when unknown")
+    under_replicated: int | None
+    partitions: int | None
+    metadata_age_s: float | None
+    document: dict[str, Any]
+    stream_version: int
+
+
+class EndpointsOut(Message):
+    """How clients find the cluster."""
+
+    cluster: str
+    bootstrap: list[str]
+    dns: str | None
+    security: str
+    published_at: datetime | None
+
+
+class EventOut(Message):
+    """One recorded event of a cluster."""
+
+    position: int
+    version: int
+    type: str
+    at: datetime
+    actor: str
+    data: dict[str, Any]
+
+
+class EventsOut(Message):
+    events: list[EventOut]
+    head: int = Field(description="highest global position; ask for events after the last one you have")
+
+
+class ReasonIn(Message):
+    """A command with its reason. `until` only with pause."""
+
+    reason: str = ""
+    until: datetime | None = None
+
+
+class DeleteIn(Message):
+    """The tombstone: `confirm` must be the cluster's name, typed out."""
+
+    confirm: str
+    reason: str = ""
+
+
+class CommandOut(Message):
+    """A command was recorded (or changed nothing)."""
+
+    cluster: str
+    changed: bool
+    sentence: str
+
+
+class BackupIn(Message):
+    path: str
+
+
+class BackupOut(Message):
+    path: str
+    events: int
+    sha256: str
+
+
+class VersionOut(Message):
+    version: str
+    api: str
+    installation_id: str
+    epoch: int
+    leader: bool
+    planner: str = Field(description="spark, starting or in-process")
+
+
+class AcceptedOut(Message):
+    """Whether what an agent sent was news."""
+
+    accepted: bool
+
+
+class ErrorOut(Message):
+    """application/problem+json: what, where, why, what next."""
+
+    title: str
+    status: int
+    detail: str
+    code: str
+    next: str = ""

@@ -1,0 +1,71 @@
+"""What the HTTP API is made of, handed to it whole: it builds nothing and knows no driver."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Protocol
+
+from fastapi import Depends, Request
+
+from controlplane.backup import BackupSummary
+from controlplane.converger.loop import Said
+from controlplane.credentials import CredentialStore
+from controlplane.handlers import CommandHandler
+from controlplane.home import Installation
+from controlplane.latest import LatestStore
+from controlplane.view import ClusterView
+from events.clock import Clock
+from events.ids import ClusterUid, Epoch
+from events.store import EventStore
+from planner.observed import KafkaSnapshot
+
+
+class Fleet(Protocol):
+    """All clusters as they are folded here; `Converger` is one. Only `catch_up` talks to the database."""
+
+    def views(self) -> list[ClusterView]: ...
+
+    def view(self, uid: ClusterUid) -> ClusterView | None: ...
+
+    def said(self, uid: ClusterUid) -> Said | None: ...
+
+    def last_snapshot(self, uid: ClusterUid) -> KafkaSnapshot | None: ...
+
+    def catch_up(self) -> None: ...
+
+
+class Leadership(Protocol):
+    """Whether this server leads; `Candidate` is one. Neither asks the database."""
+
+    def held_epoch(self) -> Epoch | None: ...
+
+    @property
+    def may_act(self) -> bool: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PortalServices:
+    """Everything behind the API. `hosts` are the `Host` values it answers to, `wake` rings for a tick of a cluster."""
+
+    version: str
+    installation: Installation
+    hosts: frozenset[str]
+    store: EventStore
+    latest: LatestStore
+    credentials: CredentialStore
+    fleet: Fleet
+    leadership: Leadership
+    commands: CommandHandler
+    planner_state: Callable[[], str]
+    wake: Callable[[str], None]
+    backup: Callable[[Path], BackupSummary]
+    clock: Clock
+
+
+def services_of(request: Request) -> PortalServices:
+    """The services of the app a request came to."""
+    services: PortalServices = request.app.state.services
+    return services
+
+
+Services = Annotated[PortalServices, Depends(services_of)]

@@ -1,0 +1,66 @@
+"""The life of one instance as a state machine: the legal phases and the moves between them.
+
+    REQUESTED -> LAUNCHED -> JOINED -> DRAINING -> LINGERING -> FENCING -> FENCED -> RETIRING -> RETIRED
+                     |          |                                 ^          |
+                     |          +------- (controllers) -----------+          +-> RELEASED (controllers) -> RETIRING
+                     +--> FAILED (never joined) -> FENCING | RETIRING
+
+A fenced broker that metadata still names goes back to JOINED (`FenceReverted`). Whether the VM is *lost* is a flag
+beside the phase: a broker that dies while it is drained is still being drained, from its surviving copies.
+"""
+
+from enum import StrEnum
+
+
+class Phase(StrEnum):
+    """Where an instance stands. Only `cluster.evolve` moves it."""
+
+    REQUESTED = "requested"
+    LAUNCHED = "launched"
+    JOINED = "joined"
+    DRAINING = "draining"
+    LINGERING = "lingering"
+    FENCING = "fencing"
+    FENCED = "fenced"
+    RELEASED = "released"
+    FAILED = "failed"
+    RETIRING = "retiring"
+    RETIRED = "retired"
+
+
+LEGAL: dict[Phase, frozenset[Phase]] = {
+    Phase.REQUESTED: frozenset({Phase.LAUNCHED, Phase.FAILED}),
+    Phase.LAUNCHED: frozenset({Phase.JOINED, Phase.FAILED}),
+    Phase.JOINED: frozenset({Phase.DRAINING, Phase.FENCING, Phase.FENCED}),
+    Phase.DRAINING: frozenset({Phase.DRAINING, Phase.LINGERING, Phase.JOINED}),
+    Phase.LINGERING: frozenset({Phase.FENCING, Phase.DRAINING}),
+    Phase.FENCING: frozenset({Phase.FENCED}),
+    Phase.FENCED: frozenset({Phase.JOINED, Phase.RELEASED, Phase.RETIRING}),
+    Phase.RELEASED: frozenset({Phase.RETIRING}),
+    Phase.FAILED: frozenset({Phase.FENCING, Phase.FENCED, Phase.RETIRING}),
+    Phase.RETIRING: frozenset({Phase.RETIRED}),
+    Phase.RETIRED: frozenset(),
+}
+
+ALIVE = frozenset(Phase) - {Phase.RETIRED}
+"""Phases in which a VM may exist and therefore stays in the rendered set."""
+
+SERVING = frozenset({Phase.LAUNCHED, Phase.JOINED, Phase.DRAINING, Phase.LINGERING})
+"""Phases in which the agent's document says `running`."""
+
+LEAVING = frozenset({Phase.DRAINING, Phase.LINGERING, Phase.FENCING, Phase.FENCED, Phase.RELEASED, Phase.RETIRING})
+"""Phases of an instance on its way out."""
+
+
+class IllegalTransition(Exception):
+    """An event asks for a move the table does not know. `evolve` turns it into `HistoryUnreadable`."""
+
+    def __init__(self, key: str, old: Phase, new: Phase) -> None:
+        super().__init__(f"instance {key} cannot go from {old} to {new}")
+
+
+def require(key: str, old: Phase, new: Phase) -> Phase:
+    """The new phase, if the table allows it."""
+    if new not in LEGAL[old]:
+        raise IllegalTransition(key, old, new)
+    return new

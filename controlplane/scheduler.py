@@ -1,0 +1,127 @@
+"""When ticks happen: at an interval, and at once when something rings. Only the leader acts; others read along."""
+
+import logging
+import threading
+from collections.abc import Callable
+from typing import Protocol
+
+from apscheduler.schedulers.background import BackgroundScheduler
+
+from controlplane.candidate import Candidate
+from controlplane.converger.ports import LostLeadership
+from events.errors import EventsError
+from events.ids import Epoch
+
+_log = logging.getLogger(__name__)
+
+MIN_SPACING_S = 0.2
+"""Between the end of one tick and the next that was rung for."""
+
+
+class Bell:
+    """A hint that something changed. Ringing often is ringing once: ticks look at the world, not at hints."""
+
+    def __init__(self) -> None:
+        self._rung = threading.Event()
+
+    def ring(self, uid: str = "") -> None:
+        """Asks for a tick soon. `uid` is what changed; every cluster that is due is looked at all the same."""
+        self._rung.set()
+
+    def wait(self, timeout_s: float) -> bool:
+        """Waits for a ring and takes it."""
+        rung = self._rung.wait(timeout_s)
+        self._rung.clear()
+        return rung
+
+
+class Ticks(Protocol):
+    """What is to be done at each beat."""
+
+    def tick(self) -> object:
+        """One tick of the fleet. Raises LostLeadership, EventsError."""
+        ...
+
+    def catch_up(self) -> None:
+        """Reads what others recorded. Raises EventsError."""
+        ...
+
+
+class Scheduler:
+    """Beats on threads between `start` and `stop`. `on_lead` is called with each new epoch before its first tick."""
+
+    def __init__(
+        self,
+        ticks: Ticks,
+        candidate: Candidate,
+        bell: Bell,
+        *,
+        interval_s: float,
+        on_lead: Callable[[Epoch], object],
+    ) -> None:
+        self._ticks = ticks
+        self._candidate = candidate
+        self._bell = bell
+        self._interval_s = interval_s
+        self._on_lead = on_lead
+        self._epoch: Epoch | None = None
+        self._beating = threading.Lock()
+        self._stop = threading.Event()
+        self._threads: list[threading.Thread] = []
+        self._clock = BackgroundScheduler(timezone="UTC")
+
+    def start(self) -> None:
+        """Asks for the lease, then beats."""
+        self._candidate.step()
+        self._threads = [
+            threading.Thread(target=self._candidate.run, args=(self._stop,), name="lease", daemon=True),
+            threading.Thread(target=self._answer_bell, name="bell", daemon=True),
+        ]
+        for thread in self._threads:
+            thread.start()
+        logging.getLogger("apscheduler").setLevel(logging.WARNING)
+        self._clock.add_job(
+            self.beat, "interval", seconds=self._interval_s, max_instances=1, coalesce=True, misfire_grace_time=None
+        )
+        self._clock.start()
+        self._bell.ring()
+
+    def stop(self) -> None:
+        """No beat begins after this returns, and none is under way. The lease is still held."""
+        self._stop.set()
+        self._bell.ring()
+        if self._clock.running:
+            self._clock.shutdown(wait=True)
+        for thread in self._threads:
+            thread.join(timeout=10)
+
+    def beat(self, *, waiting: bool = False) -> None:
+        """One beat. While another is under way: nothing, or with `waiting` another one after it."""
+        if not self._beating.acquire(blocking=waiting):
+            return
+        try:
+            if not self._stop.is_set():
+                self._beat()
+        except LostLeadership as lost:
+            _log.info("not acting: %s", lost)
+        except EventsError as error:
+            _log.warning("no tick: %s", error)
+        finally:
+            self._beating.release()
+
+    def _beat(self) -> None:
+        if not self._candidate.may_act:
+            self._ticks.catch_up()
+            return
+        epoch = self._candidate.epoch()
+        if epoch != self._epoch:
+            self._on_lead(epoch)
+            self._epoch = epoch
+        self._ticks.tick()
+
+    def _answer_bell(self) -> None:
+        while not self._stop.is_set():
+            if self._bell.wait(1.0):
+                # What rang may have changed after the beat under way had looked: wait for it and look again.
+                self.beat(waiting=True)
+                self._stop.wait(MIN_SPACING_S)

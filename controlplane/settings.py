@@ -1,0 +1,136 @@
+"""Settings of one `kedge server`: environment (`KEDGE_...`) over a TOML file over defaults."""
+
+import os
+import socket
+from functools import cached_property
+from ipaddress import ip_address
+from pathlib import Path
+
+from pydantic import Field, ValidationError, field_validator, model_validator
+from pydantic_settings import (
+    BaseSettings,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    TomlConfigSettingsSource,
+)
+
+LONGEST_CALL_S = 10.0
+"""No call to a broker or a cloud lasts longer; a lease term is at least three of them."""
+
+CONFIG_FILE = "kedge.toml"
+
+
+class SettingsRefused(ValueError):
+    """A setting is missing or has no sense. What now: give up; a person changes it."""
+
+
+class Settings(BaseSettings):
+    """Where things are and how often they are done. Times in seconds. Made by `load_settings`."""
+
+    model_config = SettingsConfigDict(env_prefix="KEDGE_", extra="forbid", frozen=True)
+
+    home: Path = Field(default=Path(".kedge"), description="state, keys, the default database, the `local` cloud")
+    database_url: str = Field(default="", description="`sqlite:///FILE` or `postgresql://...`; empty: SQLite in home")
+    host: str = Field(default="127.0.0.1", description="a loopback address: plain HTTP is spoken on no other")
+    port: int = Field(default=8428, ge=0, le=65535, description="0 lets the system choose")
+    kafka_dir: Path = Field(default=Path(".cache/kafka"), description="Kafka images: <version>/libs/*.jar")
+    terraform_modules: Path | None = Field(default=None, description="one folder per cloud; default: those shipped")
+    tick_interval_s: float = Field(default=1.0, gt=0, le=60)
+    lease_term_s: float = Field(default=3 * LONGEST_CALL_S, ge=3 * LONGEST_CALL_S, le=600)
+    workers: int = Field(default=4, ge=1, le=64, description="threads that tick clusters with work in hand")
+    terraform_threads: int = Field(default=4, ge=1, le=64)
+    max_rolling: int = Field(default=10, ge=1, description="clusters that may roll at a time")
+    spark_master: str = Field(
+        default="local[*]", description="`local[*]`, a standalone/YARN/Kubernetes master, `sc://`"
+    )
+    require_spark: bool = Field(default=False, description="refuse to plan in-process while Spark is away")
+    enforce_disk: bool = Field(default=False, description="`local` cloud, root only: disks of their true size")
+    graceful_stop_s: float = Field(default=3.0, ge=0, le=60, description="how long open requests may go on at a stop")
+    log_level: str = "INFO"
+
+    @field_validator("home", "kafka_dir", "terraform_modules")
+    @classmethod
+    def _absolute(cls, path: Path | None) -> Path | None:
+        return None if path is None else path.expanduser().absolute()
+
+    @field_validator("log_level")
+    @classmethod
+    def _known_level(cls, level: str) -> str:
+        if level.upper() not in ("DEBUG", "INFO", "WARNING", "ERROR"):
+            raise ValueError("expected DEBUG, INFO, WARNING or ERROR")
+        return level.upper()
+
+    @model_validator(mode="after")
+    def _listens_on_loopback(self) -> "Settings":
+        if not is_loopback(self.host):
+            raise ValueError(
+                f"host {self.host!r} is not a loopback address. The API speaks plain HTTP, which would carry tokens "
+                "readable over the network; TLS is not offered yet. Listen on 127.0.0.1 and tunnel to it."
+            )
+        return self
+
+    @cached_property
+    def database(self) -> str:
+        """The URL of the database in use."""
+        return self.database_url or f"sqlite:///{self.home / 'kedge.db'}"
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Arguments over environment over file."""
+        file = _config_file(init_settings().get("home"))
+        return (init_settings, env_settings, TomlConfigSettingsSource(settings_cls, file))
+
+
+def load_settings(**given: object) -> Settings:
+    """The settings in force; `given` (command line) beats the environment, which beats the file.
+
+    The file is `$KEDGE_CONFIG`, else `kedge.toml` in the home directory if there is one. Raises SettingsRefused naming
+    every setting that is wrong, with its value's problem.
+    """
+    known = {name: value for name, value in given.items() if value is not None}
+    try:
+        return Settings(**known)  # type: ignore[arg-type]  # pydantic judges them
+    except ValidationError as error:
+        raise SettingsRefused("\n".join(_told(error))) from error
+    except (OSError, ValueError) as error:
+        raise SettingsRefused(f"the settings file cannot be read: {error}") from error
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host name or address is this machine's own loopback."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def port_is_free(host: str, port: int) -> bool:
+    """Whether somebody could listen there now."""
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError:
+            return False
+    return True
+
+
+def _config_file(home: object) -> Path:
+    named = os.environ.get("KEDGE_CONFIG")
+    return Path(named) if named else Path(str(home or os.environ.get("KEDGE_HOME", ".kedge"))) / CONFIG_FILE
+
+
+def _told(error: ValidationError) -> list[str]:
+    lines = []
+    for problem in error.errors(include_url=False, include_context=False):
+        name = ".".join(str(step) for step in problem["loc"])
+        variable = f"KEDGE_{name.upper()}" if name else "settings"
+        lines.append(f"{variable}: {problem['msg'].removeprefix('Value error, ')}")
+    return lines

@@ -1,0 +1,17 @@
+"""Names of streams. A cluster's stream carries its uid: names may be reused, uids never are."""
+
+from events.ids import ClusterUid
+
+_CLUSTER = "cluster-"
+FLEET = "fleet"
+"""The stream of what concerns no single cluster."""
+
+
+def cluster_stream(uid: ClusterUid) -> str:
+    """The stream of one cluster."""
+    return f"{_CLUSTER}{uid}"
+
+
+def cluster_uid_of(stream: str) -> ClusterUid | None:
+    """The cluster a stream belongs to, None for other streams."""
+    return ClusterUid(stream.removeprefix(_CLUSTER)) if stream.startswith(_CLUSTER) else None

@@ -1,0 +1,95 @@
+"""Tables of the control plane beside the event log. None of them is the truth: each can be rebuilt, or may be lost."""
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import JSON, BigInteger, Column, Index, LargeBinary
+from sqlmodel import Field, SQLModel
+
+from events.tables import UtcDateTime, table_of
+
+
+def _time(*, nullable: bool = False) -> Column[datetime]:
+    return Column(UtcDateTime, nullable=nullable)
+
+
+class LeaseRow(SQLModel, table=True):
+    """Who holds a duty, by database time. `epoch` goes up with each change of owner and is never reset."""
+
+    __tablename__ = "lease"
+
+    duty: str = Field(primary_key=True)
+    owner: str
+    epoch: int = Field(sa_column=Column(BigInteger, nullable=False))
+    term_s: float
+    renewed_at: datetime = Field(sa_column=_time())
+    acts_after: datetime = Field(sa_column=_time())
+    released: bool = False
+
+
+class JobRow(SQLModel, table=True):
+    """A long act that was started for an intent: a Terraform run, a plan computation."""
+
+    __tablename__ = "job"
+    __table_args__ = (Index("ix_job_cluster_uid", "cluster_uid"), Index("ix_job_state", "state"))
+
+    intent_id: str = Field(primary_key=True)
+    cluster_uid: str
+    kind: str
+    state: str
+    epoch: int = Field(sa_column=Column(BigInteger, nullable=False))
+    owner: str
+    created_at: datetime = Field(sa_column=_time())
+    heartbeat_at: datetime = Field(sa_column=_time())
+    started_at: datetime | None = Field(default=None, sa_column=_time(nullable=True))
+    ended_at: datetime | None = Field(default=None, sa_column=_time(nullable=True))
+    result: dict[str, Any] | None = Field(default=None, sa_column=Column(JSON(none_as_null=True), nullable=True))
+    error_class: str | None = None
+    error_message: str | None = None
+
+
+class PlanBlobRow(SQLModel, table=True):
+    """A plan at rest under the hash of its bytes. Lost or corrupt: plan again."""
+
+    __tablename__ = "plan_blob"
+
+    sha256: str = Field(primary_key=True)
+    body: bytes = Field(sa_column=Column(LargeBinary, nullable=False))
+    created_at: datetime = Field(sa_column=_time())
+
+
+class LatestRow(SQLModel, table=True):
+    """The newest observation of one kind about one subject. `past_boots` are the boot ids that later ones replaced."""
+
+    __tablename__ = "latest"
+    __table_args__ = (Index("ix_latest_cluster_uid", "cluster_uid"),)
+
+    kind: str = Field(primary_key=True)
+    cluster_uid: str = Field(primary_key=True)
+    subject: str = Field(primary_key=True)
+    value: dict[str, Any] = Field(sa_column=Column(JSON, nullable=False))
+    source: str
+    observed_at: datetime = Field(sa_column=_time())
+    boot_id: str | None = None
+    seq: int | None = Field(default=None, sa_column=Column(BigInteger, nullable=True))
+    past_boots: list[str] = Field(sa_column=Column(JSON, nullable=False))
+
+
+class AgentCredentialRow(SQLModel, table=True):
+    """The credential one VM's agent made for itself, by its hash. The first one enrolled for a VM is the only one."""
+
+    __tablename__ = "agent_credential"
+
+    cluster_uid: str = Field(primary_key=True)
+    node: str = Field(primary_key=True)
+    generation: int = Field(primary_key=True)
+    credential_sha256: str
+    intent_id: str
+    enrolled_at: datetime = Field(sa_column=_time())
+
+
+LEASE = table_of(LeaseRow)
+JOB = table_of(JobRow)
+PLAN_BLOB = table_of(PlanBlobRow)
+LATEST = table_of(LatestRow)
+AGENT_CREDENTIAL = table_of(AgentCredentialRow)

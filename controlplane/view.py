@@ -1,0 +1,171 @@
+"""The folded state of one cluster, as values. Made by `controlplane.cluster.evolve`, changed by nothing else."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from types import MappingProxyType
+
+from controlplane.replacement import ALIVE, Phase
+from events import facts
+from events.ids import ClusterUid
+from events.spec.model import KafkaClusterDocument
+
+FIRST_CONTROLLER_ID = 100
+FIRST_BROKER_ID = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class InstanceView:
+    """One VM, from its intent on. `planned` is what was fixed then; the rest is what has come of it."""
+
+    planned: facts.PlannedInstance
+    phase: Phase
+    since: datetime
+    intent: str
+    requested_at: datetime
+    cloud_id: str = ""
+    address: str = ""
+    bound: bool = True
+    """Whether its volumes and its node's address are on it; a controller's successor starts without."""
+    lost_at: datetime | None = None
+    """When the cloud first declared the VM gone, though nobody of us asked."""
+    starts: int = 1
+    launched_at: datetime | None = None
+    fenced_at: datetime | None = None
+    unregistered: bool = False
+    drained_bytes: int = 0
+    drained_moves: int = 0
+
+    @property
+    def key(self) -> str:
+        return self.planned.key
+
+    @property
+    def node(self) -> str:
+        return self.planned.node
+
+    @property
+    def service_id(self) -> int:
+        return self.planned.service_id
+
+    @property
+    def lost(self) -> bool:
+        return self.lost_at is not None
+
+    @property
+    def is_broker(self) -> bool:
+        return self.planned.service == "broker"
+
+
+@dataclass(frozen=True, slots=True)
+class DrainView:
+    """The drain in hand, if any."""
+
+    id: str
+    keys: tuple[str, ...]
+    outgoing: tuple[int, ...]
+    successors: Mapping[int, int]
+    targets: tuple[int, ...]
+    round: int
+    requested_at: datetime
+    plan_sha256: str = ""
+    engine: str = ""
+    moves: int = 0
+    bytes: int = 0
+    batches: int = 0
+    batch: int = -1
+    failed: str = ""
+    failures: int = 0
+    failed_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class IntentView:
+    """An open Terraform intent and how often its run has failed."""
+
+    id: str
+    kind: str
+    keys: tuple[str, ...]
+    requested_at: datetime
+    volumes: tuple[str, ...] = ()
+    failures: int = 0
+    failed_at: datetime | None = None
+    error: str = ""
+    retryable: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ConditionView:
+    """A condition as it was last recorded."""
+
+    status: bool
+    reason: str
+    message: str
+    since: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterView:
+    """Everything the events say of one cluster."""
+
+    uid: ClusterUid
+    name: str = ""
+    version: int = 0
+    """Stream version folded so far."""
+    generation: int = 0
+    document: KafkaClusterDocument | None = None
+    declared_at: datetime | None = None
+    instances: Mapping[str, InstanceView] = field(default_factory=lambda: MappingProxyType({}))
+    next_broker_id: int = FIRST_BROKER_ID
+    controller_ids: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    founding: facts.QuorumFounded | None = None
+    node_addresses: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    intents: Mapping[str, IntentView] = field(default_factory=lambda: MappingProxyType({}))
+    drain: DrainView | None = None
+    drains: int = 0
+    recycling: int = 0
+    """Generation being worked towards, 0 when none."""
+    converged: int = 0
+    """Last generation reached."""
+    replaced_at: datetime | None = None
+    join_failures: int = 0
+    finalising: tuple[str, int] | None = None
+    finalised: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    paused: str = ""
+    paused_until: datetime | None = None
+    aborting: str = ""
+    tombstone: str = ""
+    tombstone_at: datetime | None = None
+    deleted: bool = False
+    conditions: Mapping[str, ConditionView] = field(default_factory=lambda: MappingProxyType({}))
+    progressed_at: datetime | None = None
+    """Time of the last event that is not a mere condition."""
+    unreadable: str = ""
+    """Why the history cannot be read, empty when it can."""
+
+    def alive(self) -> tuple[InstanceView, ...]:
+        """Instances whose VM may exist, by key."""
+        return tuple(i for i in self.instances.values() if i.phase in ALIVE)
+
+    def of_node(self, node: str) -> tuple[InstanceView, ...]:
+        """Instances of a node that may exist, oldest generation first."""
+        found = [i for i in self.instances.values() if i.node == node and i.phase in ALIVE]
+        return tuple(sorted(found, key=lambda i: i.planned.generation))
+
+    def in_phase(self, *phases: Phase) -> tuple[InstanceView, ...]:
+        return tuple(i for i in self.instances.values() if i.phase in phases)
+
+    def brokers(self) -> tuple[InstanceView, ...]:
+        return tuple(i for i in self.alive() if i.is_broker)
+
+    def controllers(self) -> tuple[InstanceView, ...]:
+        return tuple(i for i in self.alive() if not i.is_broker)
+
+    def address_of(self, instance: InstanceView) -> str:
+        """Where the instance's service listens: its node's own address if the node has one."""
+        return self.node_addresses.get(instance.node, instance.address)
+
+
+def empty_view(uid: str) -> ClusterView:
+    """The view before the first event."""
+    return ClusterView(uid=ClusterUid(uid))

@@ -1,0 +1,42 @@
+"""Facts to stored events and back. The only place where frozen dataclasses meet JSON."""
+
+from collections.abc import Iterable, Iterator
+
+from events.converters import Mismatch
+from events.envelope import NewEvent, Recorded
+from events.errors import MalformedEvent, UnencodableFact
+from events.registry import REGISTRY, Registry
+
+
+def encode(fact: object, event_id: str, registry: Registry = REGISTRY) -> NewEvent:
+    """A fact as an event that can be appended. Raises UnencodableFact, naming the field."""
+    entry = registry.of_fact(fact)
+    try:
+        data = entry.converter.encode(fact)
+    except Mismatch as mismatch:
+        raise UnencodableFact(f"{entry.name}{mismatch.path}: {mismatch.reason}") from None
+    return NewEvent(event_id=event_id, type=entry.name, schema=entry.schema, data=data)
+
+
+def decode(recorded: Recorded, registry: Registry = REGISTRY) -> object:
+    """The fact behind a recorded event. Keys the class does not know are ignored: a newer release may have added them.
+
+    Raises UnknownEventType (also for a newer schema), UpcastError, MalformedEvent.
+    """
+    entry = registry.of_type(recorded.type)
+    data = recorded.data
+    if recorded.schema != entry.schema:
+        data = entry.upcast(data, recorded.schema)
+    try:
+        return entry.converter.decode(data)
+    except Mismatch as mismatch:
+        raise MalformedEvent(
+            f"event at position {recorded.position} ({recorded.stream} version {recorded.version}): "
+            f"{entry.name}{mismatch.path}: {mismatch.reason}"
+        ) from None
+
+
+def decode_all(events: Iterable[Recorded], registry: Registry = REGISTRY) -> Iterator[tuple[Recorded, object]]:
+    """Each event with its fact, lazily."""
+    for recorded in events:
+        yield recorded, decode(recorded, registry)

@@ -1,0 +1,183 @@
+"""How this house talks to a database: one place for drivers, pragmas, timeouts and what a driver error means.
+
+SQLite is the default, PostgreSQL is for production. Both are set up so that a commit that was answered is on disk.
+"""
+
+import json
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from pydantic_core import from_json
+from sqlalchemy import Connection, Engine, create_engine, event, text
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+
+from events.errors import StoreUnavailable
+
+_READ_ONLY = "kedge_read_only"
+
+
+def build_engine(
+    url: str,
+    *,
+    lock_timeout_s: float = 10.0,
+    idle_in_transaction_timeout_s: float = 30.0,
+    connect_timeout_s: int = 5,
+    pool_size: int = 10,
+    durable: bool = True,
+) -> Engine:
+    """An engine for `sqlite:///FILE` or `postgresql://...` (psycopg 3 is used whatever the driver part says).
+
+    `durable=False` lets the last commits be lost in a power cut; only for values that may be lost (`latest`).
+    Raises ValueError for other databases and for SQLite in memory, which every thread would see differently.
+    """
+    parsed = make_url(url)
+    shared: dict[str, Any] = {
+        "json_serializer": partial(json.dumps, ensure_ascii=False, separators=(",", ":"), allow_nan=False),
+        "json_deserializer": from_json,
+        "pool_size": pool_size,
+        "max_overflow": pool_size,
+        "pool_timeout": lock_timeout_s,
+    }
+    match parsed.get_backend_name():
+        case "sqlite":
+            return _sqlite(parsed, lock_timeout_s, durable, shared)
+        case "postgresql" | "postgres":
+            session = {
+                "lock_timeout": round(lock_timeout_s * 1000),
+                "idle_in_transaction_session_timeout": round(idle_in_transaction_timeout_s * 1000),
+                "synchronous_commit": "on" if durable else "off",
+                "timezone": "UTC",
+            }
+            return _postgresql(parsed, connect_timeout_s, session, shared)
+        case other:
+            raise ValueError(f"database {other!r} is not supported: use sqlite:///FILE or postgresql://USER@HOST/NAME")
+
+
+@contextmanager
+def reading(engine: Engine) -> Iterator[Connection]:
+    """A connection with one consistent view, for statements that only read. Raises StoreUnavailable.
+
+    On SQLite it does not take the write lock; writing in it fails once another writer is at work.
+    """
+    with answering(engine), engine.connect().execution_options(**{_READ_ONLY: True}) as connection:
+        yield connection
+
+
+@contextmanager
+def writing(engine: Engine) -> Iterator[Connection]:
+    """A transaction that may write, committed at the end of the block. Raises StoreUnavailable.
+
+    Keep it short and do not nest it: SQLite has one writer at a time.
+    """
+    with answering(engine), _turn(engine), engine.begin() as connection:
+        yield connection
+
+
+@contextmanager
+def answering(engine: Engine) -> Iterator[None]:
+    """Turns "the database did not answer" of every driver into StoreUnavailable; other errors pass."""
+    try:
+        yield
+    except (OperationalError, InterfaceError, PoolTimeout) as error:
+        raise _unavailable(engine, error) from error
+    except DBAPIError as error:
+        if error.connection_invalidated:
+            raise _unavailable(engine, error) from error
+        raise
+
+
+def database_time(connection: Connection) -> datetime:
+    """The database's wall clock, in UTC: the one clock that all servers of an installation share."""
+    if connection.dialect.name == "sqlite":
+        moment = connection.execute(text("SELECT strftime('%Y-%m-%dT%H:%M:%f', 'now')")).scalar_one()
+        return datetime.fromisoformat(moment).replace(tzinfo=UTC)
+    # clock_timestamp, not now(): now() is the start of the transaction, which may have waited for a lock since.
+    answer: datetime = connection.execute(text("SELECT clock_timestamp()")).scalar_one()
+    return answer.astimezone(UTC)
+
+
+@contextmanager
+def _turn(engine: Engine) -> Iterator[None]:
+    """SQLite lets waiting writers race for its lock and starves some for seconds: threads of one process queue here."""
+    turn = _TURNS.get(engine)
+    if turn is None:
+        yield
+        return
+    if not turn.lock.acquire(timeout=turn.timeout_s):
+        raise StoreUnavailable(
+            f"database {engine.url.render_as_string(hide_password=True)}: another thread has been writing for "
+            f"{turn.timeout_s:g} s. Nothing was written; try again."
+        )
+    try:
+        yield
+    finally:
+        turn.lock.release()
+
+
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    timeout_s: float
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+
+_TURNS: WeakKeyDictionary[Engine, _Turn] = WeakKeyDictionary()
+
+
+def _unavailable(engine: Engine, error: Exception) -> StoreUnavailable:
+    where = engine.url.render_as_string(hide_password=True)
+    reason = str(getattr(error, "orig", None) or error).strip().splitlines()[0]
+    if "no such table" in reason:
+        return StoreUnavailable(f"database {where}: {reason}. Its tables were never made: start `kedge server` once.")
+    return StoreUnavailable(
+        f"database {where} did not answer: {reason}. Whether a write in flight was kept is unknown; "
+        "the same write again, with the same ids, is safe."
+    )
+
+
+def _sqlite(url: URL, busy_timeout_s: float, durable: bool, shared: dict[str, Any]) -> Engine:
+    if not url.database or url.database == ":memory:" or "mode=memory" in url.database:
+        raise ValueError("SQLite in memory is not supported: give a file (sqlite:///FILE) or use MemoryEventStore")
+    engine = create_engine(
+        url.set(drivername="sqlite+pysqlite"),
+        connect_args={"check_same_thread": False, "timeout": busy_timeout_s},
+        **shared,
+    )
+
+    @event.listens_for(engine, "connect")
+    def configure(connection: Any, _record: Any) -> None:
+        connection.isolation_level = None  # the driver must not send BEGIN on its own; `begin` below does
+        for pragma in (
+            f"busy_timeout={round(busy_timeout_s * 1000)}",
+            "journal_mode=WAL",
+            f"synchronous={'FULL' if durable else 'NORMAL'}",
+            "foreign_keys=ON",
+        ):
+            connection.execute(f"PRAGMA {pragma}").close()
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        # A deferred transaction that turns from reader to writer fails with SQLITE_BUSY whatever the timeout says,
+        # so writers take the lock at once and wait for it there.
+        read_only = connection.get_execution_options().get(_READ_ONLY)
+        connection.exec_driver_sql("BEGIN" if read_only else "BEGIN IMMEDIATE")
+
+    _TURNS[engine] = _Turn(busy_timeout_s)
+    return engine
+
+
+def _postgresql(url: URL, connect_timeout_s: int, session: Mapping[str, object], shared: dict[str, Any]) -> Engine:
+    options = " ".join(f"-c {name}={value}" for name, value in session.items())
+    return create_engine(
+        url.set(drivername="postgresql+psycopg"),
+        connect_args={"connect_timeout": connect_timeout_s, "options": options, "application_name": "kedge"},
+        pool_pre_ping=True,
+        **shared,
+    )

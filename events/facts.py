@@ -1,0 +1,439 @@
+"""What was asked and what happened: every event type of a cluster's stream, in the past tense.
+
+Three families. *Declarations* come from people. *Intents* end in `Requested` and are recorded before anything is done.
+*Outcomes* say what the world answered. Observations are no events: they live in latest-value tables and may be lost.
+Every fact that begins a wait carries no deadline of its own: deadlines count from the time the event was recorded.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from events.registry import fact
+
+# --- declarations -----------------------------------------------------------------------------------------------
+
+
+@fact("cluster.declared", schema=1)
+@dataclass(frozen=True, slots=True)
+class ClusterDeclared:
+    """A spec came into force. `document` is the whole document in its storage version; `generation` counts from 1."""
+
+    uid: str
+    name: str
+    generation: int
+    document: Mapping[str, Any]
+    source: str
+
+
+@fact("cluster.deletion_requested", schema=1)
+@dataclass(frozen=True, slots=True)
+class ClusterDeletionRequested:
+    """The tombstone, with the cluster's name typed out. Nothing else ever leads to a destroy run."""
+
+    name: str
+    reason: str
+
+
+@fact("cluster.paused", schema=1)
+@dataclass(frozen=True, slots=True)
+class ClusterPaused:
+    """No new step begins; what runs goes on to its next safe point."""
+
+    reason: str
+    until: datetime | None
+
+
+@fact("cluster.resumed", schema=1)
+@dataclass(frozen=True, slots=True)
+class ClusterResumed:
+    """A person lets the cluster go on: lifts a pause and forgives failed attempts."""
+
+    reason: str
+
+
+@fact("cluster.aborted", schema=1)
+@dataclass(frozen=True, slots=True)
+class RecycleAborted:
+    """Stop after the replacement in hand: reverted before its drain, finished after; then paused in a mixed state."""
+
+    reason: str
+
+
+# --- instances --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedVolume:
+    """A disk as it was fixed with its intent."""
+
+    key: str
+    dir: str
+    version: int
+    kind: str
+    size_gib: int
+    directory_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedInstance:
+    """A VM as it was fixed with its intent: frozen for ever from here on.
+
+    `replaces` is the generation whose work it takes over, 0 for none. A controller's successor is created without its
+    node's volumes and address and gets them by a release and a bind (`handover`).
+    """
+
+    node: str
+    generation: int
+    pool: str
+    rack: str
+    index: int
+    service: str
+    service_id: int
+    digest: str
+    kafka_version: str
+    shape: str
+    heap_mib: int
+    settings: Mapping[str, str]
+    volumes: tuple[PlannedVolume, ...]
+    replaces: int
+    handover: bool
+
+    @property
+    def key(self) -> str:
+        return f"{self.node}.g{self.generation}"
+
+
+@fact("surge.requested", schema=1)
+@dataclass(frozen=True, slots=True)
+class SurgeRequested:
+    """These VMs are to be created, nothing else. Broker ids are spent here and never used again."""
+
+    intent: str
+    instances: tuple[PlannedInstance, ...]
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchedInstance:
+    """A VM the cloud reports as running under the intent's tag."""
+
+    key: str
+    cloud_id: str
+    address: str
+
+
+@fact("surge.completed", schema=1)
+@dataclass(frozen=True, slots=True)
+class SurgeCompleted:
+    """All VMs of the intent run, by the inventory's word. `node_addresses` are those that belong to nodes."""
+
+    intent: str
+    instances: tuple[LaunchedInstance, ...]
+    node_addresses: Mapping[str, str]
+
+
+@fact("run.failed", schema=1)
+@dataclass(frozen=True, slots=True)
+class RunFailed:
+    """A Terraform run of an intent failed; the intent stands and is tried again with back-off."""
+
+    intent: str
+    error: str
+    message: str
+    retryable: bool
+
+
+@fact("instance.joined", schema=1)
+@dataclass(frozen=True, slots=True)
+class InstanceJoined:
+    """The service serves: a broker is unfenced, a controller has caught up with the quorum."""
+
+    key: str
+    service_id: int
+
+
+@fact("instance.join_failed", schema=1)
+@dataclass(frozen=True, slots=True)
+class JoinFailed:
+    """The deadline passed without the service serving. The VM is given up."""
+
+    key: str
+    reason: str
+
+
+@fact("instance.lost", schema=1)
+@dataclass(frozen=True, slots=True)
+class InstanceLost:
+    """The cloud answered for this very id: gone, and nobody of us asked for it."""
+
+    key: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class FoundingVoter:
+    """One controller of the first quorum."""
+
+    node: str
+    id: int
+    address: str
+    port: int
+    directory_id: str
+
+
+@fact("quorum.founded", schema=1)
+@dataclass(frozen=True, slots=True)
+class QuorumFounded:
+    """The first controllers, as they are written into the first checkpoint. Node id -> address, directory id."""
+
+    kafka_cluster_id: str
+    metadata_level: str
+    voters: tuple[FoundingVoter, ...]
+
+
+# --- a roll -----------------------------------------------------------------------------------------------------
+
+
+@fact("recycle.started", schema=1)
+@dataclass(frozen=True, slots=True)
+class RecycleStarted:
+    """Work towards a generation begins: which nodes are to be made, replaced and removed, and why."""
+
+    generation: int
+    create: tuple[str, ...]
+    replace: tuple[str, ...]
+    remove: tuple[str, ...]
+    reason: str
+
+
+@fact("recycle.completed", schema=1)
+@dataclass(frozen=True, slots=True)
+class RecycleCompleted:
+    """The cluster is what its spec says. The next tick has nothing to do."""
+
+    generation: int
+
+
+@fact("drain.requested", schema=1)
+@dataclass(frozen=True, slots=True)
+class DrainRequested:
+    """These instances are to be emptied. `successors` maps an outgoing broker id to the one that takes its place."""
+
+    drain: str
+    keys: tuple[str, ...]
+    outgoing: tuple[int, ...]
+    successors: Mapping[str, int]
+    targets: tuple[int, ...]
+    round: int
+    reason: str
+
+
+@fact("drain.planned", schema=1)
+@dataclass(frozen=True, slots=True)
+class DrainPlanned:
+    """A plan is at rest in the plan store. `certificate` compares it with the lower bounds."""
+
+    drain: str
+    plan_sha256: str
+    engine: str
+    moves: int
+    bytes: int
+    batches: int
+    certificate: Mapping[str, Any]
+
+
+@fact("drain.plan_failed", schema=1)
+@dataclass(frozen=True, slots=True)
+class DrainPlanFailed:
+    """No plan: infeasible, or the stored one no longer fits. `reason` names the smallest thing to add."""
+
+    drain: str
+    reason: str
+    infeasible: bool
+
+
+@fact("drain.abandoned", schema=1)
+@dataclass(frozen=True, slots=True)
+class DrainAbandoned:
+    """The drain cannot end as it was asked (its successor is gone): the outgoing instances serve on for now."""
+
+    drain: str
+    reason: str
+
+
+@fact("drain.batch_started", schema=1)
+@dataclass(frozen=True, slots=True)
+class BatchStarted:
+    """One batch of moves is handed to Kafka."""
+
+    drain: str
+    batch: int
+    moves: int
+    bytes: int
+
+
+@fact("instance.drained", schema=1)
+@dataclass(frozen=True, slots=True)
+class NodeDrained:
+    """Zero replicas in fresh metadata and empty log dirs, no reassignment lists the broker. Linger begins."""
+
+    drain: str
+    keys: tuple[str, ...]
+    bytes: int
+    moves: int
+
+
+@fact("instance.fence_requested", schema=1)
+@dataclass(frozen=True, slots=True)
+class FenceRequested:
+    """The service on these instances is to be stopped for good."""
+
+    keys: tuple[str, ...]
+    reason: str
+
+
+@fact("instance.fenced", schema=1)
+@dataclass(frozen=True, slots=True)
+class NodeFenced:
+    """The process is proved gone: `proof` is `agent` or `inventory`."""
+
+    key: str
+    proof: str
+
+
+@fact("instance.fence_reverted", schema=1)
+@dataclass(frozen=True, slots=True)
+class FenceReverted:
+    """Metadata newer than the stop names the broker after all: it is started again and drained again."""
+
+    key: str
+    reason: str
+
+
+@fact("broker.unregistered", schema=1)
+@dataclass(frozen=True, slots=True)
+class BrokerUnregistered:
+    """The stopped broker's id has left the cluster's registrations."""
+
+    key: str
+    service_id: int
+
+
+@fact("release.requested", schema=1)
+@dataclass(frozen=True, slots=True)
+class ReleaseRequested:
+    """The attachments and the address of a stopped controller are to be taken off its instance."""
+
+    intent: str
+    key: str
+
+
+@fact("release.completed", schema=1)
+@dataclass(frozen=True, slots=True)
+class ReleaseCompleted:
+    intent: str
+
+
+@fact("bind.requested", schema=1)
+@dataclass(frozen=True, slots=True)
+class BindRequested:
+    """A node's volumes and address are to be given to this instance."""
+
+    intent: str
+    key: str
+
+
+@fact("bind.completed", schema=1)
+@dataclass(frozen=True, slots=True)
+class BindCompleted:
+    intent: str
+
+
+@fact("retire.requested", schema=1)
+@dataclass(frozen=True, slots=True)
+class RetireRequested:
+    """Exactly these instances, and the volumes that go with them, are to be deleted."""
+
+    intent: str
+    keys: tuple[str, ...]
+    volumes: tuple[str, ...]
+    reason: str
+
+
+@fact("retire.completed", schema=1)
+@dataclass(frozen=True, slots=True)
+class RetireCompleted:
+    """The inventory shows the instances gone."""
+
+    intent: str
+
+
+@fact("replacement.completed", schema=1)
+@dataclass(frozen=True, slots=True)
+class ReplacementCompleted:
+    """One node's instance has been swapped. `old` -> `new` are instance keys."""
+
+    node: str
+    old: str
+    new: str
+
+
+@fact("finalisation.requested", schema=1)
+@dataclass(frozen=True, slots=True)
+class FinalisationRequested:
+    """A feature level is to be raised. From here on the old version is out of reach."""
+
+    feature: str
+    level: int
+    reason: str
+
+
+@fact("feature.finalised", schema=1)
+@dataclass(frozen=True, slots=True)
+class FeatureFinalised:
+    feature: str
+    level: int
+
+
+# --- the end, and the state of mind -----------------------------------------------------------------------------
+
+
+@fact("destroy.requested", schema=1)
+@dataclass(frozen=True, slots=True)
+class DestroyRequested:
+    """The destroy run of a tombstoned cluster whose deletion policy says so."""
+
+    intent: str
+
+
+@fact("cluster.deleted", schema=1)
+@dataclass(frozen=True, slots=True)
+class ClusterDeleted:
+    """Nothing of the cluster is left, or its resources were retained as its policy says."""
+
+    retained: bool
+
+
+@fact("condition.changed", schema=1)
+@dataclass(frozen=True, slots=True)
+class ConditionChanged:
+    """A condition's type or reason changed. A new number in `message` alone is no event."""
+
+    type: str
+    status: bool
+    reason: str
+    message: str
+
+
+# --- names ------------------------------------------------------------------------------------------------------
+
+
+@fact("name.taken", schema=1)
+@dataclass(frozen=True, slots=True)
+class NameTaken:
+    """A cluster's uid holds this name from here on. In the stream of the name, not of the cluster."""
+
+    name: str
+    uid: str

@@ -1,0 +1,140 @@
+"""Rules about a change: what a living cluster cannot become in one step."""
+
+from collections.abc import Iterator, Mapping
+
+from events.spec import problems as p
+from events.spec.change import FieldChange, differences
+from events.spec.fields import FieldClass
+from events.spec.model import KafkaClusterDocument, Pool
+from events.spec.positions import Positions
+from events.spec.problems import Path, Problem
+
+GIB = 1024**3
+FULL_PERCENT = 85
+"""How full the remaining disks may get; Kafka stops a broker whose disk is full."""
+
+_POOLS: Path = ("spec", "pools")
+_IMMUTABLE_FIX = {
+    "metadata.name": "Keep the name, or declare a second cluster and move the data.",
+    "place": "Keep the place; add a pool in the new place, apply, then remove this one.",
+    "services": "Keep the services; add a pool of the other kind instead.",
+}
+
+
+def change_problems(
+    old: KafkaClusterDocument,
+    new: KafkaClusterDocument,
+    data_bytes_per_pool: Mapping[str, int] | None,
+    where: Positions,
+) -> Iterator[Problem]:
+    """Everything that refuses the step from one accepted document to another accepted one."""
+    for change in differences(old, new):
+        if change.field_class is FieldClass.IDENTITY:
+            yield _immutable(change, where)
+    yield from _controllers(old, new, where)
+    yield from _removed_pools(old, new, where)
+    yield from _disks(old, new, where)
+    if data_bytes_per_pool is not None:
+        yield from _capacity(old, new, data_bytes_per_pool, where)
+
+
+def _immutable(change: FieldChange, where: Positions) -> Problem:
+    message = f"`{change.path}` was {_shown(change.old)} and cannot become {_shown(change.new)}"
+    keys = {change.path, *(str(step) for step in change.steps)}
+    fix = next((fix for key, fix in _IMMUTABLE_FIX.items() if key in keys), "Put the old value back.")
+    return where.problem(p.IMMUTABLE, change.steps, message, fix)
+
+
+def _controllers(old: KafkaClusterDocument, new: KafkaClusterDocument, where: Positions) -> Iterator[Problem]:
+    before, after = old.spec.controller_pool, new.spec.controller_pool
+    index = new.spec.pools.index(after)
+    if before.name != after.name:
+        message = (
+            f"the controller pool was `{before.name}` and cannot become `{after.name}`: "
+            "the ids, disks and addresses of the quorum belong to its nodes"
+        )
+        path = (*_POOLS, index, "name")
+        yield where.problem(p.CONTROLLERS_FIXED, path, message, f"Name it `{before.name}` again.")
+    elif before.size != after.size:
+        message = (
+            f"the quorum has {before.size} controllers and cannot get {after.size}: "
+            "changing the number of voters of a living quorum is not offered yet"
+        )
+        path = (*_POOLS, index, "size")
+        yield where.problem(p.CONTROLLERS_FIXED, path, message, f"Use size {before.size} again.")
+
+
+def _removed_pools(old: KafkaClusterDocument, new: KafkaClusterDocument, where: Positions) -> Iterator[Problem]:
+    before = [pool.name for pool in old.spec.broker_pools]
+    after = {pool.name for pool in new.spec.broker_pools}
+    if not after.intersection(before):
+        message = f"no broker pool of before ({', '.join(before)}) remains to keep the cluster going"
+        fix = "Keep one; to rename a pool, add the new one, apply, then remove the old one."
+        yield where.problem(p.POOL_REMOVED, _POOLS, message, fix, key=True)
+
+
+def _disks(old: KafkaClusterDocument, new: KafkaClusterDocument, where: Positions) -> Iterator[Problem]:
+    for index, before, after in _kept(old, new):
+        if after.disk.size_gib < before.disk.size_gib:
+            message = (
+                f"the disk of pool `{after.name}` has {before.disk.size_gib} GiB "
+                f"and cannot shrink to {after.disk.size_gib} GiB"
+            )
+            fix = "Put the old size back; for smaller disks add a pool, apply, then remove this one."
+            yield where.problem(p.DISK_SHRINKS, (*_POOLS, index, "disk", "sizeGib"), message, fix)
+
+
+def _capacity(
+    old: KafkaClusterDocument,
+    new: KafkaClusterDocument,
+    data_bytes: Mapping[str, int],
+    where: Positions,
+) -> Iterator[Problem]:
+    """A pool that shrinks keeps its own data; the data of a pool that leaves goes to those that remain."""
+    brokers = {pool.name for pool in new.spec.broker_pools}
+    gone = [pool.name for pool in old.spec.broker_pools if pool.name not in brokers]
+    for index, before, after in _kept(old, new):
+        held = data_bytes.get(after.name, 0)
+        if after.is_broker and _capacity_bytes(after) < _capacity_bytes(before) and not _fits(held, after):
+            message = f"pool `{after.name}` shrinks from {before.size} to {after.size} nodes, but " + _numbers(
+                held, after
+            )
+            yield where.problem(p.BELOW_DATA, (*_POOLS, index, "size"), message, _smallest(held, after))
+    held = sum(data_bytes.get(pool.name, 0) for pool in old.spec.broker_pools)
+    if gone and not _fits(held, *new.spec.broker_pools):
+        message = f"pool `{'`, `'.join(gone)}` leaves, but " + _numbers(held, *new.spec.broker_pools)
+        fix = "Grow the pools that remain first, or delete data."
+        yield where.problem(p.BELOW_DATA, _POOLS, message, fix, key=True)
+
+
+def _kept(old: KafkaClusterDocument, new: KafkaClusterDocument) -> Iterator[tuple[int, Pool, Pool]]:
+    """(index in the new document, old pool, new pool) of each pool that is in both."""
+    before = {pool.name: pool for pool in old.spec.pools}
+    for index, pool in enumerate(new.spec.pools):
+        if pool.name in before:
+            yield index, before[pool.name], pool
+
+
+def _capacity_bytes(pool: Pool) -> int:
+    return pool.size * pool.disk.size_gib * GIB
+
+
+def _fits(data_bytes: int, *pools: Pool) -> bool:
+    return 100 * data_bytes <= FULL_PERCENT * sum(map(_capacity_bytes, pools))
+
+
+def _numbers(data_bytes: int, *pools: Pool) -> str:
+    room = sum(map(_capacity_bytes, pools))
+    return (
+        f"{data_bytes / GIB:.1f} GiB are stored and {FULL_PERCENT} % of the remaining "
+        f"{room / GIB:.0f} GiB are {room * FULL_PERCENT / 100 / GIB:.1f} GiB"
+    )
+
+
+def _smallest(data_bytes: int, pool: Pool) -> str:
+    size = -(-100 * data_bytes // (FULL_PERCENT * pool.disk.size_gib * GIB))
+    return f"Use at least {size} nodes of this disk size, or delete data."
+
+
+def _shown(value: object) -> str:
+    return f"[{', '.join(map(str, value))}]" if isinstance(value, list) else f"`{value}`"

@@ -1,0 +1,181 @@
+"""A spec file becomes documents, or a list of everything that is wrong with it, all at once, each at its line."""
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+from pydantic.fields import FieldInfo
+
+from events.spec import problems as p
+from events.spec.conversion import CONVERSIONS, UnknownApiVersion
+from events.spec.fields import fields_of
+from events.spec.model import KIND, ClusterSpec, KafkaClusterDocument, Pool
+from events.spec.positions import Mark, Positions
+from events.spec.problems import Problem, Severity, has_errors, shorten
+from events.spec.rules import check, check_sections
+from events.spec.suggestions import did_you_mean
+from events.spec.translation import translate
+from events.spec.yamltree import RawDocument, read_yaml
+
+MAX_PROBLEMS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class LoadResult:
+    """What a file holds. `documents` are those without errors; `positions` runs beside them.
+
+    A file with any error is to be refused as a whole (`ok` is False): its author has not finished it.
+    """
+
+    documents: tuple[KafkaClusterDocument, ...]
+    problems: tuple[Problem, ...]
+    positions: tuple[Positions, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        return not has_errors(self.problems)
+
+    @property
+    def errors(self) -> tuple[Problem, ...]:
+        return tuple(problem for problem in self.problems if problem.is_error)
+
+    @property
+    def warnings(self) -> tuple[Problem, ...]:
+        return tuple(problem for problem in self.problems if not problem.is_error)
+
+
+def load_documents(text: str | bytes, *, file: str) -> LoadResult:
+    """Reads, converts and judges every document of a file. Never raises for what a file holds.
+
+    `file` is only shown. Problems come in the order of the file, at most `MAX_PROBLEMS` of them.
+    """
+    decoded = _decode(text, file)
+    if isinstance(decoded, Problem):
+        return LoadResult((), (decoded,))
+    raw = read_yaml(decoded, file=file)
+    problems = list(raw.problems)
+    if not raw.documents and not problems:
+        problems.append(_empty(file))
+    accepted: list[tuple[KafkaClusterDocument, Positions]] = []
+    for document in raw.documents:
+        parsed, found = _parse(document)
+        problems += found
+        if parsed is not None and not document.flawed and not has_errors(found):
+            accepted.append((parsed, document.positions))
+    problems += _same_names(accepted)
+    return LoadResult(
+        tuple(document for document, _ in accepted),
+        _in_order(problems, file),
+        tuple(positions for _, positions in accepted),
+    )
+
+
+def _decode(text: str | bytes, file: str) -> str | Problem:
+    if isinstance(text, str):
+        return text
+    try:
+        return text.decode("utf-8")
+    except UnicodeDecodeError as error:
+        before = text[: error.start]
+        line, column = before.count(b"\n") + 1, error.start - (before.rfind(b"\n") + 1) + 1
+        message = f"byte 0x{text[error.start]:02X} is not UTF-8 text"
+        fix = "Save the file as UTF-8."
+        return Problem(file, line, column, p.NOT_TEXT.code, message, fix)
+
+
+def _parse(raw: RawDocument) -> tuple[KafkaClusterDocument | None, list[Problem]]:
+    """The document, if it has the shape of one, and what is wrong with it."""
+    where = raw.positions
+    if not isinstance(raw.value, dict):
+        message = "the document is a list or a single value"
+        return None, [where.problem(p.NOT_A_MAPPING, (), message, f"Start it with apiVersion and kind: {KIND}.")]
+    kind = raw.value.get("kind")
+    if kind != KIND:
+        return None, [_unknown_kind(kind, where)]
+    try:
+        data = CONVERSIONS.to_storage(raw.value)
+        document = KafkaClusterDocument.model_validate(data, by_alias=True, by_name=False)
+    except UnknownApiVersion as error:
+        return None, [_unknown_version(raw.value.get("apiVersion"), error.known, where)]
+    except ValidationError as error:
+        return None, translate(error, where) + _judge_sound_parts(data, where)
+    return document, check(document, positions=where)
+
+
+def _judge_sound_parts(data: dict[str, Any], where: Positions) -> list[Problem]:
+    """Rules on what has the right shape by itself, so that all problems of a file are found at once."""
+    spec = data.get("spec")
+    if not isinstance(spec, dict):
+        return []
+    sections: dict[str, Any] = {}
+    for name, key, info in fields_of(ClusterSpec):
+        value = _sound(info.annotation, spec[key]) if key in spec else _default(info)
+        if value is not None and value != ():
+            sections[name] = value
+    listed = spec.get("pools")
+    pools = {index: _sound(Pool, item) for index, item in enumerate(listed)} if isinstance(listed, list) else {}
+    sound_pools = {index: pool for index, pool in pools.items() if pool is not None}
+    return check_sections(sections, pools=sound_pools, positions=where)
+
+
+def _sound(annotation: Any, value: Any) -> Any:
+    """The value in its type, or None; what is wrong with it was told by the validation of the whole document."""
+    try:
+        return TypeAdapter[Any](annotation).validate_python(value, by_alias=True, by_name=False)
+    except ValidationError:
+        return None
+
+
+def _default(info: FieldInfo) -> Any:
+    return None if info.is_required() else info.get_default(call_default_factory=True)
+
+
+def _unknown_kind(kind: object, where: Positions) -> Problem:
+    word = kind if isinstance(kind, str) else ""
+    said = f"`kind` is `{shorten(word)}`" if word else "the document has no `kind`"
+    fix = f"{did_you_mean(word, [KIND])}Write `kind: {KIND}`."
+    return where.problem(p.DOCUMENT_KIND, ("kind",), f"{said}; only {KIND} is known", fix)
+
+
+def _unknown_version(version: object, known: tuple[str, ...], where: Positions) -> Problem:
+    word = version if isinstance(version, str) else ""
+    said = f"`apiVersion` is `{shorten(word)}`" if word else "the document has no `apiVersion`"
+    fix = f"Write `apiVersion: {known[0]}`, or update Kedge if the file is newer than it."
+    return where.problem(p.API_VERSION, ("apiVersion",), f"{said}; known: {', '.join(known)}", fix)
+
+
+def _same_names(accepted: list[tuple[KafkaClusterDocument, Positions]]) -> list[Problem]:
+    counts: Counter[str] = Counter()
+    found = []
+    for document, where in accepted:
+        name = document.metadata.name
+        counts[name] += 1
+        if counts[name] > 1:
+            message = f"the cluster `{name}` is declared twice in this file"
+            fix = "Keep one of the documents, or give the other cluster its own name."
+            found.append(where.problem(p.SAME_NAME, ("metadata", "name"), message, fix))
+    return found
+
+
+def _empty(file: str) -> Problem:
+    fix = f"Add a document with kind: {KIND}. To delete a cluster, use `kedge delete`."
+    mark = Mark(1, 1)
+    return Problem(file, mark.line, mark.column, p.EMPTY.code, "the file declares nothing", fix)
+
+
+def _in_order(problems: list[Problem], file: str) -> tuple[Problem, ...]:
+    ordered = sorted(problems, key=lambda problem: (problem.line, problem.column))
+    if len(ordered) <= MAX_PROBLEMS:
+        return tuple(ordered)
+    shown = _keeping_an_error(ordered)
+    message = f"{len(ordered) - len(shown)} more problems are not shown"
+    severity: Severity = "error" if has_errors(problems) else "warning"
+    place = shown[-1].line, shown[-1].column
+    return (*shown, Problem(file, *place, p.TOO_MANY.code, message, "Mend these first.", "", severity))
+
+
+def _keeping_an_error(ordered: list[Problem]) -> list[Problem]:
+    """The first problems, errors before warnings, so that cutting the list never makes a bad file look good."""
+    kept = sorted(ordered, key=lambda problem: not problem.is_error)[: MAX_PROBLEMS - 1]
+    return sorted(kept, key=lambda problem: (problem.line, problem.column))

@@ -1,0 +1,162 @@
+"""Rules about Kafka itself: versions, properties, and replication that the pools can carry."""
+
+from collections.abc import Iterator
+
+from events.spec import problems as p
+from events.spec.model import KafkaSection, Pool
+from events.spec.positions import Positions
+from events.spec.problems import Path, Problem, counted, shorten
+from events.spec.properties import (
+    known_properties,
+    owned_because,
+    unreadable_because,
+    unsafe_because,
+)
+from events.spec.releases import SUPPORTED, as_numbers, metadata_level_of
+from events.spec.settings import DEFAULT_RF, REPLICATION_KEYS, as_integer, broker_count, shape_defaults, zone_count
+from events.spec.suggestions import did_you_mean
+
+_KAFKA: Path = ("spec", "kafka")
+_CONFIG: Path = (*_KAFKA, "config")
+_UNCLEAN = "unclean.leader.election.enable"
+
+
+def kafka_problems(kafka: KafkaSection, where: Positions) -> Iterator[Problem]:
+    """Everything wrong with the Kafka section alone."""
+    yield from _version(kafka, where)
+    yield from _metadata_pin(kafka, where)
+    for key, value in kafka.config.items():
+        yield from _property(key, value, kafka.version, where)
+    if kafka.config.get(_UNCLEAN, "").lower() == "true":
+        message = f"`{_UNCLEAN}` is on: a replica that lags may lead, and records are lost"
+        fix = "Remove it, or leave it if losing acknowledged records is acceptable here."
+        yield where.problem(p.UNCLEAN, (*_CONFIG, _UNCLEAN), message, fix)
+
+
+def replication_problems(kafka: KafkaSection, pools: tuple[Pool, ...], where: Positions) -> Iterator[Problem]:
+    """Replication factors and min ISRs, as they will be in effect, against the pools that have to carry them."""
+    if any(pool.is_broker for pool in pools):
+        yield from _replication(kafka, pools, where)
+
+
+def _version(kafka: KafkaSection, where: Positions) -> Iterator[Problem]:
+    version = kafka.version
+    if version in SUPPORTED:
+        return
+    same_line = [known for known in SUPPORTED if metadata_level_of(known) == metadata_level_of(version)]
+    offer = same_line or sorted(SUPPORTED, key=as_numbers)[-1:]
+    old = " (versions below 4 need ZooKeeper, which is not offered yet)" if as_numbers(version) < (4,) else ""
+    message = f"Kafka {version} is not supported{old}; supported: {', '.join(SUPPORTED)}"
+    yield where.problem(p.KAFKA_VERSION, (*_KAFKA, "version"), message, f"Use {offer[-1]}.")
+
+
+def _metadata_pin(kafka: KafkaSection, where: Positions) -> Iterator[Problem]:
+    pin, version = kafka.metadata_version, kafka.version
+    if pin is None:
+        return
+    path = (*_KAFKA, "metadataVersion")
+    levels = [release.metadata_level for release in SUPPORTED.values()]
+    fitting = [level for level in levels if as_numbers(level) <= as_numbers(metadata_level_of(version))]
+    fix = f"Use {' or '.join(fitting)}, or remove the pin." if fitting else "Remove the pin."
+    if as_numbers(pin) > as_numbers(metadata_level_of(version)):
+        message = f"metadata level {pin} is newer than Kafka {version}, which cannot know it"
+        yield where.problem(p.METADATA_PIN, path, message, fix)
+    elif pin not in levels:
+        message = f"metadata level {pin} is not supported; supported: {', '.join(levels)}"
+        yield where.problem(p.METADATA_PIN, path, message, fix)
+
+
+def _property(key: str, value: str, version: str, where: Positions) -> Iterator[Problem]:
+    """At most one problem for each property: the first reason is the one to mend."""
+    path = (*_CONFIG, key)
+    shown = shorten(key)
+    owned, unsafe = owned_because(key), unsafe_because(key, value)
+    known = known_properties().get(key)
+    if owned is not None:
+        message = f"`{shown}` is set by Kedge: {owned}"
+        yield where.problem(p.OWNED_PROPERTY, path, message, "Remove it.", key=True)
+    elif unsafe is not None:
+        message = f"`{shown}` is refused: {unsafe}"
+        yield where.problem(p.UNSAFE_PROPERTY, path, message, "Remove it.", key=True)
+    elif known is None:
+        message = f"Kafka has no property `{shown}`; it would ignore it"
+        fix = f"{did_you_mean(key, known_properties())}Correct the name, or remove it."
+        yield where.problem(p.UNKNOWN_PROPERTY, path, message, fix, key=True)
+    elif version in SUPPORTED and as_numbers(known.since) > as_numbers(version):
+        message = f"Kafka {version} has no property `{shown}`; it came with {known.since}"
+        fix = f"Remove it, or raise the version to {known.since} first."
+        yield where.problem(p.UNKNOWN_PROPERTY, path, message, fix, key=True)
+    else:
+        unreadable = unreadable_because(key, value)
+        if unreadable is not None:
+            message = f"`{shown}` is `{shorten(value)}`, but {unreadable}"
+            yield where.problem(p.PROPERTY_VALUE, path, message, "Correct the value.")
+
+
+def _replication(kafka: KafkaSection, pools: tuple[Pool, ...], where: Positions) -> Iterator[Problem]:
+    """Replication factors and min ISRs as they will be in effect, those of Kedge's defaults included."""
+    effective = {**shape_defaults(kafka, pools), **kafka.config}
+    told: set[str] = set()
+    for rf_key, isr_key in REPLICATION_KEYS.items():
+        factor, min_isr = as_integer(effective[rf_key]), as_integer(effective[isr_key])
+        if factor is None:
+            continue  # reported as unreadable
+        yield from _factor(rf_key, factor, kafka, pools, where)
+        said = rf_key in kafka.config or isr_key in kafka.config
+        if said and min_isr is not None and factor >= 1 and isr_key not in told:
+            found = list(_min_isr((rf_key, factor), (isr_key, min_isr), kafka, where))
+            told.update([isr_key] if found else [])
+            yield from found
+
+
+def _factor(key: str, factor: int, kafka: KafkaSection, pools: tuple[Pool, ...], where: Positions) -> Iterator[Problem]:
+    path, said = _origin(key, kafka, pools), _by_default(key, kafka)
+    brokers, zones = broker_count(pools), zone_count(pools)
+    if factor < 1:
+        message = f"`{key}` is {factor}, but must be at least 1"
+        yield where.problem(p.PROPERTY_VALUE, path, message, "Correct the value.")
+    elif factor > brokers:
+        message = (
+            f"`{key}` is {factor}{said}, but the pools hold {counted(brokers, 'broker')}; each replica needs its own"
+        )
+        fix = f"Use at most {brokers}, or add brokers."
+        yield where.problem(p.RF_OVER_BROKERS, path, message, fix)
+    elif factor > zones:
+        message = (
+            f"`{key}` is {factor}{said}, but brokers stand in {counted(zones, 'zone')}; "
+            "two replicas in one zone would be lost together"
+        )
+        fix = f"Add zones, or write `{key}: {zones}` into spec.kafka.config."
+        yield where.problem(p.RF_OVER_ZONES, path, message, fix)
+    elif factor == 1 and (key == DEFAULT_RF or key in kafka.config):
+        message = f"`{key}` is 1{said}: there is one copy only, and a lost disk is lost data"
+        fix = "Use three brokers in three zones, or leave it if the data may be lost."
+        yield where.problem(p.SINGLE_COPY, path, message, fix)
+
+
+def _min_isr(rf: tuple[str, int], isr: tuple[str, int], kafka: KafkaSection, where: Positions) -> Iterator[Problem]:
+    """Min ISR has to leave room for one replica to be away; with one replica there is no room to leave."""
+    (rf_key, factor), (isr_key, min_isr) = rf, isr
+    path = (*_CONFIG, isr_key if isr_key in kafka.config else rf_key)
+    if min_isr < 1:
+        message = f"`{isr_key}` is {min_isr}, but must be at least 1"
+        yield where.problem(p.PROPERTY_VALUE, path, message, "Correct the value.")
+    elif min_isr >= factor and not min_isr == factor == 1:
+        message = (
+            f"`{isr_key}` is {min_isr}{_by_default(isr_key, kafka)} and `{rf_key}` is {factor}"
+            f"{_by_default(rf_key, kafka)}: no replica may be away, so every roll would stop writes"
+        )
+        fix = f"Use a min ISR of at most {max(1, factor - 1)}, or raise `{rf_key}`."
+        yield where.problem(p.MIN_ISR, path, message, fix)
+
+
+def _by_default(key: str, kafka: KafkaSection) -> str:
+    return "" if key in kafka.config else " by default"
+
+
+def _origin(key: str, kafka: KafkaSection, pools: tuple[Pool, ...]) -> Path:
+    """Where a replication factor comes from: its own line, or the zones that are too few for Kedge's default."""
+    if key in kafka.config:
+        return (*_CONFIG, key)
+    index = next(index for index, pool in enumerate(pools) if pool.is_broker)
+    return ("spec", "pools", index, "place", "zones")

@@ -1,0 +1,260 @@
+"""The `KafkaCluster` document: what people ask for, as frozen values.
+
+The model judges the shape of each field alone. What is *acceptable* (rules across fields, Kafka versions, properties
+Kedge owns) is judged by `events.spec.rules` when a spec comes in: such rules become stricter over time, and a document
+that was accepted once must stay readable for as long as its event exists.
+"""
+
+from typing import ClassVar, Literal
+
+from events.spec.fields import FieldClass, Part, classed
+from events.spec.scalars import (
+    CloudWord,
+    DnsLabel,
+    Flag,
+    HostName,
+    KafkaRelease,
+    ListenerName,
+    MetadataLevel,
+    OneLine,
+    PropertyKey,
+    PropertyText,
+    Seconds,
+    TopicName,
+    Whole,
+)
+
+API_VERSION = "kedge/v1alpha1"
+KIND = "KafkaCluster"
+
+STATIC, RESTART, DYNAMIC = FieldClass.STATIC, FieldClass.RESTART, FieldClass.DYNAMIC
+BEHAVIOURAL, IDENTITY = FieldClass.BEHAVIOURAL, FieldClass.IDENTITY
+
+ServiceKind = Literal["broker", "controller"]
+
+
+class Metadata(Part):
+    """Who the cluster is."""
+
+    name: DnsLabel = classed(IDENTITY, "Name of the cluster, unique among the living ones.")
+    owner: OneLine = classed(BEHAVIOURAL, "Team or person to ask. Shown, never interpreted.", default="")
+    labels: dict[CloudWord, OneLine] = classed(
+        BEHAVIOURAL, "Labels for people and searches. They are not put on VMs.", default_factory=dict
+    )
+
+
+class KafkaSection(Part):
+    """Which Kafka runs, and how it is set."""
+
+    version: KafkaRelease = classed(STATIC, "Kafka version of brokers and controllers. A change rolls every VM.")
+    config: dict[PropertyKey, PropertyText] = classed(
+        RESTART,
+        "Kafka properties, as in `server.properties`, for brokers and controllers alike. A property that Kafka can "
+        "change live is dynamic, every other one restarts. Values are taken as the very characters of the file.",
+        default_factory=dict,
+        item_class="kafka-property",
+    )
+    metadata_version: MetadataLevel | None = classed(
+        DYNAMIC,
+        "Pins the metadata level, as in `4.1`, to keep the way back to that version open. "
+        "Without it the level follows the version once all nodes run it and `rollout.soak` is over.",
+        default=None,
+    )
+
+
+class Disk(Part):
+    """The data disk of each instance of a pool."""
+
+    kind: Literal["persistent", "ephemeral"] = classed(
+        STATIC, "`persistent` outlives its VM; `ephemeral` is gone with it. Controllers need `persistent`."
+    )
+    size_gib: Whole = classed(STATIC, "Size in GiB. It may grow, never shrink.", ge=1, le=65536)
+
+
+class PlaceSpec(Part):
+    """Where the instances of a pool live."""
+
+    cloud: DnsLabel = classed(IDENTITY, "`local`, `aws`, `google`, `azure`, `digitalocean`, `upcloud` or `hetzner`.")
+    region: CloudWord = classed(IDENTITY, "Region in the cloud's own words.")
+    account: CloudWord = classed(IDENTITY, "Name of the account profile whose credentials are used.", default="default")
+    zones: tuple[CloudWord, ...] = classed(
+        BEHAVIOURAL,
+        "Zones; each is a Kafka rack. Nodes are dealt out to them in turn. Instances stay where they are; "
+        "nodes of a zone that leaves the list are replaced elsewhere.",
+        min_length=1,
+        max_length=16,
+    )
+
+
+class Pool(Part):
+    """Instances of one kind."""
+
+    key_field: ClassVar[str | None] = "name"
+
+    name: DnsLabel = classed(IDENTITY, "Name of the pool; nodes are named after it.")
+    services: tuple[ServiceKind, ...] = classed(
+        IDENTITY,
+        "`[broker]` or `[controller]`. Exactly one pool has the controllers.",
+        min_length=1,
+        max_length=2,
+    )
+    size: Whole = classed(
+        BEHAVIOURAL,
+        "Number of nodes. Growing adds nodes; shrinking drains the newest ones first. Controllers: 1, 3 or 5.",
+        ge=1,
+        le=1000,
+    )
+    machine: CloudWord = classed(STATIC, "`small`, `medium`, `large`, or a machine type in the cloud's own words.")
+    disk: Disk = classed(STATIC, "The data disk of each instance.")
+    place: PlaceSpec = classed(IDENTITY, "Where the instances live.")
+    heap_mib: Whole | None = classed(
+        RESTART,
+        "Java heap of each service in MiB. Without it the machine's size decides.",
+        default=None,
+        ge=64,
+        le=262144,
+    )
+
+    @property
+    def is_broker(self) -> bool:
+        return "broker" in self.services
+
+    @property
+    def is_controller(self) -> bool:
+        return "controller" in self.services
+
+    @property
+    def zones_in_use(self) -> tuple[str, ...]:
+        """Zones that get a node: nodes are dealt out in turn, so a small pool leaves the last zones empty."""
+        return self.place.zones[: self.size]
+
+
+class RolloutPolicy(Part):
+    """How Kedge rolls instances forward."""
+
+    strategy: Literal["migrate", "reattach"] = classed(
+        BEHAVIOURAL,
+        "`migrate`: a fresh VM with a fresh broker id, the old broker is drained. "
+        "`reattach`: same broker id, the persistent disk moves to the next VM while the broker is down.",
+        default="migrate",
+    )
+    surge: Whole = classed(
+        BEHAVIOURAL, "How many VMs beyond the size may exist while rolling.", default=1, ge=0, le=100
+    )
+    max_unavailable: Whole = classed(
+        BEHAVIOURAL,
+        "How many brokers may be down on purpose at a time. Brokers that failed on their own count too.",
+        default=0,
+        ge=0,
+        le=100,
+    )
+    soak_s: Seconds = classed(
+        BEHAVIOURAL,
+        "Watched time between the last node on a new version and the finalised metadata level, "
+        "which closes the way back. Seconds, or as in `10m`.",
+        default=600,
+        alias="soak",
+    )
+    linger_s: Seconds = classed(
+        BEHAVIOURAL,
+        "How long an emptied broker stays up so that clients refresh their metadata. Seconds, or as in `60s`.",
+        default=60,
+        alias="linger",
+    )
+    pause: Flag = classed(BEHAVIOURAL, "`true` stops new steps; the broker in hand is finished.", default=False)
+    join_deadline_s: Seconds = classed(
+        BEHAVIOURAL,
+        "How long a new VM may take from its order until its service has joined. Then it is replaced.",
+        default=600,
+        alias="joinDeadline",
+    )
+    throttle_mib_per_s: Whole | None = classed(
+        BEHAVIOURAL,
+        "Ceiling of replica moves per broker in MiB/s. Without it the measured bandwidth decides.",
+        default=None,
+        ge=1,
+        le=100_000,
+    )
+    allow_unavailable: tuple[TopicName, ...] = classed(
+        BEHAVIOURAL,
+        "Topics that may fall below their min ISR while rolling, "
+        "because they have too few replicas to avoid it. No pattern, full names.",
+        default=(),
+        max_length=1000,
+    )
+
+
+class Listener(Part):
+    """A listener of the brokers."""
+
+    key_field: ClassVar[str | None] = "name"
+
+    name: ListenerName = classed(RESTART, "Name of the listener.", default="PLAINTEXT")
+    port: Whole = classed(RESTART, "TCP port.", default=9092, ge=1, le=65535)
+    security: Literal["plaintext"] = classed(
+        RESTART, "`plaintext` is the only one offered; `tls` is reserved.", default="plaintext"
+    )
+
+
+class Bootstrap(Part):
+    """How clients find the cluster."""
+
+    dns: HostName | None = classed(
+        BEHAVIOURAL, "A DNS name that people keep pointed at brokers; it is published first.", default=None
+    )
+    list: Flag = classed(BEHAVIOURAL, "Publish the list of the brokers' addresses.", default=True)
+
+
+class ClusterSpec(Part):
+    """What the cluster should be."""
+
+    kafka: KafkaSection = classed(STATIC, "Which Kafka runs, and how it is set.")
+    pools: tuple[Pool, ...] = classed(
+        BEHAVIOURAL,
+        "Instances, by kind. A new pool is filled; a pool that leaves is drained.",
+        min_length=1,
+        max_length=64,
+    )
+    rollout: RolloutPolicy = classed(BEHAVIOURAL, "How Kedge rolls instances forward.", default_factory=RolloutPolicy)
+    listeners: tuple[Listener, ...] = classed(
+        RESTART, "Listeners of the brokers.", default=(Listener(),), min_length=1, max_length=8
+    )
+    bootstrap: Bootstrap = classed(BEHAVIOURAL, "How clients find the cluster.", default_factory=Bootstrap)
+    deletion_policy: Literal["retain", "destroy"] = classed(
+        BEHAVIOURAL,
+        "What a deletion that was confirmed with the cluster's name does to its VMs and disks. "
+        "A spec that is missing or empty deletes nothing, whatever this says.",
+        default="retain",
+    )
+
+    @property
+    def controller_pool(self) -> Pool:
+        """The pool with the quorum. Raises `LookupError` on a document that no rule has accepted."""
+        for pool in self.pools:
+            if pool.is_controller:
+                return pool
+        raise LookupError("the spec has no pool with controllers")
+
+    @property
+    def broker_pools(self) -> tuple[Pool, ...]:
+        return tuple(pool for pool in self.pools if pool.is_broker)
+
+    def pool(self, name: str) -> Pool:
+        """The pool of that name. Raises `LookupError`."""
+        for pool in self.pools:
+            if pool.name == name:
+                return pool
+        raise LookupError(f"the spec has no pool {name!r}")
+
+
+class KafkaClusterDocument(Part):
+    """One document of a spec file, in the storage version."""
+
+    api_version: Literal["kedge/v1alpha1"] = classed(
+        BEHAVIOURAL,
+        "Version of this format. Older ones are converted when they are read.",
+        default=API_VERSION,
+    )
+    kind: Literal["KafkaCluster"] = classed(IDENTITY, "Always `KafkaCluster`.", default=KIND)
+    metadata: Metadata = classed(IDENTITY, "Who the cluster is.")
+    spec: ClusterSpec = classed(BEHAVIOURAL, "What the cluster should be.")

@@ -1,0 +1,117 @@
+"""Rules about the pools of one document: roles, counts, zones and disks."""
+
+from collections import Counter
+from collections.abc import Iterator
+
+from events.spec import problems as p
+from events.spec.model import Pool
+from events.spec.positions import Positions
+from events.spec.problems import Path, Problem, counted
+from events.spec.suggestions import did_you_mean
+
+CLOUDS = ("local", "aws", "google", "azure", "digitalocean", "upcloud", "hetzner")
+QUORUM_SIZES = (1, 3, 5)
+
+_POOLS: Path = ("spec", "pools")
+
+
+def pools_together_problems(pools: tuple[Pool, ...], where: Positions) -> Iterator[Problem]:
+    """Everything wrong with all pools of a spec taken together."""
+    yield from _roles(pools, where)
+    yield from _repeated_names(pools, where)
+
+
+def pool_problems(index: int, pool: Pool, where: Positions) -> Iterator[Problem]:
+    """Everything wrong with one pool, which stands at `index` in the list."""
+    path = (*_POOLS, index)
+    yield from _services(pool, path, where)
+    yield from _place(pool, path, where)
+    if pool.is_controller:
+        yield from _controllers(pool, path, where)
+
+
+def _roles(pools: tuple[Pool, ...], where: Positions) -> Iterator[Problem]:
+    quorums = [index for index, pool in enumerate(pools) if pool.is_controller and not pool.is_broker]
+    if not any(pool.is_controller for pool in pools):
+        message = "no pool has the service `controller`; a cluster needs exactly one such pool"
+        fix = "Add a pool of 3 with `services: [controller]` and a persistent disk."
+        yield where.problem(p.CONTROLLER_POOLS, _POOLS, message, fix, key=True)
+    for index in quorums[1:]:
+        message = f"pool `{pools[index].name}` has controllers, but pool `{pools[quorums[0]].name}` has them"
+        fix = "Keep the controllers of one pool; its size may be 1, 3 or 5."
+        yield where.problem(p.CONTROLLER_POOLS, (*_POOLS, index, "services"), message, fix)
+    if not any(pool.is_broker for pool in pools):
+        message = "no pool has the service `broker`, so nothing would hold data"
+        yield where.problem(p.NO_BROKERS, _POOLS, message, "Add a pool with `services: [broker]`.", key=True)
+
+
+def _repeated_names(pools: tuple[Pool, ...], where: Positions) -> Iterator[Problem]:
+    seen: set[str] = set()
+    for index, pool in enumerate(pools):
+        if pool.name in seen:
+            message = f"pool `{pool.name}` is given twice; nodes are named after their pool"
+            yield where.problem(p.POOL_NAME, (*_POOLS, index, "name"), message, "Give it another name.")
+        seen.add(pool.name)
+
+
+def _services(pool: Pool, path: Path, where: Positions) -> Iterator[Problem]:
+    if pool.is_broker and pool.is_controller:
+        message = (
+            f"pool `{pool.name}` has both broker and controller; one process with both roles is not offered, "
+            "because rolling a broker would then take a vote from the quorum"
+        )
+        fix = "Make two pools: one with `services: [broker]`, one with `services: [controller]`."
+        yield where.problem(p.COMBINED, (*path, "services"), message, fix)
+    yield from _repeated(pool.services, (*path, "services"), where)
+
+
+def _place(pool: Pool, path: Path, where: Positions) -> Iterator[Problem]:
+    place = pool.place
+    if place.cloud not in CLOUDS:
+        fix = f"{did_you_mean(place.cloud, CLOUDS)}Choose one of {', '.join(CLOUDS)}."
+        message = f"pool `{pool.name}` is in cloud `{place.cloud}`, which is unknown"
+        yield where.problem(p.CLOUD, (*path, "place", "cloud"), message, fix)
+    zones_path = (*path, "place", "zones")
+    repeated = list(_repeated(place.zones, zones_path, where))
+    yield from repeated
+    if not repeated and _possible(pool, pool.size) and pool.size % len(place.zones):
+        yield _uneven(pool, path, where)
+
+
+def _uneven(pool: Pool, path: Path, where: Positions) -> Problem:
+    zones = pool.place.zones
+    dealt = Counter(zones[index % len(zones)] for index in range(pool.size))
+    spread = ", ".join(f"{zone}: {dealt[zone]}" for zone in zones)
+    message = f"pool `{pool.name}` deals {counted(pool.size, 'node')} out to {len(zones)} zones unevenly ({spread})"
+    less = pool.size - pool.size % len(zones)
+    sizes = [size for size in (less, less + len(zones)) if size > 0 and _possible(pool, size)]
+    fix = f"Use size {' or '.join(map(str, sizes))}" if sizes else "Use as many zones as nodes"
+    return where.problem(p.UNEVEN, (*path, "size"), message, f"{fix}, or leave it if that is meant.")
+
+
+def _possible(pool: Pool, size: int) -> bool:
+    return not pool.is_controller or size in QUORUM_SIZES
+
+
+def _repeated(items: tuple[str, ...], path: Path, where: Positions) -> Iterator[Problem]:
+    seen: set[str] = set()
+    for index, item in enumerate(items):
+        if item in seen:
+            message = f"`{item}` is listed twice"
+            yield where.problem(p.REPEATED, (*path, index), message, "List it once.")
+        seen.add(item)
+
+
+def _controllers(pool: Pool, path: Path, where: Positions) -> Iterator[Problem]:
+    if pool.size not in QUORUM_SIZES:
+        lost = (pool.size - 1) // 2
+        message = f"pool `{pool.name}` has {pool.size} controllers; a quorum has 1, 3 or 5"
+        if pool.size % 2 == 0:
+            message += f" ({pool.size} survive the loss of {lost}, no more than {pool.size - 1} do)"
+        yield where.problem(p.CONTROLLER_COUNT, (*path, "size"), message, "Use 3, or 5 for large clusters.")
+    if pool.disk.kind != "persistent":
+        message = (
+            f"pool `{pool.name}` has controllers on an ephemeral disk; "
+            "a controller keeps its id and its disk when its VM is replaced"
+        )
+        yield where.problem(p.CONTROLLER_DISK, (*path, "disk", "kind"), message, "Write `kind: persistent`.")

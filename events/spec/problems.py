@@ -1,0 +1,160 @@
+"""What can be wrong with a spec: one table of stable codes, and the problem as a person reads it.
+
+A code is never given to another problem and never reused; the words may improve.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+Severity = Literal["error", "warning"]
+Path = tuple[str | int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ProblemKind:
+    """One row of the table. `why` is the reason behind the rule, as the reference page prints it."""
+
+    code: str
+    title: str
+    why: str
+    severity: Severity = "error"
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One problem at one place. `line` and `column` count from 1; 0 = the spec did not come from a file."""
+
+    file: str
+    line: int
+    column: int
+    code: str
+    message: str
+    fix: str
+    path: str = ""
+    severity: Severity = "error"
+
+    @property
+    def is_error(self) -> bool:
+        return self.severity == "error"
+
+    @property
+    def where(self) -> str:
+        """`file:line:column`, or what is known of it."""
+        if self.line == 0:
+            return self.file or self.path
+        return f"{self.file}:{self.line}:{self.column}"
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.severity} {self.code}: {self.message}\n  fix: {self.fix}"
+
+
+def has_errors(problems: Sequence[Problem]) -> bool:
+    """Whether any of them refuses the spec; warnings do not."""
+    return any(problem.is_error for problem in problems)
+
+
+def show_path(path: Path) -> str:
+    """`spec.pools[0].size`; a step that holds dots stands in brackets: `spec.kafka.config[num.io.threads]`."""
+    shown = ""
+    for step in path:
+        if isinstance(step, int):
+            shown += f"[{step}]"
+        elif "." in step:
+            shown += f"[{shorten(step)}]"
+        else:
+            shown += f".{shorten(step)}" if shown else shorten(step)
+    return shown
+
+
+def shorten(text: str, limit: int = 60) -> str:
+    """Foreign text, cut and made printable, so that no message is longer than a person reads."""
+    cut = text if len(text) <= limit else text[: limit - 3] + "..."
+    return "".join(c if c.isprintable() else "?" for c in cut)
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 zone`, `2 zones`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+KINDS: dict[str, ProblemKind] = {}
+
+
+def _kind(number: int, title: str, why: str, severity: Severity = "error") -> ProblemKind:
+    code = f"KEDGE-SPEC-{number:03d}"
+    if code in KINDS:
+        raise ValueError(f"problem code {code} is given twice")
+    KINDS[code] = ProblemKind(code, title, why, severity)
+    return KINDS[code]
+
+
+# The file.
+TOO_LARGE = _kind(1, "file too large", "A spec is a page of text; larger files are accidents or attacks.")
+NOT_TEXT = _kind(2, "not plain text", "Control characters and bytes that are not UTF-8 could hide settings.")
+NOT_YAML = _kind(3, "not YAML", "What cannot be parsed cannot be guessed at.")
+TOO_DEEP = _kind(4, "nested too deeply", "No spec needs it; parsers break on it.")
+ANCHOR = _kind(5, "anchor or alias", "Aliases expand without bound and hide what a line really says.")
+MERGE_KEY = _kind(6, "merge key", "Merged mappings expand without bound and hide what a pool really says.")
+TAG = _kind(7, "tag", "Tags change what a value means; the fields of a spec know their types.")
+DUPLICATE_KEY = _kind(8, "key given twice", "YAML readers silently keep the last one.")
+KEY_NOT_TEXT = _kind(9, "key is not a name", "The keys of a spec are plain names.")
+EMPTY = _kind(10, "no document", "An empty file declares nothing, and it never deletes anything.")
+NOT_A_MAPPING = _kind(11, "document is not a mapping", "A document starts with apiVersion and kind.")
+API_VERSION = _kind(12, "unknown apiVersion", "It says how the rest is to be read.")
+DOCUMENT_KIND = _kind(13, "unknown kind", "Only KafkaCluster documents are declared here.")
+SAME_NAME = _kind(14, "cluster named twice", "Two documents would fight over one cluster.")
+TOO_MANY = _kind(15, "more problems than shown", "Later problems are mostly caused by earlier ones.")
+
+# One field.
+UNKNOWN_KEY = _kind(20, "unknown key", "A misspelt key that is ignored is a setting that silently has no effect.")
+MISSING_KEY = _kind(21, "missing key", "There is no safe default.")
+WRONG_TYPE = _kind(22, "wrong type", "The field decides how its value is read; nothing is guessed.")
+NOT_A_CHOICE = _kind(23, "not one of the choices", "Only the listed words have a meaning.")
+OUT_OF_RANGE = _kind(24, "number out of range", "Beyond these bounds it is a slip of the keyboard.")
+WRONG_FORM = _kind(25, "wrong form", "Names end up in tags, addresses and files that take no other form.")
+WRONG_LENGTH = _kind(26, "too few or too many items", "The list has bounds.")
+DURATION = _kind(27, "not a duration", "Seconds, or hours, minutes and seconds, up to seven days.")
+
+# Pools.
+CONTROLLER_POOLS = _kind(30, "not exactly one controller pool", "A cluster has one quorum.")
+CONTROLLER_COUNT = _kind(31, "controller count", "An even quorum survives no more failures than the odd one below it.")
+NO_BROKERS = _kind(32, "no broker pool", "Somebody has to hold the data.")
+COMBINED = _kind(33, "combined pool", "One process with both roles cannot be rolled without touching the quorum.")
+CONTROLLER_DISK = _kind(34, "controller disk not persistent", "A controller passes its disk to its next VM.")
+POOL_NAME = _kind(35, "pool name given twice", "Nodes are named after their pool.")
+REPEATED = _kind(36, "listed twice", "A repeated zone or service would be counted twice.")
+UNEVEN = _kind(37, "size is no multiple of the zones", "Zones get unequal load and unequal loss.", "warning")
+CLOUD = _kind(38, "unknown cloud", "Each cloud needs its own module and inventory.")
+
+# Kafka.
+KAFKA_VERSION = _kind(
+    40, "Kafka version not supported", "Only versions that were rolled with real brokers are offered."
+)
+METADATA_PIN = _kind(41, "metadata level not possible", "A level needs a version that knows it.")
+OWNED_PROPERTY = _kind(42, "property owned by Kedge", "Kedge sets it for each node; a second value would break it.")
+UNSAFE_PROPERTY = _kind(43, "property refused for safety", "It loads code or holds a secret; specs are read by many.")
+UNKNOWN_PROPERTY = _kind(44, "unknown Kafka property", "Kafka ignores what it does not know, with a line in a log.")
+PROPERTY_VALUE = _kind(45, "property value unreadable", "Kafka would refuse to start with it.")
+RF_OVER_BROKERS = _kind(46, "replication factor over brokers", "Each replica needs a broker of its own.")
+RF_OVER_ZONES = _kind(47, "replication factor over zones", "Two replicas in one zone are lost together.")
+MIN_ISR = _kind(48, "min ISR not below the replication factor", "No replica may be away then, so no VM can be rolled.")
+SINGLE_COPY = _kind(49, "one copy only", "A lost disk is lost data.", "warning")
+UNCLEAN = _kind(
+    50, "unclean leader election", "A replica that lags may lead; acknowledged records are lost.", "warning"
+)
+
+# Rollout, listeners, clients.
+STUCK = _kind(
+    55, "rollout cannot move", "Neither an extra VM nor a missing broker is allowed, so nothing can be rolled."
+)
+REATTACH_DISK = _kind(56, "reattach without persistent disk", "The disk that is to move is gone with its VM.")
+LISTENERS = _kind(57, "listener not offered", "Brokers serve clients on one listener for now.")
+NO_BOOTSTRAP = _kind(58, "no way for clients", "Clients need a name or a list to find the cluster.")
+
+# A change.
+IMMUTABLE = _kind(70, "immutable field changed", "Names, places and roles of what lives cannot change under it.")
+CONTROLLERS_FIXED = _kind(71, "controller pool changed", "Changing the number of voters is not offered yet.")
+POOL_REMOVED = _kind(72, "no broker pool remains", "The data needs a pool that is there before and after.")
+DISK_SHRINKS = _kind(73, "disk shrinks", "Disks of clouds grow; they do not shrink.")
+BELOW_DATA = _kind(74, "shrinks below its data", "What is stored must fit on what remains, with room to breathe.")

@@ -1,0 +1,48 @@
+"""Rules about rolling, listeners and the clients' way in."""
+
+from collections.abc import Iterator, Mapping
+
+from events.spec import problems as p
+from events.spec.model import Bootstrap, Listener, Pool, RolloutPolicy
+from events.spec.positions import Positions
+from events.spec.problems import Problem
+
+CONTROLLER_LISTENER = "CONTROLLER"
+
+
+def rollout_problems(rollout: RolloutPolicy, pools: Mapping[int, Pool], where: Positions) -> Iterator[Problem]:
+    """Everything wrong with the rollout policy, against the pools too."""
+    if rollout.strategy == "migrate":
+        if rollout.surge == 0:
+            message = "`migrate` with `surge: 0` cannot start: a fresh broker has to join before an old one leaves"
+            fix = "Use `surge: 1` or more."
+            yield where.problem(p.STUCK, ("spec", "rollout", "surge"), message, fix)
+        return
+    if rollout.max_unavailable == 0:
+        message = (
+            "`reattach` with `maxUnavailable: 0` cannot start: a broker is down while its disk moves to the next VM"
+        )
+        fix = "Use `maxUnavailable: 1`, or `strategy: migrate`."
+        yield where.problem(p.STUCK, ("spec", "rollout", "maxUnavailable"), message, fix)
+    for index, pool in pools.items():
+        if pool.is_broker and pool.disk.kind == "ephemeral":
+            message = f"pool `{pool.name}` has an ephemeral disk, which `reattach` cannot move to the next VM"
+            fix = "Use `strategy: migrate`, or `kind: persistent`."
+            yield where.problem(p.REATTACH_DISK, ("spec", "pools", index, "disk", "kind"), message, fix)
+
+
+def access_problems(listeners: tuple[Listener, ...], bootstrap: Bootstrap, where: Positions) -> Iterator[Problem]:
+    """Everything wrong with how clients reach the brokers."""
+    for index, listener in enumerate(listeners):
+        if listener.name == CONTROLLER_LISTENER:
+            message = f"the name `{CONTROLLER_LISTENER}` belongs to the quorum's own listener"
+            fix = "Use `PLAINTEXT`."
+            yield where.problem(p.LISTENERS, ("spec", "listeners", index, "name"), message, fix)
+    if len(listeners) > 1:
+        message = f"{len(listeners)} listeners are given; one is offered for now"
+        fix = "Keep one of them."
+        yield where.problem(p.LISTENERS, ("spec", "listeners", 1), message, fix)
+    if bootstrap.dns is None and not bootstrap.list:
+        message = "`bootstrap` has neither a dns name nor a list, so no client can find the cluster"
+        fix = "Write `list: true`, or give a `dns` name."
+        yield where.problem(p.NO_BOOTSTRAP, ("spec", "bootstrap", "list"), message, fix)

@@ -1,0 +1,62 @@
+"""The door of the house: which documents are accepted, and which changes of an accepted one.
+
+Runs when a spec comes in, never when history is read: what was accepted once stays readable, however strict the rules
+have become since.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from events.spec.change_rules import change_problems
+from events.spec.kafka_rules import kafka_problems, replication_problems
+from events.spec.model import ClusterSpec, KafkaClusterDocument, Pool
+from events.spec.pool_rules import pool_problems, pools_together_problems
+from events.spec.positions import NOWHERE, Positions
+from events.spec.problems import Problem
+from events.spec.rollout_rules import access_problems, rollout_problems
+
+
+def check(document: KafkaClusterDocument, *, positions: Positions = NOWHERE) -> list[Problem]:
+    """Everything wrong with a document whose fields have the right shape; warnings too."""
+    spec = document.spec
+    sections = {name: getattr(spec, name) for name in ClusterSpec.model_fields}
+    return check_sections(sections, pools=dict(enumerate(spec.pools)), positions=positions)
+
+
+def check_sections(sections: Mapping[str, Any], *, pools: Mapping[int, Pool], positions: Positions) -> list[Problem]:
+    """The same for what has the right shape in a spec while the rest has not: a slip hides nothing elsewhere.
+
+    `sections` holds sound sections by python name, `pools` the sound pools by their place in the list. A rule runs
+    when all it needs is there.
+    """
+    kafka, together, rollout = sections.get("kafka"), sections.get("pools"), sections.get("rollout")
+    listeners, bootstrap = sections.get("listeners"), sections.get("bootstrap")
+    found: list[Problem] = []
+    for index, pool in pools.items():
+        found += pool_problems(index, pool, positions)
+    if together is not None:
+        found += pools_together_problems(together, positions)
+    if kafka is not None:
+        found += kafka_problems(kafka, positions)
+    if kafka is not None and together is not None:
+        found += replication_problems(kafka, together, positions)
+    if rollout is not None:
+        found += rollout_problems(rollout, pools, positions)
+    if listeners is not None and bootstrap is not None:
+        found += access_problems(listeners, bootstrap, positions)
+    return found
+
+
+def check_change(
+    old: KafkaClusterDocument,
+    new: KafkaClusterDocument,
+    *,
+    data_bytes_per_pool: Mapping[str, int] | None,
+    positions: Positions = NOWHERE,
+) -> list[Problem]:
+    """Everything that refuses the step from `old`, which is in force, to `new`; both were accepted by `check`.
+
+    `data_bytes_per_pool` holds the bytes on the disks of each broker pool, replicas included; None = not known, then
+    capacity is not judged here (the drain plan judges it again with fresh numbers). `positions` are those of `new`.
+    """
+    return list(change_problems(old, new, data_bytes_per_pool, positions))

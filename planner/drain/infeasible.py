@@ -1,0 +1,45 @@
+"""A refusal to plan, in words a person can act on: what does not fit and the smallest thing that would make
+it fit.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from planner.observed import TopicPartition
+
+if TYPE_CHECKING:
+    from planner.drain.plan import DrainPlan
+
+InfeasibleKind = Literal["target", "disk-unknown", "rack", "brokers", "disk", "throttle"]
+
+
+@dataclass(frozen=True, slots=True)
+class Infeasible:
+    """No plan empties the brokers. `stuck` names the partitions that cannot be placed (all of them).
+
+    `feasible_part` is a plan for the others, when the request asked for one.
+    """
+
+    drain_id: str
+    cluster_uid: str
+    round: int
+    kind: InfeasibleKind
+    message: str
+    stuck: tuple[TopicPartition, ...] = ()
+    feasible_part: "DrainPlan | None" = None
+
+
+def human_bytes(amount: float) -> str:
+    """`3435973837` -> `3.2 GiB`."""
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if abs(amount) < 1024:
+            return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.1f} {unit}"
+        amount /= 1024
+    return f"{amount:.1f} TiB"
+
+
+def named(partitions: tuple[TopicPartition, ...], most: int = 3) -> str:
+    """`orders-3, orders-4, orders-7 and 12 more`."""
+    head = ", ".join(str(p) for p in partitions[:most])
+    rest = len(partitions) - most
+    return f"{head} and {rest} more" if rest > 0 else head

@@ -1,0 +1,128 @@
+"""What a drain is asked to do: one value with policy and cluster, so an answer depends on nothing else."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from planner.drain.certificate import BandwidthSource
+from planner.drain.model import ClusterModel, model_of
+from planner.observed import KafkaSnapshot, TopicPartition
+
+MAX_MOVES_PER_CALL = 10_000
+"""Kafka's controller applies the first 10,000 records of one request and refuses the rest (KAFKA-14996)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bandwidth:
+    """What one broker can take in, and give out, for replication and clients together, bytes/s each way."""
+
+    bytes_per_s: int
+    source: BandwidthSource
+    by_broker: Mapping[int, int] = field(default_factory=dict)
+
+    def of(self, broker: int) -> int:
+        return self.by_broker.get(broker, self.bytes_per_s)
+
+
+@dataclass(frozen=True, slots=True)
+class BatchLimits:
+    """How much may be in flight at once: moves in all, and moves and bytes into, and out of, any one broker.
+
+    A move larger than `max_bytes_per_broker` still runs: alone on the brokers it uses.
+    """
+
+    max_moves: int = 2_000
+    max_moves_per_broker: int = 100
+    max_bytes_per_broker: int = 256 * 2**30
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DrainRequest:
+    """Empty the `outgoing` brokers; only `targets` may receive. `successors` maps an old broker to its
+    replacement.
+
+    `client_fraction` of each broker's bandwidth is left to clients. `allow_partial`: when not all can be
+    placed, the refusal carries a plan of what can.
+    """
+
+    cluster_uid: str
+    drain_id: str
+    round: int
+    outgoing: tuple[int, ...]
+    targets: tuple[int, ...]
+    cluster: ClusterModel
+    bandwidth: Bandwidth
+    successors: Mapping[int, int] = field(default_factory=dict)
+    disk_limit_fraction: float = 0.9
+    client_fraction: float = 0.25
+    throttle_cap_bytes_per_s: int | None = None
+    limits: BatchLimits = BatchLimits()
+    allow_partial: bool = False
+
+    def __post_init__(self) -> None:
+        problem = _contradiction(self)
+        if problem:
+            raise ValueError(f"drain request {self.drain_id} of cluster {self.cluster_uid}: {problem}")
+
+    @classmethod
+    def from_snapshot(
+        cls,
+        snapshot: KafkaSnapshot,
+        *,
+        cluster_uid: str,
+        drain_id: str,
+        outgoing: tuple[int, ...],
+        targets: tuple[int, ...],
+        bandwidth: Bandwidth,
+        round: int = 1,  # noqa: A002 the word of the wire and of the events
+        successors: Mapping[int, int] | None = None,
+        write_bytes_per_s: Mapping[TopicPartition, int] | None = None,
+        disk_limit_fraction: float = 0.9,
+        client_fraction: float = 0.25,
+        throttle_cap_bytes_per_s: int | None = None,
+        limits: BatchLimits | None = None,
+        allow_partial: bool = False,
+    ) -> "DrainRequest":
+        """A request about the cluster as the snapshot shows it; ValueError when it contradicts itself."""
+        return cls(
+            cluster_uid=cluster_uid,
+            drain_id=drain_id,
+            round=round,
+            outgoing=outgoing,
+            targets=targets,
+            cluster=model_of(snapshot, write_bytes_per_s),
+            bandwidth=bandwidth,
+            successors=dict(successors or {}),
+            disk_limit_fraction=disk_limit_fraction,
+            client_fraction=client_fraction,
+            throttle_cap_bytes_per_s=throttle_cap_bytes_per_s,
+            limits=limits or BatchLimits(),
+            allow_partial=allow_partial,
+        )
+
+
+def _contradiction(request: DrainRequest) -> str | None:
+    both = sorted(set(request.outgoing) & set(request.targets))
+    strays = sorted(set(request.successors) - set(request.outgoing))
+    unlisted = sorted(set(request.successors.values()) - set(request.targets))
+    limits = request.limits
+    checks = (
+        (not request.outgoing, "no outgoing broker is named"),
+        (bool(both), f"brokers {both} are to be emptied and to receive"),
+        (bool(strays), f"brokers {strays} have a successor but are not outgoing"),
+        (bool(unlisted), f"successors {unlisted} are not among the targets"),
+        (len(set(request.successors.values())) < len(request.successors), "two brokers share one successor"),
+        (request.round < 1, f"round {request.round}: rounds count from 1"),
+        (request.bandwidth.bytes_per_s <= 0, "bandwidth must be above 0 bytes/s"),
+        (
+            any(rate <= 0 for rate in request.bandwidth.by_broker.values()),
+            "bandwidth must be above 0 bytes/s",
+        ),
+        (not 0 < request.disk_limit_fraction <= 1, "disk_limit_fraction must be in (0, 1]"),
+        (not 0 <= request.client_fraction < 1, "client_fraction must be in [0, 1)"),
+        (
+            min(limits.max_moves, limits.max_moves_per_broker, limits.max_bytes_per_broker) < 1,
+            "batch limits must be at least 1",
+        ),
+        (limits.max_moves > MAX_MOVES_PER_CALL, f"Kafka applies at most {MAX_MOVES_PER_CALL} moves per call"),
+    )
+    return next((text for wrong, text in checks if wrong), None)

@@ -1,0 +1,78 @@
+"""Where a plan stands in fresh metadata: nothing about a running drain is remembered, all of it is read
+again.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from planner.drain.plan import DrainPlan, Move
+from planner.observed import KafkaSnapshot, TopicPartition
+
+
+@dataclass(frozen=True, slots=True)
+class Residual:
+    """What is left of a plan. Every move is in exactly one of the first four, or its topic is gone.
+
+    `valid_next`: replicas still equal `before`, nothing runs: may be started. `running`: ours, on its way to
+    `after`. `finished`: replicas equal `after`. `changed_by_others`: anything else (a stranger's reassignment
+    that runs is waited for; one that has ended belongs to the next round). `new_partitions`: on an outgoing
+    broker, not in the plan: created since, or deferred by it.
+    """
+
+    valid_next: tuple[Move, ...]
+    running: tuple[Move, ...]
+    finished: tuple[Move, ...]
+    changed_by_others: tuple[TopicPartition, ...]
+    strangers_running: tuple[TopicPartition, ...]
+    new_partitions: tuple[TopicPartition, ...]
+    left_on_outgoing: tuple[TopicPartition, ...]
+
+    @property
+    def plan_is_spent(self) -> bool:
+        """Nothing of the plan runs or can be started."""
+        return not self.valid_next and not self.running
+
+    @property
+    def is_drained(self) -> bool:
+        """No partition names an outgoing broker."""
+        return not self.left_on_outgoing
+
+    @property
+    def needs_new_round(self) -> bool:
+        """The plan is spent, replicas are left, and no stranger's reassignment is to be waited for."""
+        return self.plan_is_spent and not self.is_drained and not self.strangers_running
+
+
+def residual(plan: DrainPlan, snapshot: KafkaSnapshot, outgoing: Collection[int]) -> Residual:
+    """Sort the plan's moves by what Kafka says. `outgoing` are the brokers being emptied."""
+    seen = {p.name: p for p in snapshot.partitions}
+    valid, running, finished = [], [], []
+    changed: list[TopicPartition] = []
+    for move in plan.moves:
+        now = seen.get(move.name)
+        if now is None:
+            continue
+        if now.is_moving:
+            if now.target == move.after:
+                running.append(move)
+            else:
+                changed.append(move.name)
+        elif now.replicas == move.after:
+            finished.append(move)
+        elif now.replicas == move.before:
+            valid.append(move)
+        else:
+            changed.append(move.name)
+    planned = {m.name for m in plan.moves}
+    left = [p for b in outgoing for p in snapshot.hosted_by(b)]
+    on_outgoing = sorted({p.name for p in left})
+    ours = {m.name for m in running}
+    return Residual(
+        valid_next=tuple(valid),
+        running=tuple(running),
+        finished=tuple(finished),
+        changed_by_others=tuple(changed),
+        strangers_running=tuple(sorted({p.name for p in left if p.is_moving and p.name not in ours})),
+        new_partitions=tuple(name for name in on_outgoing if name not in planned),
+        left_on_outgoing=tuple(on_outgoing),
+    )

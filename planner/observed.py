@@ -1,0 +1,155 @@
+"""What was seen, as values: Kafka's metadata of one cluster at one time. Pure data; readers live further
+out."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class TopicPartition:
+    """A partition's name."""
+
+    topic: str
+    partition: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition}"
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerSeen:
+    """A registered broker. A fenced one is registered but serves nobody."""
+
+    id: int
+    rack: str
+    fenced: bool
+    host: str
+    port: int
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionSeen:
+    """One partition. `leader` is -1 when it has none; `min_isr` is the effective value, never the requested
+    one.
+
+    `replicas` is what Kafka reports: while a reassignment runs it holds the target set followed by
+    `removing`. `size_bytes` is the largest local log among its replicas, 0 when unknown.
+    """
+
+    name: TopicPartition
+    leader: int
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+    min_isr: int
+    adding: tuple[int, ...] = ()
+    removing: tuple[int, ...] = ()
+    size_bytes: int = 0
+    configured_min_isr: int = 0
+    """`min.insync.replicas` as configured, 0 when not told. Brokers apply min(configured, assigned replicas),
+    and a move assigns one more: with more configured than replicas, `min_isr` therefore rises for as long as
+    the move runs."""
+
+    @property
+    def is_moving(self) -> bool:
+        return bool(self.adding or self.removing)
+
+    @property
+    def target(self) -> tuple[int, ...]:
+        """The replica list once a running reassignment is over."""
+        return tuple(r for r in self.replicas if r not in self.removing)
+
+
+@dataclass(frozen=True, slots=True)
+class VoterSeen:
+    """A member (voter or observer) of the controller quorum. `lag` is records behind the leader's log end.
+
+    `silent_s` is seconds since it last fetched from the leader: a dead voter looks caught up for as long as
+    nothing is written, silence tells.
+    """
+
+    id: int
+    directory_id: str
+    lag: int
+    is_voter: bool
+    silent_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class QuorumSeen:
+    """The controller quorum as its leader describes it."""
+
+    leader: int
+    epoch: int
+    members: tuple[VoterSeen, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureSeen:
+    """A feature's finalised level, and the range every registered node supports."""
+
+    finalised: int
+    min_supported: int
+    max_supported: int
+    limited_by: tuple[int, ...] = ()
+    """Nodes that hold `max_supported` down while others support more."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogDirsSeen:
+    """Log directories of one live broker. `replicas` counts partition replicas on it, `total`/`usable` are
+    bytes."""
+
+    replicas: int
+    used_bytes: int
+    total_bytes: int
+    usable_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class ThrottlesSeen:
+    """Replication throttles as configured: broker id (-1 = cluster default) -> bytes/s, and topics with
+    throttle lists."""
+
+    leader_rate: Mapping[int, int] = field(default_factory=dict)
+    follower_rate: Mapping[int, int] = field(default_factory=dict)
+    topics: frozenset[str] = frozenset()
+
+    @property
+    def any(self) -> bool:
+        return bool(self.leader_rate or self.follower_rate or self.topics)
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaSnapshot:
+    """Kafka's metadata at one time. `at` is when reading *began*, so nothing in it is older."""
+
+    at: datetime
+    cluster_id: str
+    brokers: Mapping[int, BrokerSeen]
+    partitions: tuple[PartitionSeen, ...]
+    quorum: QuorumSeen
+    features: Mapping[str, FeatureSeen]
+    log_dirs: Mapping[int, LogDirsSeen]
+    throttles: ThrottlesSeen
+
+    def live_brokers(self) -> frozenset[int]:
+        return frozenset(b.id for b in self.brokers.values() if not b.fenced)
+
+    def hosted_by(self, broker: int) -> tuple[PartitionSeen, ...]:
+        """Partitions that name the broker, also while they are moving off it."""
+        return tuple(
+            p for p in self.partitions if broker in p.replicas or broker in p.adding or broker in p.removing
+        )
+
+    def under_min_isr(self) -> tuple[PartitionSeen, ...]:
+        return tuple(p for p in self.partitions if len(p.isr) < p.min_isr)
+
+    def under_replicated(self) -> tuple[PartitionSeen, ...]:
+        """Partitions with a replica (that is to stay) out of the ISR."""
+        return tuple(
+            p for p in self.partitions if any(r not in p.isr for r in p.replicas if r not in p.adding)
+        )
+
+    def moving(self) -> tuple[PartitionSeen, ...]:
+        return tuple(p for p in self.partitions if p.is_moving)

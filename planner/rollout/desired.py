@@ -1,0 +1,64 @@
+"""From a spec to the nodes it asks for: durable slots named `<pool>-<zone>-<index>`, spread evenly over the zones."""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from events.spec.digest import instance_digest, service_settings
+from events.spec.model import KafkaClusterDocument
+from events.spec.model import Pool
+
+DEFAULT_HEAP_MIB: Mapping[str, int] = {"broker": 256, "controller": 128}
+
+
+@dataclass(frozen=True, slots=True)
+class DesiredNode:
+    """One slot the spec asks for. `digest` changes exactly when its instance must be another VM."""
+
+    node: str
+    pool: str
+    rack: str
+    index: int
+    service: str
+    digest: str
+    kafka_version: str
+    shape: str
+    disk_kind: str
+    disk_gib: int
+    heap_mib: int
+    settings: Mapping[str, str]
+
+
+def desired_nodes(document: KafkaClusterDocument) -> tuple[DesiredNode, ...]:
+    """All nodes of the spec, pool by pool, in a stable order."""
+    return tuple(node for pool in document.spec.pools for node in _nodes_of(document, pool))
+
+
+def _nodes_of(document: KafkaClusterDocument, pool: Pool) -> list[DesiredNode]:
+    settings = service_settings(document, pool)
+    digest = _digest(document, pool)
+    service = pool.services[0]
+    zones = pool.place.zones
+    return [
+        DesiredNode(
+            node=f"{pool.name}-{zones[number % len(zones)]}-{number // len(zones)}",
+            pool=pool.name,
+            rack=zones[number % len(zones)],
+            index=number // len(zones),
+            service=service,
+            digest=digest,
+            kafka_version=document.spec.kafka.version,
+            shape=pool.machine,
+            disk_kind=pool.disk.kind,
+            disk_gib=pool.disk.size_gib,
+            heap_mib=pool.heap_mib or DEFAULT_HEAP_MIB[service],
+            settings=settings,
+        )
+        for number in range(pool.size)
+    ]
+
+
+def _digest(document: KafkaClusterDocument, pool: Pool) -> str:
+    """The static inputs, and the settings that a running process would need a restart for: those roll VMs too."""
+    restarts = (sorted(document.spec.kafka.config.items()), pool.heap_mib, document.spec.listeners)
+    return hashlib.sha256(f"{instance_digest(document, pool.name)} {restarts!r}".encode()).hexdigest()[:12]

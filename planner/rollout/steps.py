@@ -1,0 +1,142 @@
+"""The rollout plan: what a spec would do to a running cluster, as phases and steps a person can read and refuse."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from planner.rollout.diff import Change, NodeChange
+from planner.rollout.order import next_work
+
+KAFKA_REACHES_OF_THROTTLE = 0.8
+"""Measured: a throttled reassignment runs at about 0.8 of the configured rate."""
+
+BOOT_S = 10.0
+"""What a VM and its broker take to serve: measured on the `local` cloud, minutes on others."""
+
+
+@dataclass(frozen=True, slots=True)
+class RolloutStep:
+    """One node's part. `bytes` is what is copied off it, `seconds` an estimate that assumes the stated bandwidth."""
+
+    change: Change
+    node: str
+    rack: str
+    service: str
+    reason: str
+    how: tuple[str, ...]
+    bytes: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class RolloutPhase:
+    """Steps that belong together. A parallel phase treats its steps at once, a serial one after the other."""
+
+    name: str
+    parallel: bool
+    steps: tuple[RolloutStep, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RolloutPlan:
+    """The whole roll. `warnings` are what a person should know before saying yes."""
+
+    phases: tuple[RolloutPhase, ...]
+    warnings: tuple[str, ...]
+
+    @property
+    def bytes(self) -> int:
+        return sum(s.bytes for p in self.phases for s in p.steps)
+
+    @property
+    def seconds(self) -> float:
+        return sum(
+            max((s.seconds for s in p.steps), default=0.0) if p.parallel else sum(s.seconds for s in p.steps)
+            for p in self.phases
+        )
+
+    @property
+    def steps(self) -> int:
+        return sum(len(p.steps) for p in self.phases)
+
+    @property
+    def digest(self) -> str:
+        """Equal plans have equal digests: what `apply PLAN` compares before it acts."""
+        return hashlib.sha256(repr((self.phases, self.warnings)).encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True, slots=True)
+class RolloutAssumptions:
+    """What the figures rest on: replica bytes by broker id, bandwidth and the waits of the policy."""
+
+    bytes_by_broker: Mapping[int, int]
+    bandwidth_bytes_per_s: int
+    linger_s: float
+    soak_s: float
+    surge: int
+    quorum_leader: int = -1
+
+
+def rollout_plan(
+    changes: Sequence[NodeChange],
+    *,
+    assumptions: RolloutAssumptions,
+    finalise: str = "",
+    warnings: Sequence[str] = (),
+) -> RolloutPlan:
+    """Replays the order the converger follows until nothing is left. `finalise` names the level raised at the end."""
+    phases: list[RolloutPhase] = []
+    left = list(changes)
+    while (work := next_work(left, surge=assumptions.surge, quorum_leader=assumptions.quorum_leader)) is not None:
+        steps = tuple(_step(c, assumptions) for c in work.nodes)
+        phases.append(RolloutPhase(_title(work.change, work.nodes), len(steps) > 1, steps))
+        done = {c.node for c in work.nodes}
+        left = [c for c in left if c.node not in done]
+    if finalise:
+        raised = RolloutStep(
+            Change.KEEP,
+            "cluster",
+            "",
+            "metadata",
+            f"all nodes support {finalise}",
+            ("soak", "raise feature levels"),
+            0,
+            assumptions.soak_s,
+        )
+        phases.append(RolloutPhase(f"finalise {finalise} (no way back after this step)", False, (raised,)))
+    return RolloutPlan(tuple(phases), tuple(warnings))
+
+
+def _step(change: NodeChange, assumptions: RolloutAssumptions) -> RolloutStep:
+    held = change.incumbent.service_id if change.incumbent and change.service == "broker" else -1
+    moved = assumptions.bytes_by_broker.get(held, 0) if change.change is not Change.CREATE else 0
+    copying_s = moved / max(1.0, assumptions.bandwidth_bytes_per_s * KAFKA_REACHES_OF_THROTTLE)
+    lingers = change.service == "broker" and change.change is not Change.CREATE
+    boots = change.change is not Change.REMOVE
+    seconds = copying_s + (assumptions.linger_s if lingers else 0.0) + (BOOT_S if boots else 0.0)
+    return RolloutStep(
+        change.change,
+        change.node,
+        change.rack,
+        change.service,
+        change.reason,
+        _how(change),
+        moved,
+        round(seconds, 1),
+    )
+
+
+def _how(change: NodeChange) -> tuple[str, ...]:
+    if change.change is Change.CREATE:
+        return ("create", "join")
+    if change.change is Change.REMOVE:
+        return ("drain", "linger", "fence", "retire")
+    if change.service == "controller":
+        return ("surge", "stop old", "hand over volume and address", "catch up", "retire old")
+    return ("surge", "join", "drain", "linger", "fence", "retire old")
+
+
+def _title(change: Change, nodes: Sequence[NodeChange]) -> str:
+    racks = sorted({n.rack for n in nodes})
+    services = sorted({n.service for n in nodes})
+    return f"{change} {len(nodes)} {'/'.join(services)}{'s' if len(nodes) > 1 else ''} in {', '.join(racks)}"

@@ -1,0 +1,211 @@
+"""The port of a cloud. Terraform writes, the vendor's SDK reads; the converger cannot tell which cloud it talks to."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Protocol
+
+
+class InstanceState(StrEnum):
+    """`GONE` is said only when the cloud answered for that very id; missing from a list is never `GONE`."""
+
+    PENDING = "pending"
+    RUNNING = "running"
+    STOPPING = "stopping"
+    GONE = "gone"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where one Terraform state lives: a cloud, an account profile and a region."""
+
+    cloud: str
+    region: str
+    account: str = "default"
+
+    def __str__(self) -> str:
+        return f"{self.cloud}/{self.account}/{self.region}"
+
+
+@dataclass(frozen=True, slots=True)
+class CloudInstance:
+    """A VM as the cloud reports it, found by its ownership tags."""
+
+    id: str
+    cluster_uid: str
+    node: str
+    generation: int
+    intent_id: str
+    zone: str
+    state: InstanceState
+    address: str | None
+    volumes: tuple[str, ...] = ()
+    addresses: tuple[str, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """Terraform key of the instance: `<node>.g<generation>`."""
+        return f"{self.node}.g{self.generation}"
+
+
+@dataclass(frozen=True, slots=True)
+class CloudVolume:
+    """A disk that outlives VMs. `attached_to` is an instance key or None."""
+
+    key: str
+    cluster_uid: str
+    zone: str
+    size_gib: int
+    attached_to: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """Everything this installation owns in one place, read at one time. One listing serves all clusters there."""
+
+    place: Place
+    at: datetime
+    instances: tuple[CloudInstance, ...]
+    volumes: tuple[CloudVolume, ...] = ()
+    node_addresses: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    """(cluster uid, node) -> address owned by the node rather than by one of its instances."""
+
+
+@dataclass(frozen=True, slots=True)
+class InstanceResource:
+    """One VM to be in the rendered set. Frozen for ever once its intent is recorded."""
+
+    node: str
+    generation: int
+    zone: str
+    shape: str
+    image: str
+    intent_id: str
+    boot_data: str
+    address: str | None = None
+
+    @property
+    def key(self) -> str:
+        return f"{self.node}.g{self.generation}"
+
+
+@dataclass(frozen=True, slots=True)
+class VolumeResource:
+    """One disk to be in the rendered set, keyed `<node>.<dir>.v<version>`."""
+
+    node: str
+    dir: str
+    version: int
+    zone: str
+    kind: str
+    size_gib: int
+
+    @property
+    def key(self) -> str:
+        return f"{self.node}.{self.dir}.v{self.version}"
+
+
+@dataclass(frozen=True, slots=True)
+class Attachment:
+    """A volume on an instance, keyed `<instance>.<dir>`."""
+
+    instance: str
+    volume: str
+
+    @property
+    def key(self) -> str:
+        return f"{self.instance}.{self.volume.split('.')[-2]}"
+
+
+@dataclass(frozen=True, slots=True)
+class AddressResource:
+    """An address owned by a node for ever; passes from one of its instances to the next."""
+
+    node: str
+    zone: str
+    address: str | None = None
+
+    @property
+    def key(self) -> str:
+        return self.node
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """A node's address on one of its instances, keyed by the instance."""
+
+    node: str
+    instance: str
+
+    @property
+    def key(self) -> str:
+        return self.instance
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """The whole rendered set of one cluster in one place: same shape on every cloud (terraform/README.md)."""
+
+    installation_id: str
+    cluster_uid: str
+    cluster_name: str
+    place: Place
+    instances: tuple[InstanceResource, ...] = ()
+    volumes: tuple[VolumeResource, ...] = ()
+    attachments: tuple[Attachment, ...] = ()
+    addresses: tuple[AddressResource, ...] = ()
+    bindings: tuple[Binding, ...] = ()
+
+
+class RunKind(StrEnum):
+    """The five kinds of Terraform run. Each may change exactly what its intent names and nothing else."""
+
+    SURGE = "surge"
+    RELEASE = "release"
+    BIND = "bind"
+    RETIRE = "retire"
+    DESTROY = "destroy"
+
+
+@dataclass(frozen=True, slots=True)
+class TerraformRun:
+    """One guarded run. `creates` and `deletes` are `<resource>/<key>` as in `instance/brokers-a-0.g1`.
+
+    An address of `creates` that already exists counts as done (adoption after a crash); the same holds for `deletes`
+    already gone. `forget` names what the inventory proves gone: it leaves the state before the run.
+    """
+
+    intent_id: str
+    kind: RunKind
+    resources: Resources
+    creates: frozenset[str] = frozenset()
+    deletes: frozenset[str] = frozenset()
+    forget: frozenset[str] = frozenset()
+
+
+class CloudProvider(Protocol):
+    """What the converger needs of a cloud. Under ten methods; optional abilities are protocols of their own."""
+
+    @property
+    def name(self) -> str: ...
+
+    def zones(self, region: str) -> tuple[str, ...]:
+        """Zone names of a region, in a stable order. Raises `PlaceUnknown`."""
+        ...
+
+    def list_place(self, place: Place) -> Listing:
+        """Everything tagged with this installation's id. Raises `CloudUnavailable`, `AuthFailed`, `RateLimited`."""
+        ...
+
+    def describe(self, place: Place, instances: Sequence[str]) -> Mapping[str, InstanceState]:
+        """State by instance id, `GONE` when the cloud said so for that id; an id it cannot answer for is left out."""
+        ...
+
+    def terminate(self, place: Place, instance: str) -> None:
+        """The cloud's own terminate, for a VM that a retire run left behind. Idempotent."""
+        ...
+
+    def variables(self, resources: Resources) -> dict[str, object]:
+        """JSON-safe variables of `terraform/modules/<cloud>`, addresses filled in where the cloud lets us choose."""
+        ...

@@ -1,0 +1,86 @@
+"""Neutral machine shapes and disk kinds: a spec says `small`, each cloud says what that is.
+
+Throughput figures are the sustained ones, in bytes per second: drain plans divide by them.
+"""
+
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from providers.errors import PlaceUnknown
+
+EPHEMERAL = "ephemeral"
+"""The disk kind that goes with its VM; every other kind outlives it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A machine size. `nic_bytes_per_s` is what the network interface sustains in one direction."""
+
+    name: str
+    vcpus: int
+    memory_mib: int
+    nic_bytes_per_s: int
+
+
+@dataclass(frozen=True, slots=True)
+class DiskKind:
+    """A kind of disk. `outlives_vm` is false for disks that are gone with their machine."""
+
+    name: str
+    outlives_vm: bool
+    bytes_per_s: int
+
+
+@dataclass(frozen=True, slots=True)
+class Catalog:
+    """What one cloud offers, by neutral name."""
+
+    cloud: str
+    shapes: MappingProxyType[str, Shape]
+    disks: MappingProxyType[str, DiskKind]
+
+    def shape(self, name: str) -> Shape:
+        """Raises `PlaceUnknown` naming what there is."""
+        if name not in self.shapes:
+            raise PlaceUnknown(f"{self.cloud} has no machine shape {name!r}; it has {', '.join(self.shapes)}")
+        return self.shapes[name]
+
+    def disk(self, kind: str) -> DiskKind:
+        """Raises `PlaceUnknown` naming what there is."""
+        if kind not in self.disks:
+            raise PlaceUnknown(f"{self.cloud} has no disk kind {kind!r}; it has {', '.join(self.disks)}")
+        return self.disks[kind]
+
+
+def catalog(cloud: str) -> Catalog:
+    """The catalogue of a cloud. Raises `PlaceUnknown`."""
+    if cloud not in _CATALOGS:
+        raise PlaceUnknown(f"no catalogue for cloud {cloud!r}; there is {', '.join(_CATALOGS)}")
+    return _CATALOGS[cloud]
+
+
+def _catalog(cloud: str, shapes: tuple[Shape, ...], disks: tuple[DiskKind, ...]) -> Catalog:
+    return Catalog(
+        cloud=cloud,
+        shapes=MappingProxyType({s.name: s for s in shapes}),
+        disks=MappingProxyType({d.name: d for d in disks}),
+    )
+
+
+_MIB = 1024 * 1024
+
+_CATALOGS = {
+    # Sizes of `local` are promises nobody enforces: they give plans something to divide by on one machine.
+    "local": _catalog(
+        "local",
+        (
+            Shape("small", vcpus=1, memory_mib=1024, nic_bytes_per_s=100 * _MIB),
+            Shape("medium", vcpus=2, memory_mib=2048, nic_bytes_per_s=200 * _MIB),
+            Shape("large", vcpus=4, memory_mib=4096, nic_bytes_per_s=400 * _MIB),
+        ),
+        (
+            DiskKind("persistent", outlives_vm=True, bytes_per_s=200 * _MIB),
+            DiskKind(EPHEMERAL, outlives_vm=False, bytes_per_s=400 * _MIB),
+        ),
+    ),
+}

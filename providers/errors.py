@@ -1,0 +1,119 @@
+"""What a cloud or a Terraform run can answer. SDK exceptions stop at one file per cloud and become one of
+these.
+
+Each error says what, where and why in its text, and answers "what now?" twice: `retryable` for the converger
+(the same call may succeed later without anybody doing anything) and `what_next` for a person.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+
+class ProviderError(Exception):
+    """Base of everything this package raises on purpose."""
+
+    retryable: ClassVar[bool] = False
+    what_next: ClassVar[str] = "Read the message above; nothing was retried."
+
+
+class AuthFailed(ProviderError):
+    """The account's credentials were refused."""
+
+    what_next = "Check the credentials of the account profile named above, then resume."
+
+
+class QuotaExceeded(ProviderError):
+    """The account may not have more of this. Only its owner can change that."""
+
+    what_next = "Raise the quota or free resources in that account, then resume."
+
+
+class NoCapacity(ProviderError):
+    """The cloud has none left in that zone right now."""
+
+    retryable = True
+    what_next = "It is tried again later; another machine shape or zone may have room."
+
+
+class RateLimited(ProviderError):
+    """Too many calls. Nothing was done."""
+
+    retryable = True
+    what_next = "It is tried again after a pause."
+
+
+class CloudUnavailable(ProviderError):
+    """No answer, or an answer that says nothing. Whatever was asked about is unknown, not gone."""
+
+    retryable = True
+    what_next = "It is tried again; nothing is destroyed while the cloud does not answer."
+
+
+class PlaceUnknown(ProviderError):
+    """The spec names a cloud, account or region that does not exist."""
+
+    what_next = "Correct `place` in the spec; the message lists what there is."
+
+
+class ResourceConflict(ProviderError):
+    """The cloud holds something else under that name: another VM, a volume in use, an address of a stranger."""
+
+    what_next = "Look at both objects named above; Kedge does not take over what it did not make."
+
+
+class RunInProgress(ProviderError):
+    """Another run of the same cluster and place is alive, or what it started is not proved dead yet."""
+
+    retryable = True
+    what_next = "It is tried again when the other run has ended."
+
+
+class RunInterrupted(ProviderError):
+    """The run was asked to stop or ran out of time. Its state is saved; the same run resumes it."""
+
+    retryable = True
+    what_next = "Start the same run again: it adopts what was made."
+
+
+class StateUnreadable(ProviderError):
+    """The Terraform state is no state file and no earlier copy of it is left."""
+
+    what_next = "Restore the state file from a backup; Kedge does not guess what it held."
+
+
+class TerraformFailed(ProviderError):
+    """Terraform ended with an error that no cloud recognised. `diagnostics` holds its own words."""
+
+    retryable = True
+    what_next = "It is tried again with a growing pause; if it repeats, read the diagnostics."
+
+    def __init__(self, message: str, diagnostics: Sequence[str] = ()) -> None:
+        super().__init__("\n".join([message, *diagnostics]))
+        self.diagnostics = tuple(diagnostics)
+
+
+@dataclass(frozen=True, slots=True)
+class Offence:
+    """One planned change the run does not allow, and why."""
+
+    target: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.target}: {self.reason}"
+
+
+class UnsafeChange(ProviderError):
+    """The plan holds more, less or other than the run names. Nothing was applied."""
+
+    what_next = "Nothing was changed. Each change named above needs an intent of its own."
+
+    def __init__(self, run: str, offences: Sequence[Offence]) -> None:
+        super().__init__("\n".join([f"{run}: refused, nothing applied.", *map(str, offences)]))
+        self.offences = tuple(offences)
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """`<resource>/<key>` (or Terraform's own address) of each offence."""
+        return tuple(o.target for o in self.offences)

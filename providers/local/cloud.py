@@ -1,0 +1,135 @@
+"""The local cloud as a `CloudProvider`: VMs are process groups of this machine, made and deleted by real Terraform."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from providers.base import InstanceState, Listing, Place, Resources
+from providers.errors import CloudUnavailable, ProviderError, RateLimited
+from providers.local.config import AGENT_COMMAND, Config, write_config
+from providers.local.errors import recognise
+from providers.local.faults import Faults
+from providers.local.inventory import read_listing
+from providers.local.launch import package_path
+from providers.local.layout import REGIONS, Layout, layout_of, parse_instance_id
+from providers.local.ledger import Ledger, claims_dir
+from providers.local.machine import Machines, power_cut
+from providers.local.variables import module_variables
+
+
+@dataclass(slots=True)
+class LocalCloud:
+    """One local cloud below `root` (absolute). `kafka_dir` holds the images, `<version>/libs`; see `Config`.
+
+    `command` is what VMs boot; the default is the agent's init, tests give a stand-in.
+    """
+
+    root: Path
+    installation_id: str
+    python: str
+    kafka_dir: Path | None = None
+    enforce_disk: bool = False
+    command: tuple[str, ...] = AGENT_COMMAND
+    _last_listing: dict[Place, Listing] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.root = self.root.absolute()
+        write_config(self.root, self._config)
+
+    @property
+    def name(self) -> str:
+        return "local"
+
+    @property
+    def faults(self) -> Faults:
+        """The fault switches, for tests."""
+        return Faults(self.root)
+
+    def zones(self, region: str) -> tuple[str, ...]:
+        """Zones of a region, which serve as racks. Raises `PlaceUnknown`."""
+        return REGIONS[Layout(self.root, region).region]
+
+    def list_place(self, place: Place) -> Listing:
+        """What is there now. With the fault `list_lag`: what the previous listing said, under a fresh time."""
+        layout = self._reach(place)
+        if self.faults.take("list_lag"):
+            last = self._last_listing.get(place)
+            return Listing(
+                place=place,
+                at=datetime.now(UTC),
+                instances=last.instances if last else (),
+                volumes=last.volumes if last else (),
+                node_addresses=last.node_addresses if last else {},
+            )
+        self._last_listing[place] = read_listing(layout, place, self.installation_id)
+        return self._last_listing[place]
+
+    def describe(self, place: Place, instances: Sequence[str]) -> Mapping[str, InstanceState]:
+        """State by instance id: `GONE` after a power cut and after termination; ids it never gave out are left out."""
+        machines = self._machines(self._reach(place))
+        now = datetime.now(UTC)
+        answers = {text: machines.state(*parsed, now=now) for text in instances if (parsed := parse_instance_id(text))}
+        return {text: state for text, state in answers.items() if state is not None}
+
+    def terminate(self, place: Place, instance: str) -> None:
+        """Power cut, disks and addresses released, directory gone. Idempotent."""
+        layout = self._reach(place)
+        if parsed := parse_instance_id(instance):
+            self._machines(layout).terminate(*parsed)
+
+    def variables(self, resources: Resources) -> dict[str, object]:
+        """Variables of `terraform/modules/local`; the same resources give the same addresses, always."""
+        layout_of(self.root, resources.place)
+        return module_variables(
+            resources, cloud={"root": str(self.root), "python": self.python}, choose=self._choose_address
+        )
+
+    def terraform_environment(self, place: Place) -> Mapping[str, str]:
+        """Where the provisioners find this package: a checkout need not be installed."""
+        return {"PYTHONPATH": package_path()}
+
+    def creates_are_repeatable(self) -> bool:
+        """Yes: every verb adopts what its intent made before."""
+        return True
+
+    def recognise(self, diagnostics: Sequence[str]) -> ProviderError | None:
+        """The typed error behind Terraform's words, if one of our verbs said so."""
+        return recognise(diagnostics)
+
+    def power_cut(self, place: Place, instance: str) -> None:
+        """Tests and demos only: the VM loses power. Its record and its disks stay; the listing says `GONE`."""
+        if parsed := parse_instance_id(instance):
+            power_cut(layout_of(self.root, place).vm(*parsed))
+
+    def power_on(self, place: Place, instance: str) -> None:
+        """Tests and demos only: a VM that lost power starts again."""
+        if parsed := parse_instance_id(instance):
+            self._machines(layout_of(self.root, place)).power_on(*parsed)
+
+    def _choose_address(self, owner: str, recorded: str | None) -> str:
+        ledger = Ledger(self.root, self.installation_id, claims_dir())
+        if recorded is None:
+            return ledger.address_for(owner)
+        ledger.adopt(owner, recorded)
+        return recorded
+
+    def _reach(self, place: Place) -> Layout:
+        layout = layout_of(self.root, place)
+        if self.faults.take("rate_limits"):
+            raise RateLimited(f"{place}: too many calls (fault switch)")
+        if self.faults.take("api_errors"):
+            raise CloudUnavailable(f"{place}: the cloud does not answer (fault switch)")
+        return layout
+
+    def _machines(self, layout: Layout) -> Machines:
+        return Machines(layout, self._config)
+
+    @property
+    def _config(self) -> Config:
+        return Config(
+            python=self.python,
+            kafka_dir=str(self.kafka_dir.absolute()) if self.kafka_dir else "",
+            enforce_disk=self.enforce_disk,
+            command=self.command,
+        )

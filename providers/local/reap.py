@@ -1,0 +1,52 @@
+"""Cleaning up after a local cloud: nothing of it may outlive the person who ran it, not even after a kill."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+from providers import process
+from providers.local.disk import unmount_all
+from providers.local.launch import VM_DIR
+from providers.local.machine import power_cut
+
+REQUEST = "KEDGE_LOCAL_REQUEST"
+"""Environment variable that carries a provisioner's request, and so tells which cloud it works on."""
+
+_TIMEOUT_S = 10.0
+
+
+def reap(root: Path) -> int:
+    """Kill every process that belongs to the local cloud below `root`; returns how many. Its files stay.
+
+    Processes are known by pid with start time (the VM records) or by the environment they were started
+    with, never by name. Provisioners go first: one of them might be about to boot a VM.
+    """
+    root = root.absolute()
+    killed = _kill_until_none(lambda: _provisioners(root))
+    killed += sum(power_cut(record.parent) for record in sorted(root.glob("*/instances/*/*/vm.json")))
+    killed += _kill_until_none(lambda: _members(root))
+    unmount_all(root)
+    return killed
+
+
+def _kill_until_none(find: Callable[[], tuple[int, ...]]) -> int:
+    killed: set[int] = set()
+
+    def nothing_left() -> bool:
+        found = find()
+        killed.update(found)
+        process.kill_all(found)
+        return not found
+
+    if not process.wait_until(nothing_left, timeout_s=_TIMEOUT_S):
+        raise TimeoutError(f"processes {find()} do not die")
+    return len(killed)
+
+
+def _provisioners(root: Path) -> tuple[int, ...]:
+    requests = process.carrying(REQUEST).items()
+    return tuple(pid for pid, request in requests if json.loads(request).get("root") == str(root))
+
+
+def _members(root: Path) -> tuple[int, ...]:
+    return tuple(pid for pid, vm in process.carrying(VM_DIR).items() if Path(vm).is_relative_to(root))

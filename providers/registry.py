@@ -1,0 +1,27 @@
+"""Name of a cloud -> its provider, imported only when a spec first names it: SDKs are large and most users have one."""
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import cast
+
+from providers.base import CloudProvider
+from providers.errors import PlaceUnknown
+
+_PROVIDERS = {"local": "providers.local.cloud:LocalCloud"}
+
+
+def names() -> tuple[str, ...]:
+    """Clouds there is a provider for."""
+    return tuple(sorted(_PROVIDERS))
+
+
+def load(cloud: str, **settings: object) -> CloudProvider:
+    """Build the provider of a cloud from its settings (the keyword arguments of its class).
+
+    Raises `PlaceUnknown` for a name nobody implements.
+    """
+    if cloud not in _PROVIDERS:
+        raise PlaceUnknown(f"there is no cloud {cloud!r}; there is {', '.join(names())}")
+    module, _, attribute = _PROVIDERS[cloud].partition(":")
+    factory = cast(Callable[..., CloudProvider], getattr(import_module(module), attribute))
+    return factory(**settings)

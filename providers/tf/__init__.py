@@ -1,0 +1,1 @@
+"""Terraform as a tool: rendered workspaces, guarded runs, plans read as data. Knows no cloud."""

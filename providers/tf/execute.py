@@ -1,0 +1,134 @@
+"""One guarded Terraform run from intent to outcome: repair, plan, guard, apply exactly that plan."""
+
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from providers.base import CloudProvider, TerraformRun
+from providers.errors import TerraformFailed
+from providers.tf.abilities import GivesEnvironment, RecognisesErrors, RepeatsCreates
+from providers.tf.guard import check
+from providers.tf.plan import Action, StateResource, planned_changes, resources_before
+from providers.tf.progress import OnProgress
+from providers.tf.runner import TerraformRunner
+from providers.tf.statefile import RUN_ID, StateFile, state_file
+from providers.tf.unfinished import in_question, settle
+from providers.tf.workspace import Workspace, open_workspace, rendered
+
+_TIMEOUT_S = 900.0
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """What a run did. `changed` and `done_before` together are everything the run names.
+
+    `done_before` was created (and is in the state) or deleted by an earlier, interrupted run of the same
+    intent.
+    """
+
+    changed: tuple[str, ...]
+    done_before: tuple[str, ...]
+    seconds: float
+
+
+def execute(
+    run: TerraformRun,
+    *,
+    provider: CloudProvider,
+    state_root: Path,
+    module_root: Path,
+    on_progress: OnProgress,
+    stop: threading.Event,
+    timeout_s: float = _TIMEOUT_S,
+) -> RunResult:
+    """Do what the run names and nothing else; safe to repeat after any crash.
+
+    `state_root` holds the states of the installation, `module_root` one folder per cloud
+    (`terraform/modules`). `timeout_s` bounds each Terraform command. Blocks until the run is over; call it
+    from a worker thread.
+
+    Raises `UnsafeChange` (nothing was applied), `RunInProgress`, `RunInterrupted` (stop was set, or time is
+    over), whatever typed error the cloud gave, else `TerraformFailed`.
+    """
+    started = time.monotonic()
+    state = state_file(state_root, run.resources.cluster_uid, run.resources.place)
+    variables = provider.variables(rendered(run))
+    with state.locked(run.intent_id):
+        state.repair()
+        workspace = open_workspace(
+            state.workspaces,
+            module=module_root / provider.name,
+            state=state.path,
+            variables=variables,
+            intent_id=run.intent_id,
+        )
+        try:
+            terraform = _runner(workspace, run, provider, on_progress=on_progress, stop=stop, timeout_s=timeout_s)
+            changed = _perform(run, terraform, state, provider)
+        except TerraformFailed as error:
+            recognised = provider.recognise(error.diagnostics) if isinstance(provider, RecognisesErrors) else None
+            raise (recognised or error) from error
+        finally:
+            workspace.remove()
+    named = run.creates | run.deletes
+    return RunResult(
+        changed=changed,
+        done_before=tuple(sorted(named - set(changed))),
+        seconds=time.monotonic() - started,
+    )
+
+
+def _perform(
+    run: TerraformRun, terraform: TerraformRunner, state: StateFile, provider: CloudProvider
+) -> tuple[str, ...]:
+    terraform.prepare()
+    for path in state.left_behind():
+        terraform.push_state(path)
+    state.clear_workspaces(keep=terraform.workspace.directory)
+    state.keep_copy()
+    plan = terraform.plan()
+    if _settle(run, terraform, resources_before(plan), provider):
+        plan = terraform.plan()
+    changes = planned_changes(plan)
+    check(changes, run)
+    acting = tuple(sorted({c.target for c in changes if c.action in (Action.CREATE, Action.DELETE)}))
+    if acting:
+        terraform.apply()
+    return acting
+
+
+def _settle(
+    run: TerraformRun, terraform: TerraformRunner, held: tuple[StateResource, ...], provider: CloudProvider
+) -> bool:
+    """Bring the state in line with what is proved: the gone leave it, the unfinished are judged. True if it changed."""
+    gone = tuple(r.address for r in held if r.target in run.forget)
+    terraform.forget(gone)
+    questioned = in_question(held, run)
+    if not questioned:  # the usual case, and it needs no look at the inventory
+        return bool(gone)
+    repeatable = isinstance(provider, RepeatsCreates) and provider.creates_are_repeatable()
+    settlement = settle(questioned, run, provider.list_place(run.resources.place), repeatable=repeatable)
+    for address in settlement.untaint:
+        terraform.untaint(address)
+    terraform.forget(settlement.recreate)
+    return bool(gone or settlement.untaint or settlement.recreate)
+
+
+def _runner(
+    workspace: Workspace,
+    run: TerraformRun,
+    provider: CloudProvider,
+    *,
+    on_progress: OnProgress,
+    stop: threading.Event,
+    timeout_s: float,
+) -> TerraformRunner:
+    given = provider.terraform_environment(run.resources.place) if isinstance(provider, GivesEnvironment) else {}
+    return TerraformRunner(
+        workspace,
+        environment={**given, RUN_ID: run.intent_id},
+        stop=stop,
+        on_progress=on_progress,
+        timeout_s=timeout_s,
+    )

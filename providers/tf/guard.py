@@ -1,0 +1,87 @@
+"""The guard of every Terraform run: the plan may do what the intent names, all of it or less, and nothing
+else.
+
+Pure: it reads a list of planned changes and the run. Less is allowed only where it proves to be done already,
+which is how a run that was interrupted is taken up again.
+"""
+
+from collections.abc import Iterable, Iterator
+
+from providers.base import RunKind, TerraformRun
+from providers.errors import Offence, UnsafeChange
+from providers.tf.plan import Action, PlannedChange
+
+_MAY_CREATE = frozenset({RunKind.SURGE, RunKind.BIND})
+
+_ONLY = {
+    RunKind.BIND: frozenset({"attachment", "binding", "instance"}),
+    RunKind.RELEASE: frozenset({"attachment", "binding", "instance"}),
+}
+"""A handover touches nothing but what hangs on a VM, and the VM where a cloud binds only with it."""
+
+
+def check(changes: Iterable[PlannedChange], run: TerraformRun) -> None:
+    """Raises `UnsafeChange` naming each offending target and why; returns when the plan may be applied."""
+    changes = tuple(changes)
+    offences = (*_intent(run), *_unnamed(changes, run), *_missing(changes, run), *_left_behind(changes, run))
+    if offences:
+        raise UnsafeChange(f"{run.kind} run {run.intent_id} of cluster {run.resources.cluster_name}", offences)
+
+
+def _intent(run: TerraformRun) -> Iterator[Offence]:
+    """A run that asks for what its kind may not do is refused before the plan is looked at."""
+    for target in sorted(run.deletes if run.kind in _MAY_CREATE else run.creates):
+        verb = "delete" if run.kind in _MAY_CREATE else "create"
+        yield Offence(target, f"a {run.kind} run may {verb} nothing")
+    for target in sorted((run.creates | run.deletes) & run.forget):
+        yield Offence(target, "it cannot be forgotten and changed in the same run")
+    allowed = _ONLY.get(run.kind)
+    for target in sorted(run.creates | run.deletes):
+        if allowed is not None and target.partition("/")[0] not in allowed:
+            yield Offence(target, f"a {run.kind} run changes only {', '.join(sorted(allowed))}")
+
+
+def _unnamed(changes: tuple[PlannedChange, ...], run: TerraformRun) -> Iterator[Offence]:
+    for change in changes:
+        reason = _refusal(change, run)
+        if reason is not None:
+            yield Offence(change.target, reason)
+
+
+def _refusal(change: PlannedChange, run: TerraformRun) -> str | None:
+    if change.imported:
+        return "the plan would import it; a run never imports"
+    match change.action:
+        case Action.NOOP | Action.READ:
+            return None
+        case Action.CREATE if change.target in run.creates:
+            return None
+        case Action.DELETE if change.target in run.deletes:
+            return None
+        case Action.CREATE:
+            return "the plan would create it, and the run does not name it (a dead VM wanted back?)"
+        case Action.DELETE:
+            return "the plan would delete it, and the run does not name it"
+        case Action.REPLACE:
+            return "the plan would replace it; nothing is ever replaced in place, it is a new generation"
+        case Action.UPDATE:
+            return "the plan would update it in place; what exists is frozen"
+        case Action.FORGET:
+            return "the plan would forget it; only what the inventory proves gone is forgotten"
+
+
+def _missing(changes: tuple[PlannedChange, ...], run: TerraformRun) -> Iterator[Offence]:
+    """Named but not planned: fine when it is done already, a contradiction of the rendered set otherwise."""
+    seen = {change.target for change in changes}
+    staying = {change.target for change in changes if change.action is Action.NOOP}
+    for target in sorted(run.creates - seen):
+        yield Offence(target, "the run is to create it, but it is neither rendered nor in the state")
+    for target in sorted(run.deletes & staying):
+        yield Offence(target, "the run is to delete it, but it is still rendered")
+
+
+def _left_behind(changes: tuple[PlannedChange, ...], run: TerraformRun) -> Iterator[Offence]:
+    if run.kind is RunKind.DESTROY:
+        for change in changes:
+            if change.action is Action.NOOP and change.target not in run.deletes:
+                yield Offence(change.target, "a destroy run leaves nothing, and this is not named")

@@ -1,0 +1,89 @@
+"""The files of one run, in a directory of its own: what Terraform reads is rendered, never edited, and thrown
+away.
+
+Values go into a variables file, never into the configuration: Terraform reads strings of `*.tf.json` as
+templates.
+"""
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from providers.base import Resources, TerraformRun
+
+_OUTPUTS = ("instances", "volumes", "addresses")
+
+
+@dataclass(frozen=True, slots=True)
+class Workspace:
+    """A rendered directory. `plan` is where the saved plan goes; all of it is readable by its owner only."""
+
+    directory: Path
+
+    @property
+    def plan(self) -> Path:
+        return self.directory / "run.tfplan"
+
+    @property
+    def cli_config(self) -> Path:
+        return self.directory / "terraform.rc"
+
+    @property
+    def errored_state(self) -> Path:
+        """Where Terraform leaves the state when it could not write it."""
+        return self.directory / "errored.tfstate"
+
+    def remove(self) -> None:
+        """Delete it, unless it holds the only copy of a state."""
+        if not self.errored_state.exists():
+            shutil.rmtree(self.directory)
+
+
+def open_workspace(
+    parent: Path, *, module: Path, state: Path, variables: Mapping[str, object], intent_id: str
+) -> Workspace:
+    """Render a workspace below `parent` for the module directory and the state file given."""
+    parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    # Both ends resolved: a relative source keeps the module local, an absolute one would be copied like a download.
+    directory = Path(tempfile.mkdtemp(prefix=f"{intent_id[:12]}-", dir=parent)).resolve()
+    source = os.path.relpath(module.resolve(), directory)
+    _write(directory / "main.tf.json", _configuration(source, state, tuple(variables)))
+    _write(directory / "kedge.auto.tfvars.json", dict(variables))
+    workspace = Workspace(directory)
+    workspace.cli_config.write_text("disable_checkpoint = true\n")
+    return workspace
+
+
+def rendered(run: TerraformRun) -> Resources:
+    """The resources of a run without what it deletes or forgets: the caller may hand in either set."""
+    gone = run.deletes | run.forget
+    resources = run.resources
+    return replace(
+        resources,
+        instances=tuple(r for r in resources.instances if f"instance/{r.key}" not in gone),
+        volumes=tuple(r for r in resources.volumes if f"volume/{r.key}" not in gone),
+        attachments=tuple(r for r in resources.attachments if f"attachment/{r.key}" not in gone),
+        addresses=tuple(r for r in resources.addresses if f"address/{r.key}" not in gone),
+        bindings=tuple(r for r in resources.bindings if f"binding/{r.key}" not in gone),
+    )
+
+
+def _configuration(source: str, state: Path, variables: tuple[str, ...]) -> dict[str, object]:
+    # A path is the one value that must stand in the configuration; `$${` is how a template spells `${`.
+    path = str(state).replace("${", "$${").replace("%{", "%%{")
+    return {
+        "terraform": {"backend": {"local": {"path": path}}},
+        "variable": {name: {"type": "any"} for name in variables},
+        "module": {"kedge": {"source": source, **{name: f"${{var.{name}}}" for name in variables}}},
+        "output": {name: {"value": f"${{module.kedge.{name}}}"} for name in _OUTPUTS},
+    }
+
+
+def _write(path: Path, value: object) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "w") as file:
+        json.dump(value, file, indent=1, sort_keys=True)

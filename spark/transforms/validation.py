@@ -1,0 +1,60 @@
+"""The second check, in Spark's own columns: nothing of the kernel's code or arrays is trusted here."""
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F  # noqa: N812 its usual name
+
+from spark.schemas import OUTCOMES
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+
+def validated(answers: "DataFrame", requests: "DataFrame") -> "DataFrame":
+    """ANSWERS and REQUESTS in, OUTCOMES out: each answer with the rules its moves break."""
+    judged = answers.join(requests, "drain_key")
+    broken = [F.when(F.exists("moves", rule), F.lit(name)) for name, rule in _RULES.items()]
+    names = F.transform("moves", lambda m: F.concat_ws("/", m["topic"], m["partition"].cast("string")))
+    broken.append(F.when(F.size(F.array_distinct(names)) < F.size("moves"), F.lit("a partition moved twice")))
+    judged = judged.withColumn("violations", F.array_compact(F.array(*broken)))
+    return judged.select(*OUTCOMES.names)
+
+
+def _length_differs(move: "Column") -> "Column":
+    return F.size(move["before"]) != F.size(move["after"])
+
+
+def _broker_twice(move: "Column") -> "Column":
+    return F.size(F.array_distinct(move["after"])) < F.size(move["after"])
+
+
+def _stays_on_outgoing(move: "Column") -> "Column":
+    return F.arrays_overlap(move["after"], F.col("outgoing"))
+
+
+def _stayer_moved(move: "Column") -> "Column":
+    removed = F.array_except(move["before"], move["after"])
+    return F.size(F.array_except(removed, F.col("outgoing"))) > 0
+
+
+def _target_not_allowed(move: "Column") -> "Column":
+    added = F.array_except(move["after"], move["before"])
+    return F.size(F.array_except(added, F.col("targets"))) > 0
+
+
+def _fewer_racks(move: "Column") -> "Column":
+    return _racks(move["after"]) < _racks(move["before"])
+
+
+def _racks(brokers: "Column") -> "Column":
+    return F.size(F.array_distinct(F.transform(brokers, lambda b: F.col("racks")[b])))
+
+
+_RULES = {
+    "replica count changes": _length_differs,
+    "a broker twice in a replica list": _broker_twice,
+    "a replica stays on an outgoing broker": _stays_on_outgoing,
+    "a replica that is to stay moves": _stayer_moved,
+    "a broker that is no target receives": _target_not_allowed,
+    "fewer racks than before": _fewer_racks,
+}

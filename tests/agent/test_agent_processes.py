@@ -1,0 +1,188 @@
+"""Processes of a VM with real ones: adoption, signals that hit nobody else, and the VM's init. No Kafka."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from agent.init import read_pid_file
+from agent.process import Marks, ProcessId, adopt, identify, is_alive, send_signal, spawn
+from tests.agent.agent_vm import REPOSITORY, eventually
+
+SLEEPER = (sys.executable, "-c", "import time; time.sleep(60)")
+
+
+@pytest.fixture
+def marks(tmp_path: Path) -> Marks:
+    return Marks.of(root=tmp_path, service="broker", directory=tmp_path)
+
+
+def start(marks: Marks, tmp_path: Path, start_id: str = "s-1", command: tuple[str, ...] = SLEEPER):  # type: ignore[no-untyped-def]
+    marked = (*command, *marks.arguments(start_id))
+    return spawn(marked, marks=marks, start_id=start_id, output=tmp_path / "broker.out", env=os.environ)
+
+
+def test_a_service_is_found_again_by_its_pid_file(marks: Marks, tmp_path: Path) -> None:
+    started = start(marks, tmp_path)
+    try:
+        found = adopt(marks)
+        assert found is not None
+        assert (found.pid, found.start_id, found.is_alive()) == (started.pid, "s-1", True)
+        assert os.getpgid(started.pid) == os.getpgrp(), "killing the group must be a power cut"
+    finally:
+        started.kill()
+        eventually(lambda: not started.is_alive(), timeout_s=5)
+    assert started.exit_code == 137
+    assert not found.is_alive()
+    assert adopt(marks) is None
+
+
+@pytest.mark.parametrize("content", [None, "", "{}", '{"pid": 1, "start_ticks": 1}'])
+def test_a_service_is_found_without_a_good_pid_file(marks: Marks, tmp_path: Path, content: str | None) -> None:
+    started = start(marks, tmp_path)
+    try:
+        marks.pid_file.unlink()
+        if content is not None:
+            marks.pid_file.write_text(content)
+        found = adopt(marks)
+        assert found is not None
+        assert found.pid == started.pid
+    finally:
+        started.kill()
+        eventually(lambda: not started.is_alive(), timeout_s=5)
+
+
+def test_the_service_of_another_vm_is_not_adopted(marks: Marks, tmp_path: Path) -> None:
+    started = start(marks, tmp_path)
+    try:
+        other = Marks.of(root=tmp_path / "other", service="broker", directory=tmp_path)
+        assert adopt(other) is None
+    finally:
+        started.kill()
+        eventually(lambda: not started.is_alive(), timeout_s=5)
+
+
+def test_a_reused_pid_is_not_signalled(marks: Marks, tmp_path: Path) -> None:
+    started = start(marks, tmp_path)
+    try:
+        stranger = ProcessId(started.id.pid, started.id.start_ticks - 1)
+        assert not is_alive(stranger)
+        assert not send_signal(stranger, signal.SIGKILL)
+        assert started.is_alive()
+    finally:
+        started.kill()
+        eventually(lambda: not started.is_alive(), timeout_s=5)
+
+
+def test_a_zombie_is_dead() -> None:
+    child = subprocess.Popen([sys.executable, "-c", ""])
+    try:
+        eventually(lambda: identify(child.pid) is None, timeout_s=5)
+        assert child.returncode is None, "nobody has reaped it yet"
+    finally:
+        child.wait()
+
+
+def test_the_output_of_the_last_start_is_kept(marks: Marks, tmp_path: Path) -> None:
+    for text in ("one", "two"):
+        done = start(marks, tmp_path, command=(sys.executable, "-c", f"print('{text}')"))
+        eventually(lambda done=done: not done.is_alive(), timeout_s=10)
+        assert done.exit_code == 0
+    assert (tmp_path / "broker.out").read_text() == "two\n"
+    assert (tmp_path / "broker.out.1").read_text() == "one\n"
+
+
+class Box:
+    """An init over a small script instead of the agent."""
+
+    def __init__(self, root: Path, script: str) -> None:
+        self.root = root
+        self.init = subprocess.Popen(
+            [sys.executable, "-m", "agent.init", "--root", str(root), "--", sys.executable, "-c", script],
+            env={**os.environ, "PYTHONPATH": str(REPOSITORY), "BOX": str(root)},
+        )
+
+    def pids(self, name: str) -> list[int]:
+        path = self.root / name
+        return [int(line) for line in path.read_text().split()] if path.exists() else []
+
+    def close(self) -> None:
+        if self.init.poll() is None:
+            os.killpg(self.init.pid, signal.SIGKILL)
+            self.init.wait(10)
+
+
+FORKING = """
+import os, signal, subprocess, sys, time
+box = os.environ["BOX"]
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+open(box + "/agents", "a").write(f"{os.getpid()}\\n")
+open(box + "/children", "a").write(f"{child.pid}\\n")
+open(box + "/boots", "a").write(os.environ["KEDGE_BOOT_ID"] + "\\n")
+time.sleep(60)
+"""
+
+
+@pytest.fixture
+def box(tmp_path: Path) -> Iterator[Box]:
+    box = Box(tmp_path, FORKING)
+    yield box
+    box.close()
+
+
+def test_the_init_restarts_its_agent_and_keeps_the_orphan(box: Box) -> None:
+    eventually(lambda: box.pids("children"), timeout_s=10)
+    (agent,), (child,) = box.pids("agents"), box.pids("children")
+    assert read_pid_file(box.root) == identify(box.init.pid)
+    assert os.getpgid(box.init.pid) == box.init.pid == os.getpgid(agent) == os.getpgid(child)
+    os.kill(agent, signal.SIGKILL)
+    eventually(lambda: len(box.pids("children")) == 2, timeout_s=10)
+    assert identify(child) is not None, "what the agent started lives on"
+    assert int(Path(f"/proc/{child}/stat").read_text().rsplit(")", 1)[1].split()[1]) == box.init.pid
+    assert len(set((box.root / "boots").read_text().split())) == 1, "one boot, one boot id"
+    os.kill(child, signal.SIGKILL)
+    eventually(lambda: not Path(f"/proc/{child}").exists(), timeout_s=5)  # reaped
+
+
+def test_the_power_button_leaves_nobody_behind(box: Box) -> None:
+    eventually(lambda: box.pids("children"), timeout_s=10)
+    box.init.terminate()
+    assert box.init.wait(20) == 0
+    assert identify(box.pids("agents")[0]) is None
+    assert identify(box.pids("children")[0]) is None
+    assert read_pid_file(box.root) is None
+
+
+def test_a_power_cut_takes_the_whole_group(box: Box) -> None:
+    eventually(lambda: box.pids("children"), timeout_s=10)
+    os.killpg(box.init.pid, signal.SIGKILL)
+    box.init.wait(10)
+    eventually(
+        lambda: identify(box.pids("agents")[0]) is None and identify(box.pids("children")[0]) is None, timeout_s=5
+    )
+
+
+def test_a_second_agent_on_one_root_is_refused(tmp_path: Path) -> None:
+    import fcntl
+
+    (tmp_path / "agent").mkdir()
+    with (tmp_path / "agent" / "lock").open("wb") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        (tmp_path / "boot.json").write_text(
+            '{"server_url":"http://127.0.0.1:1","installation_id":"i","cluster_uid":"c","node":"n",'
+            '"generation":1,"intent_id":"x","token":"t"}'
+        )
+        done = subprocess.run(
+            [sys.executable, "-m", "agent", "--root", str(tmp_path)],
+            env={**os.environ, "PYTHONPATH": str(REPOSITORY), "KEDGE_KAFKA_DIR": "/nowhere"},
+            capture_output=True,
+            text=True,
+            timeout=30,
+            check=False,
+        )
+    assert done.returncode == 3
+    assert "another agent runs on" in done.stderr

@@ -1,0 +1,390 @@
+"""What every cloud must answer, whoever implements it: the local cloud and the fake pass the same suite.
+
+The harness creates and deletes resources without Terraform (tests/terraform does that); the local one calls the verbs
+of the provisioners in this process.
+"""
+
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Protocol
+
+import pytest
+
+from providers.base import CloudProvider, InstanceState, Place, Resources, RunKind
+from providers.errors import CloudUnavailable, PlaceUnknown, RateLimited, ResourceConflict
+from providers.local.cloud import LocalCloud
+from providers.local.reap import reap
+from providers.local.verbs import perform
+from tests.fakes.cloud import FakeCloud, World, json_safe
+from tests.fakes.resources import (
+    PLACE,
+    UID,
+    address,
+    attachment,
+    binding,
+    instance,
+    resources,
+    run,
+    surge,
+    targets,
+    volume,
+)
+
+SLEEPER = ("/bin/sleep", "600")
+
+
+class Harness(Protocol):
+    """A cloud, and hands that do what Terraform and fate do."""
+
+    cloud: CloudProvider
+
+    def create(self, wanted: Resources, *only: str) -> None: ...
+    def delete(self, wanted: Resources, *only: str) -> None: ...
+    def power_cut(self, vm_id: str) -> None: ...
+    def fail_once(self, error: type[Exception]) -> None: ...
+    def lag(self, listings: int) -> None: ...
+    def ignore_one_destroy(self) -> None: ...
+    def other_installation(self) -> "Harness": ...
+
+
+@dataclass
+class LocalHarness:
+    cloud: LocalCloud
+
+    def create(self, wanted: Resources, *only: str) -> None:
+        for verb, request in self._requests(wanted, "create", only):
+            perform(verb, request)
+
+    def delete(self, wanted: Resources, *only: str) -> None:
+        for verb, request in reversed(self._requests(wanted, "destroy", only)):
+            perform(verb, request)
+
+    def power_cut(self, vm_id: str) -> None:
+        self.cloud.power_cut(PLACE, vm_id)
+
+    def fail_once(self, error: type[Exception]) -> None:
+        self.cloud.faults.set_counter("rate_limits" if error is RateLimited else "api_errors", 1)
+
+    def lag(self, listings: int) -> None:
+        self.cloud.faults.set_counter("list_lag", listings)
+
+    def ignore_one_destroy(self) -> None:
+        self.cloud.faults.set_counter("ignored_destroys", 1)
+
+    def other_installation(self) -> "LocalHarness":
+        return LocalHarness(LocalCloud(self.cloud.root, "other", sys.executable, command=SLEEPER))
+
+    def _requests(self, wanted: Resources, action: str, only: tuple[str, ...]) -> list[tuple[str, dict[str, Any]]]:
+        variables: dict[str, Any] = self.cloud.variables(wanted)
+        owner = {k: variables[k] for k in ("installation_id", "cluster_uid", "region")} | variables["cloud"]
+        verbs = {
+            "addresses": f"{action}-address",
+            "volumes": f"{action}-volume",
+            "instances": f"{action}-instance",
+            "attachments": "attach" if action == "create" else "detach",
+            "bindings": "bind" if action == "create" else "unbind",
+        }
+        words = {"addresses": "address"}
+        return [
+            (verb, {"node": key, **owner, "key": key, **value})
+            for kind, verb in verbs.items()
+            for key, value in variables[kind].items()
+            if not only or f"{words.get(kind, kind.removesuffix('s'))}/{key}" in only
+        ]
+
+
+@dataclass
+class FakeHarness:
+    cloud: FakeCloud
+    runs: int = field(default=0)
+
+    def create(self, wanted: Resources, *only: str) -> None:
+        # A fresh state each time: the verbs of the local cloud know nothing of a state either.
+        self.cloud.states.clear()
+        parts = targets(wanted) - (targets(wanted) if not only else frozenset(only))
+        self.cloud.states[wanted.cluster_uid, wanted.place] = set(parts if only else ())
+        self.cloud.apply(surge(wanted, only=frozenset(only) if only else None))
+
+    def delete(self, wanted: Resources, *only: str) -> None:
+        self.cloud.states[wanted.cluster_uid, wanted.place] = set(targets(wanted))
+        self.cloud.apply(run(RunKind.RETIRE, wanted, deletes=frozenset(only) or targets(wanted)))
+
+    def power_cut(self, vm_id: str) -> None:
+        self.cloud.power_cut(PLACE, vm_id)
+
+    def fail_once(self, error: type[Exception]) -> None:
+        self.cloud.failures.append(RateLimited("slow down") if error is RateLimited else CloudUnavailable("no answer"))
+
+    def lag(self, listings: int) -> None:
+        self.cloud.list_lag = listings
+
+    def ignore_one_destroy(self) -> None:
+        self.cloud.ignored_destroys = 1
+
+    def other_installation(self) -> "FakeHarness":
+        return FakeHarness(FakeCloud("other", world=self.cloud.world))
+
+
+@pytest.fixture(params=["local", "fake"])
+def harness(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Harness]:
+    monkeypatch.setenv("KEDGE_LOCAL_CLAIMS", str(tmp_path / "claims"))
+    if request.param == "fake":
+        yield FakeHarness(FakeCloud("test", world=World()))
+        return
+    cloud = LocalCloud(tmp_path / "cloud", "test", sys.executable, command=SLEEPER)
+    try:
+        yield LocalHarness(cloud)
+    finally:
+        reap(cloud.root)
+
+
+def test_zones_come_in_a_stable_order(harness: Harness) -> None:
+    assert harness.cloud.zones("local-1") == ("a", "b", "c")
+    assert harness.cloud.zones("local-1") == harness.cloud.zones("local-1")
+
+
+@pytest.mark.parametrize(
+    "place",
+    [Place("local", "mars"), Place("local", "local-1", account="second"), Place("aws", "local-1")],
+    ids=["region", "account", "cloud"],
+)
+def test_an_unknown_place_is_refused_by_name(harness: Harness, place: Place) -> None:
+    with pytest.raises(PlaceUnknown, match=place.region if place.region == "mars" else str(place)):
+        harness.cloud.list_place(place)
+
+
+def test_an_empty_place_lists_nothing_and_says_when(harness: Harness) -> None:
+    before = datetime.now(UTC)
+    listing = harness.cloud.list_place(PLACE)
+    assert (listing.instances, listing.volumes, dict(listing.node_addresses)) == ((), (), {})
+    assert before <= listing.at <= datetime.now(UTC)
+
+
+def test_a_vm_is_listed_with_everything_it_was_tagged_with(harness: Harness) -> None:
+    harness.create(resources(instance("brokers-a-0", 2, zone="b", intent="why")))
+    (seen,) = harness.cloud.list_place(PLACE).instances
+    assert (seen.cluster_uid, seen.node, seen.generation, seen.key) == (UID, "brokers-a-0", 2, "brokers-a-0.g2")
+    assert (seen.intent_id, seen.zone, seen.state) == ("why", "b", InstanceState.RUNNING)
+    assert seen.address is not None
+    assert harness.cloud.describe(PLACE, [seen.id]) == {seen.id: InstanceState.RUNNING}
+
+
+def test_creating_a_vm_twice_for_one_intent_makes_one(harness: Harness) -> None:
+    wanted = resources(instance("n-0"))
+    harness.create(wanted)
+    first = harness.cloud.list_place(PLACE).instances
+    harness.create(wanted)
+    assert harness.cloud.list_place(PLACE).instances == first
+    assert len(first) == 1
+
+
+def test_a_vm_of_another_intent_is_not_taken_over(harness: Harness) -> None:
+    harness.create(resources(instance("n-0", intent="one")))
+    with pytest.raises(ResourceConflict, match="one"):
+        harness.create(resources(instance("n-0", intent="two")))
+
+
+def test_a_vm_that_lost_power_is_gone_by_name(harness: Harness) -> None:
+    harness.create(resources(instance("n-0"), instance("n-1")))
+    first, second = harness.cloud.list_place(PLACE).instances
+    harness.power_cut(first.id)
+    assert {i.id: i.state for i in harness.cloud.list_place(PLACE).instances} == {
+        first.id: InstanceState.GONE,
+        second.id: InstanceState.RUNNING,
+    }
+    assert harness.cloud.describe(PLACE, [first.id]) == {first.id: InstanceState.GONE}
+
+
+def test_a_dead_vm_is_not_booted_again_by_its_own_intent(harness: Harness) -> None:
+    wanted = resources(instance("n-0"))
+    harness.create(wanted)
+    (seen,) = harness.cloud.list_place(PLACE).instances
+    harness.power_cut(seen.id)
+    harness.create(wanted)
+    assert harness.cloud.describe(PLACE, [seen.id]) == {seen.id: InstanceState.GONE}
+
+
+def test_a_terminated_vm_is_gone_for_good_and_no_longer_listed(harness: Harness) -> None:
+    harness.create(resources(instance("n-0")))
+    (seen,) = harness.cloud.list_place(PLACE).instances
+    harness.cloud.terminate(PLACE, seen.id)
+    harness.cloud.terminate(PLACE, seen.id)
+    assert harness.cloud.list_place(PLACE).instances == ()
+    assert harness.cloud.describe(PLACE, [seen.id]) == {seen.id: InstanceState.GONE}
+    with pytest.raises(ResourceConflict, match="terminated"):
+        harness.create(resources(instance("n-0")))
+
+
+def test_a_deleted_vm_is_gone_and_deleting_again_is_fine(harness: Harness) -> None:
+    wanted = resources(instance("n-0"))
+    harness.create(wanted)
+    (seen,) = harness.cloud.list_place(PLACE).instances
+    harness.delete(wanted)
+    harness.delete(wanted)
+    assert harness.cloud.describe(PLACE, [seen.id]) == {seen.id: InstanceState.GONE}
+
+
+def test_a_vm_that_survives_its_deletion_is_still_seen_and_can_be_terminated(harness: Harness) -> None:
+    wanted = resources(instance("n-0"))
+    harness.create(wanted)
+    harness.ignore_one_destroy()
+    harness.delete(wanted)
+    (seen,) = harness.cloud.list_place(PLACE).instances
+    assert seen.state is InstanceState.RUNNING
+    harness.cloud.terminate(PLACE, seen.id)
+    assert harness.cloud.list_place(PLACE).instances == ()
+
+
+def test_an_id_the_cloud_never_gave_out_is_left_out_not_gone(harness: Harness) -> None:
+    assert harness.cloud.describe(PLACE, [f"{UID}/n-0.g1", "nonsense", "../../etc/x.g1"]) == {}
+
+
+def test_another_installation_is_neither_listed_nor_counted(harness: Harness) -> None:
+    harness.create(resources(instance("n-0"), volume("n-0"), address("n-0")))
+    other = harness.other_installation()
+    listing = other.cloud.list_place(PLACE)
+    assert (listing.instances, listing.volumes, dict(listing.node_addresses)) == ((), (), {})
+
+
+def test_two_clusters_in_one_place_do_not_mix(harness: Harness) -> None:
+    harness.create(resources(instance("n-0"), volume("n-0"), uid="aaa"))
+    harness.create(resources(instance("n-0"), volume("n-0"), uid="bbb"))
+    listing = harness.cloud.list_place(PLACE)
+    assert sorted(i.cluster_uid for i in listing.instances) == ["aaa", "bbb"]
+    assert sorted(v.cluster_uid for v in listing.volumes) == ["aaa", "bbb"]
+    harness.cloud.terminate(PLACE, next(i.id for i in listing.instances if i.cluster_uid == "aaa"))
+    assert [i.cluster_uid for i in harness.cloud.list_place(PLACE).instances] == ["bbb"]
+
+
+def test_two_regions_are_two_places(harness: Harness) -> None:
+    harness.create(resources(instance("n-0")))
+    assert harness.cloud.list_place(Place("local", "local-2")).instances == ()
+
+
+def test_a_volume_outlives_its_vm_and_passes_to_the_next(harness: Harness) -> None:
+    first = resources(instance("n-0"), volume("n-0"), attachment("n-0.g1", "n-0.data.v1"))
+    harness.create(first)
+    assert harness.cloud.list_place(PLACE).volumes[0].attached_to == "n-0.g1"
+    assert harness.cloud.list_place(PLACE).instances[0].volumes == ("n-0.data.v1",)
+    harness.delete(first, "attachment/n-0.g1.data", "instance/n-0.g1")
+    assert harness.cloud.list_place(PLACE).volumes[0].attached_to is None
+    second = resources(instance("n-0", 2), volume("n-0"), attachment("n-0.g2", "n-0.data.v1"))
+    harness.create(second, "instance/n-0.g2", "attachment/n-0.g2.data")
+    assert harness.cloud.list_place(PLACE).volumes[0].attached_to == "n-0.g2"
+
+
+def test_a_volume_of_a_living_vm_is_not_given_to_another(harness: Harness) -> None:
+    both = resources(
+        instance("n-0"),
+        instance("n-0", 2),
+        volume("n-0"),
+        attachment("n-0.g1", "n-0.data.v1"),
+        attachment("n-0.g2", "n-0.data.v1"),
+    )
+    with pytest.raises(ResourceConflict, match=r"attached to n-0\.g1"):
+        harness.create(both)
+
+
+def test_a_volume_of_a_dead_vm_can_be_attached_elsewhere(harness: Harness) -> None:
+    harness.create(resources(instance("n-0"), volume("n-0"), attachment("n-0.g1", "n-0.data.v1")))
+    harness.power_cut(f"{UID}/n-0.g1")
+    wanted = resources(instance("n-0", 2), volume("n-0"), attachment("n-0.g2", "n-0.data.v1"))
+    harness.create(wanted, "instance/n-0.g2", "attachment/n-0.g2.data")
+    listing = harness.cloud.list_place(PLACE)
+    assert listing.volumes[0].attached_to == "n-0.g2"
+    assert {i.key: i.volumes for i in listing.instances} == {"n-0.g1": (), "n-0.g2": ("n-0.data.v1",)}
+
+
+def test_a_volume_stays_in_its_zone(harness: Harness) -> None:
+    wanted = resources(instance("n-0", zone="a"), volume("n-0", zone="b"), attachment("n-0.g1", "n-0.data.v1"))
+    with pytest.raises(ResourceConflict, match="zone b"):
+        harness.create(wanted)
+
+
+def test_nothing_is_attached_to_a_vm_that_is_not_alive(harness: Harness) -> None:
+    harness.create(resources(instance("n-0"), volume("n-0"), address("n-0")))
+    harness.power_cut(f"{UID}/n-0.g1")
+    wanted = resources(
+        instance("n-0"), volume("n-0"), address("n-0"), attachment("n-0.g1", "n-0.data.v1"), binding("n-0", "n-0.g1")
+    )
+    for target in ("attachment/n-0.g1.data", "binding/n-0.g1"):
+        with pytest.raises(ResourceConflict, match="not alive"):
+            harness.create(wanted, target)
+
+
+def test_an_ephemeral_disk_is_the_vms_own_and_goes_with_it(harness: Harness) -> None:
+    wanted = resources(instance("n-0"), volume("n-0", kind="ephemeral"), attachment("n-0.g1", "n-0.data.v1"))
+    harness.create(wanted)
+    listing = harness.cloud.list_place(PLACE)
+    assert listing.instances[0].volumes == ("n-0.data.v1",)
+    assert listing.volumes == ()
+    harness.delete(wanted)
+    assert harness.cloud.list_place(PLACE).instances == ()
+
+
+def test_a_nodes_address_passes_from_one_vm_to_the_next(harness: Harness) -> None:
+    both = resources(instance("c-0"), instance("c-0", 2), address("c-0"), binding("c-0", "c-0.g1"))
+    harness.create(both)
+    listing = harness.cloud.list_place(PLACE)
+    owned = listing.node_addresses[UID, "c-0"]
+    assert {i.key: i.addresses for i in listing.instances} == {"c-0.g1": (owned,), "c-0.g2": ()}
+    harness.delete(both, "binding/c-0.g1")
+    after = resources(instance("c-0"), instance("c-0", 2), address("c-0"), binding("c-0", "c-0.g2"))
+    harness.create(after, "binding/c-0.g2")
+    listing = harness.cloud.list_place(PLACE)
+    assert {i.key: i.addresses for i in listing.instances} == {"c-0.g1": (), "c-0.g2": (owned,)}
+    assert listing.node_addresses[UID, "c-0"] == owned
+
+
+def test_a_nodes_address_is_not_taken_from_a_living_vm(harness: Harness) -> None:
+    harness.create(resources(instance("c-0"), instance("c-0", 2), address("c-0"), binding("c-0", "c-0.g1")))
+    wanted = resources(instance("c-0"), instance("c-0", 2), address("c-0"), binding("c-0", "c-0.g2"))
+    with pytest.raises(ResourceConflict, match="alive"):
+        harness.create(wanted, "binding/c-0.g2")
+
+
+def test_variables_are_json_and_the_same_each_time(harness: Harness) -> None:
+    wanted = resources(instance("c-0"), instance("c-1"), volume("c-0"), address("c-0"), binding("c-0", "c-0.g1"))
+    first = harness.cloud.variables(wanted)
+    assert json_safe(first)
+    assert harness.cloud.variables(wanted) == first
+    instances: Any = first["instances"]
+    addresses: Any = first["addresses"]
+    assert len({instances["c-0.g1"]["address"], instances["c-1.g1"]["address"], addresses["c-0"]["address"]}) == 3
+    assert instances["c-0.g1"]["tags"]["kedge-intent"] == "intent-c-0.g1"
+
+
+def test_each_generation_has_an_address_of_its_own(harness: Harness) -> None:
+    def own(generation: int) -> str:
+        variables: Any = harness.cloud.variables(resources(instance("n-0", generation)))
+        return str(variables["instances"][f"n-0.g{generation}"]["address"])
+
+    assert own(1) != own(2)
+    assert own(1) == own(1)
+
+
+@pytest.mark.parametrize("error", [CloudUnavailable, RateLimited])
+def test_a_cloud_that_does_not_answer_says_so_and_knows_nothing(harness: Harness, error: type[Exception]) -> None:
+    harness.create(resources(instance("n-0")))
+    calls: tuple[Callable[[], object], ...] = (
+        lambda: harness.cloud.list_place(PLACE),
+        lambda: harness.cloud.describe(PLACE, [f"{UID}/n-0.g1"]),
+        lambda: harness.cloud.terminate(PLACE, f"{UID}/n-0.g1"),
+    )
+    for call in calls:
+        harness.fail_once(error)
+        with pytest.raises(error):
+            call()
+    assert [i.state for i in harness.cloud.list_place(PLACE).instances] == [InstanceState.RUNNING]
+
+
+def test_a_lagging_listing_misses_what_is_new_while_describe_knows(harness: Harness) -> None:
+    assert harness.cloud.list_place(PLACE).instances == ()
+    harness.create(resources(instance("n-0")))
+    harness.lag(1)
+    assert harness.cloud.list_place(PLACE).instances == ()
+    assert harness.cloud.describe(PLACE, [f"{UID}/n-0.g1"]) == {f"{UID}/n-0.g1": InstanceState.RUNNING}
+    assert len(harness.cloud.list_place(PLACE).instances) == 1

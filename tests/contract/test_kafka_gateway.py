@@ -1,0 +1,327 @@
+"""What a KafkaGateway promises, asked of the in-memory fake and of real brokers alike.
+
+One cluster per implementation: 1 controller, brokers 1000 (az-1), 1001 (az-2), 1002 (az-3), Kafka 4.1.1, cluster-wide
+min ISR 2. The last test but one retires broker 1002.
+"""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Protocol
+
+import pytest
+
+from controlplane.kafka.admin import AdminGateway
+from controlplane.kafka.dialer import DirectDialer
+from controlplane.kafka.errors import KafkaRefused, KafkaUnavailable
+from controlplane.kafka.features import blocked_by, next_feature_step
+from controlplane.kafka.gates import broker_is_empty, caught_up, may_stop_broker, may_stop_controller
+from controlplane.kafka.gateway import KafkaGateway
+from controlplane.kafka.throttle import FOLLOWER_RATE, LEADER_RATE, ThrottlePlan, throttle_for
+from controlplane.kafka.unregister import may_unregister
+from planner.observed import PartitionSeen, TopicPartition
+from tests.fakes.kafka import FakeKafka
+from tests.kafka_processes import KafkaProcesses, wait_until
+from tests.kafka_topics import create_topic
+
+CONTROLLER = 100
+RACKS = {1000: "az-1", 1001: "az-2", 1002: "az-3"}
+MB = 10**6
+
+
+class World(Protocol):
+    """A gateway, and a hand on the machines behind it."""
+
+    gateway: KafkaGateway
+
+    def create_topic(
+        self, name: str, *, partitions: int, rf: int, min_isr: int | None = None, bytes_per_partition: int = 0
+    ) -> None: ...
+    def stop_broker(self, broker: int) -> None: ...
+    def start_broker(self, broker: int) -> None: ...
+    def add_controller(self, controller: int) -> tuple[str, str]:
+        """Start a fresh one; returns its directory id and host."""
+        ...
+
+    def stop_controller(self, controller: int) -> None: ...
+    def until(self, condition: Callable[[], object], what: str) -> None:
+        """Let time pass until the condition holds."""
+        ...
+
+
+class FakeWorld:
+    def __init__(self) -> None:
+        self.kafka = FakeKafka()
+        self.gateway: KafkaGateway = self.kafka
+        self.kafka.add_controller(CONTROLLER)
+        for broker, rack in RACKS.items():
+            self.kafka.add_broker(broker, rack)
+        self.create_topic = self.kafka.create_topic
+        self.start_broker = self.kafka.start_broker
+        self.stop_controller = self.kafka.stop_controller
+
+    def stop_broker(self, broker: int) -> None:
+        assert self.kafka.stop_broker(broker)
+
+    def add_controller(self, controller: int) -> tuple[str, str]:
+        return self.kafka.add_controller(controller, voter=False), "controller-101"
+
+    def until(self, condition: Callable[[], object], what: str) -> None:
+        for _ in range(600):
+            if condition():
+                return
+            self.kafka.advance(0.1)
+        raise TimeoutError(f"a minute of the fake's time passed without {what}")
+
+
+class RealWorld:
+    def __init__(self, root: Path) -> None:
+        self.processes = KafkaProcesses(root, controllers=(CONTROLLER,), network="127.0.30")
+        self.dialer = DirectDialer()
+        self.gateway: KafkaGateway = AdminGateway(self.dialer, "contract", lambda: self.processes.bootstrap)
+
+    def start_broker(self, broker: int) -> None:
+        self.processes.start(broker)
+
+    def start(self) -> None:
+        self.processes.start_controllers()
+        for broker, rack in RACKS.items():
+            self.processes.add_broker(broker, rack)
+            self.processes.start(broker, wait=False)
+        self.until(self._all_live, "three live brokers")
+
+    def create_topic(
+        self, name: str, *, partitions: int, rf: int, min_isr: int | None = None, bytes_per_partition: int = 0
+    ) -> None:
+        create_topic(
+            self.processes.bootstrap,
+            name,
+            partitions=partitions,
+            rf=rf,
+            min_isr=min_isr,
+            bytes_per_partition=bytes_per_partition,
+        )
+
+    def stop_broker(self, broker: int) -> None:
+        self.processes.stop(broker)
+
+    def stop_controller(self, controller: int) -> None:
+        self.processes.stop(controller)
+
+    def add_controller(self, controller: int) -> tuple[str, str]:
+        node = self.processes.add_controller(controller)
+        self.processes.start(controller)
+        return node.directory_id, node.host
+
+    def until(self, condition: Callable[[], object], what: str) -> None:
+        wait_until(condition, what, timeout_s=40)
+
+    def close(self) -> None:
+        self.dialer.close()
+        self.processes.close()
+
+    def _all_live(self) -> bool:
+        try:
+            return self.gateway.snapshot().live_brokers() == set(RACKS)
+        except KafkaUnavailable:
+            return False
+
+
+@pytest.fixture(scope="module", params=["fake", pytest.param("real", marks=pytest.mark.kafka)])
+def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    if request.param == "fake":
+        yield FakeWorld()
+        return
+    real = RealWorld(tmp_path_factory.mktemp("kafka-contract"))
+    try:
+        real.start()
+        yield real
+    finally:
+        real.close()
+
+
+def test_a_snapshot_tells_brokers_quorum_features_and_disks(world: World) -> None:
+    snapshot = world.gateway.snapshot()
+    assert {b.id: b.rack for b in snapshot.brokers.values()} == RACKS
+    assert snapshot.live_brokers() == set(RACKS)
+    assert snapshot.quorum.leader == CONTROLLER
+    assert [m.id for m in snapshot.quorum.members if m.is_voter] == [CONTROLLER]
+    assert snapshot.features["metadata.version"].finalised == 27
+    assert snapshot.features["metadata.version"].max_supported == 27
+    assert set(snapshot.log_dirs) == set(RACKS)
+    assert all(d.total_bytes >= d.usable_bytes > 0 for d in snapshot.log_dirs.values())
+    assert not snapshot.throttles.any
+
+
+def test_min_isr_is_the_value_leaders_apply(world: World) -> None:
+    world.create_topic("defaults", partitions=1, rf=3)
+    world.create_topic("own", partitions=1, rf=3, min_isr=1)
+    world.create_topic("single", partitions=1, rf=1)
+    partitions = {t: _partition(world, t) for t in ("defaults", "own", "single")}
+    assert {t: p.min_isr for t, p in partitions.items()} == {"defaults": 2, "own": 1, "single": 1}
+    assert {t: p.configured_min_isr for t, p in partitions.items()} == {"defaults": 2, "own": 1, "single": 2}
+    assert world.gateway.snapshot().under_min_isr() == ()
+
+
+def test_a_throttled_move_is_seen_while_it_runs_and_ends_with_the_target(world: World) -> None:
+    world.create_topic("moved", partitions=1, rf=2, min_isr=1, bytes_per_partition=20 * MB)
+    name = TopicPartition("moved", 0)
+    before = _partition(world, "moved")
+    newcomer = next(b for b in RACKS if b not in before.replicas)
+    target = (newcomer, before.replicas[1])
+    world.gateway.set_throttle(throttle_for([(name, before.replicas, target)], bytes_per_s=4 * MB))
+    assert before.size_bytes >= 20 * MB
+
+    assert world.gateway.reassign({name: target}) == {}
+    world.until(lambda: _partition(world, "moved").is_moving, "the move to be seen")
+    moving = _partition(world, "moved")
+    assert moving.adding == (newcomer,)
+    assert moving.removing == (before.replicas[0],)
+    assert moving.target == target
+    assert newcomer not in moving.isr
+    assert not broker_is_empty(world.gateway.snapshot(), before.replicas[0]).open
+
+    world.gateway.clear_throttles()
+    world.until(lambda: not _partition(world, "moved").is_moving, "the move to end")
+    after = _partition(world, "moved")
+    assert after.replicas == target
+    assert set(after.isr) == set(target)
+    assert after.leader in target
+
+
+def test_refusals_come_back_by_partition_and_the_rest_is_taken(world: World) -> None:
+    world.create_topic("half", partitions=2, rf=2, min_isr=1)
+    good, bad, absent = (TopicPartition(t, p) for t, p in (("half", 0), ("half", 1), ("nowhere", 0)))
+    target = (1002, 1000) if _partition(world, "half").replicas != (1002, 1000) else (1001, 1000)
+
+    refused = world.gateway.reassign({good: target, bad: (1000, 4711), absent: (1000,)})
+
+    assert set(refused) == {bad, absent}
+    assert "broker 4711, but no such broker is registered" in refused[bad]
+    assert "UnknownTopicOrPartition" in refused[absent]
+    world.until(lambda: _partition(world, "half").replicas == target, "the good move to end")
+
+
+def test_a_cancelled_move_reverts_and_nothing_to_cancel_is_no_error(world: World) -> None:
+    world.create_topic("undone", partitions=1, rf=2, min_isr=1, bytes_per_partition=20 * MB)
+    name = TopicPartition("undone", 0)
+    before = _partition(world, "undone")
+    target = (next(b for b in RACKS if b not in before.replicas), before.replicas[1])
+    world.gateway.set_throttle(throttle_for([(name, before.replicas, target)], bytes_per_s=2 * MB))
+    world.gateway.reassign({name: target})
+    world.until(lambda: _partition(world, "undone").is_moving, "the move to be seen")
+
+    assert world.gateway.cancel([name]) == {}
+    world.until(lambda: not _partition(world, "undone").is_moving, "the move to be gone")
+    assert set(_partition(world, "undone").replicas) == set(before.replicas)
+    assert world.gateway.cancel([name]) == {}
+    assert set(world.gateway.cancel([TopicPartition("nowhere", 0)])) == {TopicPartition("nowhere", 0)}
+    world.gateway.clear_throttles()
+
+
+def test_throttles_become_exactly_what_is_wanted(world: World) -> None:
+    world.create_topic("slow", partitions=1, rf=2, min_isr=1)
+    first = ThrottlePlan({1000: 5 * MB}, {1001: 6 * MB}, {"slow": (("0:1000",), ("0:1001",))})
+    second = ThrottlePlan({1000: 7 * MB}, {}, {})
+    assert world.gateway.set_throttle(first) == 4
+    world.until(lambda: world.gateway.snapshot().throttles == first.seen, "the first throttle")
+    world.until(lambda: world.gateway.set_throttle(first) == 0, "nothing to be changed any more")
+    assert world.gateway.set_throttle(second) == 4
+    world.until(lambda: world.gateway.snapshot().throttles == second.seen, "the second throttle")
+    assert world.gateway.clear_throttles() == 1
+    world.until(lambda: not world.gateway.snapshot().throttles.any, "no throttle")
+
+
+def test_a_left_over_of_a_stranger_is_found_and_cleared(world: World) -> None:
+    world.gateway.alter_cluster_config({LEADER_RATE: "1000000", FOLLOWER_RATE: "2000000"})
+    world.until(lambda: world.gateway.snapshot().throttles.any, "the left-over to be seen")
+    throttles = world.gateway.snapshot().throttles
+    assert (throttles.leader_rate, throttles.follower_rate) == ({-1: 1_000_000}, {-1: 2_000_000})
+    assert world.gateway.clear_throttles() == 2
+    world.until(lambda: not world.gateway.snapshot().throttles.any, "no throttle")
+    world.until(lambda: set(world.gateway.describe_cluster_config()) == {"min.insync.replicas"}, "our default alone")
+
+
+def test_preferred_leaders_come_back_after_a_restart(world: World) -> None:
+    world.create_topic("led", partitions=3, rf=3)
+    assert may_stop_broker(world.gateway.snapshot(), 1001, allow_unavailable=frozenset({"single"})).open
+    world.stop_broker(1001)
+    world.until(lambda: world.gateway.snapshot().brokers[1001].fenced, "the stopped broker to be fenced")
+    assert 1001 not in world.gateway.snapshot().live_brokers()
+    assert 1001 not in world.gateway.snapshot().log_dirs
+    assert all(p.leader != 1001 and 1001 not in p.isr for p in _partitions(world, "led"))
+    refused = may_stop_broker(world.gateway.snapshot(), 1000, allow_unavailable=frozenset({"single"}))
+    assert not refused.open
+    assert "would fall below min ISR" in refused.reason
+
+    world.start_broker(1001)
+    world.until(lambda: all(1001 in p.isr for p in _partitions(world, "led")), "the broker to be back in all ISRs")
+    assert world.gateway.elect_preferred([TopicPartition("led", 99)]) == 0
+    assert world.gateway.elect_preferred(None) >= 1
+    world.until(lambda: all(p.leader == p.replicas[0] for p in _partitions(world, "led")), "preferred leaders")
+    assert world.gateway.elect_preferred([p.name for p in _partitions(world, "led")]) == 0
+
+
+def test_a_feature_level_is_asked_for_before_it_is_finalised(world: World) -> None:
+    world.gateway.update_feature("share.version", 1, validate_only=True)
+    assert world.gateway.snapshot().features["share.version"].finalised == 0
+    with pytest.raises(KafkaRefused) as refused:
+        world.gateway.update_feature("metadata.version", 29, validate_only=True)
+    assert blocked_by(refused.value).node == CONTROLLER
+    assert "only supports versions 7-27" in blocked_by(refused.value).reason
+    assert next_feature_step(world.gateway.snapshot(), 27) is None
+
+
+def test_cluster_configs_are_set_and_deleted(world: World) -> None:
+    world.gateway.alter_cluster_config({"log.retention.ms": "3600000"})
+    world.until(lambda: world.gateway.describe_cluster_config().get("log.retention.ms") == "3600000", "the value")
+    world.gateway.alter_cluster_config({"log.retention.ms": None})
+    world.until(lambda: "log.retention.ms" not in world.gateway.describe_cluster_config(), "the value to be gone")
+
+
+def test_a_broker_is_drained_stopped_and_only_then_unregistered(world: World) -> None:
+    moves = {}
+    for p in world.gateway.snapshot().hosted_by(1002):
+        others = [b for b in (1000, 1001) if b not in p.replicas]
+        replacement = tuple(b if b != 1002 else others[0] for b in p.replicas if b != 1002 or others)
+        moves[p.name] = replacement
+    assert world.gateway.reassign(moves) == {}
+    world.until(lambda: broker_is_empty(world.gateway.snapshot(), 1002).open, "broker 1002 to be empty")
+    assert may_unregister(world.gateway.snapshot(), 1002, stopped_proof=False) is not None
+    too_early = may_unregister(world.gateway.snapshot(), 1002, stopped_proof=True)
+    assert too_early is not None
+    assert "still calls it live" in too_early.reason
+
+    world.stop_broker(1002)
+    world.until(lambda: may_unregister(world.gateway.snapshot(), 1002, stopped_proof=True) is None, "the guard to open")
+    assert world.gateway.unregister_broker(1002)
+    world.until(lambda: 1002 not in world.gateway.snapshot().brokers, "broker 1002 to be forgotten")
+    assert not world.gateway.unregister_broker(1002)
+
+
+def test_a_controller_becomes_a_voter_once_it_has_caught_up(world: World) -> None:
+    with pytest.raises(KafkaUnavailable):
+        world.gateway.add_voter(101, "CSnKsACqWL2QdNr26bSUNw", host="127.0.30.102", port=9093)
+    assert not may_stop_controller(world.gateway.snapshot(), CONTROLLER).open
+    directory_id, host = world.add_controller(101)
+    assert not caught_up(world.gateway.snapshot(), 101, "CSnKsACqWL2QdNr26bSUNw").open
+    world.until(lambda: caught_up(world.gateway.snapshot(), 101, directory_id).open, "controller 101 to catch up")
+
+    assert world.gateway.add_voter(101, directory_id, host=host, port=9093)
+    world.until(lambda: _voters(world) == {CONTROLLER, 101}, "two voters")
+    assert not world.gateway.add_voter(101, directory_id, host=host, port=9093)
+    assert not world.gateway.remove_voter(101, "CSnKsACqWL2QdNr26bSUNw")
+    assert world.gateway.remove_voter(101, directory_id)
+    world.until(lambda: _voters(world) == {CONTROLLER}, "one voter")
+    world.stop_controller(101)
+
+
+def _partitions(world: World, topic: str) -> list[PartitionSeen]:
+    return [p for p in world.gateway.snapshot().partitions if p.name.topic == topic]
+
+
+def _partition(world: World, topic: str) -> PartitionSeen:
+    return _partitions(world, topic)[0]
+
+
+def _voters(world: World) -> set[int]:
+    return {m.id for m in world.gateway.snapshot().quorum.members if m.is_voter}

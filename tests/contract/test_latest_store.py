@@ -1,0 +1,91 @@
+"""Latest values: the newest wins, old reports and ghosts of earlier boots never do."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from controlplane.latest import LatestStore, MemoryLatestStore, Observation, SqlLatestStore, Subject
+
+START = datetime(2026, 3, 1, 12, tzinfo=UTC)
+NODE = Subject("agent-report", "c1", "broker-0")
+
+
+@pytest.fixture
+def latest(engine_or_memory) -> LatestStore:
+    return MemoryLatestStore() if engine_or_memory is None else SqlLatestStore(engine_or_memory)
+
+
+def seen(at_s: float = 0, subject: Subject = NODE, **value: object) -> Observation:
+    return Observation(subject, value, "inventory", START + timedelta(seconds=at_s))
+
+
+def report(boot: str, seq: int, at_s: float = 0) -> Observation:
+    moment = START + timedelta(seconds=at_s)
+    return Observation(NODE, {"boot": boot, "seq": seq}, "agent", moment, boot_id=boot, seq=seq)
+
+
+def test_what_was_put_is_read_back_whole(latest):
+    observation = Observation(NODE, {"a": [1, {"ü": None}]}, "agent", START, boot_id="b1", seq=2**40)
+    assert latest.put(observation) is True
+    assert latest.get(NODE) == observation
+    assert latest.get(Subject("agent-report", "c1", "other")) is None
+
+
+def test_a_newer_value_replaces_an_older_one_and_never_the_other_way_round(latest):
+    assert latest.put(seen(10, n=1))
+    assert latest.put(seen(20, n=2))
+    assert not latest.put(seen(15, n=3))
+    assert latest.get(NODE).value == {"n": 2}
+    assert latest.put(seen(20, n=4)), "the same moment: the later call is the newer one"
+
+
+def test_within_a_boot_only_a_higher_sequence_is_news(latest):
+    assert latest.put(report("b1", 5))
+    assert not latest.put(report("b1", 5, at_s=1))
+    assert not latest.put(report("b1", 4, at_s=2))
+    assert latest.put(report("b1", 6, at_s=-3)), "the order of a boot is its sequence, not a clock that may jump"
+    assert latest.get(NODE).seq == 6
+
+
+def test_a_new_boot_starts_counting_anew(latest):
+    latest.put(report("b1", 100))
+    assert latest.put(report("b2", 1))
+    assert latest.get(NODE).value == {"boot": "b2", "seq": 1}
+
+
+def test_a_boot_that_was_superseded_is_never_news_again(latest):
+    latest.put(report("b1", 1))
+    latest.put(report("b2", 1))
+    latest.put(report("b3", 1))
+    assert not latest.put(report("b1", 999, at_s=60))
+    assert not latest.put(report("b2", 999, at_s=60))
+    assert latest.get(NODE).boot_id == "b3"
+    assert latest.put(report("b3", 2))
+
+
+def test_many_reboots_keep_the_row_small_and_the_last_ghosts_out(latest):
+    for number in range(40):
+        assert latest.put(report(f"b{number}", 1))
+    assert not latest.put(report("b38", 2))
+    assert not latest.put(report("b30", 2))
+
+
+def test_subjects_kinds_and_clusters_are_kept_apart(latest):
+    latest.put(seen(subject=Subject("inventory", "c1", "vm-1"), n=1))
+    latest.put(seen(subject=Subject("inventory", "c1", "vm-0"), n=2))
+    latest.put(seen(subject=Subject("metadata", "c1", "-"), n=3))
+    latest.put(seen(subject=Subject("inventory", "c2", "vm-1"), n=4))
+    assert [one.value["n"] for one in latest.of_cluster("c1")] == [2, 1, 3]
+    assert [one.value["n"] for one in latest.of_cluster("c1", "metadata")] == [3]
+    assert [one.value["n"] for one in latest.of_kind("inventory")] == [2, 1, 4]
+    assert latest.of_cluster("c3") == []
+
+
+def test_many_are_put_at_once_in_their_order(latest):
+    latest.put(report("b1", 5))
+    subjects = [Subject("inventory", f"c{number % 7}", f"vm-{number}") for number in range(700)]
+    batch = [report("b1", 4), report("b1", 6), report("b1", 6), *[seen(subject=subject) for subject in subjects]]
+    assert latest.put_all(batch) == 701
+    assert latest.get(NODE).seq == 6
+    assert len(latest.of_kind("inventory")) == 700
+    assert latest.put_all([]) == 0

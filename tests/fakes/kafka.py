@@ -1,0 +1,494 @@
+"""A Kafka cluster in memory that answers like real brokers do, for the simulator and for tests of the converger.
+
+It passes the same contract suite as the gateway to real brokers. Nothing happens by itself: `advance(seconds)` moves
+time, and only then do copies progress, sessions end and controllers catch up. The same calls give the same cluster.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from controlplane.kafka.errors import KafkaRefused, KafkaUnavailable
+from controlplane.kafka.features import RELEASE_LEVELS, metadata_level_of
+from controlplane.kafka.throttle import CLUSTER_DEFAULT, FOLLOWER_RATE, LEADER_RATE, ThrottlePlan, reconcile
+from events.ids import kafka_uuid
+from planner.observed import (
+    BrokerSeen,
+    FeatureSeen,
+    KafkaSnapshot,
+    LogDirsSeen,
+    PartitionSeen,
+    QuorumSeen,
+    TopicPartition,
+    VoterSeen,
+)
+from tests.fakes.kafka_parts import (
+    Copy,
+    FakeBroker,
+    FakeController,
+    FakePartition,
+    supported_by,
+    transfers,
+)
+
+SESSION_TIMEOUT_S = 9.0
+"""`broker.session.timeout.ms`: a dead broker is called live for this long."""
+CATCH_UP_S = 1.0
+"""A fresh controller has the metadata log after this time."""
+_NO_OPS_PER_S = 2
+
+
+@dataclass(frozen=True, slots=True)
+class FellBelow:
+    """A partition that went from enough in-sync replicas to too few, when and by what."""
+
+    at: datetime
+    partition: TopicPartition
+    cause: str
+
+
+class FakeKafka:
+    """One cluster: the `KafkaGateway` port, and beside it what a test or the simulator does to the machines."""
+
+    def __init__(
+        self,
+        *,
+        cluster_id: str = "fake-cluster",
+        version: str = "4.1.1",
+        min_isr: int = 2,
+        link_bytes_per_s: float = 100e6,
+        clock: Callable[[], datetime] | None = None,
+    ) -> None:
+        """`min_isr` is the cluster-wide default. Without `clock` the cluster's own time, moved by `advance`, is the
+        time of snapshots."""
+        level = metadata_level_of(version)
+        self.cluster_id = cluster_id
+        self.link_bytes_per_s = link_bytes_per_s
+        self.outage = False
+        """While true every call raises KafkaUnavailable."""
+        self.bytes_moved = 0.0
+        """Bytes copied between brokers since the beginning."""
+        self.under_min_isr_s = 0.0
+        """Seconds in which at least one partition was below its min ISR."""
+        self.fell_below: list[FellBelow] = []
+        self.finalised = {"metadata.version": level, "transaction.version": 2, "group.version": 1, "kraft.version": 1}
+        self.finalised |= RELEASE_LEVELS[level]
+        self._brokers: dict[int, FakeBroker] = {}
+        self._partitions: dict[TopicPartition, FakePartition] = {}
+        self._controllers: dict[int, FakeController] = {}
+        self._registered_controllers: dict[int, str] = {}
+        self._voters: dict[int, str] = {}
+        self._leader, self._epoch = -1, 0
+        self._disks_made = 0
+        self._throttles = ThrottlePlan()
+        self._defaults: dict[str, str] = {"min.insync.replicas": str(min_isr)}
+        self._seconds, self._clock = 0.0, clock
+        self._began = datetime(2026, 1, 1, tzinfo=UTC)
+        self._known_below: set[TopicPartition] = set()
+
+    # ---- the port -----------------------------------------------------------------------------------------------
+
+    def snapshot(self) -> KafkaSnapshot:
+        self._require_quorum("reading metadata")
+        live = [b for b in self._brokers.values() if b.serves]
+        return KafkaSnapshot(
+            at=self.now(),
+            cluster_id=self.cluster_id,
+            brokers={
+                b.id: BrokerSeen(b.id, b.rack, b.fenced, host=f"broker-{b.id}", port=9092) for b in self._registered()
+            },
+            partitions=tuple(self._partitions[n].seen() for n in sorted(self._partitions)),
+            quorum=self._quorum(),
+            features=self._features(live),
+            log_dirs={b.id: self._log_dirs(b) for b in live},
+            throttles=_visible(self._throttles, {b.id for b in live}).seen,
+        )
+
+    def reassign(self, targets: Mapping[TopicPartition, tuple[int, ...]]) -> Mapping[TopicPartition, str]:
+        self._require_quorum("reassigning partitions")
+        refused = {}
+        for name, target in sorted(targets.items()):
+            problem = self._assignment_problem(name, target)
+            if problem:
+                refused[name] = problem
+            else:
+                self._partitions[name].reassign(list(target))
+                if not self._partitions[name].adding:
+                    self._partitions[name].settle(self._brokers)
+        self._note_falls("a reassignment")
+        return refused
+
+    def cancel(self, partitions: Iterable[TopicPartition]) -> Mapping[TopicPartition, str]:
+        self._require_quorum("cancelling reassignments")
+        refused = {}
+        for name in sorted(partitions):
+            if name not in self._partitions:
+                refused[name] = f"Unable to find partition {name} (UnknownTopicOrPartitionError)"
+            elif self._partitions[name].is_moving:
+                self._partitions[name].cancel()
+                self._partitions[name].settle(self._brokers)
+        return refused
+
+    def set_throttle(self, plan: ThrottlePlan) -> int:
+        self._require_quorum("changing configs")
+        live = frozenset(b.id for b in self._brokers.values() if b.serves)
+        topics = {t: lists for t, lists in plan.topics.items() if any(n.topic == t for n in self._partitions)}
+        wanted = ThrottlePlan(plan.leader_bytes_per_s, plan.follower_bytes_per_s, topics)
+        changes = reconcile(self._throttles, wanted, live=live)
+        unreachable = {b for b in self._brokers if b not in live}
+        self._throttles = ThrottlePlan(
+            _kept(self._throttles.leader_bytes_per_s, plan.leader_bytes_per_s, unreachable),
+            _kept(self._throttles.follower_bytes_per_s, plan.follower_bytes_per_s, unreachable),
+            topics,
+        )
+        return len(changes)
+
+    def clear_throttles(self) -> int:
+        return self.set_throttle(ThrottlePlan())
+
+    def unregister_broker(self, broker: int) -> bool:
+        self._require_quorum(f"unregistering broker {broker}")
+        found = self._brokers.get(broker)
+        if found is None or not found.registered:
+            return False
+        self._fence(found, f"unregistering broker {broker}")
+        found.registered = False
+        return True
+
+    def elect_preferred(self, partitions: Iterable[TopicPartition] | None) -> int:
+        self._require_quorum("electing preferred leaders")
+        elected = 0
+        for name in sorted(self._partitions if partitions is None else set(partitions) & set(self._partitions)):
+            p = self._partitions[name]
+            preferred = p.target[0]
+            if p.leader != preferred and preferred in p.isr and self._brokers[preferred].serves:
+                p.leader = preferred
+                elected += 1
+        return elected
+
+    def update_feature(self, name: str, level: int, *, validate_only: bool) -> None:
+        what = f"{'validating' if validate_only else 'finalising'} {name} {level}"
+        self._require_quorum(what)
+        nodes = [(f"Local controller {self._leader}", self._registered_controllers[self._leader])]
+        nodes += [(f"Controller {c}", v) for c, v in sorted(self._registered_controllers.items()) if c != self._leader]
+        nodes += [(f"Broker {b.id}", b.version) for b in self._registered()]
+        for node, version in nodes:
+            low, high = supported_by(version).get(name, (0, 0))
+            if not low <= level <= high:
+                raise KafkaRefused(
+                    what=what,
+                    where=self.cluster_id,
+                    words=f"Invalid update version {level} for feature {name}. "
+                    f"{node} only supports versions {low}-{high}",
+                    error="InvalidUpdateVersionError",
+                )
+        if not validate_only:
+            self.finalised[name] = level
+
+    def describe_cluster_config(self) -> Mapping[str, str]:
+        self._require_quorum("reading cluster configs")
+        return self._defaults | {
+            key: str(rates[CLUSTER_DEFAULT])
+            for key, rates in (
+                (LEADER_RATE, self._throttles.leader_bytes_per_s),
+                (FOLLOWER_RATE, self._throttles.follower_bytes_per_s),
+            )
+            if CLUSTER_DEFAULT in rates
+        }
+
+    def alter_cluster_config(self, changes: Mapping[str, str | None]) -> None:
+        self._require_quorum("changing configs")
+        merged = {**self._defaults, **changes}
+        self._defaults = {k: v for k, v in merged.items() if v is not None and k not in (LEADER_RATE, FOLLOWER_RATE)}
+        leaders, followers = dict(self._throttles.leader_bytes_per_s), dict(self._throttles.follower_bytes_per_s)
+        for key, rates in ((LEADER_RATE, leaders), (FOLLOWER_RATE, followers)):
+            if key in changes:
+                rates.pop(CLUSTER_DEFAULT, None)
+            if value := changes.get(key):
+                rates[CLUSTER_DEFAULT] = int(value)
+        self._throttles = ThrottlePlan(leaders, followers, self._throttles.topics)
+
+    def add_voter(self, controller: int, directory_id: str, *, host: str, port: int) -> bool:
+        what = f"adding voter {controller}"
+        self._require_quorum(what)
+        if self._voters.get(controller) is not None:
+            return False
+        found = self._controllers.get(controller)
+        if found is None or found.directory_id != directory_id or not found.running or self._lag(found) > 0:
+            why = "Aborted add voter operation since it is lagging behind (RequestTimedOutError)"
+            raise KafkaUnavailable(what=what, where=self.cluster_id, why=why)
+        self._voters[controller] = directory_id
+        return True
+
+    def remove_voter(self, controller: int, directory_id: str) -> bool:
+        self._require_quorum(f"removing voter {controller}")
+        if self._voters.get(controller) != directory_id:
+            return False
+        del self._voters[controller]
+        self._elect_controller()
+        return True
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+    # ---- what happens to the machines ---------------------------------------------------------------------------
+
+    def now(self) -> datetime:
+        return self._clock() if self._clock else self._began + timedelta(seconds=self._seconds)
+
+    def add_broker(self, broker: int, rack: str, *, version: str = "4.1.1", disk_bytes: int = 100 * 10**9) -> None:
+        """A broker with an empty disk starts and is unfenced at once."""
+        self._brokers[broker] = FakeBroker(broker, rack, version, disk_bytes)
+
+    def start_broker(self, broker: int, *, version: str | None = None) -> None:
+        """A stopped broker comes back on its own disk, registers again and catches up."""
+        found = self._brokers[broker]
+        found.running, found.registered, found.fenced, found.fence_at = True, True, False, None
+        found.version = version or found.version
+        self._settle()
+
+    def stop_broker(self, broker: int) -> bool:
+        """SIGTERM: leaders move, it leaves the ISRs, is fenced, ends. False when it hangs and goes on running."""
+        found = self._brokers[broker]
+        if found.hangs:
+            return False
+        found.running = False
+        self._fence(found, f"stopping broker {broker}")
+        return True
+
+    def kill_broker(self, broker: int) -> None:
+        """A power cut: the controllers call it live until its session ends."""
+        found = self._brokers[broker]
+        found.running = False
+        if found.registered and not found.fenced:
+            found.fence_at = self._seconds + SESSION_TIMEOUT_S
+
+    def destroy_broker(self, broker: int) -> None:
+        """Its VM and disk are gone for good. The registration stays until it is unregistered."""
+        self.kill_broker(broker)
+        for p in self._partitions.values():
+            p.copies.pop(broker, None)
+
+    def is_running(self, broker: int) -> bool:
+        return broker in self._brokers and self._brokers[broker].running
+
+    def create_topic(
+        self, name: str, *, partitions: int, rf: int, min_isr: int | None = None, bytes_per_partition: int = 0
+    ) -> None:
+        """Replicas go round robin over racks and unfenced brokers, whatever a rollout has in mind for them."""
+        by_rack: dict[str, list[int]] = {}
+        for b in self._registered():
+            if not b.fenced:
+                by_rack.setdefault(b.rack, []).append(b.id)
+        racks = [sorted(by_rack[r]) for r in sorted(by_rack)]
+        order = [r[i] for i in range(max(map(len, racks), default=0)) for r in racks if i < len(r)]
+        if len(order) < rf:
+            raise KafkaRefused(
+                what=f"creating {name}",
+                where=self.cluster_id,
+                words=f"Unable to replicate the partition {rf} time(s): only {len(order)} broker(s) are unfenced.",
+                error="InvalidReplicationFactorError",
+            )
+        configured = min_isr if min_isr is not None else int(self._defaults["min.insync.replicas"])
+        for i in range(partitions):
+            replicas = [order[(i + k) % len(order)] for k in range(rf)]
+            tp = TopicPartition(name, i)
+            copies = {r: Copy() for r in replicas}
+            self._partitions[tp] = FakePartition(tp, configured, replicas, list(replicas), replicas[0], copies=copies)
+            if bytes_per_partition:
+                self._partitions[tp].append(max(1, bytes_per_partition // 1000), bytes_per_partition)
+
+    def delete_topic(self, name: str) -> None:
+        self._partitions = {n: p for n, p in self._partitions.items() if n.topic != name}
+
+    def write(self, topic: str, records: int, *, bytes_per_record: int = 1000) -> int:
+        """Produce with acks=all, spread evenly. Returns how many were acknowledged: a partition takes none without a
+        live leader, below min ISR, or while a member of its ISR is dead but not out of it yet."""
+        names = [n for n in sorted(self._partitions) if n.topic == topic]
+        acknowledged = 0
+        for i, name in enumerate(names):
+            p, share = self._partitions[name], records // len(names) + (i < records % len(names))
+            if p.leader != -1 and not p.is_below_min and all(self._brokers[r].serves for r in p.isr):
+                p.append(share, share * bytes_per_record)
+                acknowledged += share
+        return acknowledged
+
+    def add_controller(
+        self, controller: int, *, voter: bool = True, version: str = "4.1.1", directory_id: str | None = None
+    ) -> str:
+        """A controller with a fresh disk; with `voter` it was in the quorum from the beginning. Returns the directory
+        id. Its registration outlives it: only a start under the same id renews it."""
+        self._disks_made += 1
+        own = directory_id or kafka_uuid(self.cluster_id, str(controller), str(self._disks_made))
+        self._controllers[controller] = FakeController(controller, own, version)
+        self._registered_controllers[controller] = version
+        if voter:
+            self._voters[controller] = own
+        else:
+            self._controllers[controller].follows_at = self._seconds + CATCH_UP_S
+        self._elect_controller()
+        return own
+
+    def start_controller(self, controller: int, *, version: str | None = None) -> None:
+        """A stopped controller comes back on its own disk, so with the same directory id."""
+        found = self._controllers[controller]
+        found.running, found.follows_at = True, self._seconds + CATCH_UP_S
+        found.version = version or found.version
+        self._registered_controllers[controller] = found.version
+        self._elect_controller()
+
+    def stop_controller(self, controller: int) -> None:
+        found = self._controllers[controller]
+        found.running, found.stopped_at = False, self._seconds
+        self._elect_controller()
+
+    def advance(self, seconds: float) -> None:
+        """Let time pass: copies run at their throttled speed, sessions of dead brokers end, controllers catch up."""
+        end = self._seconds + seconds
+        self._settle()
+        while self._seconds < end:
+            copying = transfers(self._partitions.values(), self._brokers, self._throttles, self.link_bytes_per_s)
+            fences = [b.fence_at for b in self._brokers.values() if b.fence_at is not None]
+            ends = [self._seconds + t.missing / t.bytes_per_s for t in copying if t.bytes_per_s > 0]
+            step = max(min([end, *fences, *ends]) - self._seconds, 1e-6)
+            for t in copying:
+                copied = min(t.missing, t.bytes_per_s * step)
+                copy = t.partition.copies[t.destination]
+                done = t.missing - copied < 1.0
+                copy.bytes = t.partition.bytes if done else copy.bytes + copied
+                copy.records = t.partition.acknowledged if done else copy.records
+                self.bytes_moved += copied
+            self._seconds += step
+            self.under_min_isr_s += step if self.under_min_isr() else 0.0
+            self._settle()
+
+    # ---- questions for invariants -------------------------------------------------------------------------------
+
+    def partitions(self) -> tuple[PartitionSeen, ...]:
+        """As a snapshot shows them, even while nobody could be asked."""
+        return tuple(self._partitions[n].seen() for n in sorted(self._partitions))
+
+    def under_min_isr(self) -> tuple[TopicPartition, ...]:
+        """Partitions with fewer in-sync replicas than a leader asks for."""
+        return tuple(n for n, p in sorted(self._partitions.items()) if p.is_below_min)
+
+    def acknowledged(self) -> int:
+        return sum(p.acknowledged for p in self._partitions.values())
+
+    def lost(self) -> int:
+        """Acknowledged records that are on no assigned disk any more."""
+        return sum(p.lost for p in self._partitions.values())
+
+    # ---- inside -------------------------------------------------------------------------------------------------
+
+    def _registered(self) -> list[FakeBroker]:
+        return [self._brokers[b] for b in sorted(self._brokers) if self._brokers[b].registered]
+
+    def _require_quorum(self, what: str) -> None:
+        why = "an outage" if self.outage else "the quorum has no leader" if self._leader == -1 else ""
+        if not why and not any(b.serves for b in self._brokers.values()):
+            why = "no broker answers"
+        if why:
+            raise KafkaUnavailable(what=what, where=self.cluster_id, why=why)
+
+    def _settle(self) -> None:
+        for broker in self._brokers.values():
+            if broker.fence_at is not None and broker.fence_at <= self._seconds:
+                self._fence(broker, f"broker {broker.id} died")
+        for p in self._partitions.values():
+            p.settle(self._brokers)
+        self._note_falls("a reassignment")
+
+    def _fence(self, broker: FakeBroker, cause: str) -> None:
+        broker.fenced, broker.fence_at = True, None
+        for p in self._partitions.values():
+            p.leave_isr(broker.id)
+            p.settle(self._brokers)
+        self._note_falls(cause)
+
+    def _note_falls(self, cause: str) -> None:
+        below = set(self.under_min_isr())
+        for name in sorted(below - self._known_below):
+            self.fell_below.append(FellBelow(self.now(), name, cause))
+        self._known_below = below
+
+    def _assignment_problem(self, name: TopicPartition, target: tuple[int, ...]) -> str:
+        if name not in self._partitions:
+            return f"Unable to find partition {name} (UnknownTopicOrPartitionError)"
+        unknown = [r for r in target if r not in self._brokers or not self._brokers[r].registered]
+        if unknown:
+            return (
+                f"The manual partition assignment includes broker {unknown[0]}, but no such broker is registered. "
+                "(InvalidReplicationAssignmentError)"
+            )
+        if not target or len(set(target)) < len(target):
+            return (
+                "The manual partition assignment is empty or names a broker twice. (InvalidReplicationAssignmentError)"
+            )
+        return ""
+
+    def _features(self, live: list[FakeBroker]) -> dict[str, FeatureSeen]:
+        seen = {}
+        for name in sorted({f for b in live for f in supported_by(b.version)} | set(self.finalised)):
+            own = {b.id: supported_by(b.version).get(name, (0, 0)) for b in live}
+            lowest = min(high for _, high in own.values())
+            behind = tuple(sorted(b for b, (_, high) in own.items() if high == lowest))
+            low = max(low for low, _ in own.values())
+            limited_by = behind if len(behind) < len(own) else ()
+            seen[name] = FeatureSeen(self.finalised.get(name, 0), low, lowest, limited_by)
+        return seen
+
+    def _log_dirs(self, broker: FakeBroker) -> LogDirsSeen:
+        copies = [p.copies[broker.id] for p in self._partitions.values() if broker.id in p.copies]
+        used = int(sum(c.bytes for c in copies))
+        return LogDirsSeen(len(copies), used, broker.disk_bytes, max(0, broker.disk_bytes - used))
+
+    def _quorum(self) -> QuorumSeen:
+        controllers = [
+            VoterSeen(
+                c.id,
+                c.directory_id,
+                lag=self._lag(c),
+                is_voter=self._voters.get(c.id) == c.directory_id,
+                silent_s=0.0 if c.running else self._seconds - c.stopped_at,
+            )
+            for c in self._controllers.values()
+            if c.running or self._voters.get(c.id) == c.directory_id
+        ]
+        brokers = [VoterSeen(b.id, f"directory-of-{b.id}", 0, is_voter=False) for b in self._registered() if b.running]
+        members = tuple(sorted(controllers + brokers, key=lambda m: (not m.is_voter, m.id)))
+        return QuorumSeen(self._leader, self._epoch, members)
+
+    def _lag(self, controller: FakeController) -> int:
+        if not controller.running:
+            return int((self._seconds - controller.stopped_at) * _NO_OPS_PER_S)
+        return 1000 if self._seconds < controller.follows_at else 0
+
+    def _elect_controller(self) -> None:
+        """The leader stays while it runs and votes; a majority of voters must run."""
+        running = [
+            c
+            for c, d in sorted(self._voters.items())
+            if self._controllers[c].running and self._controllers[c].directory_id == d
+        ]
+        leader = self._leader if self._leader in running else (running or [-1])[0]
+        leader = leader if len(running) * 2 > len(self._voters) else -1
+        if leader != self._leader:
+            self._epoch += 1
+        self._leader = leader
+
+
+def _kept(seen: Mapping[int, int], wanted: Mapping[int, int], unreachable: set[int]) -> dict[int, int]:
+    """Rates afterwards: what is wanted, and on brokers that cannot be asked what was there."""
+    kept = {b: r for b, r in seen.items() if b in unreachable}
+    reachable = {b: r for b, r in wanted.items() if b == CLUSTER_DEFAULT or b not in unreachable}
+    return kept | reachable
+
+
+def _visible(throttles: ThrottlePlan, live: set[int]) -> ThrottlePlan:
+    """Only a live broker tells its own rates."""
+
+    def told(rates: Mapping[int, int]) -> dict[int, int]:
+        return {b: r for b, r in rates.items() if b in live or b == CLUSTER_DEFAULT}
+
+    return ThrottlePlan(told(throttles.leader_bytes_per_s), told(throttles.follower_bytes_per_s), throttles.topics)

@@ -1,0 +1,242 @@
+"""The moving parts of the fake Kafka: brokers, partitions, controllers, and how copies progress in time."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from controlplane.kafka.features import METADATA
+from controlplane.kafka.throttle import CLUSTER_DEFAULT, ThrottlePlan
+from planner.observed import PartitionSeen, TopicPartition
+
+THROTTLE_REACHES = 0.8
+"""Share of a configured throttle that real brokers reach (20 MB/s configured, 16.4 measured)."""
+
+SUPPORTED: Mapping[str, Mapping[str, tuple[int, int]]] = {
+    release: {
+        METADATA: (7, level),
+        "eligible.leader.replicas.version": (0, 1),
+        "group.version": (0, 1),
+        "kraft.version": (0, 1),
+        "share.version": (0, 1),
+        "transaction.version": (0, 2),
+    }
+    | ({"streams.version": (0, 1)} if level >= 29 else {})
+    for release, level in (("4.1", 27), ("4.2", 29))
+}
+"""Feature ranges by release, as 4.1.1 and 4.2.0 brokers report them."""
+
+
+def supported_by(version: str) -> Mapping[str, tuple[int, int]]:
+    return SUPPORTED[".".join(version.split(".")[:2])]
+
+
+@dataclass(slots=True)
+class FakeBroker:
+    """`running` is the process, `fenced` what the controllers think; between a power cut and the end of the
+    session they differ."""
+
+    id: int
+    rack: str
+    version: str
+    disk_bytes: int
+    running: bool = True
+    fenced: bool = False
+    registered: bool = True
+    fence_at: float | None = None
+
+    @property
+    def hangs(self) -> bool:
+        """Unregistered while it ran: it retries for ever and ignores a polite stop."""
+        return self.running and not self.registered
+
+    @property
+    def serves(self) -> bool:
+        return self.running and self.registered and not self.fenced
+
+
+@dataclass(slots=True)
+class Copy:
+    """One replica on one disk: how much of the log it has."""
+
+    bytes: float = 0.0
+    records: int = 0
+
+
+@dataclass(slots=True)
+class FakePartition:
+    """`isr` members have every acknowledged record; `elr` left the ISR clean while it was too small (KIP-966)."""
+
+    name: TopicPartition
+    configured_min_isr: int
+    replicas: list[int]
+    isr: list[int]
+    leader: int
+    bytes: float = 0.0
+    acknowledged: int = 0
+    adding: list[int] = field(default_factory=list)
+    removing: list[int] = field(default_factory=list)
+    elr: list[int] = field(default_factory=list)
+    copies: dict[int, Copy] = field(default_factory=dict)
+
+    @property
+    def target(self) -> list[int]:
+        return [r for r in self.replicas if r not in self.removing]
+
+    @property
+    def original(self) -> list[int]:
+        return [r for r in self.replicas if r not in self.adding]
+
+    @property
+    def min_isr(self) -> int:
+        return min(self.configured_min_isr, len(self.replicas))
+
+    @property
+    def is_moving(self) -> bool:
+        return bool(self.adding or self.removing)
+
+    @property
+    def is_below_min(self) -> bool:
+        return len(self.isr) < self.min_isr
+
+    @property
+    def lost(self) -> int:
+        """Acknowledged records no assigned disk holds any more."""
+        return self.acknowledged - max((c.records for b, c in self.copies.items() if b in self.replicas), default=0)
+
+    def append(self, records: int, size: int) -> None:
+        """A write every ISR member takes."""
+        self.acknowledged += records
+        self.bytes += size
+        for broker in self.isr:
+            self.copies[broker] = Copy(self.bytes, self.acknowledged)
+
+    def reassign(self, target: list[int]) -> None:
+        """KIP-455: the replicas become target + those to remove; a running move is replaced."""
+        original = self.original
+        self.adding = [r for r in target if r not in original]
+        self.removing = [r for r in original if r not in target]
+        self._assign([*target, *self.removing])
+
+    def cancel(self) -> None:
+        original = self.original
+        self.adding, self.removing = [], []
+        self._assign(original)
+
+    def leave_isr(self, broker: int) -> None:
+        if broker in self.isr:
+            self.isr.remove(broker)
+            if len(self.isr) < self.min_isr:
+                self.elr.append(broker)
+
+    def settle(self, brokers: Mapping[int, FakeBroker]) -> None:
+        """What the controller and the leader do without time passing: elect, admit, complete the move."""
+        self._elect(brokers)
+        if self.leader == -1:
+            return
+        for r in self.replicas:
+            caught_up = self.copies.setdefault(r, Copy()).bytes >= self.bytes
+            if r not in self.isr and caught_up and r in brokers and brokers[r].serves:
+                self.isr.append(r)
+        if len(self.isr) >= self.min_isr:
+            self.elr = []
+        # Kafka 4.1.1 completes a move when the ISR holds *every* target replica, not only the added ones
+        if self.is_moving and set(self.target) <= set(self.isr):
+            target = self.target
+            self.adding, self.removing = [], []
+            self._assign(target)
+            self._elect(brokers)
+
+    def seen(self) -> PartitionSeen:
+        return PartitionSeen(
+            name=self.name,
+            leader=self.leader,
+            replicas=tuple(self.replicas),
+            isr=tuple(r for r in self.replicas if r in self.isr),
+            min_isr=self.min_isr,
+            adding=tuple(self.adding),
+            removing=tuple(self.removing),
+            size_bytes=int(max((c.bytes for c in self.copies.values()), default=0)),
+            configured_min_isr=self.configured_min_isr,
+        )
+
+    def _assign(self, replicas: list[int]) -> None:
+        self.replicas = replicas
+        self.isr = [r for r in self.isr if r in replicas]
+        self.copies = {r: self.copies.get(r, Copy()) for r in replicas}
+
+    def _elect(self, brokers: Mapping[int, FakeBroker]) -> None:
+        """Keep a live in-sync leader, else the first in-sync replica, else one that left clean. Never unclean."""
+
+        def can_lead(r: int) -> bool:
+            return r in brokers and brokers[r].registered and not brokers[r].fenced
+
+        if self.leader in self.isr and can_lead(self.leader):
+            return
+        self.leader = next((r for r in self.target if r in self.isr and can_lead(r)), -1)
+        self.leader = self.leader if self.leader != -1 else next((r for r in self.isr if can_lead(r)), -1)
+        if self.leader == -1 and not self.isr:
+            clean = [r for r in self.elr if can_lead(r) and self.copies.get(r, Copy()).records >= self.acknowledged]
+            self.leader, self.isr = (clean[0], [clean[0]]) if clean else (-1, [])
+
+
+@dataclass(slots=True)
+class FakeController:
+    """A controller process on a disk. Records of the metadata log come at 2 a second while nothing happens."""
+
+    id: int
+    directory_id: str
+    version: str
+    running: bool = True
+    follows_at: float = 0.0
+    stopped_at: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Transfer:
+    """One replica being copied: its partition, source, destination and speed in bytes/s."""
+
+    partition: FakePartition
+    source: int
+    destination: int
+    bytes_per_s: float
+
+    @property
+    def missing(self) -> float:
+        return self.partition.bytes - self.partition.copies[self.destination].bytes
+
+
+def transfers(
+    partitions: Iterable[FakePartition],
+    brokers: Mapping[int, FakeBroker],
+    throttles: ThrottlePlan,
+    link_bytes_per_s: float,
+) -> list[Transfer]:
+    """Everything that copies now. Brokers share their link, and each throttle, evenly among their copies."""
+    wanted = [
+        (p, p.leader, r)
+        for p in partitions
+        if p.leader != -1 and brokers[p.leader].serves
+        for r in p.replicas
+        if r not in p.isr and r in brokers and brokers[r].serves
+    ]
+    pairs = []
+    for p, source, destination in wanted:
+        leaders, followers = throttles.topics.get(p.name.topic, ((), ()))
+        limits = [
+            (("out", source), link_bytes_per_s),
+            (("in", destination), link_bytes_per_s),
+        ]
+        if f"{p.name.partition}:{source}" in leaders:
+            limits.append((("throttled out", source), _rate(throttles.leader_bytes_per_s, source)))
+        if f"{p.name.partition}:{destination}" in followers:
+            limits.append((("throttled in", destination), _rate(throttles.follower_bytes_per_s, destination)))
+        pairs.append((p, source, destination, limits))
+    users: dict[tuple[str, int], int] = {}
+    for *_, limits in pairs:
+        for key, _ in limits:
+            users[key] = users.get(key, 0) + 1
+    return [Transfer(p, s, d, min(limit / users[key] for key, limit in limits)) for p, s, d, limits in pairs]
+
+
+def _rate(rates: Mapping[int, int], broker: int) -> float:
+    rate = rates.get(broker, rates.get(CLUSTER_DEFAULT))
+    return float("inf") if rate is None else THROTTLE_REACHES * rate

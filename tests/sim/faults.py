@@ -1,0 +1,156 @@
+"""Seeded trouble for a simulated world: what clouds, machines, people and the server itself do at the worst moment."""
+
+from collections.abc import Callable
+
+from events import facts
+from planner.observed import TopicPartition
+from tests.builders import a_document
+from tests.sim.world import World
+
+SPECS: tuple[dict[str, object], ...] = (
+    {"version": "4.1.1"},
+    {"version": "4.1.1", "brokers": 6},
+    {"version": "4.2.0"},
+    {"version": "4.2.0", "brokers": 6},
+    {"version": "4.2.0", "machine": "medium"},
+)
+
+
+class Trouble:
+    """Draws faults from the world's own seed. At most one VM is lost at a time: two racks down is another story."""
+
+    def __init__(self, world: World, *, chance: float = 0.08) -> None:
+        self._world = world
+        self._random = world.random
+        self._chance = chance
+        self._topics = 0
+        self._version = 0
+        self._faults: tuple[tuple[str, Callable[[], bool]], ...] = (
+            ("power cut", self._power_cut),
+            ("kafka process dies", self._process_dies),
+            ("terraform dies half-way", self._terraform_dies),
+            ("server dies", self._server_dies),
+            ("cloud api away", self._cloud_away),
+            ("kafka away", self._kafka_away),
+            ("new topic", self._new_topic),
+            ("somebody reassigns", self._somebody_reassigns),
+            ("the spec changes", self._spec_changes),
+            ("stillborn VM", self._stillborn),
+            ("pause and resume", self._pause_and_resume),
+            ("records are written", self._write),
+        )
+        self._ends: list[tuple[float, Callable[[], None]]] = []
+
+    def step(self) -> None:
+        """Perhaps one fault, then one tick."""
+        for at, end in list(self._ends):
+            if at <= self._world.seconds:
+                self._ends.remove((at, end))
+                end()
+        if self._random.random() < self._chance:
+            name, fault = self._random.choice(self._faults)
+            if fault():
+                self._world.story.append(f"{self._world.seconds:6.0f} s  !! {name}")
+        self._world.tick()
+
+    def stop(self) -> None:
+        """No more trouble: everything that was away is back."""
+        for _, end in self._ends:
+            end()
+        self._ends.clear()
+
+    def _later(self, seconds: float, end: Callable[[], None]) -> None:
+        self._ends.append((self._world.seconds + seconds, end))
+
+    def _power_cut(self) -> bool:
+        machines = self._world.machines
+        view = self._world.view()
+        if any(i.lost for i in view.alive()) or any(not vm.alive for vm in machines.vms.values()):
+            return False
+        if self._world.kafka.under_min_isr() or self._restarting():
+            return False
+        victims = sorted(k for k, vm in machines.vms.items() if vm.alive)
+        if not victims:
+            return False
+        machines.power_cut(self._random.choice(victims))
+        return True
+
+    def _process_dies(self) -> bool:
+        machines = self._world.machines
+        running = sorted(k for k, vm in machines.vms.items() if vm.alive and vm.process and vm.process.up)
+        if not running or any(not vm.alive for vm in machines.vms.values()) or self._restarting():
+            return False
+        machines.stop_process(self._random.choice(running))
+        return True
+
+    def _restarting(self) -> bool:
+        """Whether somebody is down already: one failure at a time is what min ISR 2 of 3 can stand."""
+        served = {i.service_id for i in self._world.view().brokers() if i.phase in ("joined", "draining", "lingering")}
+        return any(not self._world.kafka.is_running(b) for b in served) or not self._world.quorum_is_whole()
+
+    def _terraform_dies(self) -> bool:
+        self._world.interrupt_runs += 1
+        return True
+
+    def _server_dies(self) -> bool:
+        self._world.points.crash_at = self._world.points.passed + self._random.randint(1, 6)
+        return True
+
+    def _cloud_away(self) -> bool:
+        self._world.machines.outage = True
+        self._later(self._random.randint(5, 60), lambda: setattr(self._world.machines, "outage", False))
+        return True
+
+    def _kafka_away(self) -> bool:
+        self._world.kafka.outage = True
+        self._later(self._random.randint(5, 60), lambda: setattr(self._world.kafka, "outage", False))
+        return True
+
+    def _new_topic(self) -> bool:
+        live = sum(self._world.kafka.is_running(b) for b in self._world.machines.broker_ids)
+        if live < 3 or self._topics >= 6:
+            return False
+        self._topics += 1
+        self._world.kafka.create_topic(
+            f"t{self._topics}", partitions=self._random.randint(1, 9), rf=3, min_isr=2, bytes_per_partition=20_000_000
+        )
+        return True
+
+    def _somebody_reassigns(self) -> bool:
+        if self._world.kafka.outage or not self._world.quorum_is_whole():
+            return False
+        partitions = [p for p in self._world.kafka.partitions() if not p.is_moving]
+        if not partitions:
+            return False
+        p = self._random.choice(partitions)
+        replicas = list(p.replicas)
+        self._random.shuffle(replicas)
+        self._world.kafka.reassign({TopicPartition(p.name.topic, p.name.partition): tuple(replicas)})
+        return True
+
+    def _spec_changes(self) -> bool:
+        if self._world.view().generation >= 6:
+            return False
+        known = self._world.kafka.finalised["metadata.version"] >= 29 or self._version > 0
+        choice = self._random.randrange(2 if known else 0, len(SPECS))
+        self._version = max(self._version, int(choice >= 2))
+        self._world.declare(a_document(**SPECS[choice]))
+        return True
+
+    def _stillborn(self) -> bool:
+        nodes = sorted({i.node for i in self._world.view().brokers()})
+        if not nodes or self._world.machines.stillborn:
+            return False
+        self._world.machines.stillborn.add(self._random.choice(nodes))
+        return True
+
+    def _pause_and_resume(self) -> bool:
+        if self._world.view().paused:
+            return False
+        self._world.person(facts.ClusterPaused("a look", None))
+        self._later(self._random.randint(10, 60), lambda: self._world.person(facts.ClusterResumed("seen")))
+        return True
+
+    def _write(self) -> bool:
+        topics = sorted({p.name.topic for p in self._world.kafka.partitions()})
+        return bool(topics) and self._world.kafka.write(self._random.choice(topics), 1000) > 0

@@ -1,0 +1,334 @@
+"""The simulated cloud and what runs on it: VMs, volumes, addresses, and an agent on each VM that obeys documents."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from agent.wire import Document, Report, ServiceDocument, ServiceReport
+from controlplane.converger.observation import InventorySeen
+from controlplane.converger.ports import AGENT_REPORT
+from controlplane.latest import LatestStore, Observation, Subject
+from controlplane.view import ClusterView
+from events.ids import ClusterUid
+from providers.base import CloudInstance, CloudVolume, InstanceState, TerraformRun
+from providers.errors import CloudUnavailable
+from tests.fakes.kafka import FakeKafka
+
+Documents = Callable[[str, str], Document | None]
+"""(cluster uid, instance key) -> desired document: the server's answer to an agent."""
+
+BOOT_S = 3.0
+AGENT_S = 2.0
+START_S = 2.0
+
+
+class Violation(AssertionError):
+    """A property that must always hold does not."""
+
+
+@dataclass(slots=True)
+class Process:
+    """One Kafka process on a VM."""
+
+    document: ServiceDocument
+    ready_at: float
+    up: bool = False
+
+
+@dataclass(slots=True)
+class Vm:
+    """One VM. What it knows survives a restart of its agent, not its own death."""
+
+    uid: str
+    node: str
+    generation: int
+    intent: str
+    zone: str
+    address: str
+    created_at: float
+    alive: bool = True
+    boots: bool = True
+    deaf: bool = False
+    bound: bool = False
+    seq: int = 0
+    process: Process | None = None
+    spent: set[str] = field(default_factory=set)
+    """start ids that were stopped for good."""
+    failed: str = ""
+
+    @property
+    def key(self) -> str:
+        return f"{self.node}.g{self.generation}"
+
+
+class Machines:
+    """One place of the simulated cloud, with the cluster that runs on it. Implements the `Inventory` port."""
+
+    def __init__(self, kafka: FakeKafka, latest: LatestStore, clock: Callable[[], datetime]) -> None:
+        self.kafka = kafka
+        self._latest = latest
+        self._clock = clock
+        self.seconds = 0.0
+        self.vms: dict[str, Vm] = {}
+        self.buried: dict[str, Vm] = {}
+        self.volumes: dict[str, CloudVolume] = {}
+        self.addresses: dict[str, str] = {}
+        self.created: list[str] = []
+        self.broker_ids: dict[int, str] = {}
+        self.controller_ids: set[int] = set()
+        self.outage = False
+        self.stillborn: set[str] = set()
+        """Nodes whose next VM never boots."""
+        self._next_address = 0
+
+    # --- the Inventory port -----------------------------------------------------------------------------------
+
+    def seen(self, view: ClusterView) -> InventorySeen:
+        if self.outage:
+            raise CloudUnavailable("sim: the cloud does not answer")
+        live = {k: _listed(v, self.seconds) for k, v in self.vms.items() if v.alive}
+        gone = {k for k, v in self.vms.items() if not v.alive} | set(self.buried)
+        return InventorySeen(self._clock(), live, frozenset(gone), dict(self.volumes), dict(self.addresses))
+
+    def terminate(self, view: ClusterView, cloud_id: str) -> None:
+        self._delete_instance(cloud_id.removeprefix("vm-"))
+
+    # --- what Terraform does ----------------------------------------------------------------------------------
+
+    def apply(self, run: TerraformRun, *, changes: int | None = None) -> None:
+        """Does the run's creates and deletes, or only the first few of them (a run killed half-way)."""
+        for number, change in enumerate(_ordered(run)):
+            if changes is not None and number >= changes:
+                return
+            self._change(run, *change)
+
+    def _change(self, run: TerraformRun, verb: str, kind: str, key: str) -> None:
+        if kind == "instance":
+            self._create_instance(run, key) if verb == "create" else self._delete_instance(key)
+        elif kind == "volume":
+            self._change_volume(run, verb, key)
+        elif kind == "attachment":
+            self._attach(run, verb, key)
+        elif kind == "address":
+            if verb == "create":
+                self.addresses.setdefault(key, self._new_address())
+            else:
+                self.addresses.pop(key, None)
+        elif verb == "create":
+            self.vms[key].bound = True
+        elif key in self.vms:
+            self.vms[key].bound = False
+
+    def _create_instance(self, run: TerraformRun, key: str) -> None:
+        if key in self.vms and self.vms[key].alive:
+            return
+        if key in self.buried or key in self.vms:
+            raise Violation(f"P5: {key} is created a second time")
+        wanted = next(i for i in run.resources.instances if i.key == key)
+        self.created.append(key)
+        boots = wanted.node not in self.stillborn
+        self.stillborn.discard(wanted.node)
+        self.vms[key] = Vm(
+            run.resources.cluster_uid,
+            wanted.node,
+            wanted.generation,
+            wanted.intent_id,
+            wanted.zone,
+            self._new_address(),
+            self.seconds,
+            boots=boots,
+        )
+
+    def _delete_instance(self, key: str) -> None:
+        vm = self.vms.get(key)
+        if vm is None:
+            return
+        document = vm.process.document if vm.process else None
+        if document is not None and document.name == "broker":
+            hosted = [p for p in self.kafka.partitions() if document.node_id in (*p.replicas, *p.adding)]
+            if hosted:
+                raise Violation(f"P2: {key} (broker {document.node_id}) is deleted with {len(hosted)} replicas on it")
+        self._power_off(vm)
+        self.buried[key] = self.vms.pop(key)
+        for volume in list(self.volumes.values()):
+            if volume.attached_to == key:
+                self.volumes[volume.key] = _moved(volume, None)
+
+    def _change_volume(self, run: TerraformRun, verb: str, key: str) -> None:
+        if verb == "create":
+            wanted = next(v for v in run.resources.volumes if v.key == key)
+            self.volumes.setdefault(key, CloudVolume(key, run.resources.cluster_uid, wanted.zone, wanted.size_gib, None))
+        else:
+            self.volumes.pop(key, None)
+
+    def _attach(self, run: TerraformRun, verb: str, key: str) -> None:
+        instance, _, dir_name = key.rpartition(".")
+        found = [a for a in run.resources.attachments if a.key == key]
+        if verb == "create":
+            volume = self.volumes[found[0].volume]
+            if volume.attached_to not in (None, instance):
+                raise Violation(f"{volume.key} is attached to {volume.attached_to} and asked for by {instance}")
+            self.volumes[volume.key] = _moved(volume, instance)
+            return
+        for volume in list(self.volumes.values()):
+            if volume.attached_to == instance and volume.key.split(".")[-2] == dir_name:
+                vm = self.vms.get(instance)
+                if vm is not None and vm.process is not None and vm.alive:
+                    raise Violation(f"{volume.key} is taken from {instance} while its service runs")
+                self.volumes[volume.key] = _moved(volume, None)
+
+    def _new_address(self) -> str:
+        self._next_address += 1
+        return f"127.64.0.{self._next_address}"
+
+    # --- faults -----------------------------------------------------------------------------------------------
+
+    def power_cut(self, key: str) -> None:
+        """The VM dies at once. Its volume stays where it was."""
+        self.vms[key].alive = False
+        self._power_off(self.vms[key])
+
+    def wake(self, key: str) -> None:
+        """A VM that was retired comes back as it was: the agent starts what its last document said."""
+        vm = self.buried[key]
+        if vm.process is not None:
+            raise Violation(f"a retired VM would start {vm.process.document.start_id} again")
+
+    def stop_process(self, key: str) -> None:
+        """The Kafka process dies; the agent will start it again."""
+        vm = self.vms[key]
+        if vm.process is not None:
+            self._stop(vm.process.document, graceful=False)
+            vm.process = None
+
+    # --- time: agents obey their documents ----------------------------------------------------------------------
+
+    def advance(self, seconds: float, documents: Documents) -> None:
+        """Lets every agent look at its document, act on it and report."""
+        self.seconds += seconds
+        for vm in list(self.vms.values()):
+            if vm.alive and vm.boots and not vm.deaf and self.seconds - vm.created_at >= BOOT_S + AGENT_S:
+                self._agent(vm, documents(vm.uid, vm.key))
+
+    def _agent(self, vm: Vm, document: Document | None) -> None:
+        service = document.services[0] if document and document.services else None
+        if service is not None:
+            self._obey(vm, service)
+        vm.seq += 1
+        report = self._report(vm, service)
+        self._latest.put(
+            Observation(
+                Subject(AGENT_REPORT, ClusterUid(vm.uid), vm.key),
+                report.model_dump(mode="json"),
+                "agent",
+                self._clock(),
+                boot_id=report.boot_id,
+                seq=vm.seq,
+            )
+        )
+
+    def _obey(self, vm: Vm, service: ServiceDocument) -> None:
+        if service.state == "stopped":
+            if vm.process is not None:
+                self._stop(vm.process.document, graceful=True)
+            vm.process = None
+            vm.spent.add(service.start_id)
+            return
+        if service.start_id in vm.spent or not self._is_equipped(vm, service):
+            return
+        if vm.process is None:
+            vm.process = Process(service, self.seconds + START_S)
+        if not vm.process.up and self.seconds >= vm.process.ready_at:
+            vm.process.up = True
+            self._start(vm, service)
+
+    def _is_equipped(self, vm: Vm, service: ServiceDocument) -> bool:
+        attached = {v.key for v in self.volumes.values() if v.attached_to == vm.key}
+        needs_address = service.name == "controller"
+        return all(d.volume in attached for d in service.log_dirs) and (vm.bound or not needs_address)
+
+    def _start(self, vm: Vm, service: ServiceDocument) -> None:
+        if service.name == "broker":
+            owner = self.broker_ids.get(service.node_id)
+            if owner is None:
+                self.broker_ids[service.node_id] = vm.key
+                self.kafka.add_broker(service.node_id, service.rack, version=service.kafka_version)
+            elif owner == vm.key:
+                self.kafka.start_broker(service.node_id, version=service.kafka_version)
+            else:
+                raise Violation(f"P5: broker id {service.node_id} of {owner} is used again by {vm.key}")
+            return
+        directory = service.log_dirs[0].directory_id
+        if service.node_id in self.controller_ids:
+            self.kafka.start_controller(service.node_id, version=service.kafka_version)
+        else:
+            self.controller_ids.add(service.node_id)
+            self.kafka.add_controller(service.node_id, version=service.kafka_version, directory_id=directory)
+
+    def _stop(self, service: ServiceDocument, *, graceful: bool) -> None:
+        if service.name == "controller":
+            self.kafka.stop_controller(service.node_id)
+        elif not graceful:
+            self.kafka.kill_broker(service.node_id)
+        elif self.kafka.is_running(service.node_id) and not self.kafka.stop_broker(service.node_id):
+            raise Violation(f"broker {service.node_id} was unregistered while it ran and hangs now")
+
+    def _power_off(self, vm: Vm) -> None:
+        if vm.process is not None and vm.process.up:
+            self._stop(vm.process.document, graceful=False)
+        vm.process = None
+
+    def _report(self, vm: Vm, service: ServiceDocument | None) -> Report:
+        services = [] if service is None else [self._service_report(vm, service)]
+        return Report(
+            cluster_uid=vm.uid,
+            node=vm.node,
+            generation=vm.generation,
+            boot_id=f"boot-{vm.key}",
+            seq=vm.seq,
+            at=self._clock(),
+            agent_version="sim",
+            epoch=0,
+            services=tuple(services),
+        )
+
+    def _service_report(self, vm: Vm, service: ServiceDocument) -> ServiceReport:
+        up = vm.process is not None and vm.process.up
+        state = "stopped" if service.start_id in vm.spent else "running" if up else "starting" if vm.process else "waiting"
+        return ServiceReport(
+            name=service.name,
+            state=state,
+            start_id=service.start_id,
+            kafka_version=service.kafka_version,
+            node_id=service.node_id,
+            since=self._clock(),
+        )
+
+
+def _ordered(run: TerraformRun) -> Iterator[tuple[str, str, str]]:
+    """Deletes of ties before what they tie, creates the other way round."""
+    rank = {"address": 0, "volume": 1, "instance": 2, "attachment": 3, "binding": 4}
+    for name in sorted(run.deletes, key=lambda n: (-rank[n.split("/")[0]], n)):
+        kind, _, key = name.partition("/")
+        yield ("delete", kind, key)
+    for name in sorted(run.creates, key=lambda n: (rank[n.split("/")[0]], n)):
+        kind, _, key = name.partition("/")
+        yield ("create", kind, key)
+
+
+def _listed(vm: Vm, now: float) -> CloudInstance:
+    running = vm.boots and now - vm.created_at >= BOOT_S
+    return CloudInstance(
+        id=f"vm-{vm.key}",
+        cluster_uid=vm.uid,
+        node=vm.node,
+        generation=vm.generation,
+        intent_id=vm.intent,
+        zone=vm.zone,
+        state=InstanceState.RUNNING if running else InstanceState.PENDING,
+        address=vm.address,
+    )
+
+
+def _moved(volume: CloudVolume, to: str | None) -> CloudVolume:
+    return CloudVolume(volume.key, volume.cluster_uid, volume.zone, volume.size_gib, to)

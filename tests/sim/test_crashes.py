@@ -1,0 +1,61 @@
+"""The server dies before and after every append and every effect: the next one goes on, and nothing is lost or twice."""
+
+import pytest
+
+from tests.sim.stories import whole_life
+from tests.sim.world import World
+
+
+def _points() -> list[str]:
+    world = World()
+    whole_life(world)
+    return world.points.names
+
+
+POINTS = _points()
+"""Names of all failpoints a whole life passes, in order."""
+
+
+def _first_and_last_of_each_kind() -> list[int]:
+    chosen: set[int] = set()
+    for name in sorted(set(POINTS)):
+        places = [n for n, other in enumerate(POINTS, start=1) if other == name]
+        chosen |= {places[0], places[-1]}
+    return sorted(chosen)
+
+
+@pytest.mark.parametrize("point", _first_and_last_of_each_kind(), ids=lambda n: f"{n}-{POINTS[n - 1].replace(' ', '-')}")
+def test_it_survives_a_crash_at(point: int) -> None:
+    world = World(seed=point, crash_at=point)
+    whole_life(world)
+    assert world.crashes == [POINTS[point - 1]]
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(900)
+def test_it_survives_a_crash_at_every_single_point() -> None:
+    for point in range(1, len(POINTS) + 1):
+        world = World(seed=point, crash_at=point)
+        whole_life(world)
+        assert world.crashes, f"failpoint {point} ({POINTS[point - 1]}) was not reached"
+
+
+def test_every_kind_of_effect_is_among_the_crashes() -> None:
+    kinds = {p.removeprefix("before ").removeprefix("after ") for p in POINTS}
+    wanted = {
+        "run surge",
+        "run release",
+        "run bind",
+        "run retire",
+        "reassign",
+        "set_throttle",
+        "clear_throttles",
+        "unregister_broker",
+        "update_feature",
+        "surge.requested",
+        "drain.requested",
+        "instance.fence_requested",
+        "retire.requested",
+        "finalisation.requested",
+    }
+    assert wanted <= kinds

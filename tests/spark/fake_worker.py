@@ -1,0 +1,80 @@
+"""Stands in for spark.worker: speaks the same frames, solves without Spark, and misbehaves as told.
+
+    python fake_worker.py BEHAVIOUR STATE_DIR --fd N ...
+
+STATE_DIR counts the lives, so that a behaviour can differ from one start to the next.
+"""
+
+import argparse
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from planner.drain.codec import answer_to_bytes
+from planner.drain.solve import solve
+from spark.frames import Frame, FrameSocket, requests_of
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("behaviour")
+    parser.add_argument("state", type=Path)
+    parser.add_argument("--fd", type=int)
+    options, _ = parser.parse_known_args()
+    life = len(list(options.state.glob("life-*"))) + 1
+    (options.state / f"life-{life}").write_text(str(os.getpid()))
+    link = FrameSocket(socket.socket(fileno=options.fd))
+    behave(options.behaviour, life, link, options.state)
+
+
+def behave(behaviour: str, life: int, link: FrameSocket, state: Path) -> None:
+    if behaviour == "never ready":
+        time.sleep(600)
+    if behaviour == "no session":
+        link.send(Frame("failed", {"job": None, "error": "JavaGatewayExited: no Java"}))
+        sys.exit(1)
+    if behaviour == "children":
+        leave_children(state)
+    print("Picked up JAVA_TOOL_OPTIONS: -Xgarbage", "\x00" * 50, flush=True)
+    link.send(Frame("ready"))
+    while (frame := link.receive()).kind != "stop":
+        answer(behaviour, life, link, frame, state)
+
+
+def answer(behaviour: str, life: int, link: FrameSocket, frame: Frame, state: Path) -> None:
+    if behaviour == "dies mid-plan" or (behaviour == "dies once mid-plan" and life == 1):
+        os.kill(os.getpid(), signal.SIGKILL)
+    if behaviour in ("hangs", "ignores stop"):
+        time.sleep(600)
+    job, requests = frame.head["job"], requests_of(frame)
+    if behaviour == "job fails":
+        link.send(Frame("failed", {"job": job, "error": "Py4JJavaError: stage 3"}))
+        return
+    if behaviour == "slow":
+        time.sleep(0.5)
+    if behaviour == "not a frame":
+        os.write(link._sock.fileno(), b"HTTP/1.1 400 Bad Request\r\n\r\n" * 3)
+        time.sleep(600)
+    with (state / "jobs").open("a") as jobs:
+        jobs.write(f"{len(requests)}\n")
+    answers = [answer_to_bytes(solve(request, engine="spark")) for request in requests]
+    if behaviour == "unreadable":
+        answers = [b"{]" for _ in answers]
+    if behaviour == "turned":
+        answers.reverse()
+    broken = ["fewer racks than before"] if behaviour == "breaks rules" else []
+    link.send(Frame("planned", {"job": job, "violations": [broken for _ in answers]}, tuple(answers)))
+
+
+def leave_children(state: Path) -> None:
+    """As PySpark does: a daemon in a process group of its own."""
+    child = subprocess.Popen(["sleep", "600"], process_group=0)
+    (state / "child").write_text(str(child.pid))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,249 @@
+"""The planning service around a worker that misbehaves. No Spark here: a fake worker speaks the same frames."""
+
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from controlplane.planning import PlannedResult, PlannerUnavailable, PlanningService, PlanningSettings
+from planner.drain.plan import DrainPlan
+from planner.drain.solve import solve
+from spark.supervisor import WorkerSettings
+from tests.unit.planner.drain.drain_cases import request, roll, scale_down
+
+FAKE = Path(__file__).with_name("fake_worker.py")
+Start = Callable[..., PlanningService]
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    services: list[PlanningService] = []
+
+    def started(behaviour: str, *, ready: bool = True, require_spark: bool = False, **worker: float) -> PlanningService:
+        state = tmp_path / "state"
+        state.mkdir(exist_ok=True)
+        settings = WorkerSettings(
+            scratch=tmp_path / "scratch",
+            log=tmp_path / "log",
+            command=(sys.executable, str(FAKE), behaviour, str(state)),
+            **{"first_backoff_s": 0.05, **worker},  # type: ignore[arg-type]
+        )
+        service = PlanningService(PlanningSettings(worker=settings, require_spark=require_spark, required_wait_s=20))
+        services.append(service)
+        if ready:
+            assert service.wait_until_ready(30), service.status()
+        return service
+
+    yield started
+    for service in services:
+        service.stop()
+
+
+def lives(tmp_path: Path) -> list[int]:
+    return [int(p.read_text()) for p in sorted((tmp_path / "state").glob("life-*"))]
+
+
+def is_running(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+def until(holds: Callable[[], bool], *, within_s: float = 30.0) -> bool:
+    deadline = time.monotonic() + within_s
+    while not holds():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.01)
+    return True
+
+
+def assert_in_process(result: PlannedResult, why: str) -> None:
+    assert result.engine == "in-process"
+    assert why in result.note
+    assert result.plan is not None
+    assert result.plan.engine == "in-process"
+    assert result.plan == solve(result.request)
+
+
+def test_a_ready_worker_answers(start: Start) -> None:
+    asked = roll()[1]
+    result = start("well").plan(asked)
+    assert (result.engine, result.note) == ("spark", "")
+    assert result.answer_bytes == solve(asked, engine="spark").to_bytes()  # type: ignore[union-attr]
+
+
+def test_garbage_on_stdout_is_harmless(start: Start, tmp_path: Path) -> None:
+    assert start("well").plan(roll()[1]).engine == "spark"
+    assert b"-Xgarbage" in (tmp_path / "log").read_bytes()
+
+
+def test_before_spark_is_up_the_kernel_answers_here(start: Start) -> None:
+    service = start("never ready", ready=False)
+    began = time.monotonic()
+    assert_in_process(service.plan(roll()[1]), "Spark is ")
+    assert time.monotonic() - began < 10
+
+
+def test_a_refusal_is_an_answer(start: Start) -> None:
+    seen, _ = roll()
+    result = start("well").plan(request(seen, outgoing=(1000,), targets=(1001,)))
+    assert result.plan is None
+    assert result.infeasible is not None
+    assert result.engine == "spark"
+
+
+def test_a_worker_killed_mid_plan_is_replaced_and_the_plan_is_made_here(start: Start, tmp_path: Path) -> None:
+    service = start("dies once mid-plan")
+    assert_in_process(service.plan(roll()[1]), "is gone")
+    assert service.wait_until_ready(30)
+    assert service.plan(roll()[1]).engine == "spark"
+    assert len(lives(tmp_path)) == 2
+
+
+def test_a_hung_worker_is_given_up_and_killed(start: Start, tmp_path: Path) -> None:
+    service = start("hangs", plan_timeout_s=0.5)
+    assert_in_process(service.plan(roll()[1]), "no plan from Spark within")
+    assert until(lambda: not is_running(lives(tmp_path)[0]))
+
+
+def test_a_silent_worker_is_given_up(start: Start) -> None:
+    assert_in_process(start("hangs", silence_timeout_s=0.6).plan(roll()[1]), "silent")
+
+
+def test_a_worker_that_sends_no_frames_is_given_up(start: Start) -> None:
+    assert_in_process(start("not a frame").plan(roll()[1]), "is gone")
+
+
+def test_a_failed_job_leaves_the_worker_up(start: Start, tmp_path: Path) -> None:
+    service = start("job fails")
+    for _ in range(2):
+        assert_in_process(service.plan(roll()[1]), "Py4JJavaError: stage 3")
+    assert len(lives(tmp_path)) == 1
+
+
+def test_a_session_that_cannot_start_is_told_and_tried_again(start: Start, tmp_path: Path) -> None:
+    service = start("no session", ready=False)
+    service.warm_up()
+    assert until(lambda: len(lives(tmp_path)) > 1)
+    assert until(lambda: "no Java" in service.status().reason)
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "why"), [("breaks rules", "fewer racks than before"), ("unreadable", "cannot be read")]
+)
+def test_an_answer_that_does_not_hold_is_refused(start: Start, behaviour: str, why: str) -> None:
+    assert_in_process(start(behaviour).plan(roll()[1]), why)
+
+
+def test_an_answer_to_another_request_is_refused(start: Start) -> None:
+    seen, asked = scale_down()
+    other = request(seen, drain_id="d2", outgoing=asked.outgoing, targets=asked.targets)
+    for result in start("turned").plan_many([asked, other]):
+        assert_in_process(result, "another request")
+
+
+def test_many_clusters_go_in_one_job(start: Start, tmp_path: Path) -> None:
+    results = start("well").plan_many([roll()[1], scale_down()[1], roll()[1]])
+    assert [r.engine for r in results] == ["spark"] * 3
+    assert (tmp_path / "state" / "jobs").read_text().split() == ["3"]
+
+
+def test_callers_that_wait_share_the_next_job(start: Start, tmp_path: Path) -> None:
+    service = start("slow")
+    found: list[PlannedResult] = []
+    threads = [threading.Thread(target=lambda: found.append(service.plan(roll()[1]))) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    sizes = [int(n) for n in (tmp_path / "state" / "jobs").read_text().split()]
+    assert sum(sizes) == 6
+    assert len(sizes) < 6
+    assert all(r.engine == "spark" for r in found)
+
+
+def test_required_spark_is_waited_for_and_tried_again(start: Start, tmp_path: Path) -> None:
+    result = start("dies once mid-plan", ready=False, require_spark=True).plan(roll()[1])
+    assert result.engine == "spark"
+    assert len(lives(tmp_path)) == 2
+
+
+def test_required_spark_that_never_comes_is_an_error_that_says_so(start: Start) -> None:
+    service = start("no session", ready=False)
+    insisting = PlanningService(
+        PlanningSettings(require_spark=True, required_wait_s=0.3), supervisor=service._supervisor
+    )
+    with pytest.raises(PlannerUnavailable, match="Spark is required"):
+        insisting.plan(roll()[1])
+
+
+def test_required_spark_never_accepts_an_answer_that_breaks_rules(start: Start) -> None:
+    with pytest.raises(PlannerUnavailable, match="fewer racks"):
+        start("breaks rules", require_spark=True).plan(roll()[1])
+
+
+def test_stopping_ends_every_process_of_the_worker(start: Start, tmp_path: Path) -> None:
+    service = start("children")
+    pids = [*lives(tmp_path), int((tmp_path / "state" / "child").read_text())]
+    assert all(is_running(pid) for pid in pids)
+    assert os.getpgid(pids[1]) != os.getpgid(pids[0])
+    service.stop()
+    assert not any(is_running(pid) for pid in pids)
+    assert list((tmp_path / "scratch").iterdir()) == []
+
+
+def test_a_dead_worker_leaves_no_children_behind(start: Start, tmp_path: Path) -> None:
+    service = start("children")
+    worker, child = lives(tmp_path)[0], int((tmp_path / "state" / "child").read_text())
+    os.kill(worker, 9)
+    assert until(lambda: not is_running(child))
+    assert service.wait_until_ready(30)
+
+
+def test_a_caller_in_the_middle_is_answered_when_the_service_stops(start: Start) -> None:
+    service = start("hangs")
+    found: list[PlannedResult] = []
+    caller = threading.Thread(target=lambda: found.append(service.plan(roll()[1])))
+    caller.start()
+    time.sleep(0.3)
+    service.stop()
+    caller.join(20)
+    assert_in_process(found[0], "stop")
+
+
+def test_a_stopped_service_still_plans_here(start: Start) -> None:
+    service = start("well")
+    service.stop()
+    assert_in_process(service.plan(roll()[1]), "stopped")
+
+
+def test_scratch_of_killed_servers_is_removed(start: Start, tmp_path: Path) -> None:
+    gone = tmp_path / "scratch" / "kedge-planner-4194304-x"  # above the largest process id of Linux
+    mine = tmp_path / "scratch" / f"kedge-planner-{os.getpid()}-kept"
+    gone.mkdir(parents=True)
+    mine.mkdir()
+    start("well")
+    assert not gone.exists()
+    assert mine.exists()
+
+
+def test_nothing_asked_is_nothing_started(start: Start, tmp_path: Path) -> None:
+    assert start("well", ready=False).plan_many([]) == ()
+    assert lives(tmp_path) == []
+
+
+def test_plans_of_both_engines_differ_in_the_engine_only(start: Start) -> None:
+    seen, asked = scale_down()
+    del seen
+    there, here = start("well").plan(asked).plan, solve(asked)
+    assert isinstance(here, DrainPlan)
+    assert there is not None
+    assert (there.moves, there.batches, there.certificate) == (here.moves, here.batches, here.certificate)
+    assert (there.engine, here.engine) == ("spark", "in-process")

@@ -1,0 +1,133 @@
+"""The exchanges with the server, one step at a time, without threads."""
+
+from pathlib import Path
+
+import httpx
+import pytest
+
+from agent.backoff import Backoff, doubled_s
+from agent.client import NewDocument, ServerClient
+from agent.identity import Credential, enrol_request, identity_of
+from agent.inbox import Inbox, Outbox
+from agent.talk import DocumentTalk, ReportTalk
+from agent.wire import Report
+from tests.unit.agent.wanted import boot_data
+
+
+class Server:
+    """Answers by path; keeps the order of calls."""
+
+    def __init__(self) -> None:
+        self.calls: list[str] = []
+        self.etags: list[str] = []
+        self.answers: dict[str, httpx.Response] = {}
+
+    def handle(self, request: httpx.Request) -> httpx.Response:
+        name = request.url.path.rsplit("/", 1)[1]
+        self.calls.append(name)
+        self.etags += [request.url.params["etag"]] if name == "document" else []
+        return self.answers.get(name, httpx.Response(200, content=b"{}", headers={"ETag": '"9"'}))
+
+
+class Party:
+    def __init__(self, state: Path) -> None:
+        self.server, self.inbox, self.outbox = Server(), Inbox(), Outbox()
+        self.credential = Credential(state)
+        client = ServerClient(
+            "http://127.0.0.1:1", identity_of(boot_data(), "s"), transport=httpx.MockTransport(self.server.handle)
+        )
+        self.documents = DocumentTalk(
+            client=client,
+            credential=self.credential,
+            enrolment=enrol_request(boot_data(), "s"),
+            inbox=self.inbox,
+            backoff=Backoff(1.0, 8.0, jitter=lambda: 1.0),
+            etag="4",
+            wait_s=20,
+        )
+        backoff = Backoff(1.0, 8.0, jitter=lambda: 1.0)
+        self.reports = ReportTalk(
+            client=client, credential=self.credential, outbox=self.outbox, inbox=self.inbox, backoff=backoff
+        )
+
+
+@pytest.fixture
+def party(tmp_path: Path) -> Party:
+    return Party(tmp_path)
+
+
+def report(seq: int) -> Report:
+    return Report(
+        cluster_uid="c1",
+        node="brokers-a-0",
+        generation=2,
+        boot_id="b",
+        seq=seq,
+        at="2026-01-01T00:00:00Z",  # type: ignore[arg-type]
+        agent_version="0",
+        epoch=1,
+        services=(),
+    )
+
+
+def test_enrolment_comes_first_and_once(party: Party) -> None:
+    party.documents.step()
+    party.documents.step()
+    assert party.server.calls == ["enrol", "document", "document"]
+
+
+def test_a_document_is_handed_over_and_its_etag_asked_for_next(party: Party) -> None:
+    party.documents.step()
+    assert party.inbox.take().document == NewDocument(b"{}", "9")
+    assert party.inbox.take().document is None
+    party.documents.step()
+    assert party.server.etags == ["4", "9"]
+
+
+def test_an_unreachable_server_is_asked_ever_more_rarely_and_said(party: Party) -> None:
+    party.server.answers["document"] = httpx.Response(503)
+    assert [party.documents.step() for _ in range(5)] == [1.0, 2.0, 4.0, 8.0, 8.0]
+    assert "HTTP 503" in party.inbox.take().problem
+    del party.server.answers["document"]
+    party.documents.step()
+    assert party.inbox.take().problem == ""
+
+
+def test_a_lost_credential_is_said_and_ends_nothing(party: Party) -> None:
+    party.server.answers["document"] = httpx.Response(401)
+    assert party.documents.step() > 5
+    assert "HTTP 401" in party.inbox.take().problem
+    assert not party.inbox.take().retired
+    assert not party.documents.is_over
+
+
+@pytest.mark.parametrize("where", ["enrol", "document"])
+def test_gone_means_retired_and_ends_the_talk(party: Party, where: str) -> None:
+    party.server.answers[where] = httpx.Response(410)
+    party.documents.step()
+    assert party.inbox.take().retired
+    assert party.documents.is_over
+
+
+def test_only_the_latest_report_is_sent_and_not_before_enrolment(party: Party) -> None:
+    party.outbox.put(report(1))
+    party.reports.step()
+    assert party.server.calls == []
+    party.credential.keep_enrolled()
+    party.outbox.put(report(2))
+    party.outbox.put(report(3))
+    assert party.reports.step() == 0.0
+    assert party.server.calls == ["report"]
+
+
+def test_a_report_that_is_not_taken_is_no_end(party: Party) -> None:
+    party.credential.keep_enrolled()
+    for status, at_least in ((503, 1.0), (401, 5.0), (410, 5.0)):
+        party.server.answers["report"] = httpx.Response(status)
+        party.outbox.put(report(1))
+        assert party.reports.step() >= at_least
+    assert party.inbox.take().retired, "a 410 is believed wherever it is said"
+
+
+def test_pauses_double_up_to_a_cap() -> None:
+    assert [doubled_s(0.5, 60, n) for n in (1, 2, 3, 8, 900)] == [0.5, 1.0, 2.0, 60, 60]

@@ -1,0 +1,79 @@
+"""Where the server is found, and to whom the token is never shown."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from controlplane.cli.address import home_of, locate
+from controlplane.cli.errors import CliError, Unreachable
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    home = tmp_path / ".kedge"
+    home.mkdir()
+    (home / "server.json").write_text(json.dumps({"url": "http://127.0.0.1:8428/", "pid": 7}))
+    (home / "token").write_text("abc\n")
+    return home
+
+
+def test_the_home_is_kedge_home_or_dot_kedge_here(tmp_path: Path) -> None:
+    assert home_of({}, tmp_path) == tmp_path / ".kedge"
+    assert home_of({"KEDGE_HOME": "/var/lib/kedge"}, tmp_path) == Path("/var/lib/kedge")
+
+
+def test_the_server_file_names_the_address_and_the_token_file_the_token(home: Path, tmp_path: Path) -> None:
+    found = locate({}, tmp_path)
+    assert (found.url, found.token, found.source) == ("http://127.0.0.1:8428", "abc", str(home / "server.json"))
+
+
+def test_kedge_server_beats_the_server_file(home: Path, tmp_path: Path) -> None:
+    found = locate({"KEDGE_SERVER": "https://kedge.example"}, tmp_path)
+    assert (found.url, found.source) == ("https://kedge.example", "KEDGE_SERVER")
+
+
+def test_without_a_server_file_the_next_step_is_to_start_one(tmp_path: Path) -> None:
+    with pytest.raises(Unreachable) as refused:
+        locate({}, tmp_path)
+    assert "kedge server" in refused.value.next_step
+    assert str(tmp_path) in refused.value.where
+
+
+@pytest.mark.parametrize("url", ["http://10.0.0.5:8428", "http://kedge.example", "http://127.0.0.1.example:1"])
+def test_the_token_is_not_sent_in_plain_text_off_loopback(home: Path, tmp_path: Path, url: str) -> None:
+    with pytest.raises(CliError, match="is refused") as refused:
+        locate({"KEDGE_SERVER": url}, tmp_path)
+    assert "plain text" in refused.value.why
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:1", "http://[::1]:1", "http://localhost:1", "https://10.0.0.5"])
+def test_loopback_and_https_are_accepted(home: Path, tmp_path: Path, url: str) -> None:
+    assert locate({"KEDGE_SERVER": url}, tmp_path).url == url
+
+
+@pytest.mark.parametrize("url", ["127.0.0.1:8428", "ftp://x", "http://"])
+def test_what_is_no_address_is_told_with_its_source(home: Path, tmp_path: Path, url: str) -> None:
+    with pytest.raises(CliError, match="is not the address") as refused:
+        locate({"KEDGE_SERVER": url}, tmp_path)
+    assert refused.value.where == "KEDGE_SERVER"
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"pid": 1}'])
+def test_a_damaged_server_file_is_an_error_and_no_traceback(home: Path, tmp_path: Path, text: str) -> None:
+    (home / "server.json").write_text(text)
+    with pytest.raises(CliError, match="cannot read the address"):
+        locate({}, tmp_path)
+
+
+@pytest.mark.parametrize("content", [None, b"", b"\xff\xfe", b"two\nlines\n"])
+def test_a_token_that_is_missing_or_none_is_an_error(home: Path, tmp_path: Path, content: bytes | None) -> None:
+    (home / "token").unlink()
+    if content is not None:
+        (home / "token").write_bytes(content)
+    with pytest.raises(CliError, match="token"):
+        locate({}, tmp_path)
+
+
+def test_an_address_never_shows_its_token(home: Path, tmp_path: Path) -> None:
+    assert "abc" not in repr(locate({}, tmp_path))

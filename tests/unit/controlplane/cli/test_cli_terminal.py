@@ -1,0 +1,72 @@
+"""Colour and animation: two questions. The precedence of the first, the independence of the second."""
+
+import io
+from itertools import product
+
+import pytest
+from rich.text import Text
+
+from controlplane.cli.terminal import UNBOUNDED, can_animate, console, printable, wants_colour
+
+YES, NO = {"FORCE_COLOR": "1"}, {"NO_COLOR": "1"}
+
+
+@pytest.mark.parametrize(
+    ("environ", "no_color", "is_terminal", "coloured"),
+    [
+        ({}, False, True, True),
+        ({}, False, False, False),
+        ({"TERM": "dumb"}, False, True, False),
+        ({"TERM": "unknown"}, False, True, False),
+        (YES, False, False, True),
+        ({**YES, "TERM": "dumb"}, False, True, True),
+        (NO, False, True, False),
+        ({**NO, **YES}, False, True, False),
+        ({**NO, **YES}, False, False, False),
+        (YES, True, True, False),
+        ({}, True, True, False),
+        ({"NO_COLOR": ""}, False, True, True),
+        ({"FORCE_COLOR": ""}, False, False, False),
+    ],
+)
+def test_the_flag_beats_no_color_beats_force_color_beats_the_terminal(
+    environ: dict[str, str], no_color: bool, is_terminal: bool, coloured: bool
+) -> None:
+    assert wants_colour(environ, no_color=no_color, is_terminal=is_terminal) is coloured
+
+
+@pytest.mark.parametrize(("environ", "is_terminal"), list(product([{}, YES, NO], [True, False])))
+def test_animation_depends_on_the_terminal_alone(environ: dict[str, str], is_terminal: bool) -> None:
+    assert can_animate(environ, is_terminal=is_terminal) is is_terminal
+
+
+def test_a_dumb_terminal_is_not_animated() -> None:
+    assert not can_animate({"TERM": "dumb"}, is_terminal=True)
+
+
+@pytest.mark.parametrize(
+    ("environ", "is_terminal"), list(product([{}, {"TERM": "dumb"}, {"TERM": "xterm"}], [True, False]))
+)
+@pytest.mark.parametrize("colour", [True, False])
+def test_a_console_colours_exactly_when_told_to(environ: dict[str, str], is_terminal: bool, colour: bool) -> None:
+    stream = io.StringIO()
+    console(stream, environ, colour=colour, is_terminal=is_terminal).print(Text("x", style="bold red"))
+    assert ("\x1b[" in stream.getvalue()) is colour
+
+
+def test_a_pipe_gets_whole_lines() -> None:
+    stream = io.StringIO()
+    console(stream, {}, colour=False, is_terminal=False).print(Text("word " * 500))
+    assert stream.getvalue().count("\n") == 1
+    assert console(stream, {}, colour=False, is_terminal=False).width == UNBOUNDED
+
+
+def test_columns_is_honoured_on_a_terminal() -> None:
+    assert console(io.StringIO(), {"COLUMNS": "99"}, colour=False, is_terminal=True).width == 99
+
+
+def test_foreign_text_cannot_steer_the_terminal_or_be_read_as_markup() -> None:
+    assert printable("a\x1b[2Jb\rc\x07") == "a?[2Jb?c?"
+    stream = io.StringIO()
+    console(stream, {}, colour=True, is_terminal=True).print("[red]:smile: 42[/red]")
+    assert stream.getvalue() == "[red]:smile: 42[/red]\n"

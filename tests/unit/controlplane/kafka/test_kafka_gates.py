@@ -1,0 +1,211 @@
+"""Gates: what must hold before a broker or controller is stopped, unregistered or promoted."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from controlplane.kafka.gates import (
+    broker_is_empty,
+    caught_up,
+    hosts_nothing,
+    may_move,
+    may_stop_broker,
+    may_stop_controller,
+)
+from controlplane.kafka.unregister import may_unregister
+from planner.observed import (
+    BrokerSeen,
+    KafkaSnapshot,
+    LogDirsSeen,
+    PartitionSeen,
+    QuorumSeen,
+    ThrottlesSeen,
+    TopicPartition,
+    VoterSeen,
+)
+
+
+def partition(
+    isr: Sequence[int], *, replicas: Sequence[int] = (1, 2, 3), min_isr: int = 2, topic: str = "orders", n: int = 0,
+    adding: Sequence[int] = (), removing: Sequence[int] = (), configured: int = 0,
+) -> PartitionSeen:  # fmt: skip
+    return PartitionSeen(
+        name=TopicPartition(topic, n),
+        leader=isr[0] if isr else -1,
+        replicas=tuple(replicas),
+        isr=tuple(isr),
+        min_isr=min_isr,
+        adding=tuple(adding),
+        removing=tuple(removing),
+        configured_min_isr=configured,
+    )
+
+
+def snapshot(
+    *partitions: PartitionSeen,
+    fenced: Sequence[int] = (),
+    disks: dict[int, LogDirsSeen] | None = None,
+    members: Sequence[VoterSeen] = (),
+) -> KafkaSnapshot:
+    brokers = {b: BrokerSeen(b, f"az-{b}", b in fenced, f"h{b}", 9092) for b in (1, 2, 3, 4)}
+    empty = LogDirsSeen(0, 0, 100, 100)
+    return KafkaSnapshot(
+        at=datetime(2026, 1, 1, tzinfo=UTC),
+        cluster_id="c",
+        brokers=brokers,
+        partitions=partitions,
+        quorum=QuorumSeen(leader=100, epoch=1, members=tuple(members)),
+        features={},
+        log_dirs=disks if disks is not None else dict.fromkeys(brokers, empty),
+        throttles=ThrottlesSeen(),
+    )
+
+
+def voter(controller: int, *, lag: int = 0, silent_s: float = 0.3, is_voter: bool = True) -> VoterSeen:
+    return VoterSeen(controller, f"dir-{controller}", lag, is_voter, silent_s)
+
+
+class TestMayStopBroker:
+    def test_open_when_every_partition_keeps_its_min_isr(self) -> None:
+        gate = may_stop_broker(snapshot(partition((1, 2, 3))), 1)
+        assert gate.open
+        assert gate.reason == "all 1 partitions on broker 1 keep their min ISR without it"
+
+    def test_closed_when_a_partition_would_fall_below(self) -> None:
+        gate = may_stop_broker(snapshot(partition((1, 2)), partition((1, 2, 3), n=1)), 1)
+        assert not gate.open
+        assert gate.reason == ("1 partition would fall below min ISR without broker 1: orders-0 (ISR [1, 2], min 2)")
+
+    def test_closed_when_a_partition_it_hosts_is_below_already(self) -> None:
+        gate = may_stop_broker(snapshot(partition((2,))), 1)
+        assert not gate.open
+        assert "below min ISR already" in gate.reason
+
+    def test_a_replica_out_of_the_isr_can_be_stopped(self) -> None:
+        assert may_stop_broker(snapshot(partition((2, 3))), 1).open
+
+    def test_replicas_about_to_be_removed_do_not_count_as_survivors(self) -> None:
+        moving = partition((1, 2, 3), replicas=(4, 1, 2, 3), adding=(4,), removing=(3,))
+        assert not may_stop_broker(snapshot(moving), 1).open
+        assert may_stop_broker(snapshot(replace(moving, removing=(), adding=())), 1).open
+
+    def test_a_broker_that_is_being_filled_is_not_in_the_way(self) -> None:
+        moving = partition((1, 2, 3), replicas=(4, 1, 2, 3), adding=(4,), removing=(1,))
+        assert may_stop_broker(snapshot(moving), 4).open
+
+    def test_a_single_replica_closes_it_unless_that_topic_may_be_unavailable(self) -> None:
+        seen = snapshot(partition((1,), replicas=(1,), min_isr=1, topic="scratch"))
+        assert not may_stop_broker(seen, 1).open
+        assert may_stop_broker(seen, 1, allow_unavailable=frozenset({"scratch"})).open
+
+    def test_a_fenced_broker_serves_nobody(self) -> None:
+        assert may_stop_broker(snapshot(partition((2,)), fenced=[1]), 1).open
+
+    def test_an_unknown_broker_is_not_judged_on_a_guess(self) -> None:
+        assert not may_stop_broker(snapshot(), 9).open
+
+    def test_a_reason_names_three_partitions_and_counts_the_rest(self) -> None:
+        gate = may_stop_broker(snapshot(*(partition((1, 2), n=n) for n in range(5))), 1)
+        assert gate.reason.startswith("5 partitions would fall")
+        assert gate.reason.endswith("orders-2 (ISR [1, 2], min 2) and 2 more")
+
+
+class TestMayMove:
+    def test_open_for_a_partition_with_replicas_enough(self) -> None:
+        assert may_move(partition((1, 2, 3), configured=2), (4, 2, 3)).open
+
+    def test_closed_when_more_is_configured_than_is_in_sync(self) -> None:
+        gate = may_move(partition((1,), replicas=(1,), min_isr=1, configured=2), (4,))
+        assert not gate.open
+        assert "2 replicas are assigned then, so min ISR 2 of the configured 2 applies, and 1 is in sync" in gate.reason
+
+    def test_open_for_such_a_topic_when_the_spec_allows_it(self) -> None:
+        lonely = partition((1,), replicas=(1,), min_isr=1, configured=2, topic="scratch")
+        assert may_move(lonely, (4,), allow_unavailable=frozenset({"scratch"})).open
+
+    def test_a_partition_below_its_min_isr_may_be_healed_by_a_move(self) -> None:
+        assert may_move(partition((1,), min_isr=2, configured=2), (1, 2, 4)).open
+
+
+class TestEmpty:
+    def test_closed_while_a_replica_list_names_it(self) -> None:
+        gate = broker_is_empty(snapshot(partition((1, 2, 3))), 1)
+        assert gate.reason == "1 partition on broker 1 (0 of them moving), e.g. orders-0"
+
+    def test_closed_while_a_move_names_it_as_leaving(self) -> None:
+        moving = partition((4, 2, 3), replicas=(4, 2, 3), removing=(1,))
+        assert not broker_is_empty(snapshot(moving), 1).open
+
+    def test_closed_while_its_disks_say_otherwise(self) -> None:
+        gate = broker_is_empty(snapshot(disks={1: LogDirsSeen(2, 512, 100, 50)}), 1)
+        assert gate.reason == "broker 1 still has 2 replicas with 512 bytes on its disks"
+
+    def test_unknown_disks_are_not_empty_disks(self) -> None:
+        assert not broker_is_empty(snapshot(disks={}), 1).open
+        assert hosts_nothing(snapshot(disks={}), 1).open
+
+    def test_open_when_nothing_is_left(self) -> None:
+        assert broker_is_empty(snapshot(partition((4, 2, 3), replicas=(4, 2, 3))), 1).open
+
+
+class TestUnregister:
+    def test_a_broker_without_proof_of_its_end_is_refused_even_when_fenced(self) -> None:
+        refusal = may_unregister(snapshot(fenced=[1]), 1, stopped_proof=False)
+        assert refusal is not None
+        assert "not proved stopped" in refusal.reason
+
+    def test_a_broker_kafka_calls_live_is_refused_in_spite_of_proof(self) -> None:
+        refusal = may_unregister(snapshot(), 1, stopped_proof=True)
+        assert refusal is not None
+        assert "still calls it live" in refusal.reason
+
+    def test_a_broker_with_replicas_is_refused(self) -> None:
+        refusal = may_unregister(snapshot(partition((2, 3)), fenced=[1]), 1, stopped_proof=True)
+        assert refusal is not None
+        assert refusal.reason.endswith("Start it again and drain it")
+
+    @pytest.mark.parametrize("broker", [1, 9])
+    def test_a_stopped_empty_broker_fenced_or_unknown_may_go(self, broker: int) -> None:
+        assert may_unregister(snapshot(fenced=[1]), broker, stopped_proof=True) is None
+
+
+class TestQuorum:
+    def test_a_newcomer_is_judged_by_id_and_directory(self) -> None:
+        seen = snapshot(members=[voter(100), voter(101), voter(103, is_voter=False)])
+        assert caught_up(seen, 103, "dir-103").open
+        assert not caught_up(seen, 103, "an-older-disk").open
+
+    def test_a_newcomer_that_lags_waits(self) -> None:
+        seen = snapshot(members=[voter(100), voter(103, lag=20, is_voter=False)])
+        gate = caught_up(seen, 103, "dir-103")
+        assert gate.reason == "not caught up (lag under 20 wanted): 103 is 20 records behind, silent for 0.3 s"
+
+    def test_a_newcomer_waits_while_another_voter_lags(self) -> None:
+        seen = snapshot(members=[voter(100), voter(101, lag=500), voter(103, is_voter=False)])
+        assert not caught_up(seen, 103, "dir-103").open
+
+    def test_a_controller_may_stop_when_the_others_are_a_caught_up_majority(self) -> None:
+        assert may_stop_controller(snapshot(members=[voter(100), voter(101), voter(102)]), 100).open
+
+    def test_a_controller_stays_while_another_lags(self) -> None:
+        seen = snapshot(members=[voter(100), voter(101, lag=21), voter(102)])
+        assert not may_stop_controller(seen, 100).open
+        assert not may_stop_controller(seen, 100, allow_outage=True).open
+
+    def test_a_dead_voter_that_looks_caught_up_is_told_by_its_silence(self) -> None:
+        seen = snapshot(members=[voter(100), voter(101, lag=8, silent_s=6.0), voter(102)])
+        gate = may_stop_controller(seen, 100)
+        assert not gate.open
+        assert "101 is 8 records behind, silent for 6.0 s" in gate.reason
+
+    @pytest.mark.parametrize("others", [(), (101,)])
+    def test_one_or_two_voters_have_no_majority_to_spare(self, others: tuple[int, ...]) -> None:
+        seen = snapshot(members=[voter(100), *map(voter, others)])
+        assert not may_stop_controller(seen, 100).open
+        assert may_stop_controller(seen, 100, allow_outage=True).open
+
+    def test_an_observer_may_always_stop(self) -> None:
+        seen = snapshot(members=[voter(100), voter(103, is_voter=False)])
+        assert may_stop_controller(seen, 103).open

@@ -1,0 +1,196 @@
+"""A whole portal on memory stores for tests: real handlers, real fold, real app; no Terraform, no Kafka."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
+
+from controlplane.backup import BackupSummary
+from controlplane.converger.loop import Converger, new_events
+from controlplane.converger.ports import Ports
+from controlplane.credentials import MemoryCredentialStore, Vm
+from controlplane.handlers import CommandHandler
+from controlplane.home import Installation
+from controlplane.jobstore import MemoryJobStore
+from controlplane.latest import MemoryLatestStore
+from controlplane.planstore import MemoryPlanStore
+from controlplane.portal.app import create_app
+from controlplane.portal.auth import loopback_hosts
+from controlplane.portal.services import PortalServices
+from controlplane.streams import cluster_stream
+from controlplane.view import ClusterView
+from events import facts
+from events.envelope import Origin
+from events.ids import ClusterUid, Epoch, NodeName
+from events.memory import MemoryEventStore
+from events.store import EventStore
+from planner.observed import KafkaSnapshot
+from tests.unit.events.spec_texts import ORDERS
+
+TOKEN = "the-token"
+PORT = 8428
+START = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
+
+
+class Lead:
+    """A leadership that tests switch."""
+
+    def __init__(self) -> None:
+        self.epoch: Epoch | None = Epoch(3)
+
+    def held_epoch(self) -> Epoch | None:
+        return self.epoch
+
+    @property
+    def may_act(self) -> bool:
+        return self.epoch is not None
+
+
+class Nowhere:
+    """A port that must not be used by what is tested here."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise AssertionError(f"the API must not reach for {name}")
+
+
+@dataclass
+class House:
+    """`client` speaks as a person with the token."""
+
+    store: EventStore = field(default_factory=MemoryEventStore)
+    now: datetime = START
+    woken: list[str] = field(default_factory=list)
+    snapshots: dict[ClusterUid, KafkaSnapshot] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if isinstance(self.store, MemoryEventStore):
+            self.store._clock = lambda: self.now
+        self.latest = MemoryLatestStore()
+        self.credentials = MemoryCredentialStore(lambda: self.now)
+        self.lead = Lead()
+        self.converger = Converger(_ports(self))
+        self.converger._observer._snapshots = self.snapshots  # type: ignore[assignment]
+        self.backups: list[Path] = []
+        self.services = PortalServices(
+            version="1.2.3",
+            installation=Installation("inst", b"server key", TOKEN),
+            hosts=loopback_hosts("127.0.0.1", PORT),
+            store=self.store,
+            latest=self.latest,
+            credentials=self.credentials,
+            fleet=self.converger,
+            leadership=self.lead,
+            commands=CommandHandler(self.store, last_snapshot=self.converger.last_snapshot),
+            planner_state=lambda: "starting",
+            wake=self.woken.append,
+            backup=self._backup,
+            clock=lambda: self.now,
+        )
+        self.app: FastAPI = create_app(self.services)
+        self.client = self.client_with({"Authorization": f"Bearer {TOKEN}"})
+
+    def client_with(self, headers: dict[str, str]) -> TestClient:
+        return TestClient(self.app, base_url=f"http://127.0.0.1:{PORT}", headers=headers, raise_server_exceptions=False)
+
+    def agent(self, vm: Vm, credential: str) -> TestClient:
+        instance = f"{vm.cluster_uid}/{vm.node}.g{vm.generation}"
+        return self.client_with({"Authorization": f"Bearer {credential}", "X-Kedge-Instance": instance})
+
+    def pass_time(self, **by: float) -> None:
+        self.now += timedelta(**by)
+
+    def apply(self, text: str = ORDERS, **extra: object) -> dict[str, Any]:
+        response = self.client.post("/v1/apply", json={"text": text, "file": "orders.yaml", **extra})
+        assert response.status_code == 200, response.text
+        answer: dict[str, Any] = response.json()
+        return answer
+
+    def view(self, name: str = "orders") -> ClusterView:
+        self.converger.catch_up()
+        return next(v for v in self.converger.views() if v.name == name and not v.deleted)
+
+    def record(self, *events: object, name: str = "orders") -> ClusterView:
+        """Appends facts to the stream of a living cluster, as a tick would."""
+        view = self.view(name)
+        stream = cluster_stream(view.uid)
+        self.store.append(
+            stream,
+            new_events(stream, view.version, events),
+            expected_version=view.version,
+            origin=Origin("converger", epoch=3),
+        )
+        self.converger.catch_up()
+        found = self.converger.view(view.uid)
+        assert found is not None
+        assert not found.unreadable, found.unreadable
+        return found
+
+    def surge(self, *planned: facts.PlannedInstance, intent: str = "intent-1") -> ClusterView:
+        return self.record(facts.SurgeRequested(intent, planned, "test"))
+
+    def launch(self, *planned: facts.PlannedInstance, intent: str = "intent-1") -> ClusterView:
+        """Requests VMs and says that they run."""
+        self.surge(*planned, intent=intent)
+        launched = tuple(
+            facts.LaunchedInstance(p.key, f"vm-{p.key}", f"127.64.0.{index}") for index, p in enumerate(planned, 10)
+        )
+        return self.record(facts.SurgeCompleted(intent, launched, {}))
+
+    def join(self, *planned: facts.PlannedInstance, intent: str = "intent-1") -> ClusterView:
+        self.launch(*planned, intent=intent)
+        return self.record(*(facts.InstanceJoined(p.key, p.service_id) for p in planned))
+
+    def _backup(self, path: Path) -> BackupSummary:
+        path.write_text("backup")
+        self.backups.append(path)
+        return BackupSummary(self.now, self.store.head(), {}, "0" * 64)
+
+
+def broker(node: str = "brokers-a-0", number: int = 1000, **changes: Any) -> facts.PlannedInstance:
+    """A broker as an intent would fix it."""
+    fixed: dict[str, Any] = {
+        "node": node,
+        "generation": 1,
+        "pool": "brokers",
+        "rack": node.split("-")[1],
+        "index": 0,
+        "service": "broker",
+        "service_id": number,
+        "digest": "d1",
+        "kafka_version": "4.1.1",
+        "shape": "medium",
+        "heap_mib": 256,
+        "settings": {},
+        "volumes": (facts.PlannedVolume(f"{node}.data.v1", "data", 1, "persistent", 100, "dir"),),
+        "replaces": 0,
+        "handover": False,
+    }
+    return facts.PlannedInstance(**{**fixed, **changes})
+
+
+def three_brokers() -> Sequence[facts.PlannedInstance]:
+    return [broker(f"brokers-{zone}-0", 1000 + number) for number, zone in enumerate("abc")]
+
+
+def vm_of(view: ClusterView, planned: facts.PlannedInstance) -> Vm:
+    return Vm(view.uid, NodeName(planned.node), planned.generation)
+
+
+def _ports(house: House) -> Ports:
+    return Ports(
+        store=house.store,
+        jobs=MemoryJobStore(),
+        plans=MemoryPlanStore(),
+        latest=house.latest,
+        inventory=Nowhere(),
+        runner=Nowhere(),
+        kafka=lambda view: Nowhere(),
+        boot_data=lambda uid, node, generation, intent: "",
+        installation_id="inst",
+        clock=lambda: house.now,
+        epoch=lambda: Epoch(3),
+    )

@@ -1,0 +1,308 @@
+"""Enrolment, documents and reports: what the agent of one VM may do, and what it is told when it is over."""
+
+import hashlib
+import threading
+import time
+from typing import Any
+
+import httpx
+import pytest
+
+from agent.wire import Document, Report
+from controlplane.converger.documents import document_for
+from controlplane.converger.ports import AGENT_REPORT
+from controlplane.credentials import Vm
+from controlplane.portal.auth import enrolment_token
+from events import facts
+from events.ids import Epoch, IntentId
+from tests.unit.controlplane.portal.portal_house import START, House, broker, vm_of
+from tests.unit.events.spec_texts import ORDERS
+
+CREDENTIAL = "c" * 64
+DIGEST = hashlib.sha256(CREDENTIAL.encode()).hexdigest()
+OTHER_DIGEST = hashlib.sha256(b"other").hexdigest()
+
+
+@pytest.fixture
+def house() -> House:
+    house = House()
+    house.apply()
+    return house
+
+
+def _enrolment(house: House, vm: Vm, **changes: object) -> dict[str, Any]:
+    token = enrolment_token(house.services.installation.server_key, IntentId("intent-1"))
+    return {
+        "cluster_uid": vm.cluster_uid,
+        "node": vm.node,
+        "generation": vm.generation,
+        "intent_id": "intent-1",
+        "token": token,
+        "credential_sha256": DIGEST,
+        **changes,
+    }
+
+
+def _enrol(house: House, vm: Vm, **changes: object) -> httpx.Response:
+    return house.client_with({}).post("/agent/v1/enrol", json=_enrolment(house, vm, **changes))
+
+
+def _enrolled(house: House, planned: facts.PlannedInstance | None = None) -> Vm:
+    planned = planned or broker()
+    vm = vm_of(house.launch(planned), planned)
+    assert _enrol(house, vm).status_code == 200
+    return vm
+
+
+def _ask(house: House, vm: Vm, *, etag: str = "", wait_s: float = 0.0, **changes: object) -> httpx.Response:
+    params = {"cluster": vm.cluster_uid, "node": vm.node, "generation": vm.generation, "etag": etag, "wait_s": wait_s}
+    return house.agent(vm, CREDENTIAL).get("/agent/v1/document", params={**params, **changes})  # type: ignore[arg-type]
+
+
+def _report(vm: Vm, *, boot: str = "boot-1", seq: int = 1, **changes: object) -> dict[str, Any]:
+    report = Report(
+        cluster_uid=vm.cluster_uid,
+        node=vm.node,
+        generation=vm.generation,
+        boot_id=boot,
+        seq=seq,
+        at=START,
+        agent_version="1",
+        epoch=3,
+        services=(),
+    )
+    return {**report.model_dump(mode="json"), **changes}
+
+
+def _etag(response: httpx.Response) -> str:
+    return response.headers["etag"].strip('"')
+
+
+# --- enrolment --------------------------------------------------------------------------------------------------
+
+
+def test_the_token_of_the_boot_data_is_swapped_for_the_agents_own_credential(house: House) -> None:
+    vm = vm_of(house.surge(broker()), broker())
+    assert _enrol(house, vm).json() == {"accepted": True}
+    assert house.credentials.verify(vm, DIGEST)
+
+
+def test_the_same_credential_again_is_answered_again_even_after_the_hour(house: House) -> None:
+    vm = _enrolled(house)
+    house.pass_time(hours=2)
+    assert _enrol(house, vm).status_code == 200
+
+
+def test_a_token_is_good_for_one_credential_only(house: House) -> None:
+    vm = _enrolled(house)
+    response = _enrol(house, vm, credential_sha256=OTHER_DIGEST)
+    assert (response.status_code, response.json()["code"]) == (403, "enrolment-refused")
+    assert house.credentials.verify(vm, DIGEST)
+
+
+def test_a_token_is_good_for_an_hour_from_the_recorded_intent(house: House) -> None:
+    vm = vm_of(house.surge(broker()), broker())
+    house.pass_time(minutes=59)
+    late = vm_of(house.surge(broker("brokers-b-0", 1001), intent="intent-2"), broker("brokers-b-0"))
+    house.pass_time(minutes=2)
+    assert _enrol(house, vm).status_code == 403
+    token = enrolment_token(house.services.installation.server_key, IntentId("intent-2"))
+    assert _enrol(house, late, intent_id="intent-2", token=token).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"token": "0" * 64},
+        {"token": ""},
+        {"node": "brokers-b-0"},
+        {"generation": 2},
+        {"cluster_uid": "cd" * 16},
+        {"intent_id": "intent-9"},
+    ],
+)
+def test_a_token_rebinds_to_nothing_else(house: House, changes: dict[str, object]) -> None:
+    vm = vm_of(house.surge(broker()), broker())
+    response = _enrol(house, vm, **changes)
+    assert (response.status_code, response.json()["code"]) == (403, "enrolment-refused")
+    assert house.credentials.get(vm) is None
+
+
+def test_the_right_token_of_another_intent_enrols_only_that_intents_vm(house: House) -> None:
+    vm = vm_of(house.surge(broker()), broker())
+    house.surge(broker("brokers-b-0", 1001), intent="intent-2")
+    token = enrolment_token(house.services.installation.server_key, IntentId("intent-2"))
+    assert _enrol(house, vm, intent_id="intent-2", token=token).status_code == 403
+
+
+@pytest.mark.parametrize("digest", ["", "short", "G" * 64, DIGEST.upper()])
+def test_a_credential_is_enrolled_by_its_hash_alone(house: House, digest: str) -> None:
+    vm = vm_of(house.surge(broker()), broker())
+    assert _enrol(house, vm, credential_sha256=digest).status_code == 422
+
+
+def test_an_agent_of_a_wire_version_nobody_speaks_is_told_so(house: House) -> None:
+    vm = vm_of(house.surge(broker()), broker())
+    assert _enrol(house, vm, wire=99).json()["code"] == "wire-version"
+
+
+# --- documents --------------------------------------------------------------------------------------------------
+
+
+def test_an_agent_gets_the_document_of_its_instance(house: House) -> None:
+    vm = _enrolled(house)
+    response = _ask(house, vm)
+    document = Document.model_validate_json(response.content)
+    assert response.status_code == 200
+    assert document == document_for(house.view(), "brokers-a-0.g1", epoch=3)
+
+
+def test_an_unchanged_document_is_304_at_once_when_nobody_waits(house: House) -> None:
+    vm = _enrolled(house)
+    etag = _etag(_ask(house, vm))
+    response = _ask(house, vm, etag=etag)
+    assert (response.status_code, response.content, _etag(response)) == (304, b"", etag)
+
+
+def test_a_new_epoch_alone_is_no_new_document(house: House) -> None:
+    vm = _enrolled(house)
+    etag = _etag(_ask(house, vm))
+    house.lead.epoch = Epoch(4)
+    assert _ask(house, vm, etag=etag).status_code == 304
+    assert Document.model_validate_json(_ask(house, vm).content).epoch == 4
+
+
+def test_an_event_that_does_not_concern_the_vm_leaves_its_etag(house: House) -> None:
+    vm = _enrolled(house)
+    etag = _etag(_ask(house, vm))
+    house.record(facts.ClusterPaused("lunch", None))
+    assert _ask(house, vm, etag=etag).status_code == 304
+
+
+def test_a_held_question_is_answered_as_soon_as_the_document_changes(house: House) -> None:
+    vm = _enrolled(house)
+    etag = _etag(_ask(house, vm))
+    answers: list[httpx.Response] = []
+    asking = threading.Thread(target=lambda: answers.append(_ask(house, vm, etag=etag, wait_s=20)))
+    asking.start()
+    # Held while nothing happens: this is what a long poll is; the deadline of the poll itself is far away.
+    asking.join(timeout=0.5)
+    assert asking.is_alive()
+    voter = facts.FoundingVoter("controllers-a-0", 100, "127.64.0.1", 9093, "dir")
+    house.record(facts.QuorumFounded("kafka", "4.1", (voter,)))
+    asking.join(timeout=10)
+    assert [a.status_code for a in answers] == [200]
+    assert Document.model_validate_json(answers[0].content).services[0].name == "broker"
+
+
+def test_a_held_question_ends_with_304_when_its_time_is_up(house: House) -> None:
+    vm = _enrolled(house)
+    etag = _etag(_ask(house, vm))
+    before = time.monotonic()
+    assert _ask(house, vm, etag=etag, wait_s=0.3).status_code == 304
+    assert time.monotonic() - before >= 0.3
+
+
+def test_a_server_that_stops_sends_those_who_wait_away(house: House) -> None:
+    vm = _enrolled(house)
+    etag = _etag(_ask(house, vm))
+    house.app.state.feed.close()
+    before = time.monotonic()
+    assert _ask(house, vm, etag=etag, wait_s=20).status_code == 304
+    assert time.monotonic() - before < 5
+
+
+def test_a_retired_instance_is_told_that_it_is_over(house: House) -> None:
+    vm = _enrolled(house)
+    house.record(facts.InstanceJoined("brokers-a-0.g1", 1000))
+    house.record(facts.FenceRequested(("brokers-a-0.g1",), "t"), facts.NodeFenced("brokers-a-0.g1", "agent"))
+    house.record(facts.RetireRequested("r", ("brokers-a-0.g1",), (), "t"), facts.RetireCompleted("r"))
+    assert _ask(house, vm).status_code == 410
+    assert house.agent(vm, CREDENTIAL).post("/agent/v1/report", json=_report(vm)).status_code == 410
+
+
+@pytest.mark.parametrize(("policy", "status"), [("destroy", 410), ("retain", 404)])
+def test_a_deleted_clusters_vm_stops_only_when_its_policy_destroys(policy: str, status: int) -> None:
+    house = House()
+    house.apply(text=_orders(policy))
+    vm = _enrolled(house)
+    house.record(facts.ClusterDeletionRequested("orders", "t"), facts.ClusterDeleted(retained=policy == "retain"))
+    assert _ask(house, vm).status_code == status
+
+
+def test_an_instance_that_is_not_known_here_is_not_told_to_stop(house: House) -> None:
+    """A restored backup may be older than the VM. Unknown is not over."""
+    vm = Vm(house.view().uid, broker().node, 7)  # type: ignore[arg-type]
+    house.credentials.enroll(vm, credential_sha256=DIGEST, intent_id=IntentId("i"))
+    assert _ask(house, vm).status_code == 404
+    assert house.agent(vm, CREDENTIAL).post("/agent/v1/report", json=_report(vm)).status_code == 200
+
+
+def test_a_server_that_does_not_lead_gives_out_no_document(house: House) -> None:
+    vm = _enrolled(house)
+    house.lead.epoch = None
+    response = _ask(house, vm)
+    assert (response.status_code, response.json()["code"]) == (503, "not-leading")
+
+
+def test_an_agent_gets_nobody_elses_document(house: House) -> None:
+    vm = _enrolled(house)
+    for changes in ({"node": "brokers-b-0"}, {"generation": 2}, {"cluster": "cd" * 16}):
+        assert _ask(house, vm, **changes).status_code == 403
+
+
+# --- reports ----------------------------------------------------------------------------------------------------
+
+
+def _send(house: House, vm: Vm, **changes: Any) -> bool:
+    response = house.agent(vm, CREDENTIAL).post("/agent/v1/report", json=_report(vm, **changes))
+    assert response.status_code == 200, response.text
+    return bool(response.json()["accepted"])
+
+
+def test_a_report_is_kept_under_its_instance_with_the_time_of_the_server(house: House) -> None:
+    vm = _enrolled(house)
+    house.pass_time(seconds=30)
+    assert _send(house, vm, at="1999-01-01T00:00:00Z")
+    [kept] = house.latest.of_cluster(vm.cluster_uid, AGENT_REPORT)
+    assert (kept.subject.name, kept.observed_at) == ("brokers-a-0.g1", house.now)
+    assert Report.model_validate(dict(kept.value)).seq == 1
+
+
+def test_an_older_or_repeated_report_is_taken_and_ignored(house: House) -> None:
+    vm = _enrolled(house)
+    assert [_send(house, vm, seq=n) for n in (5, 5, 4, 6)] == [True, False, False, True]
+
+
+def test_a_report_of_an_earlier_boot_is_a_ghost(house: House) -> None:
+    vm = _enrolled(house)
+    sent = [("boot-1", 9), ("boot-2", 1), ("boot-1", 10), ("boot-2", 2)]
+    assert [_send(house, vm, boot=b, seq=n) for b, n in sent] == [True, True, False, True]
+
+
+def test_a_report_has_its_cluster_looked_at_while_there_is_work(house: House) -> None:
+    vm = _enrolled(house)
+    house.woken.clear()
+    _send(house, vm, seq=1)
+    _send(house, vm, seq=1)
+    assert house.woken == [vm.cluster_uid]
+
+
+def test_a_report_of_a_converged_cluster_wakes_nobody(house: House) -> None:
+    vm = _enrolled(house)
+    house.record(facts.InstanceJoined("brokers-a-0.g1", 1000), facts.RecycleCompleted(1))
+    house.woken.clear()
+    assert _send(house, vm)
+    assert house.woken == []
+
+
+def test_an_agent_reports_for_its_own_instance_only(house: House) -> None:
+    vm = _enrolled(house)
+    for changes in ({"node": "brokers-b-0"}, {"generation": 2}, {"cluster_uid": "cd" * 16}):
+        response = house.agent(vm, CREDENTIAL).post("/agent/v1/report", json={**_report(vm), **changes})
+        assert (response.status_code, response.json()["code"]) == (403, "not-yours")
+    assert house.latest.of_cluster(vm.cluster_uid, AGENT_REPORT) == []
+
+
+def _orders(policy: str) -> str:
+    return f"{ORDERS}  deletionPolicy: {policy}\n"

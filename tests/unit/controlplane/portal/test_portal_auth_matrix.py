@@ -1,0 +1,103 @@
+"""Every route, every kind of caller. A route that is not in the table fails the test."""
+
+import hashlib
+from collections.abc import Iterable
+
+import pytest
+from fastapi.routing import APIRoute, APIRouter
+
+from controlplane.credentials import Vm
+from events.ids import ClusterUid, IntentId, NodeName
+from tests.unit.controlplane.portal.portal_house import TOKEN, House
+
+PERSON, AGENT, OPEN = "person", "agent", "open"
+
+ROUTES = {
+    ("GET", "/v1/clusters"): PERSON,
+    ("GET", "/v1/clusters/{name}"): PERSON,
+    ("GET", "/v1/clusters/{name}/endpoints"): PERSON,
+    ("GET", "/v1/clusters/{name}/events"): PERSON,
+    ("POST", "/v1/validate"): PERSON,
+    ("POST", "/v1/plan"): PERSON,
+    ("POST", "/v1/apply"): PERSON,
+    ("POST", "/v1/clusters/{name}/pause"): PERSON,
+    ("POST", "/v1/clusters/{name}/resume"): PERSON,
+    ("POST", "/v1/clusters/{name}/abort"): PERSON,
+    ("POST", "/v1/clusters/{name}/delete"): PERSON,
+    ("GET", "/v1/version"): PERSON,
+    ("POST", "/v1/backup"): PERSON,
+    ("GET", "/openapi.json"): PERSON,
+    ("GET", "/agent/v1/document"): AGENT,
+    ("POST", "/agent/v1/report"): AGENT,
+    ("POST", "/agent/v1/enrol"): OPEN,
+    ("GET", "/healthz"): OPEN,
+}
+
+UID = ClusterUid("ab" * 16)
+CREDENTIAL = "what the agent made"
+INSTANCE = f"{UID}/brokers-a-0.g1"
+AS_PERSON = {"Authorization": f"Bearer {TOKEN}"}
+AS_AGENT = {"Authorization": f"Bearer {CREDENTIAL}", "X-Kedge-Instance": INSTANCE}
+
+CALLERS = {
+    "nobody": {},
+    "a wrong token": {"Authorization": "Bearer wrong"},
+    "the token in another scheme": {"Authorization": f"Basic {TOKEN}"},
+    "an empty token": {"Authorization": "Bearer "},
+    "a person": AS_PERSON,
+    "a person who claims an instance": {**AS_PERSON, "X-Kedge-Instance": INSTANCE},
+    "an agent": AS_AGENT,
+    "an agent as another instance": {**AS_AGENT, "X-Kedge-Instance": f"{UID}/brokers-b-0.g1"},
+    "an agent as its next generation": {**AS_AGENT, "X-Kedge-Instance": f"{UID}/brokers-a-0.g2"},
+    "an agent with a broken instance": {**AS_AGENT, "X-Kedge-Instance": "../../etc"},
+    "an agent without an instance": {"Authorization": f"Bearer {CREDENTIAL}"},
+}
+LET_IN = {PERSON: {"a person", "a person who claims an instance"}, AGENT: {"an agent"}, OPEN: set(CALLERS)}
+
+
+@pytest.fixture(scope="module")
+def house() -> House:
+    house = House()
+    digest = hashlib.sha256(CREDENTIAL.encode()).hexdigest()
+    house.credentials.enroll(Vm(UID, NodeName("brokers-a-0"), 1), credential_sha256=digest, intent_id=IntentId("i"))
+    return house
+
+
+def test_the_table_names_every_route_there_is(house: House) -> None:
+    found = {(m, r.path) for r in _routes(house.app.routes) for m in r.methods - {"HEAD"}}
+    assert found == set(ROUTES)
+
+
+@pytest.mark.parametrize("caller", CALLERS)
+@pytest.mark.parametrize(("method", "path"), ROUTES)
+def test_a_route_lets_in_whom_the_table_says(house: House, method: str, path: str, caller: str) -> None:
+    response = house.client_with(CALLERS[caller]).request(method, path.replace("{name}", "orders"))
+    if caller in LET_IN[ROUTES[method, path]]:
+        assert response.status_code != 401
+    else:
+        assert response.status_code == 401
+        assert response.headers["www-authenticate"] == "Bearer"
+        assert response.headers["content-type"] == "application/problem+json"
+
+
+@pytest.mark.parametrize("path", ["/", "/docs", "/redoc", "/v1/nothing", "/static/x", "/healthz/", "/agent"])
+def test_a_path_nobody_thought_of_asks_for_the_token_first(house: House, path: str) -> None:
+    assert house.client_with({}).get(path).status_code == 401
+
+
+def test_the_health_page_says_nothing(house: House) -> None:
+    response = house.client_with({}).get("/healthz")
+    assert (response.status_code, response.text) == (200, "ok\n")
+
+
+def _routes(routes: Iterable[object]) -> list[APIRoute]:
+    """All API routes, also those of included routers. Anything else that answers would be a way round the table."""
+    found: list[APIRoute] = []
+    for route in routes:
+        inner = getattr(route, "original_router", route)
+        if isinstance(inner, APIRouter):
+            found += _routes(inner.routes)
+        else:
+            assert isinstance(inner, APIRoute), f"what is {inner!r}?"
+            found.append(inner)
+    return found

@@ -1,0 +1,137 @@
+"""Stable names, schema versions and the chain of upcasters."""
+
+import json
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+import events.facts
+from events.codec import decode
+from events.envelope import Recorded
+from events.errors import UnencodableFact, UnknownEventType, UpcastError
+from events.registry import REGISTRY, Registry
+
+
+def at_schema(schema: int, data: dict[str, Any], type_name: str = "disk.added") -> Recorded:
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    return Recorded(1, "s", 1, "id", type_name, schema, data, "a", None, None, 0, now)
+
+
+@pytest.fixture
+def registry() -> Registry:
+    registry = Registry()
+
+    @registry.fact("disk.added", schema=3)
+    @dataclass(frozen=True, slots=True)
+    class DiskAdded:
+        name: str
+        size_gib: int
+        kind: str
+
+    @registry.upcaster("disk.added", from_schema=1)
+    def _(data: dict[str, Any]) -> dict[str, Any]:
+        return {"name": data["disk"], "size_gib": data["size_gib"]}
+
+    @registry.upcaster("disk.added", from_schema=2)
+    def _(data: dict[str, Any]) -> dict[str, Any]:
+        data["kind"] = "ssd"
+        return data
+
+    return registry
+
+
+# Every schema version that was ever written stays here, and must read as the same fact for ever.
+CORPUS = {1: '{"disk":"a","size_gib":5}', 2: '{"name":"a","size_gib":5}', 3: '{"name":"a","size_gib":5,"kind":"ssd"}'}
+
+
+@pytest.mark.parametrize("schema", CORPUS)
+def test_every_schema_version_reads_as_the_current_fact(registry, schema):
+    fact = decode(at_schema(schema, json.loads(CORPUS[schema])), registry)
+    assert (fact.name, fact.size_gib, fact.kind) == ("a", 5, "ssd")
+
+
+def test_upcasting_does_not_change_the_recorded_data(registry):
+    event = at_schema(2, {"name": "a", "size_gib": 5})
+    decode(event, registry)
+    assert event.data == {"name": "a", "size_gib": 5}
+
+
+def test_an_upcaster_that_fails_is_an_upcast_error_that_names_the_step(registry):
+    with pytest.raises(UpcastError, match=r"from schema 1 to 2 failed: KeyError\('disk'\)"):
+        decode(at_schema(1, {}), registry)
+
+
+def test_a_missing_step_is_an_upcast_error_and_found_by_check():
+    registry = Registry()
+
+    @registry.fact("gap", schema=3)
+    @dataclass(frozen=True)
+    class Gap:
+        pass
+
+    @registry.upcaster("gap", from_schema=1)
+    def _(data: dict[str, Any]) -> dict[str, Any]:
+        return data
+
+    with pytest.raises(UpcastError, match="from schema 2 to 3"):
+        decode(at_schema(1, {}, "gap"), registry)
+    with pytest.raises(UpcastError, match=r"no upcasters from schema \[2\]"):
+        registry.check()
+
+
+def test_a_newer_schema_is_unknown(registry):
+    with pytest.raises(UnknownEventType, match="newer"):
+        decode(at_schema(4, {}), registry)
+
+
+def test_names_and_classes_are_taken_once(registry):
+    @dataclass(frozen=True)
+    class Other:
+        pass
+
+    with pytest.raises(ValueError, match="already belongs to"):
+        registry.fact("disk.added")(Other)
+    registry.fact("other.happened")(Other)
+    with pytest.raises(ValueError, match=r"already registered as 'other\.happened'"):
+        registry.fact("other.again")(Other)
+
+
+def test_only_frozen_dataclasses_are_facts(registry):
+    @dataclass
+    class Thawed:
+        pass
+
+    with pytest.raises(ValueError, match="frozen dataclass"):
+        registry.fact("thawed")(Thawed)
+    with pytest.raises(ValueError, match="frozen dataclass"):
+        registry.fact("plain")(int)
+
+
+def test_upcasters_that_lead_nowhere_are_refused(registry):
+    with pytest.raises(ValueError, match="already has an upcaster"):
+        registry.upcaster("disk.added", from_schema=1)(dict)
+    with pytest.raises(ValueError, match="no step from 3"):
+        registry.upcaster("disk.added", from_schema=3)(dict)
+    with pytest.raises(UnknownEventType):
+        registry.upcaster("never.registered", from_schema=1)(dict)
+
+
+@pytest.mark.parametrize("hint", [bytes, set[str], str | int, complex, list, object | int])
+def test_a_type_no_event_can_carry_is_found_by_check(hint):
+    registry = Registry()
+
+    @registry.fact("odd")
+    @dataclass(frozen=True)
+    class Odd:
+        value: hint
+
+    with pytest.raises(UnencodableFact, match="no event can carry"):
+        registry.check()
+
+
+def test_all_facts_of_this_release_can_be_carried():
+    assert events.facts
+    REGISTRY.check()
+    assert len(list(REGISTRY)) > 10

@@ -1,0 +1,83 @@
+"""Refusals about rolling, listeners and the clients' way in."""
+
+from tests.unit.events.spec_texts import load, told
+
+
+def test_migrating_without_surge_is_refused() -> None:
+    result = load({24: "    surge: 0"})
+    assert told(result) == [
+        (
+            "24:12",
+            "KEDGE-SPEC-055",
+            "`migrate` with `surge: 0` cannot start: a fresh broker has to join before an old one leaves",
+            "Use `surge: 1` or more.",
+        ),
+    ]
+    assert not result.ok
+
+
+def test_reattaching_with_every_broker_up_is_refused() -> None:
+    result = load({24: "    strategy: reattach"})
+    assert told(result) == [
+        (
+            "23:3",
+            "KEDGE-SPEC-055",
+            ("`reattach` with `maxUnavailable: 0` cannot start: a broker is down while its disk moves to the next VM"),
+            "Use `maxUnavailable: 1`, or `strategy: migrate`.",
+        ),
+    ]
+    assert not result.ok
+
+
+def test_reattaching_an_ephemeral_disk_is_refused() -> None:
+    result = load(
+        {24: "    strategy: reattach\n    maxUnavailable: 1", 21: "      disk: {kind: ephemeral, sizeGib: 100}"}
+    )
+    assert told(result) == [
+        (
+            "21:20",
+            "KEDGE-SPEC-056",
+            "pool `brokers` has an ephemeral disk, which `reattach` cannot move to the next VM",
+            "Use `strategy: migrate`, or `kind: persistent`.",
+        ),
+    ]
+    assert not result.ok
+
+
+def test_a_second_listener_is_refused() -> None:
+    result = load({24: "    strategy: migrate\n  listeners: [{}, {name: SECOND, port: 9192}]"})
+    assert told(result) == [
+        (
+            "25:19",
+            "KEDGE-SPEC-057",
+            "2 listeners are given; one is offered for now",
+            "Keep one of them.",
+        ),
+    ]
+    assert not result.ok
+
+
+def test_a_listener_named_like_that_of_the_quorum_is_refused() -> None:
+    result = load({24: "    strategy: migrate\n  listeners: [{name: CONTROLLER}]"})
+    assert told(result) == [
+        (
+            "25:22",
+            "KEDGE-SPEC-057",
+            "the name `CONTROLLER` belongs to the quorum's own listener",
+            "Use `PLAINTEXT`.",
+        ),
+    ]
+    assert not result.ok
+
+
+def test_a_cluster_no_client_can_find_is_refused() -> None:
+    result = load({24: "    strategy: migrate\n  bootstrap: {list: false}"})
+    assert told(result) == [
+        (
+            "25:21",
+            "KEDGE-SPEC-058",
+            "`bootstrap` has neither a dns name nor a list, so no client can find the cluster",
+            "Write `list: true`, or give a `dns` name.",
+        ),
+    ]
+    assert not result.ok

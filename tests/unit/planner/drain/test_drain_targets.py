@@ -1,0 +1,196 @@
+"""Where replicas go, and in what words a drain is refused."""
+
+import numpy as np
+import pytest
+
+from planner.drain import kernel
+from planner.drain.infeasible import Infeasible, human_bytes
+from planner.drain.plan import DrainPlan
+from planner.drain.request import BatchLimits
+from planner.drain.solve import solve
+from planner.observed import KafkaSnapshot, TopicPartition
+from tests.unit.planner.drain.drain_cases import GIB, MIB, partition, request, roll, scale_down, snapshot
+
+
+def planned(answer: DrainPlan | Infeasible) -> DrainPlan:
+    assert isinstance(answer, DrainPlan), answer
+    return answer
+
+
+def refused(answer: DrainPlan | Infeasible) -> Infeasible:
+    assert isinstance(answer, Infeasible), answer
+    return answer
+
+
+def test_a_successor_takes_the_slot_of_its_predecessor() -> None:
+    _, asked = roll()
+    plan = planned(solve(asked))
+    assert len(plan.moves) == 12
+    assert all(m.after == tuple(1003 if b == 1000 else b for b in m.before) for m in plan.moves)
+
+
+def test_a_scale_down_empties_the_leaving_brokers_and_levels_the_others() -> None:
+    seen, asked = scale_down()
+    plan = planned(solve(asked))
+    after = {m.name: m.after for m in plan.moves}
+    final = [after.get(p.name, p.replicas) for p in seen.partitions]
+    assert {b for ids in final for b in ids} == {1000, 1001, 1002}
+    assert plan.certificate.rack_violations == 0
+    assert plan.certificate.stayers_moved == 0
+    assert plan.certificate.bytes_ratio == 1.0
+
+
+def test_replicas_that_stay_keep_their_place() -> None:
+    _, asked = scale_down()
+    for move in planned(solve(asked)).moves:
+        for old, new in zip(move.before, move.after, strict=True):
+            assert (old == new) == (old not in asked.outgoing)
+
+
+def test_least_loaded_targets_end_level() -> None:
+    rows = [partition("t", i, (1,), size=(i % 9 + 1) * MIB) for i in range(300)]
+    seen = snapshot(dict.fromkeys(range(1, 5), ""), rows)
+    writes = {p.name: 0 for p in rows}
+    plan = planned(solve(request(seen, outgoing=(1,), targets=(2, 3, 4), write_bytes_per_s=writes)))
+    into = [sum(m.bytes for m in plan.moves if m.after == (b,)) for b in (2, 3, 4)]
+    assert max(into) - min(into) <= 9 * MIB
+    assert plan.certificate.eta_ratio < 1.1
+
+
+def test_empty_partitions_are_spread_by_count() -> None:
+    rows = [partition("t", i, (1,), size=0) for i in range(30)]
+    seen = snapshot({1: "", 2: "", 3: "", 4: ""}, rows)
+    plan = planned(solve(request(seen, outgoing=(1,), targets=(2, 3, 4))))
+    assert [sum(m.after == (b,) for m in plan.moves) for b in (2, 3, 4)] == [10, 10, 10]
+
+
+def test_a_partition_the_successor_already_holds_goes_to_another_target() -> None:
+    seen = snapshot({1: "a", 2: "a", 3: "b", 4: "a"}, [partition("t", 0, (1, 2, 3))])
+    plan = planned(solve(request(seen, outgoing=(1,), targets=(2, 4), successors={1: 2})))
+    assert plan.moves[0].after == (4, 2, 3)
+
+
+def test_a_rack_is_never_given_up() -> None:
+    seen = snapshot({1: "a", 2: "b", 3: "c", 4: "b"}, [partition("t", 0, (1, 2, 3))])
+    answer = refused(solve(request(seen, outgoing=(3,), targets=(1, 2, 4))))
+    assert answer.kind == "rack"
+    assert "a broker in rack c" in answer.message
+    assert answer.stuck == (TopicPartition("t", 0),)
+
+
+def test_a_worse_rack_of_a_successor_is_refused() -> None:
+    seen = snapshot({1: "a", 2: "b", 3: "b"}, [partition("t", 0, (1, 2))])
+    assert refused(solve(request(seen, outgoing=(1,), targets=(3,), successors={1: 3}))).kind == "rack"
+
+
+def test_a_replica_is_never_doubled() -> None:
+    seen = snapshot({1: "", 2: "", 3: ""}, [partition("t", 0, (1, 2, 3))])
+    answer = refused(solve(request(seen, outgoing=(1,), targets=(2, 3))))
+    assert answer.kind == "brokers"
+    assert "add a broker" in answer.message
+
+
+def test_a_disk_that_would_overflow_is_refused_with_the_numbers() -> None:
+    rows = [partition("t", i, (1000,), size=4 * GIB) for i in range(3)]
+    seen = snapshot({1000: "a", 1004: "a"}, rows, disks={1004: (10 * GIB, 10 * GIB)})
+    answer = refused(solve(request(seen, outgoing=(1000,), targets=(1004,), successors={1000: 1004})))
+    assert answer.kind == "disk"
+    assert "broker 1004 needs 3.0 GiB more below its limit of 90% of 10.0 GiB" in answer.message
+
+
+def test_the_missing_bytes_named_are_enough() -> None:
+    rows = [partition("t", i, (1000,), size=4 * GIB) for i in range(3)]
+    room = 10 * GIB + int(3 * GIB / 0.9) + 1
+    seen = snapshot({1000: "a", 1004: "a"}, rows, disks={1004: (room, room)})
+    planned(solve(request(seen, outgoing=(1000,), targets=(1004,), successors={1000: 1004})))
+
+
+def test_bytes_of_a_running_reassignment_count_against_the_disk() -> None:
+    coming = partition("u", 0, (2, 3), size=6 * GIB, replicas=(4, 2, 3), adding=(4,), removing=(3,))
+    mine = partition("t", 0, (1,), size=4 * GIB)
+    seen = snapshot({1: "", 2: "", 3: "", 4: ""}, [coming, mine], disks={4: (10 * GIB, 10 * GIB)})
+    assert refused(solve(request(seen, outgoing=(1,), targets=(4,)))).kind == "disk"
+
+
+def test_the_part_that_fits_comes_with_the_refusal_on_request() -> None:
+    rows = [partition("t", i, (1000,), size=4 * GIB) for i in range(3)]
+    seen = snapshot({1000: "a", 1004: "a"}, rows, disks={1004: (10 * GIB, 10 * GIB)})
+    answer = refused(solve(request(seen, outgoing=(1000,), targets=(1004,), allow_partial=True)))
+    assert answer.feasible_part is not None
+    assert len(answer.feasible_part.moves) == 2
+    assert [d.name for d in answer.feasible_part.deferred] == list(answer.stuck)
+
+
+@pytest.mark.parametrize(("fenced", "disks", "kind"), [((3,), None, "target"), ((), {3: (-1, -1)}, "disk-unknown")])
+def test_a_successor_that_cannot_receive_is_refused(
+    fenced: tuple[int, ...], disks: dict[int, tuple[int, int]] | None, kind: str
+) -> None:
+    seen = snapshot({1: "a", 2: "b", 3: "a"}, [partition("t", 0, (1, 2))], fenced=fenced, disks=disks)
+    answer = refused(solve(request(seen, outgoing=(1,), targets=(3,), successors={1: 3})))
+    assert (answer.kind, "broker 3" in answer.message) == (kind, True)
+
+
+def test_an_unregistered_successor_is_refused() -> None:
+    seen = snapshot({1: "a", 2: "b"}, [partition("t", 0, (1, 2))])
+    assert refused(solve(request(seen, outgoing=(1,), targets=(9,), successors={1: 9}))).kind == "target"
+
+
+def test_nothing_to_move_needs_no_target() -> None:
+    seen = snapshot({1: "a", 2: "b"}, [partition("t", 0, (2,))])
+    plan = planned(solve(request(seen, outgoing=(1,), targets=(9,), successors={1: 9})))
+    assert (plan.moves, plan.batches, plan.deferred) == ((), (), ())
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"isr": (1, 2)}, "its replica on broker 3 is out of sync"),
+        ({"leader": -1, "isr": ()}, "it has no leader to copy from"),
+        ({"replicas": (4, 1, 2, 3), "adding": (4,), "removing": (3,)}, "another reassignment of it is running"),
+    ],
+)
+def test_a_copy_that_could_not_end_is_not_started(changes: dict[str, object], reason: str) -> None:
+    seen = snapshot({1: "a", 2: "b", 3: "c", 4: "a"}, [partition("t", 0, (1, 2, 3), **changes)])
+    plan = planned(solve(request(seen, outgoing=(1,), targets=(4,))))
+    assert not plan.moves
+    assert [d.reason for d in plan.deferred] == [reason]
+
+
+def test_a_dead_outgoing_broker_is_drained_from_the_replicas_in_sync() -> None:
+    seen = snapshot({1: "a", 2: "b", 3: "a"}, [partition("t", 0, (1, 2), leader=2, isr=(2,))], fenced=(1,))
+    assert planned(solve(request(seen, outgoing=(1,), targets=(3,)))).moves[0].after == (3, 2)
+
+
+def test_compiled_and_interpreted_kernels_agree(monkeypatch: pytest.MonkeyPatch) -> None:
+    _, asked = scale_down()
+    interpreted = planned(solve(asked))
+    monkeypatch.setattr("planner.drain.targets._COMPILE_ABOVE", 0)
+    assert planned(solve(asked)).to_bytes() == interpreted.to_bytes()
+
+
+def test_distinct_racks_ignores_padding() -> None:
+    rack = np.array([0, 0, 1], dtype=np.int32)
+    assert kernel.distinct_racks(np.array([0, 1, 2, -1], dtype=np.int32), rack) == 2
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"outgoing": (), "targets": (2,)}, "no outgoing broker"),
+        ({"outgoing": (1,), "targets": (1,)}, "to be emptied and to receive"),
+        ({"outgoing": (1,), "targets": (2,), "successors": {1: 3}}, "not among the targets"),
+        ({"outgoing": (1,), "targets": (2,), "successors": {2: 2}}, "are not outgoing"),
+        ({"outgoing": (1,), "targets": (2,), "round": 0}, "rounds count from 1"),
+        ({"outgoing": (1,), "targets": (2,), "disk_limit_fraction": 1.5}, "disk_limit_fraction"),
+        ({"outgoing": (1,), "targets": (2,), "limits": BatchLimits(max_moves=20_000)}, "at most 10000"),
+    ],
+)
+def test_a_request_that_contradicts_itself_is_refused(changes: dict[str, object], words: str) -> None:
+    seen: KafkaSnapshot = snapshot({1: "a", 2: "b"}, [])
+    with pytest.raises(ValueError, match=words):
+        request(seen, **changes)
+
+
+@pytest.mark.parametrize(("amount", "text"), [(0, "0 B"), (3435973837, "3.2 GiB"), (5 * 2**40, "5.0 TiB")])
+def test_bytes_are_told_in_binary_units(amount: int, text: str) -> None:
+    assert human_bytes(amount) == text

@@ -4,7 +4,8 @@ Revision ID: ${up_revision}
 Revises: ${down_revision | comma,n}
 Create Date: ${create_date}
 
-Expand and contract: the release before this one must still read the database.
+Expand and contract: the release before this one must still read and write the database. Revision ids are ERA_NUMBER
+(e1_0002). A migration that takes something away begins a new era, one release after nothing needs it any more.
 """
 
 import sqlalchemy as sa

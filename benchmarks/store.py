@@ -73,15 +73,20 @@ def _rebuild(directory: Path) -> dict[str, object]:
     migrate.upgrade(url)
     store = SqlEventStore(build_engine(url))
     _fill(store, REBUILD_EVENTS)
-    rates = []
+    rates, cpu_rates = [], []
     for _ in range(RUNS):
-        started = time.monotonic()
+        started, cpu_started = time.monotonic(), time.process_time()
         counted = Counter(type(decode(recorded)) for recorded in store.iterate_all())
         rates.append(REBUILD_EVENTS / (time.monotonic() - started))
+        cpu_rates.append(REBUILD_EVENTS / (time.process_time() - cpu_started))  # what a busy machine does not change
         if counted.total() != REBUILD_EVENTS:
             raise AssertionError(f"the fold saw {counted.total()} of {REBUILD_EVENTS} events")
     _say(f"rebuild of {REBUILD_EVENTS} events from SQLite: {[round(rate) for rate in rates]} events/s")
-    return {"rebuild_per_s": round(max(rates)), "rebuild_events": REBUILD_EVENTS}
+    return {
+        "rebuild_per_s": round(max(rates)),
+        "rebuild_per_cpu_s": round(max(cpu_rates)),
+        "rebuild_events": REBUILD_EVENTS,
+    }
 
 
 def _store(server: PostgresServer) -> SqlEventStore:

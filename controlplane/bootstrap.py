@@ -19,6 +19,7 @@ from controlplane.backup import backup
 from controlplane.candidate import Candidate
 from controlplane.clouds import Clouds
 from controlplane.converger.fleet import FleetBrake
+from controlplane.converger.intents import job_id
 from controlplane.converger.inventory import ListedInventory
 from controlplane.converger.loop import Converger
 from controlplane.converger.ports import Ports
@@ -39,6 +40,7 @@ from controlplane.portal.auth import enrolment_token, loopback_hosts
 from controlplane.portal.services import PortalServices
 from controlplane.scheduler import Bell, Scheduler
 from controlplane.settings import LONGEST_CALL_S, Settings
+from controlplane.view import ClusterView
 from events.clock import utc_now
 from events.engine import build_engine
 from events.ids import ClusterUid, IntentId
@@ -145,6 +147,7 @@ def build(settings: Settings, *, listens_on: tuple[str, int] | None = None) -> S
         leadership=candidate,
         commands=CommandHandler(store, last_snapshot=converger.last_snapshot),
         planner_state=partial(_planner_state, planning),
+        progress=partial(_progress, runner),
         wake=bell.ring,
         backup=lambda path: backup(store, engine, path),
         clock=utc_now,
@@ -224,6 +227,12 @@ def _solve(planning: PlanningService, request: DrainRequest) -> DrainPlan | Infe
     if result.note:
         _log.warning("drain %s was planned in-process: %s", request.drain_id, result.note)
     return result.answer
+
+
+def _progress(runner: ThreadRunner, view: ClusterView) -> str:
+    """What Terraform last said of the cluster's open intents."""
+    told = (runner.progress.get(job_id(intent), "") for intent in view.intents.values())
+    return next((text for text in told if text), "")
 
 
 def _planner_state(planning: PlanningService) -> str:

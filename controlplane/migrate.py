@@ -1,5 +1,10 @@
-"""Brings a database to the tables of this release. Needs no alembic.ini, and works from a checkout and from a wheel."""
+"""Brings a database to the tables of this release. Needs no alembic.ini, and works from a checkout and from a wheel.
 
+A release works with the database of the next one (expand and contract): revisions are named ERA_NUMBER, and only a new
+era takes something away that the era before it needs.
+"""
+
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from io import StringIO
@@ -15,6 +20,8 @@ from sqlalchemy import Engine
 import events
 from events.engine import answering, build_engine, reading
 
+_log = logging.getLogger(__name__)
+
 
 class MigrationError(Exception):
     """The database and this release do not fit together. The message says which way to go."""
@@ -23,11 +30,12 @@ class MigrationError(Exception):
 def upgrade(url: str, revision: str = "head") -> None:
     """Applies what is missing, in one transaction; nothing when the database is up to date. Safe beside other servers.
 
-    Raises MigrationError when a newer release has migrated it further, StoreUnavailable.
+    A database that a newer release has only expanded is left as it is. Raises MigrationError when that release has also
+    taken things away, StoreUnavailable.
     """
     with _configured(url) as (config, engine):
-        _refuse_unknown_revision(config, engine)
-        command.upgrade(config, revision)
+        if not _is_ahead(config, engine):
+            command.upgrade(config, revision)
 
 
 def downgrade(url: str, revision: str) -> None:
@@ -80,11 +88,20 @@ def _configured(url: str) -> Iterator[tuple[Config, Engine]]:
         engine.dispose()
 
 
-def _refuse_unknown_revision(config: Config, engine: Engine) -> None:
+def _is_ahead(config: Config, engine: Engine) -> bool:
+    """Whether a newer release has expanded the database. Raises MigrationError when it has also taken things away."""
     revision = revision_of(engine)
-    known = {script.revision for script in ScriptDirectory.from_config(config).walk_revisions()}
-    if revision is not None and revision not in known:
-        raise MigrationError(
-            f"the database is at revision {revision}, which this release does not know: a newer release migrated it. "
-            "Run that release, or restore a backup from before."
-        )
+    scripts = ScriptDirectory.from_config(config)
+    if revision is None or revision in {script.revision for script in scripts.walk_revisions()}:
+        return False
+    if _era(revision) == _era(scripts.get_current_head() or ""):
+        _log.warning("the database is at revision %s of a newer release, which this release can work with", revision)
+        return True
+    raise MigrationError(
+        f"the database is at revision {revision}: a newer release has migrated it past what this one can work with. "
+        "Run that release, or restore a backup from before."
+    )
+
+
+def _era(revision: str) -> str:
+    return revision.partition("_")[0]

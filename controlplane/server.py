@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from types import FrameType
+from typing import Protocol
 from urllib.parse import urlsplit
 
 import uvicorn
@@ -24,6 +25,12 @@ from controlplane.view import ClusterView
 from events.errors import EventsError
 
 _log = logging.getLogger(__name__)
+
+
+class Assemble(Protocol):
+    """How a server's parts come about: `build`, or a test's own."""
+
+    def __call__(self, settings: Settings, *, listens_on: tuple[str, int] | None) -> Services: ...
 
 
 class CannotListen(Exception):
@@ -53,11 +60,11 @@ def run(settings: Settings) -> int:
     return 0
 
 
-def serve(settings: Settings) -> None:
+def serve(settings: Settings, *, assemble: Assemble = build) -> None:
     """The same, raising: CannotListen, MigrationError, StoreUnavailable, PositionGap, OSError."""
     with _stopped_by_signals(), _listening(settings.host, settings.port) as door:
         address = Address(settings.host, door.getsockname()[1])
-        services = build(settings, listens_on=(address.host, address.port))
+        services = assemble(settings, listens_on=(address.host, address.port))
         try:
             services.converger.catch_up()
             _serve(services, door, address)

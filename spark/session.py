@@ -31,6 +31,10 @@ logger.native.name = org.apache.hadoop.util.NativeCodeLoader
 logger.native.level = error
 logger.env.name = org.apache.spark.util.Utils
 logger.env.level = error
+logger.conf.name = org.apache.spark.SparkConf
+logger.conf.level = error
+logger.tasks.name = org.apache.spark.scheduler.TaskSetManager
+logger.tasks.level = error
 """
 
 
@@ -74,14 +78,15 @@ def build_session(settings: SparkSettings) -> "SparkSession":
         builder = builder.config(name, value)
     session: SparkSession = builder.getOrCreate()
     if not settings.is_local:
-        session.addArtifact(str(_package_archive(settings.work_dir)), pyfile=True)
+        session.addArtifact(str(package_archive(settings.work_dir)), pyfile=True)
     return session
 
 
 def close_session(session: "SparkSession", *, within_s: float = 10.0) -> None:
     """Stop the session and wait for the JVM behind it; `session.stop()` alone leaves that running.
 
-    The JVM ends when its stdin closes (PythonGatewayServer). Raises subprocess.TimeoutExpired when it does not.
+    The JVM ends when its stdin closes (PythonGatewayServer). Raises subprocess.TimeoutExpired when it does
+    not.
     """
     from pyspark import SparkContext
 
@@ -135,7 +140,7 @@ def _classic(settings: SparkSettings) -> dict[str, str]:
     }
 
 
-def _package_archive(work_dir: Path) -> Path:
+def package_archive(work_dir: Path) -> Path:
     """Our packages as one zip, for Python workers on other machines."""
     archive = work_dir / "kedge-packages.zip"
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as target:

@@ -27,12 +27,16 @@ def requests_frame(session: "SparkSession", requests: Sequence[DrainRequest]) ->
 
 
 def partitions_frame(session: "SparkSession", requests: Sequence[DrainRequest]) -> "DataFrame":
-    """Schema PARTITIONS, one row per partition of every request's cluster. Arrow all the way, no Python rows."""
+    """Schema PARTITIONS, one row per partition of every request's cluster. Arrow all the way, no Python rows.
+
+    Chunks are combined because Spark 4.1 drops the rows that follow an empty batch (a cluster without
+    partitions).
+    """
     tables = [
         partitions_table(request.cluster).add_column(0, "drain_key", pa.repeat(pa.scalar(key), len(request.cluster)))
         for key, request in zip(keys_of(requests), requests, strict=True)
     ]
-    return session.createDataFrame(pa.concat_tables(tables), schema=PARTITIONS)
+    return session.createDataFrame(pa.concat_tables(tables).combine_chunks(), schema=PARTITIONS)
 
 
 def _row(key: str, request: DrainRequest) -> dict[str, object]:

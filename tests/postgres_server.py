@@ -21,6 +21,7 @@ import psycopg
 
 ADDRESS = "127.0.0.1"
 START_TIMEOUT_S = 30.0
+DEBIAN_BINARIES = Path("/usr/lib/postgresql")
 _USER = "kedge-postgres"
 
 
@@ -96,7 +97,7 @@ def find_binaries() -> Path:
     """The directory with initdb and postgres: from PATH, else Debian's place. Raises PostgresMissing."""
     on_path = shutil.which("initdb")
     candidates = [Path(on_path).resolve().parent] if on_path else []
-    candidates += sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=_major_version, reverse=True)
+    candidates += sorted(DEBIAN_BINARIES.glob("*/bin"), key=_major_version, reverse=True)
     for directory in candidates:
         if (directory / "initdb").exists() and (directory / "postgres").exists():
             return directory

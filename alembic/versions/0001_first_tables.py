@@ -1,16 +1,17 @@
 """The first tables: the event log, checkpoints, leases, jobs, plans, observations, agent credentials
 
-Revision ID: 0001
+Revision ID: e1_0001
 Revises:
 Create Date: 2026-11-21
 
-Expand and contract: the release before this one must still read the database.
+Expand and contract: the release before this one must still read and write the database. Revision ids are ERA_NUMBER
+(e1_0002). A migration that takes something away begins a new era, one release after nothing needs it any more.
 """
 
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0001"
+revision = "e1_0001"
 down_revision = None
 branch_labels = None
 depends_on = None

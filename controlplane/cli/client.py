@@ -156,7 +156,7 @@ class Client:
             params=params,
             headers=headers,
             json=None if body is None else body.model_dump(mode="json"),
-            extensions={"timeout": httpx.Timeout(timeout_s, connect=CONNECT_TIMEOUT_S).as_dict()},
+            extensions={"timeout": httpx.Timeout(timeout_s, connect=min(timeout_s, CONNECT_TIMEOUT_S)).as_dict()},
         )
         response = self._exchange(request, address)
         if not response.is_success:

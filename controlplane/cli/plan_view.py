@@ -51,6 +51,11 @@ def change_line(change: FieldChangeOut) -> Text:
     return line.append_text(styled(f"   ({told})", "dim"))
 
 
+def reason_of(step: StepOut) -> str:
+    """Why, without the name of the node, which stands beside it."""
+    return step.reason.removeprefix(step.node).lstrip(": ")
+
+
 def summary(plans: list[PlanOut]) -> str:
     """The last line under several plans."""
     busy = [plan for plan in plans if not plan.is_empty]
@@ -80,8 +85,9 @@ def _step_line(step: StepOut) -> Text:
     figures += [f"about {human_seconds(step.seconds)}"] if step.seconds else []
     cost = f" ({', '.join(figures)})" if figures else ""
     line = styled(f"       {step.node}", _CHANGE_STYLE.get(step.change, ""))
-    reason = step.reason.removeprefix(f"{step.node}: ")
-    return line.append_text(styled(f"  {reason}{cost}")).append_text(styled(f"  {' > '.join(step.how)}", "dim"))
+    return line.append_text(styled(f"  {reason_of(step)}{cost}")).append_text(
+        styled(f"  {' > '.join(step.how)}", "dim")
+    )
 
 
 def _total(plan: PlanOut) -> str:

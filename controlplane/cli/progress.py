@@ -68,7 +68,7 @@ class RollProgress:
 
     def say(self, text: str, style: str = "") -> None:
         """A line that stays, with the time since the beginning."""
-        stamp = styled(f"[{human_seconds(round(self._monotonic() - self._began)):>9}] ", "dim")
+        stamp = styled(f"[{human_seconds(round(self._monotonic() - self._began)):>11}] ", "dim")
         self._console.print(stamp.append_text(styled(text, style)))
 
     def _picture(self, detail: ClusterDetailOut) -> RenderableType:

@@ -1,7 +1,5 @@
 """Questions to a person. Without one at the keyboard nothing is asked and nothing hangs."""
 
-import sys
-
 from controlplane.cli.errors import CliError
 from controlplane.cli.session import Session
 
@@ -23,7 +21,7 @@ def typed_name(session: Session, question: str, *, unattended: str) -> str:
 def _ask(session: Session, text: str) -> str:
     session.err.print(text, end="")
     session.err.file.flush()
-    line = sys.stdin.readline()
+    line = session.around.read_line()
     if not line.endswith("\n"):
         # The end of the input stands on the line of the question.
         session.err.print()

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from rich.text import Text
 from rich.tree import Tree
 
+from controlplane.cli.plan_view import reason_of
 from controlplane.cli.quantities import counted, human_bytes
 from controlplane.cli.terminal import styled
 from controlplane.portal.schemas import InstanceOut, StepOut
@@ -13,7 +14,7 @@ _OUTGOING = {
     "draining": ("drain",),
     "lingering": ("linger",),
     "fencing": ("fence", "stop"),
-    "fenced": ("retire", "hand over"),
+    "fenced": ("hand over", "retire"),
     "released": ("hand over", "catch up"),
     "retiring": ("retire",),
 }
@@ -56,7 +57,7 @@ def _title(step: StepOut) -> Text:
     parts = [f"{step.change} {step.node}"]
     parts += [f"rack {step.rack}"] if step.rack else []
     parts += [human_bytes(step.bytes)] if step.bytes else []
-    reason = step.reason.removeprefix(f"{step.node}: ")
+    reason = reason_of(step)
     return styled(", ".join(parts), "bold").append_text(styled(f": {reason}" if reason else ""))
 
 

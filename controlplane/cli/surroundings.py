@@ -12,6 +12,10 @@ import httpx
 from events.clock import Clock, utc_now
 
 
+def _read_line() -> str:
+    return sys.stdin.readline()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
     """Environment, time, network and terminals. `transport` None = real HTTP."""
@@ -22,6 +26,7 @@ class Surroundings:
     utc_now: Clock = utc_now
     monotonic: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
+    read_line: Callable[[], str] = _read_line
     stdin_is_terminal: bool = False
     stdout_is_terminal: bool = False
     stderr_is_terminal: bool = False

@@ -13,6 +13,7 @@ from rich.text import Text
 UNBOUNDED = 10_000
 """Width off a terminal: a line is a record there and must not be folded."""
 
+_HEIGHT = 50
 _DUMB = ("dumb", "unknown")
 
 
@@ -32,19 +33,21 @@ def can_animate(environ: Mapping[str, str], *, is_terminal: bool) -> bool:
 
 def console(stream: IO[str], environ: Mapping[str, str], *, colour: bool, is_terminal: bool) -> Console:
     """A console that does what was decided here and reads nothing into foreign text: no markup, no emoji."""
-    columns = environ.get("COLUMNS", "")
-    width = int(columns) if columns.isdecimal() and int(columns) > 0 else None
+    width = _width(environ, is_terminal=is_terminal)
     return Console(
         file=stream,
         color_system=_palette(environ, is_terminal) if colour else None,
         no_color=not colour,
         force_terminal=is_terminal or colour,
         force_interactive=can_animate(environ, is_terminal=is_terminal),
-        width=width if width or is_terminal else UNBOUNDED,
+        width=width,
+        # Rich believes a width it is given only together with a height, where TERM is `dumb`.
+        height=_HEIGHT if width else None,
         markup=False,
         emoji=False,
         highlight=False,
         legacy_windows=False,
+        _environ=environ,
     )
 
 
@@ -56,6 +59,14 @@ def printable(text: str) -> str:
 def styled(text: str, style: str = "") -> Text:
     """Foreign text with a style of its own, which text appended later does not inherit."""
     return Text().append(printable(text), style=style or None)
+
+
+def _width(environ: Mapping[str, str], *, is_terminal: bool) -> int | None:
+    """None: as wide as the terminal says."""
+    columns = environ.get("COLUMNS", "")
+    if columns.isdecimal() and int(columns) > 0:
+        return int(columns)
+    return None if is_terminal else UNBOUNDED
 
 
 def _palette(environ: Mapping[str, str], is_terminal: bool) -> Literal["auto", "standard"]:

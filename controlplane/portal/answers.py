@@ -21,13 +21,13 @@ from planner.observed import KafkaSnapshot
 from planner.rollout.steps import RolloutPlan, RolloutStep
 
 
-def cluster_out(view: ClusterView, fleet: Fleet) -> api.ClusterOut:
-    """One cluster, in short."""
-    return api.ClusterOut(**_short(view, fleet))
+def cluster_out(view: ClusterView, fleet: Fleet, *, progress: str = "") -> api.ClusterOut:
+    """One cluster, in short. `progress` is what its long act in hand is at."""
+    return api.ClusterOut(**_short(view, fleet, progress))
 
 
 def cluster_detail(
-    view: ClusterView, fleet: Fleet, *, reports: Mapping[str, ReportSeen], now: datetime
+    view: ClusterView, fleet: Fleet, *, reports: Mapping[str, ReportSeen], now: datetime, progress: str = ""
 ) -> api.ClusterDetailOut:
     """One cluster with all that is known of it. `reports` by instance key."""
     snapshot = fleet.last_snapshot(view.uid)
@@ -37,7 +37,7 @@ def cluster_detail(
         for t, c in sorted(view.conditions.items())
     ]
     return api.ClusterDetailOut(
-        **_short(view, fleet),
+        **_short(view, fleet, progress),
         conditions=conditions,
         instances=[_instance(view, i, reports.get(i.key), now) for i in view.alive()],
         drain=_drain(view),
@@ -149,8 +149,9 @@ def status_word(view: ClusterView) -> str:
     return "Working" if has_work(view) else "Converged"
 
 
-def _short(view: ClusterView, fleet: Fleet) -> dict[str, object]:
+def _short(view: ClusterView, fleet: Fleet, progress: str) -> dict[str, object]:
     said = fleet.said(view.uid)
+    sentence = said.sentence if said else ""
     pools = view.document.spec.pools if view.document else ()
     present = [i for i in view.alive() if i.phase in SERVING and not i.lost]
     return {
@@ -160,7 +161,7 @@ def _short(view: ClusterView, fleet: Fleet) -> dict[str, object]:
         "converged_generation": view.converged,
         "kafka_version": view.document.spec.kafka.version if view.document else "",
         "status": status_word(view),
-        "sentence": said.sentence if said else "",
+        "sentence": f"{sentence}: {progress}" if progress and sentence else sentence,
         "sentence_at": said.at if said else None,
         "brokers": sum(i.is_broker and i.phase is not Phase.LAUNCHED for i in present),
         "controllers": sum(not i.is_broker and i.phase is not Phase.LAUNCHED for i in present),

@@ -45,7 +45,10 @@ class Leadership(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PortalServices:
-    """Everything behind the API. `hosts` are the `Host` values it answers to, `wake` rings for a tick of a cluster."""
+    """Everything behind the API. `hosts` are the `Host` values it answers to, `wake` rings for a tick of a cluster.
+
+    `progress` says what the long act in hand of a cluster is at, "" when this server carries out none.
+    """
 
     version: str
     installation: Installation
@@ -57,6 +60,7 @@ class PortalServices:
     leadership: Leadership
     commands: CommandHandler
     planner_state: Callable[[], str]
+    progress: Callable[[ClusterView], str]
     wake: Callable[[str], None]
     backup: Callable[[Path], BackupSummary]
     clock: Clock

@@ -54,6 +54,7 @@ def request_document(request: DrainRequest) -> dict[str, Any]:
             "source": request.bandwidth.source,
             "by_broker": sorted(request.bandwidth.by_broker.items()),
         },
+        "partition_count": len(request.cluster),
         "topics": list(request.cluster.topics),
         "racks": list(brokers.racks),
         "brokers": {
@@ -73,7 +74,14 @@ def partitions_table(model: ClusterModel) -> pa.Table:
 
 
 def request_from(document: Mapping[str, Any], partitions: pa.Table) -> DrainRequest:
-    """The request those two describe, field for field."""
+    """The request those two describe, field for field. Rows that got lost on the way are a ValueError: a plan
+    made without them would say that nothing is left to move.
+    """
+    if partitions.num_rows != document["partition_count"]:
+        raise ValueError(
+            f"request {document['drain_id']} came with {partitions.num_rows} of "
+            f"{document['partition_count']} partitions"
+        )
     bandwidth = document["bandwidth"]
     return DrainRequest(
         **{name: document[name] for name in _SCALARS},
@@ -160,7 +168,7 @@ def _in_order(table: pa.Table) -> pa.Table:
     """
     topic, partition = (table.column(name).to_numpy() for name in ("topic", "partition"))
     order = np.lexsort((partition, topic))
-    return table if np.array_equal(order, np.arange(order.size)) else table.take(pa.array(order))
+    return table if np.array_equal(order, np.arange(order.size)) else table.take(order)
 
 
 def _lists(matrix: Int32s) -> Any:

@@ -9,6 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
+from controlplane.converger.loop import Said
 from controlplane.migrate import upgrade
 from controlplane.portal import schemas as api
 from events import facts
@@ -68,7 +69,7 @@ def test_a_spec_with_problems_is_answered_with_all_of_them_and_changes_nothing(h
 def test_validating_knows_what_is_in_force(house: House) -> None:
     house.apply()
     answer = post(house, "/validate", {"text": edited({13: "      size: 5"})}).json()
-    assert [p["code"] for p in answer["problems"]] == ["KEDGE-SPEC-071"]
+    assert [p["code"] for p in answer["problems"] if p["severity"] == "error"] == ["KEDGE-SPEC-071"]
 
 
 def test_apply_declares_once_and_then_says_unchanged(house: House) -> None:
@@ -321,3 +322,12 @@ def test_the_api_describes_itself_and_shows_no_secret(house: House) -> None:
     assert "/v1/apply" in schema.json()["paths"]
     assert TOKEN not in schema.text
     assert "server key" not in repr(house.services)
+
+
+def test_the_sentence_ends_in_what_terraform_is_at(house: House) -> None:
+    house.apply()
+    house.converger._said[house.view().uid] = Said(house.now, "Terraform: surge of a (running)")
+    house.progress = "done create instance/a"
+    told = "Terraform: surge of a (running): done create instance/a"
+    assert house.client.get("/v1/clusters").json()[0]["sentence"] == told
+    assert house.client.get("/v1/clusters/orders").json()["sentence"] == told

@@ -45,6 +45,12 @@ def test_a_cluster_without_partitions_is_planned_too(spark_session: "SparkSessio
     assert outcome.answer_bytes == answer_to_bytes(solve(empty, engine="spark"))
 
 
+def test_no_row_is_lost_behind_a_cluster_without_partitions(spark_session: "SparkSession") -> None:
+    empty = request(snapshot({1: "a", 2: "b"}, []), outgoing=(1,), targets=(2,))
+    requests = [roll()[1], empty, scale_down()[1]]
+    assert partitions_frame(spark_session, requests).count() == sum(len(r.cluster) for r in requests)
+
+
 def test_no_request_is_no_job(spark_session: "SparkSession") -> None:
     assert plan_drains(spark_session, []) == []
 

@@ -6,6 +6,7 @@ import typer
 
 from controlplane.cli import exits
 from controlplane.cli.errors import CliError, Refused
+from controlplane.cli.moments import seconds_of
 from controlplane.cli.options import DEFAULT_TIMEOUT, Output, Timeout, Yes
 from controlplane.cli.output import Format, document, write_document
 from controlplane.cli.plan_file import SavedPlan, moved, saved_plan_in
@@ -61,6 +62,7 @@ def apply(
       kedge apply -f orders.yaml --dry-run
     """
     session = session_of(context)
+    timeout_s = seconds_of(timeout, option="--timeout")
     spec, saved = _declaration(plan_path, file)
     if dry_run:
         _dry_run(session, spec, message, output)
@@ -81,10 +83,11 @@ def apply(
     answer = _recorded(session, order, planned)
     _show(session, answer, output)
     if wait:
-        wait_for(session, _targets(answer), timeout=timeout, told=output is Format.TEXT)
-    elif any(one.changed for one in answer.applied):
-        names = [one.cluster for one in answer.applied if one.changed]
-        session.tell(f"to follow it: kedge wait {names[0]} --for=converged")
+        wait_for(session, _targets(answer), timeout_s=timeout_s, told=output is Format.TEXT)
+        return
+    for recorded in answer.applied:
+        if recorded.changed:
+            session.tell(f"to follow it: kedge wait {recorded.cluster} --for=converged")
 
 
 def _declaration(plan_path: str, file: str) -> tuple[SpecFile, SavedPlan | None]:

@@ -49,15 +49,9 @@ def server(
       kedge server --home /var/lib/kedge --database-url postgresql://kedge@db/kedge
     """
     # Imported here, because the server is large and every other verb does without it.
-    from controlplane.migrate import MigrationError
-    from controlplane.server import CannotListen, run
-    from events.errors import EventsError
+    from controlplane.server import run
 
-    settings = _settings(home=home, host=host, port=port, database_url=database_url)
-    try:
-        run(settings)
-    except (CannotListen, MigrationError, EventsError, OSError) as error:
-        raise CliError("the server cannot run", where=str(settings.home), why=str(error)) from error
+    raise typer.Exit(run(_settings(home=home, host=host, port=port, database_url=database_url)))
 
 
 def backup(
@@ -139,7 +133,7 @@ def client_version() -> str:
     try:
         return importlib.metadata.version("kedge")
     except importlib.metadata.PackageNotFoundError:
-        return "unknown"
+        return "0+checkout"
 
 
 def _settings(**given: object) -> "Settings":

@@ -56,18 +56,19 @@ def wait(
       kedge wait orders --for=deleted && echo gone
     """
     session = session_of(context)
+    timeout_s = seconds_of(timeout, option="--timeout")
     target = Target(cluster, _goal(session, cluster, goal, generation))
-    wait_for(session, [target], timeout=timeout, told=output is Format.TEXT, output=output)
+    wait_for(session, [target], timeout_s=timeout_s, told=output is Format.TEXT, output=output)
 
 
 def wait_for(
-    session: Session, targets: Sequence[Target], *, timeout: str, told: bool, output: Format = Format.TEXT
+    session: Session, targets: Sequence[Target], *, timeout_s: float, told: bool, output: Format = Format.TEXT
 ) -> None:
     """Waits with progress on stderr. Raises typer.Exit with the code of the worst end, unless all was reached.
 
-    `told` writes a line for each target to stdout; with another `output` documents are written instead.
+    `timeout_s` 0 waits for ever. `told` writes a line for each target to stdout; with another `output` documents are
+    written instead.
     """
-    timeout_s = seconds_of(timeout, option="--timeout")
     around = session.around
     progress = RollProgress(session.err, animated=session.can_animate, monotonic=around.monotonic)
     waiter = Waiter(session.client.cluster, progress, monotonic=around.monotonic, sleep=around.sleep)

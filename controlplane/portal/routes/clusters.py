@@ -33,7 +33,8 @@ CommandId = Annotated[str, Depends(command_id)]
 @router.get("/clusters")
 def list_clusters(services: Services) -> list[api.ClusterOut]:
     """All living clusters, by name."""
-    return [answers.cluster_out(v, services.fleet) for v in services.fleet.views() if not v.deleted]
+    views = [v for v in services.fleet.views() if not v.deleted]
+    return [answers.cluster_out(v, services.fleet, progress=services.progress(v)) for v in views]
 
 
 @router.get("/clusters/{name}")
@@ -41,7 +42,9 @@ def get_cluster(name: str, services: Services) -> api.ClusterDetailOut:
     """One living cluster with all that is known of it."""
     view = living(services, name)
     reports = answers.reports_seen(services.latest.of_cluster(view.uid, AGENT_REPORT))
-    return answers.cluster_detail(view, services.fleet, reports=reports, now=services.clock())
+    return answers.cluster_detail(
+        view, services.fleet, reports=reports, now=services.clock(), progress=services.progress(view)
+    )
 
 
 @router.get("/clusters/{name}/endpoints")

@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -17,7 +18,7 @@ from controlplane.cli.surroundings import Surroundings
 from controlplane.portal import schemas as api
 
 START = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
-TOKEN = "s3cret-token"  # noqa: S105
+TOKEN = "s3cret-token"
 URL = "http://127.0.0.1:8428"
 SNAPSHOTS = Path(__file__).parent / "snapshots"
 
@@ -93,6 +94,7 @@ class World:
     home: Path
     server: FakeServer = field(default_factory=FakeServer)
     time: FakeTime = field(default_factory=FakeTime)
+    read_line: Callable[[], str] = lambda: sys.stdin.readline()
     environ: dict[str, str] = field(default_factory=lambda: {"USER": "ada"})
 
     def __post_init__(self) -> None:
@@ -118,6 +120,7 @@ class World:
             utc_now=self.time.utc_now,
             monotonic=self.time.monotonic,
             sleep=self.time.sleep,
+            read_line=self.read_line,
             stdin_is_terminal=stdin,
             stdout_is_terminal=stdout,
             stderr_is_terminal=stderr,

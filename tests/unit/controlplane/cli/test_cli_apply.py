@@ -23,8 +23,7 @@ from tests.unit.controlplane.cli.cli_world import (
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> World:
-    world = World(tmp_path)
+def world(world: World) -> World:
     world.server.plans(plans_of(plan_of()))
     world.server.on("POST", "/apply", applied())
     return world
@@ -107,11 +106,11 @@ def test_a_new_cluster_is_declared(world: World) -> None:
     assert world.run("apply", "-f", world.spec(), "-y").stdout == "orders declared (generation 1)\n"
 
 
-def test_ctrl_c_at_the_question_changes_nothing(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(*_: object, **__: object) -> bool:
+def test_ctrl_c_at_the_question_changes_nothing(world: World) -> None:
+    def interrupted() -> str:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("controlplane.cli.verbs.apply.confirm", interrupted)
+    world.read_line = interrupted
     ran = world.terminal("apply", "-f", world.spec())
     assert (ran.exit_code, orders(world)) == (exits.INTERRUPTED, [])
 
@@ -237,6 +236,11 @@ def test_wait_follows_the_generation_that_was_recorded(world: World) -> None:
     ran = world.run("apply", "-f", world.spec(), "-y", "--wait")
     assert ran.exit_code == exits.OK
     assert ran.stdout == "orders changed (generation 2)\norders has converged at generation 2 (after 2 s)\n"
+
+
+def test_a_timeout_that_is_none_is_told_before_anything_is_recorded(world: World) -> None:
+    ran = world.run("apply", "-f", world.spec(), "-y", "--wait", "--timeout", "soon")
+    assert (ran.exit_code, orders(world)) == (exits.USAGE, [])
 
 
 def test_ctrl_c_while_waiting_detaches_and_prints_the_way_back(world: World) -> None:

@@ -22,11 +22,6 @@ from tests.unit.controlplane.cli.cli_world import (
 EXAMPLE = Path(__file__).parents[4] / "examples" / "orders.yaml"
 
 
-@pytest.fixture
-def world(tmp_path: Path) -> World:
-    return World(tmp_path)
-
-
 def validation(*problems: api.ProblemOut) -> api.ValidateOut:
     ok = not any(p.severity == "error" for p in problems)
     return api.ValidateOut(ok=ok, clusters=["orders"] if ok else [], problems=list(problems))

@@ -54,11 +54,13 @@ def test_a_console_colours_exactly_when_told_to(environ: dict[str, str], is_term
     assert ("\x1b[" in stream.getvalue()) is colour
 
 
-def test_a_pipe_gets_whole_lines() -> None:
+@pytest.mark.parametrize("environ", [{}, {"TERM": "dumb"}, {"TERM": "xterm"}])
+@pytest.mark.parametrize("colour", [True, False])
+def test_a_pipe_gets_whole_lines(environ: dict[str, str], colour: bool) -> None:
     stream = io.StringIO()
-    console(stream, {}, colour=False, is_terminal=False).print(Text("word " * 500))
-    assert stream.getvalue().count("\n") == 1
-    assert console(stream, {}, colour=False, is_terminal=False).width == UNBOUNDED
+    on = console(stream, environ, colour=colour, is_terminal=False)
+    on.print(Text("word " * 500))
+    assert (stream.getvalue().count("\n"), on.width) == (1, UNBOUNDED)
 
 
 def test_columns_is_honoured_on_a_terminal() -> None:

@@ -63,6 +63,7 @@ class House:
 
     store: EventStore = field(default_factory=MemoryEventStore)
     now: datetime = START
+    progress: str = ""
     woken: list[str] = field(default_factory=list)
     snapshots: dict[ClusterUid, KafkaSnapshot] = field(default_factory=dict)
 
@@ -86,6 +87,7 @@ class House:
             leadership=self.lead,
             commands=CommandHandler(self.store, last_snapshot=self.converger.last_snapshot),
             planner_state=lambda: "starting",
+            progress=lambda view: self.progress,
             wake=self.woken.append,
             backup=self._backup,
             clock=lambda: self.now,

@@ -44,6 +44,12 @@ def test_a_sliced_table_of_several_chunks_is_read_in_order() -> None:
     assert request_from(request_document(asked), pieces) == asked
 
 
+def test_rows_that_got_lost_are_noticed() -> None:
+    _, asked = scale_down()
+    with pytest.raises(ValueError, match="39 of 40 partitions"):
+        request_from(request_document(asked), partitions_table(asked.cluster).slice(1))
+
+
 def test_rows_that_a_shuffle_turned_are_put_in_order() -> None:
     _, asked = scale_down()
     table = partitions_table(asked.cluster)

@@ -1,0 +1,118 @@
+"""The story itself, chapter by chapter, as a person would do it with the command line."""
+
+import re
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.rule import Rule
+
+from controlplane.cli.demo.house import DemoFailed, House
+from controlplane.cli.demo.traffic import Traffic
+from controlplane.cli.plan_view import plan_lines
+from controlplane.cli.progress import RollProgress
+from controlplane.cli.terminal import styled
+from controlplane.cli.waiter import Target, Waiter
+from controlplane.cli.waiting import Converged, Done
+from controlplane.portal import schemas as api
+
+FILL_MIB = 96
+SECOND_FILL_MIB = 48
+ROLL_WITHIN_S = 600.0
+SPARK_WITHIN_S = 180.0
+
+
+class Story:
+    """Tells and does. `spec` is the text of the cluster's spec; every change is a change of that text."""
+
+    def __init__(self, house: House, console: Console, *, spec: str, file: str, animated: bool) -> None:
+        self._house = house
+        self._console = console
+        self._spec = spec
+        self._file = file
+        self._animated = animated
+        self.name = _name_in(spec)
+        self.traffic = Traffic(self.bootstrap, topic="orders")
+
+    def bootstrap(self) -> Sequence[str]:
+        """Where clients find the cluster, as the server publishes it."""
+        return self._house.client.endpoints(self.name).bootstrap
+
+    def chapter(self, title: str, *lines: str) -> None:
+        """A headline and what a newcomer should know about what comes."""
+        self._console.print()
+        self._console.print(Rule(styled(title, "bold"), align="left"))
+        for line in lines:
+            self._console.print(styled(line, "dim"))
+
+    def tell(self, text: str) -> None:
+        self._console.print(styled(text))
+
+    def change(self, pattern: str, replacement: str) -> None:
+        """Edits the spec. Raises DemoFailed when the pattern is not there exactly once."""
+        changed, times = re.subn(pattern, replacement, self._spec, flags=re.MULTILINE)
+        if times != 1:
+            raise DemoFailed(f"{self._file}: expected {pattern!r} once, found it {times} times")
+        self._spec = changed
+
+    def apply(self) -> api.AppliedOut:
+        """Shows the plan, declares, and waits until the cluster is as declared."""
+        client = self._house.client
+        spec = api.SpecIn(text=self._spec, file=self._file)
+        plans = client.plan(spec)
+        if not plans.ok:
+            raise DemoFailed("; ".join(p.message for p in plans.problems))
+        for plan in plans.plans:
+            for line in plan_lines(plan):
+                self._console.print(line)
+        order = api.ApplyIn(text=self._spec, file=self._file, plan_digest=plans.plans[0].digest, message="demo")
+        applied = client.apply(order).applied[0]
+        self._wait(applied)
+        return applied
+
+    def wait_for_spark(self) -> None:
+        """The planning worker's session takes some seconds to come up; the demo is to show Spark."""
+        deadline = time.monotonic() + SPARK_WITHIN_S
+        while (planner := self._house.client.version().planner) != "spark":
+            if time.monotonic() > deadline:
+                raise DemoFailed(f"Spark is not up after {SPARK_WITHIN_S:.0f} s ({planner}):\n{self._house.tail()}")
+            time.sleep(0.5)
+
+    def events(self) -> list[api.EventOut]:
+        """The cluster's whole history."""
+        found: list[api.EventOut] = []
+        while True:
+            page = self._house.client.events(self.name, after=found[-1].position if found else 0, limit=500)
+            found.extend(page.events)
+            if len(page.events) < 500:
+                return found
+
+    def delete(self) -> None:
+        """The tombstone, with the name typed out, and the end of every VM."""
+        self._house.client.delete(self.name, api.DeleteIn(confirm=self.name, reason="the demo is over"))
+
+    def _wait(self, applied: api.AppliedOut) -> None:
+        began = time.monotonic()
+        with RollProgress(self._console, animated=self._animated, monotonic=time.monotonic) as progress:
+            waiter = Waiter(self._house.client.cluster, progress, monotonic=time.monotonic, sleep=time.sleep)
+            target = Target(self.name, Converged(applied.generation, applied.uid))
+            result = waiter.wait([target], timeout_s=ROLL_WITHIN_S)[0]
+        if not isinstance(result.outcome, Done):
+            raise DemoFailed(f"{self.name} did not converge: {result.outcome}\n{self._house.tail()}")
+        self.tell(f"{result.outcome.sentence} after {time.monotonic() - began:.0f} s")
+
+
+def read_spec(file: Path) -> str:
+    """The spec the demo starts from."""
+    try:
+        return file.read_text(encoding="utf-8")
+    except OSError as error:
+        raise DemoFailed(f"{file} cannot be read ({error.strerror}): run the demo from a checkout of Kedge") from error
+
+
+def _name_in(spec: str) -> str:
+    found = re.search(r"^metadata:\s*\n\s+name:\s*(\S+)", spec, flags=re.MULTILINE)
+    if found is None:
+        raise DemoFailed("the demo's spec has no metadata.name")
+    return found.group(1)

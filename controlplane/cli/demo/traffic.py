@@ -1,0 +1,77 @@
+"""The demo's own clients: topics, a producer and a consumer that never stop, and an eye on min ISR."""
+
+from collections.abc import Callable, Sequence
+
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+from controlplane.cli.demo.house import DemoFailed
+from controlplane.kafka.admin import AdminGateway
+from controlplane.kafka.audit import Audit
+from controlplane.kafka.dialer import DirectDialer
+from controlplane.kafka.min_isr import MinIsrObserver, MinIsrReport
+from controlplane.kafka.workload import Workload
+
+PARTITIONS = 12
+MIB = 1024 * 1024
+
+Bootstrap = Callable[[], Sequence[str]]
+
+
+class Traffic:
+    """Traffic on one cluster, from the first topic to the audit."""
+
+    def __init__(self, bootstrap: Bootstrap, *, topic: str) -> None:
+        self._bootstrap = bootstrap
+        self._topic = topic
+        self._workload: Workload | None = None
+        self._observer: MinIsrObserver | None = None
+        self._seen: MinIsrReport | None = None
+
+    @property
+    def workload(self) -> Workload:
+        if self._workload is None:
+            raise DemoFailed("the traffic has not been started")
+        return self._workload
+
+    def create_topic(self, name: str) -> None:
+        """RF 3, min ISR 2. Raises DemoFailed with Kafka's words."""
+        admin = AdminClient({"bootstrap.servers": ",".join(self._bootstrap())})
+        topic = NewTopic(name, num_partitions=PARTITIONS, replication_factor=3, config={"min.insync.replicas": "2"})
+        try:
+            admin.create_topics([topic])[name].result(timeout=30)
+        except KafkaException as error:
+            raise DemoFailed(f"topic {name} was not created: {error}") from error
+
+    def begin(self, fill_mib: int) -> int:
+        """Creates and fills the first topic, then starts producer, consumer and observer. Returns records written."""
+        self.create_topic(self._topic)
+        self._workload = Workload(self._bootstrap, self._topic)
+        written = self._workload.fill(self._topic, fill_mib * MIB)
+        # A connection of its own: the observer must not wait for anybody else's call.
+        gateway = AdminGateway(DirectDialer(), "demo-observer", self._bootstrap)
+        self._observer = MinIsrObserver(gateway.partitions)
+        self._observer.start()
+        self._workload.start()
+        return written
+
+    def add_topic(self, name: str, fill_mib: int) -> int:
+        """A second topic, filled once. Returns records written."""
+        self.create_topic(name)
+        return self.workload.fill(name, fill_mib * MIB)
+
+    def end(self) -> tuple[Audit, MinIsrReport]:
+        """Stops the traffic and reads everything back from offset 0."""
+        self.workload.stop()
+        if self.workload.error:
+            raise DemoFailed(f"the traffic broke off: {self.workload.error}")
+        audit = self.workload.audit()
+        if self._observer is None:
+            raise DemoFailed("nobody watched min ISR")
+        return audit, self._observer.stop()
+
+    def abandon(self) -> None:
+        """Ends the threads without an audit, for a demo that is given up."""
+        if self._observer is not None:
+            self._observer.stop()

@@ -1,0 +1,31 @@
+"""What executors on other machines get: our packages as one zip that plans on its own."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+from spark.session import package_archive
+
+PLAN_FROM_ZIP = """
+import planner.drain.targets as targets
+from planner.drain.solve import solve
+from spark.warmup import tiny_request
+assert ".zip" in targets.__file__, targets.__file__
+here = solve(tiny_request())
+targets._COMPILE_ABOVE = 0  # the compiled kernel must come out of an archive too
+assert solve(tiny_request()).to_bytes() == here.to_bytes()
+print(len(here.moves))
+"""
+
+
+def test_the_shipped_packages_plan_on_their_own(tmp_path: Path) -> None:
+    archive = package_archive(tmp_path)
+    run = subprocess.run(
+        [sys.executable, "-c", PLAN_FROM_ZIP],
+        env={"PYTHONPATH": str(archive), "NUMBA_CACHE_DIR": str(tmp_path / "numba")},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (run.returncode, run.stdout.strip()) == (0, "1"), run.stderr

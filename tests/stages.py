@@ -1,0 +1,71 @@
+"""`make test`: the stages one after the other, each with its time budget; a table of what they took at the end.
+
+`python -m tests.stages [NAME ...]` runs only those named. A stage that fails does not hide the ones after it.
+"""
+
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+
+PYTEST = (sys.executable, "-m", "pytest", "-q", "-m", "not soak")
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Commands that belong together. `budget_s` is on 2 cores."""
+
+    name: str
+    budget_s: int
+    commands: tuple[tuple[str, ...], ...]
+
+
+STAGES = (
+    Stage(
+        "lint",
+        60,
+        (
+            (sys.executable, "-m", "ruff", "check", "--quiet", "."),
+            (sys.executable, "-m", "ruff", "format", "--quiet", "--check", "."),
+            (sys.executable, "-m", "mypy"),
+            ("lint-imports", "--no-cache"),
+        ),
+    ),
+    Stage("unit", 180, ((*PYTEST, "-n", "2", "tests/unit", "-m", "not soak and not kafka"),)),
+    Stage("contract", 180, ((*PYTEST, "tests/contract", "tests/postgres", "-m", "not soak and not kafka"),)),
+    Stage("simulator", 240, ((*PYTEST, "-n", "2", "tests/sequences", "tests/sim"),)),
+    Stage("terraform", 120, ((*PYTEST, "tests/terraform"),)),
+    Stage("spark", 180, ((*PYTEST, "tests/spark"),)),
+    Stage("kafka", 300, ((*PYTEST, "tests/kafka", "tests/agent", "tests/contract", "-m", "not soak and kafka"),)),
+    Stage("end to end", 300, ((*PYTEST, "tests/e2e"),)),
+)
+
+
+def main(names: list[str]) -> int:
+    """Runs the stages and prints the table. Exit status 1 when any failed."""
+    chosen = [s for s in STAGES if not names or s.name in names]
+    results = [(stage, *_run(stage)) for stage in chosen]
+    print(f"\n{'stage':12} {'took':>8} {'budget':>8}")
+    for stage, took_s, ok in results:
+        print(f"{stage.name:12} {took_s:6.0f} s {stage.budget_s:6} s{'' if ok else '  FAILED'}")
+    total, budget = sum(r[1] for r in results), sum(r[0].budget_s for r in results)
+    print(f"{'all':12} {total:6.0f} s {budget:6} s")
+    return 0 if all(ok for _, _, ok in results) else 1
+
+
+def _run(stage: Stage) -> tuple[float, bool]:
+    print(f"\n== {stage.name}", flush=True)
+    began = time.monotonic()
+    codes = [subprocess.run(_located(command), check=False).returncode for command in stage.commands]
+    return time.monotonic() - began, not any(codes)
+
+
+def _located(command: tuple[str, ...]) -> tuple[str, ...]:
+    """A console script of the same environment as this Python."""
+    if command[0] == sys.executable:
+        return command
+    return (sys.executable.rsplit("/", 1)[0] + "/" + command[0], *command[1:])
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

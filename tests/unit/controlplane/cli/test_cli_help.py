@@ -1,0 +1,82 @@
+"""Help, usage errors, completion, and the reference page that is made of them."""
+
+import httpx
+import pytest
+import typer
+from typer.main import get_command
+from typer.testing import CliRunner
+
+from controlplane.cli import exits, reference
+from controlplane.cli.completion import LIMIT_S, cluster_names
+from controlplane.cli.main import VERBS, app
+from controlplane.cli.session import open_session
+from controlplane.cli.surroundings import Surroundings
+from tests.unit.controlplane.cli.cli_world import World, detail
+
+HELPS = dict(reference.helps())
+EVERY_VERB = ["server", "validate", "plan", "apply", "diff", "get", "describe", "wait", "events", "pause", "resume"]
+EVERY_VERB += ["abort", "endpoints", "delete", "backup", "demo", "version"]
+
+
+def test_the_reference_page_is_current_and_with_it_the_snapshot_of_every_help() -> None:
+    assert reference.PAGE.read_text(encoding="utf-8") == reference.page(), f"run `{reference.COMMAND}`"
+
+
+def test_every_verb_is_there() -> None:
+    assert [verb.__name__ for verb in VERBS] == EVERY_VERB
+
+
+@pytest.mark.parametrize("verb", EVERY_VERB)
+def test_every_help_fits_the_page_and_has_examples_of_its_own_verb_before_the_options(verb: str) -> None:
+    text = HELPS[f"kedge {verb}"]
+    examples, options = text.index("Examples:"), text.index("Options:")
+    assert examples < options
+    assert f"kedge {verb}" in text[examples:options]
+    assert text.splitlines()[2].strip().endswith(".")
+
+
+@pytest.mark.parametrize("flag", ["-h", "--help"])
+@pytest.mark.parametrize("verb", EVERY_VERB)
+def test_help_is_shown_without_a_server_or_a_home(verb: str, flag: str) -> None:
+    ran = CliRunner().invoke(app, [verb, flag], prog_name="kedge")
+    assert ran.exit_code == exits.OK
+    assert ran.stdout.startswith(f"Usage: kedge {verb} ")
+
+
+def test_a_misspelt_verb_is_told_with_the_one_that_was_meant(world: World) -> None:
+    ran = world.run("aply")
+    assert ran.exit_code == exits.USAGE
+    assert "Did you mean 'apply'?" in ran.stderr
+
+
+@pytest.mark.parametrize("arguments", [["--nonsense"], ["get", "--nonsense"], ["wait"], ["get", "-o", "xml"]])
+def test_a_wrong_command_line_has_its_own_exit_code(world: World, arguments: list[str]) -> None:
+    assert world.run(*arguments).exit_code == exits.USAGE
+
+
+def test_behind_two_dashes_no_color_is_a_name(world: World) -> None:
+    world.server.cluster(detail())
+    ran = world.run("get", "--", "--no-color")
+    assert "there is no cluster `--no-color`" in ran.stderr
+
+
+def completed(world: World, incomplete: str) -> list[str]:
+    around = Surroundings(environ={}, cwd=world.home, transport=httpx.MockTransport(world.server))
+    context = typer.Context(get_command(app), obj=open_session(around, no_color=False))
+    return cluster_names(context, incomplete)
+
+
+def test_names_are_completed_from_the_living_clusters(world: World) -> None:
+    world.server.cluster(detail("orders"))
+    assert completed(world, "or") == ["orders"]
+    assert completed(world, "x") == []
+    timeout = world.server.requests[0].extensions["timeout"]
+    assert max(timeout["read"], timeout["connect"]) <= LIMIT_S
+
+
+def test_a_server_that_does_not_answer_completes_nothing_and_says_nothing(
+    world: World, capsys: pytest.CaptureFixture[str]
+) -> None:
+    world.server.on("GET", "/clusters", httpx.ConnectError("Connection refused"))
+    assert completed(world, "") == []
+    assert capsys.readouterr() == ("", "")

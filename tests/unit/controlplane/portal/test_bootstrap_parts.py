@@ -1,0 +1,239 @@
+"""What the server is put together from: boot data, gateways, clouds, modules, and the address VMs were told."""
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import uvicorn
+
+from agent.wire import BootData
+from controlplane.bootstrap import boot_data, build, module_root
+from controlplane.candidate import Candidate
+from controlplane.clouds import Clouds, local_root
+from controlplane.gateways import Gateways, bootstrap_of
+from controlplane.home import Home, ServerRecord
+from controlplane.leadership import MemoryLeaseStore
+from controlplane.portal.auth import enrolment_token
+from controlplane.server import Address, CannotListen, _address_for_agents, _listening, _Server
+from controlplane.settings import load_settings
+from controlplane.view import ClusterView
+from events import facts
+from events.ids import ClusterUid, IntentId
+from providers.errors import PlaceUnknown
+from tests.unit.controlplane.portal.portal_house import House, broker, three_brokers
+
+UID = ClusterUid("ab" * 16)
+
+
+def test_boot_data_is_the_same_bytes_each_time_and_carries_the_derived_token(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    installation = home.installation()
+    home.keep_agent_url("http://127.0.0.1:8428")
+    texts = {boot_data(Home(tmp_path), home.installation(), UID, "brokers-a-0", 2, "intent") for _ in range(3)}
+    [text] = texts
+    boot = BootData.model_validate_json(text)
+    assert (boot.server_url, boot.installation_id, boot.generation) == ("http://127.0.0.1:8428", installation.id, 2)
+    assert boot.token == enrolment_token(installation.server_key, IntentId("intent"))
+    assert list(json.loads(text)) == sorted(json.loads(text))
+
+
+def test_no_boot_data_is_made_before_it_is_known_where_agents_are_to_call(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    with pytest.raises(RuntimeError, match="no address for agents"):
+        boot_data(home, home.installation(), UID, "brokers-a-0", 1, "intent")
+
+
+# --- gateways ---------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Dials:
+    """A dialer that counts what is hung up."""
+
+    hung_up: list[str] = field(default_factory=list)
+
+    def hang_up(self, cluster: str) -> None:
+        self.hung_up.append(cluster)
+
+    def __getattr__(self, name: str) -> Any:
+        raise AssertionError(name)
+
+
+def test_a_gateway_is_kept_while_the_brokers_are_the_same() -> None:
+    house, dials = House(), Dials()
+    house.apply()
+    house.join(*three_brokers())
+    gateways = Gateways(dials)  # type: ignore[arg-type]
+    first = gateways.of(house.view())
+    house.record(facts.ClusterPaused("x", None))
+    assert gateways.of(house.view()) is first
+    assert dials.hung_up == []
+
+
+def test_a_gateway_is_dialled_anew_when_a_broker_came_or_went() -> None:
+    house, dials = House(), Dials()
+    house.apply()
+    view = house.join(*three_brokers())
+    gateways = Gateways(dials)  # type: ignore[arg-type]
+    first = gateways.of(house.view())
+    assert bootstrap_of(house.view()) == ("127.64.0.10:9092", "127.64.0.11:9092", "127.64.0.12:9092")
+    house.record(facts.InstanceLost("brokers-b-0.g1", "t"))
+    assert bootstrap_of(house.view()) == ("127.64.0.10:9092", "127.64.0.12:9092")
+    assert gateways.of(house.view()) is not first
+    assert dials.hung_up == [view.uid]
+
+
+def test_a_broker_without_an_address_is_not_dialled() -> None:
+    house = House()
+    house.apply()
+    house.surge(broker())
+    assert bootstrap_of(house.view()) == ()
+
+
+# --- clouds and modules -----------------------------------------------------------------------------------------
+
+
+def test_the_local_cloud_is_built_once_in_the_home(tmp_path: Path) -> None:
+    settings = load_settings(home=tmp_path, kafka_dir=tmp_path / "images")
+    clouds = Clouds(settings, "inst")
+    assert clouds("local") is clouds("local")
+    assert clouds("local").name == "local"
+    assert (local_root(settings) / "config.json").exists()
+    with pytest.raises(PlaceUnknown):
+        clouds("nowhere")
+
+
+def test_the_terraform_modules_of_a_checkout_are_found(tmp_path: Path) -> None:
+    assert (module_root(load_settings(home=tmp_path)) / "local").is_dir()
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    assert module_root(load_settings(home=tmp_path, terraform_modules=mine)) == mine
+
+
+def test_a_server_is_put_together_and_taken_apart_without_starting_anything(tmp_path: Path) -> None:
+    services = build(load_settings(home=tmp_path / "home"), listens_on=("127.0.0.1", 4711))
+    try:
+        services.converger.catch_up()
+        assert services.portal.hosts >= {"127.0.0.1:4711", "localhost:4711"}
+        assert services.portal.planner_state() == "starting"
+        assert not services.candidate.may_act
+        summary = services.portal.backup(tmp_path / "backup")
+        assert summary.head == 0
+    finally:
+        services.close()
+
+
+# --- the address VMs were told ----------------------------------------------------------------------------------
+
+
+@dataclass
+class Parts:
+    """What `_Server` and `_address_for_agents` look at."""
+
+    home: Home
+    candidate: Candidate
+    views: Callable[[], list[ClusterView]]
+
+    @property
+    def converger(self) -> "Parts":
+        return self
+
+
+def parts(tmp_path: Path, views: Callable[[], list[ClusterView]] = list) -> Parts:
+    home = Home(tmp_path)
+    home.installation()
+    candidate = Candidate(MemoryLeaseStore(longest_call_s=10.0), owner="one", term_s=30.0)
+    return Parts(home, candidate, views)
+
+
+MINE, EARLIER = Address("127.0.0.1", 1111), Address("127.0.0.1", 2222)
+
+
+def test_the_first_server_fixes_what_vms_are_told(tmp_path: Path) -> None:
+    services = parts(tmp_path)
+    assert _address_for_agents(services, MINE) is None  # type: ignore[arg-type]
+    assert services.home.agent_url() == "http://127.0.0.1:1111"
+
+
+def test_another_address_is_told_only_while_no_vm_knows_the_earlier_one(tmp_path: Path) -> None:
+    house = House()
+    house.apply()
+    services = parts(tmp_path, house.converger.views)
+    services.home.keep_agent_url(EARLIER.url)
+    assert _address_for_agents(services, MINE) is None  # type: ignore[arg-type]
+    assert services.home.agent_url() == MINE.url
+    services.home.keep_agent_url(EARLIER.url)
+    house.surge(broker())
+    assert _address_for_agents(services, MINE) == EARLIER  # type: ignore[arg-type]
+    assert services.home.agent_url() == EARLIER.url
+
+
+def test_a_leader_answers_where_vms_were_told_once_that_address_is_free(tmp_path: Path) -> None:
+    services, (earlier, door) = parts(tmp_path), (_listening("127.0.0.1", 0), _listening("127.0.0.1", 0))
+    told = Address("127.0.0.1", earlier.getsockname()[1])
+    with running(services, door, told) as server:
+        assert server.rounds(15)
+        services.candidate.step()
+        assert server.rounds(15)
+        assert len(server.servers) == 1
+        earlier.close()
+        assert server.rounds(15)
+        assert len(server.servers) == 2
+        with pytest.raises(CannotListen):
+            _listening(told.host, told.port)
+        known = services.home.server()
+        assert known is not None
+        assert known.url.endswith(":1")
+
+
+class Counted(_Server):
+    """Tells how often its loop has come round."""
+
+    def __init__(self, *arguments: Any, **more: Any) -> None:
+        super().__init__(*arguments, **more)
+        self._came_round = threading.Semaphore(0)
+
+    async def on_tick(self, counter: int) -> bool:
+        over = await super().on_tick(counter)
+        self._came_round.release()
+        return over
+
+    def rounds(self, count: int) -> bool:
+        while self._came_round.acquire(blocking=False):
+            pass
+        return all(self._came_round.acquire(timeout=10) for _ in range(count))
+
+
+@contextmanager
+def running(services: Parts, door: Any, told: Address) -> Iterator[Counted]:
+    house = House()
+    server = Counted(
+        uvicorn.Config(house.app, log_config=None),
+        services,
+        feed=house.app.state.feed,
+        record=ServerRecord("http://127.0.0.1:1", 1),
+        told=told,
+    )
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [door]})
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.handle_exit(15, None)
+        thread.join(20)
+        assert not thread.is_alive()
+
+
+def test_a_taken_address_is_refused_with_what_to_do() -> None:
+    with _listening("127.0.0.1", 0) as taken, pytest.raises(CannotListen, match="KEDGE_PORT"):
+        _listening("127.0.0.1", taken.getsockname()[1])
+
+
+def test_addresses_are_written_as_urls() -> None:
+    assert Address("127.0.0.1", 1).url == "http://127.0.0.1:1"
+    assert replace(MINE, host="::1").url == "http://[::1]:1111"

@@ -1,0 +1,152 @@
+"""Ticks happen at an interval and when something rings, by the leader only."""
+
+import threading
+from dataclasses import dataclass, field
+
+from controlplane.candidate import Candidate
+from controlplane.converger.ports import LostLeadership
+from controlplane.leadership import MemoryLeaseStore
+from controlplane.scheduler import Bell, Scheduler
+from events.errors import StoreUnavailable
+from events.ids import Epoch
+
+WAIT_S = 10.0
+
+
+@dataclass
+class Ticks:
+    """Counts, and may fail. `ticked` is set with each tick."""
+
+    ticks: int = 0
+    catch_ups: int = 0
+    trouble: list[Exception] = field(default_factory=list)
+    ticked: threading.Event = field(default_factory=threading.Event)
+    hold: threading.Event = field(default_factory=threading.Event)
+
+    def __post_init__(self) -> None:
+        self.hold.set()
+
+    def tick(self) -> None:
+        self.ticks += 1
+        self.ticked.set()
+        assert self.hold.wait(WAIT_S)
+        if self.trouble:
+            raise self.trouble.pop()
+
+    def catch_up(self) -> None:
+        self.catch_ups += 1
+        self.ticked.set()
+
+
+def candidate(leases: MemoryLeaseStore, owner: str = "one") -> Candidate:
+    return Candidate(leases, owner=owner, term_s=30.0)
+
+
+def scheduler(ticks: Ticks, who: Candidate, bell: Bell, *, led: list[Epoch] | None = None) -> Scheduler:
+    return Scheduler(ticks, who, bell, interval_s=3600, on_lead=(led if led is not None else []).append)
+
+
+def test_the_leader_ticks_and_says_once_that_it_leads() -> None:
+    ticks, led, leader = Ticks(), list[Epoch](), candidate(MemoryLeaseStore(longest_call_s=10.0))
+    leader.step()
+    beats = scheduler(ticks, leader, Bell(), led=led)
+    beats.beat()
+    beats.beat()
+    assert (ticks.ticks, ticks.catch_ups, led) == (2, 0, [1])
+
+
+def test_a_server_that_does_not_lead_reads_along() -> None:
+    leases, ticks, led = MemoryLeaseStore(longest_call_s=10.0), Ticks(), list[Epoch]()
+    candidate(leases, "leader").step()
+    second = candidate(leases, "second")
+    second.step()
+    scheduler(ticks, second, Bell(), led=led).beat()
+    assert (ticks.ticks, ticks.catch_ups, led) == (0, 1, [])
+
+
+def test_a_new_epoch_is_announced_before_its_first_tick() -> None:
+    leases, ticks, led = MemoryLeaseStore(longest_call_s=10.0), Ticks(), list[Epoch]()
+    leader = candidate(leases)
+    beats = scheduler(ticks, leader, Bell(), led=led)
+    for _ in range(2):
+        leader.step()
+        beats.beat()
+        leader.resign()
+        beats.beat()
+    assert (led, ticks.ticks, ticks.catch_ups) == ([1, 2], 2, 2)
+
+
+def test_a_lost_lease_or_an_absent_database_ends_one_beat_and_no_more() -> None:
+    ticks, leader = (
+        Ticks(trouble=[LostLeadership("x"), StoreUnavailable("y")]),
+        candidate(MemoryLeaseStore(longest_call_s=10.0)),
+    )
+    leader.step()
+    beats = scheduler(ticks, leader, Bell())
+    for _ in range(3):
+        beats.beat()
+    assert ticks.ticks == 3
+
+
+def test_a_ring_ticks_long_before_the_interval() -> None:
+    ticks, bell = Ticks(), Bell()
+    beats = scheduler(ticks, candidate(MemoryLeaseStore(longest_call_s=10.0)), bell)
+    beats.start()
+    try:
+        assert ticks.ticked.wait(WAIT_S)
+        ticks.ticked.clear()
+        bell.ring("some-uid")
+        assert ticks.ticked.wait(WAIT_S)
+    finally:
+        beats.stop()
+
+
+def test_a_ring_during_a_beat_is_answered_by_another_one() -> None:
+    """What rang may have changed after the beat under way had looked."""
+    ticks, bell = Ticks(), Bell()
+    ticks.hold.clear()
+    beats = scheduler(ticks, candidate(MemoryLeaseStore(longest_call_s=10.0)), bell)
+    beats.start()
+    try:
+        assert ticks.ticked.wait(WAIT_S)
+        ticks.ticked.clear()
+        bell.ring()
+        ticks.hold.set()
+        assert ticks.ticked.wait(WAIT_S)
+    finally:
+        beats.stop()
+
+
+def test_an_interval_beat_during_another_one_is_left_out() -> None:
+    ticks, leader = Ticks(), candidate(MemoryLeaseStore(longest_call_s=10.0))
+    leader.step()
+    beats = scheduler(ticks, leader, Bell())
+    ticks.hold.clear()
+    first = threading.Thread(target=beats.beat)
+    first.start()
+    assert ticks.ticked.wait(WAIT_S)
+    beats.beat()
+    ticks.hold.set()
+    first.join(WAIT_S)
+    assert ticks.ticks == 1
+
+
+def test_no_beat_begins_after_the_stop() -> None:
+    ticks, bell = Ticks(), Bell()
+    beats = scheduler(ticks, candidate(MemoryLeaseStore(longest_call_s=10.0)), bell)
+    beats.start()
+    assert ticks.ticked.wait(WAIT_S)
+    beats.stop()
+    seen = ticks.ticks
+    bell.ring()
+    beats.beat()
+    assert ticks.ticks == seen
+
+
+def test_a_bell_rung_often_rings_once() -> None:
+    bell = Bell()
+    assert not bell.wait(0)
+    bell.ring("a")
+    bell.ring("b")
+    assert bell.wait(0)
+    assert not bell.wait(0)

@@ -1,0 +1,129 @@
+"""Settings from arguments, environment and file; and what an installation keeps in its home."""
+
+import os
+import stat
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from controlplane.home import Home, ServerRecord
+from controlplane.settings import Settings, SettingsRefused, load_settings
+
+
+@pytest.fixture(autouse=True)
+def _clean(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in [n for n in os.environ if n.startswith("KEDGE_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.chdir(tmp_path)
+
+
+def test_without_anything_a_server_lives_in_the_current_directory(tmp_path: Path) -> None:
+    settings = load_settings()
+    assert (settings.home, settings.host, settings.port) == (tmp_path / ".kedge", "127.0.0.1", 8428)
+    assert settings.database == f"sqlite:///{tmp_path / '.kedge' / 'kedge.db'}"
+    assert settings.kafka_dir == tmp_path / ".cache" / "kafka"
+
+
+def test_arguments_beat_the_environment_which_beats_the_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "kedge.toml").write_text("port = 1\nmax_rolling = 2\nworkers = 3\n")
+    monkeypatch.setenv("KEDGE_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("KEDGE_PORT", "11")
+    monkeypatch.setenv("KEDGE_MAX_ROLLING", "12")
+    settings = load_settings(port=111, host=None)
+    assert (settings.port, settings.max_rolling, settings.workers) == (111, 12, 3)
+
+
+def test_the_file_of_a_home_named_as_an_argument_is_read(tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "kedge.toml").write_text("port = 77\n")
+    assert load_settings(home=tmp_path / "other").port == 77
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "10.0.0.1", "example.org", "::"])
+def test_an_address_others_can_reach_is_refused_with_the_reason(host: str) -> None:
+    with pytest.raises(SettingsRefused, match=r"loopback.*TLS is not offered yet"):
+        load_settings(host=host)
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.1.2.3", "::1", "localhost"])
+def test_loopback_is_allowed(host: str) -> None:
+    assert load_settings(host=host).host == host
+
+
+def test_every_wrong_setting_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KEDGE_PORT", "99999")
+    monkeypatch.setenv("KEDGE_LEASE_TERM_S", "1")
+    with pytest.raises(SettingsRefused) as refused:
+        load_settings(log_level="loud")
+    assert [line.split(":")[0] for line in str(refused.value).splitlines()] == [
+        "KEDGE_PORT",
+        "KEDGE_LEASE_TERM_S",
+        "KEDGE_LOG_LEVEL",
+    ]
+
+
+def test_an_unknown_setting_in_the_file_and_a_broken_file_are_refused(tmp_path: Path) -> None:
+    (tmp_path / ".kedge").mkdir()
+    (tmp_path / ".kedge" / "kedge.toml").write_text("prot = 1\n")
+    with pytest.raises(SettingsRefused, match="PROT"):
+        load_settings()
+    (tmp_path / ".kedge" / "kedge.toml").write_text("port = \n")
+    with pytest.raises(SettingsRefused, match="cannot be read"):
+        load_settings()
+
+
+def test_every_setting_says_what_it_is_or_is_plain_by_its_name() -> None:
+    plain = {"tick_interval_s", "lease_term_s", "terraform_threads", "log_level"}
+    assert {n for n, f in Settings.model_fields.items() if not f.description} == plain
+
+
+def test_the_identity_of_an_installation_is_minted_once_and_readable_by_its_owner_only(tmp_path: Path) -> None:
+    home = Home(tmp_path / "home")
+    first = home.installation()
+    assert home.installation() == first
+    assert len(first.server_key) == 32
+    for name in ("installation-id", "server-key", "token"):
+        assert stat.S_IMODE((home.path / name).stat().st_mode) == 0o600
+    assert stat.S_IMODE(home.path.stat().st_mode) == 0o700
+    assert home.token_file.read_text().strip() == first.token
+
+
+def test_servers_that_start_together_agree_on_the_identity(tmp_path: Path) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        minted = list(pool.map(lambda _: Home(tmp_path / "home").installation(), range(16)))
+    assert len({(i.id, i.server_key, i.token) for i in minted}) == 1
+
+
+def test_a_key_somebody_opened_to_others_is_closed_again(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    home.installation()
+    (tmp_path / "server-key").chmod(0o644)
+    home.installation()
+    assert stat.S_IMODE((tmp_path / "server-key").stat().st_mode) == 0o600
+
+
+def test_an_installation_shows_no_secret(tmp_path: Path) -> None:
+    installation = Home(tmp_path).installation()
+    assert installation.token not in repr(installation)
+    assert repr(installation.server_key) not in repr(installation)
+
+
+def test_where_the_server_listens_is_forgotten_by_itself_only(tmp_path: Path) -> None:
+    home, mine, other = Home(tmp_path), ServerRecord("http://127.0.0.1:1", 1), ServerRecord("http://127.0.0.1:2", 2)
+    assert home.server() is None
+    home.keep_server(mine)
+    home.forget_server(other)
+    assert home.server() == mine
+    home.forget_server(mine)
+    assert home.server() is None
+    (tmp_path / "server.json").write_text("half")
+    assert home.server() is None
+
+
+def test_the_address_for_agents_is_remembered(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    assert home.agent_url() is None
+    home.keep_agent_url("http://127.0.0.1:8428")
+    assert home.agent_url() == "http://127.0.0.1:8428"

@@ -64,5 +64,6 @@ docs: $(VENV)/.locked ## generate the spec reference
 
 .PHONY: clean
 clean: ## end what a demo left, remove its files
-	@if [ -x $(BIN)/python ] && [ -d .kedge ]; then $(BIN)/python -m providers.local reap .kedge/local-cloud; fi
+	@for home in .kedge .kedge/demo; do \
+	  if [ -x $(BIN)/python ] && [ -d $$home/local ]; then $(BIN)/python -m providers.local reap $$home/local; fi; done
 	@rm -rf .kedge .pytest_cache .mypy_cache .ruff_cache

@@ -135,7 +135,9 @@ def build(settings: Settings, *, listens_on: tuple[str, int] | None = None) -> S
         clock=utc_now,
         epoch=candidate.epoch,
     )
-    converger = Converger(ports, FleetBrake(settings.max_rolling), workers=settings.workers)
+    converger = Converger(
+        ports, FleetBrake(settings.max_rolling), workers=settings.workers, rest_s=settings.rest_s, wake=bell.ring
+    )
     portal = PortalServices(
         version=release(),
         installation=installation,

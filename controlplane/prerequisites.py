@@ -23,7 +23,9 @@ class Tool:
 
 
 TOOLS = (
-    Tool("Java", ("java", "-version"), r'version "(\d+(?:\.\d+)*)', (17,), "Kafka and Spark run on it", "openjdk-17-jdk"),
+    Tool(
+        "Java", ("java", "-version"), r'version "(\d+(?:\.\d+)*)', (17,), "Kafka and Spark run on it", "openjdk-17-jdk"
+    ),
     Tool(
         "Terraform",
         ("terraform", "version"),
@@ -38,10 +40,12 @@ TOOLS = (
 
 def missing() -> list[str]:
     """What is missing, one sentence each; empty when all is there."""
-    found = []
+    found: list[str] = []
     if not sys.platform.startswith("linux"):
-        found.append(f"Linux: this is {sys.platform}; the `local` cloud uses process groups and loopback addresses of Linux.")
-    if sys.version_info < (3, 11):
+        found.append(
+            f"Linux: this is {sys.platform}; the `local` cloud uses process groups and loopback addresses of Linux."
+        )
+    if sys.version_info[:2] < (3, 11):  # noqa: UP036 - this file is also run by whatever `python3` is
         found.append(f"Python 3.11 or later: this is {sys.version.split()[0]}. Install python3.11 and its venv module.")
     return found + [problem for tool in TOOLS if (problem := _problem(tool))]
 
@@ -49,8 +53,10 @@ def missing() -> list[str]:
 def _problem(tool: Tool) -> str:
     wanted = ".".join(map(str, tool.least))
     if shutil.which(tool.command[0]) is None:
-        return f"{tool.name} {wanted} or later: `{tool.command[0]}` is not on PATH ({tool.purpose}). Install {tool.how}."
-    run = subprocess.run(tool.command, capture_output=True, text=True, timeout=60, check=False)  # noqa: S603
+        return (
+            f"{tool.name} {wanted} or later: `{tool.command[0]}` is not on PATH ({tool.purpose}). Install {tool.how}."
+        )
+    run = subprocess.run(tool.command, capture_output=True, text=True, timeout=60, check=False)
     version = re.search(tool.pattern, run.stdout + run.stderr)
     if version is None:
         return f"{tool.name}: `{' '.join(tool.command)}` printed no version (exit {run.returncode}). Is it broken?"

@@ -1,7 +1,6 @@
 """Settings of one `kedge server`: environment (`KEDGE_...`) over a TOML file over defaults."""
 
 import os
-import socket
 from functools import cached_property
 from ipaddress import ip_address
 from pathlib import Path
@@ -35,7 +34,8 @@ class Settings(BaseSettings):
     port: int = Field(default=8428, ge=0, le=65535, description="0 lets the system choose")
     kafka_dir: Path = Field(default=Path(".cache/kafka"), description="Kafka images: <version>/libs/*.jar")
     terraform_modules: Path | None = Field(default=None, description="one folder per cloud; default: those shipped")
-    tick_interval_s: float = Field(default=1.0, gt=0, le=60)
+    tick_interval_s: float = Field(default=0.5, gt=0, le=60)
+    rest_s: float = Field(default=5.0, ge=0, le=60, description="between two looks at a cluster without work")
     lease_term_s: float = Field(default=3 * LONGEST_CALL_S, ge=3 * LONGEST_CALL_S, le=600)
     workers: int = Field(default=4, ge=1, le=64, description="threads that tick clusters with work in hand")
     terraform_threads: int = Field(default=4, ge=1, le=64)
@@ -109,17 +109,6 @@ def is_loopback(host: str) -> bool:
         return ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
-
-
-def port_is_free(host: str, port: int) -> bool:
-    """Whether somebody could listen there now."""
-    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((host, port))
-        except OSError:
-            return False
-    return True
 
 
 def _config_file(home: object) -> Path:

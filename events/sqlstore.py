@@ -23,7 +23,7 @@ from events.idempotence import refuse_repeated_ids, same_batch
 from events.rows import EventRows
 from events.tables import COUNTER, EVENT, EVENT_COUNTER, UtcDateTime
 
-_PAGE = 1000
+_PAGE = 2000
 
 
 class SqlEventStore:

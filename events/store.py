@@ -10,7 +10,7 @@ class EventStore(Protocol):
     """Append-only streams with one global order.
 
     Guarantees (tests/contract/test_event_store.py):
-    - `append` is atomic and checks `expected_version` (0 = the stream must not exist yet); a clash raises `StreamConflict`.
+    - `append` is atomic and checks `expected_version` (0 = the stream must be new); a clash raises `StreamConflict`.
     - It is idempotent: the same event ids again, or the same `origin.command_id` again on that stream, return the
       events recorded the first time and write nothing, whatever `expected_version` says.
     - Global positions have no gap and never appear late: a reader that has seen position p misses nothing below it.

@@ -138,18 +138,14 @@ class KafkaSnapshot:
 
     def hosted_by(self, broker: int) -> tuple[PartitionSeen, ...]:
         """Partitions that name the broker, also while they are moving off it."""
-        return tuple(
-            p for p in self.partitions if broker in p.replicas or broker in p.adding or broker in p.removing
-        )
+        return tuple(p for p in self.partitions if broker in p.replicas or broker in p.adding or broker in p.removing)
 
     def under_min_isr(self) -> tuple[PartitionSeen, ...]:
         return tuple(p for p in self.partitions if len(p.isr) < p.min_isr)
 
     def under_replicated(self) -> tuple[PartitionSeen, ...]:
         """Partitions with a replica (that is to stay) out of the ISR."""
-        return tuple(
-            p for p in self.partitions if any(r not in p.isr for r in p.replicas if r not in p.adding)
-        )
+        return tuple(p for p in self.partitions if any(r not in p.isr for r in p.replicas if r not in p.adding))
 
     def moving(self) -> tuple[PartitionSeen, ...]:
         return tuple(p for p in self.partitions if p.is_moving)

@@ -109,6 +109,15 @@ def source_root() -> Path:
     return Path(spec.origin).parent.parent
 
 
+def package_archive(work_dir: Path) -> Path:
+    """Our packages as one zip, for Python workers on other machines."""
+    archive = work_dir / "kedge-packages.zip"
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as target:
+        for path in _sources():
+            target.write(path, path.relative_to(source_root()))
+    return archive
+
+
 def _shared(settings: SparkSettings) -> dict[str, str]:
     """Settings of a session, valid on Spark Connect too. Plans are small: adaptive execution only costs time."""
     return {
@@ -138,15 +147,6 @@ def _classic(settings: SparkSettings) -> dict[str, str]:
         **({"spark.driver.host": settings.bind_address} if settings.is_local else {}),
         **({"spark.driver.bindAddress": settings.bind_address} if settings.is_local else {}),
     }
-
-
-def package_archive(work_dir: Path) -> Path:
-    """Our packages as one zip, for Python workers on other machines."""
-    archive = work_dir / "kedge-packages.zip"
-    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as target:
-        for path in _sources():
-            target.write(path, path.relative_to(source_root()))
-    return archive
 
 
 def _sources() -> Iterator[Path]:

@@ -6,7 +6,6 @@ from controlplane.converger.verdict import Situation, Verdict, record, wait
 from events import facts
 from events.ids import intent_id
 
-
 STOP_WITHIN_S = 90.0
 """How long services get to stop before their VMs are destroyed all the same: the data is going anyway."""
 

@@ -23,9 +23,14 @@ class FleetBrake:
 
     max_rolling: int = 10
     failed_images: Counter[str] = field(default_factory=Counter)
+    _rolling: frozenset[str] = frozenset()
     _images: dict[tuple[str, str], str] = field(default_factory=dict)
 
-    def allowance(self, view: ClusterView, fleet: Sequence[ClusterView]) -> Allowance:
+    def look_at(self, fleet: Sequence[ClusterView]) -> None:
+        """Counts who is rolling, once a tick."""
+        self._rolling = frozenset(v.uid for v in fleet if v.recycling and v.converged)
+
+    def allowance(self, view: ClusterView) -> Allowance:
         """Whether this cluster may begin to roll. One that already rolls may go on."""
         if view.recycling:
             return Allowance()
@@ -33,9 +38,8 @@ class FleetBrake:
         if self.failed_images[version] >= MAX_IMAGE_FAILURES:
             reason = f"{self.failed_images[version]} replacements with Kafka {version} failed in the fleet"
             return Allowance(False, f"{reason}; `kedge resume` on a failed cluster lifts this")
-        rolling = [v.name for v in fleet if v.recycling and v.converged and v.uid != view.uid]
-        if len(rolling) >= self.max_rolling:
-            return Allowance(False, f"{len(rolling)} clusters are rolling, at most {self.max_rolling} may")
+        if len(self._rolling - {view.uid}) >= self.max_rolling:
+            return Allowance(False, f"{len(self._rolling)} clusters are rolling, at most {self.max_rolling} may")
         return Allowance()
 
     def take_in(self, recorded: Recorded) -> None:

@@ -1,4 +1,4 @@
-"""One listing a place serves all clusters there. Who is missing from it is asked for by id: only an answer is `gone`."""
+"""One listing of a place serves all its clusters. Who is missing is asked for by id: only an answer means `gone`."""
 
 import threading
 from collections import defaultdict
@@ -36,9 +36,9 @@ class ListedInventory:
         self._places: dict[Place, _Indexed] = {}
         self._reading: dict[Place, threading.Lock] = defaultdict(threading.Lock)
 
-    def seen(self, view: ClusterView) -> InventorySeen:
+    def seen(self, view: ClusterView, *, newer_than: datetime | None = None) -> InventorySeen:
         """See Inventory."""
-        places = [self._indexed(p) for p in places_of(view)]
+        places = [self._indexed(p, newer_than) for p in places_of(view)]
         instances: dict[str, CloudInstance] = {}
         volumes: dict[str, CloudVolume] = {}
         addresses: dict[str, str] = {}
@@ -65,23 +65,23 @@ class ListedInventory:
         answers = self._cloud(place.cloud).describe(place, sorted(missing))
         return {missing[i] for i, state in answers.items() if state is InstanceState.GONE}
 
-    def _indexed(self, place: Place) -> _Indexed:
+    def _indexed(self, place: Place, newer_than: datetime | None) -> _Indexed:
         with self._lock:
             known, lock = self._places.get(place), self._reading[place]
-        if known is not None and self._is_young(known.listing.at):
+        if known is not None and self._will_do(known.listing.at, newer_than):
             return known
         with lock:
             with self._lock:
                 known = self._places.get(place)
-            if known is not None and self._is_young(known.listing.at):
+            if known is not None and self._will_do(known.listing.at, newer_than):
                 return known
             fresh = _index(self._cloud(place.cloud).list_place(place))
             with self._lock:
                 self._places[place] = fresh
             return fresh
 
-    def _is_young(self, at: datetime) -> bool:
-        return self._clock() - at < self._max_age
+    def _will_do(self, at: datetime, newer_than: datetime | None) -> bool:
+        return self._clock() - at < self._max_age and (newer_than is None or at > newer_than)
 
 
 def _index(listing: Listing) -> _Indexed:

@@ -5,7 +5,7 @@ A cluster's tick never waits for a long act and never for another cluster: what 
 
 import logging
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -69,8 +69,19 @@ class _Fold:
 class Converger:
     """Ticks clusters. `workers` threads serve clusters with work in hand; 0 ticks all in the caller's thread."""
 
-    def __init__(self, ports: Ports, brake: FleetBrake | None = None, *, workers: int = 0) -> None:
+    def __init__(
+        self,
+        ports: Ports,
+        brake: FleetBrake | None = None,
+        *,
+        workers: int = 0,
+        rest_s: float = 0.0,
+        wake: Callable[[str], None] | None = None,
+    ) -> None:
+        """`rest_s`: how long a cluster without work is left alone; `wake` is told who moved and wants the next tick."""
         self._ports = ports
+        self._rest = timedelta(seconds=rest_s)
+        self._wake = wake
         self._brake = brake or FleetBrake()
         self._observer = Observer(ports)
         self._fold = _Fold()
@@ -86,10 +97,12 @@ class Converger:
         self.catch_up()
         total = TickReport()
         working = [v for v in self.views() if not v.deleted]
+        self._brake.look_at(working)
         for view in working:
-            if not self._is_due(view.uid):
+            busy = has_work(view)
+            if not self._is_due(view.uid, busy=busy):
                 continue
-            if self._pool is not None and has_work(view):
+            if self._pool is not None and busy:
                 self._spawn(view.uid)
             else:
                 _add(total, self.tick_cluster(view.uid))
@@ -117,6 +130,8 @@ class Converger:
             _log.exception("tick of cluster %s failed", uid)
             sentence = self._back_off(uid, report, error)
         self._said[uid] = Said(self._ports.clock(), sentence)
+        if self._wake is not None and (report.events or report.effects) and not report.failures:
+            self._wake(uid)
         return report
 
     def catch_up(self) -> None:
@@ -156,7 +171,7 @@ class Converger:
             return "unknown cluster"
         seen = self._observer.observe(view)
         for _ in range(MAX_DECISIONS):
-            situation = Situation(view, seen, self._ports.clock(), self._brake.allowance(view, self.views()))
+            situation = Situation(view, seen, self._ports.clock(), self._brake.allowance(view))
             verdict = decide(situation)
             if not verdict.events:
                 return self._act(situation, verdict, report)
@@ -206,9 +221,12 @@ class Converger:
                 self._fold.views[uid] = evolve(view, recorded)
             self._brake.take_in(recorded)
 
-    def _is_due(self, uid: ClusterUid) -> bool:
+    def _is_due(self, uid: ClusterUid, *, busy: bool) -> bool:
         running = self._busy.get(uid)
         if running is not None and not running.done():
+            return False
+        said = self._said.get(uid)
+        if said is not None and not busy and self._ports.clock() - said.at < self._rest:
             return False
         trouble = self._trouble.get(uid)
         return trouble is None or trouble.until is None or self._ports.clock() >= trouble.until

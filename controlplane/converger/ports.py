@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Protocol
 
 from controlplane.converger.observation import InventorySeen
@@ -28,8 +29,8 @@ class LostLeadership(Exception):
 class Inventory(Protocol):
     """The clouds' word, shared by all clusters of a place."""
 
-    def seen(self, view: ClusterView) -> InventorySeen:
-        """What the clouds say of one cluster. Raises `providers.errors.ProviderError`."""
+    def seen(self, view: ClusterView, *, newer_than: datetime | None = None) -> InventorySeen:
+        """What the clouds say of one cluster, asked anew if what is known is not newer. Raises `ProviderError`."""
         ...
 
     def terminate(self, view: ClusterView, cloud_id: str) -> None:

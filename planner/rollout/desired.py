@@ -5,8 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from events.spec.digest import instance_digest, service_settings
-from events.spec.model import KafkaClusterDocument
-from events.spec.model import Pool
+from events.spec.model import KafkaClusterDocument, Pool
 
 DEFAULT_HEAP_MIB: Mapping[str, int] = {"broker": 256, "controller": 128}
 

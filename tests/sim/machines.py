@@ -83,7 +83,7 @@ class Machines:
 
     # --- the Inventory port -----------------------------------------------------------------------------------
 
-    def seen(self, view: ClusterView) -> InventorySeen:
+    def seen(self, view: ClusterView, *, newer_than: datetime | None = None) -> InventorySeen:
         if self.outage:
             raise CloudUnavailable("sim: the cloud does not answer")
         live = {k: _listed(v, self.seconds) for k, v in self.vms.items() if v.alive}
@@ -157,7 +157,9 @@ class Machines:
     def _change_volume(self, run: TerraformRun, verb: str, key: str) -> None:
         if verb == "create":
             wanted = next(v for v in run.resources.volumes if v.key == key)
-            self.volumes.setdefault(key, CloudVolume(key, run.resources.cluster_uid, wanted.zone, wanted.size_gib, None))
+            self.volumes.setdefault(
+                key, CloudVolume(key, run.resources.cluster_uid, wanted.zone, wanted.size_gib, None)
+            )
         else:
             self.volumes.pop(key, None)
 
@@ -294,7 +296,9 @@ class Machines:
 
     def _service_report(self, vm: Vm, service: ServiceDocument) -> ServiceReport:
         up = vm.process is not None and vm.process.up
-        state = "stopped" if service.start_id in vm.spent else "running" if up else "starting" if vm.process else "waiting"
+        state = (
+            "stopped" if service.start_id in vm.spent else "running" if up else "starting" if vm.process else "waiting"
+        )
         return ServiceReport(
             name=service.name,
             state=state,

@@ -1,4 +1,4 @@
-"""The server dies before and after every append and every effect: the next one goes on, and nothing is lost or twice."""
+"""The server dies before and after every append and every effect: the next one goes on, nothing is lost or twice."""
 
 import pytest
 
@@ -24,7 +24,9 @@ def _first_and_last_of_each_kind() -> list[int]:
     return sorted(chosen)
 
 
-@pytest.mark.parametrize("point", _first_and_last_of_each_kind(), ids=lambda n: f"{n}-{POINTS[n - 1].replace(' ', '-')}")
+@pytest.mark.parametrize(
+    "point", _first_and_last_of_each_kind(), ids=lambda n: f"{n}-{POINTS[n - 1].replace(' ', '-')}"
+)
 def test_it_survives_a_crash_at(point: int) -> None:
     world = World(seed=point, crash_at=point)
     whole_life(world)

@@ -1,4 +1,4 @@
-"""Seeded trouble of all sorts at once: P1-P9 after every step, convergence when it stops. The seed is in the test's name."""
+"""Seeded trouble of all sorts at once: P1-P9 after every step, convergence when it stops. Seeds are in test names."""
 
 import pytest
 

@@ -86,7 +86,15 @@ class CrashingKafka:
     """The gateway with a failpoint before and after each call that changes something."""
 
     CHANGES = frozenset(
-        {"reassign", "cancel", "set_throttle", "clear_throttles", "unregister_broker", "elect_preferred", "update_feature"}
+        {
+            "reassign",
+            "cancel",
+            "set_throttle",
+            "clear_throttles",
+            "unregister_broker",
+            "elect_preferred",
+            "update_feature",
+        }
     )
 
     def __init__(self, kafka: FakeKafka, points: Failpoints) -> None:
@@ -144,7 +152,9 @@ class SimRunner:
             self._world.jobs.succeed(job, epoch=due.epoch, result=result)
 
     def _enqueue(self, job_id: str, uid: str, seconds: float, epoch: Epoch, work: Callable[[], dict[str, Any]]) -> None:
-        job = self._world.jobs.create(IntentId(job_id), cluster_uid=ClusterUid(uid), kind="sim", epoch=epoch, owner="sim")
+        job = self._world.jobs.create(
+            IntentId(job_id), cluster_uid=ClusterUid(uid), kind="sim", epoch=epoch, owner="sim"
+        )
         if job.started_at is None:
             self._world.jobs.start(IntentId(job_id), epoch=epoch, owner="sim")
             self._due.append(_Due(self._world.seconds + seconds, job_id, epoch, work))
@@ -334,7 +344,11 @@ class World:
     def quorum_is_whole(self) -> bool:
         """Whether every controller that should run does."""
         expected = [i for i in self.view().controllers() if i.phase == "joined"]
-        up = {vm.process.document.node_id for vm in self.machines.vms.values() if vm.alive and vm.process and vm.process.up}
+        up = {
+            vm.process.document.node_id
+            for vm in self.machines.vms.values()
+            if vm.alive and vm.process and vm.process.up
+        }
         in_hand = [i for i in self.view().controllers() if i.phase not in ("joined", "requested")]
         return not in_hand and all(i.service_id in up for i in expected)
 
@@ -358,7 +372,9 @@ def _gist(recorded: Recorded) -> str:
     """The part of an event that tells the story."""
     data = recorded.data
     if recorded.type == "surge.requested":
-        return ", ".join(f"{i['node']}.g{i['generation']} ({i['service']} {i['service_id']})" for i in data["instances"])
+        return ", ".join(
+            f"{i['node']}.g{i['generation']} ({i['service']} {i['service_id']})" for i in data["instances"]
+        )
     if recorded.type == "cluster.declared":
         return f"{data['name']} generation {data['generation']}"
     if recorded.type == "surge.completed":

@@ -91,14 +91,13 @@ def show(console: Console, figures: Figures) -> None:
             good,
         )
     )
-    console.print(
-        styled(f"under min ISR: {figures.min_isr.under_min_isr_s:.1f} s ({figures.min_isr.samples} looks)", good)
-    )
+    looks = f"{figures.min_isr.samples} looks"
+    console.print(styled(f"under min ISR: {figures.min_isr.under_min_isr_s:.1f} s ({looks})", good))
     engines = ", ".join(sorted({p.engine for p in figures.plans}))
     console.print(styled(f"drain plans: {len(figures.plans)}, computed by {engines}"))
     console.print(
         styled(
-            f"the roll took {human_seconds(round(figures.roll.wall_s))}, {figures.roll.overhead_ratio:.0%} of it without "
-            f"a boot, a copy, a stop or an asked-for wait; the demo took {human_seconds(round(figures.wall_s))}"
+            f"the roll took {human_seconds(round(figures.roll.wall_s))}, {figures.roll.overhead_ratio:.0%} of it "
+            f"without a boot, a copy, a stop or an asked-for wait; the demo took {human_seconds(round(figures.wall_s))}"
         )
     )

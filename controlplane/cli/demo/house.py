@@ -1,4 +1,4 @@
-"""The server the demo runs for itself, and the broom: what an earlier demo left behind is ended first, by process id."""
+"""The server the demo runs for itself, and the broom: what an earlier demo left is ended first, by process id."""
 
 import ctypes
 import os
@@ -18,6 +18,8 @@ from providers.local.reap import reap
 
 START_WITHIN_S = 60.0
 STOP_WITHIN_S = 30.0
+LOCAL_CLOUD = "local"
+"""Below the home: where the server keeps its `local` cloud (controlplane.clouds)."""
 _PR_SET_PDEATHSIG = 1
 
 
@@ -43,9 +45,9 @@ class House:
         return self._server is not None and self._server.poll() is None
 
     def sweep(self) -> int:
-        """Ends what an earlier demo left, server and VMs, and removes its files. Returns how many processes that was."""
+        """Ends what an earlier demo left, server and VMs, and removes its files. Returns how many processes."""
         ended = self._end_old_server()
-        ended += reap(self.home / "local-cloud")
+        ended += reap(self.home / LOCAL_CLOUD)
         shutil.rmtree(self.home, ignore_errors=True)
         return ended
 
@@ -84,7 +86,7 @@ class House:
             except subprocess.TimeoutExpired:
                 self._server.kill()
                 self._server.wait()
-        return reap(self.home / "local-cloud")
+        return reap(self.home / LOCAL_CLOUD)
 
     def tail(self, lines: int = 15) -> str:
         """The end of the server's log."""
@@ -132,5 +134,5 @@ def _kill(process: psutil.Process) -> None:
 
 
 def _die_with_parent() -> None:
-    """In the child: a demo that is killed takes its server along. VMs stay, as they would in a cloud, until the sweep."""
+    """In the child: a demo that is killed takes its server along. VMs stay, as in a cloud, until the sweep."""
     ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)

@@ -1,4 +1,4 @@
-"""What the demo reports, computed from recorded events alone: who was replaced, how long each phase took, what was idle."""
+"""What the demo reports, from recorded events alone: who was replaced, how long each phase took, what was idle."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ class Planned:
 
 @dataclass(frozen=True, slots=True)
 class Roll:
-    """One piece of work from its first event to its last. `busy_s` is the union of all times something physical went on."""
+    """One piece of work, first event to last. `busy_s` is the union of all times something physical went on."""
 
     generation: int
     wall_s: float

@@ -22,7 +22,7 @@ INTERRUPTED = 130
 
 
 def run_demo(report_to: Path | None, *, keep: bool = False, plain: bool = False) -> int:
-    """Runs the demo. Exit status 0 when nothing was lost, nothing twice and min ISR held; 1 otherwise; 130 on Ctrl-C."""
+    """Runs the demo. Exit 0 when nothing was lost, nothing twice and min ISR held; 1 otherwise; 130 on Ctrl-C."""
     animated = terminal.can_animate(os.environ, is_terminal=sys.stdout.isatty()) and not plain
     colour = terminal.wants_colour(os.environ, no_color=plain, is_terminal=sys.stdout.isatty())
     console = terminal.console(sys.stdout, os.environ, colour=colour, is_terminal=sys.stdout.isatty())

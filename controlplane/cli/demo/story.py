@@ -42,7 +42,9 @@ class Story:
     def chapter(self, title: str, *lines: str) -> None:
         """A headline and what a newcomer should know about what comes."""
         self._console.print()
-        self._console.print(Rule(styled(title, "bold"), align="left"))
+        self._console.print(
+            Rule(styled(title, "bold"), align="left") if self._animated else styled(f"== {title}", "bold")
+        )
         for line in lines:
             self._console.print(styled(line, "dim"))
 

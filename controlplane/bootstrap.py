@@ -109,6 +109,7 @@ def build(settings: Settings, *, listens_on: tuple[str, int] | None = None) -> S
             worker=WorkerSettings(
                 master=settings.spark_master, scratch=settings.home / "spark", log=settings.home / "spark.log"
             ),
+            use_spark=settings.uses_spark,
             require_spark=settings.require_spark,
         )
     )
@@ -136,7 +137,12 @@ def build(settings: Settings, *, listens_on: tuple[str, int] | None = None) -> S
         epoch=candidate.epoch,
     )
     converger = Converger(
-        ports, FleetBrake(settings.max_rolling), workers=settings.workers, rest_s=settings.rest_s, wake=bell.ring
+        ports,
+        FleetBrake(settings.max_rolling),
+        workers=settings.workers,
+        rest_s=settings.rest_s,
+        loss_grace_s=settings.loss_grace_s,
+        wake=bell.ring,
     )
     portal = PortalServices(
         version=release(),
@@ -148,7 +154,7 @@ def build(settings: Settings, *, listens_on: tuple[str, int] | None = None) -> S
         fleet=converger,
         leadership=candidate,
         commands=CommandHandler(store, last_snapshot=converger.last_snapshot),
-        planner_state=partial(_planner_state, planning),
+        planner_state=partial(_planner_state, settings, planning),
         progress=partial(_progress, runner),
         wake=bell.ring,
         backup=lambda path: backup(store, engine, path),
@@ -237,7 +243,9 @@ def _progress(runner: ThreadRunner, view: ClusterView) -> str:
     return next((text for text in told if text), "")
 
 
-def _planner_state(planning: PlanningService) -> str:
+def _planner_state(settings: Settings, planning: PlanningService) -> str:
     """In the API's words: `spark`, `starting` or `in-process`."""
+    if not settings.uses_spark:
+        return "in-process"
     words = {"ready": "spark", "not started": "starting", "starting": "starting"}
     return words.get(planning.status().state, "in-process")

@@ -165,7 +165,17 @@ def _drain(view: ClusterView, e: facts.DrainRequested, at: datetime) -> ClusterV
     for key in e.keys:
         view = _move(view, key, Phase.DRAINING, at)
     successors = _frozen({int(old): new for old, new in e.successors.items()})
-    drain = DrainView(e.drain, e.keys, e.outgoing, successors, e.targets, e.round, at)
+    drain = DrainView(
+        e.drain,
+        e.keys,
+        e.outgoing,
+        successors,
+        e.targets,
+        e.round,
+        at,
+        done_bytes=e.done_bytes,
+        done_moves=e.done_moves,
+    )
     return replace(view, drain=drain, drains=view.drains + 1)
 
 

@@ -22,9 +22,13 @@ class PlannerUnavailable(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class PlanningSettings:
-    """`require_spark`: wait for Spark, up to `required_wait_s` in all, and never answer in-process."""
+    """`require_spark`: wait for Spark, up to `required_wait_s` in all, and never answer in-process.
+
+    Without `use_spark` no worker is ever started and every plan is made in-process.
+    """
 
     worker: WorkerSettings = field(default_factory=WorkerSettings)
+    use_spark: bool = True
     require_spark: bool = False
     required_wait_s: float = 240.0
 
@@ -66,8 +70,9 @@ class PlanningService:
         self.stop()
 
     def warm_up(self) -> None:
-        """Start the worker in the background (its session takes 7 to 18 s). Returns at once."""
-        self._supervisor.start()
+        """Start the worker in the background (its session takes 7 to 18 s), if Spark is used. Returns at once."""
+        if self._settings.use_spark:
+            self._supervisor.start()
 
     def status(self) -> WorkerStatus:
         return self._supervisor.status()

@@ -34,6 +34,11 @@ NO_ADDRESS_SURVIVES = (
     "`bootstrap.dns`. Give clients the new list (`kedge endpoints`) while the roll goes on"
 )
 
+ONE_CONTROLLER = (
+    "one controller: no metadata change is possible for some seconds while it is handed over (no new topic, no new "
+    "leader for a broker that dies just then). A quorum of three goes on without a pause"
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Preview:
@@ -64,7 +69,7 @@ def preview(
     changes = differences(view.document, document) if view.document else ()
     wanted = replace(view, document=document)
     nodes = pending_changes(wanted)
-    told = [*warnings, *([NO_ADDRESS_SURVIVES] if _clients_are_lost(wanted, nodes) else [])]
+    told = [*warnings, *_warnings(wanted, nodes)]
     rollout = rollout_plan(
         nodes,
         assumptions=_assumptions(wanted, document, snapshot),
@@ -136,6 +141,16 @@ def _nic_bytes_per_s(document: KafkaClusterDocument) -> list[int]:
         except PlaceUnknown:
             rates.append(USUAL_BYTES_PER_S)
     return rates
+
+
+def _warnings(view: ClusterView, nodes: Sequence[NodeChange]) -> list[str]:
+    lost = [NO_ADDRESS_SURVIVES] if _clients_are_lost(view, nodes) else []
+    return [*lost, ONE_CONTROLLER] if _hands_over_the_only_controller(view, nodes) else lost
+
+
+def _hands_over_the_only_controller(view: ClusterView, nodes: Sequence[NodeChange]) -> bool:
+    alone = view.document is not None and view.document.spec.controller_pool.size == 1
+    return alone and any(c.service == "controller" and c.change is Change.REPLACE for c in nodes)
 
 
 def _clients_are_lost(view: ClusterView, nodes: Sequence[NodeChange]) -> bool:

@@ -4,6 +4,7 @@
                      |          |                                 ^          |
                      |          +------- (controllers) -----------+          +-> RELEASED (controllers) -> RETIRING
                      +--> FAILED (never joined) -> FENCING | RETIRING
+                     +--> RETIRING (a controller's successor that an abort takes back: nothing was handed to it)
 
 A fenced broker that metadata still names goes back to JOINED (`FenceReverted`). Whether the VM is *lost* is a flag
 beside the phase: a broker that dies while it is drained is still being drained, from its surviving copies.
@@ -30,7 +31,7 @@ class Phase(StrEnum):
 
 LEGAL: dict[Phase, frozenset[Phase]] = {
     Phase.REQUESTED: frozenset({Phase.LAUNCHED, Phase.FAILED}),
-    Phase.LAUNCHED: frozenset({Phase.JOINED, Phase.FAILED}),
+    Phase.LAUNCHED: frozenset({Phase.JOINED, Phase.FAILED, Phase.RETIRING}),
     Phase.JOINED: frozenset({Phase.DRAINING, Phase.FENCING, Phase.FENCED}),
     Phase.DRAINING: frozenset({Phase.DRAINING, Phase.LINGERING, Phase.JOINED}),
     Phase.LINGERING: frozenset({Phase.FENCING, Phase.DRAINING}),

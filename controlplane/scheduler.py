@@ -2,7 +2,7 @@
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Protocol
 
 from apscheduler.schedulers.background import BackgroundScheduler
@@ -14,6 +14,12 @@ from events.ids import Epoch
 
 _log = logging.getLogger(__name__)
 
+EVERYBODY = ""
+"""Rung instead of a uid when it is not known who changed."""
+
+FEW = 100
+"""Up to so many clusters that rang are ticked alone; above, a tick of all costs little more."""
+
 MIN_SPACING_S = 0.2
 """Between the end of one tick and the next that was rung for."""
 
@@ -22,24 +28,28 @@ class Bell:
     """A hint that something changed. Ringing often is ringing once: ticks look at the world, not at hints."""
 
     def __init__(self) -> None:
-        self._rung = threading.Event()
+        self._changed = threading.Condition()
+        self._rung: set[str] = set()
 
-    def ring(self, uid: str = "") -> None:
-        """Asks for a tick soon. `uid` is what changed; every cluster that is due is looked at all the same."""
-        self._rung.set()
+    def ring(self, uid: str = EVERYBODY) -> None:
+        """Asks for a tick soon, of that cluster or of all."""
+        with self._changed:
+            self._rung.add(uid)
+            self._changed.notify_all()
 
-    def wait(self, timeout_s: float) -> bool:
-        """Waits for a ring and takes it."""
-        rung = self._rung.wait(timeout_s)
-        self._rung.clear()
-        return rung
+    def wait(self, timeout_s: float) -> frozenset[str]:
+        """Waits for a ring and takes all there are: the uids that rang, empty when nobody did in time."""
+        with self._changed:
+            self._changed.wait_for(lambda: bool(self._rung), timeout_s)
+            rung, self._rung = frozenset(self._rung), set()
+            return rung
 
 
 class Ticks(Protocol):
     """What is to be done at each beat."""
 
-    def tick(self) -> object:
-        """One tick of the fleet. Raises LostLeadership, EventsError."""
+    def tick(self, *, only: Collection[str] | None = None) -> object:
+        """One tick of the fleet, or of the clusters named. Raises LostLeadership, EventsError."""
         ...
 
     def catch_up(self) -> None:
@@ -95,13 +105,13 @@ class Scheduler:
         for thread in self._threads:
             thread.join(timeout=10)
 
-    def beat(self, *, waiting: bool = False) -> None:
-        """One beat. While another is under way: nothing, or with `waiting` another one after it."""
+    def beat(self, *, waiting: bool = False, only: Collection[str] | None = None) -> None:
+        """One beat, of all clusters or `only` some. While another is under way: nothing, or with `waiting` after it."""
         if not self._beating.acquire(blocking=waiting):
             return
         try:
             if not self._stop.is_set():
-                self._beat()
+                self._beat(only)
         except LostLeadership as lost:
             _log.info("not acting: %s", lost)
         except EventsError as error:
@@ -109,7 +119,7 @@ class Scheduler:
         finally:
             self._beating.release()
 
-    def _beat(self) -> None:
+    def _beat(self, only: Collection[str] | None) -> None:
         if not self._candidate.may_act:
             self._ticks.catch_up()
             return
@@ -117,11 +127,13 @@ class Scheduler:
         if epoch != self._epoch:
             self._on_lead(epoch)
             self._epoch = epoch
-        self._ticks.tick()
+            only = None
+        self._ticks.tick(only=only)
 
     def _answer_bell(self) -> None:
         while not self._stop.is_set():
-            if self._bell.wait(1.0):
+            if rung := self._bell.wait(1.0):
                 # What rang may have changed after the beat under way had looked: wait for it and look again.
-                self.beat(waiting=True)
+                few = EVERYBODY not in rung and len(rung) <= FEW
+                self.beat(waiting=True, only=rung if few else None)
                 self._stop.wait(MIN_SPACING_S)

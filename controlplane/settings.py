@@ -13,6 +13,8 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
+from controlplane.converger.verdict import LOSS_GRACE_S
+
 LONGEST_CALL_S = 10.0
 """No call to a broker or a cloud lasts longer; a lease term is at least three of them."""
 
@@ -36,12 +38,15 @@ class Settings(BaseSettings):
     terraform_modules: Path | None = Field(default=None, description="one folder per cloud; default: those shipped")
     tick_interval_s: float = Field(default=0.5, gt=0, le=60)
     rest_s: float = Field(default=5.0, ge=0, le=60, description="between two looks at a cluster without work")
+    loss_grace_s: float = Field(
+        default=LOSS_GRACE_S, ge=0, le=86_400, description="how long a VM may be gone before it is replaced"
+    )
     lease_term_s: float = Field(default=3 * LONGEST_CALL_S, ge=3 * LONGEST_CALL_S, le=600)
     workers: int = Field(default=4, ge=1, le=64, description="threads that tick clusters with work in hand")
     terraform_threads: int = Field(default=4, ge=1, le=64)
     max_rolling: int = Field(default=10, ge=1, description="clusters that may roll at a time")
     spark_master: str = Field(
-        default="local[*]", description="`local[*]`, a standalone/YARN/Kubernetes master, `sc://`"
+        default="local[*]", description="`local[*]`, a standalone/YARN/Kubernetes master, `sc://`; `off`: no Spark"
     )
     require_spark: bool = Field(default=False, description="refuse to plan in-process while Spark is away")
     enforce_disk: bool = Field(default=False, description="`local` cloud, root only: disks of their true size")
@@ -61,6 +66,12 @@ class Settings(BaseSettings):
         return level.upper()
 
     @model_validator(mode="after")
+    def _can_plan(self) -> "Settings":
+        if self.require_spark and not self.uses_spark:
+            raise ValueError("require_spark is set, but spark_master is `off`: nothing could ever be planned")
+        return self
+
+    @model_validator(mode="after")
     def _listens_on_loopback(self) -> "Settings":
         if not is_loopback(self.host):
             raise ValueError(
@@ -68,6 +79,11 @@ class Settings(BaseSettings):
                 "readable over the network; TLS is not offered yet. Listen on 127.0.0.1 and tunnel to it."
             )
         return self
+
+    @property
+    def uses_spark(self) -> bool:
+        """Whether drain plans go to Spark at all."""
+        return self.spark_master != "off"
 
     @cached_property
     def database(self) -> str:

@@ -77,6 +77,8 @@ class DrainView:
     failed: str = ""
     failures: int = 0
     failed_at: datetime | None = None
+    done_bytes: int = 0
+    done_moves: int = 0
 
 
 @dataclass(frozen=True, slots=True)

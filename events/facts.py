@@ -228,6 +228,9 @@ class DrainRequested:
     targets: tuple[int, ...]
     round: int
     reason: str
+    done_bytes: int = 0
+    """Copied in earlier rounds of the same drain."""
+    done_moves: int = 0
 
 
 @fact("drain.planned", schema=1)

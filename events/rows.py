@@ -15,7 +15,7 @@ class EventRows:
     """How one dialect reads events: `select` has the columns, `fetch` runs a select made from it."""
 
     def __init__(self, dialect: str) -> None:
-        # SQLite gives text: read past SQLAlchemy's rows and types, at a third of the cost.
+        # SQLite gives text: read past SQLAlchemy's rows and types, at about half the cost.
         self._raw = dialect == "sqlite"
         self._from_row: Callable[[Any], Recorded] = _from_text if self._raw else _from_values
         self.select: Select[Any] = select(

@@ -1,9 +1,33 @@
 """Small, valid things with overrides, so that a test shows only what it is about."""
 
+from collections.abc import Collection, Sequence
+from dataclasses import fields
+from datetime import UTC, datetime, timedelta
+from functools import cache
 from typing import Any
 
+from agent.wire import Report, ServiceReport
+from controlplane.converger.observation import InventorySeen, Observation, ReportSeen
+from controlplane.converger.verdict import Situation
+from controlplane.replacement import SERVING, Phase
+from controlplane.view import ClusterView, ConditionView, InstanceView
+from events import facts
+from events.ids import ClusterUid
 from events.spec.document import load_documents
 from events.spec.model import KafkaClusterDocument
+from planner.observed import (
+    BrokerSeen,
+    FeatureSeen,
+    KafkaSnapshot,
+    LogDirsSeen,
+    PartitionSeen,
+    QuorumSeen,
+    ThrottlesSeen,
+    TopicPartition,
+    VoterSeen,
+)
+from planner.rollout.desired import desired_nodes
+from providers.base import CloudInstance, CloudVolume, InstanceState
 
 _SPEC = """
 apiVersion: kedge/v1alpha1
@@ -48,8 +72,222 @@ def a_spec(**overrides: Any) -> str:
     return _SPEC.format(**{**values, **overrides})
 
 
+@cache
 def a_document(**overrides: Any) -> KafkaClusterDocument:
-    """The document of `a_spec`."""
+    """The document of `a_spec`. Documents never change, so the same one is given out again."""
     result = load_documents(a_spec(**overrides), file="orders.yaml")
     assert result.ok, result.problems
     return result.documents[0]
+
+
+# --- a cluster at rest, and what is seen of it --------------------------------------------------------------------
+
+NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
+"""The time of what is decided in unit tests; everything built here is fresh at that time."""
+
+BEFORE = NOW - timedelta(seconds=100)
+"""When things came to be what they are, unless told otherwise."""
+
+NODES = ("brokers-a-0", "brokers-b-0", "brokers-c-0", "controllers-a-0", "controllers-b-0", "controllers-c-0")
+
+
+def a_planned(node: str = "brokers-a-0", generation: int = 1, **overrides: Any) -> facts.PlannedInstance:
+    """A VM as its intent fixed it; its digest is that of `a_document()`, so it is as declared."""
+    pool, rack, index = node.rsplit("-", 2)
+    service = "controller" if pool.startswith("controllers") else "broker"
+    place = "abc".index(rack) + 3 * int(index)
+    wanted = {n.node: n for n in desired_nodes(a_document(brokers=6))}
+    values: dict[str, Any] = {
+        "node": node,
+        "generation": generation,
+        "pool": pool,
+        "rack": rack,
+        "index": int(index),
+        "service": service,
+        "service_id": 100 + place if service == "controller" else 1000 + place + 10 * (generation - 1),
+        "digest": wanted[node].digest if node in wanted else "",
+        "kafka_version": "4.1.1",
+        "shape": "small",
+        "heap_mib": 256,
+        "settings": {},
+        "volumes": (a_volume(node, 1 if service == "controller" else generation),),
+        "replaces": generation - 1,
+        "handover": service == "controller" and generation > 1,
+    }
+    return facts.PlannedInstance(**{**values, **overrides})
+
+
+def a_volume(node: str, version: int = 1) -> facts.PlannedVolume:
+    """The data disk of a node. A controller's successor takes over version 1; a broker gets a new one."""
+    key = f"{node}.data.v{version}"
+    return facts.PlannedVolume(key, "data", version, "persistent", 100, f"directory-of-{key}")
+
+
+def an_instance(
+    node: str = "brokers-a-0", generation: int = 1, phase: Phase = Phase.JOINED, **overrides: Any
+) -> InstanceView:
+    """A VM of a view. Fields of its `PlannedInstance` may be overridden too."""
+    planned_fields = {f.name for f in fields(facts.PlannedInstance)}
+    planned = a_planned(node, generation, **{k: v for k, v in overrides.items() if k in planned_fields})
+    ran = phase is not Phase.REQUESTED
+    values: dict[str, Any] = {
+        "planned": planned,
+        "phase": phase,
+        "since": BEFORE,
+        "intent": f"surge-{planned.key}",
+        "requested_at": BEFORE,
+        "cloud_id": f"vm-{planned.key}" if ran else "",
+        "address": f"address-of-{planned.key}" if ran else "",
+        "bound": not planned.handover or phase not in (Phase.REQUESTED, Phase.LAUNCHED),
+        "launched_at": BEFORE if ran else None,
+        "fenced_at": BEFORE if phase in (Phase.FENCED, Phase.RELEASED, Phase.RETIRING) else None,
+    }
+    return InstanceView(**{**values, **{k: v for k, v in overrides.items() if k not in planned_fields}})
+
+
+def a_view(*instances: InstanceView, **overrides: Any) -> ClusterView:
+    """`orders`, converged: 3 brokers and 3 controllers as declared. `instances` are put in by their keys.
+
+    `without` names keys that are left out; `document` comes into force as it is.
+    """
+    without = set(overrides.pop("without", ()))
+    there = {i.key: i for i in (*(an_instance(node) for node in NODES), *instances) if i.key not in without}
+    voters = tuple(
+        facts.FoundingVoter(n, 100 + k, f"node-address-{n}", 9093, a_volume(n).directory_id)
+        for k, n in enumerate(NODES[3:])
+    )
+    values: dict[str, Any] = {
+        "uid": ClusterUid("c0ffee"),
+        "name": "orders",
+        "version": 20,
+        "generation": 1,
+        "converged": 1,
+        "document": a_document(),
+        "declared_at": BEFORE,
+        "instances": there,
+        "next_broker_id": 1100,
+        "controller_ids": {v.node: v.id for v in voters},
+        "founding": facts.QuorumFounded("kafka-cluster", "4.1", voters),
+        "node_addresses": {v.node: v.address for v in voters},
+        "conditions": {"Converged": ConditionView(True, "Reached", "generation 1", BEFORE)},
+        "progressed_at": BEFORE,
+    }
+    return ClusterView(**{**values, **overrides})
+
+
+def a_partition(
+    name: str = "orders-0", replicas: Sequence[int] = (1000, 1001, 1002), **overrides: Any
+) -> PartitionSeen:
+    """A healthy partition led by its first replica."""
+    topic, _, number = name.rpartition("-")
+    values: dict[str, Any] = {
+        "name": TopicPartition(topic, int(number)),
+        "leader": replicas[0] if replicas else -1,
+        "replicas": tuple(replicas),
+        "isr": tuple(replicas),
+        "min_isr": 2,
+        "size_bytes": 1000,
+        "configured_min_isr": 2,
+    }
+    return PartitionSeen(**{**values, **overrides})
+
+
+def a_snapshot(
+    *partitions: PartitionSeen,
+    brokers: Sequence[int] = (1000, 1001, 1002),
+    fenced: Sequence[int] = (),
+    **overrides: Any,
+) -> KafkaSnapshot:
+    """Kafka's metadata at NOW: these brokers live, those fenced, the quorum of three caught up, log dirs to match."""
+    held = {b: [p for p in partitions if b in p.replicas] for b in brokers}
+    members = tuple(VoterSeen(100 + k, a_volume(n).directory_id, 0, True) for k, n in enumerate(NODES[3:]))
+    values: dict[str, Any] = {
+        "at": NOW,
+        "cluster_id": "kafka-cluster",
+        "brokers": {b: BrokerSeen(b, "abc"[b % 10 % 3], b in fenced, f"host-{b}", 9092) for b in (*brokers, *fenced)},
+        "partitions": partitions,
+        "quorum": QuorumSeen(100, 1, members),
+        "features": {"metadata.version": FeatureSeen(27, 7, 27)},
+        "log_dirs": {b: LogDirsSeen(len(h), sum(p.size_bytes for p in h), 10**9, 10**9) for b, h in held.items()},
+        "throttles": ThrottlesSeen(),
+    }
+    return KafkaSnapshot(**{**values, **overrides})
+
+
+def a_report(instance: InstanceView, state: str = "running", **overrides: Any) -> ReportSeen:
+    """The last word of the instance's agent; `state` "" when it has no service yet."""
+    received_at = overrides.pop("received_at", NOW)
+    planned = instance.planned
+    service = {
+        "name": planned.service,
+        "state": state,
+        "start_id": f"{instance.key}-{instance.starts}",
+        "node_id": planned.service_id,
+        "since": BEFORE,
+        **overrides,
+    }
+    report = Report(
+        cluster_uid="c0ffee",
+        node=planned.node,
+        generation=planned.generation,
+        boot_id="boot",
+        seq=1,
+        at=received_at,
+        agent_version="test",
+        epoch=1,
+        services=(ServiceReport.model_validate(service),) if state else (),
+    )
+    return ReportSeen(report, received_at)
+
+
+def a_cloud_instance(instance: InstanceView, **overrides: Any) -> CloudInstance:
+    """The VM as the cloud lists it: running."""
+    values: dict[str, Any] = {
+        "id": f"vm-{instance.key}",
+        "cluster_uid": "c0ffee",
+        "node": instance.node,
+        "generation": instance.planned.generation,
+        "intent_id": instance.intent,
+        "zone": instance.planned.rack,
+        "state": InstanceState.RUNNING,
+        "address": f"address-of-{instance.key}",
+    }
+    return CloudInstance(**{**values, **overrides})
+
+
+def an_inventory(
+    view: ClusterView, *, gone: Collection[str] = (), at: datetime = NOW, **overrides: Any
+) -> InventorySeen:
+    """The clouds' word: every VM of the view runs with its volumes attached, but those in `gone`."""
+    there = [i for i in view.alive() if i.key not in gone and i.phase is not Phase.REQUESTED]
+    values: dict[str, Any] = {
+        "at": at,
+        "instances": {i.key: a_cloud_instance(i) for i in there},
+        "gone": frozenset(gone),
+        "volumes": {
+            v.key: CloudVolume(v.key, "c0ffee", i.planned.rack, v.size_gib, i.key)
+            for i in there
+            if i.bound
+            for v in i.planned.volumes
+        },
+        "node_addresses": dict(view.node_addresses),
+    }
+    return InventorySeen(**{**values, **overrides})
+
+
+def an_observation(view: ClusterView, **overrides: Any) -> Observation:
+    """Everything as it should be, fresh at NOW. A part given as None is one that could not be read."""
+    serving = [i for i in view.alive() if i.phase in SERVING and i.bound and not i.lost]
+    brokers = [i.service_id for i in serving if i.is_broker and i.phase is not Phase.LAUNCHED]
+    values: dict[str, Any] = {
+        "inventory": an_inventory(view),
+        "reports": {i.key: a_report(i) for i in serving},
+        "kafka": a_snapshot(brokers=brokers),
+    }
+    return Observation(**{**values, **overrides})
+
+
+def a_situation(view: ClusterView, *, now: datetime = NOW, **seen: Any) -> Situation:
+    """A view with what is seen of it; `allowance` and `loss_grace_s` go to the situation."""
+    own = {k: seen.pop(k) for k in ("allowance", "loss_grace_s") if k in seen}
+    return Situation(view, an_observation(view, **seen), now, **own)

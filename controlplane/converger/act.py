@@ -1,5 +1,6 @@
 """Carries out the effects of a verdict. Each is idempotent, and each asks for the right to act just before it acts."""
 
+from controlplane.converger.foresight import with_arrivals
 from controlplane.converger.ports import Ports
 from controlplane.converger.rendering import terraform_run
 from controlplane.converger.verdict import (
@@ -16,7 +17,6 @@ from controlplane.converger.verdict import (
     TerminateInstance,
     Unregister,
 )
-from controlplane.kafka.errors import KafkaRefused
 from controlplane.view import ClusterView, DrainView, InstanceView
 from events.ids import Epoch
 from planner.drain.request import Bandwidth, DrainRequest
@@ -89,10 +89,11 @@ def _start_run(effect: StartRun, situation: Situation, ports: Ports, epoch: Epoc
 
 
 def _start_planning(effect: StartPlanning, situation: Situation, ports: Ports, epoch: Epoch) -> str:
-    view, kafka = situation.view, situation.seen.kafka
-    if view.drain is None or kafka is None:
-        raise KafkaRefused(what="planning a drain", where=view.name, words="nothing to plan from", error="NoSnapshot")
-    ports.runner.planning(effect.job, drain_request(view, view.drain, kafka), kafka, epoch=epoch)
+    view = situation.view
+    if situation.seen.kafka is None:
+        return "nothing to plan from: Kafka's metadata cannot be read"
+    kafka = with_arrivals(view, situation.seen.kafka)
+    ports.runner.planning(effect.job, drain_request(view, effect.drain, kafka), kafka, epoch=epoch)
     return ""
 
 

@@ -1,15 +1,21 @@
 """Instances that come, and instances that vanish: joined, never joined, lost. Outcomes read off the observation."""
 
+from collections.abc import Collection, Sequence
+
 from agent.wire import ServiceReport
+from controlplane.converger.foresight import foreseen_drain, plan_job_id
 from controlplane.converger.observation import InventorySeen
-from controlplane.converger.verdict import Situation, Verdict, record, wait
+from controlplane.converger.verdict import Situation, StartPlanning, Verdict, record, wait
 from controlplane.kafka.gates import caught_up
 from controlplane.replacement import Phase
-from controlplane.view import InstanceView
+from controlplane.view import ClusterView, InstanceView
 from events import facts
 from events.ids import kafka_uuid
 
 CONTROLLER_PORT = 9093
+
+_NOT_THERE = frozenset({Phase.REQUESTED, Phase.RETIRING})
+"""Phases in which a VM may rightly be missing."""
 
 
 def start_id(instance: InstanceView) -> str:
@@ -25,6 +31,9 @@ def loss_step(situation: Situation) -> Verdict | None:
     lost = [i for i in situation.view.alive() if _vanished(i, inventory)]
     if not lost:
         return None
+    racks = _racks_without_a_vm(situation.view, {i.key for i in lost})
+    if len(racks) > 1:
+        return _distrust(situation, racks, len(lost))
     events: list[object] = []
     for instance in lost:
         events.append(facts.InstanceLost(instance.key, "the cloud says it is gone"))
@@ -36,9 +45,29 @@ def loss_step(situation: Situation) -> Verdict | None:
 
 
 def _vanished(instance: InstanceView, inventory: InventorySeen) -> bool:
-    if instance.lost or instance.phase in (Phase.REQUESTED, Phase.RETIRING):
+    if instance.lost or instance.phase in _NOT_THERE:
         return False
     return instance.key in inventory.gone
+
+
+def _racks_without_a_vm(view: ClusterView, vanished: Collection[str]) -> list[str]:
+    """Racks none of whose VMs would be left. Only for clusters of three racks and more: with two, one is half."""
+    racks: dict[str, list[InstanceView]] = {}
+    for instance in view.alive():
+        if instance.phase not in _NOT_THERE:
+            racks.setdefault(instance.planned.rack, []).append(instance)
+    if len(racks) < 3:
+        return []
+    return sorted(rack for rack, there in racks.items() if all(i.lost or i.key in vanished for i in there))
+
+
+def _distrust(situation: Situation, racks: Sequence[str], vanished: int) -> Verdict:
+    """One rack may burn down. Two at once are far likelier a wrong account or a broken API: touch nothing."""
+    sentence = (
+        f"the cloud says that {vanished} VMs are gone, and with them all of racks {' and '.join(racks)}: "
+        "not believed, nothing is done until its listing shows them again"
+    )
+    return wait("ListingLostRacks", sentence, next_command=f"kedge describe {situation.view.name}", patience_s=0)
 
 
 def founding_step(situation: Situation) -> Verdict | None:
@@ -83,7 +112,17 @@ def arrival_step(situation: Situation) -> Verdict | None:
     if not waited_for:
         return None
     states = ", ".join(f"{i.key} ({_state(situation, i)})" for i in waited_for)
-    return wait("InstanceJoins", f"waiting for {states} to join", patience_s=_deadline_s(situation))
+    sentence = f"waiting for {states} to join"
+    return wait("InstanceJoins", sentence, *_plan_ahead(situation), patience_s=_deadline_s(situation))
+
+
+def _plan_ahead(situation: Situation) -> tuple[StartPlanning, ...]:
+    """The drain that follows is planned while the successor boots, if nobody has begun to."""
+    drain = foreseen_drain(situation.view, situation.now)
+    if drain is None or situation.seen.fresh_kafka(situation.now) is None:
+        return ()
+    job = plan_job_id(drain)
+    return () if job in situation.seen.jobs else (StartPlanning(drain, job),)
 
 
 def has_reported(situation: Situation, instance: InstanceView) -> bool:

@@ -1,5 +1,6 @@
 """Conditions: the short answer to "how is it, since when, and what do I do?". Only changes are recorded."""
 
+from controlplane.converger.pausing import hold_on
 from controlplane.converger.verdict import Situation, Verdict
 from controlplane.view import ClusterView
 from events import facts
@@ -11,7 +12,7 @@ PAUSED = "Paused"
 
 def condition_changes(situation: Situation, verdict: Verdict) -> tuple[facts.ConditionChanged, ...]:
     """The conditions this verdict changes. A new number in a message is no change."""
-    wanted = (_converged(situation, verdict), _blocked(situation, verdict), _paused(situation.view))
+    wanted = (_converged(situation, verdict), _blocked(situation, verdict), _paused(situation))
     return tuple(c for c in wanted if c is not None and _differs(situation.view, c))
 
 
@@ -35,9 +36,10 @@ def _blocked(situation: Situation, verdict: Verdict) -> facts.ConditionChanged |
     return facts.ConditionChanged(BLOCKED, True, waiting.reason, message)
 
 
-def _paused(view: ClusterView) -> facts.ConditionChanged:
-    if view.paused:
-        return facts.ConditionChanged(PAUSED, True, "Paused", view.paused)
+def _paused(situation: Situation) -> facts.ConditionChanged:
+    hold = hold_on(situation)
+    if hold is not None:
+        return facts.ConditionChanged(PAUSED, True, "Paused", hold.sentence)
     return facts.ConditionChanged(PAUSED, False, "Free", "")
 
 

@@ -6,6 +6,7 @@ before what is next, and nothing below a rung happens while that rung waits.
 
 from collections.abc import Callable
 
+from controlplane.converger.abortion import abortion_step
 from controlplane.converger.arrivals import arrival_step, founding_step, loss_step
 from controlplane.converger.conditions import condition_changes
 from controlplane.converger.deletion import deletion_step
@@ -14,6 +15,7 @@ from controlplane.converger.drains import drain_step
 from controlplane.converger.finalisation import finalisation_step
 from controlplane.converger.handovers import handover_step
 from controlplane.converger.intents import intent_step
+from controlplane.converger.pausing import hold_on
 from controlplane.converger.replacements import replacement_step
 from controlplane.converger.upkeep import upkeep_step
 from controlplane.converger.verdict import Situation, Verdict, wait
@@ -27,6 +29,7 @@ IN_HAND: tuple[Step, ...] = (
     arrival_step,
     drain_step,
     departure_step,
+    abortion_step,
     handover_step,
     upkeep_step,
 )
@@ -59,18 +62,11 @@ def _ladder(situation: Situation) -> Verdict:
         verdict = step(situation)
         if verdict is not None:
             return verdict
-    if is_paused(situation):
-        return wait("Paused", f"paused: {view.paused}", next_command=f"kedge resume {view.name}", patience_s=0)
+    hold = hold_on(situation)
+    if hold is not None:
+        return wait("Paused", hold.sentence, next_command=hold.next_command, patience_s=0)
     for step in NEXT:
         verdict = step(situation)
         if verdict is not None:
             return verdict
     return Verdict(f"converged at generation {view.generation}: {len(view.alive())} VMs")
-
-
-def is_paused(situation: Situation) -> bool:
-    """Whether a person (or the spec) has paused the cluster, and the time has not run out."""
-    view = situation.view
-    if view.document is not None and view.document.spec.rollout.pause:
-        return True
-    return bool(view.paused) and (view.paused_until is None or situation.now < view.paused_until)

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from controlplane.converger.backoff import delay_s
+from controlplane.converger.foresight import plan_job_id
 from controlplane.converger.verdict import (
     CancelMoves,
     ClearThrottles,
@@ -28,17 +29,15 @@ from events import facts
 from events.ids import derived_id
 from planner.drain.plan import DrainPlan, Move
 from planner.drain.residual import Residual, residual
-from planner.observed import KafkaSnapshot, TopicPartition
+from planner.observed import KafkaSnapshot, PartitionSeen, TopicPartition
 
 MAX_ROUNDS = 5
 
-LOSS_GRACE_S = 300.0
-"""How long a VM may be gone before anything is done about it."""
+ASK_AGAIN_S = 15.0
+"""How long a plan that found nothing movable is left alone."""
 
-
-def plan_job_id(drain: DrainView) -> str:
-    """Each try to plan a drain is a job of its own."""
-    return f"{drain.id}.{drain.failures}"
+SETTLE_S = 30.0
+"""For so long after a batch began a move that just ended may be missing from the metadata; later it is a new round."""
 
 
 def drain_step(situation: Situation) -> Verdict | None:
@@ -63,9 +62,15 @@ def drain_step(situation: Situation) -> Verdict | None:
 
 
 def request_drain(
-    situation: Situation, keys: Sequence[str], successors: dict[int, int], *, round_number: int, reason: str
+    situation: Situation,
+    keys: Sequence[str],
+    successors: dict[int, int],
+    *,
+    round_number: int,
+    reason: str,
+    done: Sequence[Move] = (),
 ) -> facts.DrainRequested:
-    """The intent to empty these instances; targets are all brokers that stay."""
+    """The intent to empty these instances; targets are all brokers that stay. `done`: moves of the round before."""
     view = situation.view
     outgoing = tuple(view.instances[k].service_id for k in keys)
     leaving = set(outgoing)
@@ -79,6 +84,8 @@ def request_drain(
         targets=targets,
         round=round_number,
         reason=reason,
+        done_bytes=sum(m.bytes for m in done) + (view.drain.done_bytes if view.drain else 0),
+        done_moves=len(done) + (view.drain.done_moves if view.drain else 0),
     )
 
 
@@ -111,7 +118,7 @@ def _ask_for_plan(situation: Situation, drain: DrainView) -> Verdict:
         if left > 0:
             sentence = f"drain of {_names(drain)}: {drain.failed}; planning again in {left:.0f} s"
             return wait("DrainInfeasible", sentence, next_command=f"kedge describe {situation.view.name}")
-    return act(f"drain of {_names(drain)}: planning round {drain.round}", StartPlanning(drain.id, plan_job_id(drain)))
+    return act(f"drain of {_names(drain)}: planning round {drain.round}", StartPlanning(drain, plan_job_id(drain)))
 
 
 def _move(situation: Situation, drain: DrainView, plan: DrainPlan, kafka: KafkaSnapshot) -> Verdict:
@@ -122,7 +129,8 @@ def _move(situation: Situation, drain: DrainView, plan: DrainPlan, kafka: KafkaS
     if allowed:
         return _hand_over(drain, plan, kafka, allowed, left)
     if left.running:
-        return _report(drain, plan, left, _throttle(plan, kafka, [*current, *left.running]))
+        throttle = _throttle_plan(plan, kafka, [*current, *left.running])
+        return _report(drain, plan, left, () if throttle.seen == kafka.throttles else _effects(throttle))
     if refused:
         next_command = (
             f"list the topic under rollout.allowUnavailable, then kedge apply (cluster {situation.view.name})"
@@ -146,7 +154,8 @@ def _gated(situation: Situation, kafka: KafkaSnapshot, moves: Sequence[Move]) ->
 
 
 def _hand_over(drain: DrainView, plan: DrainPlan, kafka: KafkaSnapshot, pending: list[Move], left: Residual) -> Verdict:
-    throttle = _throttle(plan, kafka, [*_moves_of(plan, drain.batch), *left.running])
+    # Always set: a snapshot shows which topics are throttled, not which of their partitions.
+    throttle = _effects(_throttle_plan(plan, kafka, [*_moves_of(plan, drain.batch), *left.running]))
     targets = {m.name: m.after for m in pending}
     sentence = f"drain of {_names(drain)}: handing {len(targets)} moves to Kafka, {len(left.running)} running"
     return act(sentence, *throttle, Reassign(targets))
@@ -169,14 +178,20 @@ def _end_round(
     if not hosted and not closed:
         if kafka.throttles.any:
             return act(f"drain of {_names(drain)}: done, clearing the throttles", ClearThrottles())
-        drained = facts.NodeDrained(drain.id, drain.keys, sum(m.bytes for m in plan.moves), len(plan.moves))
-        return record(f"{_names(drain)} holds no replica: {len(plan.moves)} moves done", drained)
+        moved = drain.done_bytes + sum(m.bytes for m in plan.moves)
+        drained = facts.NodeDrained(drain.id, drain.keys, moved, drain.done_moves + len(plan.moves))
+        return record(f"{_names(drain)} holds no replica: {drained.moves} moves done", drained)
     if not hosted:
         return wait("LogDirsNotEmpty", f"drain of {_names(drain)}: {closed[0].reason}")
+    settling = [p for p in hosted if _is_settling(plan, p)]
+    if settling and situation.seconds_since(situation.view.progressed_at or situation.now) < SETTLE_S:
+        return wait("MetadataSettles", f"drain of {_names(drain)}: {settling[0].name} has moved, the metadata lags")
     if left.strangers_running:
         sentence = f"drain of {_names(drain)}: somebody else moves {left.strangers_running[0]}; waiting for it to end"
         return wait("ForeignReassignment", sentence)
     topics = sorted({p.name.topic for p in hosted})
+    if not plan.moves and plan.deferred:
+        return _deferred(situation, drain, plan)
     if drain.round >= MAX_ROUNDS:
         sentence = (
             f"drain of {_names(drain)}: {len(hosted)} partitions left after {drain.round} rounds ({', '.join(topics)})"
@@ -188,14 +203,27 @@ def _end_round(
         dict(drain.successors),
         round_number=drain.round + 1,
         reason=f"{len(hosted)} partitions are still there ({', '.join(topics[:3])})",
+        done=left.finished,
     )
     return record(f"drain of {_names(drain)}: round {again.round}, {again.reason}", again)
+
+
+def _deferred(situation: Situation, drain: DrainView, plan: DrainPlan) -> Verdict:
+    """Nothing can be moved now, by the plan's own word: it is asked again in a while, and no round is spent on it."""
+    first = plan.deferred[0]
+    sentence = (
+        f"drain of {_names(drain)}: {len(plan.deferred)} partitions cannot move now, {first.name}: {first.reason}"
+    )
+    if situation.seconds_since(situation.view.progressed_at or situation.now) < ASK_AGAIN_S:
+        return wait("MovesDeferred", sentence, patience_s=0)
+    again = request_drain(situation, drain.keys, dict(drain.successors), round_number=drain.round, reason=first.reason)
+    return record(sentence, again)
 
 
 def _bystanders(situation: Situation, drain: DrainView) -> list[int]:
     """Brokers outside the drain that are gone for good: a move of a partition they hold can never end."""
     gone = [i for i in situation.view.brokers() if i.lost_at is not None and i.key not in drain.keys]
-    return [i.service_id for i in gone if i.lost_at and situation.seconds_since(i.lost_at) >= LOSS_GRACE_S]
+    return [i.service_id for i in gone if i.lost_at and situation.seconds_since(i.lost_at) >= situation.loss_grace_s]
 
 
 def _give_up(situation: Situation, drain: DrainView, kafka: KafkaSnapshot, dead: list[int]) -> Verdict:
@@ -212,19 +240,18 @@ def _give_up(situation: Situation, drain: DrainView, kafka: KafkaSnapshot, dead:
     return record(f"drain of {_names(drain)} put off: broker {dead[0]} died and is replaced first", abandoned)
 
 
-def _throttle(plan: DrainPlan, kafka: KafkaSnapshot, moves: Sequence[Move]) -> tuple[Effect, ...]:
-    """A throttle effect where the brokers' rates or the topics' lists are not what the plan says."""
+def _throttle_plan(plan: DrainPlan, kafka: KafkaSnapshot, moves: Sequence[Move]) -> ThrottlePlan:
+    """The plan's rates, on exactly these moves: rates are sized for the replicas of one batch (`throttles_for`)."""
     live = kafka.live_brokers()
-    topics = {m.topic for m in moves}
-    lists = throttle_for(((m.name, m.before, m.after) for m in plan.moves if m.topic in topics), bytes_per_s=0).topics
-    wanted = ThrottlePlan(
+    return ThrottlePlan(
         leader_bytes_per_s={b: r for b, r in plan.leader_throttle.items() if b in live},
         follower_bytes_per_s={b: r for b, r in plan.follower_throttle.items() if b in live},
-        topics=lists,
+        topics=throttle_for(((m.name, m.before, m.after) for m in moves), bytes_per_s=0).topics,
     )
-    if not wanted.leader_bytes_per_s and not wanted.follower_bytes_per_s:
-        return ()
-    return () if wanted.seen == kafka.throttles else (SetThrottle(wanted),)
+
+
+def _effects(throttle: ThrottlePlan) -> tuple[Effect, ...]:
+    return (SetThrottle(throttle),) if throttle.leader_bytes_per_s or throttle.follower_bytes_per_s else ()
 
 
 def _is_gone(situation: Situation, broker: int) -> bool:
@@ -240,6 +267,14 @@ def _moves_of(plan: DrainPlan, batch: int) -> list[Move]:
 
 def _is_due(plan: DrainPlan, batch: int, ready: set[TopicPartition]) -> bool:
     return any(m.name in ready for m in _moves_of(plan, batch))
+
+
+def _is_settling(plan: DrainPlan, partition: PartitionSeen) -> bool:
+    """Between a move's end and the metadata that says so a partition shows old and new replicas, and no move."""
+    move = next((m for m in plan.moves if m.name == partition.name), None)
+    if move is None or partition.is_moving:
+        return False
+    return partition.replicas != move.before and set(partition.replicas) == {*move.before, *move.after}
 
 
 def _names(drain: DrainView) -> str:

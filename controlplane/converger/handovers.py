@@ -69,13 +69,19 @@ def _take_from(situation: Situation, holder: InstanceView, new: InstanceView) ->
     return None
 
 
+def _is_alone(situation: Situation) -> bool:
+    """A quorum of one has nobody to go on meanwhile: the outage is what the spec asked for, and the plan warned."""
+    document = situation.view.document
+    return document is not None and document.spec.controller_pool.size == 1
+
+
 def _stop(situation: Situation, old: InstanceView, new: InstanceView) -> Verdict:
     if old.lost:
         return record(f"{old.key} is gone already", facts.FenceRequested((old.key,), "its VM is gone"))
     kafka = situation.seen.fresh_kafka(situation.now)
     if kafka is None:
         return wait("KafkaUnknown", f"handover of {old.node}: Kafka's metadata cannot be read")
-    gate = may_stop_controller(kafka, old.service_id)
+    gate = may_stop_controller(kafka, old.service_id, allow_outage=_is_alone(situation))
     if not gate.open:
         return wait("QuorumGate", f"handover of {old.node}: {gate.reason}")
     return record(f"stopping {old.key}: {gate.reason}", facts.FenceRequested((old.key,), f"handover to {new.key}"))

@@ -5,9 +5,9 @@ A cluster's tick never waits for a long act and never for another cluster: what 
 
 import logging
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from controlplane.cluster import evolve
@@ -17,7 +17,7 @@ from controlplane.converger.decide import decide
 from controlplane.converger.fleet import FleetBrake
 from controlplane.converger.observe import Observer, has_work
 from controlplane.converger.ports import LostLeadership, Ports
-from controlplane.converger.verdict import Situation, Verdict
+from controlplane.converger.verdict import LOSS_GRACE_S, Situation, Verdict
 from controlplane.kafka.errors import KafkaFault
 from controlplane.streams import cluster_stream, cluster_uid_of
 from controlplane.view import ClusterView, empty_view
@@ -76,11 +76,13 @@ class Converger:
         *,
         workers: int = 0,
         rest_s: float = 0.0,
+        loss_grace_s: float = LOSS_GRACE_S,
         wake: Callable[[str], None] | None = None,
     ) -> None:
         """`rest_s`: how long a cluster without work is left alone; `wake` is told who moved and wants the next tick."""
         self._ports = ports
         self._rest = timedelta(seconds=rest_s)
+        self._loss_grace_s = loss_grace_s
         self._wake = wake
         self._brake = brake or FleetBrake()
         self._observer = Observer(ports)
@@ -91,14 +93,19 @@ class Converger:
         self._busy: dict[ClusterUid, Future[TickReport]] = {}
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="tick") if workers else None
 
-    def tick(self) -> TickReport:
-        """One tick of every cluster that is due. Raises LostLeadership, EventsError when the store is away."""
+    def tick(self, *, only: Collection[str] | None = None) -> TickReport:
+        """One tick of every cluster that is due, or of those among `only` (uids; unknown ones are left out).
+
+        Raises LostLeadership, EventsError when the store is away.
+        """
         self._ports.epoch()
         self.catch_up()
         total = TickReport()
         working = [v for v in self.views() if not v.deleted]
         self._brake.look_at(working)
         for view in working:
+            if only is not None and view.uid not in only:
+                continue
             busy = has_work(view)
             if not self._is_due(view.uid, busy=busy):
                 continue
@@ -171,7 +178,7 @@ class Converger:
             return "unknown cluster"
         seen = self._observer.observe(view)
         for _ in range(MAX_DECISIONS):
-            situation = Situation(view, seen, self._ports.clock(), self._brake.allowance(view))
+            situation = Situation(view, seen, self._ports.clock(), self._brake.allowance(view), self._loss_grace_s)
             verdict = decide(situation)
             if not verdict.events:
                 return self._act(situation, verdict, report)
@@ -180,7 +187,7 @@ class Converger:
             view = self._advance(view, recorded)
             if verdict.effects or verdict.wait:
                 # Condition changes: they end the tick, with the effects they came with.
-                return self._act(Situation(view, seen, situation.now, situation.allowance), verdict, report)
+                return self._act(replace(situation, view=view), verdict, report)
         return verdict.sentence
 
     def _act(self, situation: Situation, verdict: Verdict, report: TickReport) -> str:

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from datetime import timedelta
 
 from agent.wire import Report
-from controlplane.converger.drains import plan_job_id
+from controlplane.converger.disks import with_volume_sizes
+from controlplane.converger.foresight import foreseen_drain, plan_job_id
 from controlplane.converger.intents import job_id
 from controlplane.converger.observation import JobSeen, Observation, ReportSeen
 from controlplane.converger.ports import AGENT_REPORT, Ports
@@ -39,10 +40,11 @@ class Observer:
             inventory = self._ports.inventory.seen(view, newer_than=ended)
         except provider_errors.ProviderError as error:
             missing["inventory"] = str(error)
+        reports, kafka = self._reports(view), self._kafka(view, missing)
         return Observation(
             inventory=inventory,
-            reports=self._reports(view),
-            kafka=self._kafka(view, missing),
+            reports=reports,
+            kafka=kafka and with_volume_sizes(kafka, view, reports),
             jobs=jobs,
             plan=self._plan(view),
             plan_sha256=view.drain.plan_sha256 if view.drain else "",
@@ -78,6 +80,8 @@ class Observer:
         wanted = [job_id(i) for i in view.intents.values()]
         if view.drain is not None and not view.drain.plan_sha256:
             wanted.append(plan_job_id(view.drain))
+        elif (foreseen := foreseen_drain(view, self._ports.clock())) is not None:
+            wanted.append(plan_job_id(foreseen))
         found = ((w, self._ports.jobs.get(IntentId(w))) for w in wanted)
         return {w: _job_seen(job) for w, job in found if job is not None}
 

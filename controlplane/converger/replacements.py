@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from controlplane.converger.drains import LOSS_GRACE_S, request_drain
+from controlplane.converger.drains import request_drain
 from controlplane.converger.verdict import Situation, Verdict, record, wait
 from controlplane.converger.wholeness import cluster_is_whole
 from controlplane.kafka.gates import Gate
@@ -23,7 +23,10 @@ def replacement_step(situation: Situation) -> Verdict | None:
     changes = pending_changes(situation.view)
     work = _next(situation, changes)
     mends = any(c.incumbent and c.incumbent.lost for c in changes if c.change is Change.REPLACE)
-    handed = _drain_replaced(situation, lost=True) or (None if mends else _drain_replaced(situation, lost=False))
+    pairs = _superseded(situation.view)
+    handed = _drain_replaced(situation, [p for p in pairs if p[0].lost], lost=True)
+    if handed is None and not mends:
+        handed = _drain_replaced(situation, [p for p in pairs if not p[0].lost], lost=False)
     if handed is not None:
         return handed
     if work is None:
@@ -98,7 +101,7 @@ def _grace(situation: Situation, work: Work) -> Verdict | None:
     """A lost VM gets some time to be found again. Making its successor destroys nothing, so nothing else is asked."""
     lost = {i.key: i.lost_at for i in situation.view.alive() if i.lost_at is not None}
     since = [at for c in work.nodes if c.incumbent and (at := lost.get(c.incumbent.key)) is not None]
-    left = max((LOSS_GRACE_S - situation.seconds_since(at) for at in since), default=0.0)
+    left = max((situation.loss_grace_s - situation.seconds_since(at) for at in since), default=0.0)
     if left <= 0:
         return None
     return wait("LossGrace", f"{work.nodes[0].node}: its VM is gone; replacing it in {left:.0f} s", patience_s=0)
@@ -204,11 +207,12 @@ def _new_volume(view: ClusterView, want: DesiredNode, past: Sequence[InstanceVie
     )
 
 
-def _drain_replaced(situation: Situation, *, lost: bool) -> Verdict | None:
-    view = situation.view
-    pairs = [(old, new) for old, new in _superseded(view) if old.lost == lost]
+def _drain_replaced(
+    situation: Situation, pairs: Sequence[tuple[InstanceView, InstanceView]], *, lost: bool
+) -> Verdict | None:
     if not pairs:
         return None
+    view = situation.view
     heirs = {old.service_id: new.service_id for old, new in pairs}
     gone = [i.service_id for i in view.brokers() if i.lost] if lost else []
     gate = _whole(situation, [*gone, *heirs])

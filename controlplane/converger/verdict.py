@@ -6,7 +6,7 @@ from datetime import datetime
 
 from controlplane.converger.observation import Observation
 from controlplane.kafka.throttle import ThrottlePlan
-from controlplane.view import ClusterView
+from controlplane.view import ClusterView, DrainView
 from planner.observed import TopicPartition
 
 
@@ -28,9 +28,9 @@ class TerminateInstance:
 
 @dataclass(frozen=True, slots=True)
 class StartPlanning:
-    """Have the drain in hand planned, as job `job`."""
+    """Have a drain planned, in hand or foreseen, as job `job`."""
 
-    drain: str
+    drain: DrainView
     job: str
 
 
@@ -114,6 +114,10 @@ class Allowance:
     reason: str = ""
 
 
+LOSS_GRACE_S = 300.0
+"""How long a VM may be gone before anything is done about it, unless the settings say otherwise."""
+
+
 @dataclass(frozen=True, slots=True)
 class Situation:
     """All a decision may look at."""
@@ -122,6 +126,7 @@ class Situation:
     seen: Observation
     now: datetime
     allowance: Allowance = Allowance()
+    loss_grace_s: float = LOSS_GRACE_S
 
     def seconds_since(self, then: datetime) -> float:
         return (self.now - then).total_seconds()

@@ -1,6 +1,7 @@
 """From a spec to the nodes it asks for: durable slots named `<pool>-<zone>-<index>`, spread evenly over the zones."""
 
 import hashlib
+import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -29,8 +30,21 @@ class DesiredNode:
 
 
 def desired_nodes(document: KafkaClusterDocument) -> tuple[DesiredNode, ...]:
-    """All nodes of the spec, pool by pool, in a stable order."""
-    return tuple(node for pool in document.spec.pools for node in _nodes_of(document, pool))
+    """All nodes of the spec, pool by pool, in a stable order.
+
+    Worked out once for each document object: a fleet at rest asks every tick, and its documents never change.
+    """
+    key = id(document)
+    known = _WORKED_OUT.get(key)
+    if known is not None and known[0]() is document:
+        return known[1]
+    nodes = tuple(node for pool in document.spec.pools for node in _nodes_of(document, pool))
+    _WORKED_OUT[key] = (weakref.ref(document, lambda _: _WORKED_OUT.pop(key, None)), nodes)
+    return nodes
+
+
+_WORKED_OUT: dict[int, tuple[weakref.ref[KafkaClusterDocument], tuple[DesiredNode, ...]]] = {}
+"""By identity: documents compare by their whole content, which costs as much as the work it would save."""
 
 
 def _nodes_of(document: KafkaClusterDocument, pool: Pool) -> list[DesiredNode]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from controlplane.converger.drains import LOSS_GRACE_S
+from controlplane.converger.verdict import LOSS_GRACE_S
 from events import facts
 from tests.builders import a_document
 from tests.sim.world import World
@@ -131,6 +131,89 @@ def pause_and_resume(world: World) -> None:
     world.converge()
 
 
+def abort_before_drain(world: World) -> None:
+    """The successor has joined, nothing is drained yet: it is taken back, and the old spec then needs no roll."""
+    _born(world)
+    _with_data(world)
+    world.declare(a_document(version="4.2.0"))
+    world.run(until=lambda w: "brokers-a-0.g2" in w.machines.vms, ticks=100)
+    world.person(facts.RecycleAborted("second thoughts"))
+    world.hold()
+    assert sorted(i.key for i in world.view().brokers()) == ["brokers-a-0.g1", "brokers-b-0.g1", "brokers-c-0.g1"]
+    world.declare(a_document(version="4.1.1"))
+    world.hold()
+    world.person(facts.ClusterResumed("the old version it is"))
+    world.converge()
+
+
+def abort_mid_drain(world: World) -> None:
+    """What is being drained is finished; the cluster rests in two versions, and goes on when told to."""
+    _born(world)
+    _with_data(world)
+    world.declare(a_document(version="4.2.0"))
+    world.run(until=lambda w: bool(w.view().drain and w.view().drain.batch >= 0), ticks=100)
+    world.person(facts.RecycleAborted("second thoughts"))
+    world.hold()
+    assert sorted(i.key for i in world.view().brokers()) == ["brokers-a-0.g2", "brokers-b-0.g1", "brokers-c-0.g1"]
+    world.person(facts.ClusterResumed("go on"))
+    world.converge()
+
+
+def abort_with_data_on_the_successor(world: World) -> None:
+    """A topic was put on the successor before its predecessor was drained: it is drained back before it goes."""
+    _born(world)
+    _with_data(world)
+    world.declare(a_document(version="4.2.0"))
+    world.run(until=lambda w: w.kafka.is_running(1003), ticks=100)
+    world.kafka.create_topic("late", partitions=8, rf=3, min_isr=2, bytes_per_partition=1_000_000)
+    assert any(1003 in p.replicas for p in world.kafka.partitions())
+    world.person(facts.RecycleAborted("second thoughts"))
+    world.hold()
+    assert sorted(i.service_id for i in world.view().brokers()) == [1000, 1001, 1002]
+    world.person(facts.ClusterResumed("go on"))
+    world.converge()
+
+
+def abort_before_handover(world: World) -> None:
+    """The controller's successor waits for its node's volume: it is retired and the old one never stops."""
+    _born(world)
+    world.declare(a_document(version="4.2.0"))
+    world.run(until=lambda w: "controllers-b-0.g2" in w.machines.vms, ticks=300)
+    world.person(facts.RecycleAborted("second thoughts"))
+    world.hold()
+    assert "controllers-b-0.g1" in world.machines.vms
+    assert "controllers-b-0.g2" not in world.machines.vms
+    world.person(facts.ClusterResumed("go on"))
+    world.converge()
+
+
+def one_controller_is_handed_over(world: World) -> None:
+    """Nobody stands in for it: metadata cannot change for the while that the plan warned of."""
+    world.declare(a_document(controllers=1))
+    world.converge()
+    _with_data(world)
+    world.declare(a_document(controllers=1, version="4.2.0"))
+    world.converge()
+
+
+def two_racks_vanish_from_the_listing(world: World) -> None:
+    """Not believed: nothing is recorded and nothing is done until the listing shows them again."""
+    _born(world)
+    _with_data(world)
+    absent = [vm for key, vm in world.machines.vms.items() if "-a-" in key or "-b-" in key]
+    before = world.store.head()
+    for vm in absent:
+        vm.alive = False
+    for _ in range(int(LOSS_GRACE_S) + 30):
+        world.tick()
+    recorded = [e.type for e in world.store.read_all(before)]
+    assert set(recorded) <= {"condition.changed"}
+    for vm in absent:
+        vm.alive = True
+    world.run(until=lambda w: w.is_converged(), ticks=10)
+    world.settle()
+
+
 def broker_lost_for_good(world: World) -> None:
     _born(world)
     _with_data(world)
@@ -168,6 +251,12 @@ SCENARIOS: tuple[Callable[[World], None], ...] = (
     somebody_reassigns_by_hand,
     terraform_dies_half_way,
     pause_and_resume,
+    abort_before_drain,
+    abort_mid_drain,
+    abort_with_data_on_the_successor,
+    abort_before_handover,
+    one_controller_is_handed_over,
+    two_racks_vanish_from_the_listing,
     broker_lost_for_good,
     controller_lost_for_good,
     delete_with_its_name,

@@ -224,7 +224,7 @@ class World:
                 latest=self.latest,
                 inventory=self.machines,
                 runner=self.runner,
-                kafka=lambda _view: kafka,  # type: ignore[arg-type,return-value]
+                kafka=lambda _view: kafka,
                 boot_data=lambda uid, node, generation, intent: f"{node}.g{generation}",
                 installation_id="sim",
                 clock=self.clock,
@@ -301,6 +301,16 @@ class World:
             events, effects = self.tick()
             if events or effects:
                 raise Violation(f"P6: {events} events, {effects} effects after convergence: {self.sentence()}")
+
+    def hold(self, *, ticks: int = 300) -> None:
+        """Ticks until an aborted cluster rests in what it is, then makes sure that it really rests."""
+        self.run(until=lambda w: w.sentence().startswith("aborted: "), ticks=ticks)
+        for _ in range(3):
+            self.tick()
+        for _ in range(5):
+            events, effects = self.tick()
+            if events or effects:
+                raise Violation(f"P6: {events} events, {effects} effects after an abort: {self.sentence()}")
 
     def machines_survive_crash(self) -> None:
         """What a dying server leaves behind: half of a run may have been done."""

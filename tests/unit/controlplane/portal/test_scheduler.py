@@ -1,6 +1,7 @@
 """Ticks happen at an interval and when something rings, by the leader only."""
 
 import threading
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from controlplane.candidate import Candidate
@@ -18,6 +19,7 @@ class Ticks:
     """Counts, and may fail. `ticked` is set with each tick."""
 
     ticks: int = 0
+    asked: list[Collection[str] | None] = field(default_factory=list)
     catch_ups: int = 0
     trouble: list[Exception] = field(default_factory=list)
     ticked: threading.Event = field(default_factory=threading.Event)
@@ -26,8 +28,9 @@ class Ticks:
     def __post_init__(self) -> None:
         self.hold.set()
 
-    def tick(self) -> None:
+    def tick(self, *, only: Collection[str] | None = None) -> None:
         self.ticks += 1
+        self.asked.append(only)
         self.ticked.set()
         assert self.hold.wait(WAIT_S)
         if self.trouble:

@@ -1,0 +1,39 @@
+"""How full disks are: Kafka names the filesystem it sees, the agent the volume it was given. The smaller one counts.
+
+Where a volume is a directory of a bigger filesystem (the `local` cloud) only the agent knows its size; where a volume
+is a disk of its own both say the same. A plan that believed the larger figure would fill a disk.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from controlplane.converger.observation import ReportSeen
+from controlplane.view import ClusterView, InstanceView
+from planner.observed import KafkaSnapshot, LogDirsSeen
+
+
+def with_volume_sizes(snapshot: KafkaSnapshot, view: ClusterView, reports: Mapping[str, ReportSeen]) -> KafkaSnapshot:
+    """The snapshot with each broker's `total_bytes` and `usable_bytes` no larger than its agent's report allows.
+
+    A broker whose agent has not told of all its volumes keeps Kafka's figures; one Kafka says nothing of stays unknown.
+    """
+    told = {i.service_id: r for i in view.brokers() if (r := _of_volumes(i, reports.get(i.key))) is not None}
+    if not told:
+        return snapshot
+    both = {b: _smaller(seen, told[b]) if b in told else seen for b, seen in snapshot.log_dirs.items()}
+    return replace(snapshot, log_dirs=both)
+
+
+def _of_volumes(instance: InstanceView, seen: ReportSeen | None) -> tuple[int, int] | None:
+    """(total, free) bytes of all volumes of the instance, None unless the agent has spoken of each of them."""
+    service = seen.service(instance.planned.service) if seen is not None else None
+    if service is None or {d.name for d in service.log_dirs} != {v.dir for v in instance.planned.volumes}:
+        return None
+    return sum(d.total_bytes for d in service.log_dirs), sum(d.free_bytes for d in service.log_dirs)
+
+
+def _smaller(seen: LogDirsSeen, told: tuple[int, int]) -> LogDirsSeen:
+    total, free = told
+    if seen.total_bytes <= 0:
+        return seen
+    return replace(seen, total_bytes=min(seen.total_bytes, total), usable_bytes=min(seen.usable_bytes, free))

@@ -1,0 +1,91 @@
+"""The spec the end-to-end tests live on: three brokers that roll one by one, each in a pool and a zone of its own.
+
+One pool per broker lets a test roll exactly one of them: a change of one pool's machine is one replaced VM.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import yaml
+
+POOLS: Mapping[str, str] = {"one": "a", "two": "b", "three": "c"}
+"""Broker pool -> zone."""
+
+
+@dataclass(frozen=True)
+class ClusterSpec:
+    """What is declared. `machines` is by pool; rollout times in seconds."""
+
+    name: str = "living"
+    machines: Mapping[str, str] = field(default_factory=lambda: dict.fromkeys(POOLS, "small"))
+    disk_gib: int = 1
+    throttle_mib_per_s: int = 64
+    linger_s: int = 2
+    join_deadline_s: int = 60
+
+    def rolled(self, *pools: str) -> "ClusterSpec":
+        """The same with another machine for these pools: each of their VMs has to be replaced."""
+        other = {"small": "medium", "medium": "small"}
+        return replace(self, machines={p: other[m] if p in pools else m for p, m in self.machines.items()})
+
+    def text(self) -> str:
+        """The YAML a person would write."""
+        return yaml.safe_dump(self._document(), sort_keys=False)
+
+    def _document(self) -> dict[str, object]:
+        return {
+            "apiVersion": "kedge/v1alpha1",
+            "kind": "KafkaCluster",
+            "metadata": {"name": self.name},
+            "spec": {
+                "kafka": {"version": "4.1.1", "config": _KAFKA},
+                "pools": [_controllers(), *(self._brokers(pool, zone) for pool, zone in POOLS.items())],
+                "rollout": {
+                    "strategy": "migrate",
+                    "surge": 1,
+                    "linger": self.linger_s,
+                    "soak": 2,
+                    "joinDeadline": self.join_deadline_s,
+                    "throttleMibPerS": self.throttle_mib_per_s,
+                },
+                "deletionPolicy": "destroy",
+            },
+        }
+
+    def _brokers(self, pool: str, zone: str) -> dict[str, object]:
+        return {
+            "name": pool,
+            "services": ["broker"],
+            "size": 1,
+            "machine": self.machines[pool],
+            "heapMib": 160,
+            "disk": {"kind": "persistent", "sizeGib": self.disk_gib},
+            "place": {"cloud": "local", "region": "local-1", "zones": [zone]},
+        }
+
+
+def _controllers() -> dict[str, object]:
+    return {
+        "name": "controllers",
+        "services": ["controller"],
+        "size": 1,
+        "machine": "small",
+        "heapMib": 96,
+        "disk": {"kind": "persistent", "sizeGib": 1},
+        "place": {"cloud": "local", "region": "local-1", "zones": ["a"]},
+    }
+
+
+_KAFKA = {
+    "auto.create.topics.enable": False,
+    "log.segment.bytes": 16777216,
+    "log.cleaner.dedupe.buffer.size": 16777216,
+    "num.network.threads": 2,
+    "num.io.threads": 2,
+    "num.recovery.threads.per.data.dir": 1,
+    "offsets.topic.num.partitions": 3,
+    "transaction.state.log.num.partitions": 3,
+    "share.coordinator.state.topic.num.partitions": 3,
+    "group.initial.rebalance.delay.ms": 0,
+}
+"""Small on purpose: four JVMs and their data share two cores."""

@@ -1,0 +1,279 @@
+"""A whole Kedge on this machine: a real server, Terraform, agents and brokers of the local cloud. Nothing is faked."""
+
+import json
+import os
+import signal
+import sqlite3
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import TypeVar
+
+import psutil
+
+from controlplane.cli.address import locate
+from controlplane.cli.client import Client
+from controlplane.cli.errors import CliError
+from controlplane.kafka.admin import AdminGateway
+from controlplane.kafka.dialer import DirectDialer
+from controlplane.kafka.errors import KafkaUnavailable
+from controlplane.portal import schemas as api
+from planner.observed import KafkaSnapshot
+from providers import process
+from providers.local import machine
+from providers.local.faults import Faults
+from providers.local.launch import VM_DIR
+from providers.local.layout import Layout
+from providers.local.reap import reap
+from tests.e2e.cluster_spec import ClusterSpec
+from tests.e2e.living_server import START_WITHIN_S, LivingServer, until
+
+T = TypeVar("T")
+
+KAFKA_DIR = Path(os.environ.get("KEDGE_KAFKA_DIR", Path(__file__).resolve().parents[2] / ".cache" / "kafka"))
+ROLL_WITHIN_S = 150.0
+"""Longer than any test should take: other work on the machine must not look like a fault."""
+REGION = "local-1"
+
+
+class LivingCluster:
+    """One server, one local cloud, one cluster. Everything lies below `home` and goes with `close`."""
+
+    def __init__(self, home: Path, *, settings: Mapping[str, str] | None = None) -> None:
+        self.home = home
+        self.cloud = home / "local"
+        self.faults = Faults(self.cloud)
+        self.spec = ClusterSpec()
+        self.settings = {
+            "KEDGE_KAFKA_DIR": str(KAFKA_DIR.absolute()),
+            "KEDGE_SPARK_MASTER": "off",
+            "KEDGE_LOSS_GRACE_S": "3",
+            **(settings or {}),
+        }
+        self.server = LivingServer(home, self.settings)
+        self.others: list[LivingServer] = []
+        self.client = Client(lambda: locate({"KEDGE_HOME": str(home)}, home), actor="e2e", sleep=time.sleep)
+        self._dialer = DirectDialer()
+        self._bootstrap: list[str] = []
+        self.uid = ""
+
+    # --- its life -----------------------------------------------------------------------------------------------
+
+    def open(self) -> None:
+        """Starts the server, declares the cluster and waits until it is there."""
+        self.start_server()
+        self.uid = self.declare(self.spec).uid
+        self.converged(within_s=120)
+
+    def start_server(self) -> None:
+        """Starts the server (again) and waits until it answers and leads."""
+        self.server.start()
+        self.until(lambda: self.leads(self.server), "the server leads", timeout_s=START_WITHIN_S)
+
+    def restart_server(self) -> None:
+        """kill -9, then a new one on the same home."""
+        self.server.kill()
+        self.start_server()
+
+    def another_server(self) -> LivingServer:
+        """A second server on the same home and database, started and listening."""
+        other = LivingServer(self.home, self.settings, name=f"server-{len(self.others) + 2}")
+        self.others.append(other)
+        other.start()
+        return other
+
+    def leads(self, server: LivingServer) -> bool:
+        """Whether this very server answers and leads."""
+        assert server.is_up, f"the server ended:\n{server.tail()}"
+        try:
+            return server.listens() and self.client.version(timeout_s=2).leader
+        except CliError:
+            return False
+
+    def close(self) -> list[str]:
+        """Ends everything, whatever state it is in. Returns the processes that should not have been there any more."""
+        self.client.close()
+        self._dialer.close()
+        for server in (self.server, *self.others):
+            server.stop()
+        reap(self.cloud)
+        strays = self._strays()
+        for stray in strays:
+            stray.kill()
+        return [f"{p.pid}: {' '.join(p.cmdline())[:120]}" for p in strays]
+
+    # --- what a person does and sees ----------------------------------------------------------------------------
+
+    def declare(self, spec: ClusterSpec) -> api.AppliedOut:
+        """Applies the spec; does not wait."""
+        applied = self.client.apply(api.ApplyIn(text=spec.text(), file="living.yaml", message="e2e"))
+        assert applied.ok, applied.problems
+        self.spec = spec
+        return applied.applied[0]
+
+    def roll(self, *pools: str) -> int:
+        """Declares a change that replaces the VMs of these pools. Returns the position before it."""
+        before = self.head()
+        self.declare(replace(self.spec.rolled(*pools), throttle_mib_per_s=64))
+        return before
+
+    def roll_slowly(self, pool: str) -> int:
+        """Rolls one pool under a throttle that leaves some seconds to act mid-drain; returns once moves run."""
+        before = self.head()
+        self.declare(replace(self.spec.rolled(pool), throttle_mib_per_s=4))
+        self.event("drain.batch_started", before)
+        self.moving()
+        return before
+
+    def detail(self) -> api.ClusterDetailOut:
+        return self.client.cluster(self.spec.name)
+
+    def bootstrap(self) -> list[str]:
+        """Where clients find the cluster; while no server answers, where they last did."""
+        with suppress(CliError):
+            self._bootstrap = self.client.endpoints(self.spec.name).bootstrap
+        return self._bootstrap
+
+    def instance(self, node: str, *, phase: str = "joined") -> api.InstanceOut:
+        """The node's only instance in that phase."""
+        found = [i for i in self.detail().instances if i.node == node and i.phase == phase]
+        assert len(found) == 1, f"{node}: {[(i.key, i.phase) for i in self.detail().instances]}"
+        return found[0]
+
+    def head(self) -> int:
+        """Global position of the newest event."""
+        return self.client.events(self.spec.name, tail=1).head
+
+    def events(self, after: int = 0) -> list[api.EventOut]:
+        """The cluster's history after a position."""
+        found: list[api.EventOut] = []
+        while True:
+            page = self.client.events(self.spec.name, after=found[-1].position if found else after, limit=500)
+            found.extend(page.events)
+            if len(page.events) < 500:
+                return found
+
+    # --- waiting ------------------------------------------------------------------------------------------------
+
+    def until(self, look: Callable[[], T | None], what: str, *, timeout_s: float, every_s: float = 0.1) -> T:
+        """See `living_server.until`; a failure tells the cluster's last sentence and the end of the log."""
+        return until(look, what, timeout_s=timeout_s, every_s=every_s, told=self._told)
+
+    def event(self, kind: str, after: int, *, within_s: float = ROLL_WITHIN_S, where: str = "") -> api.EventOut:
+        """The first event of a type after a position; with `where`, whose data names that."""
+
+        def look() -> api.EventOut | None:
+            found = (e for e in self.events(after) if e.type == kind and where in json.dumps(e.data))
+            return next(found, None)
+
+        return self.until(look, f"an event {kind} {where}", timeout_s=within_s, every_s=0.05)
+
+    def says(self, words: str, *, within_s: float = ROLL_WITHIN_S) -> str:
+        """The cluster's sentence, once it has these words."""
+
+        def look() -> str | None:
+            sentence = self.detail().sentence
+            return sentence if words in sentence else None
+
+        return self.until(look, f"the sentence to say {words!r}", timeout_s=within_s)
+
+    def blocked(self, reason: str, *, within_s: float = ROLL_WITHIN_S) -> api.ConditionOut:
+        """The condition `Blocked`, once it has that reason."""
+
+        def look() -> api.ConditionOut | None:
+            found = (c for c in self.detail().conditions if c.type == "Blocked" and c.status and c.reason == reason)
+            return next(found, None)
+
+        return self.until(look, f"the condition Blocked={reason}", timeout_s=within_s)
+
+    def converged(self, *, within_s: float = ROLL_WITHIN_S) -> api.ClusterDetailOut:
+        """Waits until the cluster is as declared and nothing is in hand."""
+
+        def look() -> api.ClusterDetailOut | None:
+            detail = self.detail()
+            done = detail.converged_generation == detail.generation and detail.status == "Converged"
+            return detail if done and all(i.phase == "joined" for i in detail.instances) else None
+
+        return self.until(look, "the cluster to converge", timeout_s=within_s, every_s=0.2)
+
+    def moving(self, *, within_s: float = 30.0) -> KafkaSnapshot:
+        """Kafka's metadata, once a reassignment runs."""
+
+        def look() -> KafkaSnapshot | None:
+            snapshot = self.snapshot()
+            return snapshot if snapshot.moving() else None
+
+        return self.until(look, "a move to run", timeout_s=within_s, every_s=0.05)
+
+    # --- Kafka, the cloud and the database, past the server ------------------------------------------------------
+
+    def kafka(self) -> AdminGateway:
+        """A person's own way to Kafka, beside the server's."""
+        return AdminGateway(self._dialer, "e2e", self.bootstrap)
+
+    def snapshot(self) -> KafkaSnapshot:
+        """Metadata as Kafka tells it now; asked again while a broker has just gone."""
+
+        def look() -> KafkaSnapshot | None:
+            try:
+                return self.kafka().snapshot()
+            except KafkaUnavailable:
+                return None
+
+        return self.until(look, "Kafka to answer", timeout_s=30)
+
+    def vm(self, key: str) -> Path:
+        """Directory of a VM."""
+        return Layout(self.cloud, REGION).vm(self.uid, key)
+
+    def vms(self) -> set[str]:
+        """Keys of the VMs the cloud has, dead or alive."""
+        return {path.parent.name for path in (self.cloud / REGION / "instances" / self.uid).glob("*/vm.json")}
+
+    def pids(self, key: str) -> list[int]:
+        """Processes of a VM."""
+        return [pid for pid, vm in process.carrying(VM_DIR).items() if vm == str(self.vm(key))]
+
+    def power_cut(self, key: str) -> None:
+        assert machine.power_cut(self.vm(key)) > 0, f"{key} had no process"
+
+    @contextmanager
+    def frozen(self, key: str) -> Iterator[None]:
+        """The VM stands still for the length of the block: the cloud says running, nobody hears of it."""
+        pids = self.pids(key)
+        assert pids
+        for pid in pids:
+            os.kill(pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            for pid in pids:
+                os.kill(pid, signal.SIGCONT)
+
+    def jobs(self) -> dict[str, tuple[str, str]]:
+        """Every long act on record: intent -> (kind, state)."""
+        with closing(sqlite3.connect(f"file:{self.home / 'kedge.db'}?mode=ro", uri=True, timeout=5)) as database:
+            rows = database.execute("SELECT intent_id, kind, state FROM job").fetchall()
+        return {intent: (kind, state) for intent, kind, state in rows}
+
+    def _strays(self) -> list[psutil.Process]:
+        """Processes that were started with this home, or a VM in it, in their environment."""
+        found = []
+        for candidate in psutil.process_iter():
+            try:
+                if str(self.home) in " ".join(candidate.environ().values()) and candidate.pid != os.getpid():
+                    found.append(candidate)
+            except psutil.Error:
+                continue
+        return found
+
+    def _told(self) -> str:
+        try:
+            detail = self.detail()
+            story = "\n".join(f"  {e.type} {json.dumps(e.data)[:160]}" for e in self.events()[-15:])
+            said = f"{detail.sentence}\n{[(i.key, i.phase) for i in detail.instances]}\n{story}"
+        except CliError as error:
+            said = str(error)
+        return f"{said}\n--- {self.server.log}\n{self.server.tail()}"

@@ -1,0 +1,47 @@
+"""Clients on a living cluster, and the audit after them: nothing acknowledged is lost, nothing is there twice."""
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+from confluent_kafka.admin import AdminClient
+
+from controlplane.kafka.admin import AdminGateway
+from controlplane.kafka.dialer import DirectDialer
+from controlplane.kafka.min_isr import MinIsrObserver
+from controlplane.kafka.workload import Workload
+from tests.e2e.living_server import until
+from tests.kafka_topics import create_topic
+
+RECORDS_PER_S = 200
+_NUMBERS = itertools.count(1)
+
+
+@contextmanager
+def traffic(bootstrap: Callable[[], Sequence[str]], *, may_fall_below_min_isr: bool = False) -> Iterator[Workload]:
+    """Producer and consumer on a topic of their own while the block runs; the audit when it ends well.
+
+    `may_fall_below_min_isr`: only where the fault itself takes a broker away. The topic goes afterwards.
+    """
+    topic = f"traffic-{next(_NUMBERS)}"
+    create_topic(bootstrap(), topic, partitions=6, rf=3, min_isr=2)
+    workload = Workload(bootstrap, topic, records_per_s=RECORDS_PER_S, group=f"{topic}-readers")
+    dialer = DirectDialer()
+    observer = MinIsrObserver(AdminGateway(dialer, "e2e-observer", bootstrap).partitions)
+    observer.start()
+    workload.start()
+    try:
+        until(lambda: workload.acknowledged > 0, "the first record to be acknowledged", timeout_s=30)
+        yield workload
+    finally:
+        workload.stop()
+        seen = observer.stop()
+        dialer.close()
+    assert workload.error == ""
+    audit = workload.audit(timeout_s=60)
+    assert audit.acknowledged > 0
+    assert (audit.lost, audit.duplicated, audit.failed) == (0, 0, 0), audit
+    assert seen.samples > 0
+    assert may_fall_below_min_isr or seen.under_min_isr_s == 0, seen
+    admin = AdminClient({"bootstrap.servers": ",".join(bootstrap()), "log_level": 0})
+    admin.delete_topics([topic])[topic].result(30)

@@ -1,0 +1,92 @@
+"""One sample of every event type, and a state of a cluster in which it may happen."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from controlplane.replacement import Phase
+from controlplane.view import ClusterView, DrainView, InstanceView, IntentView
+from events import facts
+from events.spec.conversion import to_data
+from tests.builders import BEFORE, a_document, a_planned, a_view, an_instance
+
+A1, A2, CA1, CA2 = "brokers-a-0.g1", "brokers-a-0.g2", "controllers-a-0.g1", "controllers-a-0.g2"
+
+SAMPLES: tuple[object, ...] = (
+    facts.NameTaken("orders", "c0ffee"),
+    facts.ClusterDeclared("c0ffee", "orders", 2, to_data(a_document()), "person:anna"),
+    facts.ClusterDeletionRequested("orders", "no longer needed"),
+    facts.ClusterPaused("lunch", datetime(2026, 1, 1, 13, tzinfo=UTC)),
+    facts.ClusterResumed("back"),
+    facts.RecycleAborted("second thoughts"),
+    facts.SurgeRequested("intent-1", (a_planned("brokers-a-0", 2, service_id=1200),), "Kafka 4.1.1 -> 4.2.0"),
+    facts.SurgeCompleted("intent-1", (facts.LaunchedInstance(A2, "vm-1", "127.64.0.9"),), {}),
+    facts.RunFailed("intent-1", "RunInterrupted", "killed half-way", True),
+    facts.InstanceJoined(A2, 1003),
+    facts.JoinFailed(A2, "its agent has not reported after 120 s"),
+    facts.InstanceLost(A1, "the cloud says it is gone"),
+    facts.QuorumFounded("k-id", "4.1", (facts.FoundingVoter("controllers-a-0", 100, "127.64.0.1", 9093, "dir"),)),
+    facts.RecycleStarted(1, ("brokers-d-0",), ("brokers-a-0",), (), "Kafka 4.1.1 -> 4.2.0"),
+    facts.RecycleCompleted(1),
+    facts.DrainRequested("drain-1", (A1,), (1000,), {"1000": 1003}, (1001, 1002, 1003), 1, "replaced"),
+    facts.DrainPlanned("drain-1", "ab" * 32, "spark", 12, 600, 2, {"bytes_ratio": 1.0, "moves": [1, 2]}),
+    facts.DrainPlanFailed("drain-1", "the disks of rack a are full", True),
+    facts.DrainAbandoned("drain-1", "broker 1003 died"),
+    facts.BatchStarted("drain-1", 0, 6, 300),
+    facts.NodeDrained("drain-1", (A1,), 600, 12),
+    facts.FenceRequested((A1,), "drained"),
+    facts.NodeFenced(A1, "agent"),
+    facts.FenceReverted(A1, "metadata names it again"),
+    facts.BrokerUnregistered(A1, 1000),
+    facts.ReleaseRequested("intent-2", CA1),
+    facts.ReleaseCompleted("intent-2"),
+    facts.BindRequested("intent-3", CA2),
+    facts.BindCompleted("intent-3"),
+    facts.RetireRequested("intent-4", (A1,), ("brokers-a-0.data.v1",), "empty, stopped and unregistered"),
+    facts.RetireCompleted("intent-4"),
+    facts.ReplacementCompleted("brokers-a-0", A1, A2),
+    facts.FinalisationRequested("metadata.version", 29, "all nodes support 4.2.0"),
+    facts.FeatureFinalised("metadata.version", 29),
+    facts.DestroyRequested("intent-5"),
+    facts.ClusterDeleted(False),
+    facts.ConditionChanged("Blocked", True, "MinIsrGate", "waiting. Next: kedge describe orders"),
+)
+
+
+def states() -> Mapping[type, ClusterView]:
+    """Where each event may happen, when it is not simply a cluster at rest."""
+    requested = a_view(an_instance("brokers-a-0", 2, Phase.REQUESTED), intents=_open("intent-1", "surge", A2))
+    launched = a_view(an_instance("brokers-a-0", 2, Phase.LAUNCHED))
+    drain = DrainView("drain-1", (A1,), (1000,), {1000: 1003}, (1001, 1002, 1003), 1, BEFORE)
+    draining = a_view(_old(Phase.DRAINING), an_instance("brokers-a-0", 2), drain=drain)
+    fenced_controller = an_instance("controllers-a-0", 1, Phase.FENCED)
+    heir = an_instance("controllers-a-0", 2, Phase.LAUNCHED)
+    return {
+        facts.SurgeCompleted: requested,
+        facts.RunFailed: requested,
+        facts.InstanceJoined: launched,
+        facts.JoinFailed: launched,
+        facts.DrainPlanned: draining,
+        facts.DrainPlanFailed: draining,
+        facts.DrainAbandoned: draining,
+        facts.BatchStarted: draining,
+        facts.NodeDrained: draining,
+        facts.FenceRequested: a_view(_old(Phase.LINGERING)),
+        facts.NodeFenced: a_view(_old(Phase.FENCING)),
+        facts.FenceReverted: a_view(_old(Phase.FENCED)),
+        facts.BrokerUnregistered: a_view(_old(Phase.FENCED)),
+        facts.ReleaseCompleted: a_view(fenced_controller, heir, intents=_open("intent-2", "release", CA1)),
+        facts.BindRequested: a_view(heir),
+        facts.BindCompleted: a_view(heir, intents=_open("intent-3", "bind", CA2)),
+        facts.RetireRequested: a_view(_old(Phase.FENCED)),
+        facts.RetireCompleted: a_view(_old(Phase.RETIRING), intents=_open("intent-4", "retire", A1)),
+        facts.FeatureFinalised: replace(a_view(), finalising=("metadata.version", 29)),
+    }
+
+
+def _old(phase: Phase) -> InstanceView:
+    return an_instance("brokers-a-0", 1, phase)
+
+
+def _open(intent: str, kind: str, key: str) -> Mapping[str, IntentView]:
+    return {intent: IntentView(intent, kind, (key,), BEFORE)}

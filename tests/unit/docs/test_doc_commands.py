@@ -1,0 +1,94 @@
+"""Commands in the pages exist: verbs and options of `kedge`, targets of make, benchmarks, modules."""
+
+import re
+import shlex
+from importlib.util import find_spec
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from benchmarks import __path__ as benchmark_folders
+from controlplane.cli.main import app
+from tests.stages import STAGES
+from tests.unit.docs.doc_pages import ROOT, blocks, text
+
+PAGES = ("README.md", "CONTRIBUTING.md", "docs/operating.md", "docs/architecture.md", "docs/life-of-a-roll.md")
+SHELL = {"alias", "cp", "sed", "git"}
+"""Programs of the shell that need no proof."""
+
+TARGETS = set(re.findall(r"^([a-z]+):", text("Makefile"), re.MULTILINE))
+VERBS = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+INLINE = re.compile(r"`((?:kedge|make|python -m benchmarks) [^`\n]+)`")
+
+
+def _commands(name: str) -> list[str]:
+    """Commands of the page's shell blocks, a here-document's text left out, and those in running text."""
+    page = text(name)
+    found = [line for block in blocks(page) if block.language == "sh" for line in _shell_lines(block.lines)]
+    return found + INLINE.findall(page)
+
+
+def _shell_lines(lines: list[str]) -> list[str]:
+    kept, ends_with = [], ""
+    for line in lines:
+        if ends_with:
+            ends_with = "" if line == ends_with else ends_with
+            continue
+        if here := re.search(r"<<'(\w+)'$", line):
+            ends_with, line = here[1], line[: here.start()]
+        if line.strip():
+            kept.append(line)
+    return kept
+
+
+@pytest.mark.parametrize(
+    ("page", "command"), [(page, c) for page in PAGES for c in _commands(page)], ids=lambda value: value[:60]
+)
+def test_the_command_exists(page: str, command: str) -> None:
+    words = shlex.split(command, comments=True)
+    match words:
+        case ["make", target, *_]:
+            assert target in TARGETS
+        case ["kedge", verb, *rest]:
+            assert verb in VERBS or verb == "restore", f"{verb} is no verb"
+            _check_options(verb, rest)
+        case [".venv/bin/python", "-m", "tests.stages", stage]:
+            assert stage in {s.name for s in STAGES}
+        case [".venv/bin/python", "-m", module, *paths]:
+            assert find_spec(module) is not None
+            assert all((ROOT / p).exists() for p in paths if p.startswith("tests/"))
+        case ["python", "-m", "benchmarks", name]:
+            assert name == "NAME" or any((ROOT / folder / f"{name}.py").exists() for folder in benchmark_folders)
+        case [".venv/bin/python", "-"] | [".venv/bin/pre-commit", "install"]:
+            pass
+        case [program, *_]:
+            assert program in SHELL
+
+
+def _check_options(verb: str, rest: list[str]) -> None:
+    if verb == "restore":
+        # The pages say that there is none; the day there is one they have to change.
+        assert verb not in VERBS
+        return
+    known = {option for parameter in VERBS[verb].params for option in (*parameter.opts, *parameter.secondary_opts)}
+    given = {word.partition("=")[0] for word in rest if word.startswith("-")}
+    assert given <= known
+
+
+def test_the_alias_runs_the_command_line() -> None:
+    aliases = set(re.findall(r'^alias kedge="\.venv/bin/python -m ([\w.]+)"$', text("README.md"), re.MULTILINE))
+    assert aliases == {"controlplane.cli"}
+    assert CliRunner().invoke(app, ["--help"]).exit_code == 0
+
+
+def test_the_stages_keep_the_time_the_readme_promises() -> None:
+    minutes = int(re.findall(r"Less than (\d+) minutes on 2 cores", text("README.md"))[0])
+    assert sum(stage.budget_s for stage in STAGES) < minutes * 60
+
+
+def test_every_figure_names_the_command_it_comes_from() -> None:
+    figures = text("README.md").partition("<!-- figures -->")[2].partition("<!-- figures end -->")[0]
+    rows = figures.strip().splitlines()[2:]
+    assert rows
+    assert all(re.search(r"`(make|python -m benchmarks) [^`]+` \|$", row) for row in rows)

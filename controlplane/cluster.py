@@ -90,6 +90,8 @@ def _surge(view: ClusterView, e: facts.SurgeRequested, at: datetime) -> ClusterV
         if planned.key in instances:
             raise ValueError(f"instance {planned.key} was already requested")
         instances[planned.key] = InstanceView(planned, Phase.REQUESTED, at, e.intent, at, bound=not planned.handover)
+        if planned.handover:
+            continue
         if planned.service == "broker":
             if planned.service_id < next_broker:
                 raise ValueError(f"broker id {planned.service_id} was already spent")
@@ -220,6 +222,7 @@ def _drained(view: ClusterView, e: facts.NodeDrained, at: datetime) -> ClusterVi
         view = _change(
             view,
             key,
+            drained=True,
             drained_bytes=was.drained_bytes + e.bytes // share + extra,
             drained_moves=was.drained_moves + e.moves // share,
         )
@@ -238,7 +241,7 @@ def _fenced(view: ClusterView, e: facts.NodeFenced, at: datetime) -> ClusterView
 
 def _reverted(view: ClusterView, e: facts.FenceReverted, at: datetime) -> ClusterView:
     instance = view.instances[e.key]
-    return _move(view, e.key, Phase.JOINED, at, starts=instance.starts + 1, fenced_at=None)
+    return _move(view, e.key, Phase.JOINED, at, starts=instance.starts + 1, fenced_at=None, drained=False)
 
 
 def _unregistered(view: ClusterView, e: facts.BrokerUnregistered, at: datetime) -> ClusterView:

@@ -130,6 +130,7 @@ def _assumptions(
         soak_s=policy.soak_s,
         surge=max(1, policy.surge),
         quorum_leader=snapshot.quorum.leader if snapshot else -1,
+        reattach=policy.strategy == "reattach",
     )
 
 

@@ -2,10 +2,11 @@
 
     REQUESTED -> LAUNCHED -> JOINED -> DRAINING -> LINGERING -> FENCING -> FENCED -> RETIRING -> RETIRED
                      |          |                                 ^          |
-                     |          +------- (controllers) -----------+          +-> RELEASED (controllers) -> RETIRING
+                     |          +-------- (handover) -------------+          +-> RELEASED (handover) -> RETIRING
                      +--> FAILED (never joined) -> FENCING | RETIRING
                      +--> RETIRING (a controller's successor that an abort takes back: nothing was handed to it)
 
+A node that is to go while its handover is under way is drained from where it stands, from the surviving copies.
 A fenced broker that metadata still names goes back to JOINED (`FenceReverted`). Whether the VM is *lost* is a flag
 beside the phase: a broker that dies while it is drained is still being drained, from its surviving copies.
 """
@@ -36,8 +37,8 @@ LEGAL: dict[Phase, frozenset[Phase]] = {
     Phase.DRAINING: frozenset({Phase.DRAINING, Phase.LINGERING, Phase.JOINED}),
     Phase.LINGERING: frozenset({Phase.FENCING, Phase.DRAINING}),
     Phase.FENCING: frozenset({Phase.FENCED}),
-    Phase.FENCED: frozenset({Phase.JOINED, Phase.RELEASED, Phase.RETIRING}),
-    Phase.RELEASED: frozenset({Phase.RETIRING}),
+    Phase.FENCED: frozenset({Phase.JOINED, Phase.DRAINING, Phase.RELEASED, Phase.RETIRING}),
+    Phase.RELEASED: frozenset({Phase.DRAINING, Phase.RETIRING}),
     Phase.FAILED: frozenset({Phase.FENCING, Phase.FENCED, Phase.RETIRING}),
     Phase.RETIRING: frozenset({Phase.RETIRED}),
     Phase.RETIRED: frozenset(),

@@ -33,6 +33,8 @@ class InstanceView:
     launched_at: datetime | None = None
     fenced_at: datetime | None = None
     unregistered: bool = False
+    drained: bool = False
+    """Emptied on purpose: it goes for good, nothing of it is handed over."""
     drained_bytes: int = 0
     drained_moves: int = 0
 
@@ -153,6 +155,15 @@ class ClusterView:
         """Instances of a node that may exist, oldest generation first."""
         found = [i for i in self.instances.values() if i.node == node and i.phase in ALIVE]
         return tuple(sorted(found, key=lambda i: i.planned.generation))
+
+    def hands_over(self, instance: InstanceView) -> bool:
+        """Whether its volumes and its id pass to a successor: controllers always, brokers of strategy `reattach`."""
+        if not instance.is_broker or (instance.planned.handover and not instance.drained):
+            return True
+        if instance.drained:
+            return False
+        heirs = (i for i in self.of_node(instance.node) if i.planned.generation > instance.planned.generation)
+        return any(i.planned.handover for i in heirs)
 
     def in_phase(self, *phases: Phase) -> tuple[InstanceView, ...]:
         return tuple(i for i in self.instances.values() if i.phase in phases)

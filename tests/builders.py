@@ -10,11 +10,13 @@ from agent.wire import Report, ServiceReport
 from controlplane.converger.observation import InventorySeen, Observation, ReportSeen
 from controlplane.converger.verdict import Situation
 from controlplane.replacement import SERVING, Phase
-from controlplane.view import ClusterView, ConditionView, InstanceView
+from controlplane.view import ClusterView, ConditionView, DrainView, InstanceView
 from events import facts
 from events.ids import ClusterUid
 from events.spec.document import load_documents
 from events.spec.model import KafkaClusterDocument
+from planner.drain.certificate import Certificate
+from planner.drain.plan import Batch, DrainPlan, Move
 from planner.observed import (
     BrokerSeen,
     FeatureSeen,
@@ -48,7 +50,7 @@ spec:
       machine: {machine}
       disk: {{kind: persistent, sizeGib: 100}}
       place: {{cloud: local, region: local-1, zones: [a, b, c]}}
-  rollout: {{soak: {soak}, linger: {linger}, surge: {surge}, pause: {pause}, joinDeadline: {join_deadline}}}
+  rollout: {{strategy: {strategy}, maxUnavailable: {max_unavailable}, soak: {soak}, linger: {linger}, surge: {surge}, pause: {pause}, joinDeadline: {join_deadline}}}
   deletionPolicy: {deletion}
 """
 
@@ -65,6 +67,8 @@ def a_spec(**overrides: Any) -> str:
         "soak": "5s",
         "linger": "5s",
         "surge": 1,
+        "strategy": "migrate",
+        "max_unavailable": 0,
         "pause": "false",
         "join_deadline": "120s",
         "deletion": "destroy",
@@ -291,3 +295,49 @@ def a_situation(view: ClusterView, *, now: datetime = NOW, **seen: Any) -> Situa
     """A view with what is seen of it; `allowance` and `loss_grace_s` go to the situation."""
     own = {k: seen.pop(k) for k in ("allowance", "loss_grace_s") if k in seen}
     return Situation(view, an_observation(view, **seen), now, **own)
+
+
+def a_drain(**overrides: Any) -> DrainView:
+    """The drain of brokers-a-0.g1 (1000) to its successor 1010, planned, its first batch under way."""
+    values: dict[str, Any] = {
+        "id": "drain-1",
+        "keys": ("brokers-a-0.g1",),
+        "outgoing": (1000,),
+        "successors": {1000: 1010},
+        "targets": (1001, 1002, 1010),
+        "round": 1,
+        "requested_at": BEFORE,
+        "plan_sha256": "sha",
+        "batch": 0,
+    }
+    return DrainView(**{**values, **overrides})
+
+
+def a_plan(*batches: Sequence[Move], **overrides: Any) -> DrainPlan:
+    """A plan of these batches, with a throttle of 1000 bytes/s on every broker it names."""
+    moves = [move for batch in batches for move in batch]
+    starts = [sum(len(b) for b in batches[:n]) for n in range(len(batches))]
+    brokers = {b for m in moves for b in (*m.before, *m.after)}
+    values: dict[str, Any] = {
+        "drain_id": "drain-1",
+        "cluster_uid": "c0ffee",
+        "engine": "in-process",
+        "round": 1,
+        "moves": tuple(moves),
+        "batches": tuple(
+            Batch(tuple(range(start, start + len(b))), sum(m.bytes for m in b), 1.0)
+            for start, b in zip(starts, batches, strict=True)
+        ),
+        "leader_throttle": dict.fromkeys(sorted(brokers), 1000),
+        "follower_throttle": dict.fromkeys(sorted({b for m in moves for b in m.added}), 1000),
+        "deferred": (),
+        "certificate": Certificate(len(moves), 0, 0, 0, 1.0, 0.0, 0.0, 1.0, 0, 0, 0.1, 1010, "catalogue", ()),
+    }
+    return DrainPlan(**{**values, **overrides})
+
+
+def a_move(name: str = "orders-0", before: Sequence[int] = (1000, 1001, 1002), after: Sequence[int] = ()) -> Move:
+    """One partition's way off broker 1000, to 1010 unless told otherwise."""
+    topic, _, number = name.rpartition("-")
+    target = tuple(after) or tuple(1010 if b == 1000 else b for b in before)
+    return Move(topic, int(number), tuple(before), target, 1000)

@@ -32,7 +32,7 @@ def abortion_step(situation: Situation) -> Verdict | None:
     if not situation.view.aborting:
         return None
     pairs = revertible(situation.view)
-    unbound = [new for _, new in pairs if not new.is_broker and new.phase is Phase.LAUNCHED]
+    unbound = [new for _, new in pairs if not new.bound and new.phase is Phase.LAUNCHED]
     if unbound:
         return request_retire(situation, unbound, f"the roll was aborted: {situation.view.aborting}")
     brokers = [(old, new) for old, new in pairs if new.is_broker and new.phase is Phase.JOINED]

@@ -6,7 +6,7 @@ from agent.wire import ServiceReport
 from controlplane.converger.foresight import foreseen_drain, plan_job_id
 from controlplane.converger.observation import InventorySeen
 from controlplane.converger.verdict import Situation, StartPlanning, Verdict, record, wait
-from controlplane.kafka.gates import caught_up
+from controlplane.kafka.quorum import CAUGHT_UP_LAG, SILENT_S
 from controlplane.replacement import Phase
 from controlplane.view import ClusterView, InstanceView
 from events import facts
@@ -109,11 +109,19 @@ def arrival_step(situation: Situation) -> Verdict | None:
         failed = [facts.JoinFailed(i.key, _why_late(situation, i)) for i in late]
         return record(f"{', '.join(i.key for i in late)} did not join in time", *failed)
     waited_for = [i for i in arriving if i.bound]
-    if not waited_for:
+    if not waited_for or _quorum_needs_another(situation):
         return None
     states = ", ".join(f"{i.key} ({_state(situation, i)})" for i in waited_for)
     sentence = f"waiting for {states} to join"
     return wait("InstanceJoins", sentence, *_plan_ahead(situation), patience_s=_deadline_s(situation))
+
+
+def _quorum_needs_another(situation: Situation) -> bool:
+    """Nobody can join while the quorum is lost: then another controller that is down must not wait for this one."""
+    if situation.seen.fresh_kafka(situation.now) is not None:
+        return False
+    newest = [situation.view.of_node(node)[-1] for node in {i.node for i in situation.view.controllers()}]
+    return any(i.lost or i.phase in (Phase.FENCED, Phase.RELEASED) for i in newest)
 
 
 def _plan_ahead(situation: Situation) -> tuple[StartPlanning, ...]:
@@ -147,13 +155,21 @@ def _serves(situation: Situation, instance: InstanceView) -> bool:
         broker = kafka.brokers.get(instance.service_id)
         return broker is not None and not broker.fenced
     directory = instance.planned.volumes[0].directory_id
-    is_voter = any(m.is_voter and m.id == instance.service_id for m in kafka.quorum.members)
-    return is_voter and caught_up(kafka, instance.service_id, directory).open
+    # Only its own lag counts: to ask for the others' too would give up a good controller because another one is down.
+    return any(
+        m.is_voter and m.lag < CAUGHT_UP_LAG and m.silent_s < SILENT_S
+        for m in kafka.quorum.members
+        if (m.id, m.directory_id) == (instance.service_id, directory)
+    )
 
 
 def _is_overdue(situation: Situation, instance: InstanceView) -> bool:
     if not instance.bound and has_reported(situation, instance):
-        # A controller's successor that only waits for its node's volume and address.
+        # A successor that only waits for its node's volume and address.
+        return False
+    report = service_report(situation, instance)
+    if situation.seen.fresh_kafka(situation.now) is None and report is not None and report.state == "running":
+        # It runs, and nobody can be asked whether it serves: unknown is not dead.
         return False
     return situation.seconds_since(instance.since) > _deadline_s(situation)
 

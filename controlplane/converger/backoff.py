@@ -8,4 +8,4 @@ def delay_s(failures: int) -> float:
     """Seconds to wait after this many failures in a row: 2, 4, 8, ... 300. None after zero failures."""
     if failures <= 0:
         return 0.0
-    return float(min(CAP_S, FIRST_S * 2 ** (failures - 1)))
+    return min(CAP_S, FIRST_S * 2.0 ** min(failures - 1, 16))

@@ -84,7 +84,7 @@ def _fencing(situation: Situation) -> Verdict | None:
 
 
 def _leave(situation: Situation) -> Verdict | None:
-    fenced = [i for i in situation.view.in_phase(Phase.FENCED) if i.is_broker]
+    fenced = [i for i in situation.view.in_phase(Phase.FENCED) if not situation.view.hands_over(i)]
     if not fenced:
         return None
     kafka = situation.seen.fresh_kafka(situation.now)
@@ -121,10 +121,10 @@ def _failed(situation: Situation) -> Verdict | None:
     failed = situation.view.in_phase(Phase.FAILED)
     if not failed:
         return None
-    unbound = [i for i in failed if not i.is_broker and not i.bound]
+    unbound = [i for i in failed if not i.bound]
     if unbound:
-        return request_retire(situation, unbound, "never became a controller")
-    brokers = [i for i in failed if i.is_broker]
+        return request_retire(situation, unbound, "never took over its node")
+    brokers = [i for i in failed if not situation.view.hands_over(i)]
     if not brokers:
         return record(f"stopping {_keys(failed)}", facts.FenceRequested(tuple(i.key for i in failed), "did not join"))
     if not any(i.phase is Phase.JOINED for i in situation.view.brokers()):

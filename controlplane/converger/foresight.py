@@ -54,6 +54,8 @@ def with_arrivals(view: ClusterView, kafka: KafkaSnapshot) -> KafkaSnapshot:
 
 
 def _predecessor(view: ClusterView, new: InstanceView) -> InstanceView | None:
+    if new.planned.handover:
+        return None
     olds = [i for i in view.of_node(new.node) if i.planned.generation < new.planned.generation]
     serving = [i for i in olds if i.phase is Phase.JOINED and not i.lost]
     return serving[0] if len(olds) == 1 and serving else None

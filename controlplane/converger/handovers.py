@@ -1,31 +1,33 @@
-"""Controllers are handed over: the successor's VM first, then the old process stops, then volume and address pass.
+"""Handover: the successor's VM first, then the old process stops, then id, volume and (controllers) address pass.
 
-    successor reports -> gate: quorum survives -> fence old -> release (run) -> bind (run) -> catch up -> retire old
+    successor reports -> gate -> fence old -> release (run) -> bind (run) -> serve again -> retire old
 
-Node id, metadata volume and address stay with the node. One node at a time, and never a second before the first is
-a caught-up voter again: with three voters the swap runs on two.
+Controllers always go this way, brokers where the strategy is `reattach`. One node at a time: the next gate opens only
+when the quorum has caught up, or every replica is back in its ISR. With three voters the swap runs on two.
 """
 
 from controlplane.converger.arrivals import has_reported
 from controlplane.converger.departures import request_retire
 from controlplane.converger.verdict import Situation, Verdict, record, wait
-from controlplane.kafka.gates import may_stop_controller
+from controlplane.converger.wholeness import cluster_is_whole
+from controlplane.kafka.gates import Gate, may_stop_broker, may_stop_controller
 from controlplane.replacement import Phase
 from controlplane.view import InstanceView
 from events import facts
 from events.ids import intent_id
+from planner.observed import KafkaSnapshot
 
 
 def handover_step(situation: Situation) -> Verdict | None:
-    """Looks after controller nodes that have two instances; a node whose holder is gone comes first."""
-    handovers = [h for node in sorted({i.node for i in situation.view.controllers()}) if (h := _pair(situation, node))]
+    """Looks after nodes that are being handed over; a node whose holder is gone comes first."""
+    handovers = [h for node in sorted({i.node for i in situation.view.alive()}) if (h := _pair(situation, node))]
     waiting: Verdict | None = None
     for olds, new in sorted(handovers, key=lambda h: not any(i.lost for i in h[0])):
         verdict = _hand_over(situation, olds, new)
         if verdict is None or verdict.wait is None:
             return verdict
         waiting = waiting or verdict
-    # A quorum that waits for a dead controller waits for ever, unless that one gets its successor first.
+    # A gate that waits for somebody dead waits for ever, unless that one gets its successor first.
     return None if _orphans(situation) else waiting
 
 
@@ -38,8 +40,8 @@ def _pair(situation: Situation, node: str) -> tuple[list[InstanceView], Instance
 
 
 def _orphans(situation: Situation) -> bool:
-    """Whether a controller is gone and nobody is there to take over."""
-    lost = {i.node for i in situation.view.controllers() if i.lost}
+    """Whether a VM is gone and nobody is there to take over its node."""
+    lost = {i.node for i in situation.view.alive() if i.lost}
     return any(_pair(situation, node) is None for node in lost)
 
 
@@ -55,7 +57,7 @@ def _hand_over(situation: Situation, olds: list[InstanceView], new: InstanceView
         return record(f"binding volume and address of {new.node} to {new.key}", facts.BindRequested(intent, new.key))
     if new.phase is Phase.JOINED:
         released = [i for i in olds if i.phase is Phase.RELEASED]
-        return request_retire(situation, released, f"{new.key} has taken over controller {new.service_id}")
+        return request_retire(situation, released, f"{new.key} has taken over {new.planned.service} {new.service_id}")
     return None
 
 
@@ -67,6 +69,19 @@ def _take_from(situation: Situation, holder: InstanceView, new: InstanceView) ->
         sentence = f"releasing the volume and the address of {holder.key}"
         return record(sentence, facts.ReleaseRequested(intent, holder.key))
     return None
+
+
+def _controller_gate(situation: Situation, kafka: KafkaSnapshot, old: InstanceView) -> Gate:
+    return may_stop_controller(kafka, old.service_id, allow_outage=_is_alone(situation))
+
+
+def _broker_gate(situation: Situation, kafka: KafkaSnapshot, old: InstanceView) -> Gate:
+    """Stopped with its replicas on it: everybody else must serve and be in sync first."""
+    document = situation.view.document
+    excused = frozenset(document.spec.rollout.allow_unavailable) if document else frozenset()
+    others = [i.service_id for i in situation.view.brokers() if i.phase is Phase.JOINED and i.key != old.key]
+    whole = cluster_is_whole(kafka, others, excepted=frozenset())
+    return may_stop_broker(kafka, old.service_id, allow_unavailable=excused) if whole.open else whole
 
 
 def _is_alone(situation: Situation) -> bool:
@@ -81,7 +96,8 @@ def _stop(situation: Situation, old: InstanceView, new: InstanceView) -> Verdict
     kafka = situation.seen.fresh_kafka(situation.now)
     if kafka is None:
         return wait("KafkaUnknown", f"handover of {old.node}: Kafka's metadata cannot be read")
-    gate = may_stop_controller(kafka, old.service_id, allow_outage=_is_alone(situation))
+    gate = _broker_gate(situation, kafka, old) if old.is_broker else _controller_gate(situation, kafka, old)
     if not gate.open:
-        return wait("QuorumGate", f"handover of {old.node}: {gate.reason}")
+        reason = "MinIsrGate" if old.is_broker else "QuorumGate"
+        return wait(reason, f"handover of {old.node}: {gate.reason}")
     return record(f"stopping {old.key}: {gate.reason}", facts.FenceRequested((old.key,), f"handover to {new.key}"))

@@ -11,8 +11,12 @@ from controlplane.converger.rendering import places_of
 from controlplane.view import ClusterView
 from events.clock import Clock
 from providers.base import CloudInstance, CloudProvider, CloudVolume, InstanceState, Listing, Place
+from providers.errors import ProviderError
 
 Cloud = Callable[[str], CloudProvider]
+
+SILENCE = timedelta(seconds=5)
+"""How long a place whose listing failed is left alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +38,7 @@ class ListedInventory:
         self._max_age = timedelta(seconds=max_age_s)
         self._lock = threading.Lock()
         self._places: dict[Place, _Indexed] = {}
+        self._silent: dict[Place, tuple[datetime, ProviderError]] = {}
         self._reading: dict[Place, threading.Lock] = defaultdict(threading.Lock)
 
     def seen(self, view: ClusterView, *, newer_than: datetime | None = None) -> InventorySeen:
@@ -75,10 +80,24 @@ class ListedInventory:
                 known = self._places.get(place)
             if known is not None and self._will_do(known.listing.at, newer_than):
                 return known
-            fresh = _index(self._cloud(place.cloud).list_place(place))
+            self._refuse_while_silent(place)
+            fresh = _index(self._listed(place))
             with self._lock:
                 self._places[place] = fresh
             return fresh
+
+    def _listed(self, place: Place) -> Listing:
+        try:
+            return self._cloud(place.cloud).list_place(place)
+        except ProviderError as error:
+            self._silent[place] = (self._clock(), error)
+            raise
+
+    def _refuse_while_silent(self, place: Place) -> None:
+        """A cloud that does not answer takes its time not to: its clusters share one wait, not one each."""
+        since, error = self._silent.get(place, (None, None))
+        if since is not None and error is not None and self._clock() - since < SILENCE:
+            raise error.with_traceback(None)
 
     def _will_do(self, at: datetime, newer_than: datetime | None) -> bool:
         return self._clock() - at < self._max_age and (newer_than is None or at > newer_than)

@@ -92,6 +92,8 @@ class Converger:
         self._trouble: dict[ClusterUid, _Trouble] = {}
         self._busy: dict[ClusterUid, Future[TickReport]] = {}
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="tick") if workers else None
+        # Brokers that do not answer take their time to say so: looks at clusters at rest have threads of their own.
+        self._looks = ThreadPoolExecutor(workers, thread_name_prefix="look") if workers else None
 
     def tick(self, *, only: Collection[str] | None = None) -> TickReport:
         """One tick of every cluster that is due, or of those among `only` (uids; unknown ones are left out).
@@ -110,7 +112,9 @@ class Converger:
             if not self._is_due(view.uid, busy=busy):
                 continue
             if self._pool is not None and busy:
-                self._spawn(view.uid)
+                self._spawn(self._pool, view.uid)
+            elif self._looks is not None and self._observer.would_dial(view):
+                self._spawn(self._looks, view.uid)
             else:
                 _add(total, self.tick_cluster(view.uid))
         return total
@@ -169,8 +173,9 @@ class Converger:
 
     def close(self) -> None:
         """Waits for running ticks and ends the threads."""
-        if self._pool is not None:
-            self._pool.shutdown(wait=True, cancel_futures=True)
+        for pool in (self._pool, self._looks):
+            if pool is not None:
+                pool.shutdown(wait=True, cancel_futures=True)
 
     def _converge(self, uid: ClusterUid, report: TickReport) -> str:
         view = self.view(uid)
@@ -192,6 +197,8 @@ class Converger:
 
     def _act(self, situation: Situation, verdict: Verdict, report: TickReport) -> str:
         refusals = []
+        if verdict.effects:
+            self._observer.look_again(situation.view.uid)
         for effect in verdict.effects:
             report.effects += 1
             refused = carry_out(effect, situation, self._ports)
@@ -238,10 +245,8 @@ class Converger:
         trouble = self._trouble.get(uid)
         return trouble is None or trouble.until is None or self._ports.clock() >= trouble.until
 
-    def _spawn(self, uid: ClusterUid) -> None:
-        if self._pool is None:
-            raise RuntimeError("this converger has no threads")
-        self._busy[uid] = self._pool.submit(self.tick_cluster, uid)
+    def _spawn(self, pool: ThreadPoolExecutor, uid: ClusterUid) -> None:
+        self._busy[uid] = pool.submit(self.tick_cluster, uid)
 
     def _back_off(self, uid: ClusterUid, report: TickReport, error: Exception) -> str:
         report.failures += 1

@@ -28,6 +28,7 @@ class Observer:
     def __init__(self, ports: Ports) -> None:
         self._ports = ports
         self._snapshots: dict[str, KafkaSnapshot] = {}
+        self._acted: set[str] = set()
 
     def observe(self, view: ClusterView) -> Observation:
         """What is to be seen now. What cannot be read is missing, with the reason."""
@@ -51,9 +52,23 @@ class Observer:
             missing=missing,
         )
 
+    def look_again(self, uid: str) -> None:
+        """Something was done to the cluster: what is known of it is old now."""
+        self._acted.add(uid)
+
     def last_snapshot(self, uid: str) -> KafkaSnapshot | None:
         """Kafka's metadata as it was last read, however old."""
         return self._snapshots.get(uid)
+
+    def would_dial(self, view: ClusterView) -> bool:
+        """Whether the next look at the cluster asks its brokers."""
+        if not _has_brokers(view):
+            return False
+        known = self._snapshots.get(view.uid)
+        return known is None or self._must_dial(view, known)
+
+    def _must_dial(self, view: ClusterView, known: KafkaSnapshot) -> bool:
+        return has_work(view) or view.uid in self._acted or self._ports.clock() - known.at >= LOOK_EVERY
 
     def _reports(self, view: ClusterView) -> Mapping[str, ReportSeen]:
         if not has_work(view):
@@ -66,7 +81,7 @@ class Observer:
             missing["kafka"] = "no broker has been started yet"
             return None
         known = self._snapshots.get(view.uid)
-        if known is not None and not has_work(view) and self._ports.clock() - known.at < LOOK_EVERY:
+        if known is not None and not self._must_dial(view, known):
             return known
         try:
             fresh = self._ports.kafka(view).snapshot()
@@ -74,6 +89,7 @@ class Observer:
             missing["kafka"] = str(error)
             return None
         self._snapshots[view.uid] = fresh
+        self._acted.discard(view.uid)
         return fresh
 
     def _jobs(self, view: ClusterView) -> Mapping[str, JobSeen]:

@@ -22,7 +22,7 @@ def replacement_step(situation: Situation) -> Verdict | None:
     """The next piece of work, what is lost before what is merely outdated. None when every node is as it should be."""
     changes = pending_changes(situation.view)
     work = _next(situation, changes)
-    mends = any(c.incumbent and c.incumbent.lost for c in changes if c.change is Change.REPLACE)
+    mends = any(c.incumbent and c.incumbent.lost for c in changes)
     pairs = _superseded(situation.view)
     handed = _drain_replaced(situation, [p for p in pairs if p[0].lost], lost=True)
     if handed is None and not mends:
@@ -55,7 +55,7 @@ def _incumbent(view: ClusterView, node: str) -> Incumbent | None:
     if not holders:
         return None
     best = holders[-1]
-    stranded = not best.is_broker and best.phase in (Phase.FENCED, Phase.RELEASED)
+    stranded = view.hands_over(best) and best.phase in (Phase.FENCED, Phase.RELEASED)
     p = best.planned
     return Incumbent(
         node=node,
@@ -146,7 +146,9 @@ def _surge(situation: Situation, work: Work) -> Verdict:
     for change in work.nodes:
         if change.desired is None:
             continue
-        if change.service == "broker":
+        if change.service == "broker" and change.incumbent is not None and _reattaches(view, change.incumbent.key):
+            service_id = change.incumbent.service_id
+        elif change.service == "broker":
             service_id, next_broker = next_broker, next_broker + 1
         else:
             service_id = _controller_id(view, change.node, taken)
@@ -169,7 +171,7 @@ def _plan_instance(view: ClusterView, want: DesiredNode, service_id: int) -> fac
     generation = max((i.planned.generation for i in past), default=0) + 1
     holders = [i for i in past if i.phase not in (Phase.RETIRED, Phase.FAILED, Phase.RETIRING)]
     old = max(holders, key=lambda i: i.planned.generation, default=None)
-    heir = want.service == "controller" and any(i.planned.service == "controller" for i in past)
+    heir = bool(past) if want.service == "controller" else old is not None and _reattaches(view, old.key)
     volumes = _volumes_of_node(past) if heir else (_new_volume(view, want, past),)
     return facts.PlannedInstance(
         node=want.node,
@@ -188,6 +190,14 @@ def _plan_instance(view: ClusterView, want: DesiredNode, service_id: int) -> fac
         replaces=old.planned.generation if old else 0,
         handover=heir,
     )
+
+
+def _reattaches(view: ClusterView, key: str) -> bool:
+    """Whether a broker's successor takes over its disk and its id: by policy, or because a handover is under way."""
+    instance = view.instances[key]
+    policy = view.document.spec.rollout.strategy if view.document else "migrate"
+    outlives = all(v.kind == "persistent" for v in instance.planned.volumes)
+    return outlives and (policy == "reattach" or (instance.planned.handover and instance.phase is not Phase.JOINED))
 
 
 def _volumes_of_node(past: Sequence[InstanceView]) -> tuple[facts.PlannedVolume, ...]:
@@ -228,7 +238,7 @@ def _superseded(view: ClusterView) -> list[tuple[InstanceView, InstanceView]]:
     pairs: dict[str, tuple[InstanceView, InstanceView]] = {}
     for node in sorted({i.node for i in view.brokers()}):
         serving = [i for i in view.of_node(node) if i.phase is Phase.JOINED]
-        if len(serving) > 1 and not serving[-1].lost:
+        if len(serving) > 1 and not serving[-1].lost and not serving[-1].planned.handover:
             olds = sorted(serving[:-1], key=lambda i: not i.lost)
             pairs[node] = (olds[0], serving[-1])
     return list(pairs.values())

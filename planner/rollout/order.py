@@ -1,6 +1,6 @@
 """Who goes next. A priority ladder over the changes of a cluster, with ties broken by name.
 
-    what is lost > what is missing > outdated brokers, one rack at a time > outdated controllers, one at a time,
+    what is lost > what is missing > lost and surplus > outdated brokers, one rack at a time > outdated controllers, one at a time,
     the quorum's leader last > what is surplus, all in one drain
 
 Brokers go before controllers: that order was run on real clusters (4.1 -> 4.2), and a broker needs no new controller.
@@ -30,6 +30,9 @@ def next_work(changes: Sequence[NodeChange], *, surge: int, quorum_leader: int) 
     missing = [c for c in changes if c.change is Change.CREATE]
     if missing and not lost:
         return Work(Change.CREATE, tuple(missing), f"{len(missing)} nodes of the spec do not exist yet")
+    left_behind = [c for c in changes if c.change is Change.REMOVE and c.incumbent and c.incumbent.lost]
+    if left_behind and not lost:
+        return Work(Change.REMOVE, tuple(left_behind), f"{len(left_behind)} surplus nodes have lost their VM")
     outdated = sorted((c for c in changes if c.change is Change.REPLACE), key=lambda c: _urgency(c, quorum_leader))
     if outdated:
         group = _group(outdated, surge)

@@ -75,6 +75,8 @@ class RolloutAssumptions:
     soak_s: float
     surge: int
     quorum_leader: int = -1
+    reattach: bool = False
+    """Brokers' disks move to the next VM: nothing is copied."""
 
 
 def rollout_plan(
@@ -108,10 +110,12 @@ def rollout_plan(
 
 
 def _step(change: NodeChange, assumptions: RolloutAssumptions) -> RolloutStep:
-    held = change.incumbent.service_id if change.incumbent and change.service == "broker" else -1
+    handed = assumptions.reattach and change.change is Change.REPLACE and change.service == "broker"
+    copied = change.incumbent is not None and change.service == "broker" and not handed
+    held = change.incumbent.service_id if change.incumbent and copied else -1
     moved = assumptions.bytes_by_broker.get(held, 0) if change.change is not Change.CREATE else 0
     copying_s = moved / max(1.0, assumptions.bandwidth_bytes_per_s * KAFKA_REACHES_OF_THROTTLE)
-    lingers = change.service == "broker" and change.change is not Change.CREATE
+    lingers = change.service == "broker" and change.change is not Change.CREATE and not handed
     boots = change.change is not Change.REMOVE
     seconds = copying_s + (assumptions.linger_s if lingers else 0.0) + (BOOT_S if boots else 0.0)
     return RolloutStep(
@@ -120,19 +124,21 @@ def _step(change: NodeChange, assumptions: RolloutAssumptions) -> RolloutStep:
         change.rack,
         change.service,
         change.reason,
-        _how(change),
+        _how(change, handed=handed),
         moved,
         round(seconds, 1),
     )
 
 
-def _how(change: NodeChange) -> tuple[str, ...]:
+def _how(change: NodeChange, *, handed: bool) -> tuple[str, ...]:
     if change.change is Change.CREATE:
         return ("create", "join")
     if change.change is Change.REMOVE:
         return ("drain", "linger", "fence", "retire")
     if change.service == "controller":
         return ("surge", "stop old", "hand over volume and address", "catch up", "retire old")
+    if handed:
+        return ("surge", "stop old", "hand over volume", "back in sync", "retire old")
     return ("surge", "join", "drain", "linger", "fence", "retire old")
 
 

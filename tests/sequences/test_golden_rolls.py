@@ -238,6 +238,17 @@ def delete_with_its_name(world: World) -> None:
     assert not world.machines.vms
 
 
+def reattach_roll(world: World) -> None:
+    reattach = {"strategy": "reattach", "max_unavailable": 1}
+    world.declare(a_document(**reattach))
+    world.converge()
+    _with_data(world)
+    world.declare(a_document(**reattach, version="4.2.0"))
+    world.converge(ticks=600)
+    assert world.kafka.bytes_moved == 0
+    assert sorted(i.service_id for i in world.view().brokers()) == [1000, 1001, 1002]
+
+
 SCENARIOS: tuple[Callable[[World], None], ...] = (
     create,
     version_roll,
@@ -260,6 +271,7 @@ SCENARIOS: tuple[Callable[[World], None], ...] = (
     broker_lost_for_good,
     controller_lost_for_good,
     delete_with_its_name,
+    reattach_roll,
 )
 
 

@@ -19,7 +19,9 @@ SPECS: tuple[dict[str, object], ...] = (
 class Trouble:
     """Draws faults from the world's own seed. At most one VM is lost at a time: two racks down is another story."""
 
-    def __init__(self, world: World, *, chance: float = 0.08) -> None:
+    def __init__(self, world: World, *, chance: float = 0.08, **spec: object) -> None:
+        """`spec` overrides every document that is declared meanwhile."""
+        self._spec = spec
         self._world = world
         self._random = world.random
         self._chance = chance
@@ -134,7 +136,7 @@ class Trouble:
         known = self._world.kafka.finalised["metadata.version"] >= 29 or self._version > 0
         choice = self._random.randrange(2 if known else 0, len(SPECS))
         self._version = max(self._version, int(choice >= 2))
-        self._world.declare(a_document(**SPECS[choice]))
+        self._world.declare(a_document(**{**SPECS[choice], **self._spec}))
         return True
 
     def _stillborn(self) -> bool:

@@ -146,13 +146,17 @@ class Machines:
         document = vm.process.document if vm.process else None
         if document is not None and document.name == "broker":
             hosted = [p for p in self.kafka.partitions() if document.node_id in (*p.replicas, *p.adding)]
-            if hosted:
+            if hosted and vm.key == self._home_of(document.log_dirs[0].volume):
                 raise Violation(f"P2: {key} (broker {document.node_id}) is deleted with {len(hosted)} replicas on it")
         self._power_off(vm)
         self.buried[key] = self.vms.pop(key)
         for volume in list(self.volumes.values()):
             if volume.attached_to == key:
                 self.volumes[volume.key] = _moved(volume, None)
+
+    def _home_of(self, volume: str) -> str | None:
+        found = self.volumes.get(volume)
+        return found.attached_to if found else None
 
     def _change_volume(self, run: TerraformRun, verb: str, key: str) -> None:
         if verb == "create":
@@ -252,13 +256,14 @@ class Machines:
     def _start(self, vm: Vm, service: ServiceDocument) -> None:
         if service.name == "broker":
             owner = self.broker_ids.get(service.node_id)
+            volume = service.log_dirs[0].volume
             if owner is None:
-                self.broker_ids[service.node_id] = vm.key
+                self.broker_ids[service.node_id] = volume
                 self.kafka.add_broker(service.node_id, service.rack, version=service.kafka_version)
-            elif owner == vm.key:
+            elif owner == volume:
                 self.kafka.start_broker(service.node_id, version=service.kafka_version)
             else:
-                raise Violation(f"P5: broker id {service.node_id} of {owner} is used again by {vm.key}")
+                raise Violation(f"P5: broker id {service.node_id} of {owner} is used again by {vm.key} on {volume}")
             return
         directory = service.log_dirs[0].directory_id
         if service.node_id in self.controller_ids:

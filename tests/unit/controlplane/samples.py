@@ -62,6 +62,8 @@ def states() -> Mapping[type, ClusterView]:
     fenced_controller = an_instance("controllers-a-0", 1, Phase.FENCED)
     heir = an_instance("controllers-a-0", 2, Phase.LAUNCHED)
     return {
+        facts.ClusterResumed: a_view(paused="lunch"),
+        facts.RecycleCompleted: a_view(recycling=1, converged=0),
         facts.SurgeCompleted: requested,
         facts.RunFailed: requested,
         facts.InstanceJoined: launched,

@@ -6,6 +6,7 @@ from importlib.util import find_spec
 
 import pytest
 import typer
+import yaml
 from typer.testing import CliRunner
 
 from benchmarks import __path__ as benchmark_folders
@@ -83,8 +84,18 @@ def test_the_alias_runs_the_command_line() -> None:
 
 
 def test_the_stages_keep_the_time_the_readme_promises() -> None:
-    minutes = int(re.findall(r"Less than (\d+) minutes on 2 cores", text("README.md"))[0])
+    minutes = int(re.findall(r"less than (\d+) minutes on 2 cores", text("README.md"))[0])
     assert sum(stage.budget_s for stage in STAGES) < minutes * 60
+
+
+def test_hooks_are_local_and_run_what_is_installed() -> None:
+    repositories = yaml.safe_load(text(".pre-commit-config.yaml"))["repos"]
+    hooks = [hook for repository in repositories for hook in repository["hooks"]]
+    assert {r["repo"] for r in repositories} == {"local"}
+    assert {h["language"] for h in hooks} == {"system"}
+    modules = [m[1] for h in hooks if (m := re.match(r"\.venv/bin/python -m ([\w.]+)", h["entry"]))]
+    assert {"ruff", "mypy", "events.spec.reference", "controlplane.cli.reference"} <= set(modules)
+    assert all(find_spec(module) is not None for module in modules)
 
 
 def test_every_figure_names_the_command_it_comes_from() -> None:

@@ -14,6 +14,9 @@ from tests.unit.docs.doc_pages import ROOT, Block, bare, blocks, table_headed, t
 OPERATING = text("docs/operating.md")
 GOLDEN = ROOT / "tests" / "sequences" / "golden"
 
+_OTHER_WAITS = {"loop.py", "verdict.py"}
+"""`loop.py` calls that of `concurrent.futures`, `verdict.py` is where the function itself is."""
+
 
 def test_every_setting_is_in_the_table_with_its_variable_and_default() -> None:
     told = {bare(row[0]): (bare(row[1]), bare(row[2])) for row in table_headed(OPERATING, "setting")}
@@ -38,19 +41,41 @@ def test_every_reason_says_what_to_do() -> None:
 
 
 def _reasons() -> set[str]:
-    """First arguments of `wait(...)` and `Wait(...)` in the converger. A computed one would be missed, so it fails."""
+    """First arguments of `wait(...)` and `Wait(...)` in the converger, also those chosen between a few literals."""
     found: set[str] = set()
     for file in (ROOT / "controlplane" / "converger").glob("*.py"):
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-            if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.args):
-                continue
-            if node.func.id == "wait" and "futures" not in ast.dump(node):
-                first = node.args[0]
-                if isinstance(first, ast.Constant):
-                    found.add(str(first.value))
-                else:
-                    assert file.name == "loop.py", f"{file.name}: a reason that is no literal cannot be documented"
+        if file.name not in _OTHER_WAITS:
+            found |= _reasons_in(file)
     return found
+
+
+def _reasons_in(file: Path) -> set[str]:
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    calls = [n for n in ast.walk(tree) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name) and n.args]
+    given = [call.args[0] for call in calls if call.func.id in ("wait", "Wait")]  # type: ignore[attr-defined]
+    found: set[str] = set()
+    for argument in given:
+        words = _words(argument) or _words_assigned(tree, argument)
+        assert words, f"{file.name}:{argument.lineno}: a reason no page can explain, because it is no literal"
+        found |= words
+    return found
+
+
+def _words_assigned(tree: ast.Module, name: ast.expr) -> set[str]:
+    if not isinstance(name, ast.Name):
+        return set()
+    assigned = [n for n in ast.walk(tree) if isinstance(n, ast.Assign) and _name_of(n.targets[0]) == name.id]
+    return {word for assignment in assigned for word in _words(assignment.value)}
+
+
+def _name_of(target: ast.expr) -> str:
+    return target.id if isinstance(target, ast.Name) else ""
+
+
+def _words(expression: ast.expr) -> set[str]:
+    """CamelCase literals in the expression."""
+    literals = (n.value for n in ast.walk(expression) if isinstance(n, ast.Constant))
+    return {v for v in literals if isinstance(v, str) and re.fullmatch(r"([A-Z][a-z]+)+", v)}
 
 
 def test_the_ladder_of_the_architecture_is_the_one_that_decides() -> None:

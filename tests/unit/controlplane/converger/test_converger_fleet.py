@@ -1,0 +1,340 @@
+"""One poisoned cluster never delays another (P9): several clusters on one converger, on fakes."""
+
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from controlplane.converger.loop import Converger, new_events
+from controlplane.converger.observation import InventorySeen
+from controlplane.converger.ports import LostLeadership, Ports
+from controlplane.jobstore import MemoryJobStore
+from controlplane.kafka.errors import KafkaUnavailable
+from controlplane.latest import MemoryLatestStore
+from controlplane.planstore import MemoryPlanStore
+from controlplane.streams import cluster_stream
+from controlplane.view import ClusterView
+from events import facts
+from events.envelope import NewEvent, Origin
+from events.errors import StoreUnavailable
+from events.ids import ClusterUid, Epoch
+from events.memory import MemoryEventStore
+from events.spec.conversion import to_data
+from planner.observed import KafkaSnapshot
+from providers.errors import CloudUnavailable
+from tests.builders import NOW, a_document, a_snapshot, an_inventory
+from tests.sim.world import UID, World
+
+GOOD, BAD, THIRD = ClusterUid("good"), ClusterUid("bad"), ClusterUid("third")
+WAIT_S = 10.0
+
+
+class Fleet:
+    """Copies of one converged cluster; `gateways` and `inventories` say what goes wrong in which."""
+
+    def __init__(self, *uids: ClusterUid, workers: int = 0, rest_s: float = 0.0) -> None:
+        self.now = NOW
+        self.store = MemoryEventStore(clock=lambda: self.now)
+        self.dialled: list[str] = []
+        self.looked: list[str] = []
+        self.gateways: dict[str, Callable[[], KafkaSnapshot]] = {}
+        self.inventories: dict[str, Callable[[], InventorySeen]] = {}
+        self.leads = True
+        self.woken: list[str] = []
+        for uid in uids:
+            self._born(uid)
+        self.converger = Converger(self._ports(), workers=workers, rest_s=rest_s, wake=self.woken.append)
+
+    def declare(self, uid: ClusterUid) -> None:
+        """A new generation: the cluster has work in hand."""
+        view = self.converger.view(uid)
+        assert view is not None
+        document = to_data(a_document(version="4.2.0"))
+        self._append(uid, view.version, [facts.ClusterDeclared(uid, uid, view.generation + 1, document, "t")])
+
+    def damage(self, uid: ClusterUid) -> None:
+        stream = cluster_stream(uid)
+        version = len(self.store.read_stream(stream))
+        broken = NewEvent(f"{uid}-damage", "cluster.teleported", 1, {})
+        self.store.append(stream, [broken], expected_version=version, origin=Origin("t"))
+
+    def tick(self, **only: Any) -> Any:
+        self.looked.clear()
+        return self.converger.tick(**only)
+
+    def _born(self, uid: ClusterUid) -> None:
+        self._append(
+            uid, 0, [replace(f, uid=uid, name=uid) if isinstance(f, facts.ClusterDeclared) else f for f in BIRTH]
+        )
+
+    def _append(self, uid: ClusterUid, version: int, told: list[object]) -> None:
+        stream = cluster_stream(uid)
+        self.store.append(stream, new_events(stream, version, told), expected_version=version, origin=Origin("t"))
+
+    def _ports(self) -> Ports:
+        fleet = self
+
+        class Inventory:
+            def seen(self, view: ClusterView, *, newer_than: datetime | None = None) -> InventorySeen:
+                fleet.looked.append(view.uid)
+                return fleet.inventories.get(view.uid, lambda: an_inventory(view, at=fleet.now))()
+
+            def terminate(self, view: ClusterView, cloud_id: str) -> None:
+                raise AssertionError("nobody is to be terminated")
+
+        class Gateway:
+            def __init__(self, uid: str) -> None:
+                self._uid = uid
+
+            def snapshot(self) -> KafkaSnapshot:
+                fleet.dialled.append(self._uid)
+                return fleet.gateways.get(self._uid, lambda: a_snapshot(at=fleet.now))()
+
+        def epoch() -> Epoch:
+            if not self.leads:
+                raise LostLeadership("another one leads")
+            return Epoch(1)
+
+        nowhere: Any = None
+        gateway: Any = lambda view: Gateway(view.uid)  # noqa: E731
+        return Ports(
+            store=self.store,
+            jobs=MemoryJobStore(),
+            plans=MemoryPlanStore(),
+            latest=MemoryLatestStore(),
+            inventory=Inventory(),
+            runner=nowhere,
+            kafka=gateway,
+            boot_data=lambda *_: "",
+            installation_id="test",
+            clock=lambda: self.now,
+            epoch=epoch,
+        )
+
+
+def _birth() -> list[object]:
+    from events.codec import decode
+
+    world = World()
+    world.declare(a_document())
+    world.converge()
+    assert not world.view().unreadable
+    return [decode(e) for e in world.store.read_stream(cluster_stream(UID))]
+
+
+BIRTH = _birth()
+
+
+@pytest.fixture
+def hung() -> Iterator[threading.Event]:
+    """Set to let go what hangs; always set in the end, so that no thread stays."""
+    event = threading.Event()
+    yield event
+    event.set()
+
+
+def _raises(error: Exception) -> Callable[[], Any]:
+    def call() -> Any:
+        raise error
+
+    return call
+
+
+def _said(fleet: Fleet, uid: ClusterUid) -> str:
+    said = fleet.converger.said(uid)
+    return said.sentence if said else ""
+
+
+RESTS = "converged at generation 1: 6 VMs"
+
+
+# --- what goes wrong in one stays in one ------------------------------------------------------------------------------
+
+
+def test_all_at_rest_are_looked_at_and_nothing_is_done() -> None:
+    fleet = Fleet(GOOD, BAD, THIRD)
+    report = fleet.tick()
+    assert (report.clusters, report.events, report.effects, report.failures) == (3, 0, 0, 0)
+    assert {_said(fleet, u) for u in (GOOD, BAD, THIRD)} == {RESTS}
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        KafkaUnavailable(what="reading", where="bad", why="no route"),
+        ZeroDivisionError("a bug"),
+        CloudUnavailable("no answer"),
+    ],
+    ids=lambda e: type(e).__name__,
+)
+def test_a_gateway_that_raises_leaves_the_others_alone(error: Exception) -> None:
+    fleet = Fleet(BAD, GOOD)
+    fleet.gateways[BAD] = _raises(error)
+    report = fleet.tick()
+    assert report.clusters == 2
+    assert _said(fleet, GOOD) == RESTS
+
+
+def test_an_unreadable_history_freezes_its_cluster_and_no_other() -> None:
+    fleet = Fleet(BAD, GOOD)
+    fleet.damage(BAD)
+    fleet.tick()
+    assert "history unreadable" in _said(fleet, BAD)
+    assert "cluster.teleported" in _said(fleet, BAD)
+    assert _said(fleet, GOOD) == RESTS
+
+
+def test_an_inventory_that_breaks_backs_off_alone_and_comes_back() -> None:
+    fleet = Fleet(BAD, GOOD)
+    fleet.inventories[BAD] = _raises(ZeroDivisionError("a bug"))
+    assert fleet.tick().failures == 1
+    assert "failure 1 in a row, next look in 1 s" in _said(fleet, BAD)
+    fleet.tick()
+    assert fleet.looked == [GOOD]
+    fleet.now += timedelta(seconds=1)
+    fleet.tick()
+    assert sorted(fleet.looked) == [BAD, GOOD]
+    assert "failure 2 in a row, next look in 2 s" in _said(fleet, BAD)
+    fleet.inventories.clear()
+    fleet.now += timedelta(seconds=2)
+    fleet.tick()
+    assert _said(fleet, BAD) == RESTS
+
+
+def test_a_cluster_that_fails_for_days_does_not_stop_the_fleet() -> None:
+    """Once the back-off overflowed after 1024 failures, and the whole tick with it."""
+    fleet = Fleet(BAD, GOOD)
+    fleet.inventories[BAD] = _raises(ZeroDivisionError("a bug"))
+    for _ in range(1100):
+        fleet.now += timedelta(seconds=31)
+        assert fleet.tick(only={BAD}).failures == 1
+    fleet.tick()
+    assert _said(fleet, GOOD) == RESTS
+
+
+def test_an_unknown_inventory_is_no_failure_and_nothing_is_done() -> None:
+    fleet = Fleet(BAD)
+    fleet.inventories[BAD] = _raises(CloudUnavailable("no answer"))
+    report = fleet.tick()
+    assert (report.failures, report.events, report.effects) == (0, 0, 0)
+
+
+# --- slow ports -------------------------------------------------------------------------------------------------------
+
+
+def _hangs(event: threading.Event, at: datetime) -> Callable[[], KafkaSnapshot]:
+    def call() -> KafkaSnapshot:
+        assert event.wait(WAIT_S)
+        return a_snapshot(at=at)
+
+    return call
+
+
+def test_brokers_that_hang_do_not_keep_clusters_at_rest_waiting(hung: threading.Event) -> None:
+    fleet = Fleet(BAD, GOOD, workers=2)
+    fleet.gateways[BAD] = _hangs(hung, fleet.now)
+    fleet.tick()
+    fleet.converger._busy[GOOD].result(WAIT_S)
+    assert (_said(fleet, GOOD), _said(fleet, BAD)) == (RESTS, "")
+    fleet.tick()
+    assert fleet.dialled.count(BAD) == 1, "a cluster whose tick hangs is not ticked a second time beside it"
+    hung.set()
+    fleet.converger.settle(WAIT_S)
+    assert _said(fleet, BAD) == RESTS
+    fleet.converger.close()
+
+
+def test_brokers_that_hang_at_rest_do_not_keep_work_waiting(hung: threading.Event) -> None:
+    fleet = Fleet(BAD, GOOD, workers=1)
+    fleet.gateways[BAD] = _hangs(hung, fleet.now)
+    fleet.converger.catch_up()
+    fleet.declare(GOOD)
+    fleet.tick()
+    report = fleet.converger._busy[GOOD].result(WAIT_S)
+    assert report.clusters == 1
+    assert _said(fleet, GOOD)
+    assert _said(fleet, BAD) == ""
+    hung.set()
+    fleet.converger.settle(WAIT_S)
+    fleet.converger.close()
+
+
+def test_a_cluster_at_rest_is_dialled_once_a_minute() -> None:
+    fleet = Fleet(GOOD)
+    for _ in range(59):
+        fleet.tick()
+        fleet.now += timedelta(seconds=1)
+    assert fleet.dialled == [GOOD]
+    fleet.now += timedelta(seconds=1)
+    fleet.tick()
+    assert fleet.dialled == [GOOD, GOOD]
+
+
+# --- who is ticked ----------------------------------------------------------------------------------------------------
+
+
+def test_only_the_named_clusters_are_ticked() -> None:
+    fleet = Fleet(GOOD, BAD, THIRD)
+    assert fleet.tick(only={BAD, "nobody"}).clusters == 1
+    assert fleet.looked == [BAD]
+    assert fleet.tick(only=()).clusters == 0
+
+
+def test_a_cluster_at_rest_is_left_alone_for_a_while() -> None:
+    fleet = Fleet(GOOD, rest_s=5.0)
+    assert fleet.tick().clusters == 1
+    fleet.now += timedelta(seconds=4)
+    assert fleet.tick().clusters == 0
+    fleet.now += timedelta(seconds=1)
+    assert fleet.tick().clusters == 1
+
+
+def test_a_declaration_wakes_a_cluster_at_rest_at_the_next_tick() -> None:
+    fleet = Fleet(GOOD, rest_s=5.0)
+    fleet.tick()
+    fleet.declare(GOOD)
+    report = fleet.tick()
+    assert report.events > 0
+    assert GOOD in fleet.woken
+
+
+def test_whoever_does_not_lead_does_nothing_at_all() -> None:
+    fleet = Fleet(GOOD)
+    fleet.leads = False
+    with pytest.raises(LostLeadership):
+        fleet.tick()
+    assert fleet.looked == []
+
+
+def test_leadership_lost_between_looking_and_recording_records_nothing() -> None:
+    fleet = Fleet(GOOD)
+    fleet.converger.catch_up()
+    fleet.declare(GOOD)
+    fleet.converger.catch_up()
+    head = fleet.store.head()
+    fleet.leads = False
+    with pytest.raises(LostLeadership):
+        fleet.converger.tick_cluster(GOOD)
+    assert fleet.store.head() == head
+
+
+def test_what_somebody_declared_meanwhile_is_read_and_decided_anew() -> None:
+    """A conflict is no failure of the cluster: no back-off."""
+    fleet = Fleet(GOOD)
+    fleet.converger.catch_up()
+    fleet.declare(GOOD)
+    fleet.converger.catch_up()
+    fleet.declare(GOOD)
+    assert fleet.converger.tick_cluster(GOOD).failures == 1
+    assert fleet.tick().events > 0
+
+
+def test_a_store_that_is_away_ends_the_tick_before_any_effect(monkeypatch: pytest.MonkeyPatch) -> None:
+    fleet = Fleet(GOOD)
+    fleet.tick()
+    monkeypatch.setattr(fleet.store, "read_all", lambda *_, **__: _raises(StoreUnavailable("locked"))())
+    with pytest.raises(StoreUnavailable):
+        fleet.tick()

@@ -1,0 +1,283 @@
+"""The drain in hand: planned, moved batch by batch under throttle, seen through or put off."""
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from controlplane.converger.drains import MAX_ROUNDS, drain_step
+from controlplane.converger.foresight import plan_job_id
+from controlplane.converger.observation import JobSeen
+from controlplane.converger.verdict import CancelMoves, ClearThrottles, Reassign, SetThrottle, StartPlanning, Verdict
+from controlplane.replacement import Phase
+from controlplane.view import DrainView
+from events import facts
+from planner.drain.plan import DrainPlan
+from planner.observed import LogDirsSeen, PartitionSeen, ThrottlesSeen, TopicPartition
+from tests.builders import (
+    BEFORE,
+    NOW,
+    a_document,
+    a_drain,
+    a_move,
+    a_partition,
+    a_plan,
+    a_situation,
+    a_snapshot,
+    a_view,
+    an_instance,
+)
+
+LIVE = (1000, 1001, 1002, 1010)
+ONE, TWO, OTHER = a_move("orders-0"), a_move("orders-1"), a_move("payments-0")
+PLAN = a_plan([ONE, OTHER], [TWO])
+AT_HOME = tuple(a_partition(n) for n in ("orders-0", "orders-1", "payments-0"))
+UNPLANNED = a_drain(plan_sha256="", batch=-1)
+
+
+def _moved(name: str) -> PartitionSeen:
+    return a_partition(name, (1010, 1001, 1002))
+
+
+def _moving(name: str) -> PartitionSeen:
+    return a_partition(name, (1010, 1000, 1001, 1002), isr=(1000, 1001, 1002), adding=(1010,), removing=(1000,))
+
+
+def _step(
+    *partitions: PartitionSeen,
+    drain: DrainView | None = None,
+    plan: DrainPlan | None = PLAN,
+    instances: tuple[Any, ...] = (),
+    view: dict[str, Any] | None = None,
+    throttles: ThrottlesSeen | None = None,
+    **seen: Any,
+) -> Verdict:
+    drain = drain or a_drain()
+    there = (an_instance("brokers-a-0", 1, Phase.DRAINING), an_instance("brokers-a-0", 2), *instances)
+    kafka = a_snapshot(*partitions, brokers=LIVE, throttles=throttles or ThrottlesSeen())
+    values = {"kafka": kafka, "plan": plan, "plan_sha256": drain.plan_sha256, **seen}
+    verdict = drain_step(a_situation(a_view(*there, drain=drain, **(view or {})), **values))
+    assert verdict is not None
+    return verdict
+
+
+def _reason(verdict: Verdict) -> str:
+    return verdict.wait.reason if verdict.wait else ""
+
+
+def test_without_a_drain_there_is_nothing_to_do() -> None:
+    assert drain_step(a_situation(a_view())) is None
+
+
+@pytest.mark.parametrize("kafka", [None, a_snapshot(at=NOW - timedelta(seconds=31))], ids=["unknown", "stale"])
+def test_nothing_moves_on_unknown_metadata(kafka: Any) -> None:
+    verdict = _step(kafka=kafka)
+    assert (verdict.events, verdict.effects, _reason(verdict)) == ((), (), "KafkaUnknown")
+
+
+# --- planning ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_drain_without_a_plan_asks_for_one() -> None:
+    assert _step(drain=UNPLANNED, plan=None).effects == (StartPlanning(UNPLANNED, plan_job_id(UNPLANNED)),)
+
+
+def test_a_plan_under_way_is_waited_for() -> None:
+    verdict = _step(drain=UNPLANNED, jobs={plan_job_id(UNPLANNED): JobSeen("running")})
+    assert (verdict.effects, _reason(verdict)) == ((), "DrainPlanning")
+
+
+def test_a_plan_that_came_is_recorded_with_its_certificate() -> None:
+    result = {"sha256": "s", "engine": "spark", "moves": 3, "bytes": 9, "batches": 2, "certificate": {"moves": 3}}
+    verdict = _step(drain=UNPLANNED, jobs={plan_job_id(UNPLANNED): JobSeen("succeeded", result=result)})
+    assert verdict.events == (facts.DrainPlanned("drain-1", "s", "spark", 3, 9, 2, {"moves": 3}),)
+
+
+@pytest.mark.parametrize("retryable", [True, False])
+def test_no_plan_is_recorded_with_its_reason(retryable: bool) -> None:
+    job = JobSeen("failed", "Infeasible", "rack a is full", retryable)
+    verdict = _step(drain=UNPLANNED, jobs={plan_job_id(UNPLANNED): job})
+    assert verdict.events == (facts.DrainPlanFailed("drain-1", "rack a is full", not retryable),)
+
+
+@pytest.mark.parametrize(("seconds", "asks"), [(1, False), (2, True)])
+def test_planning_again_backs_off(seconds: int, asks: bool) -> None:
+    failed = replace(UNPLANNED, failed="rack a is full", failures=1, failed_at=NOW - timedelta(seconds=seconds))
+    verdict = _step(drain=failed)
+    assert (bool(verdict.effects), _reason(verdict)) == (asks, "" if asks else "DrainInfeasible")
+
+
+def test_a_plan_that_cannot_be_read_is_made_again() -> None:
+    verdict = _step(plan=None)
+    assert [type(e) for e in verdict.events] == [facts.DrainPlanFailed]
+
+
+# --- moving -----------------------------------------------------------------------------------------------------------
+
+
+def test_the_first_batch_is_recorded_before_it_is_handed_over() -> None:
+    verdict = _step(*AT_HOME, drain=a_drain(batch=-1))
+    assert verdict.events == (facts.BatchStarted("drain-1", 0, 2, 2000),)
+    assert not verdict.effects
+
+
+def test_a_recorded_batch_is_throttled_and_handed_over() -> None:
+    throttle, reassign = _step(*AT_HOME).effects
+    assert isinstance(throttle, SetThrottle)
+    assert reassign == Reassign({ONE.name: ONE.after, OTHER.name: OTHER.after})
+
+
+def test_only_the_moves_of_the_running_batch_are_in_the_throttled_lists() -> None:
+    """The rates are sized for them: a listed partition in sync is charged against the same quota."""
+    throttle = _step(*AT_HOME).effects[0]
+    assert isinstance(throttle, SetThrottle)
+    assert throttle.plan.topics == {
+        "orders": (("0:1000", "0:1001", "0:1002"), ("0:1010",)),
+        "payments": (("0:1000", "0:1001", "0:1002"), ("0:1010",)),
+    }
+
+
+def test_a_batch_of_the_same_topics_gets_a_throttle_of_its_own() -> None:
+    """A snapshot shows which topics are throttled, not which partitions: the lists are set with every hand-over."""
+    plan = a_plan([ONE], [TWO])
+    first = _step(*AT_HOME, plan=plan).effects[0]
+    assert isinstance(first, SetThrottle)
+    later = _step(_moved("orders-0"), *AT_HOME[1:], plan=plan, drain=a_drain(batch=1), throttles=first.plan.seen)
+    assert isinstance(later.effects[0], SetThrottle)
+    assert later.effects[0].plan.topics == {"orders": (("1:1000", "1:1001", "1:1002"), ("1:1010",))}
+
+
+def test_a_dead_broker_is_left_out_of_the_throttle() -> None:
+    kafka = a_snapshot(*AT_HOME, brokers=(1000, 1001, 1010), fenced=(1002,))
+    throttle = _step(kafka=kafka).effects[0]
+    assert isinstance(throttle, SetThrottle)
+    assert set(throttle.plan.leader_bytes_per_s) == {1000, 1001, 1010}
+
+
+def test_running_moves_are_waited_for_and_their_throttle_is_kept() -> None:
+    running = (_moving("orders-0"), _moving("payments-0"), AT_HOME[1])
+    first = _step(*running)
+    assert _reason(first) == "DrainMoves"
+    assert isinstance(first.effects[0], SetThrottle)
+    assert not _step(*running, throttles=first.effects[0].plan.seen).effects
+
+
+def test_the_next_batch_begins_when_the_one_in_hand_is_done() -> None:
+    verdict = _step(_moved("orders-0"), AT_HOME[1], _moved("payments-0"))
+    assert verdict.events == (facts.BatchStarted("drain-1", 1, 1, 1000),)
+
+
+def test_a_batch_somebody_has_overtaken_is_left_out() -> None:
+    plan = a_plan([ONE], [OTHER], [TWO])
+    verdict = _step(_moved("orders-0"), AT_HOME[1], _moved("payments-0"), plan=plan)
+    assert verdict.events == (facts.BatchStarted("drain-1", 2, 1, 1000),)
+
+
+def test_a_move_that_would_stop_writes_waits_and_names_the_topic() -> None:
+    """Seen on real brokers: while a partition of one replica moves, two are assigned and min ISR 2 applies."""
+    single = a_partition("logs-0", (1000,), min_isr=1, configured_min_isr=2)
+    verdict = _step(single, plan=a_plan([a_move("logs-0", (1000,))]))
+    assert (verdict.effects, _reason(verdict)) == ((), "MinIsrGate")
+    assert "logs-0 would refuse writes" in verdict.sentence
+    assert verdict.wait is not None
+    assert "rollout.allowUnavailable" in verdict.wait.next_command
+
+
+def test_an_excused_topic_moves_all_the_same() -> None:
+    text = a_document(pause="false, allowUnavailable: [logs]")
+    single = a_partition("logs-0", (1000,), min_isr=1, configured_min_isr=2)
+    verdict = _step(single, plan=a_plan([a_move("logs-0", (1000,))]), view={"document": text})
+    assert isinstance(verdict.effects[-1], Reassign)
+
+
+def test_what_may_move_moves_while_the_rest_waits() -> None:
+    single = a_partition("logs-0", (1000,), min_isr=1, configured_min_isr=2)
+    plan = a_plan([ONE, a_move("logs-0", (1000,))])
+    assert _step(AT_HOME[0], single, plan=plan).effects[-1] == Reassign({ONE.name: ONE.after})
+    assert _reason(_step(_moving("orders-0"), single, plan=plan)) == "DrainMoves"
+    assert _reason(_step(_moved("orders-0"), single, plan=plan)) == "MinIsrGate"
+
+
+# --- the end of a round ----------------------------------------------------------------------------------------------
+
+EMPTY = tuple(_moved(n) for n in ("orders-0", "orders-1", "payments-0"))
+
+
+def test_an_empty_broker_is_drained() -> None:
+    verdict = _step(*EMPTY, drain=a_drain(batch=1))
+    assert verdict.events == (facts.NodeDrained("drain-1", ("brokers-a-0.g1",), 3000, 3),)
+
+
+def test_throttles_go_before_the_drain_is_called_done() -> None:
+    verdict = _step(*EMPTY, drain=a_drain(batch=1), throttles=ThrottlesSeen(topics=frozenset({"orders"})))
+    assert (verdict.events, verdict.effects) == ((), (ClearThrottles(),))
+
+
+@pytest.mark.parametrize("disks", [LogDirsSeen(1, 100, 10**9, 10**9), None], ids=["not empty", "unknown"])
+def test_log_dirs_that_do_not_say_empty_are_waited_for(disks: LogDirsSeen | None) -> None:
+    kafka = a_snapshot(*EMPTY, brokers=LIVE)
+    dirs = {**kafka.log_dirs, 1000: disks}
+    kafka = replace(kafka, log_dirs={b: d for b, d in dirs.items() if d is not None})
+    assert _reason(_step(kafka=kafka, drain=a_drain(batch=1))) == "LogDirsNotEmpty"
+
+
+def test_a_dead_broker_needs_no_log_dirs() -> None:
+    kafka = a_snapshot(*EMPTY, brokers=(1001, 1002, 1010), fenced=(1000,))
+    assert [type(e) for e in _step(kafka=kafka, drain=a_drain(batch=1)).events] == [facts.NodeDrained]
+
+
+def test_a_new_topic_on_the_broker_is_the_next_round() -> None:
+    verdict = _step(*EMPTY, a_partition("late-0"), drain=a_drain(batch=1))
+    again = verdict.events[0]
+    assert isinstance(again, facts.DrainRequested)
+    assert (again.round, again.keys, dict(again.successors)) == (2, ("brokers-a-0.g1",), {"1000": 1010})
+    assert "late" in again.reason
+
+
+def test_the_last_round_names_the_topics_and_gives_up() -> None:
+    verdict = _step(*EMPTY, a_partition("late-0"), drain=a_drain(batch=1, round=MAX_ROUNDS))
+    assert (verdict.events, _reason(verdict)) == ((), "DrainNotConverging")
+    assert "late" in verdict.sentence
+
+
+def test_a_strangers_reassignment_is_waited_for() -> None:
+    foreign = a_partition("late-0", (1002, 1000, 1001), isr=(1000, 1001), adding=(1002,), removing=(1000,))
+    verdict = _step(*EMPTY, foreign, drain=a_drain(batch=1))
+    assert (verdict.events, verdict.effects, _reason(verdict)) == ((), (), "ForeignReassignment")
+
+
+# --- trouble ----------------------------------------------------------------------------------------------------------
+
+DEAD_HEIR = an_instance("brokers-a-0", 2, lost_at=BEFORE)
+
+
+def test_a_drain_to_a_dead_successor_takes_its_moves_back_first() -> None:
+    verdict = _step(_moving("orders-0"), instances=(DEAD_HEIR,))
+    assert verdict.effects == (CancelMoves((TopicPartition("orders", 0),)),)
+
+
+def test_a_move_whose_old_replicas_are_too_few_is_not_taken_back() -> None:
+    thin = replace(_moving("orders-0"), isr=(1001, 1010))
+    verdict = _step(thin, instances=(DEAD_HEIR,))
+    assert (verdict.effects, _reason(verdict)) == ((), "ReassignmentStuck")
+
+
+def test_with_nothing_stuck_a_drain_to_a_dead_successor_is_put_off() -> None:
+    verdict = _step(*AT_HOME, instances=(DEAD_HEIR,))
+    assert [type(e) for e in verdict.events] == [facts.DrainAbandoned]
+
+
+@pytest.mark.parametrize(("lost_s", "put_off"), [(299, False), (300, True)])
+def test_a_bystander_that_is_gone_for_good_puts_the_drain_off(lost_s: int, put_off: bool) -> None:
+    gone = an_instance("brokers-b-0", lost_at=NOW - timedelta(seconds=lost_s))
+    verdict = _step(*AT_HOME, instances=(gone,))
+    assert ([type(e) for e in verdict.events] == [facts.DrainAbandoned]) is put_off
+
+
+def test_the_old_broker_may_die_while_it_is_drained() -> None:
+    """Its surviving copies are moved on."""
+    dying = an_instance("brokers-a-0", 1, Phase.DRAINING, lost_at=BEFORE)
+    kafka = a_snapshot(a_partition("orders-0", isr=(1001, 1002), leader=1001), brokers=LIVE[1:], fenced=(1000,))
+    verdict = _step(kafka=kafka, instances=(dying,), plan=a_plan([ONE]))
+    assert verdict.effects[-1] == Reassign({ONE.name: ONE.after})

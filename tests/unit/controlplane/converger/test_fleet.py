@@ -1,0 +1,91 @@
+"""The fleet's brake and the back-off, derived from events alone."""
+
+import pytest
+
+from controlplane.converger.backoff import CAP_S, delay_s
+from controlplane.converger.fleet import MAX_IMAGE_FAILURES, FleetBrake
+from controlplane.streams import cluster_stream, cluster_uid_of
+from controlplane.view import ClusterView
+from events import facts
+from events.codec import encode
+from events.envelope import Recorded
+from events.ids import ClusterUid
+from tests.builders import NOW, a_document, a_planned, a_view
+
+
+def _told(brake: FleetBrake, *history: tuple[str, object]) -> FleetBrake:
+    for number, (uid, fact) in enumerate(history, start=1):
+        new = encode(fact, f"e{number}")
+        stream = cluster_stream(ClusterUid(uid))
+        brake.take_in(Recorded(number, stream, 1, "e", new.type, new.schema, new.data, "t", None, None, 1, NOW))
+    return brake
+
+
+def _surge(version: str = "4.2.0") -> facts.SurgeRequested:
+    return facts.SurgeRequested("i", (a_planned("brokers-a-0", 2, kafka_version=version),), "roll")
+
+
+FAILED = facts.JoinFailed("brokers-a-0.g2", "late")
+WANTS = a_view(uid="d", generation=2, document=a_document(version="4.2.0"))
+
+
+def _rolling(uid: str) -> ClusterView:
+    return a_view(uid=uid, recycling=2)
+
+
+def test_so_many_clusters_may_roll_and_no_more() -> None:
+    brake = FleetBrake(max_rolling=2)
+    brake.look_at([_rolling("a"), WANTS])
+    assert brake.allowance(WANTS).may_roll
+    brake.look_at([_rolling("a"), _rolling("b"), WANTS])
+    held = brake.allowance(WANTS)
+    assert not held.may_roll
+    assert held.reason == "2 clusters are rolling, at most 2 may"
+
+
+def test_who_rolls_may_go_on() -> None:
+    brake = FleetBrake(max_rolling=1)
+    brake.look_at([_rolling("a"), _rolling("b")])
+    assert brake.allowance(_rolling("a")).may_roll
+
+
+def test_a_cluster_that_is_only_being_born_rolls_nothing() -> None:
+    brake = FleetBrake(max_rolling=1)
+    brake.look_at([a_view(uid="a", recycling=1, converged=0)])
+    assert brake.allowance(WANTS).may_roll
+
+
+def test_an_image_that_failed_twice_stops_everywhere_until_a_person_resumes() -> None:
+    failures = [("a", _surge()), ("a", FAILED), ("b", _surge()), ("b", FAILED)]
+    brake = _told(FleetBrake(), *failures)
+    assert brake.failed_images["4.2.0"] == MAX_IMAGE_FAILURES
+    held = brake.allowance(WANTS)
+    assert not held.may_roll
+    assert "kedge resume" in held.reason
+    assert brake.allowance(a_view(uid="e", generation=2)).may_roll, "another image is not held"
+    assert _told(brake, ("b", facts.ClusterResumed("mended"))).allowance(WANTS).may_roll
+
+
+def test_a_resume_of_an_uninvolved_cluster_forgives_nothing() -> None:
+    failures = [("a", _surge()), ("a", FAILED), ("b", _surge()), ("b", FAILED)]
+    brake = _told(FleetBrake(), *failures, ("c", facts.ClusterResumed("by the way")))
+    assert not brake.allowance(WANTS).may_roll
+
+
+def test_other_events_are_not_even_decoded() -> None:
+    brake = FleetBrake()
+    brake.take_in(Recorded(1, "cluster-a", 1, "e", "cluster.teleported", 9, {}, "t", None, None, 1, NOW))
+    assert not brake.failed_images
+
+
+@pytest.mark.parametrize(
+    ("failures", "seconds"), [(-1, 0), (0, 0), (1, 2), (2, 4), (5, 32), (8, 256), (9, CAP_S), (5000, CAP_S)]
+)
+def test_the_back_off_doubles_up_to_its_cap(failures: int, seconds: float) -> None:
+    assert delay_s(failures) == seconds
+
+
+def test_a_stream_is_named_by_the_uid_and_back() -> None:
+    assert cluster_uid_of(cluster_stream(ClusterUid("c0ffee"))) == "c0ffee"
+    assert cluster_uid_of("fleet") is None
+    assert cluster_uid_of("name-orders") is None

@@ -1,0 +1,140 @@
+"""Controllers are handed over one at a time, and only while the quorum survives it."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from controlplane.converger.handovers import handover_step
+from controlplane.converger.verdict import Verdict
+from controlplane.planpreview import ONE_CONTROLLER, preview
+from controlplane.replacement import Phase
+from controlplane.view import ClusterView, InstanceView
+from events import facts
+from planner.observed import QuorumSeen, VoterSeen
+from tests.builders import BEFORE, NOW, a_document, a_report, a_situation, a_snapshot, a_view, a_volume, an_instance
+
+HEIR = an_instance("controllers-a-0", 2, Phase.LAUNCHED)
+
+
+def _step(
+    old: InstanceView | None = None, new: InstanceView = HEIR, *, speaks: bool = True, **seen: Any
+) -> Verdict | None:
+    view = a_view(new, *([old] if old else []))
+    reports = {new.key: a_report(new, "")} if speaks else {}
+    return handover_step(a_situation(view, reports=reports, **seen))
+
+
+def _quorum(*voters: VoterSeen) -> Any:
+    return a_snapshot(quorum=QuorumSeen(100, 1, voters))
+
+
+def _voter(number: int, lag: int = 0) -> VoterSeen:
+    return VoterSeen(100 + number, a_volume(f"controllers-{'abc'[number]}-0").directory_id, lag, True)
+
+
+def test_without_a_successor_there_is_nothing_to_hand_over() -> None:
+    assert handover_step(a_situation(a_view())) is None
+
+
+def test_the_old_one_is_not_touched_before_the_new_vm_has_spoken() -> None:
+    verdict = _step(speaks=False)
+    assert verdict is not None
+    assert (verdict.events, verdict.wait and verdict.wait.reason) == ((), "SuccessorSilent")
+
+
+@pytest.mark.parametrize("kafka", [None, a_snapshot(at=NOW - timedelta(seconds=31))], ids=["unknown", "stale"])
+def test_no_controller_is_stopped_on_unknown_metadata(kafka: Any) -> None:
+    verdict = _step(kafka=kafka)
+    assert verdict is not None
+    assert (verdict.events, verdict.wait and verdict.wait.reason) == ((), "KafkaUnknown")
+
+
+def test_a_quorum_that_survives_lets_the_old_one_stop() -> None:
+    verdict = _step()
+    assert verdict is not None
+    assert verdict.events == (facts.FenceRequested(("controllers-a-0.g1",), "handover to controllers-a-0.g2"),)
+
+
+@pytest.mark.parametrize(
+    "kafka",
+    [_quorum(_voter(0), _voter(1), _voter(2, lag=10**6)), _quorum(_voter(0), _voter(1))],
+    ids=["lags", "of two"],
+)
+def test_a_quorum_that_would_not_survive_keeps_it(kafka: Any) -> None:
+    verdict = _step(kafka=kafka)
+    assert verdict is not None
+    assert (verdict.events, verdict.wait and verdict.wait.reason) == ((), "QuorumGate")
+
+
+STEPS = [
+    (an_instance("controllers-a-0", 1, Phase.FENCED), HEIR, facts.ReleaseRequested),
+    (an_instance("controllers-a-0", 1, Phase.RELEASED, bound=False), HEIR, facts.BindRequested),
+    (
+        an_instance("controllers-a-0", 1, Phase.RELEASED, bound=False),
+        an_instance("controllers-a-0", 2, Phase.JOINED),
+        facts.RetireRequested,
+    ),
+    (an_instance("controllers-a-0", 1, lost_at=BEFORE), HEIR, facts.FenceRequested),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "event"), STEPS, ids=lambda x: x.__name__ if isinstance(x, type) else "")
+def test_the_handover_goes_step_by_step(old: InstanceView, new: InstanceView, event: type) -> None:
+    verdict = _step(old, new)
+    assert verdict is not None
+    assert [type(e) for e in verdict.events] == [event]
+
+
+def test_the_retired_one_leaves_the_nodes_volume_behind() -> None:
+    verdict = _step(*STEPS[2][:2])
+    assert verdict is not None
+    retire = verdict.events[0]
+    assert isinstance(retire, facts.RetireRequested)
+    assert (retire.keys, retire.volumes) == (("controllers-a-0.g1",), ())
+
+
+@pytest.mark.parametrize("phase", [Phase.FENCING])
+def test_while_the_old_one_stops_others_may_act(phase: Phase) -> None:
+    assert _step(an_instance("controllers-a-0", 1, phase)) is None
+
+
+def test_a_node_whose_holder_is_gone_comes_first() -> None:
+    dead = an_instance("controllers-b-0", 1, lost_at=BEFORE)
+    heirs = (HEIR, an_instance("controllers-b-0", 2, Phase.LAUNCHED))
+    reports = {i.key: a_report(i, "") for i in heirs}
+    verdict = handover_step(a_situation(a_view(dead, *heirs), reports=reports))
+    assert verdict is not None
+    assert verdict.events == (facts.FenceRequested((dead.key,), "its VM is gone"),)
+
+
+def test_a_quorum_that_waits_for_a_dead_controller_lets_it_get_its_successor() -> None:
+    dead = an_instance("controllers-b-0", 1, lost_at=BEFORE)
+    kafka = _quorum(_voter(0), _voter(1, lag=10**6), _voter(2))
+    situation = a_situation(a_view(dead, HEIR), reports={HEIR.key: a_report(HEIR, "")}, kafka=kafka)
+    assert handover_step(situation) is None
+
+
+# --- a quorum of one --------------------------------------------------------------------------------------------------
+
+
+def _alone(version: str = "4.1.1") -> ClusterView:
+    document = a_document(controllers=1, version=version)
+    return a_view(HEIR, without=["controllers-b-0.g1", "controllers-c-0.g1"], document=document)
+
+
+def test_the_only_controller_is_stopped_because_there_is_no_other_way() -> None:
+    situation = a_situation(_alone(), kafka=_quorum(_voter(0)), reports={HEIR.key: a_report(HEIR, "")})
+    verdict = handover_step(situation)
+    assert verdict is not None
+    assert [type(e) for e in verdict.events] == [facts.FenceRequested]
+
+
+def test_the_plan_warns_before_the_only_controller_is_handed_over() -> None:
+    at_rest = a_view(
+        without=["controllers-b-0.g1", "controllers-c-0.g1"], document=a_document(controllers=1), node_addresses={}
+    )
+    newer = preview(at_rest, a_document(controllers=1, version="4.2.0"), snapshot=None)
+    assert ONE_CONTROLLER in newer.warnings
+    assert ONE_CONTROLLER not in preview(at_rest, a_document(controllers=1, brokers=6), snapshot=None).warnings
+    assert ONE_CONTROLLER not in preview(a_view(), a_document(version="4.2.0"), snapshot=None).warnings

@@ -1,0 +1,207 @@
+"""Open Terraform intents: started, retried with back-off, confirmed only by an inventory newer than their run."""
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from controlplane.converger.intents import MAX_RUN_FAILURES, intent_step, job_id
+from controlplane.converger.observation import JobSeen
+from controlplane.converger.verdict import StartRun, TerminateInstance, Verdict
+from controlplane.replacement import Phase
+from controlplane.view import ClusterView, IntentView
+from events import facts
+from providers.base import InstanceState
+from tests.builders import BEFORE, NOW, a_cloud_instance, a_situation, a_view, an_instance, an_inventory
+
+SURGING = an_instance("brokers-a-0", 2, Phase.REQUESTED)
+OLD = an_instance("brokers-a-0", 1, Phase.RETIRING)
+SUCCEEDED = JobSeen("succeeded", ended_at=NOW - timedelta(seconds=5))
+
+
+def _intent(kind: str, *keys: str, **overrides: Any) -> dict[str, IntentView]:
+    return {"i": IntentView(**{"id": "i", "kind": kind, "keys": keys, "requested_at": BEFORE, **overrides})}
+
+
+def _surge(**overrides: Any) -> ClusterView:
+    return a_view(SURGING, intents=_intent("surge", SURGING.key, **overrides))
+
+
+def _step(view: ClusterView, job: JobSeen | None = None, **seen: Any) -> Verdict:
+    jobs: Mapping[str, JobSeen] = {} if job is None else {job_id(view.intents["i"]): job}
+    verdict = intent_step(a_situation(view, jobs=jobs, **seen))
+    assert verdict is not None
+    return verdict
+
+
+def test_without_intents_there_is_nothing_to_do() -> None:
+    assert intent_step(a_situation(a_view())) is None
+
+
+def test_a_new_intent_is_run() -> None:
+    assert _step(_surge()).effects == (StartRun("i", "i.0"),)
+
+
+def test_the_oldest_intent_goes_first() -> None:
+    young = IntentView("a", "retire", (OLD.key,), NOW)
+    view = a_view(SURGING, OLD, intents={**_intent("surge", SURGING.key), "a": young})
+    assert _step(view).effects == (StartRun("i", "i.0"),)
+
+
+@pytest.mark.parametrize("state", ["queued", "running"])
+def test_a_run_under_way_is_waited_for(state: str) -> None:
+    verdict = _step(_surge(), JobSeen(state, message="creating 2 of 3"))
+    assert (verdict.effects, verdict.wait and verdict.wait.reason) == ((), "TerraformRuns")
+    assert "creating 2 of 3" in verdict.sentence
+
+
+@pytest.mark.parametrize("retryable", [True, False])
+def test_a_failed_run_is_recorded(retryable: bool) -> None:
+    verdict = _step(_surge(), JobSeen("failed", "GuardRefused", "it wants more", retryable))
+    assert verdict.events == (facts.RunFailed("i", "GuardRefused", "it wants more", retryable),)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "expected"),
+    [
+        ({"failures": 1, "failed_at": NOW}, "RunFailed"),
+        ({"failures": 1, "failed_at": NOW - timedelta(seconds=2)}, StartRun("i", "i.1")),
+        ({"failures": 3, "failed_at": NOW - timedelta(seconds=7)}, "RunFailed"),
+        ({"failures": 3, "failed_at": NOW - timedelta(seconds=8)}, StartRun("i", "i.3")),
+        ({"failures": 1, "failed_at": BEFORE, "retryable": False}, "RunRefused"),
+        ({"failures": MAX_RUN_FAILURES, "failed_at": BEFORE}, "RunFailed"),
+    ],
+)
+def test_a_failed_intent_is_tried_again_after_its_back_off_but_not_for_ever(
+    overrides: dict[str, Any], expected: object
+) -> None:
+    verdict = _step(_surge(**overrides))
+    assert (verdict.effects[0] if verdict.effects else verdict.wait and verdict.wait.reason) == expected
+
+
+def test_what_only_a_person_can_mend_names_the_command() -> None:
+    refused = _step(_surge(failures=1, failed_at=BEFORE, retryable=False)).wait
+    spent = _step(_surge(failures=MAX_RUN_FAILURES, failed_at=BEFORE)).wait
+    assert refused is not None
+    assert spent is not None
+    assert refused.next_command == spent.next_command == "kedge resume orders"
+
+
+# --- confirmed --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "inventory",
+    [
+        None,
+        an_inventory(a_view(), at=NOW - timedelta(seconds=31)),
+        an_inventory(a_view(), at=NOW - timedelta(seconds=5)),
+    ],
+    ids=["unknown", "stale", "not newer than the run"],
+)
+@pytest.mark.parametrize("kind", ["surge", "release", "bind", "retire", "destroy"])
+def test_no_run_is_an_outcome_before_a_newer_inventory_says_so(kind: str, inventory: Any) -> None:
+    view = a_view(OLD, intents=_intent(kind, OLD.key))
+    verdict = _step(view, SUCCEEDED, inventory=inventory)
+    assert (verdict.events, verdict.effects) == ((), ())
+    assert verdict.wait is not None
+    assert verdict.wait.reason == "InventoryUnknown"
+
+
+def _with(view: ClusterView, **states: Any) -> Any:
+    """The inventory with the surging VM in it."""
+    shown = a_cloud_instance(SURGING, **{"intent_id": "i", **states})
+    return an_inventory(view, instances={**an_inventory(view).instances, SURGING.key: shown})
+
+
+def test_a_surge_is_done_when_its_vms_run() -> None:
+    view = _surge()
+    verdict = _step(view, SUCCEEDED, inventory=_with(view))
+    launched = facts.LaunchedInstance(SURGING.key, f"vm-{SURGING.key}", f"address-of-{SURGING.key}")
+    assert verdict.events == (facts.SurgeCompleted("i", (launched,), {}),)
+
+
+@pytest.mark.parametrize(
+    "states", [{"state": InstanceState.PENDING}, {"address": None}, {"intent_id": "somebody else's"}]
+)
+def test_a_vm_that_does_not_run_under_the_intents_tag_is_waited_for(states: dict[str, Any]) -> None:
+    view = _surge(requested_at=NOW - timedelta(seconds=10))
+    verdict = _step(view, SUCCEEDED, inventory=_with(view, **states))
+    assert verdict.wait is not None
+    assert verdict.wait.reason == "VmsBoot"
+
+
+def test_a_vm_that_does_not_boot_in_time_has_failed_to_join() -> None:
+    view = _surge(requested_at=NOW - timedelta(seconds=121))
+    verdict = _step(view, SUCCEEDED, inventory=_with(view, state=InstanceState.PENDING))
+    assert [type(e) for e in verdict.events] == [facts.SurgeCompleted, facts.JoinFailed]
+
+
+def test_a_vm_that_died_on_its_way_is_lost_and_has_failed_to_join() -> None:
+    view = _surge()
+    verdict = _step(view, SUCCEEDED, inventory=an_inventory(view, gone={SURGING.key}))
+    assert [type(e) for e in verdict.events] == [facts.SurgeCompleted, facts.InstanceLost, facts.JoinFailed]
+
+
+def test_a_release_is_done_when_nothing_is_attached_any_more() -> None:
+    old = an_instance("controllers-a-0", 1, Phase.FENCED)
+    view = a_view(old, intents=_intent("release", old.key))
+    held = _step(view, SUCCEEDED)
+    assert held.wait is not None
+    assert held.wait.reason == "VolumeAttached"
+    free = _step(view, SUCCEEDED, inventory=an_inventory(view, volumes={}))
+    assert free.events == (facts.ReleaseCompleted("i"),)
+
+
+def test_a_bind_is_done_when_every_volume_is_there() -> None:
+    heir = an_instance("controllers-a-0", 2, Phase.LAUNCHED)
+    view = a_view(
+        heir, an_instance("controllers-a-0", 1, Phase.RELEASED, bound=False), intents=_intent("bind", heir.key)
+    )
+    away = _step(view, SUCCEEDED)
+    assert away.wait is not None
+    assert away.wait.reason == "VolumeDetached"
+    bound = a_view(an_instance("controllers-a-0", 2, Phase.LAUNCHED, bound=True))
+    there = {v.key: v for v in an_inventory(bound).volumes.values() if v.attached_to == heir.key}
+    assert _step(view, SUCCEEDED, inventory=an_inventory(view, volumes=there)).events == (facts.BindCompleted("i"),)
+
+
+def test_a_retire_is_done_when_the_cloud_answers_gone() -> None:
+    view = a_view(OLD, an_instance("brokers-a-0", 2), intents=_intent("retire", OLD.key))
+    verdict = _step(view, SUCCEEDED, inventory=an_inventory(view, gone={OLD.key}))
+    assert verdict.events == (
+        facts.RetireCompleted("i"),
+        facts.ReplacementCompleted("brokers-a-0", OLD.key, "brokers-a-0.g2"),
+    )
+
+
+def test_a_retired_vm_that_is_still_listed_is_terminated_by_the_clouds_own_call() -> None:
+    view = a_view(OLD, intents=_intent("retire", OLD.key))
+    verdict = _step(view, SUCCEEDED)
+    assert verdict.effects == (TerminateInstance(OLD.key, f"vm-{OLD.key}"),)
+    assert not verdict.events
+
+
+def test_a_retired_vm_that_is_only_missing_from_the_list_is_not_proved_gone() -> None:
+    view = a_view(OLD, intents=_intent("retire", OLD.key))
+    listed = {k: v for k, v in an_inventory(view).instances.items() if k != OLD.key}
+    verdict = _step(view, SUCCEEDED, inventory=an_inventory(view, instances=listed))
+    assert (verdict.events, verdict.effects) == ((), ())
+    assert verdict.wait is not None
+    assert verdict.wait.reason == "InventoryUnknown"
+
+
+def test_a_vm_that_never_ran_needs_no_proof() -> None:
+    never = an_instance("brokers-a-0", 2, Phase.RETIRING, cloud_id="")
+    view = a_view(never, intents=_intent("retire", never.key))
+    listed = {k: v for k, v in an_inventory(view).instances.items() if k != never.key}
+    verdict = _step(view, SUCCEEDED, inventory=an_inventory(view, instances=listed))
+    assert verdict.events == (facts.RetireCompleted("i"),)
+
+
+def test_a_destroy_is_done_when_no_vm_is_left() -> None:
+    view = a_view(intents=_intent("destroy"))
+    left = _step(view, SUCCEEDED)
+    assert len(left.effects) == 6
+    assert _step(view, SUCCEEDED, inventory=an_inventory(view, instances={})).events == (facts.ClusterDeleted(False),)

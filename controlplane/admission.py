@@ -9,17 +9,34 @@ from events.spec.positions import Positions
 from events.spec.problems import Problem
 from events.spec.rules import check_change
 from planner.observed import KafkaSnapshot
+from providers.registry import names
 
 
 def admission_problems(
     view: ClusterView, document: KafkaClusterDocument, *, positions: Positions, snapshot: KafkaSnapshot | None
 ) -> list[Problem]:
-    """What refuses the step from what is in force, warnings too. Empty for a cluster that has nothing in force."""
-    if view.document is None:
-        return []
+    """What refuses the step from what is in force, warnings too."""
+    missing = _clouds(document, positions)
+    if missing or view.document is None:
+        return missing
     held = bytes_per_pool(view, snapshot)
     found = check_change(view.document, document, data_bytes_per_pool=held, positions=positions)
     return [*found, *_levels(view, document, positions)]
+
+
+def _clouds(document: KafkaClusterDocument, positions: Positions) -> list[Problem]:
+    """A cloud this release cannot reach is told now, not by a cluster that never begins."""
+    known = names()
+    return [
+        positions.problem(
+            p.CLOUD,
+            ("spec", "pools", index, "place", "cloud"),
+            f"pool `{pool.name}` lives in {pool.place.cloud!r}, which this release has no provider for",
+            f"Use one of: {', '.join(known)}.",
+        )
+        for index, pool in enumerate(document.spec.pools)
+        if pool.place.cloud not in known
+    ]
 
 
 def _levels(view: ClusterView, document: KafkaClusterDocument, positions: Positions) -> list[Problem]:

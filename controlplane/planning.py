@@ -94,6 +94,8 @@ class PlanningService:
         """
         if not requests:
             return ()
+        if not self._settings.use_spark:
+            return tuple(_in_process(request, "Spark is off (KEDGE_SPARK_MASTER)") for request in requests)
         self.warm_up()
         started = time.monotonic()
         try:

@@ -50,7 +50,9 @@ spec:
       machine: {machine}
       disk: {{kind: persistent, sizeGib: 100}}
       place: {{cloud: local, region: local-1, zones: [a, b, c]}}
-  rollout: {{strategy: {strategy}, maxUnavailable: {max_unavailable}, soak: {soak}, linger: {linger}, surge: {surge}, pause: {pause}, joinDeadline: {join_deadline}}}
+  rollout:
+    {{strategy: {strategy}, surge: {surge}, maxUnavailable: {max_unavailable}, pause: {pause},
+     soak: {soak}, linger: {linger}, joinDeadline: {join_deadline}}}
   deletionPolicy: {deletion}
 """
 

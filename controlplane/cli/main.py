@@ -10,7 +10,7 @@ from controlplane.cli.surroundings import Surroundings, of_this_process
 from controlplane.cli.verbs.apply import apply
 from controlplane.cli.verbs.events import events
 from controlplane.cli.verbs.look import describe, endpoints, get
-from controlplane.cli.verbs.serve import backup, demo, server, version
+from controlplane.cli.verbs.serve import backup, demo, restore, server, version
 from controlplane.cli.verbs.specs import diff, plan, validate
 from controlplane.cli.verbs.steer import abort, delete, pause, resume
 from controlplane.cli.verbs.wait import wait
@@ -31,6 +31,7 @@ VERBS = (
     endpoints,
     delete,
     backup,
+    restore,
     demo,
     version,
 )

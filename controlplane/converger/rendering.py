@@ -31,12 +31,17 @@ def places_of(view: ClusterView) -> tuple[Place, ...]:
 def terraform_run(
     view: ClusterView, intent: IntentView, *, installation_id: str, boot_data: BootData, gone: frozenset[str]
 ) -> TerraformRun:
-    """The run of an open intent. `gone` are keys the inventory proves gone: they leave the state before anything."""
+    """The run of an open intent. `gone` are keys the inventory proves gone: they leave the state before anything.
+
+    But for those the run is about: a surge adopts what it made half-way, and what a retire deletes is deleted for good,
+    dead or not, so that its disk goes with it.
+    """
     kind = RunKind(intent.kind)
     dead = {i.key for i in view.alive() if i.lost or i.key in gone}
-    if kind is RunKind.SURGE:
+    if kind is not RunKind.RELEASE:
         dead -= set(intent.keys)
     standing = [i for i in _standing(view, intent, kind) if i.key not in dead]
+    forget = frozenset(f for key in dead for f in (f"instance/{key}", *_ties(view.instances[key])))
     return TerraformRun(
         intent_id=intent.id,
         kind=kind,
@@ -52,8 +57,9 @@ def terraform_run(
             bindings=tuple(Binding(i.node, i.key) for i in standing if _owns_address(i) and _is_bound(i, intent)),
         ),
         creates=_creates(view, intent, kind),
-        deletes=_deletes(view, intent, kind),
-        forget=frozenset(f for key in dead for f in (f"instance/{key}", *_ties(view.instances[key]))),
+        # A dead VM has let go of its volumes and address already: a release only has to forget that it held them.
+        deletes=_deletes(view, intent, kind) - forget,
+        forget=forget,
     )
 
 

@@ -1,7 +1,7 @@
 """Who goes next. A priority ladder over the changes of a cluster, with ties broken by name.
 
-    what is lost > what is missing > lost and surplus > outdated brokers, one rack at a time > outdated controllers, one at a time,
-    the quorum's leader last > what is surplus, all in one drain
+    what is lost > what is missing > lost and surplus > outdated brokers, one rack at a time >
+    outdated controllers, one at a time, the quorum's leader last > what is surplus, all in one drain
 
 Brokers go before controllers: that order was run on real clusters (4.1 -> 4.2), and a broker needs no new controller.
 """

@@ -72,12 +72,14 @@ class Disks:
         if disk.kind != EPHEMERAL:
             self._make(disk, self._path(disk))
 
-    def destroy(self, cluster_uid: str, key: str) -> None:
-        """Delete the disk and its data. Raises `ResourceConflict` while it is attached."""
+    def destroy(self, cluster_uid: str, key: str, *, alive: Callable[[str], bool]) -> None:
+        """Delete the disk and its data. Raises `ResourceConflict` while it is attached to a VM that is not dead."""
         disk = self.read(cluster_uid, key)
         if disk is None:
             return
-        if disk.attached_to is not None:
+        if disk.attached_to is not None and not alive(disk.attached_to):
+            self.detach(cluster_uid, key, disk.attached_to)
+        elif disk.attached_to is not None:
             raise ResourceConflict(f"volume {key} is attached to {disk.attached_to}: detach it first")
         self._remove(self._path(disk))
         self._image(self._path(disk)).unlink(missing_ok=True)

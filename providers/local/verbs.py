@@ -48,8 +48,9 @@ def create_volume(request: Request) -> None:
 
 
 def destroy_volume(request: Request) -> None:
+    uid, machines = request["cluster_uid"], _machines(request)
     with _locked(request):
-        _disks(request).destroy(request["cluster_uid"], request["key"])
+        _disks(request).destroy(uid, request["key"], alive=lambda key: machines.is_alive(uid, key))
 
 
 def attach(request: Request) -> None:

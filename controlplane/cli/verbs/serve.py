@@ -1,4 +1,4 @@
-"""Verbs about the server and this installation: server, backup, demo, version."""
+"""Verbs about the server and this installation: server, backup, restore, demo, version."""
 
 import importlib.metadata
 from pathlib import Path
@@ -75,6 +75,45 @@ def backup(
         session.show(f"{answer.path}: {answer.events} events, sha256 {answer.sha256}")
     else:
         write_document(session, output, document("Backup", answer))
+
+
+def restore(
+    context: typer.Context,
+    file: Annotated[Path, typer.Argument(metavar="FILE", show_default=False, help="A file `kedge backup` wrote.")],
+    home: Annotated[
+        Path | None,
+        typer.Option("--home", metavar="DIR", show_default="KEDGE_HOME or ./.kedge", help="Whose database it is."),
+    ] = None,
+    database_url: Annotated[
+        str | None,
+        typer.Option("--database-url", metavar="URL", show_default="SQLite in the home", help="The empty database."),
+    ] = None,
+) -> None:
+    """Write a backup into an empty database. No server may run on it.
+
+    The file is checked first, and a database that holds anything is refused. Put the files of the home back before.
+
+    \b
+    Examples:
+      kedge restore /var/backups/kedge-2026-01-31.jsonl
+    """
+    # Imported here, because every other verb does without a database.
+    from controlplane.backup import BackupCorrupt, RestoreRefused
+    from controlplane.backup import restore as restore_backup
+    from controlplane.migrate import MigrationError, upgrade
+    from events.engine import build_engine
+    from events.errors import EventsError
+
+    settings = _settings(home=home, database_url=database_url)
+    engine = build_engine(settings.database)
+    try:
+        upgrade(settings.database)
+        summary = restore_backup(file.expanduser(), engine)
+    except (BackupCorrupt, RestoreRefused, MigrationError, EventsError, OSError) as error:
+        raise CliError("nothing was restored", why=str(error), next_step="mend it and try again") from None
+    finally:
+        engine.dispose()
+    session_of(context).show(f"{summary.head} events restored; start the server")
 
 
 def demo(

@@ -71,12 +71,22 @@ def test_an_attached_disk_is_not_destroyed(disks: Disks) -> None:
     disks.create(disk())
     attach(disks)
     with pytest.raises(ResourceConflict, match=r"n-0\.g1"):
-        disks.destroy("u", KEY)
+        disks.destroy("u", KEY, alive=lambda _: True)
     disks.detach("u", KEY, "n-0.g1")
-    disks.destroy("u", KEY)
-    disks.destroy("u", KEY)
+    disks.destroy("u", KEY, alive=lambda _: True)
+    disks.destroy("u", KEY, alive=lambda _: True)
     assert not disks.layout.volume("u", KEY).exists()
     assert disks.read("u", KEY) is None
+
+
+def test_the_disk_of_a_dead_vm_can_be_destroyed(disks: Disks) -> None:
+    """A VM that lost power holds nothing, though nobody detached its disk."""
+    disks.create(disk())
+    mounts = attach(disks)
+    disks.destroy("u", KEY, alive=lambda _: False)
+    assert disks.read("u", KEY) is None
+    assert not disks.layout.volume("u", KEY).exists()
+    assert not (mounts / "data").exists()
 
 
 def test_a_disk_that_exists_otherwise_is_not_taken_over(disks: Disks) -> None:
@@ -117,7 +127,7 @@ def test_an_enforced_size_is_what_the_filesystem_says(tmp_path: Path, kind: str)
         assert (mounts / "data" / "x").read_text() == "kept"
         disks.release_all("u", "n-0.g1")
         if kind == "persistent":
-            disks.destroy("u", KEY)
+            disks.destroy("u", KEY, alive=lambda _: True)
         assert str(tmp_path) not in Path("/proc/self/mounts").read_text()
     finally:
         unmount_all(tmp_path)

@@ -15,7 +15,7 @@ from tests.unit.controlplane.cli.cli_world import World, detail
 
 HELPS = dict(reference.helps())
 EVERY_VERB = ["server", "validate", "plan", "apply", "diff", "get", "describe", "wait", "events", "pause", "resume"]
-EVERY_VERB += ["abort", "endpoints", "delete", "backup", "demo", "version"]
+EVERY_VERB += ["abort", "endpoints", "delete", "backup", "restore", "demo", "version"]
 
 
 def test_the_reference_page_is_current_and_with_it_the_snapshot_of_every_help() -> None:

@@ -1,12 +1,18 @@
-"""backup, version, and a server that cannot be started."""
+"""backup, restore, version, and a server that cannot be started."""
 
 import json
+from pathlib import Path
 
 import httpx
 import pytest
 
+from controlplane.backup import backup as backup_to
 from controlplane.cli import exits
+from controlplane.migrate import upgrade
 from controlplane.portal import schemas as api
+from events.engine import build_engine
+from events.envelope import NewEvent, Origin
+from events.sqlstore import SqlEventStore
 from tests.unit.controlplane.cli.cli_world import World, problem, snapshot
 
 THERE = api.VersionOut(version="0.2.0", api="v1", installation_id="i1", epoch=7, leader=True, planner="spark")
@@ -71,3 +77,17 @@ def test_a_setting_that_makes_no_sense_is_told_and_nothing_is_started(world: Wor
     assert "the server was not started" in ran.stderr
     assert "Traceback" not in ran.output
     assert not (world.home / "fresh").exists()
+
+
+def test_a_backup_is_restored_into_an_empty_database_and_refused_by_a_full_one(world: World, tmp_path: Path) -> None:
+    engine = build_engine(f"sqlite:///{tmp_path / 'old.db'}")
+    upgrade(f"sqlite:///{tmp_path / 'old.db'}")
+    store = SqlEventStore(engine)
+    store.append("names", [NewEvent("e1", "t", 1, {})], expected_version=0, origin=Origin("test"))
+    backup_to(store, engine, tmp_path / "b.jsonl")
+    url = f"sqlite:///{tmp_path / 'new.db'}"
+    ran = world.run("restore", str(tmp_path / "b.jsonl"), "--database-url", url)
+    assert (ran.exit_code, ran.stdout) == (exits.OK, "1 events restored; start the server\n")
+    again = world.run("restore", str(tmp_path / "b.jsonl"), "--database-url", url)
+    assert again.exit_code != exits.OK
+    assert "nothing was restored" in again.stderr

@@ -6,6 +6,7 @@ from controlplane.converger.rendering import places_of, terraform_run
 from controlplane.replacement import Phase
 from controlplane.view import ClusterView, IntentView
 from providers.base import Place, RunKind, TerraformRun
+from providers.tf.guard import check
 from tests.builders import BEFORE, a_view, an_instance
 
 OLD, NEW = "brokers-a-0.g1", "brokers-a-0.g2"
@@ -96,6 +97,26 @@ def test_a_vm_being_made_is_never_taken_for_dead() -> None:
     run = _run(a_view(an_instance("brokers-a-0", 2, Phase.REQUESTED)), "surge", NEW, gone=(NEW,))
     assert NEW in _instances(run)
     assert not run.forget
+
+
+def test_a_dead_vm_is_retired_like_a_living_one() -> None:
+    """Its disk goes in the same run; a run that forgot the VM and deleted it too would be refused."""
+    dead = an_instance("brokers-a-0", 1, Phase.RETIRING, lost_at=BEFORE)
+    run = _run(
+        a_view(dead, an_instance("brokers-a-0", 2)), "retire", OLD, gone=(OLD,), volumes=("brokers-a-0.data.v1",)
+    )
+    assert run.deletes == {f"instance/{OLD}", f"attachment/{OLD}.data", "volume/brokers-a-0.data.v1"}
+    assert run.forget == frozenset()
+    check((), run)
+
+
+def test_the_release_of_a_dead_controller_forgets_it_and_deletes_nothing() -> None:
+    dead = an_instance("controllers-a-0", 1, Phase.FENCED, lost_at=BEFORE)
+    run = _run(a_view(dead, an_instance("controllers-a-0", 2, Phase.LAUNCHED, bound=False)), "release", C_OLD)
+    assert run.forget == {f"instance/{C_OLD}", f"attachment/{C_OLD}.data", f"binding/{C_OLD}"}
+    assert run.deletes == frozenset()
+    assert C_OLD not in _instances(run)
+    check((), run)
 
 
 def test_a_destroy_names_everything_and_keeps_nothing() -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from controlplane.candidate import Candidate
 from controlplane.converger.ports import LostLeadership
 from controlplane.leadership import MemoryLeaseStore
-from controlplane.scheduler import Bell, Scheduler
+from controlplane.scheduler import EVERYBODY, FEW, Bell, Scheduler
 from events.errors import StoreUnavailable
 from events.ids import Epoch
 
@@ -153,3 +153,55 @@ def test_a_bell_rung_often_rings_once() -> None:
     bell.ring("b")
     assert bell.wait(0)
     assert not bell.wait(0)
+
+
+def test_a_bell_says_who_rang_and_forgets_it() -> None:
+    bell = Bell()
+    bell.ring("a")
+    bell.ring("b")
+    bell.ring("a")
+    assert bell.wait(0) == {"a", "b"}
+    assert bell.wait(0) == frozenset()
+
+
+def _answered(*rung: str) -> Collection[str] | None:
+    """What the tick after these rings was asked for; the first tick of a server is always one of all."""
+    ticks, bell = Ticks(), Bell()
+    beats = scheduler(ticks, candidate(MemoryLeaseStore(longest_call_s=10.0)), bell)
+    beats.start()
+    try:
+        assert ticks.ticked.wait(WAIT_S)
+        ticks.hold.clear()
+        ticks.ticked.clear()
+        bell.ring("busy")
+        assert ticks.ticked.wait(WAIT_S)
+        for uid in rung:
+            bell.ring(uid)
+        ticks.ticked.clear()
+        ticks.hold.set()
+        assert ticks.ticked.wait(WAIT_S)
+    finally:
+        beats.stop()
+    assert ticks.asked[0] is None
+    return ticks.asked[2]
+
+
+def test_only_the_clusters_that_rang_are_ticked() -> None:
+    assert _answered("a", "b") == {"a", "b"}
+
+
+def test_a_ring_without_a_name_is_for_everybody() -> None:
+    assert _answered("a", EVERYBODY) is None
+
+
+def test_when_many_rang_all_are_ticked() -> None:
+    assert _answered(*(str(n) for n in range(FEW + 1))) is None
+
+
+def test_the_first_tick_of_an_epoch_is_one_of_all() -> None:
+    ticks, leader = Ticks(), candidate(MemoryLeaseStore(longest_call_s=10.0))
+    leader.step()
+    beats = scheduler(ticks, leader, Bell())
+    beats.beat(only={"a"})
+    beats.beat(only={"a"})
+    assert ticks.asked == [None, {"a"}]

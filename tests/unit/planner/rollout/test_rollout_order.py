@@ -1,0 +1,189 @@
+"""Who goes next, and the plan a person reads: the same ladder, replayed to its end."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from planner.rollout.desired import DesiredNode, desired_nodes
+from planner.rollout.diff import Change, Incumbent, NodeChange, node_changes
+from planner.rollout.order import Work, next_work
+from planner.rollout.steps import BOOT_S, KAFKA_REACHES_OF_THROTTLE, RolloutAssumptions, RolloutPlan, rollout_plan
+from tests.builders import a_document
+
+NODES = {n.node: n for n in desired_nodes(a_document())}
+NEWER = {n.node: n for n in desired_nodes(a_document(version="4.2.0", brokers=6))}
+IDS = {n: k + (100 if n.startswith("controllers") else 997) for k, n in enumerate(NODES)}
+
+
+def _has(node: str, **overrides: Any) -> Incumbent:
+    n = NODES.get(node) or NEWER[node]
+    known = Incumbent(
+        n.node, 1, n.rack, n.index, n.service, IDS.get(node, 1010), n.digest, n.kafka_version, n.shape, lost=False
+    )
+    return replace(known, **overrides)
+
+
+def _work(*incumbents: Incumbent, wanted: Any = NODES, surge: int = 1, leader: int = 100) -> Work | None:
+    return next_work(node_changes(wanted.values(), incumbents), surge=surge, quorum_leader=leader)
+
+
+def _all(**overrides: Any) -> list[Incumbent]:
+    return [_has(n, **overrides) for n in NODES]
+
+
+# --- diff -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("want", "have", "change", "reason"),
+    [
+        ("brokers-a-0", None, Change.CREATE, "does not exist yet"),
+        (None, {}, Change.REMOVE, "not in the spec any more"),
+        (None, {"lost": True}, Change.REMOVE, "not in the spec any more"),
+        ("brokers-a-0", {}, Change.KEEP, ""),
+        ("brokers-a-0", {"lost": True}, Change.REPLACE, "the VM of brokers-a-0 is gone"),
+        ("brokers-a-0", {"digest": "x", "kafka_version": "4.0.0"}, Change.REPLACE, "Kafka 4.0.0 -> 4.1.1"),
+        ("brokers-a-0", {"digest": "x", "shape": "large"}, Change.REPLACE, "machine large -> small"),
+        ("brokers-a-0", {"digest": "x"}, Change.REPLACE, "its fixed settings changed (x ->"),
+    ],
+)
+def test_each_difference_has_its_change_and_its_reason(
+    want: str | None, have: dict[str, Any] | None, change: Change, reason: str
+) -> None:
+    wanted: list[DesiredNode] = [NODES[want]] if want else []
+    (found,) = node_changes(wanted, [] if have is None else [_has("brokers-a-0", **have)])
+    assert found.change is change
+    assert reason in found.reason
+    assert (found.service, found.rack) == ("broker", "a")
+
+
+def test_changes_are_in_the_order_of_node_names() -> None:
+    assert [c.node for c in node_changes(NODES.values(), [])] == sorted(NODES)
+
+
+# --- the ladder -------------------------------------------------------------------------------------------------------
+
+
+def test_with_everything_as_it_should_be_there_is_no_work() -> None:
+    assert _work(*_all()) is None
+
+
+def test_what_is_lost_goes_before_what_is_missing() -> None:
+    lost = [_has(n, lost=n == "brokers-c-0") for n in NODES if n != "brokers-a-0"]
+    work = _work(*lost)
+    assert work is not None
+    assert (work.change, [c.node for c in work.nodes]) == (Change.REPLACE, ["brokers-c-0"])
+
+
+def test_what_is_missing_is_made_together_before_anything_outdated() -> None:
+    work = _work(*_all(), wanted=NEWER)
+    assert work is not None
+    assert (work.change, len(work.nodes)) == (Change.CREATE, 3)
+
+
+def test_a_surplus_node_that_lost_its_vm_goes_before_anything_outdated() -> None:
+    """A dead broker that nobody wants back holds every gate shut until it is gone."""
+    dead = _has("brokers-a-1", service_id=1003, lost=True)
+    work = _work(*_all(digest="old"), dead)
+    assert work is not None
+    assert (work.change, [c.node for c in work.nodes]) == (Change.REMOVE, ["brokers-a-1"])
+
+
+def test_a_lost_controller_goes_before_outdated_brokers() -> None:
+    present = [_has(n, digest="old", lost=n == "controllers-b-0") for n in NODES]
+    work = _work(*present)
+    assert work is not None
+    assert [c.node for c in work.nodes] == ["controllers-b-0"]
+
+
+def _order(surge: int = 1, leader: int = 101) -> list[list[str]]:
+    """The whole roll of six brokers and three controllers."""
+    wanted = {n.node: n for n in desired_nodes(a_document(brokers=6))}
+    left: list[NodeChange] = list(node_changes(wanted.values(), [_has(n, digest="old") for n in wanted]))
+    order: list[list[str]] = []
+    while (work := next_work(left, surge=surge, quorum_leader=leader)) is not None:
+        order.append([c.node for c in work.nodes])
+        left = [c for c in left if c.node not in order[-1]]
+    return order
+
+
+def test_brokers_go_rack_by_rack_then_controllers_with_the_leader_last() -> None:
+    assert _order() == [
+        ["brokers-a-0"],
+        ["brokers-a-1"],
+        ["brokers-b-0"],
+        ["brokers-b-1"],
+        ["brokers-c-0"],
+        ["brokers-c-1"],
+        ["controllers-a-0"],
+        ["controllers-c-0"],
+        ["controllers-b-0"],
+    ]
+
+
+@pytest.mark.parametrize("surge", [2, 9])
+def test_a_surge_takes_several_brokers_of_one_rack_and_never_two_controllers(surge: int) -> None:
+    order = _order(surge=surge)
+    assert order[:3] == [[f"brokers-{r}-0", f"brokers-{r}-1"] for r in "abc"]
+    assert [len(group) for group in order[3:]] == [1, 1, 1]
+
+
+def test_surplus_goes_last_all_at_once_and_the_newest_first() -> None:
+    extra = [_has(f"brokers-{r}-1", service_id=1003 + k) for k, r in enumerate("abc")]
+    work = _work(*_all(), *extra)
+    assert work is not None
+    assert work.change is Change.REMOVE
+    assert [c.node for c in work.nodes] == ["brokers-c-1", "brokers-b-1", "brokers-a-1"]
+    outdated = _work(*_all(digest="old"), *extra)
+    assert outdated is not None
+    assert outdated.change is Change.REPLACE
+
+
+# --- the plan ---------------------------------------------------------------------------------------------------------
+
+ASSUMED = RolloutAssumptions(
+    bytes_by_broker={1000: 8000, 1001: 16000, 1002: 0}, bandwidth_bytes_per_s=1000, linger_s=5.0, soak_s=30.0, surge=1
+)
+
+
+def _plan(*incumbents: Incumbent, wanted: Any = NODES, **overrides: Any) -> RolloutPlan:
+    return rollout_plan(node_changes(wanted.values(), incumbents), assumptions=ASSUMED, **overrides)
+
+
+def test_a_plan_of_nothing_is_empty() -> None:
+    plan = _plan(*_all())
+    assert (plan.phases, plan.bytes, plan.seconds, plan.steps) == ((), 0, 0.0, 0)
+
+
+def test_the_totals_of_a_roll_are_those_of_its_steps() -> None:
+    outdated = {n.node: n for n in desired_nodes(a_document(version="4.2.0"))}
+    plan = _plan(*_all(), wanted=outdated, finalise="4.2.0", warnings=("mind the gap",))
+    assert (len(plan.phases), plan.steps, plan.bytes) == (7, 7, 24_000)
+    copying_s = 24_000 / (1000 * KAFKA_REACHES_OF_THROTTLE)
+    assert plan.seconds == copying_s + 3 * (5.0 + BOOT_S) + 3 * BOOT_S + 30.0
+    assert plan.warnings == ("mind the gap",)
+    assert plan.phases[-1].name == "finalise 4.2.0 (no way back after this step)"
+
+
+def test_steps_side_by_side_last_as_long_as_the_longest() -> None:
+    extra = [_has(f"brokers-{r}-1", service_id=1000 + k) for k, r in enumerate("ab")]
+    (phase,) = _plan(*_all(), *extra).phases
+    assert phase.parallel
+    assert [s.seconds for s in phase.steps] == [25.0, 15.0]
+    assert _plan(*_all(), *extra).seconds == 25.0
+
+
+def test_what_happens_to_a_node_is_told_in_steps() -> None:
+    plan = _plan(*[_has(n, digest="old") for n in NODES if n != "brokers-b-0"])
+    how = {s.node: s.how for p in plan.phases for s in p.steps}
+    assert how["brokers-b-0"] == ("create", "join")
+    assert "drain" in how["brokers-a-0"]
+    assert "hand over volume and address" in how["controllers-a-0"]
+
+
+def test_equal_plans_have_equal_digests_and_others_not() -> None:
+    rolled = [_has(n, digest="old") for n in NODES]
+    assert _plan(*rolled).digest == _plan(*rolled).digest
+    assert _plan(*rolled).digest != _plan(*rolled[1:]).digest
+    assert _plan(*rolled).digest != _plan(*rolled, warnings=("x",)).digest

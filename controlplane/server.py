@@ -146,10 +146,13 @@ class _Server(uvicorn.Server):
 
 
 def _address_for_agents(services: Services, address: Address) -> Address | None:
-    """Fixes what new VMs are told. Returns the address that earlier VMs were told when it is not ours."""
-    home = services.home
+    """Fixes what new VMs are told. Returns the address that earlier VMs were told when it is not ours.
+
+    A history without any cluster proves nothing: its database may be a new one, and VMs of the lost one may live.
+    """
+    home, known = services.home, services.converger.views()
     told = home.agent_url()
-    if told is None or (told != address.url and not any(_has_vms(v) for v in services.converger.views())):
+    if told is None or (told != address.url and known and not any(_has_vms(v) for v in known)):
         home.keep_agent_url(address.url)
         return None
     return None if told == address.url else _parsed(told)

@@ -32,7 +32,7 @@ STAGES = (
         ),
     ),
     Stage("unit", 180, ((*PYTEST, "-n", "2", "tests/unit", "-m", "not soak and not kafka"),)),
-    Stage("contract", 180, ((*PYTEST, "tests/contract", "tests/postgres", "-m", "not soak and not kafka"),)),
+    Stage("contract", 180, ((*PYTEST, "-n", "2", "tests/contract", "tests/postgres", "-m", "not soak and not kafka"),)),
     Stage("simulator", 240, ((*PYTEST, "-n", "2", "tests/sequences", "tests/sim"),)),
     Stage("terraform", 120, ((*PYTEST, "tests/terraform"),)),
     Stage("spark", 180, ((*PYTEST, "tests/spark"),)),

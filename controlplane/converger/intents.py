@@ -118,10 +118,12 @@ def _attached(situation: Situation, inventory: InventorySeen, key: str) -> Seque
 
 
 def _unbound(situation: Situation, intent: IntentView, inventory: InventorySeen, what: str) -> Verdict:
-    attached = _attached(situation, inventory, intent.keys[0])
+    key = intent.keys[0]
+    # A dead VM holds nothing, whatever the record of its disks still says.
+    attached = [] if key in inventory.gone else _attached(situation, inventory, key)
     if attached:
         return wait("VolumeAttached", f"{what} ran, but the cloud still shows {', '.join(attached)} attached")
-    return record(f"{intent.keys[0]} has given up its volumes and address", facts.ReleaseCompleted(intent.id))
+    return record(f"{key} has given up its volumes and address", facts.ReleaseCompleted(intent.id))
 
 
 def _bound(situation: Situation, intent: IntentView, inventory: InventorySeen, what: str) -> Verdict:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from controlplane.converger.observation import InventorySeen
+from controlplane.converger.observe import has_work
 from controlplane.converger.rendering import places_of
 from controlplane.view import ClusterView
 from events.clock import Clock
@@ -30,12 +31,13 @@ class _Indexed:
 
 
 class ListedInventory:
-    """Listings of all places, each read again once it is older than `max_age_s`."""
+    """Listings of all places, each read again once it is older than `max_age_s`; `rest_age_s` for who is at rest."""
 
-    def __init__(self, cloud: Cloud, clock: Clock, *, max_age_s: float = 1.0) -> None:
+    def __init__(self, cloud: Cloud, clock: Clock, *, max_age_s: float = 1.0, rest_age_s: float = 5.0) -> None:
         self._cloud = cloud
         self._clock = clock
         self._max_age = timedelta(seconds=max_age_s)
+        self._rest_age = timedelta(seconds=rest_age_s)
         self._lock = threading.Lock()
         self._places: dict[Place, _Indexed] = {}
         self._silent: dict[Place, tuple[datetime, ProviderError]] = {}
@@ -43,7 +45,10 @@ class ListedInventory:
 
     def seen(self, view: ClusterView, *, newer_than: datetime | None = None) -> InventorySeen:
         """See Inventory."""
-        places = [self._indexed(p, newer_than) for p in places_of(view)]
+        max_age = self._max_age if has_work(view) else self._rest_age
+        oldest = self._clock() - max_age
+        after = oldest if newer_than is None else max(oldest, newer_than)
+        places = [self._indexed(p, after) for p in places_of(view)]
         instances: dict[str, CloudInstance] = {}
         volumes: dict[str, CloudVolume] = {}
         addresses: dict[str, str] = {}
@@ -70,15 +75,15 @@ class ListedInventory:
         answers = self._cloud(place.cloud).describe(place, sorted(missing))
         return {missing[i] for i, state in answers.items() if state is InstanceState.GONE}
 
-    def _indexed(self, place: Place, newer_than: datetime | None) -> _Indexed:
+    def _indexed(self, place: Place, after: datetime) -> _Indexed:
         with self._lock:
             known, lock = self._places.get(place), self._reading[place]
-        if known is not None and self._will_do(known.listing.at, newer_than):
+        if known is not None and known.listing.at > after:
             return known
         with lock:
             with self._lock:
                 known = self._places.get(place)
-            if known is not None and self._will_do(known.listing.at, newer_than):
+            if known is not None and known.listing.at > after:
                 return known
             self._refuse_while_silent(place)
             fresh = _index(self._listed(place))
@@ -98,9 +103,6 @@ class ListedInventory:
         since, error = self._silent.get(place, (None, None))
         if since is not None and error is not None and self._clock() - since < SILENCE:
             raise error.with_traceback(None)
-
-    def _will_do(self, at: datetime, newer_than: datetime | None) -> bool:
-        return self._clock() - at < self._max_age and (newer_than is None or at > newer_than)
 
 
 def _index(listing: Listing) -> _Indexed:

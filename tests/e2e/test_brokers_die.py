@@ -104,7 +104,7 @@ def test_a_retired_vm_that_wakes_up_stays_down(living_cluster: LivingCluster, tm
     assert config is not None
     Machines(Layout(cluster.cloud, REGION), config).power_on(cluster.uid, old.key)
     try:
-        heard = cluster.vm(old.key) / "agent" / "retired"
+        heard = cluster.vm(old.key) / "agent" / "records" / "retired.json"
         cluster.until(heard.exists, "its agent to hear that it is retired", timeout_s=30)
         deadline = time.monotonic() + 5
         while time.monotonic() < deadline:

@@ -172,7 +172,8 @@ class Machines:
         found = [a for a in run.resources.attachments if a.key == key]
         if verb == "create":
             volume = self.volumes[found[0].volume]
-            if volume.attached_to not in (None, instance):
+            holder = self.vms.get(volume.attached_to or "")
+            if volume.attached_to != instance and holder is not None and holder.alive:
                 raise Violation(f"{volume.key} is attached to {volume.attached_to} and asked for by {instance}")
             self.volumes[volume.key] = _moved(volume, instance)
             return

@@ -154,6 +154,16 @@ def test_a_release_is_done_when_nothing_is_attached_any_more() -> None:
     assert free.events == (facts.ReleaseCompleted("i"),)
 
 
+def test_a_dead_vm_holds_nothing_whatever_the_record_of_its_disks_says() -> None:
+    """Its release deletes nothing, so a cloud that keeps the old attachment on record would be waited for for ever."""
+    old = an_instance("controllers-a-0", 1, Phase.FENCED, lost_at=BEFORE)
+    view = a_view(old, intents=_intent("release", old.key))
+    recorded = an_inventory(view).volumes
+    assert old.key in {v.attached_to for v in recorded.values()}
+    verdict = _step(view, SUCCEEDED, inventory=an_inventory(view, gone={old.key}, volumes=recorded))
+    assert verdict.events == (facts.ReleaseCompleted("i"),)
+
+
 def test_a_bind_is_done_when_every_volume_is_there() -> None:
     heir = an_instance("controllers-a-0", 2, Phase.LAUNCHED)
     view = a_view(

@@ -1,7 +1,7 @@
 """One listing of a place serves all its clusters; only an answer for that very id means `gone`."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 import pytest
@@ -81,9 +81,19 @@ def test_a_listing_is_read_again_when_it_is_old_or_not_new_enough() -> None:
     sky.now += timedelta(seconds=0.5)
     assert sky.inventory.seen(sky.view(), newer_than=NOW - timedelta(seconds=1)).at == NOW
     assert sky.inventory.seen(sky.view(), newer_than=NOW).at == sky.now
-    sky.now += timedelta(seconds=1)
+    sky.now += timedelta(seconds=5)
     assert sky.inventory.seen(sky.view()).at == sky.now
     assert sky.cloud.listings == 3
+
+
+def test_who_is_at_rest_is_content_with_an_older_listing_than_who_works() -> None:
+    sky = Sky()
+    sky.inventory.seen(sky.view())
+    sky.now += timedelta(seconds=1)
+    sky.inventory.seen(sky.view())
+    assert sky.cloud.listings == 1
+    sky.inventory.seen(replace(sky.view(), recycling=1))
+    assert sky.cloud.listings == 2
 
 
 def test_a_vm_that_lost_its_power_is_gone_by_the_clouds_word() -> None:

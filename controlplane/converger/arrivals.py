@@ -17,6 +17,8 @@ CONTROLLER_PORT = 9093
 _NOT_THERE = frozenset({Phase.REQUESTED, Phase.RETIRING})
 """Phases in which a VM may rightly be missing."""
 
+_NEVER_SERVED = frozenset({Phase.LAUNCHED, Phase.FAILED})
+
 
 def start_id(instance: InstanceView) -> str:
     """Each start the control plane asks for has an id of its own; the agent runs each one once."""
@@ -51,12 +53,15 @@ def _vanished(instance: InstanceView, inventory: InventorySeen) -> bool:
 
 
 def _racks_without_a_vm(view: ClusterView, vanished: Collection[str]) -> list[str]:
-    """Racks none of whose VMs would be left. Only for clusters of three racks and more: with two, one is half."""
+    """Racks none of whose VMs would be left.
+
+    Only for clusters of three racks and more (with two, one is half), and not while they are born: nothing is lost yet.
+    """
     racks: dict[str, list[InstanceView]] = {}
     for instance in view.alive():
         if instance.phase not in _NOT_THERE:
             racks.setdefault(instance.planned.rack, []).append(instance)
-    if len(racks) < 3:
+    if len(racks) < 3 or all(i.phase in _NEVER_SERVED for there in racks.values() for i in there):
         return []
     return sorted(rack for rack, there in racks.items() if all(i.lost or i.key in vanished for i in there))
 

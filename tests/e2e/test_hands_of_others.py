@@ -91,7 +91,9 @@ def _create_on(cluster: LivingCluster, topic: str, assignment: list[list[int]]) 
     """A topic placed by hand: Kafka lets anybody put replicas on a broker that is about to leave."""
     admin = AdminClient({"bootstrap.servers": ",".join(cluster.bootstrap()), "log_level": 0})
     config = {"min.insync.replicas": "2"}
-    admin.create_topics([NewTopic(topic, replica_assignment=assignment, config=config)])[topic].result(20)
+    admin.create_topics([NewTopic(topic, len(assignment), replica_assignment=assignment, config=config)])[topic].result(
+        20
+    )
     wanted = {TopicPartition(topic, n) for n in range(len(assignment))}
     cluster.until(
         lambda: wanted <= {p.name for p in cluster.snapshot().partitions if p.leader >= 0},

@@ -102,6 +102,14 @@ def test_vms_of_two_racks_with_one_left_in_each_are_lost_as_usual() -> None:
     assert len(verdict.events) == 2
 
 
+def test_vms_that_all_die_at_birth_are_believed() -> None:
+    """A bad image: they have failed to join, which is counted; there is nothing yet that could be lost."""
+    view = a_view(*(an_instance(n, 1, Phase.LAUNCHED) for n in NODES), founding=None, converged=0)
+    verdict = loss_step(a_situation(view, inventory=an_inventory(view, gone={i.key for i in view.alive()}), kafka=None))
+    assert verdict is not None
+    assert [type(e) for e in verdict.events] == [facts.InstanceLost, facts.JoinFailed] * 6
+
+
 def test_with_two_racks_in_all_losing_them_is_not_told_from_losing_one() -> None:
     view = a_view(without=[f"{n}.g1" for n in NODES if "-c-" in n])
     verdict = loss_step(a_situation(view, inventory=an_inventory(view, gone={i.key for i in view.alive()})))

@@ -173,6 +173,14 @@ def test_another_address_is_told_only_while_no_vm_knows_the_earlier_one(tmp_path
     assert services.home.agent_url() == EARLIER.url
 
 
+def test_a_history_without_any_cluster_does_not_change_what_vms_are_told(tmp_path: Path) -> None:
+    """Its database may be new: the VMs of the lost one still ask at the earlier address."""
+    services = parts(tmp_path)
+    services.home.keep_agent_url(EARLIER.url)
+    assert _address_for_agents(services, MINE) == EARLIER  # type: ignore[arg-type]
+    assert services.home.agent_url() == EARLIER.url
+
+
 def test_a_leader_answers_where_vms_were_told_once_that_address_is_free(tmp_path: Path) -> None:
     services, (earlier, door) = parts(tmp_path), (_listening("127.0.0.1", 0), _listening("127.0.0.1", 0))
     told = Address("127.0.0.1", earlier.getsockname()[1])

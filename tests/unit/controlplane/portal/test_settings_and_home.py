@@ -64,6 +64,12 @@ def test_every_wrong_setting_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     ]
 
 
+def test_spark_that_is_off_cannot_be_required(tmp_path: Path) -> None:
+    assert not load_settings(home=tmp_path, spark_master="off").uses_spark
+    with pytest.raises(SettingsRefused, match="nothing could ever be planned"):
+        load_settings(home=tmp_path, spark_master="off", require_spark=True)
+
+
 def test_an_unknown_setting_in_the_file_and_a_broken_file_are_refused(tmp_path: Path) -> None:
     (tmp_path / ".kedge").mkdir()
     (tmp_path / ".kedge" / "kedge.toml").write_text("prot = 1\n")

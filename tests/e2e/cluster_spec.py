@@ -14,10 +14,11 @@ POOLS: Mapping[str, str] = {"one": "a", "two": "b", "three": "c"}
 
 @dataclass(frozen=True)
 class ClusterSpec:
-    """What is declared. `machines` is by pool; rollout times in seconds."""
+    """What is declared. `machines` and `sizes` are by pool; rollout times in seconds."""
 
     name: str = "living"
     machines: Mapping[str, str] = field(default_factory=lambda: dict.fromkeys(POOLS, "small"))
+    sizes: Mapping[str, int] = field(default_factory=lambda: dict.fromkeys(POOLS, 1))
     disk_gib: int = 1
     throttle_mib_per_s: int = 64
     linger_s: int = 2
@@ -56,7 +57,7 @@ class ClusterSpec:
         return {
             "name": pool,
             "services": ["broker"],
-            "size": 1,
+            "size": self.sizes[pool],
             "machine": self.machines[pool],
             "heapMib": 160,
             "disk": {"kind": "persistent", "sizeGib": self.disk_gib},

@@ -16,6 +16,7 @@ import psutil
 from controlplane.cli.address import locate
 from controlplane.cli.client import Client
 from controlplane.cli.errors import CliError
+from controlplane.converger.ports import AGENT_REPORT
 from controlplane.kafka.admin import AdminGateway
 from controlplane.kafka.dialer import DirectDialer
 from controlplane.kafka.errors import KafkaUnavailable
@@ -257,6 +258,13 @@ class LivingCluster:
         with closing(sqlite3.connect(f"file:{self.home / 'kedge.db'}?mode=ro", uri=True, timeout=5)) as database:
             rows = database.execute("SELECT intent_id, kind, state FROM job").fetchall()
         return {intent: (kind, state) for intent, kind, state in rows}
+
+    def free_bytes(self, key: str) -> int:
+        """What the VM's agent last reported as free on its volumes."""
+        with closing(sqlite3.connect(f"file:{self.home / 'kedge.db'}?mode=ro", uri=True, timeout=5)) as database:
+            row = database.execute("SELECT value FROM latest WHERE kind = ? AND subject = ?", (AGENT_REPORT, key))
+            report = json.loads(row.fetchone()[0])
+        return sum(d["free_bytes"] for s in report["services"] for d in s["log_dirs"])
 
     def _strays(self) -> list[psutil.Process]:
         """Processes that were started with this home, or a VM in it, in their environment."""

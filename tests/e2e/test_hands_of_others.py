@@ -60,27 +60,34 @@ def test_a_stranger_who_reassigns_by_hand_is_neither_undone_nor_obeyed(living_cl
 
 
 def test_a_nearly_full_target_is_refused_with_the_numbers(living_cluster: LivingCluster) -> None:
+    """Two brokers in rack c become one again, and what the one that leaves holds has to stay in that rack."""
     cluster = living_cluster
-    with traffic(cluster.bootstrap):
-        before = cluster.roll("three")
-        new = cluster.event("surge.requested", before).data["instances"][0]
-        disk = cluster.vm(f"{new['node']}.g{new['generation']}") / "volumes" / "data"
-        cluster.until(disk.is_dir, "the new disk to be attached", timeout_s=30, every_s=0.02)
-        ballast = disk / "ballast"
+    alone = cluster.spec
+    cluster.declare(replace(alone, sizes={**alone.sizes, "three": 2}))
+    cluster.converged()
+    staying, leaving = cluster.instance("three-c-0"), cluster.instance("three-c-1")
+    others = [cluster.instance(node).service_id for node in ("one-a-0", "two-b-0")]
+    with traffic(cluster.bootstrap) as workload:
+        _create_on(cluster, "wide", [[leaving.service_id, *others]] * 3)
+        workload.fill("wide", 8 * 1024 * 1024)
+        ballast = cluster.vm(staying.key) / "volumes" / "data" / "ballast"
         with ballast.open("wb") as file:
             os.posix_fallocate(file.fileno(), 0, BALLAST_BYTES)
         try:
+            cluster.until(lambda: cluster.free_bytes(staying.key) < 2**26, "the agent to see it", timeout_s=60)
+            before = cluster.head()
+            cluster.declare(alone)
             refused = cluster.event("drain.plan_failed", before).data
             assert refused["infeasible"]
-            assert f"broker {new['service_id']}" in refused["reason"]
+            assert f"broker {staying.service_id}" in refused["reason"]
             assert "MiB" in refused["reason"]
-            said = cluster.says(refused["reason"])
-            assert "planning again" in said
+            assert "planning again" in cluster.says(refused["reason"])
             assert not cluster.snapshot().moving()
         finally:
             ballast.unlink()
-        cluster.event("replacement.completed", before)
+        cluster.event("retire.completed", before)
         settled(cluster)
+        assert all(len(p.isr) == 3 for p in cluster.snapshot().partitions if p.name.topic == "wide")
 
 
 def _drains(cluster: LivingCluster, after: int) -> list[dict[str, object]]:

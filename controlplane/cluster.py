@@ -64,7 +64,7 @@ def _paused(view: ClusterView, e: facts.ClusterPaused, at: datetime) -> ClusterV
 
 def _resumed(view: ClusterView, e: facts.ClusterResumed, at: datetime) -> ClusterView:
     forgiven = {k: replace(i, failures=0, failed_at=None, retryable=True) for k, i in view.intents.items()}
-    drain = replace(view.drain, failures=0, failed="", failed_at=None) if view.drain else None
+    drain = replace(view.drain, round=1, failures=0, failed="", failed_at=None) if view.drain else None
     return replace(
         view,
         paused="",

@@ -97,6 +97,9 @@ class Machines:
 
     def apply(self, run: TerraformRun, *, changes: int | None = None) -> None:
         """Does the run's creates and deletes, or only the first few of them (a run killed half-way)."""
+        both = run.forget & (run.deletes | run.creates)
+        if both:
+            raise Violation(f"the guard refuses a run that forgets what it changes: {sorted(both)}")
         for number, change in enumerate(_ordered(run)):
             if changes is not None and number >= changes:
                 return

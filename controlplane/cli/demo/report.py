@@ -77,8 +77,9 @@ def _busy(events: Sequence[EventOut]) -> Iterable[tuple[datetime, datetime]]:
     opened: dict[tuple[str, str], datetime] = {}
     for event in events:
         for kind, key in _ends(event):
-            if (began := opened.pop((kind, key), None)) is not None:
-                yield began, event.at
+            # A node's name ends what any of its instances began.
+            for which in [w for w in opened if w[0] == kind and key in (w[1], _node(w[1]))]:
+                yield opened.pop(which), event.at
         for kind, key in _begins(event):
             opened[(kind, key)] = event.at
 
@@ -105,15 +106,13 @@ def _begins(event: EventOut) -> Iterable[tuple[str, str]]:
 def _ends(event: EventOut) -> Iterable[tuple[str, str]]:
     data = event.data
     match event.type:
-        case "surge.completed":
-            # A controller's successor has booted when its VM runs; a broker boots until it has joined.
-            return [("boot", i["key"]) for i in data["instances"] if i["key"].startswith("controllers")]
         case "instance.joined":
             return [("boot", data["key"]), ("start", "controller")]
         case "instance.drained":
             return [("copy", data["drain"])]
         case "instance.fence_requested":
-            return [("linger", k) for k in data["keys"]]
+            # A controller's successor has booted once its agent has reported: then its predecessor is stopped.
+            return [("linger", k) for k in data["keys"]] + [("boot", _node(k)) for k in data["keys"]]
         case "instance.fenced":
             return [("stop", data["key"])]
         case "finalisation.requested":
@@ -123,6 +122,11 @@ def _ends(event: EventOut) -> Iterable[tuple[str, str]]:
             return []
         case _:
             return []
+
+
+def _node(key: str) -> str:
+    """The node of an instance key `<node>.g<generation>`."""
+    return key.rpartition(".")[0]
 
 
 def _union_s(spans: Iterable[tuple[datetime, datetime]]) -> float:

@@ -31,12 +31,12 @@ STAGES = (
             ("lint-imports", "--no-cache"),
         ),
     ),
-    Stage("unit", 180, ((*PYTEST, "-n", "2", "tests/unit", "-m", "not soak and not kafka"),)),
-    Stage("contract", 180, ((*PYTEST, "-n", "2", "tests/contract", "tests/postgres", "-m", "not soak and not kafka"),)),
-    Stage("simulator", 300, ((*PYTEST, "-n", "2", "tests/sequences", "tests/sim"),)),
-    Stage("terraform", 120, ((*PYTEST, "tests/terraform"),)),
-    Stage("spark", 180, ((*PYTEST, "tests/spark"),)),
-    Stage("kafka", 300, ((*PYTEST, "tests/kafka", "tests/agent", "tests/contract", "-m", "not soak and kafka"),)),
+    Stage("unit", 120, ((*PYTEST, "-n", "2", "tests/unit", "-m", "not soak and not kafka"),)),
+    Stage("contract", 150, ((*PYTEST, "-n", "2", "tests/contract", "tests/postgres", "-m", "not soak and not kafka"),)),
+    Stage("simulator", 240, ((*PYTEST, "-n", "2", "tests/sequences", "tests/sim"),)),
+    Stage("terraform", 100, ((*PYTEST, "tests/terraform"),)),
+    Stage("spark", 150, ((*PYTEST, "tests/spark"),)),
+    Stage("kafka", 270, ((*PYTEST, "tests/kafka", "tests/agent", "tests/contract", "-m", "not soak and kafka"),)),
     Stage("end to end", 600, ((*PYTEST, "tests/e2e"),)),
 )
 

@@ -36,7 +36,14 @@ STAGES = (
     Stage("simulator", 240, ((*PYTEST, "-n", "2", "tests/sequences", "tests/sim"),)),
     Stage("terraform", 100, ((*PYTEST, "tests/terraform"),)),
     Stage("spark", 150, ((*PYTEST, "tests/spark"),)),
-    Stage("kafka", 270, ((*PYTEST, "tests/kafka", "tests/agent", "tests/contract", "-m", "not soak and kafka"),)),
+    Stage(
+        "kafka",
+        270,
+        (
+            (*PYTEST, "tests/kafka", "tests/agent"),
+            (*PYTEST, "tests/contract", "-m", "not soak and kafka"),
+        ),
+    ),
     Stage("end to end", 600, ((*PYTEST, "tests/e2e"),)),
 )
 

@@ -27,6 +27,8 @@ def run_demo(report_to: Path | None, *, keep: bool = False, plain: bool = False)
     colour = terminal.wants_colour(os.environ, no_color=plain, is_terminal=sys.stdout.isatty())
     console = terminal.console(sys.stdout, os.environ, colour=colour, is_terminal=sys.stdout.isatty())
     house = House((Path.cwd() / HOME).absolute(), _kafka_dir())
+    # SIGINT too: a demo started in the background of a script would otherwise inherit that it is ignored.
+    signal.signal(signal.SIGINT, _as_interrupt)
     signal.signal(signal.SIGTERM, _as_interrupt)
     try:
         swept = house.sweep()

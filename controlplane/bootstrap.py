@@ -13,7 +13,6 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from urllib.parse import urlsplit
 
-import providers
 from agent.wire import BootData
 from controlplane.backup import backup
 from controlplane.candidate import Candidate
@@ -50,6 +49,7 @@ from planner.drain.plan import DrainPlan
 from planner.drain.request import DrainRequest
 from providers.base import TerraformRun
 from providers.tf.execute import execute
+from providers.tf.modules import module_root as shipped_modules
 from providers.tf.progress import Progress
 from spark.supervisor import WorkerSettings
 
@@ -201,17 +201,9 @@ def release() -> str:
 
 
 def module_root(settings: Settings) -> Path:
-    """Where the Terraform modules are: named, beside the packages in a checkout, or inside `providers` in a wheel."""
-    package = Path(providers.__path__[0]).resolve()
-    candidates = (
-        settings.terraform_modules,
-        package / "_terraform" / "modules",
-        package.parent / "terraform" / "modules",
-    )
-    for directory in candidates:
-        if directory is not None and directory.is_dir():
-            return directory
-    raise FileNotFoundError(f"no Terraform modules in any of {', '.join(str(c) for c in candidates if c)}")
+    """Where the Terraform modules are: the named folder if it is there, else those shipped with `providers`."""
+    named = settings.terraform_modules
+    return named if named is not None and named.is_dir() else shipped_modules()
 
 
 def _run_terraform(

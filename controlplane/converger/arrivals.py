@@ -6,7 +6,7 @@ from agent.wire import ServiceReport
 from controlplane.converger.foresight import foreseen_drain, plan_job_id
 from controlplane.converger.observation import InventorySeen
 from controlplane.converger.verdict import Situation, StartPlanning, Verdict, record, wait
-from controlplane.kafka.quorum import CAUGHT_UP_LAG, SILENT_S
+from controlplane.kafka.gates import is_following
 from controlplane.replacement import Phase
 from controlplane.view import ClusterView, InstanceView
 from events import facts
@@ -118,7 +118,7 @@ def arrival_step(situation: Situation) -> Verdict | None:
         return None
     states = ", ".join(f"{i.key} ({_state(situation, i)})" for i in waited_for)
     sentence = f"waiting for {states} to join"
-    return wait("InstanceJoins", sentence, *_plan_ahead(situation), patience_s=_deadline_s(situation))
+    return wait("InstanceJoins", sentence, *_plan_ahead(situation), patience_s=situation.join_deadline_s)
 
 
 def _quorum_needs_another(situation: Situation) -> bool:
@@ -162,7 +162,7 @@ def _serves(situation: Situation, instance: InstanceView) -> bool:
     directory = instance.planned.volumes[0].directory_id
     # Only its own lag counts: to ask for the others' too would give up a good controller because another one is down.
     return any(
-        m.is_voter and m.lag < CAUGHT_UP_LAG and m.silent_s < SILENT_S
+        m.is_voter and is_following(m)
         for m in kafka.quorum.members
         if (m.id, m.directory_id) == (instance.service_id, directory)
     )
@@ -176,12 +176,7 @@ def _is_overdue(situation: Situation, instance: InstanceView) -> bool:
     if situation.seen.fresh_kafka(situation.now) is None and report is not None and report.state == "running":
         # It runs, and nobody can be asked whether it serves: unknown is not dead.
         return False
-    return situation.seconds_since(instance.since) > _deadline_s(situation)
-
-
-def _deadline_s(situation: Situation) -> float:
-    document = situation.view.document
-    return document.spec.rollout.join_deadline_s if document else 600.0
+    return situation.seconds_since(instance.since) > situation.join_deadline_s
 
 
 def _state(situation: Situation, instance: InstanceView) -> str:
@@ -194,4 +189,4 @@ def _state(situation: Situation, instance: InstanceView) -> str:
 
 
 def _why_late(situation: Situation, instance: InstanceView) -> str:
-    return f"{_state(situation, instance)} after {_deadline_s(situation):.0f} s"
+    return f"{_state(situation, instance)} after {situation.join_deadline_s:.0f} s"

@@ -146,10 +146,8 @@ def _move(situation: Situation, drain: DrainView, plan: DrainPlan, kafka: KafkaS
 
 def _gated(situation: Situation, kafka: KafkaSnapshot, moves: Sequence[Move]) -> tuple[list[Move], list[str]]:
     """Moves that keep their partition writable while they run, and why the others may not start."""
-    document = situation.view.document
-    excused = frozenset(document.spec.rollout.allow_unavailable) if document else frozenset()
     seen = {p.name: p for p in kafka.partitions}
-    gates = [(m, may_move(seen[m.name], m.after, allow_unavailable=excused)) for m in moves]
+    gates = [(m, may_move(seen[m.name], m.after, allow_unavailable=situation.excused_topics)) for m in moves]
     return [m for m, gate in gates if gate.open], [gate.reason for _, gate in gates if not gate.open]
 
 

@@ -77,11 +77,9 @@ def _controller_gate(situation: Situation, kafka: KafkaSnapshot, old: InstanceVi
 
 def _broker_gate(situation: Situation, kafka: KafkaSnapshot, old: InstanceView) -> Gate:
     """Stopped with its replicas on it: everybody else must serve and be in sync first."""
-    document = situation.view.document
-    excused = frozenset(document.spec.rollout.allow_unavailable) if document else frozenset()
     others = [i.service_id for i in situation.view.brokers() if i.phase is Phase.JOINED and i.key != old.key]
     whole = cluster_is_whole(kafka, others, excepted=frozenset())
-    return may_stop_broker(kafka, old.service_id, allow_unavailable=excused) if whole.open else whole
+    return may_stop_broker(kafka, old.service_id, allow_unavailable=situation.excused_topics) if whole.open else whole
 
 
 def _is_alone(situation: Situation) -> bool:

@@ -86,7 +86,7 @@ def _surged(situation: Situation, intent: IntentView, inventory: InventorySeen, 
     running = [c for key in intent.keys if (c := _running(inventory, key, intent.id)) is not None]
     lost = [k for k in intent.keys if k in inventory.gone and k not in {c.key for c in running}]
     missing = [k for k in intent.keys if k not in lost and k not in {c.key for c in running}]
-    deadline_s = _join_deadline_s(situation)
+    deadline_s = situation.join_deadline_s
     if missing and situation.seconds_since(intent.requested_at) < deadline_s:
         sentence = f"{what}: {len(running)} of {len(intent.keys)} VMs run, waiting for {', '.join(missing)}"
         return wait("VmsBoot", sentence, patience_s=deadline_s)
@@ -105,11 +105,6 @@ def _running(inventory: InventorySeen, key: str, intent: str) -> CloudInstance |
     if found is None or found.intent_id != intent or found.state is not InstanceState.RUNNING:
         return None
     return found if found.address else None
-
-
-def _join_deadline_s(situation: Situation) -> float:
-    document = situation.view.document
-    return document.spec.rollout.join_deadline_s if document else 600.0
 
 
 def _attached(situation: Situation, inventory: InventorySeen, key: str) -> Sequence[str]:

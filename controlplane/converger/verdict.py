@@ -128,6 +128,16 @@ class Situation:
     allowance: Allowance = Allowance()
     loss_grace_s: float = LOSS_GRACE_S
 
+    @property
+    def join_deadline_s(self) -> float:
+        """How long a new VM may take until its service serves."""
+        return self.view.document.spec.rollout.join_deadline_s if self.view.document else 600.0
+
+    @property
+    def excused_topics(self) -> frozenset[str]:
+        """Topics the spec allows below their min ISR."""
+        return frozenset(self.view.document.spec.rollout.allow_unavailable) if self.view.document else frozenset()
+
     def seconds_since(self, then: datetime) -> float:
         return (self.now - then).total_seconds()
 

@@ -105,7 +105,7 @@ def caught_up(snapshot: KafkaSnapshot, controller: int, directory_id: str) -> Ga
     if not members:
         return Gate(False, f"controller {controller} with directory {directory_id} is not seen in the quorum yet")
     voters = [m for m in snapshot.quorum.members if m.is_voter and m.id != controller]
-    late = [m for m in [*members, *voters] if not _is_following(m)]
+    late = [m for m in [*members, *voters] if not is_following(m)]
     if late:
         return Gate(False, f"not caught up (lag under {CAUGHT_UP_LAG} wanted): {_lags(late)}")
     return Gate(
@@ -124,7 +124,7 @@ def may_stop_controller(snapshot: KafkaSnapshot, controller: int, *, allow_outag
     if controller not in {m.id for m in voters}:
         return Gate(True, f"controller {controller} is no voter")
     others = [m for m in voters if m.id != controller]
-    late = [m for m in others if not _is_following(m)]
+    late = [m for m in others if not is_following(m)]
     if late:
         return Gate(False, f"controller {controller} is needed, others are not caught up: {_lags(late)}")
     needed = len(voters) // 2 + 1
@@ -133,13 +133,14 @@ def may_stop_controller(snapshot: KafkaSnapshot, controller: int, *, allow_outag
     return Gate(True, f"{len(others)} other voters of {len(voters)} are caught up, a majority is {needed}")
 
 
+def is_following(member: VoterSeen) -> bool:
+    """Whether this member of the quorum keeps up with its leader, by what it lags and how long it is silent."""
+    return member.lag < CAUGHT_UP_LAG and member.silent_s < SILENT_S
+
+
 def _survivors(partition: PartitionSeen, broker: int) -> int:
     """In-sync replicas that are there for sure once the broker has stopped."""
     return sum(1 for r in partition.isr if r != broker and r not in partition.removing)
-
-
-def _is_following(member: VoterSeen) -> bool:
-    return member.lag < CAUGHT_UP_LAG and member.silent_s < SILENT_S
 
 
 def _count(partitions: Iterable[PartitionSeen]) -> str:

@@ -1,16 +1,17 @@
 """The independent judge: a plan is believed only after this has read it against what Kafka says now.
 
-Works on the snapshot and on plain dictionaries, shares no code with the kernel, the schedule or the
-certificate.
+Works on the snapshot and on plain dictionaries, shares no code with the planner, the replay or the certificate.
 """
 
-from collections import Counter, defaultdict
+import itertools
+import math
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from planner.drain.plan import DrainPlan, Move
-from planner.drain.request import DrainRequest
+from planner.drain.plan import DrainPlan, Move, Port
+from planner.drain.request import MAX_MOVES_PER_CALL, DrainRequest
 from planner.observed import KafkaSnapshot, PartitionSeen, TopicPartition
 
 ViolationKind = Literal[
@@ -21,7 +22,9 @@ ViolationKind = Literal[
     "target",
     "rack",
     "disk",
-    "batch",
+    "source",
+    "slots",
+    "checkpoint",
     "throttle",
     "coverage",
     "certificate",
@@ -46,7 +49,7 @@ def check(plan: DrainPlan, snapshot: KafkaSnapshot, request: DrainRequest) -> tu
     """
     return tuple(
         violation
-        for rule in (_identity, _each_move, _disks, _batches, _throttles, _coverage, _certificate)
+        for rule in (_identity, _each_move, _disks, _checkpoints, _ports, _coverage, _certificate)
         for violation in rule(plan, snapshot, request)
     )
 
@@ -64,12 +67,15 @@ def _identity(plan: DrainPlan, snapshot: KafkaSnapshot, request: DrainRequest) -
 def _each_move(plan: DrainPlan, snapshot: KafkaSnapshot, request: DrainRequest) -> Iterator[Violation]:
     seen = {p.name: p for p in snapshot.partitions}
     live = snapshot.live_brokers()
+    staying = {b for b in snapshot.brokers if b not in request.outgoing}
+    left = len(_racks(snapshot, tuple(staying)))
     for move in plan.moves:
         yield from _stale(move, seen.get(move.name))
         yield from _shape(move)
         yield from _targets(move, live, request)
+        yield from _source(move, seen.get(move.name), live)
         before, after = (_racks(snapshot, ids) for ids in (move.before, move.after))
-        if len(after) < len(before):
+        if len(after) < min(len(before), left):
             yield Violation("rack", str(move.name), f"spans racks {sorted(before)} now, only {sorted(after)} after")
 
 
@@ -92,20 +98,33 @@ def _shape(move: Move) -> Iterator[Violation]:
 
 
 def _targets(move: Move, live: frozenset[int], request: DrainRequest) -> Iterator[Violation]:
-    for old, new in zip(move.before, move.after, strict=False):
-        if old not in request.outgoing:
-            if new != old:
-                yield Violation("stays", str(move.name), f"broker {old} is not outgoing but gives way to {new}")
-            continue
-        heir = request.successors.get(old)
+    """Only replicas on outgoing brokers leave, to allowed targets; order is the plan's to choose."""
+    subject = str(move.name)
+    for old in move.before:
+        if old not in request.outgoing and old not in move.after:
+            yield Violation("stays", subject, f"broker {old} is not outgoing but loses its replica")
+    for new in move.after:
         if new in request.outgoing:
-            yield Violation("target", str(move.name), f"broker {new} is outgoing and may not hold a replica after")
-        elif new not in request.targets:
-            yield Violation("target", str(move.name), f"broker {new} is not among the targets")
+            yield Violation("target", subject, f"broker {new} is outgoing and may not hold a replica after")
+    for new in move.added:
+        if new not in request.targets:
+            yield Violation("target", subject, f"broker {new} is not among the targets")
         elif new not in live:
-            yield Violation("target", str(move.name), f"broker {new} is fenced or not registered")
-        elif heir is not None and heir not in move.before and new != heir:
-            yield Violation("target", str(move.name), f"broker {old} is succeeded by {heir}, not by {new}")
+            yield Violation("target", subject, f"broker {new} is fenced or not registered")
+    heirs = {old: request.successors[old] for old in move.before if old in request.successors}
+    if any(heir in move.before for heir in heirs.values()):
+        return
+    for old, heir in heirs.items():
+        if heir not in move.after:
+            yield Violation("target", subject, f"broker {old} is succeeded by {heir}, which gets no replica")
+
+
+def _source(move: Move, now: PartitionSeen | None, live: frozenset[int]) -> Iterator[Violation]:
+    """Only a live replica in sync can be read, and it may be a leaving one."""
+    if move.source is None or now is None:
+        return
+    if move.source not in now.isr or move.source not in live:
+        yield Violation("source", str(move.name), f"is read from broker {move.source}, ISR {list(now.isr)}")
 
 
 def _racks(snapshot: KafkaSnapshot, ids: tuple[int, ...]) -> set[str]:
@@ -119,78 +138,67 @@ def _disks(plan: DrainPlan, snapshot: KafkaSnapshot, request: DrainRequest) -> I
     for seen in snapshot.partitions:
         for broker in seen.adding:
             arriving[broker] += seen.size_bytes
-    planned = {b for move in plan.moves for b in move.added}
+    planned: Counter[int] = Counter()
     for move in plan.moves:
         for broker in move.added:
-            arriving[broker] += size.get(move.name, move.bytes)
-    for broker in sorted(planned):
+            planned[broker] += size.get(move.name, move.bytes)
+    for broker, added in sorted(planned.items()):
         disk = snapshot.log_dirs.get(broker)
         if disk is None or disk.total_bytes <= 0:
             yield Violation("disk", f"broker {broker}", "its disk is unknown")
             continue
-        worst = disk.total_bytes - disk.usable_bytes + arriving[broker]
+        worst = disk.total_bytes - disk.usable_bytes + arriving[broker] + added
         limit = int(disk.total_bytes * request.disk_limit_fraction)
-        if worst > limit:
+        if added and worst > limit:
             yield Violation("disk", f"broker {broker}", f"would hold {worst} bytes of {limit} allowed")
 
 
-def _batches(plan: DrainPlan, snapshot: KafkaSnapshot, request: DrainRequest) -> Iterator[Violation]:
-    times = Counter(i for batch in plan.batches for i in batch.moves)
-    if times != Counter(range(len(plan.moves))):
-        wrong = sorted(i for i in {*times, *range(len(plan.moves))} if times[i] != 1 or i not in range(len(plan.moves)))
-        yield Violation("batch", "plan", f"moves {wrong[:5]} are not in exactly one batch")
-        return
-    leaders = dict(zip(_names(request), request.cluster.leader.tolist(), strict=True))
-    for number, batch in enumerate(plan.batches):
-        moves = [plan.moves[i] for i in batch.moves]
-        total = sum(m.bytes for m in moves)
-        if not moves or len(moves) > request.limits.max_moves:
-            yield Violation("batch", f"batch {number}", f"{len(moves)} moves, 1 to {request.limits.max_moves} allowed")
-        if total != batch.bytes:
-            yield Violation("batch", f"batch {number}", f"says {batch.bytes} bytes, its moves copy {total}")
-        yield from _in_flight(f"batch {number}", moves, leaders, request)
+def _checkpoints(plan: DrainPlan, snapshot: KafkaSnapshot, request: DrainRequest) -> Iterator[Violation]:
+    """Ascending numbers of moves, the last closes the list, at most one request's worth between two."""
+    ends = (0, *plan.checkpoints)
+    if ends[-1] != len(plan.moves):
+        yield Violation("checkpoint", "plan", f"its checkpoints end at {ends[-1]}, it has {len(plan.moves)} moves")
+    for before, end in itertools.pairwise(ends):
+        if not 0 < end - before <= MAX_MOVES_PER_CALL:
+            yield Violation("checkpoint", f"checkpoint {end}", f"stands {end - before} moves after the one before")
 
 
-def _in_flight(
-    subject: str, moves: list[Move], leaders: dict[TopicPartition, int], request: DrainRequest
-) -> Iterator[Violation]:
-    """No broker gives or takes more than its share of one batch; a single move may be as large as it is."""
-    flows: dict[tuple[str, int], list[int]] = defaultdict(list)
-    for move in moves:
-        flows["gives", leaders.get(move.name, -1)].append(move.bytes)
-        for broker in move.added:
-            flows["takes", broker].append(move.bytes // len(move.added))
-    limits = request.limits
-    for (side, broker), sizes in sorted(flows.items()):
-        crowded = len(sizes) > limits.max_moves_per_broker or sum(sizes) > limits.max_bytes_per_broker
-        if len(sizes) > 1 and crowded:
-            yield Violation("batch", subject, f"broker {broker} {side} {len(sizes)} copies, {sum(sizes)} bytes at once")
+def _ports(plan: DrainPlan, snapshot: KafkaSnapshot, request: DrainRequest) -> Iterator[Violation]:
+    """Every broker that serves or receives has slots and rates that leave copies something."""
+    isr = {p.name: p.isr for p in snapshot.partitions}
+    copies = [m for m in plan.moves if m.added]
+    serve = {b for m in copies for b in isr.get(m.name, ())}
+    receive = {b for m in copies for b in m.added}
+    for side, needed, ports in (("out", serve, plan.out), ("in", receive, plan.into)):
+        for broker in sorted(needed - set(ports)):
+            yield Violation("throttle", f"broker {broker}", f"has no throttle {side}")
+        for broker, port in sorted(ports.items()):
+            yield from _port(f"broker {broker}", side, port, request)
 
 
-def _throttles(plan: DrainPlan, snapshot: KafkaSnapshot, request: DrainRequest) -> Iterator[Violation]:
-    leaders = dict(zip(_names(request), request.cluster.leader.tolist(), strict=True))
-    serve = {leaders[m.name] for m in plan.moves if m.name in leaders}
-    receive = {b for m in plan.moves for b in m.added}
-    for side, needed, rates in (
-        ("leader", serve, plan.leader_throttle),
-        ("follower", receive, plan.follower_throttle),
-    ):
-        for broker in sorted(needed - set(rates)):
-            yield Violation("throttle", f"broker {broker}", f"has no {side} throttle")
-        for broker, rate in sorted(rates.items()):
-            cap = request.throttle_cap_bytes_per_s
-            if rate <= 0 or (cap is not None and rate > cap):
-                yield Violation("throttle", f"broker {broker}", f"{side} throttle of {rate} bytes/s, cap {cap}")
+def _port(subject: str, side: str, port: Port, request: DrainRequest) -> Iterator[Violation]:
+    cap, rate = request.throttle_cap_bytes_per_s, port.quota_bytes_per_s
+    if port.slots is not None and port.slots < 1:
+        yield Violation("slots", subject, f"has {port.slots} slots {side}: nothing would ever start")
+    if rate <= 0 or (cap is not None and rate > cap):
+        yield Violation("throttle", subject, f"throttle {side} of {rate} bytes/s, cap {cap}")
+    if rate < port.floor_bytes_per_s:
+        yield Violation("throttle", subject, f"throttle {side} of {rate} bytes/s may leave copies nothing")
+    if not 0 < port.promised_bytes_per_s <= rate:
+        yield Violation("throttle", subject, f"promises {port.promised_bytes_per_s} of a throttle of {rate} bytes/s")
 
 
 def _coverage(plan: DrainPlan, snapshot: KafkaSnapshot, request: DrainRequest) -> Iterator[Violation]:
-    """Every partition the request shows on an outgoing broker is moved or deferred: not both, no other."""
+    """Every partition the request shows on an outgoing broker is moved or deferred, not both; of the others only the
+    order may change.
+    """
     hosted = {request.cluster.name(r) for r in request.cluster.rows_hosted_by(request.outgoing).tolist()}
     moved = {m.name for m in plan.moves}
+    copied = {m.name for m in plan.moves if m.added or m.removed}
     waiting = {d.name for d in plan.deferred}
     for name in sorted(hosted - moved - waiting):
         yield Violation("coverage", str(name), "sits on an outgoing broker and is neither moved nor deferred")
-    for name in sorted((moved & waiting) | ((moved | waiting) - hosted)):
+    for name in sorted((moved & waiting) | ((copied | waiting) - hosted)):
         yield Violation("coverage", str(name), "is not the plan's to move, or both moved and deferred")
 
 
@@ -198,40 +206,66 @@ def _certificate(plan: DrainPlan, snapshot: KafkaSnapshot, request: DrainRequest
     size = dict(zip(_names(request), request.cluster.size_bytes.tolist(), strict=True))
     for move in plan.moves:
         copied = size.get(move.name, -1) * len(move.added)
-        if copied != move.bytes:
+        if copied != move.bytes and move.added:
             yield Violation("certificate", str(move.name), f"says {move.bytes} bytes to copy, it is {copied}")
+        elif move.bytes and not move.added:
+            yield Violation("certificate", str(move.name), f"says {move.bytes} bytes to copy and copies nothing")
     said = plan.certificate
     facts = {
-        "moves": len(plan.moves),
-        "replicas": sum(len(m.added) for m in plan.moves),
-        "bytes": sum(m.bytes for m in plan.moves),
-        "rack_violations": 0,
-        "stayers_moved": 0,
-        "bandwidth_source": request.bandwidth.source,
+        "bytes": (said.measures.bytes.value, sum(m.bytes for m in plan.moves)),
+        "replicas": (said.replicas, sum(len(m.added) for m in plan.moves)),
+        "bandwidth_source": (said.bandwidth_source, request.bandwidth.source),
     }
-    for name, fact in facts.items():
-        if getattr(said, name) != fact:
-            yield Violation("certificate", name, f"says {getattr(said, name)}, it is {fact}")
-    if abs(said.eta_s - sum(b.eta_s for b in plan.batches)) > 0.01 or any(b.eta_s <= 0 for b in plan.batches):
-        yield Violation("certificate", "eta_s", f"says {said.eta_s} s, its batches do not add up to that")
+    for name, (told, fact) in facts.items():
+        if told != fact:
+            yield Violation("certificate", name, f"says {told}, it is {fact}")
+    least_s = max(_least_seconds(plan), default=0.0)
+    if said.measures.makespan_s.value < least_s * (1 - 1e-6) - 1e-3:
+        yield Violation("certificate", "makespan_s", f"says {said.measures.makespan_s.value} s, it needs {least_s:.3f}")
     fullest = max(_disk_fractions(plan, request), default=0.0)
-    if abs(said.disk_max_fraction - fullest) > 1e-5:
-        yield Violation("certificate", "disk_max_fraction", f"says {said.disk_max_fraction}, it is {fullest:.6f}")
+    if plan.moves and abs(said.measures.disk.value - fullest) > 1e-4:
+        yield Violation("certificate", "disk", f"says {said.measures.disk.value}, it is {fullest:.6f}")
 
 
-def _disk_fractions(plan: DrainPlan, request: DrainRequest) -> Iterator[float]:
-    """How full each target ends, by the disks the request knew."""
-    brokers = request.cluster.brokers
-    size = dict(zip(_names(request), request.cluster.size_bytes.tolist(), strict=True))
+def _least_seconds(plan: DrainPlan) -> Iterator[float]:
+    """How long each target needs at its promised rate."""
     arriving: Counter[int] = Counter()
     for move in plan.moves:
         for broker in move.added:
-            arriving[broker] += size.get(move.name, 0)
-    for broker, total, free in zip(
-        brokers.id.tolist(), brokers.total_bytes.tolist(), brokers.free_bytes.tolist(), strict=True
-    ):
-        if total > 0 and broker in request.targets:
-            yield (total - free + arriving[broker]) / total
+            arriving[broker] += move.bytes // len(move.added)
+    for broker, size in arriving.items():
+        if broker in plan.into:
+            yield size / plan.into[broker].promised_bytes_per_s
+
+
+def _disk_fractions(plan: DrainPlan, request: DrainRequest) -> Iterator[float]:
+    """How full each staying broker ends. What the plan may not touch (other files, logs of partitions that move or
+    lag, bytes on their way) is taken off its disk, as the certificate counts it.
+    """
+    brokers, limit = request.cluster.brokers, request.disk_limit_fraction
+    waiting, moves = {d.name for d in plan.deferred}, {m.name: m for m in plan.moves}
+    held: Counter[int] = Counter()
+    arriving: Counter[int] = Counter()
+    for row, name in enumerate(_names(request)):
+        size, replicas = int(request.cluster.size_bytes[row]), request.cluster.replicas_of(row)
+        if name in waiting or not (name in moves or _rests(request, row, replicas)):
+            continue
+        for broker in replicas:
+            held[broker] += size
+        for broker in moves[name].added if name in moves else ():
+            arriving[broker] += size
+    figures = zip(brokers.id.tolist(), brokers.total_bytes.tolist(), brokers.free_bytes.tolist(), strict=True)
+    for broker, total, free in figures:
+        if total > 0 and broker not in request.outgoing:
+            room = math.floor(total * limit) - (total - free)
+            yield (held[broker] + arriving[broker]) / max(1, math.floor((held[broker] + room + 1) / limit))
+
+
+def _rests(request: DrainRequest, row: int, replicas: tuple[int, ...]) -> bool:
+    """Nobody moves it, it has a leader and every replica is in sync."""
+    model = request.cluster
+    in_sync = set(replicas) <= set(model.isr[row].tolist())
+    return not model.moving[row] and model.leader[row] >= 0 and in_sync
 
 
 def _names(request: DrainRequest) -> list[TopicPartition]:

@@ -6,17 +6,16 @@ KeyError or TypeError on anything else.
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from planner.drain.arrays import UNKNOWN, BrokerTable, ClusterModel, Int32s
 from planner.drain.infeasible import Infeasible
-from planner.drain.model import UNKNOWN, BrokerTable, ClusterModel, Int32s
 from planner.drain.plan import DrainPlan, canonical, plan_document, plan_from
-from planner.drain.request import Bandwidth, BatchLimits, DrainRequest
+from planner.drain.request import Bandwidth, DrainRequest
 from planner.observed import TopicPartition
 
 Answer = DrainPlan | Infeasible
@@ -48,7 +47,6 @@ def request_document(request: DrainRequest) -> dict[str, Any]:
         "targets": list(request.targets),
         "successors": sorted(request.successors.items()),
         "throttle_cap_bytes_per_s": request.throttle_cap_bytes_per_s,
-        "limits": asdict(request.limits),
         "bandwidth": {
             "bytes_per_s": request.bandwidth.bytes_per_s,
             "source": request.bandwidth.source,
@@ -89,7 +87,6 @@ def request_from(document: Mapping[str, Any], partitions: pa.Table) -> DrainRequ
         targets=tuple(document["targets"]),
         successors=dict(document["successors"]),
         throttle_cap_bytes_per_s=document["throttle_cap_bytes_per_s"],
-        limits=BatchLimits(**document["limits"]),
         bandwidth=Bandwidth(bandwidth["bytes_per_s"], bandwidth["source"], dict(bandwidth["by_broker"])),
         cluster=_model(document, partitions),
     )

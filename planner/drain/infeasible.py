@@ -10,7 +10,9 @@ from planner.observed import TopicPartition
 if TYPE_CHECKING:
     from planner.drain.plan import DrainPlan
 
-InfeasibleKind = Literal["target", "disk-unknown", "rack", "brokers", "disk", "throttle"]
+InfeasibleKind = Literal["target", "disk-unknown", "broker", "disk", "repair", "throttle", "refused"]
+"""What is missing: a usable target, what its disk holds, a broker (in a rack), disk, replicas in sync, a higher
+throttle cap. `refused`: the judge found fault with the plan, a defect of the planner."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from planner.drain.arrays import ClusterModel, model_of
 from planner.drain.certificate import BandwidthSource
-from planner.drain.model import ClusterModel, model_of
 from planner.observed import KafkaSnapshot, TopicPartition
 
 MAX_MOVES_PER_CALL = 10_000
@@ -23,25 +23,13 @@ class Bandwidth:
         return self.by_broker.get(broker, self.bytes_per_s)
 
 
-@dataclass(frozen=True, slots=True)
-class BatchLimits:
-    """How much may be in flight at once: moves in all, and moves and bytes into, and out of, any one broker.
-
-    A move larger than `max_bytes_per_broker` still runs: alone on the brokers it uses.
-    """
-
-    max_moves: int = 2_000
-    max_moves_per_broker: int = 100
-    max_bytes_per_broker: int = 256 * 2**30
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrainRequest:
     """Empty the `outgoing` brokers; only `targets` may receive. `successors` maps an old broker to its
     replacement.
 
-    `client_fraction` of each broker's bandwidth is left to clients. `allow_partial`: when not all can be
-    placed, the refusal carries a plan of what can.
+    `client_fraction` of each broker's bandwidth is left to clients; no throttle is set above the cap.
+    `allow_partial`: when not all can be placed, the refusal carries a plan of what can.
     """
 
     cluster_uid: str
@@ -55,7 +43,6 @@ class DrainRequest:
     disk_limit_fraction: float = 0.9
     client_fraction: float = 0.25
     throttle_cap_bytes_per_s: int | None = None
-    limits: BatchLimits = BatchLimits()
     allow_partial: bool = False
 
     def __post_init__(self) -> None:
@@ -79,7 +66,6 @@ class DrainRequest:
         disk_limit_fraction: float = 0.9,
         client_fraction: float = 0.25,
         throttle_cap_bytes_per_s: int | None = None,
-        limits: BatchLimits | None = None,
         allow_partial: bool = False,
     ) -> "DrainRequest":
         """A request about the cluster as the snapshot shows it; ValueError when it contradicts itself."""
@@ -95,7 +81,6 @@ class DrainRequest:
             disk_limit_fraction=disk_limit_fraction,
             client_fraction=client_fraction,
             throttle_cap_bytes_per_s=throttle_cap_bytes_per_s,
-            limits=limits or BatchLimits(),
             allow_partial=allow_partial,
         )
 
@@ -104,7 +89,6 @@ def _contradiction(request: DrainRequest) -> str | None:
     both = sorted(set(request.outgoing) & set(request.targets))
     strays = sorted(set(request.successors) - set(request.outgoing))
     unlisted = sorted(set(request.successors.values()) - set(request.targets))
-    limits = request.limits
     checks = (
         (not request.outgoing, "no outgoing broker is named"),
         (bool(both), f"brokers {both} are to be emptied and to receive"),
@@ -120,9 +104,8 @@ def _contradiction(request: DrainRequest) -> str | None:
         (not 0 < request.disk_limit_fraction <= 1, "disk_limit_fraction must be in (0, 1]"),
         (not 0 <= request.client_fraction < 1, "client_fraction must be in [0, 1)"),
         (
-            min(limits.max_moves, limits.max_moves_per_broker, limits.max_bytes_per_broker) < 1,
-            "batch limits must be at least 1",
+            request.throttle_cap_bytes_per_s is not None and request.throttle_cap_bytes_per_s <= 0,
+            "the throttle cap must be above 0 bytes/s",
         ),
-        (limits.max_moves > MAX_MOVES_PER_CALL, f"Kafka applies at most {MAX_MOVES_PER_CALL} moves per call"),
     )
     return next((text for wrong, text in checks if wrong), None)

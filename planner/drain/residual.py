@@ -13,7 +13,8 @@ from planner.observed import KafkaSnapshot, TopicPartition
 class Residual:
     """What is left of a plan. Every move is in exactly one of the first four, or its topic is gone.
 
-    `valid_next`: replicas still equal `before`, nothing runs: may be started. `running`: ours, on its way to
+    `valid_next`: replicas still equal `before` (or that with the source first, put in charge of the copy), nothing
+    runs: may be started. `running`: ours, on its way to
     `after`. `finished`: replicas equal `after`. `changed_by_others`: anything else (a stranger's reassignment
     that runs is waited for; one that has ended belongs to the next round). `new_partitions`: on an outgoing
     broker, not in the plan: created since, or deferred by it.
@@ -59,7 +60,7 @@ def residual(plan: DrainPlan, snapshot: KafkaSnapshot, outgoing: Collection[int]
                 changed.append(move.name)
         elif now.replicas == move.after:
             finished.append(move)
-        elif now.replicas == move.before:
+        elif now.replicas in (move.before, move.sourced):
             valid.append(move)
         else:
             changed.append(move.name)

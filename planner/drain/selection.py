@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from planner.drain.model import ClusterModel, Int64s
+from planner.drain.arrays import ClusterModel, Int64s
 from planner.drain.request import DrainRequest
 from planner.observed import TopicPartition
 

@@ -1,20 +1,27 @@
-"""From a request to a plan or a refusal: the one entry both engines call. Pure."""
+"""From a request to a plan or a refusal: the one entry both engines call. Pure.
 
-from collections.abc import Sequence
+The planner itself (planner.drain.certified: schedule, bounds, replay) comes with compiled kernels and a solver library
+that take 2 s to import, so it is loaded when the first plan is made.
+"""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.drain.bounds import Bounds, bounds_of
-from planner.drain.certificate import Certificate
+from planner.drain.arrays import Int64s
+from planner.drain.certificate import Certificate, rounded
 from planner.drain.infeasible import Infeasible, human_bytes
-from planner.drain.kernel import PLACED
-from planner.drain.plan import Batch, DrainPlan, Engine, Move
-from planner.drain.refusal import refused_placement, unusable_target
+from planner.drain.model.measures import Measure, Measures
+from planner.drain.model.state import Floats
+from planner.drain.plan import DrainPlan, Engine, Move, Port
+from planner.drain.refusal import refused_by_planner, unusable_target
 from planner.drain.request import DrainRequest
-from planner.drain.schedule import BATCH_OVERHEAD_S, batches_in_order, copies_of, timed
 from planner.drain.selection import Deferred, select
-from planner.drain.targets import Placement, disk_room, eligible_targets, place
-from planner.drain.throttle import KAFKA_REACHES, CapTooLow, Throttles, replication_share, throttles_for
+from planner.drain.throttle import CapTooLow, assumptions, charges, floor, quota, usable
+
+if TYPE_CHECKING:
+    from planner.drain.answer import Answered
 
 
 def solve(request: DrainRequest, *, engine: Engine = "in-process") -> DrainPlan | Infeasible:
@@ -24,146 +31,168 @@ def solve(request: DrainRequest, *, engine: Engine = "in-process") -> DrainPlan 
     later.
     """
     selection = select(request)
-    if selection.rows.size:
-        refusal = unusable_target(request)
-        if refusal:
-            return refusal
-    placement = place(request, selection.rows)
-    placed = placement.only(placement.outcome == PLACED)
-    if len(placed.rows) == len(placement.rows):
-        return _plan(request, placed, selection.deferred, engine)
-    failed = placement.only(placement.outcome != PLACED)
-    stuck = tuple(Deferred(request.cluster.name(row), "no target can take it") for row in failed.rows)
-    left = tuple(sorted((*selection.deferred, *stuck)))
-    part = _plan(request, placed, left, engine) if request.allow_partial else None
-    return refused_placement(request, failed, part if isinstance(part, DrainPlan) else None)
+    if not selection.rows.size:
+        return _nothing_to_move(request, selection.deferred, engine)
+    refusal = unusable_target(request)
+    if refusal:
+        return refusal
+    into, out = charges(request, selection.rows)
+    try:
+        ingress, egress = usable(request, into), usable(request, out)
+    except CapTooLow as low:
+        return Infeasible(request.drain_id, request.cluster_uid, request.round, "throttle", str(low))
+    from planner.drain.answer import Unanswered, answered
+
+    answer = answered(request, selection.rows, ingress=ingress, egress=egress)
+    if not isinstance(answer, Unanswered):
+        return _plan(request, answer, selection.deferred, engine, (into, out))
+    part = None
+    movable = np.setdiff1d(selection.rows, answer.stuck)
+    if request.allow_partial and answer.stuck.size:
+        rest = answered(request, movable, ingress=ingress, egress=egress) if movable.size else None
+        stuck = [Deferred(request.cluster.name(int(row)), "no target can take it") for row in answer.stuck]
+        left = tuple(sorted((*selection.deferred, *stuck)))
+        if rest is None:
+            part = _nothing_to_move(request, left, engine)
+        elif not isinstance(rest, Unanswered):
+            part = _plan(request, rest, left, engine, (into, out))
+    return refused_by_planner(request, answer, part)
 
 
 def _plan(
-    request: DrainRequest, placed: Placement, deferred: tuple[Deferred, ...], engine: Engine
-) -> DrainPlan | Infeasible:
-    moves = _moves(request, placed)
-    copies = copies_of(moves, request.cluster.leader[placed.rows].tolist())
-    cuts = batches_in_order(copies, request.limits)
-    try:
-        throttles = throttles_for(request, placed, cuts)
-    except CapTooLow as low:
-        return Infeasible(request.drain_id, request.cluster_uid, request.round, "throttle", str(low))
-    batches = timed(cuts, copies, throttles)
+    request: DrainRequest,
+    answer: "Answered",
+    deferred: tuple[Deferred, ...],
+    engine: Engine,
+    charged: tuple[Floats, Floats],
+) -> DrainPlan:
+    moves = _moves(request, answer)
     return DrainPlan(
         drain_id=request.drain_id,
         cluster_uid=request.cluster_uid,
         engine=engine,
         round=request.round,
         moves=moves,
-        batches=batches,
-        leader_throttle=throttles.leader,
-        follower_throttle=throttles.follower,
+        checkpoints=tuple(int(n) for n in answer.schedule.checkpoints),
+        into=_into(request, answer, moves, charged[0]),
+        out=_out(request, answer, moves, charged[1]),
         deferred=deferred,
-        certificate=_certificate(request, placed, moves, batches, throttles),
+        certificate=_certificate(request, answer, moves),
     )
 
 
-def _moves(request: DrainRequest, placed: Placement) -> tuple[Move, ...]:
-    model = request.cluster
-    copied = placed.size_bytes * placed.copies.sum(axis=1)
-    names = (model.topics[i] for i in model.topic[placed.rows].tolist())
+def _moves(request: DrainRequest, answer: "Answered") -> tuple[Move, ...]:
+    model, schedule = request.cluster, answer.schedule
+    rows = answer.question.row[schedule.row]
+    ids = np.append(model.brokers.id, np.int32(-1))
+    before, after = model.replicas[rows], ids[schedule.after]
+    copied = ((after >= 0) & ~(after[:, :, None] == before[:, None, :]).any(axis=2)).sum(axis=1)
+    source = _sources(request, rows, ids[schedule.source])
     columns = zip(
-        names,
-        model.partition[placed.rows].tolist(),
-        placed.before.tolist(),
-        placed.after.tolist(),
+        (model.topics[i] for i in model.topic[rows].tolist()),
+        model.partition[rows].tolist(),
+        before.tolist(),
+        after.tolist(),
+        (model.size_bytes[rows] * copied).tolist(),
+        source.tolist(),
         copied.tolist(),
         strict=True,
     )
     return tuple(
-        Move(topic, partition, _unpadded(before), _unpadded(after), size)
-        for topic, partition, before, after, size in columns
+        Move(topic, partition, _unpadded(old), _unpadded(new), size, read if copies and read >= 0 else None)
+        for topic, partition, old, new, size, read, copies in columns
     )
 
 
-def _unpadded(ids: Sequence[int]) -> tuple[int, ...]:
-    return tuple(b for b in ids if b >= 0)
+def _sources(request: DrainRequest, rows: Int64s, source: np.ndarray) -> np.ndarray:
+    """Who is read: only one in sync may be; the leader now (-1) where the planner took a late leaver for one."""
+    in_sync = (request.cluster.isr[rows] == source[:, None]).any(axis=1)
+    return np.where(in_sync, source, -1)
 
 
-def _certificate(
-    request: DrainRequest,
-    placed: Placement,
-    moves: tuple[Move, ...],
-    batches: tuple[Batch, ...],
-    throttles: Throttles,
-) -> Certificate:
-    bound = _bound(request, placed, throttles)
-    copied = sum(m.bytes for m in moves)
-    eta_s = sum(b.eta_s for b in batches)
-    copying_s = eta_s - BATCH_OVERHEAD_S * len(batches)
-    fullest, fraction = _fullest(request, placed)
-    return Certificate(
-        moves=len(moves),
-        replicas=sum(len(m.added) for m in moves),
-        bytes=copied,
-        bytes_bound=bound.bytes,
-        bytes_ratio=_ratio(copied, bound.bytes),
-        eta_s=round(eta_s, 3),
-        eta_bound_s=round(bound.makespan_s, 3),
-        eta_ratio=_ratio(copying_s, bound.makespan_s),
-        rack_violations=_rack_violations(request, moves),
-        stayers_moved=sum(1 for m in moves for b in m.removed if b not in request.outgoing),
-        disk_max_fraction=fraction,
-        disk_max_broker=fullest,
-        bandwidth_source=request.bandwidth.source,
-        assumptions=_assumptions(request, placed, throttles),
-    )
+def _into(request: DrainRequest, answer: "Answered", moves: tuple[Move, ...], charged: Floats) -> dict[int, Port]:
+    schedule, brokers = answer.schedule, answer.question.state.brokers
+    rates = np.minimum(schedule.throttle_in_bytes_per_s, brokers.ingress_bytes_per_s)
+    used = {b for move in moves for b in move.added}
+    return _ports(request, used, schedule.slots_in, rates, charged)
 
 
-def _bound(request: DrainRequest, placed: Placement, throttles: Throttles) -> Bounds:
-    brokers = request.cluster.brokers
-    share = {int(b): KAFKA_REACHES * replication_share(request, int(b)) for b in brokers.id}
-    able = brokers.id[eligible_targets(request)].tolist()
-    give = {b: max(rate, KAFKA_REACHES * throttles.leader.get(b, 0)) for b, rate in share.items()}
-    take = {b: max(share[b], KAFKA_REACHES * throttles.follower.get(b, 0)) for b in able}
-    return bounds_of(request, placed.rows.tolist(), out_bytes_per_s=give, in_bytes_per_s=take)
+def _out(request: DrainRequest, answer: "Answered", moves: tuple[Move, ...], charged: Floats) -> dict[int, Port]:
+    """Every replica in sync may come to lead a copy, so all of them have a rate."""
+    schedule, brokers = answer.schedule, answer.question.state.brokers
+    rates = np.minimum(schedule.throttle_out_bytes_per_s, brokers.egress_bytes_per_s)
+    rows = answer.question.row[schedule.row][[bool(m.added) for m in moves]] if moves else np.zeros(0, dtype=np.int64)
+    isr = request.cluster.isr[rows]
+    used = {int(b) for b in np.unique(np.append(isr, request.cluster.leader[rows])) if b >= 0}
+    return _ports(request, used, schedule.slots_out, rates, charged)
 
 
-def _ratio(value: float, bound: float) -> float:
-    return round(value / bound, 4) if bound > 0 else 1.0
+def _ports(
+    request: DrainRequest, used: Iterable[int], slots: np.ndarray, rates: Floats, charged: Floats
+) -> dict[int, Port]:
+    from planner.drain.model.plan import UNLIMITED_SLOTS
 
-
-def _fullest(request: DrainRequest, placed: Placement) -> tuple[int, float]:
-    """The fullest target once every copy is there: targets only fill, so that is the worst instant."""
-    brokers = request.cluster.brokers
-    arriving = disk_room(request) - placed.room_left
-    fractions = [
-        ((total - free + extra) / total, int(broker))
-        for broker, total, free, extra in zip(
-            brokers.id,
-            brokers.total_bytes.tolist(),
-            brokers.free_bytes.tolist(),
-            arriving.tolist(),
-            strict=True,
+    row = {int(b): i for i, b in enumerate(request.cluster.brokers.id)}
+    ports = {}
+    for broker in sorted(used):
+        at = row[broker]
+        throttle = quota(request, rates[at])
+        ports[broker] = Port(
+            slots=None if slots[at] >= UNLIMITED_SLOTS else int(slots[at]),
+            promised_bytes_per_s=max(1, int(rates[at])),
+            quota_bytes_per_s=throttle,
+            floor_bytes_per_s=min(throttle, floor(charged[at])),
         )
-        if total > 0 and int(broker) in request.targets
-    ]
-    fraction, broker = max(fractions, default=(0.0, -1))
-    return broker, round(fraction, 6)
+    return ports
 
 
-def _rack_violations(request: DrainRequest, moves: tuple[Move, ...]) -> int:
-    brokers = request.cluster.brokers
-    rack = dict(zip(brokers.id.tolist(), brokers.rack.tolist(), strict=True))
-    return sum(len({rack[b] for b in m.after}) < len({rack[b] for b in m.before}) for m in moves)
+def _certificate(request: DrainRequest, answer: "Answered", moves: tuple[Move, ...]) -> Certificate:
+    ids, brokers = request.cluster.brokers.id.tolist(), answer.question.state.brokers
+    rates = dict(zip(ids, np.maximum(brokers.ingress_bytes_per_s, brokers.egress_bytes_per_s).tolist(), strict=True))
+    return Certificate(
+        measures=rounded(answer.measures),
+        replicas=sum(len(m.added) for m in moves),
+        source_transfers=answer.source_transfers,
+        bandwidth_source=request.bandwidth.source,
+        assumptions=(*assumptions(request, answer.moving, rates), *_assumed_disks(request, answer)),
+    )
 
 
-def _assumptions(request: DrainRequest, placed: Placement, throttles: Throttles) -> tuple[str, ...]:
-    lines = list(throttles.assumptions) if placed.rows.size else []
-    empty = int((placed.size_bytes == 0).sum())
-    if empty:
-        lines.append(f"{empty} of {placed.rows.size} moved partitions report 0 bytes: taken as empty")
-    brokers = request.cluster.brokers
+def _assumed_disks(request: DrainRequest, answer: "Answered") -> list[str]:
+    sizes, brokers = request.cluster.size_bytes[answer.moving], request.cluster.brokers
+    empty = int((sizes == 0).sum())
+    lines = [f"{empty} of {sizes.size} moved partitions report 0 bytes: taken as empty"] if empty else []
     blind = brokers.id[np.isin(brokers.id, request.targets) & (brokers.total_bytes <= 0)].tolist()
     if blind:
         lines.append(f"disks of brokers {blind} unknown: they receive nothing")
-    fraction = int(placed.size_bytes.max()) if empty < placed.rows.size else 0
-    if fraction:
-        lines.append(f"log directories of a broker seen as one disk; longest log {human_bytes(fraction)}")
-    return tuple(lines)
+    if int(sizes.max(initial=0)):
+        lines.append(f"log directories of a broker seen as one disk; longest log {human_bytes(int(sizes.max()))}")
+    return lines
+
+
+def _nothing_to_move(request: DrainRequest, deferred: tuple[Deferred, ...], engine: Engine) -> DrainPlan:
+    none = Measure(0, 0)
+    return DrainPlan(
+        drain_id=request.drain_id,
+        cluster_uid=request.cluster_uid,
+        engine=engine,
+        round=request.round,
+        moves=(),
+        checkpoints=(),
+        into={},
+        out={},
+        deferred=deferred,
+        certificate=Certificate(
+            measures=Measures(
+                bytes=none, makespan_s=none, disk=none, leaders=none, leader_changes=none, release_s=none
+            ),
+            replicas=0,
+            source_transfers=0,
+            bandwidth_source=request.bandwidth.source,
+            assumptions=(),
+        ),
+    )
+
+
+def _unpadded(ids: Iterable[int]) -> tuple[int, ...]:
+    return tuple(b for b in ids if b >= 0)

@@ -7,7 +7,7 @@ from random import Random
 from hypothesis import strategies as st
 
 from planner.drain.plan import DrainPlan
-from planner.drain.request import Bandwidth, BatchLimits, DrainRequest
+from planner.drain.request import Bandwidth, DrainRequest
 from planner.observed import (
     BrokerSeen,
     KafkaSnapshot,
@@ -118,7 +118,6 @@ def case_of(seed: int) -> tuple[KafkaSnapshot, DrainRequest]:
         targets=tuple(stay),
         successors=successors,
         round=random.randint(1, 5),
-        limits=BatchLimits(max_moves=random.choice([1, 3, 1000]), max_moves_per_broker=2, max_bytes_per_broker=GIB),
         write_bytes_per_s={p.name: random.randrange(100_000) for p in rows} if random.random() < 0.5 else None,
         allow_partial=True,
     )

@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 
 from planner.drain.check import check
 from planner.drain.infeasible import Infeasible
-from planner.drain.plan import Batch, DrainPlan, Move
+from planner.drain.plan import DrainPlan, Move
 from planner.drain.request import DrainRequest
 from planner.drain.solve import solve
 from planner.observed import KafkaSnapshot
 from tests.unit.planner.drain.drain_cases import MIB, cases, executed, partition, request, roll, scale_down, snapshot
 
 Case = tuple[KafkaSnapshot, DrainRequest]
-GENEROUS = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+GENEROUS = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def plan_or_part(asked: DrainRequest) -> DrainPlan | None:
@@ -65,21 +65,24 @@ def put(ids: tuple[int, ...], slot: int, broker: int) -> tuple[int, ...]:
 
 
 def slots(move: Move) -> tuple[int, int]:
-    """(a slot that changes, a slot that stays)."""
-    changed = [i for i, (a, b) in enumerate(zip(move.before, move.after, strict=True)) if a != b]
-    stays = [i for i in range(len(move.before)) if i not in changed]
-    return changed[0], stays[0] if stays else changed[0]
+    """(a place of the list that a new replica takes, one that a replica keeps)."""
+    new = [i for i, b in enumerate(move.after) if b in move.added]
+    kept = [i for i in range(len(move.after)) if i not in new]
+    return new[0], kept[0] if kept else new[0]
 
 
 def drop_move(plan: DrainPlan, at: int) -> DrainPlan:
-    moves = plan.moves[:at] + plan.moves[at + 1 :]
-    batches = tuple(Batch(tuple(i - (i > at) for i in b.moves if i != at), b.bytes, b.eta_s) for b in plan.batches)
-    return replace(plan, moves=moves, batches=batches)
+    return replace(plan, moves=plan.moves[:at] + plan.moves[at + 1 :])
 
 
-def swap_batch_index(plan: DrainPlan, at: int) -> DrainPlan:
-    batch = plan.batches[0]
-    return replace(plan, batches=(replace(batch, moves=(*batch.moves, at)), *plan.batches[1:]))
+def ports(plan: DrainPlan, **changes: int) -> DrainPlan:
+    return replace(plan, into={b: replace(p, **changes) for b, p in plan.into.items()})
+
+
+def claimed(plan: DrainPlan, **values: float) -> DrainPlan:
+    measures = plan.certificate.measures
+    changed = {name: replace(getattr(measures, name), value=value) for name, value in values.items()}
+    return replace(plan, certificate=replace(plan.certificate, measures=replace(measures, **changed)))
 
 
 MUTATIONS: dict[str, Callable[[DrainPlan, int, Move], DrainPlan]] = {
@@ -89,28 +92,34 @@ MUTATIONS: dict[str, Callable[[DrainPlan, int, Move], DrainPlan]] = {
     "replica doubled": lambda p, i, m: with_move(p, i, after=put(m.after, slots(m)[0], m.after[slots(m)[1]])),
     "replica dropped": lambda p, i, m: with_move(p, i, after=m.after[:-1]),
     "replica added": lambda p, i, m: with_move(p, i, after=(*m.after, 4242)),
-    "order turned": lambda p, i, m: with_move(p, i, after=(*m.after[1:], m.after[0])),
+    "moves nothing": lambda p, i, m: with_move(p, i, after=m.before),
+    "stayer removed": lambda p, i, m: with_move(p, i, after=put(m.after, slots(m)[1], 4243)),
+    "source unknown": lambda p, i, m: with_move(p, i, source=4242),
     "partition renamed": lambda p, i, m: with_move(p, i, topic="no-such-topic"),
     "bytes forged": lambda p, i, m: with_move(p, i, bytes=m.bytes + 1),
     "move dropped": lambda p, i, m: drop_move(p, i),
     "move twice": lambda p, i, m: replace(p, moves=(*p.moves, m)),
-    "batch emptied": lambda p, i, m: replace(p, batches=p.batches[1:]),
-    "batch with a move twice": lambda p, i, m: swap_batch_index(p, i),
-    "batch with a stray": lambda p, i, m: swap_batch_index(p, len(p.moves) + 3),
+    "checkpoints cut": lambda p, i, m: replace(p, checkpoints=()),
+    "checkpoints turned": lambda p, i, m: replace(p, checkpoints=(len(p.moves), len(p.moves))),
+    "checkpoint beyond the end": lambda p, i, m: replace(p, checkpoints=(*p.checkpoints, len(p.moves) + 1)),
+    "no slots": lambda p, i, m: ports(p, slots=0),
+    "more promised than throttled": lambda p, i, m: ports(p, promised_bytes_per_s=10**15),
+    "throttle under its floor": lambda p, i, m: ports(p, floor_bytes_per_s=10**15),
     "another cluster": lambda p, i, m: replace(p, cluster_uid="other"),
     "another drain": lambda p, i, m: replace(p, drain_id="other"),
     "another round": lambda p, i, m: replace(p, round=p.round + 1),
-    "no follower throttle": lambda p, i, m: replace(p, follower_throttle={}),
-    "no leader throttle": lambda p, i, m: replace(p, leader_throttle={}),
-    "zero throttle": lambda p, i, m: replace(p, follower_throttle=dict.fromkeys(p.follower_throttle, 0)),
-    "bytes claimed": lambda p, i, m: replace(p, certificate=replace(p.certificate, bytes=p.certificate.bytes + 1)),
-    "disk claimed": lambda p, i, m: replace(p, certificate=replace(p.certificate, disk_max_fraction=-0.5)),
-    "time claimed": lambda p, i, m: replace(p, certificate=replace(p.certificate, eta_s=0.01)),
+    "no throttle in": lambda p, i, m: replace(p, into={}),
+    "no throttle out": lambda p, i, m: replace(p, out={}),
+    "zero throttle": lambda p, i, m: ports(p, quota_bytes_per_s=0),
+    "bytes claimed": lambda p, i, m: claimed(p, bytes=p.certificate.measures.bytes.value + 1),
+    "disk claimed": lambda p, i, m: claimed(p, disk=-0.5),
+    "time claimed": lambda p, i, m: claimed(p, makespan_s=-1.0),
+    "replicas claimed": lambda p, i, m: replace(p, certificate=replace(p.certificate, replicas=10**6)),
     "measured claimed": lambda p, i, m: replace(p, certificate=replace(p.certificate, bandwidth_source="measured")),
 }
 
 
-@settings(GENEROUS, max_examples=25)
+@settings(GENEROUS, max_examples=8)
 @given(cases(), st.data())
 @pytest.mark.parametrize("mutation", sorted(MUTATIONS))
 def test_a_mutated_plan_is_always_refused(mutation: str, case: Case, data: st.DataObject) -> None:
@@ -118,9 +127,9 @@ def test_a_mutated_plan_is_always_refused(mutation: str, case: Case, data: st.Da
     plan = plan_or_part(asked)
     if plan is None or not plan.moves:
         return
-    at = data.draw(st.integers(0, len(plan.moves) - 1))
-    if mutation in ("order turned", "replica doubled") and slots(plan.moves[at])[0] == slots(plan.moves[at])[1]:
-        return  # no replica stays: any order of the new ones is a plan, and there is none to double
+    at = data.draw(st.sampled_from([i for i, m in enumerate(plan.moves) if m.added]))
+    if mutation == "replica doubled" and slots(plan.moves[at])[0] == slots(plan.moves[at])[1]:
+        return  # no replica stays: there is none to double
     mutant = MUTATIONS[mutation](plan, at, plan.moves[at])
     assert check(mutant, seen, asked), f"{mutation}: accepted"
 
@@ -172,7 +181,7 @@ def test_a_move_into_a_worse_rack_is_refused() -> None:
     seen, asked = scale_down()
     plan = solve(asked)
     assert isinstance(plan, DrainPlan)
-    racks = {**seen.brokers, 1000: replace(seen.brokers[1000], rack="b")}
+    racks = {**seen.brokers, 1000: replace(seen.brokers[1000], rack="b"), 9: replace(seen.brokers[1000], id=9)}
     assert "rack" in {v.kind for v in check(plan, replace(seen, brokers=racks), asked)}
 
 
@@ -181,6 +190,19 @@ def test_a_successor_passed_over_is_refused() -> None:
     free = request(seen, outgoing=(1,), targets=(3, 4))
     plan = solve(free)
     assert isinstance(plan, DrainPlan)
-    assert plan.moves[0].after == (3, 2)
+    assert set(plan.moves[0].after) == {2, 3}
     bound = request(seen, outgoing=(1,), targets=(3, 4), successors={1: 4})
-    assert [v.kind for v in check(plan, seen, bound)] == ["target"]
+    assert "target" in {v.kind for v in check(plan, seen, bound)}
+
+
+def test_order_alone_may_change_where_nothing_leaves() -> None:
+    """Uneven leaders are evened out by entries that copy nothing, on partitions in sync that nobody moves."""
+    rows = [partition("t", i, (1, 2, 3), leader=2) for i in range(3)] + [partition("u", i, (2, 3)) for i in range(6)]
+    seen = snapshot({1: "a", 2: "b", 3: "c", 4: "a"}, rows)
+    asked = request(seen, outgoing=(1,), targets=(4,), successors={1: 4})
+    plan = solve(asked)
+    assert isinstance(plan, DrainPlan)
+    turned = [m for m in plan.moves if not m.added]
+    assert turned
+    assert check(plan, seen, asked) == ()
+    assert plan.certificate.measures.leaders.value == 3

@@ -1,5 +1,6 @@
 """Requests, answers and plans survive the trip."""
 
+import json
 from dataclasses import replace
 
 import pyarrow as pa
@@ -22,7 +23,7 @@ from planner.observed import KafkaSnapshot
 from tests.unit.planner.drain.drain_cases import cases, request, roll, scale_down
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(cases())
 def test_a_request_comes_back_as_it_went(case: tuple[KafkaSnapshot, DrainRequest]) -> None:
     asked = case[1]
@@ -30,7 +31,7 @@ def test_a_request_comes_back_as_it_went(case: tuple[KafkaSnapshot, DrainRequest
     assert request_from_json(request_to_json(asked)) == asked
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(cases())
 def test_an_answer_comes_back_as_it_went(case: tuple[KafkaSnapshot, DrainRequest]) -> None:
     answer = solve(case[1])
@@ -72,6 +73,40 @@ def test_the_order_of_partitions_in_the_snapshot_does_not_matter() -> None:
 def test_bytes_that_are_no_plan_are_refused(raw: bytes) -> None:
     with pytest.raises(PlanUnreadable):
         DrainPlan.from_bytes(raw)
+
+
+FORMAT_1 = {
+    "format": 1,
+    "drain_id": "d1",
+    "cluster_uid": "u1",
+    "engine": "spark",
+    "round": 2,
+    "moves": [["t", 0, [1, 2], [3, 2], 10], ["t", 1, [1, 2], [3, 2], 20], ["t", 2, [2, 1], [2, 3], 30]],
+    "batches": [[[2, 0], 40, 3.0], [[1], 20, 2.5]],
+    "leader_throttle": {"1": 1000, "2": 1000},
+    "follower_throttle": {"3": 1000},
+    "deferred": [["t", 3, "it has no leader to copy from"]],
+    "certificate": {
+        "moves": 3, "replicas": 3, "bytes": 60, "bytes_bound": 60, "bytes_ratio": 1.0, "eta_s": 5.5,
+        "eta_bound_s": 4.0, "eta_ratio": 1.1, "rack_violations": 0, "stayers_moved": 0, "disk_max_fraction": 0.5,
+        "disk_max_broker": 3, "bandwidth_source": "catalogue", "assumptions": ["a"],
+    },
+}  # fmt: skip
+
+
+def test_a_plan_the_release_before_has_stored_is_gone_on_with() -> None:
+    plan = DrainPlan.from_bytes(json.dumps(FORMAT_1).encode())
+    assert [m.partition for m in plan.moves] == [2, 0, 1]
+    assert plan.checkpoints == (2, 3)
+    assert [[m.partition for m in plan.stretch(n)] for n in (0, 1)] == [[2, 0], [1]]
+    assert (plan.follower_throttle, plan.into[3].promised_bytes_per_s) == ({3: 1000}, 800)
+    assert plan.certificate.measures.makespan_s.value == 5.5
+    assert DrainPlan.from_bytes(plan.to_bytes()) == plan
+
+
+def test_a_plan_of_format_1_that_lost_a_move_is_refused() -> None:
+    with pytest.raises(PlanUnreadable):
+        DrainPlan.from_bytes(json.dumps({**FORMAT_1, "batches": [[[2, 0], 40, 3.0]]}).encode())
 
 
 def test_a_truncated_plan_is_refused() -> None:

@@ -1,12 +1,10 @@
 """Where replicas go, and in what words a drain is refused."""
 
-import numpy as np
 import pytest
 
-from planner.drain import kernel
+from planner.drain.check import check
 from planner.drain.infeasible import Infeasible, human_bytes
 from planner.drain.plan import DrainPlan
-from planner.drain.request import BatchLimits
 from planner.drain.solve import solve
 from planner.observed import KafkaSnapshot, TopicPartition
 from tests.unit.planner.drain.drain_cases import GIB, MIB, partition, request, roll, scale_down, snapshot
@@ -22,11 +20,11 @@ def refused(answer: DrainPlan | Infeasible) -> Infeasible:
     return answer
 
 
-def test_a_successor_takes_the_slot_of_its_predecessor() -> None:
+def test_a_successor_takes_what_its_predecessor_had() -> None:
     _, asked = roll()
     plan = planned(solve(asked))
     assert len(plan.moves) == 12
-    assert all(m.after == tuple(1003 if b == 1000 else b for b in m.before) for m in plan.moves)
+    assert all(set(m.after) == {1003 if b == 1000 else b for b in m.before} for m in plan.moves)
 
 
 def test_a_scale_down_empties_the_leaving_brokers_and_levels_the_others() -> None:
@@ -35,16 +33,14 @@ def test_a_scale_down_empties_the_leaving_brokers_and_levels_the_others() -> Non
     after = {m.name: m.after for m in plan.moves}
     final = [after.get(p.name, p.replicas) for p in seen.partitions]
     assert {b for ids in final for b in ids} == {1000, 1001, 1002}
-    assert plan.certificate.rack_violations == 0
-    assert plan.certificate.stayers_moved == 0
-    assert plan.certificate.bytes_ratio == 1.0
+    assert plan.certificate.measures.bytes.ratio == 1.0
+    assert plan.certificate.measures.leaders.ratio == 1.0
 
 
-def test_replicas_that_stay_keep_their_place() -> None:
+def test_replicas_that_stay_are_not_moved() -> None:
     _, asked = scale_down()
     for move in planned(solve(asked)).moves:
-        for old, new in zip(move.before, move.after, strict=True):
-            assert (old == new) == (old not in asked.outgoing)
+        assert set(move.removed) == set(move.before) & set(asked.outgoing)
 
 
 def test_least_loaded_targets_end_level() -> None:
@@ -54,39 +50,48 @@ def test_least_loaded_targets_end_level() -> None:
     plan = planned(solve(request(seen, outgoing=(1,), targets=(2, 3, 4), write_bytes_per_s=writes)))
     into = [sum(m.bytes for m in plan.moves if m.after == (b,)) for b in (2, 3, 4)]
     assert max(into) - min(into) <= 9 * MIB
-    assert plan.certificate.eta_ratio < 1.1
+    assert plan.certificate.measures.makespan_s.ratio < 1.05
 
 
-def test_empty_partitions_are_spread_by_count() -> None:
+def test_empty_partitions_are_moved_too() -> None:
     rows = [partition("t", i, (1,), size=0) for i in range(30)]
     seen = snapshot({1: "", 2: "", 3: "", 4: ""}, rows)
     plan = planned(solve(request(seen, outgoing=(1,), targets=(2, 3, 4))))
-    assert [sum(m.after == (b,) for m in plan.moves) for b in (2, 3, 4)] == [10, 10, 10]
+    assert (len(plan.moves), plan.certificate.measures.makespan_s.value) == (30, 0)
 
 
 def test_a_partition_the_successor_already_holds_goes_to_another_target() -> None:
     seen = snapshot({1: "a", 2: "a", 3: "b", 4: "a"}, [partition("t", 0, (1, 2, 3))])
     plan = planned(solve(request(seen, outgoing=(1,), targets=(2, 4), successors={1: 2})))
-    assert plan.moves[0].after == (4, 2, 3)
+    assert set(plan.moves[0].after) == {2, 3, 4}
 
 
-def test_a_rack_is_never_given_up() -> None:
-    seen = snapshot({1: "a", 2: "b", 3: "c", 4: "b"}, [partition("t", 0, (1, 2, 3))])
+def test_what_a_successor_holds_already_goes_elsewhere_and_the_rest_to_it() -> None:
+    rows = [partition("t", 0, (1, 2, 3)), *(partition("t", i, (1, 3), size=i * MIB) for i in range(1, 9))]
+    seen = snapshot({1: "a", 2: "a", 3: "b", 4: "a"}, rows)
+    asked = request(seen, outgoing=(1,), targets=(2, 4), successors={1: 2})
+    plan = planned(solve(asked))
+    assert {m.partition: m.added for m in plan.moves if m.added} == {0: (4,), **dict.fromkeys(range(1, 9), (2,))}
+    assert check(plan, seen, asked) == ()
+
+
+def test_a_rack_that_still_has_a_broker_is_never_given_up() -> None:
+    seen = snapshot({1: "a", 2: "b", 3: "c", 4: "b", 5: "c"}, [partition("t", 0, (1, 2, 3))])
     answer = refused(solve(request(seen, outgoing=(3,), targets=(1, 2, 4))))
-    assert answer.kind == "rack"
-    assert "a broker in rack c" in answer.message
+    assert answer.kind == "broker"
+    assert "add a broker in rack c" in answer.message
     assert answer.stuck == (TopicPartition("t", 0),)
 
 
 def test_a_worse_rack_of_a_successor_is_refused() -> None:
-    seen = snapshot({1: "a", 2: "b", 3: "b"}, [partition("t", 0, (1, 2))])
-    assert refused(solve(request(seen, outgoing=(1,), targets=(3,), successors={1: 3}))).kind == "rack"
+    seen = snapshot({1: "a", 2: "b", 3: "b", 4: "a"}, [partition("t", 0, (1, 2))])
+    assert refused(solve(request(seen, outgoing=(1,), targets=(3,), successors={1: 3}))).kind == "broker"
 
 
 def test_a_replica_is_never_doubled() -> None:
     seen = snapshot({1: "", 2: "", 3: ""}, [partition("t", 0, (1, 2, 3))])
     answer = refused(solve(request(seen, outgoing=(1,), targets=(2, 3))))
-    assert answer.kind == "brokers"
+    assert answer.kind == "broker"
     assert "add a broker" in answer.message
 
 
@@ -95,12 +100,13 @@ def test_a_disk_that_would_overflow_is_refused_with_the_numbers() -> None:
     seen = snapshot({1000: "a", 1004: "a"}, rows, disks={1004: (10 * GIB, 10 * GIB)})
     answer = refused(solve(request(seen, outgoing=(1000,), targets=(1004,), successors={1000: 1004})))
     assert answer.kind == "disk"
-    assert "broker 1004 needs 3.0 GiB more below its limit of 90% of 10.0 GiB" in answer.message
+    assert "below the limit of 90%" in answer.message
+    assert "in rack a" in answer.message
 
 
-def test_the_missing_bytes_named_are_enough() -> None:
+def test_the_last_byte_below_the_limit_is_used() -> None:
     rows = [partition("t", i, (1000,), size=4 * GIB) for i in range(3)]
-    room = 10 * GIB + int(3 * GIB / 0.9) + 1
+    room = 10 * GIB + int(3.5 * GIB)
     seen = snapshot({1000: "a", 1004: "a"}, rows, disks={1004: (room, room)})
     planned(solve(request(seen, outgoing=(1000,), targets=(1004,), successors={1000: 1004})))
 
@@ -138,7 +144,7 @@ def test_an_unregistered_successor_is_refused() -> None:
 def test_nothing_to_move_needs_no_target() -> None:
     seen = snapshot({1: "a", 2: "b"}, [partition("t", 0, (2,))])
     plan = planned(solve(request(seen, outgoing=(1,), targets=(9,), successors={1: 9})))
-    assert (plan.moves, plan.batches, plan.deferred) == ((), (), ())
+    assert (plan.moves, plan.checkpoints, plan.deferred) == ((), (), ())
 
 
 @pytest.mark.parametrize(
@@ -158,19 +164,15 @@ def test_a_copy_that_could_not_end_is_not_started(changes: dict[str, object], re
 
 def test_a_dead_outgoing_broker_is_drained_from_the_replicas_in_sync() -> None:
     seen = snapshot({1: "a", 2: "b", 3: "a"}, [partition("t", 0, (1, 2), leader=2, isr=(2,))], fenced=(1,))
-    assert planned(solve(request(seen, outgoing=(1,), targets=(3,)))).moves[0].after == (3, 2)
+    assert set(planned(solve(request(seen, outgoing=(1,), targets=(3,)))).moves[0].after) == {2, 3}
 
 
-def test_compiled_and_interpreted_kernels_agree(monkeypatch: pytest.MonkeyPatch) -> None:
-    _, asked = scale_down()
-    interpreted = planned(solve(asked))
-    monkeypatch.setattr("planner.drain.targets._COMPILE_ABOVE", 0)
-    assert planned(solve(asked)).to_bytes() == interpreted.to_bytes()
-
-
-def test_distinct_racks_ignores_padding() -> None:
-    rack = np.array([0, 0, 1], dtype=np.int32)
-    assert kernel.distinct_racks(np.array([0, 1, 2, -1], dtype=np.int32), rack) == 2
+def test_a_late_replica_on_a_leaving_broker_leaves_without_being_read() -> None:
+    rows = [partition("t", i, (1, 2), leader=2, isr=(2,)) for i in range(4)]
+    seen = snapshot({1: "a", 2: "b", 3: "a"}, rows)
+    moves = planned(solve(request(seen, outgoing=(1,), targets=(3,)))).moves
+    assert {m.source for m in moves} <= {2, None}
+    assert [m.removed for m in moves] == [(1,)] * 4
 
 
 @pytest.mark.parametrize(
@@ -182,7 +184,7 @@ def test_distinct_racks_ignores_padding() -> None:
         ({"outgoing": (1,), "targets": (2,), "successors": {2: 2}}, "are not outgoing"),
         ({"outgoing": (1,), "targets": (2,), "round": 0}, "rounds count from 1"),
         ({"outgoing": (1,), "targets": (2,), "disk_limit_fraction": 1.5}, "disk_limit_fraction"),
-        ({"outgoing": (1,), "targets": (2,), "limits": BatchLimits(max_moves=20_000)}, "at most 10000"),
+        ({"outgoing": (1,), "targets": (2,), "throttle_cap_bytes_per_s": 0}, "throttle cap"),
     ],
 )
 def test_a_request_that_contradicts_itself_is_refused(changes: dict[str, object], words: str) -> None:

@@ -1,0 +1,43 @@
+"""Plan and proof in one: solve, let the independent judge replay the plan, hand out nothing that breaks a rule."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from planner.drain.model.measures import Measures
+from planner.drain.model.plan import Schedule
+from planner.drain.model.state import ClusterState
+from planner.drain.replay.judge import Verdict, judge
+from planner.drain.solver import Infeasible, solve
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CertifiedPlan:
+    """A schedule that survived its replay. `measures`: every value beside its bound. `verdict`: the whole replay."""
+
+    schedule: Schedule
+    measures: Measures
+    verdict: Verdict
+
+
+class PlanRefused(RuntimeError):
+    """The solver's own plan breaks a hard rule in the replay: a defect, never to be executed."""
+
+
+def certified(
+    state: ClusterState,
+    *,
+    excluded_topics: Collection[str] = (),
+    pinned: Collection[int] = (),
+    allow_partial: bool = False,
+) -> CertifiedPlan | Infeasible:
+    """Solve and judge. Raises PlanRefused when the judge finds a violation (leftovers are one unless excluded)."""
+    answer = solve(state, excluded_topics=excluded_topics, pinned=pinned, allow_partial=allow_partial)
+    if isinstance(answer, Infeasible):
+        return answer
+    verdict = judge(state, answer)
+    broken = verdict.replay.violations
+    left_out = bool(excluded_topics) or bool(pinned)
+    if broken or (verdict.replay.left_behind and not left_out):
+        first = f"{broken[0].rule}: {broken[0].subject}: {broken[0].detail}" if broken else "replicas left behind"
+        raise PlanRefused(f"the plan breaks {len(broken)} rules in its replay, first {first}; please report the state")
+    return CertifiedPlan(answer, verdict.measures, verdict)

@@ -1,0 +1,1 @@
+"""The cluster and the plan as arrays: the one language of planner, bounds, replay and Spark."""

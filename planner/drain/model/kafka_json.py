@@ -1,0 +1,40 @@
+"""A plan as the JSON that Kafka's own kafka-reassign-partitions executes, and the one that takes it back.
+
+Format: `ReassignPartitionsCommand.parsePartitionReassignmentData`, version 1. Kafka knows no sources, slots or
+order inside a request: one document per checkpoint keeps the order at least between them.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from planner.drain.model.plan import Schedule
+from planner.drain.model.state import NOBODY, ClusterState, Int32s
+
+
+def reassignments(state: ClusterState, schedule: Schedule) -> Iterator[dict[str, Any]]:
+    """One document per checkpoint, in order: what is to be sent when the one before is complete."""
+    yield from _documents(state, schedule, schedule.after)
+
+
+def rollbacks(state: ClusterState, schedule: Schedule) -> Iterator[dict[str, Any]]:
+    """One document per checkpoint, in the same order: the replicas of the state for those entries."""
+    yield from _documents(state, schedule, state.partitions.replicas[schedule.row])
+
+
+def _documents(state: ClusterState, schedule: Schedule, replicas: Int32s) -> Iterator[dict[str, Any]]:
+    parts, ids = state.partitions, state.brokers.id.tolist()
+    before = 0
+    for end in schedule.checkpoints:
+        rows, lists = schedule.row[before:end].tolist(), replicas[before:end].tolist()
+        entries = []
+        for row, brokers in zip(rows, lists, strict=True):
+            held = [ids[b] for b in brokers if b != NOBODY]
+            entry = {
+                "topic": parts.topics[int(parts.topic[row])],
+                "partition": int(parts.partition[row]),
+                "replicas": held,
+                "log_dirs": ["any"] * len(held),
+            }
+            entries.append(entry)
+        before = end
+        yield {"version": 1, "partitions": entries}

@@ -1,0 +1,103 @@
+"""The cluster a plan is made for, as struct of arrays: small enough to cross a process, fast enough for kernels.
+
+Inside, brokers are *rows* (0 .. B-1 in ascending id), never ids; topics are codes. Ids and names come back only
+at the edges (planner.drain.model.document, .arrow).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+Int8s: TypeAlias = npt.NDArray[np.int8]
+Int32s: TypeAlias = npt.NDArray[np.int32]
+Int64s: TypeAlias = npt.NDArray[np.int64]
+Floats: TypeAlias = npt.NDArray[np.float64]
+Bools: TypeAlias = npt.NDArray[np.bool_]
+
+NOBODY = -1
+"""No broker: the padding of replica lists, a partition without a leader, an entry without a chosen source."""
+
+
+class BrokerState(IntEnum):
+    """What a broker is to a plan. ACTIVE and NEW may receive; replicas on OUTGOING and DEAD have to leave.
+
+    NEW is an ACTIVE broker that is empty by design (a successor, a surge). DEAD can neither receive nor be read.
+    """
+
+    ACTIVE = 0
+    OUTGOING = 1
+    NEW = 2
+    DEAD = 3
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Brokers:
+    """B brokers, ascending by id. `rack` is a code into `racks`; a broker without a rack is refused at the edge.
+
+    `ingress_bytes_per_s` and `egress_bytes_per_s` are what migration may use: head-room, client traffic and steady
+    replication are already taken off. `disk_bytes` is the whole of the disk (log dirs together).
+    """
+
+    id: Int32s
+    rack: Int32s
+    racks: tuple[str, ...]
+    state: Int8s
+    disk_bytes: Int64s
+    ingress_bytes_per_s: Floats
+    egress_bytes_per_s: Floats
+
+    def __len__(self) -> int:
+        return int(self.id.size)
+
+    @property
+    def may_receive(self) -> Bools:
+        may: Bools = (self.state == BrokerState.ACTIVE) | (self.state == BrokerState.NEW)
+        return may
+
+    @property
+    def must_empty(self) -> Bools:
+        """OUTGOING and DEAD: the drained brokers of every measure."""
+        must: Bools = ~self.may_receive
+        return must
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Partitions:
+    """P partitions. `replicas`: int32[P, W] broker rows in preferred order, padded on the right with NOBODY.
+
+    `in_sync`: bool[P, W], aligned with `replicas`. `leader`: a broker row or NOBODY. `size_bytes` is one copy of
+    the local log. Rates are bytes/s into the leader and to consumers; NaN when nobody measured them.
+    """
+
+    topics: tuple[str, ...]
+    topic: Int32s
+    partition: Int32s
+    replicas: Int32s
+    in_sync: Bools
+    leader: Int32s
+    min_isr: Int32s
+    size_bytes: Int64s
+    write_bytes_per_s: Floats
+    read_bytes_per_s: Floats
+
+    def __len__(self) -> int:
+        return int(self.topic.size)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ClusterState:
+    """One cluster at one moment, with the policy every judge must share.
+
+    `disk_limit`: fraction of a disk that may ever be used (H4). `flow_bytes_per_s`: what one partition's fetch
+    reaches. `destinations`: drained broker row -> the only rows that may take what leaves it (roll-forward).
+    """
+
+    brokers: Brokers
+    partitions: Partitions
+    disk_limit: float
+    flow_bytes_per_s: float
+    destinations: Mapping[int, tuple[int, ...]] = field(default_factory=dict)

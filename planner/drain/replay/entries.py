@@ -1,0 +1,84 @@
+"""A schedule as the copies it makes: who reads from whom, how much, and what is dropped afterwards."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from planner.drain.model.plan import Schedule
+from planner.drain.model.state import NOBODY, Bools, ClusterState, Floats, Int32s, Int64s
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Entries:
+    """M entries, C copies, brokers as rows.
+
+    `before`, `after`: int32[M, .], padded with NOBODY. `source`: int32[M], the broker read from (the leader now
+    where none is named). `copies_from`: int64[M + 1]: entry e makes the copies copies_from[e] .. copies_from[e+1]-1.
+    `copy_entry`, `copy_target`: int32[C]. `size`: bytes of one copy per entry. `gone_entry`, `gone_broker`: int32[G],
+    replicas dropped when the entry completes. `able`: bool[M], false where there is nobody to read from.
+    """
+
+    row: Int32s
+    before: Int32s
+    after: Int32s
+    source: Int32s
+    size: Int64s
+    copies_from: Int64s
+    copy_entry: Int32s
+    copy_target: Int32s
+    gone_entry: Int32s
+    gone_broker: Int32s
+    able: Bools
+
+    def __len__(self) -> int:
+        return int(self.row.size)
+
+    @property
+    def copies(self) -> Int64s:
+        """How many copies each entry makes: int64[M]; 0 for order-only entries."""
+        counts: Int64s = np.diff(self.copies_from)
+        return counts
+
+    @property
+    def copy_bytes(self) -> Floats:
+        sizes: Floats = self.size[self.copy_entry].astype(np.float64)
+        return sizes
+
+
+def entries_of(state: ClusterState, schedule: Schedule) -> Entries:
+    """What the schedule copies. A partition's second entry and later ones are left out (the judge reports them)."""
+    keep = first_mention(schedule.row)
+    row = schedule.row[keep]
+    before, after = state.partitions.replicas[row], schedule.after[keep]
+    source = np.where(schedule.source[keep] == NOBODY, state.partitions.leader[row], schedule.source[keep])
+    added = (after != NOBODY) & ~_contained(after, before)
+    gone = (before != NOBODY) & ~_contained(before, after)
+    copy_entry, column = np.nonzero(added)
+    gone_entry, gone_column = np.nonzero(gone)
+    counts = added.sum(axis=1)
+    return Entries(
+        row=row,
+        before=before,
+        after=after,
+        source=source.astype(np.int32),
+        size=state.partitions.size_bytes[row],
+        copies_from=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+        copy_entry=copy_entry.astype(np.int32),
+        copy_target=after[copy_entry, column].astype(np.int32),
+        gone_entry=gone_entry.astype(np.int32),
+        gone_broker=before[gone_entry, gone_column].astype(np.int32),
+        able=(counts == 0) | (source != NOBODY),
+    )
+
+
+def first_mention(row: Int32s) -> Int64s:
+    """Positions of entries whose partition was not listed before, ascending."""
+    return np.sort(np.unique(row, return_index=True)[1]).astype(np.int64)
+
+
+def _contained(left: Int32s, right: Int32s) -> Bools:
+    """bool, shape of `left`: whether the value stands anywhere in the same row of `right`."""
+    found = np.zeros(left.shape, dtype=np.bool_)
+    for column in range(right.shape[1]):
+        found |= left == right[:, column, None]
+    return found

@@ -1,0 +1,41 @@
+"""Where replicas are before and after a plan, and how many bytes that puts on every broker."""
+
+import numpy as np
+
+from planner.drain.model.state import NOBODY, ClusterState, Int32s, Int64s
+from planner.drain.replay.entries import Entries
+
+
+def placement_after(state: ClusterState, entries: Entries) -> Int32s:
+    """Replicas of every partition when the plan is through: int32[P, W], padded with NOBODY."""
+    now = state.partitions.replicas
+    width = max(now.shape[1], entries.after.shape[1])
+    after = np.full((len(now), width), NOBODY, dtype=np.int32)
+    after[:, : now.shape[1]] = now
+    after[entries.row] = NOBODY
+    after[entries.row, : entries.after.shape[1]] = entries.after
+    return after
+
+
+def used_bytes(state: ClusterState, replicas: Int32s) -> Int64s:
+    """Bytes of log per broker under a placement: int64[B], exact."""
+    used = np.zeros(len(state.brokers), dtype=np.int64)
+    for column in range(replicas.shape[1]):
+        held = replicas[:, column] != NOBODY
+        np.add.at(used, replicas[held, column], state.partitions.size_bytes[held])
+    return used
+
+
+def leader_counts(leader: Int32s, brokers: int) -> Int64s:
+    """Partitions led per broker: int64[B]; leaderless ones count nowhere."""
+    counts: Int64s = np.bincount(leader[leader != NOBODY], minlength=brokers).astype(np.int64)
+    return counts
+
+
+def partition_name(state: ClusterState, row: int) -> str:
+    parts = state.partitions
+    return f"{parts.topics[int(parts.topic[row])]}-{int(parts.partition[row])}"
+
+
+def broker_name(state: ClusterState, row: int) -> str:
+    return f"broker {int(state.brokers.id[row])}"

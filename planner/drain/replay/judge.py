@@ -1,0 +1,48 @@
+"""The verdict on a plan, ours or a rival's: what it reaches, what nobody can beat, and every rule it breaks."""
+
+from dataclasses import dataclass
+
+from planner.drain.bounds import Bounds, bounds_of
+from planner.drain.model.measures import Measure, Measures
+from planner.drain.model.plan import Schedule
+from planner.drain.model.state import ClusterState
+from planner.drain.replay.run import Replay, replay
+
+DISK_AT = 1.05
+"""The disk bound is taken at this many times L2: time and balance trade off along L3."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Verdict:
+    """`measures`: value and bound of each. `replay`: the rest, with `replay.violations`."""
+
+    measures: Measures
+    replay: Replay
+
+    @property
+    def holds(self) -> bool:
+        """No rule is broken at any instant and nothing is left behind."""
+        return not self.replay.violations and not self.replay.left_behind
+
+
+def judge(state: ClusterState, schedule: Schedule, bounds: Bounds | None = None) -> Verdict:
+    """Replays and measures. Pass `bounds` when the same state is judged more than once."""
+    run = replay(state, schedule)
+    least = bounds or bounds_of(state)
+    fill = run.disk_after[state.brokers.may_receive].max(initial=0.0)
+    return Verdict(
+        measures=Measures(
+            bytes=Measure(run.bytes_moved, least.bytes),
+            makespan_s=Measure(run.makespan_s, least.makespan_s),
+            disk=Measure(float(fill), least.disk(DISK_AT * least.makespan_s)),
+            leaders=Measure(int(run.leaders.max(initial=0)), least.leader_count),
+            leader_changes=Measure(run.leader_changes, least.leader_changes),
+            release_s=Measure(sum(run.release_s.values()), least.release_s),
+        ),
+        replay=run,
+    )
+
+
+def measures_of(state: ClusterState, schedule: Schedule, bounds: Bounds | None = None) -> Measures:
+    """The measures alone; a broken plan has them too, so ask `judge` before believing it."""
+    return judge(state, schedule, bounds).measures

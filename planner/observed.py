@@ -49,6 +49,8 @@ class PartitionSeen:
     """`min.insync.replicas` as configured, 0 when not told. Brokers apply min(configured, assigned replicas),
     and a move assigns one more: with more configured than replicas, `min_isr` therefore rises for as long as
     the move runs."""
+    arrived_bytes: tuple[int, ...] = ()
+    """What each of `adding` has of the log, aligned with it; empty where a broker has not told."""
 
     @property
     def is_moving(self) -> bool:

@@ -45,6 +45,14 @@ def next_work(changes: Sequence[NodeChange], *, surge: int, quorum_leader: int) 
     return None
 
 
+def first_nodes(work: Work, count: int) -> Work:
+    """As much of the work as `count` nodes (at least 1) of it, in its order."""
+    if len(work.nodes) <= count:
+        return work
+    few = work.nodes[:count]
+    return Work(work.change, few, "; ".join(c.reason for c in few))
+
+
 def _urgency(change: NodeChange, quorum_leader: int) -> tuple[bool, bool, bool, str, str]:
     incumbent = change.incumbent
     lost = incumbent is not None and incumbent.lost

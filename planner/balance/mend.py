@@ -1,0 +1,74 @@
+"""Before and after the search: topics spread, and what was not needed taken back."""
+
+import numpy as np
+
+from planner.balance.board import NONE, Board
+from planner.balance.gain import move, move_gain, racks_gained, turn, turn_gain, was_there
+from planner.balance.kernels import kernel, part
+from planner.balance.pick import TOPICS, best_moved
+from planner.drain.model.state import NOBODY, Int64s
+
+
+def mend_topics(board: Board, base: float, by_topic: Int64s, begin: Int64s) -> int:
+    """Bring topics into their band, one at a time, by the moves that mend most per byte; how many were made.
+
+    `by_topic`: rows sorted by topic, `begin`: int64[T + 1] where each topic starts there.
+    """
+    made, columns = 0, np.arange(board.replicas.shape[1])
+    if board.topic_weight == 0.0:
+        return 0
+    low, high = board.topic_band[:, :1], board.topic_band[:, 1:]
+    for t in range(len(begin) - 1):
+        codes = (by_topic[begin[t] : begin[t + 1], None] * columns.size + columns).ravel()
+        while True:
+            count = board.spread[t, board.takes]
+            if ((count >= low[t]) & (count <= high[t])).all() or not best_moved(board, codes, NONE, base, TOPICS):
+                break
+            made += 1
+    return made
+
+
+@kernel
+def take_back(board: Board, order: Int64s, wanted_racks: Int64s, first: Int64s) -> int:
+    """Undo what turned out not to be needed: moves (rows in `order`, largest log first), then changes of leader.
+
+    `first`: int64[P], the broker that led at the start.
+    """
+    undone, width = 0, board.replicas.shape[1]
+    for p in order:
+        for i in range(width):
+            b = board.replicas[p, i]
+            if b == NOBODY or was_there(board.before, p, b):
+                continue
+            for k in range(width):
+                home = board.before[p, k]
+                if home == NOBODY or was_there(board.replicas, p, home) or board.many[home] >= board.on.shape[1]:
+                    continue
+                spans = _racks(board, p) + racks_gained(board, p, i, home)
+                kept = spans >= wanted_racks[p] or racks_gained(board, p, i, home) >= 0
+                if kept and move_gain(board, p, i, home) > -1e-15:
+                    move(board, p, i, home)
+                    undone += 1
+                    break
+    for p in range(board.lead.shape[0]):
+        if board.lead[p] >= 0 and board.replicas[p, board.lead[p]] != first[p]:
+            for i in range(width):
+                if board.replicas[p, i] == first[p] and turn_gain(board, p, i) > -1e-15:
+                    turn(board, p, i)
+                    break
+    return undone
+
+
+@part
+def _racks(board: Board, p: int) -> int:
+    found = 0
+    for i in range(board.replicas.shape[1]):
+        b = board.replicas[p, i]
+        if b == NOBODY:
+            continue
+        new = 1
+        for j in range(i):
+            if board.replicas[p, j] != NOBODY and board.rack[board.replicas[p, j]] == board.rack[b]:
+                new = 0
+        found += new
+    return found

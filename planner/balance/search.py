@@ -1,0 +1,110 @@
+"""The search: from the worst broker outward, the change that mends most per byte, until nothing is broken.
+
+Leadership costs no bytes and is tried first. A replica that was moved already may be moved on for nothing. Every
+change shrinks the total breach, so the search ends; and a cluster in which every band holds is left alone.
+"""
+
+import numpy as np
+
+from planner.balance.board import HIGH, LOW, SCALE, Board
+from planner.balance.exchange import exchange, trade_leadership
+from planner.balance.gain import ENOUGH, breaches_of
+from planner.balance.loads import Figure
+from planner.balance.pick import ANY, best_moved
+from planner.balance.visit import SHORT, given, taken, turned
+from planner.drain.model.state import NOBODY, Floats, Int64s
+
+DONORS = 4
+"""Brokers asked first for a replica that a broker lacks; all of them before it is given up."""
+
+WORTH_A_TURN = 0.02
+"""A change of leader comes before a move when it mends at least this part of a broker's breach."""
+
+KEEPING = 0.5
+"""Changes of leader go on while they are worth at least this part of the best one."""
+
+FIRST_LED = int(Figure.NIC_OUT)
+
+
+def improve(board: Board, base: float, most_steps: int) -> int:
+    """Change the board until no broker is out of band or nothing helps; how many visits changed it.
+
+    `base`: bytes added to every move's price, so that bytes count but a crowd of tiny moves is not free.
+    """
+    stuck = np.zeros(len(board.load), dtype=np.bool_)
+    steps, wide = 0, False
+    while steps < most_steps:
+        broken = breaches_of(board)
+        worst = np.where(stuck, 0.0, broken.sum(axis=1))
+        b = int(worst.argmax())
+        if worst[b] > ENOUGH:
+            if not _mended(board, b, broken, base, wide):
+                stuck[b] = True
+                continue
+            if not wide:
+                steps += 1
+                continue
+        elif not stuck.any():
+            break
+        elif trade_leadership(board, stuck):
+            steps += 1
+            stuck[:] = False
+            continue
+        elif wide and not exchange(board, stuck):
+            break
+        steps += 1
+        wide = not wide
+        stuck[:] = False
+    return steps
+
+
+def _mended(board: Board, b: int, broken: Floats, base: float, wide: bool) -> bool:
+    """One visit of broker b: whatever mends the larger part of its breach first."""
+    led, total = float(broken[b, FIRST_LED:].sum()), float(broken[b].sum())
+    if led > ENOUGH and 2 * led >= total and turn_at(board, b, WORTH_A_TURN * led):
+        return True
+    return move_at(board, b, broken, base, wide) or (led > ENOUGH and turn_at(board, b, 0.0))
+
+
+def turn_at(board: Board, b: int, least: float) -> bool:
+    """Changes of leader that concern broker b and mend at least this much: the best, and all nearly as good."""
+    return bool(turned(board, b, max(ENOUGH, least), KEEPING))
+
+
+def move_at(board: Board, b: int, broken: Floats, base: float, wide: bool) -> bool:
+    """The best moves out of or into broker b per byte, if any help. `wide`: every pair is looked at, for one move."""
+    if wide:
+        return bool(best_moved(board, codes_near(board, b), b, base, ANY))
+    high = board.load[b] > board.edges[b, :, HIGH]
+    over, under = float(broken[b, high].sum()), float(broken[b, ~high].sum())
+    if over >= under:
+        return _give(board, b, base) or (under > ENOUGH and _take(board, b, base))
+    return _take(board, b, base) or (over > ENOUGH and _give(board, b, base))
+
+
+def codes_near(board: Board, b: int) -> Int64s:
+    """Replicas that could leave b or, where it takes any, come to it."""
+    if not board.takes[b]:
+        return board.on[b, : board.many[b]].copy()
+    return board.on[np.arange(board.on.shape[1]) < board.many[:, None]]
+
+
+def _give(board: Board, b: int, base: float) -> bool:
+    return bool(given(board, b, base, np.full(SHORT, NOBODY, dtype=np.int64), np.zeros(SHORT)))
+
+
+def _take(board: Board, b: int, base: float) -> bool:
+    if not board.takes[b]:
+        return False
+    donors = _donors(board, b)[:DONORS]
+    return bool(taken(board, b, base, donors, np.full(SHORT, NOBODY, dtype=np.int64), np.zeros(SHORT)))
+
+
+def _donors(board: Board, to: int) -> Int64s:
+    """Everyone else, who has most of what `to` lacks first."""
+    scale = board.edges[:, :, SCALE]
+    lack = np.maximum(board.edges[to, :, LOW] - board.load[to], 0.0) * scale[to]
+    score = (board.load * scale) @ lack + breaches_of(board).sum(axis=1)
+    order: Int64s = np.argsort(-score, kind="stable").astype(np.int64)
+    others: Int64s = order[order != to]
+    return others

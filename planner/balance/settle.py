@@ -1,0 +1,90 @@
+"""From goals to new lists: the search, run in the order that keeps hard before soft."""
+
+import numpy as np
+
+from planner.balance.board import Board, board_of
+from planner.balance.limits import HARD_WEIGHT, Limits
+from planner.balance.loads import Loads
+from planner.balance.mend import mend_topics, take_back
+from planner.balance.pick import racks_mended
+from planner.balance.search import improve
+from planner.drain.model.state import NOBODY, Bools, ClusterState, Floats, Int32s, Int64s
+
+TINY = 0.02
+"""Every move costs this much of a mean log on top of its bytes, so that a crowd of tiny logs is no bargain."""
+
+ROUNDS = 3
+"""Topics and brokers mend each other's breaches this often at most."""
+
+
+def settled(state: ClusterState, loads: Loads, limits: Limits, *, takes: Bools, excluded: Bools) -> Board:
+    """The board after the search. Deterministic: same state, same goals, same lists."""
+    board = board_of(state, loads, limits, hard_weight=HARD_WEIGHT, takes=takes, excluded=excluded)
+    if not len(state.partitions) or not takes.any():
+        return board
+    led_first = leaders_on(board)
+    size = board.size
+    base = max(TINY * float(size.mean()), 1.0)
+    racks = int(np.unique(state.brokers.rack[state.brokers.may_receive]).size)
+    wanted = racks_wanted(board, racks, limits.racks_kept)
+    if limits.racks_kept:
+        short = wanted - racks_spanned(board)
+        order = smallest_first(size, board.movable & (short > 0))
+        racks_mended(board, order, short)
+    by_topic = np.argsort(board.topic, kind="stable").astype(np.int64)
+    begin = np.searchsorted(board.topic[by_topic], np.arange(len(state.partitions.topics) + 1)).astype(np.int64)
+    most = 4 * int(board.many.sum()) + 1000
+    for _ in range(ROUNDS):
+        lists, lead = board.replicas.copy(), board.lead.copy()
+        mend_topics(board, base, by_topic, begin)
+        improve(board, base, most)
+        if np.array_equal(lists, board.replicas) and np.array_equal(lead, board.lead):
+            break
+        moved = (board.replicas != board.before).any(axis=1)
+        take_back(board, smallest_first(size, moved)[::-1].copy(), wanted, led_first)
+    return board
+
+
+def leaders_on(board: Board) -> Int64s:
+    """int64[P]: the broker that leads each partition, NOBODY where none can."""
+    rows = np.arange(board.lead.size)
+    leader: Int64s = np.where(board.lead == NOBODY, NOBODY, board.replicas[rows, board.lead])
+    return leader
+
+
+def lists_after(board: Board, led_first: Int32s) -> Int32s:
+    """int32[P, W]: the new lists, who leads in front, the others in the order they had.
+
+    `led_first`: int32[P], who led on the board at the start; a list whose members and leader are the same stays as it
+    is, also where its first replica cannot lead just now.
+    """
+    follows = board.replicas != leaders_on(board)[:, None]
+    follows[board.lead == NOBODY] = True
+    order = np.argsort(follows, axis=1, kind="stable")
+    lists = np.take_along_axis(board.replicas, order, axis=1)
+    same = (board.replicas == board.before).all(axis=1) & (leaders_on(board) == led_first)
+    return np.where(same[:, None], board.before, lists).astype(np.int32)
+
+
+def racks_wanted(board: Board, racks_left: int, spread: bool) -> Int64s:
+    """int64[P]: distinct racks each list is to span: as many as it can with the goal, else what it spans now."""
+    now = racks_spanned(board)
+    if not spread:
+        return now
+    held = (board.before != NOBODY).sum(axis=1)
+    wanted: Int64s = np.maximum(now, np.minimum(held, racks_left)).astype(np.int64)
+    return wanted
+
+
+def racks_spanned(board: Board) -> Int64s:
+    """int64[P]: distinct racks of each list before anything moved."""
+    codes = np.sort(np.where(board.before == NOBODY, -1, board.rack[board.before]), axis=1)
+    fresh = codes >= 0
+    fresh[:, 1:] &= codes[:, 1:] != codes[:, :-1]
+    now: Int64s = fresh.sum(axis=1).astype(np.int64)
+    return now
+
+
+def smallest_first(size: Floats, chosen: Bools) -> Int64s:
+    rows = np.flatnonzero(chosen)
+    return rows[np.argsort(size[rows], kind="stable")].astype(np.int64)

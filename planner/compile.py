@@ -1,0 +1,58 @@
+"""Compiles the planner's kernels once, at set-up: numba keeps them beside their modules for every later process.
+
+python -m planner.compile
+"""
+
+import time
+
+import numpy as np
+
+from planner.balance import rebalance
+from planner.drain.certified import CertifiedPlan, certified
+from planner.drain.model.state import Brokers, BrokerState, ClusterState, Partitions
+
+
+def main() -> None:
+    """One tiny drain, planned and judged, and one rebalance: together they call every kernel."""
+    began = time.monotonic()
+    state = tiny_state()
+    if not isinstance(certified(state), CertifiedPlan):
+        raise RuntimeError("the smallest drain there is got no plan: the planner is broken, please report it")
+    rebalance(state)
+    print(f"the planner's kernels are compiled ({time.monotonic() - began:.0f} s)")
+
+
+def tiny_state() -> ClusterState:
+    """Six brokers in three racks, one of them outgoing, twelve partitions of three replicas."""
+    count, width = 12, 3
+    row = np.arange(count, dtype=np.int32)
+    replicas = np.stack([row % 2, 2 + row % 2, 4 + row % 2], axis=1).astype(np.int32)
+    return ClusterState(
+        brokers=Brokers(
+            id=np.arange(1, 7, dtype=np.int32),
+            rack=np.array([0, 0, 1, 1, 2, 2], dtype=np.int32),
+            racks=("a", "b", "c"),
+            state=np.array([BrokerState.OUTGOING, *[BrokerState.ACTIVE] * 5], dtype=np.int8),
+            disk_bytes=np.full(6, 10**9, dtype=np.int64),
+            ingress_bytes_per_s=np.full(6, 1e6),
+            egress_bytes_per_s=np.full(6, 1e6),
+        ),
+        partitions=Partitions(
+            topics=("t",),
+            topic=np.zeros(count, dtype=np.int32),
+            partition=row,
+            replicas=replicas,
+            in_sync=np.ones((count, width), dtype=np.bool_),
+            leader=replicas[:, 0].copy(),
+            min_isr=np.full(count, 2, dtype=np.int32),
+            size_bytes=np.arange(1, count + 1, dtype=np.int64) * 1_000_000,
+            write_bytes_per_s=np.full(count, np.nan),
+            read_bytes_per_s=np.full(count, np.nan),
+        ),
+        disk_limit=0.85,
+        flow_bytes_per_s=1e6,
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -58,7 +58,7 @@ ANSWERS = StructType(
         StructField("moves", ArrayType(MOVE, False), nullable=False),
     ]
 )
-"""What the kernel gives per drain: the canonical bytes, and its moves as columns for the second check."""
+"""What the planner gives per drain: the canonical bytes, and its moves as columns for the second check."""
 
 OUTCOMES = StructType(
     [

@@ -41,7 +41,8 @@ logger.tasks.level = error
 @dataclass(frozen=True, slots=True)
 class SparkSettings:
     """`master`: `local[*]`, `spark://...`, `yarn`, `k8s://...` or `sc://...` (Spark Connect). `work_dir`
-    takes Spark's scratch files; whoever made it removes it. `extra` are raw Spark settings, applied last.
+    takes Spark's scratch files; whoever made it removes it. `compiler`: JVM options of speed; the default starts
+    fast, a job that lives for months wants Java's own. `extra` are raw Spark settings, applied last.
     """
 
     work_dir: Path
@@ -50,6 +51,7 @@ class SparkSettings:
     driver_memory: str = "1g"
     shuffle_partitions: int = 8
     bind_address: str = "127.0.0.1"
+    compiler: str = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
     extra: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -139,7 +141,7 @@ def _classic(settings: SparkSettings) -> dict[str, str]:
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.driver.memory": settings.driver_memory,
-        "spark.driver.extraJavaOptions": f"{java} -XX:+UseSerialGC -XX:TieredStopAtLevel=1",
+        "spark.driver.extraJavaOptions": f"{java} {settings.compiler}".rstrip(),
         "spark.local.dir": str(settings.work_dir),
         "spark.sql.warehouse.dir": str(settings.work_dir / "warehouse"),
         "spark.executorEnv.PYTHONPATH": str(source_root()),

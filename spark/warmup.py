@@ -1,8 +1,8 @@
-"""The smallest drain there is, to warm a session with."""
+"""The smallest drain there is, to warm a session with: its plan loads, or compiles, every kernel of the planner."""
 
 import numpy as np
 
-from planner.drain.model import BrokerTable, ClusterModel
+from planner.drain.arrays import BrokerTable, ClusterModel
 from planner.drain.request import Bandwidth, DrainRequest
 
 

@@ -1,4 +1,4 @@
-"""The kernel on Spark: one group per drain, solved in a Python worker by the very function the server has."""
+"""The planner on Spark: one group per drain, solved in a Python worker by the very function the server has."""
 
 import json
 from typing import TYPE_CHECKING, Any

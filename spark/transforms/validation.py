@@ -1,4 +1,4 @@
-"""The second check, in Spark's own columns: nothing of the kernel's code or arrays is trusted here."""
+"""The second check, in Spark's own columns: nothing of the planner's code or arrays is trusted here."""
 
 from typing import TYPE_CHECKING
 
@@ -43,7 +43,9 @@ def _target_not_allowed(move: "Column") -> "Column":
 
 
 def _fewer_racks(move: "Column") -> "Column":
-    return _racks(move["after"]) < _racks(move["before"])
+    """Racks that lose their last broker cannot be kept."""
+    staying = F.filter(F.map_keys("racks"), lambda b: ~F.array_contains("outgoing", b))
+    return _racks(move["after"]) < F.least(_racks(move["before"]), _racks(staying))
 
 
 def _racks(brokers: "Column") -> "Column":

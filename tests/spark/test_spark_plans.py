@@ -77,7 +77,7 @@ BROKEN: dict[str, list[dict[str, Any]]] = {
 
 
 def test_the_second_check_finds_each_broken_rule(spark_session: "SparkSession") -> None:
-    racks = {1000: "a", 1001: "b", 1002: "c", 1003: "a", 1004: "b"}
+    racks = {1000: "a", 1001: "b", 1002: "c", 1003: "a", 1004: "b", 1005: "a"}
     asked = request(snapshot(racks, []), outgoing=(1000,), targets=(1003,))
     requests = [asked] * len(BROKEN)
     answers = [(key, b"{}", moves) for key, moves in zip(keys_of(requests), BROKEN.values(), strict=True)]

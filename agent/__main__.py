@@ -25,6 +25,7 @@ from agent.identity import Credential, PlainHttpRefused, enrol_request, identity
 from agent.inbox import Inbox, Outbox
 from agent.layout import BootDataUnreadable, Layout
 from agent.loop import Converger
+from agent.metrics_duty import Measured, MetricsDuty
 from agent.records import Records
 from agent.services.kafka import KafkaService
 from agent.settings import AgentSettings, SettingsRefused
@@ -97,8 +98,10 @@ def run(settings: AgentSettings, layout: Layout, boot: BootData) -> None:
     talks = _talks(settings, layout, boot, inbox=inbox, outbox=outbox, etag=converger.etag)
     leaving = _listen_to_signals(converger, inbox)
     threads = [(talk, talk_in_thread(talk, pause=leaving.wait)) for talk in talks]
+    metrics = MetricsDuty(_start_shipping, SystemClock())
     while not leaving.is_set() and not converger.is_down:
         pause_s = converger.tick()
+        metrics.follow(converger.measured)
         inbox.wake.wait(pause_s)
         inbox.wake.clear()
         if any(not thread.is_alive() and not talk.is_over for talk, thread in threads):
@@ -132,6 +135,13 @@ def _talks(
         backoff=Backoff(settings.retry_s, settings.retry_cap_s),
     )
     return documents, reports
+
+
+def _start_shipping(measured: Measured, *, leaving: threading.Event) -> threading.Thread:
+    """Arrow and librdkafka are loaded by an agent that ships, by no other."""
+    from agent.metrics_start import start_shipping
+
+    return start_shipping(measured, leaving=leaving)
 
 
 def _listen_to_signals(converger: Converger, inbox: Inbox) -> threading.Event:

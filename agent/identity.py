@@ -67,6 +67,10 @@ class Credential:
         self._enrolled.touch(mode=0o600)
         sync_directory(self._enrolled.parent)
 
+    def forget_enrolled(self) -> None:
+        """The server does not know the credential: enrol again. The secret stays the same."""
+        self._enrolled.unlink(missing_ok=True)
+
 
 def identity_of(boot: BootData, credential: str) -> Identity:
     return Identity(boot.cluster_uid, boot.node, boot.generation, credential)

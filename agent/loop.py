@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from agent.documents import Refused, judge_document
 from agent.hands import Hands
+from agent.metrics_duty import Measured
 from agent.records import KeptDocument, Records, RecordUnreadable, ServiceRecord
 from agent.reporting import Reporting
 from agent.status import Watch
@@ -43,6 +44,16 @@ class Converger:
     def is_down(self) -> bool:
         """True when a shut-down is complete: no service has a live process."""
         return self.shutting_down and not any(live(service.process) for service in self._a.services.values())
+
+    @property
+    def measured(self) -> Measured | None:
+        """The broker whose metrics are to be sent: it is up, and the document says where they go."""
+        watch, document = self._watches.get("broker"), self._document
+        if document is None or document.metrics is None or watch is None or watch.wanted is None:
+            return None
+        if watch.status is None or watch.status.state != "running":
+            return None
+        return Measured(watch.wanted, document.cluster_uid, document.node, document.metrics)
 
     def tick(self) -> float:
         self._take_news()

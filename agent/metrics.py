@@ -1,6 +1,6 @@
 """A small digest of Kafka's metrics, read in one bulk request from the Jolokia 2 agent inside the process."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -90,15 +90,23 @@ class Jolokia:
 
         Raises `JolokiaSilent` when there is no usable answer.
         """
+        items = self.ask([metric.request for metric in metrics])
+        return {m.name: value for m, item in zip(metrics, items, strict=True) if (value := _number(item)) is not None}
+
+    def ask(self, requests: Sequence[Mapping[str, str]]) -> list[Any]:
+        """One answer per request, in one round trip; each has a `status` of its own (JSON of the Jolokia protocol).
+
+        Raises `JolokiaSilent` when there is no usable answer.
+        """
         try:
-            response = self._http.post("/jolokia/", json=[metric.request for metric in metrics])
+            response = self._http.post("/jolokia/", json=list(requests))
             response.raise_for_status()
             items = response.json()
         except (httpx.HTTPError, ValueError) as error:
             raise JolokiaSilent(f"{self._http.base_url}: {error!r}") from error
-        if not isinstance(items, list) or len(items) != len(metrics):
-            raise JolokiaSilent(f"{self._http.base_url}: {len(metrics)} metrics asked, the answer is {items!r:.200}")
-        return {m.name: value for m, item in zip(metrics, items, strict=True) if (value := _number(item)) is not None}
+        if not isinstance(items, list) or len(items) != len(requests):
+            raise JolokiaSilent(f"{self._http.base_url}: {len(requests)} metrics asked, the answer is {items!r:.200}")
+        return items
 
     def close(self) -> None:
         self._http.close()

@@ -59,7 +59,13 @@ class DocumentTalk:
         except RetryLater as error:
             self._say(str(error))
             return self._backoff.next_s()
-        except (CredentialLost, Refused) as error:
+        except CredentialLost as error:
+            # The server may have lost its database. It alone judges whether this VM may enrol once more, with the same
+            # token and the same credential: who is refused goes on as before.
+            self._credential.forget_enrolled()
+            self._say(str(error))
+            return _RARELY_S
+        except Refused as error:
             self._say(str(error))
             return _RARELY_S
         self._backoff.reset()

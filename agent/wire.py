@@ -63,6 +63,17 @@ class ServiceDocument(Wire):
     heap_mib: int = 256
 
 
+class MetricsTopic(Wire):
+    """Where the agent of a broker sends what it measures; it makes the topic if it is missing."""
+
+    name: str
+    bootstrap: str = Field(default="", description="`host:port,...`; empty: the broker's own cluster")
+    partitions: int = 1
+    replication: int
+    config: dict[str, str] = Field(default_factory=dict, description="topic configs it is made with")
+    interval_s: int = Field(default=60, description="a divisor of 60")
+
+
 class Document(Wire):
     """What the VM should be. Equality ignores `epoch`: a new term of the control plane restarts nothing."""
 
@@ -72,6 +83,9 @@ class Document(Wire):
     node: str
     generation: int
     services: tuple[ServiceDocument, ...]
+    metrics: MetricsTopic | None = Field(
+        default=None, description="absent: nothing is sent. Came later than wire version 1; an older agent ignores it"
+    )
 
 
 class LogDirReport(Wire):

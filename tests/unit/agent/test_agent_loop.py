@@ -12,13 +12,14 @@ from agent.client import NewDocument
 from agent.inbox import Inbox
 from agent.layout import Layout
 from agent.loop import Converger
+from agent.metrics_duty import Measured
 from agent.probes import Health
 from agent.records import Records, RecordUnreadable, ServiceRecord
 from agent.services.storage import FormatFailed
 from agent.settings import AgentSettings
 from agent.steps import StorageFacts
 from agent.surroundings import Surroundings
-from agent.wire import Document, LogDirReport, Report, ServiceDocument, ServiceReport
+from agent.wire import Document, LogDirReport, MetricsTopic, Report, ServiceDocument, ServiceReport
 from tests.unit.agent.wanted import boot_data, broker, document
 
 
@@ -203,6 +204,25 @@ def test_a_silent_metrics_port_does_not_unmake_a_running_broker(vm: Vm) -> None:
     vm.kafka.health = Health("unknown", "silent")
     said = vm.settle()
     assert (said.state, said.message) == ("running", "silent")
+
+
+def test_a_broker_is_measured_while_it_is_up_and_the_document_says_where_to(vm: Vm) -> None:
+    topic = MetricsTopic(name="m", replication=1)
+    told = document(broker()).model_copy(update={"metrics": topic})
+    measured = []
+    vm.kafka.health = Health("down", "no listener yet")
+    vm.serve(told)
+    vm.settle()
+    measured.append(vm.converger.measured)
+    vm.kafka.health = Health("up")
+    vm.settle()
+    measured.append(vm.converger.measured)
+    vm.serve(document(broker()), etag="e-2")
+    vm.settle()
+    measured.append(vm.converger.measured)
+    assert measured == [None, Measured(broker(), told.cluster_uid, told.node, topic), None]
+    assert vm.kafka.process is not None, "a change of where metrics go restarts nothing"
+    assert vm.said.pid == 100
 
 
 def test_the_document_is_on_disk_before_it_is_acted_on_and_used_after_a_reboot(vm: Vm) -> None:

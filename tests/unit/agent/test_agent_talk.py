@@ -131,3 +131,23 @@ def test_a_report_that_is_not_taken_is_no_end(party: Party) -> None:
 
 def test_pauses_double_up_to_a_cap() -> None:
     assert [doubled_s(0.5, 60, n) for n in (1, 2, 3, 8, 900)] == [0.5, 1.0, 2.0, 60, 60]
+
+
+def test_an_agent_the_server_lost_enrols_again_with_the_same_secret(party: Party) -> None:
+    party.documents.step()
+    assert party.server.calls == ["enrol", "document"]
+    party.server.answers["document"] = httpx.Response(401)
+    party.documents.step()
+    assert not party.credential.is_enrolled
+    del party.server.answers["document"]
+    party.documents.step()
+    assert party.server.calls == ["enrol", "document", "document", "enrol", "document"]
+    assert party.credential.is_enrolled
+
+
+def test_an_agent_that_may_not_enrol_again_keeps_asking_rarely(party: Party) -> None:
+    party.credential.keep_enrolled()
+    party.server.answers = {"document": httpx.Response(401), "enrol": httpx.Response(403)}
+    pauses = [party.documents.step() for _ in range(3)]
+    assert min(pauses) >= 15
+    assert party.server.calls == ["document", "enrol", "enrol"]

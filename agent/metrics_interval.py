@@ -1,0 +1,131 @@
+"""What happened between two readings of one broker: the message of an interval. Pure."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from agent.metrics_message import IntervalMessage, PartitionFigures
+from agent.metrics_reading import Reading, TopicPartition
+
+_MOST_JITTER = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """Whom a message is about."""
+
+    cluster_uid: str
+    broker_id: int
+    node: str
+
+
+def message_of(
+    subject: Subject, before: Reading | None, now: Reading, *, interval_start_ms: int, interval_ms: int
+) -> IntervalMessage:
+    """Sizes are those of `now`; everything counted is the difference of the two, unknown where there is none.
+
+    No difference: the first reading, a broker restarted in between (its counters began anew), or readings so far apart
+    that they say nothing about this one interval (more than half an interval off).
+    """
+    elapsed_s = now.at_s - before.at_s if before is not None else 0.0
+    comparable = (
+        before is not None
+        and before.started_ms == now.started_ms
+        and abs(elapsed_s - interval_ms / 1000) <= interval_ms / 1000 * _MOST_JITTER
+    )
+    previous = before if comparable else None
+    return IntervalMessage(
+        cluster_uid=subject.cluster_uid,
+        broker_id=subject.broker_id,
+        node=subject.node,
+        interval_start_ms=interval_start_ms,
+        interval_ms=interval_ms,
+        elapsed_ms=round(elapsed_s * 1000) if previous else 0,
+        broker_started_ms=now.started_ms,
+        figures=_broker_figures(previous, now),
+        partitions=_partitions(previous, now),
+    )
+
+
+def shares(total: int, weights: Sequence[int]) -> list[int]:
+    """`total` split in proportion to `weights`, in whole numbers that add up to `total`; evenly when all weigh 0."""
+    parts = weights if any(weights) else [1] * len(weights)
+    whole, given, split = sum(parts), 0, []
+    seen = 0
+    for part in parts:
+        seen += part
+        upto = total * seen // whole
+        split.append(upto - given)
+        given = upto
+    return split
+
+
+def _partitions(before: Reading | None, now: Reading) -> list[PartitionFigures]:
+    in_bytes = _by_partition(before, now, "topic_in_bytes")
+    out_bytes = _by_partition(before, now, "topic_out_bytes")
+    return [
+        PartitionFigures(
+            topic=topic,
+            partition=partition,
+            log_bytes=size,
+            in_bytes=in_bytes.get((topic, partition)),
+            out_bytes=out_bytes.get((topic, partition)),
+        )
+        for (topic, partition), size in sorted(now.log_bytes.items())
+    ]
+
+
+def _by_partition(before: Reading | None, now: Reading, field: str) -> dict[TopicPartition, int]:
+    """A topic's bytes over the partitions led in both readings, by how far their logs grew.
+
+    A topic without a counter had no traffic on this broker since its start. One that gained or lost a leader in the
+    interval is unknown: bytes of a partition that left are in the topic's sum.
+    """
+    if before is None:
+        return {}
+    counted, counted_before = getattr(now, field), getattr(before, field)
+    found: dict[TopicPartition, int] = {}
+    for topic, led in _by_topic(now.leads).items():
+        if led != _by_topic(before.leads).get(topic):
+            continue
+        total = counted.get(topic, 0) - counted_before.get(topic, 0)
+        if total >= 0:
+            found.update(zip(led, shares(total, [_growth(before, now, partition) for partition in led]), strict=True))
+    return found
+
+
+def _by_topic(partitions: Iterable[TopicPartition]) -> Mapping[str, list[TopicPartition]]:
+    topics: dict[str, list[TopicPartition]] = {}
+    for partition in sorted(partitions):
+        topics.setdefault(partition[0], []).append(partition)
+    return topics
+
+
+def _growth(before: Reading, now: Reading, partition: TopicPartition) -> int:
+    return max(0, now.end_offset.get(partition, 0) - before.end_offset.get(partition, 0))
+
+
+def _broker_figures(before: Reading | None, now: Reading) -> dict[str, float]:
+    figures = {"log_flush_p99_ms": now.gauges["log_flush_p99_ms"]} if "log_flush_p99_ms" in now.gauges else {}
+    if before is None:
+        return figures
+    elapsed_s = now.at_s - before.at_s
+    per_s = {
+        name: (now.counters[name] - before.counters[name]) / elapsed_s
+        for name in now.counters
+        if name in before.counters and now.counters[name] >= before.counters[name]
+    }
+    if "cpu_ns" in per_s and now.gauges.get("processors", 0) > 0:
+        figures["cpu"] = per_s["cpu_ns"] / 1e9 / now.gauges["processors"]
+    if "idle_ns" in per_s:
+        figures["request_handler_idle"] = min(1.0, per_s["idle_ns"] / 1e9)
+    for figure, clients, replication in _NIC:
+        if clients in per_s and replication in per_s:
+            figures[figure] = per_s[clients] + per_s[replication]
+    return figures
+
+
+_NIC = (
+    ("nic_in_bytes_per_s", "bytes_in", "replication_bytes_in"),
+    ("nic_out_bytes_per_s", "bytes_out", "replication_bytes_out"),
+)
+"""Kafka's own traffic, clients and replication: what a plan weighs against the NIC."""

@@ -193,6 +193,52 @@ class QuorumFounded:
     voters: tuple[FoundingVoter, ...]
 
 
+# --- taken over without a history -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class SpentNode:
+    """What a node has used up for ever: the highest generation, and the highest version of a volume. 0 for none."""
+
+    node: str
+    generation: int
+    volume_version: int
+
+
+@fact("cluster.adopted", schema=1)
+@dataclass(frozen=True, slots=True)
+class ClusterAdopted:
+    """The history is lost, the cluster runs: it is taken over as it was found, and held until a person resumes it.
+
+    `found_by` says, in words, what was read. `next_broker_id` and `spent` are above everything that may have been used
+    before. `reached`: what runs is what the document asks for, to the finalised feature levels.
+    """
+
+    found_by: str
+    next_broker_id: int
+    spent: tuple[SpentNode, ...]
+    node_addresses: Mapping[str, str]
+    reached: bool
+
+
+@fact("instance.adopted", schema=1)
+@dataclass(frozen=True, slots=True)
+class InstanceAdopted:
+    """A VM that was found by its tags. `planned` says what is known of it; `phase` where it stands in its life.
+
+    `intent` is the one in its tag, so its boot data renders as before; `starts` the last start its agent was told of.
+    """
+
+    planned: PlannedInstance
+    intent: str
+    cloud_id: str
+    address: str
+    phase: str
+    starts: int
+    bound: bool
+    drained: bool
+
+
 # --- a roll -----------------------------------------------------------------------------------------------------
 
 
@@ -269,7 +315,7 @@ class DrainAbandoned:
 @fact("drain.batch_started", schema=1)
 @dataclass(frozen=True, slots=True)
 class BatchStarted:
-    """One batch of moves is handed to Kafka."""
+    """A stretch of the plan, up to its next checkpoint, is being handed to Kafka as slots come free."""
 
     drain: str
     batch: int

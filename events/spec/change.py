@@ -38,42 +38,46 @@ class FieldChange:
     steps: Path = field(default=(), compare=False)
 
 
-ITEM_CLASSES: Mapping[str, Callable[[str], FieldClass]] = {"kafka-property": property_class}
-"""Rules that class the keys of a mapping one by one."""
+ItemClasses = Mapping[str, Callable[[str], FieldClass]]
+
+
+def item_classes(document: KafkaClusterDocument) -> ItemClasses:
+    """Rules that class the keys of a mapping one by one, by their name in the model, for the document to come."""
+    return {"kafka-property": lambda key: property_class(key, document.spec.kafka.version)}
 
 
 def differences(old: KafkaClusterDocument, new: KafkaClusterDocument) -> tuple[FieldChange, ...]:
     """Every changed field, in the order of the model. Empty exactly when the two mean the same."""
-    return tuple(_in_part(old, new, "", ()))
+    return tuple(_in_part(old, new, "", (), item_classes(new)))
 
 
-def _in_part(old: Part, new: Part, path: str, steps: Path) -> Iterator[FieldChange]:
+def _in_part(old: Part, new: Part, path: str, steps: Path, rules: ItemClasses) -> Iterator[FieldChange]:
     for name, key, info in fields_of(type(new)):
         here = f"{path}.{key}" if path else key
-        yield from _in_field(info, getattr(old, name), getattr(new, name), here, (*steps, key))
+        yield from _in_field(info, getattr(old, name), getattr(new, name), here, (*steps, key), rules)
 
 
-def _in_field(info: FieldInfo, old: Any, new: Any, path: str, steps: Path) -> Iterator[FieldChange]:
+def _in_field(info: FieldInfo, old: Any, new: Any, path: str, steps: Path, rules: ItemClasses) -> Iterator[FieldChange]:
     cost = field_class(info)
     if isinstance(old, Part) and isinstance(new, Part):
-        yield from _in_part(old, new, path, steps)
+        yield from _in_part(old, new, path, steps, rules)
     elif is_listed(info.annotation) and part_type(info.annotation) is not None:
-        yield from _in_list(old, new, cost, path, steps)
+        yield from _in_list(old, new, cost, path, steps, rules)
     elif isinstance(old, dict) and isinstance(new, dict):
-        yield from _in_mapping(old, new, info, path, steps)
+        yield from _in_mapping(old, new, info, path, steps, rules)
     elif old != new:
         yield FieldChange(path, _plain(old), _plain(new), cost, steps)
 
 
 def _in_list(
-    old: tuple[Part, ...], new: tuple[Part, ...], cost: FieldClass, path: str, steps: Path
+    old: tuple[Part, ...], new: tuple[Part, ...], cost: FieldClass, path: str, steps: Path, rules: ItemClasses
 ) -> Iterator[FieldChange]:
     before = {_name(part): part for part in old}
     after = {_name(part): (index, part) for index, part in enumerate(new)}
     for name, (index, part) in after.items():
         here, there = f"{path}[{name}]", (*steps, index)
         if name in before:
-            yield from _in_part(before[name], part, here, there)
+            yield from _in_part(before[name], part, here, there, rules)
         else:
             yield FieldChange(here, None, _plain(part), cost, there)
     for name, part in before.items():
@@ -82,12 +86,12 @@ def _in_list(
 
 
 def _in_mapping(
-    old: dict[str, str], new: dict[str, str], info: FieldInfo, path: str, steps: Path
+    old: dict[str, str], new: dict[str, str], info: FieldInfo, path: str, steps: Path, rules: ItemClasses
 ) -> Iterator[FieldChange]:
     rule = item_class_rule(info)
     for key in sorted(old.keys() | new.keys()):
         if old.get(key) != new.get(key):
-            cost = ITEM_CLASSES[rule](key) if rule is not None else field_class(info)
+            cost = rules[rule](key) if rule is not None else field_class(info)
             yield FieldChange(f"{path}[{key}]", old.get(key), new.get(key), cost, (*steps, key))
 
 

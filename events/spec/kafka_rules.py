@@ -6,13 +6,10 @@ from events.spec import problems as p
 from events.spec.model import KafkaSection, Pool
 from events.spec.positions import Positions
 from events.spec.problems import Path, Problem, counted, shorten
-from events.spec.properties import (
-    known_properties,
-    owned_because,
-    unreadable_because,
-    unsafe_because,
-)
+from events.spec.properties import SUCCESSORS, owned_because, unsafe_because
 from events.spec.releases import SUPPORTED, as_numbers, metadata_level_of
+from events.spec.setting_table import Setting, came_with, has_table, lines_with, newest_known, release_line, settings_of
+from events.spec.setting_values import unreadable_because
 from events.spec.settings import DEFAULT_RF, REPLICATION_KEYS, as_integer, broker_count, shape_defaults, zone_count
 from events.spec.suggestions import did_you_mean
 
@@ -71,7 +68,7 @@ def _property(key: str, value: str, version: str, where: Positions) -> Iterator[
     path = (*_CONFIG, key)
     shown = shorten(key)
     owned, unsafe = owned_because(key), unsafe_because(key, value)
-    known = known_properties().get(key)
+    known = settings_of(version).get(key) if has_table(version) else newest_known(key)
     if owned is not None:
         message = f"`{shown}` is set by Kedge: {owned}"
         yield where.problem(p.OWNED_PROPERTY, path, message, "Remove it.", key=True)
@@ -79,18 +76,46 @@ def _property(key: str, value: str, version: str, where: Positions) -> Iterator[
         message = f"`{shown}` is refused: {unsafe}"
         yield where.problem(p.UNSAFE_PROPERTY, path, message, "Remove it.", key=True)
     elif known is None:
-        message = f"Kafka has no property `{shown}`; it would ignore it"
-        fix = f"{did_you_mean(key, known_properties())}Correct the name, or remove it."
-        yield where.problem(p.UNKNOWN_PROPERTY, path, message, fix, key=True)
-    elif version in SUPPORTED and as_numbers(known.since) > as_numbers(version):
-        message = f"Kafka {version} has no property `{shown}`; it came with {known.since}"
-        fix = f"Remove it, or raise the version to {known.since} first."
-        yield where.problem(p.UNKNOWN_PROPERTY, path, message, fix, key=True)
+        yield _unknown(key, version, where)
     else:
-        unreadable = unreadable_because(key, value)
-        if unreadable is not None:
-            message = f"`{shown}` is `{shorten(value)}`, but {unreadable}"
-            yield where.problem(p.PROPERTY_VALUE, path, message, "Correct the value.")
+        yield from _value(known, value, version, where)
+
+
+def _unknown(key: str, version: str, where: Positions) -> Problem:
+    """No broker of that version knows it: it is gone, not there yet, or was never there."""
+    path, shown = (*_CONFIG, key), shorten(key)
+    lines, since = lines_with(key), came_with(key)
+    if lines and as_numbers(lines[-1]) < as_numbers(release_line(version)):
+        message = f"Kafka {version} has no property `{shown}` any more; {lines[-1]} was the last to have it"
+        return where.problem(p.REMOVED_PROPERTY, path, message, f"{_instead(key)} before the upgrade.", key=True)
+    if since is not None:
+        message = f"Kafka {version} has no property `{shown}`; it came with {since}"
+        fix = f"Remove it, or raise the version to {since} first."
+        return where.problem(p.UNKNOWN_PROPERTY, path, message, fix, key=True)
+    message = f"Kafka has no property `{shown}`; it would ignore it"
+    fix = f"{did_you_mean(key, settings_of(_judged_by(version)))}Correct the name, or remove it."
+    return where.problem(p.UNKNOWN_PROPERTY, path, message, fix, key=True)
+
+
+def _value(setting: Setting, value: str, version: str, where: Positions) -> Iterator[Problem]:
+    path, shown = (*_CONFIG, setting.name), f"`{setting.name}`"
+    unreadable = unreadable_because(setting, value)
+    if unreadable is not None:
+        message = f"{shown} is `{shorten(value)}`, but {unreadable.why}"
+        meant = f"Did you mean `{unreadable.meant}`? " if unreadable.meant else ""
+        yield where.problem(p.PROPERTY_VALUE, path, message, f"{meant}Correct the value.")
+    elif setting.deprecated:
+        message = f"{shown} is deprecated in Kafka {version}: it still works, and a later version will not know it"
+        yield where.problem(p.DEPRECATED_PROPERTY, path, message, f"{_instead(setting.name)}.", key=True)
+
+
+def _instead(key: str) -> str:
+    return f"Use {SUCCESSORS[key]} instead of it" if key in SUCCESSORS else "Remove it"
+
+
+def _judged_by(version: str) -> str:
+    """The version whose names are offered: that of the spec, or the newest one if its own has no table."""
+    return version if has_table(version) else max(SUPPORTED, key=as_numbers)
 
 
 def _replication(kafka: KafkaSection, pools: tuple[Pool, ...], where: Positions) -> Iterator[Problem]:
@@ -112,7 +137,7 @@ def _replication(kafka: KafkaSection, pools: tuple[Pool, ...], where: Positions)
 def _factor(key: str, factor: int, kafka: KafkaSection, pools: tuple[Pool, ...], where: Positions) -> Iterator[Problem]:
     path, said = _origin(key, kafka, pools), _by_default(key, kafka)
     brokers, zones = broker_count(pools), zone_count(pools)
-    if factor < 1:
+    if factor < 1 and key == DEFAULT_RF:  # the only one whose range Kafka does not name itself
         message = f"`{key}` is {factor}, but must be at least 1"
         yield where.problem(p.PROPERTY_VALUE, path, message, "Correct the value.")
     elif factor > brokers:
@@ -138,10 +163,7 @@ def _min_isr(rf: tuple[str, int], isr: tuple[str, int], kafka: KafkaSection, whe
     """Min ISR has to leave room for one replica to be away; with one replica there is no room to leave."""
     (rf_key, factor), (isr_key, min_isr) = rf, isr
     path = (*_CONFIG, isr_key if isr_key in kafka.config else rf_key)
-    if min_isr < 1:
-        message = f"`{isr_key}` is {min_isr}, but must be at least 1"
-        yield where.problem(p.PROPERTY_VALUE, path, message, "Correct the value.")
-    elif min_isr >= factor and not min_isr == factor == 1:
+    if min_isr >= factor and not min_isr == factor == 1:
         message = (
             f"`{isr_key}` is {min_isr}{_by_default(isr_key, kafka)} and `{rf_key}` is {factor}"
             f"{_by_default(rf_key, kafka)}: no replica may be away, so every roll would stop writes"

@@ -50,7 +50,8 @@ class KafkaSection(Part):
     config: dict[PropertyKey, PropertyText] = classed(
         RESTART,
         "Kafka properties, as in `server.properties`, for brokers and controllers alike. A property that Kafka can "
-        "change live is dynamic, every other one restarts. Values are taken as the very characters of the file.",
+        "change live is dynamic, every other one restarts; `docs/settings.md` has the class of each. "
+        "Values are taken as the very characters of the file.",
         default_factory=dict,
         item_class="kafka-property",
     )
@@ -170,7 +171,8 @@ class RolloutPolicy(Part):
     )
     throttle_mib_per_s: Whole | None = classed(
         BEHAVIOURAL,
-        "Ceiling of replica moves per broker in MiB/s. Without it the measured bandwidth decides.",
+        "Ceiling of replica moves per broker in MiB/s. "
+        "Without it the catalogue's network bandwidth of the machine shape decides.",
         default=None,
         ge=1,
         le=100_000,

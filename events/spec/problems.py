@@ -135,7 +135,7 @@ METADATA_PIN = _kind(41, "metadata level not possible", "A level needs a version
 OWNED_PROPERTY = _kind(42, "property owned by Kedge", "Kedge sets it for each node; a second value would break it.")
 UNSAFE_PROPERTY = _kind(43, "property refused for safety", "It loads code or holds a secret; specs are read by many.")
 UNKNOWN_PROPERTY = _kind(44, "unknown Kafka property", "Kafka ignores what it does not know, with a line in a log.")
-PROPERTY_VALUE = _kind(45, "property value unreadable", "Kafka would refuse to start with it.")
+PROPERTY_VALUE = _kind(45, "property value not possible", "Kafka would refuse to start with it.")
 RF_OVER_BROKERS = _kind(46, "replication factor over brokers", "Each replica needs a broker of its own.")
 RF_OVER_ZONES = _kind(47, "replication factor over zones", "Two replicas in one zone are lost together.")
 MIN_ISR = _kind(48, "min ISR not below the replication factor", "No replica may be away then, so no VM can be rolled.")
@@ -143,6 +143,10 @@ SINGLE_COPY = _kind(49, "one copy only", "A lost disk is lost data.", "warning")
 UNCLEAN = _kind(
     50, "unclean leader election", "A replica that lags may lead; acknowledged records are lost.", "warning"
 )
+REMOVED_PROPERTY = _kind(
+    51, "property gone from this Kafka version", "An upgrade would leave it without effect, with a line in a log."
+)
+DEPRECATED_PROPERTY = _kind(52, "deprecated property", "Kafka still reads it, and a later version will not.", "warning")
 
 # Rollout, listeners, clients.
 STUCK = _kind(

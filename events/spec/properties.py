@@ -6,19 +6,16 @@ those Kedge owns and those that are unsafe in a file that many people read.
 """
 
 import re
-from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
 
 from events.spec.fields import FieldClass
-
-_INTEGER = re.compile(r"-?[0-9]{1,19}", re.ASCII)
-_DECIMAL = re.compile(r"-?[0-9]{1,19}(\.[0-9]{1,19})?([eE][+-]?[0-9]{1,3})?", re.ASCII)
-_BITS = {"short": 16, "int": 32, "long": 64}
+from events.spec.setting_synonyms import time_setting
+from events.spec.setting_table import UpdateMode, has_table, newest_known, settings_of
 
 OWNED = {
     "node.id": "each node has its own id for ever",
     "broker.id": "each node has its own id for ever",
+    "broker.id.generation.enable": "each node has its own id for ever",
+    "reserved.broker.max.id": "each node has its own id for ever",
     "process.roles": "the services of the pool say it",
     "listeners": "`spec.listeners` says it",
     "advertised.listeners": "each instance has its own address",
@@ -26,6 +23,7 @@ OWNED = {
     "early.start.listeners": "`spec.listeners` says it",
     "inter.broker.listener.name": "`spec.listeners` says it",
     "security.inter.broker.protocol": "`spec.listeners` says it",
+    "control.plane.listener.name": "`spec.listeners` says it",
     "controller.listener.names": "the quorum's listener is Kedge's own",
     "log.dir": "the disks of the instance say it",
     "log.dirs": "the disks of the instance say it",
@@ -47,6 +45,8 @@ OWNED_PREFIXES = {
     "controller.quorum.": "the addresses and timing of the quorum belong to the controllers' nodes",
     "zookeeper.": "clusters are formed with KRaft controllers",
     "listener.name.": "`spec.listeners` says it",
+    "log4j.": "it belongs to the file of the log, which Kedge writes; Kafka would ignore it here",
+    "log4j2.": "it belongs to the file of the log, which Kedge writes; Kafka would ignore it here",
 }
 
 SAFE_VALUES = {
@@ -61,28 +61,27 @@ _SECRET_WORDS = ("password", "passphrase", "secret", "jaas")
 _UNSAFE_PREFIXES = ("sasl.", "ssl.", "config.providers", "remote.log.storage.", "authorizer.")
 
 
-@dataclass(frozen=True, slots=True)
-class Property:
-    """One property as Kafka describes itself. `since` is the first supported version that has it."""
-
-    name: str
-    type: str
-    field_class: FieldClass
-    since: str
-
-
-@cache
-def known_properties() -> dict[str, Property]:
-    """Every property of the supported Kafka versions, by name."""
-    table = files(__package__).joinpath("kafka_properties.txt").read_text(encoding="utf-8")
-    rows = [line.split() for line in table.splitlines() if not line.startswith("#")]
-    return {name: Property(name, kind, FieldClass(cost), since) for name, kind, cost, since in rows}
+SUCCESSORS = {
+    "remote.log.manager.thread.pool.size": "remote.log.manager.follower.thread.pool.size",
+    "log.message.timestamp.difference.max.ms": (
+        "log.message.timestamp.before.max.ms and log.message.timestamp.after.max.ms"
+    ),
+}
+"""What to use instead of a deprecated or removed property, as Kafka's own reference says; the others have no heir."""
 
 
-def property_class(name: str) -> FieldClass:
-    """What a change of one property costs; an unknown one restarts, which is right for any."""
-    found = known_properties().get(name)
-    return found.field_class if found is not None else FieldClass.RESTART
+def property_class(name: str, version: str) -> FieldClass:
+    """What a change of one property costs in a version.
+
+    `dynamic` where Kafka takes it live, if need be under the name of its synonym in milliseconds; `restart` otherwise,
+    which is right for any property, a version without a table included. What exactly happens, and under which
+    conditions, is said by `planner.rollout.setting_class`.
+    """
+    setting = settings_of(version).get(name) if has_table(version) else None
+    if setting is None:
+        return FieldClass.RESTART
+    live = setting.update_mode is not UpdateMode.READ_ONLY or time_setting(name) is not None
+    return FieldClass.DYNAMIC if live else FieldClass.RESTART
 
 
 def owned_because(name: str) -> str | None:
@@ -103,19 +102,5 @@ def unsafe_because(name: str, value: str) -> str | None:
         return "it holds a secret, and specs are read by many"
     if name.startswith(_UNSAFE_PREFIXES) or any(word in _CODE_WORDS for word in words):
         return "it loads code or opens a door that Kedge does not guard yet"
-    kind = known_properties().get(name)
-    return "it loads code or holds a secret" if kind and kind.type in ("class", "password") else None
-
-
-def unreadable_because(name: str, value: str) -> str | None:
-    """Why Kafka could not read a value of a known property, or None."""
-    kind = known_properties()[name].type
-    if kind == "boolean" and value.lower() not in ("true", "false"):
-        return "must be true or false"
-    if kind in _BITS:
-        limit: int = 1 << (_BITS[kind] - 1)
-        if not _INTEGER.fullmatch(value) or not -limit <= int(value) < limit:
-            return f"must be a whole number of {_BITS[kind]} bits"
-    if kind == "double" and not _DECIMAL.fullmatch(value):
-        return "must be a number"
-    return None
+    known = newest_known(name)
+    return "it loads code or holds a secret" if known and known.type in ("class", "password") else None

@@ -39,7 +39,7 @@ def test_machine_and_disk_are_static() -> None:
 def test_each_property_costs_what_kafka_says() -> None:
     edit = "      log.retention.ms: 1000\n      num.partitions: 6\n      num.io.threads: 16"
     assert costs({9: edit}) == [
-        ("spec.kafka.config[log.retention.hours]", "72", None, "restart"),
+        ("spec.kafka.config[log.retention.hours]", "72", None, "dynamic"),
         ("spec.kafka.config[log.retention.ms]", None, "1000", "dynamic"),
         ("spec.kafka.config[num.io.threads]", None, "16", "dynamic"),
         ("spec.kafka.config[num.partitions]", None, "6", "restart"),

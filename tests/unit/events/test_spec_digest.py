@@ -7,7 +7,7 @@ from events.spec.change import differences
 from events.spec.digest import instance_digest, service_settings, static_inputs
 from events.spec.fields import FieldClass
 from events.spec.model import KafkaClusterDocument
-from events.spec.properties import known_properties
+from events.spec.setting_table import settings_of
 from tests.unit.events.spec_documents import QUICK, documents
 from tests.unit.events.spec_texts import document
 
@@ -130,4 +130,4 @@ def test_internal_topics_follow_the_zones() -> None:
 
 def test_everything_kedge_sets_is_a_property_kafka_knows() -> None:
     there = document()
-    assert set(service_settings(there, there.spec.pool("brokers"))) <= set(known_properties())
+    assert set(service_settings(there, there.spec.pool("brokers"))) <= set(settings_of(there.spec.kafka.version))

@@ -197,6 +197,83 @@ def test_a_property_of_a_later_version_is_refused() -> None:
     assert not result.ok
 
 
+def test_a_property_that_went_with_an_older_version_is_refused_before_the_upgrade() -> None:
+    result = load({9: "      log.message.timestamp.difference.max.ms: 1000"})
+    assert told(result) == [
+        (
+            "9:7",
+            "KEDGE-SPEC-051",
+            (
+                "Kafka 4.1.1 has no property `log.message.timestamp.difference.max.ms` any more; 3.9 was the "
+                "last to have it"
+            ),
+            (
+                "Use log.message.timestamp.before.max.ms and log.message.timestamp.after.max.ms instead of it "
+                "before the upgrade."
+            ),
+        ),
+    ]
+    assert not result.ok
+
+
+def test_a_property_without_an_heir_is_to_be_removed() -> None:
+    ((_, code, _, fix),) = told(load({9: "      offsets.commit.required.acks: -1"}))
+    assert (code, fix) == ("KEDGE-SPEC-051", "Remove it before the upgrade.")
+
+
+def test_a_deprecated_property_is_a_warning() -> None:
+    result = load({7: "    version: 4.2.0", 9: "      remote.log.manager.thread.pool.size: 4"})
+    assert told(result) == [
+        (
+            "9:7",
+            "KEDGE-SPEC-052",
+            (
+                "`remote.log.manager.thread.pool.size` is deprecated in Kafka 4.2.0: it still works, and a "
+                "later version will not know it"
+            ),
+            "Use remote.log.manager.follower.thread.pool.size instead of it.",
+        ),
+    ]
+    assert result.ok
+
+
+def test_what_is_deprecated_later_is_fine_before() -> None:
+    assert told(load({9: "      remote.log.manager.thread.pool.size: 4"})) == []
+
+
+def test_a_log_level_is_no_property_of_kafka() -> None:
+    ((_, code, message, _),) = told(load({9: "      log4j.logger.kafka: DEBUG"}))
+    assert code == "KEDGE-SPEC-042"
+    assert message.endswith("it belongs to the file of the log, which Kedge writes; Kafka would ignore it here")
+
+
+def test_a_misspelt_property_of_an_unsupported_version_is_told_beside_the_version() -> None:
+    codes = [code for _, code, _, _ in told(load({7: "    version: 5.0.0", 9: "      num.io.thread: 8"}))]
+    assert codes == ["KEDGE-SPEC-040", "KEDGE-SPEC-044"]
+
+
+def test_a_number_out_of_range_is_refused() -> None:
+    assert told(load({9: "      num.io.threads: 0"})) == [
+        ("9:23", "KEDGE-SPEC-045", "`num.io.threads` is `0`, but must be at least 1", "Correct the value."),
+    ]
+
+
+def test_a_misspelt_choice_is_refused_with_the_one_that_was_meant() -> None:
+    assert told(load({9: "      compression.type: ztsd"})) == [
+        (
+            "9:25",
+            "KEDGE-SPEC-045",
+            ("`compression.type` is `ztsd`, but must be one of uncompressed, zstd, lz4, snappy, gzip, producer"),
+            "Did you mean `zstd`? Correct the value.",
+        ),
+    ]
+
+
+def test_a_replication_factor_of_zero_is_told_once() -> None:
+    codes = [code for _, code, _, _ in told(load({9: "      offsets.topic.replication.factor: 0"}))]
+    assert codes == ["KEDGE-SPEC-045"]
+
+
 def test_a_word_where_kafka_wants_a_number_is_refused() -> None:
     result = load({9: "      num.io.threads: many"})
     assert told(result) == [
@@ -336,7 +413,7 @@ def test_a_min_isr_of_zero_is_refused() -> None:
         (
             "9:28",
             "KEDGE-SPEC-045",
-            "`min.insync.replicas` is 0, but must be at least 1",
+            "`min.insync.replicas` is `0`, but must be at least 1",
             "Correct the value.",
         ),
     ]

@@ -1,0 +1,99 @@
+"""Writes `docs/settings.md`: every Kafka setting of the supported versions, its defaults, and what a change costs.
+
+`python -m controlplane.kafka.settings_page` writes it; with `--check` it writes nothing and exits 1 if it is not
+current.
+"""
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from events.spec.releases import SUPPORTED, as_numbers
+from events.spec.setting_table import settings_of
+from planner.rollout.setting_class import CLASS_MEANING, ClassedSetting, SettingClass, setting_class
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "settings.md"
+COMMAND = "python -m controlplane.kafka.settings_page"
+
+_LONG = 40
+"""Longest default that is shown whole: a class name would make the table unreadable."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Entry point. Returns 0, or 1 when `--check` finds the page not current."""
+    parser = argparse.ArgumentParser(prog=COMMAND, description=__doc__)
+    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if the page is not current")
+    parser.add_argument("--page", type=Path, default=PAGE, help="the file")
+    options = parser.parse_args(arguments)
+    if options.page.exists() and options.page.read_text(encoding="utf-8") == page():
+        return 0
+    if options.check:
+        sys.stderr.write(f"{options.page} is not current; run `{COMMAND}`\n")
+        return 1
+    options.page.write_text(page(), encoding="utf-8")
+    sys.stdout.write(f"wrote {options.page}\n")
+    return 0
+
+
+def page() -> str:
+    """The page in Markdown."""
+    versions = sorted(SUPPORTED, key=as_numbers)
+    names = sorted({name for version in versions for name in settings_of(version)})
+    classed = [setting_class(name, version=_newest_with(name, versions)) for name in names]
+    present = {one.setting_class for one in classed}
+    lines = [
+        "# Kafka settings",
+        "",
+        f"<!-- Written by `{COMMAND}`; do not edit. -->",
+        "",
+        f"Every broker and controller setting of Kafka {' and '.join(versions)}. The tables behind this page are",
+        "printed by Kafka itself and held against live brokers. The class says the gentlest way a change can take;",
+        "`kedge plan` shows for each changed setting what will happen.",
+        "",
+        "| class | meaning |",
+        "|---|---|",
+        *(f"| {kind} | {meaning} |" for kind, meaning in CLASS_MEANING.items() if kind in present),
+        "",
+        f"| setting | {' | '.join(f'default in {version}' for version in versions)} | class | note |",
+        f"|---|{'---|' * len(versions)}---|---|",
+        *(_row(one, versions) for one in classed),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _newest_with(name: str, versions: Sequence[str]) -> str:
+    return [version for version in versions if name in settings_of(version)][-1]
+
+
+def _row(classed: ClassedSetting, versions: Sequence[str]) -> str:
+    defaults = [_default(classed.name, version) for version in versions]
+    cells = [f"`{classed.name}`", *defaults, str(classed.setting_class), "; ".join(_notes(classed, versions))]
+    return f"| {' | '.join(cells)} |"
+
+
+def _default(name: str, version: str) -> str:
+    setting = settings_of(version).get(name)
+    if setting is None:
+        return "unknown to it"
+    if setting.default is None:
+        return "none"
+    if setting.default == "":
+        return "empty"
+    shown = setting.default if len(setting.default) <= _LONG else "..." + setting.default[3 - _LONG :]
+    return f"`{shown}`"
+
+
+def _notes(classed: ClassedSetting, versions: Sequence[str]) -> Iterator[str]:
+    if settings_of(_newest_with(classed.name, versions))[classed.name].deprecated:
+        yield "deprecated"
+    if classed.setting_class in (SettingClass.OWNED, SettingClass.REFUSED):
+        yield classed.reason.removeprefix("set by Kedge: ")
+    elif classed.is_live and classed.live_name != classed.name:
+        yield f"live as `{classed.live_name}`"
+    if classed.condition:
+        yield classed.condition
+
+
+if __name__ == "__main__":
+    sys.exit(main())

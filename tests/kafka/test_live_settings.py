@@ -1,0 +1,244 @@
+"""The tables of settings and their classes against real brokers: names, types, defaults, and what each takes live.
+
+One controller and two brokers of each supported version. Every setting is offered to a broker as a change, for the
+cluster and for itself, validate-only. The second broker has another pool of threads, for the last test.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from kafka.protocol.admin import IncrementalAlterConfigsRequest
+
+from controlplane.kafka.configs import apply_changes
+from controlplane.kafka.deadline import Deadline
+from controlplane.kafka.dialer import Connection, DirectDialer
+from controlplane.kafka.errors import KafkaUnavailable
+from controlplane.kafka.settings_live import RunningSetting, SettingSource, own_refusal, read_running, refusals
+from controlplane.kafka.settings_table import main
+from controlplane.kafka.throttle import CLUSTER_DEFAULT, ConfigChange
+from events.spec.releases import SUPPORTED
+from events.spec.setting_table import Setting, UpdateMode, settings_of
+from planner.rollout.setting_change import setting_changes
+from planner.rollout.setting_class import HALF_TO_DOUBLE, live_steps, setting_class
+from tests.kafka_processes import JARS, KafkaProcesses, wait_until
+
+pytestmark = pytest.mark.kafka
+
+BROKER, OTHER = 1000, 1001
+SOME_VALUE = {
+    "ssl.engine.factory.class": "org.apache.kafka.common.security.ssl.DefaultSslEngineFactory",
+    **dict.fromkeys(("log.flush.interval.ms", "log.retention.ms", "log.roll.jitter.ms", "log.roll.ms"), "86400000"),
+}
+"""A value Kafka would take, for settings that have neither a value nor a default."""
+
+ONLY_UNDER_A_LISTENER = "can be dynamically updated only per-listener"
+ONLY_FOR_THE_CLUSTER = "Broker-level min.insync.replicas cannot be altered while ELR is enabled"
+
+
+@dataclass(frozen=True)
+class Live:
+    """A running broker, and what it says of its settings."""
+
+    version: str
+    connection: Connection
+    running: dict[str, RunningSetting]
+
+    def refusal(self, name: str, value: str | None) -> str | None:
+        """What the first broker says to a default of the cluster."""
+        return refusals(self.connection, {name: value}, (BROKER,), timeout_s=8)[BROKER]
+
+    def own_refusal(self, name: str, value: str | None) -> str | None:
+        return own_refusal(self.connection, BROKER, {name: value}, Deadline.after(8))
+
+    def set(self, name: str, value: str | None) -> None:
+        change = ConfigChange("broker", str(CLUSTER_DEFAULT), name, value)
+        apply_changes(self.connection, [change], Deadline.after(8))
+
+    def set_by(self, broker: int, name: str, value: str) -> None:
+        """The cluster's default, by way of one broker: it alone judges the value."""
+        resource = IncrementalAlterConfigsRequest.AlterConfigsResource
+        entry = resource.AlterableConfig(name=name, config_operation=0, value=value)
+        request = IncrementalAlterConfigsRequest(
+            validate_only=False, resources=[resource(resource_type=4, resource_name="", configs=[entry])]
+        )
+        answer = self.connection.ask(request, what="setting", deadline=Deadline.after(8), node=broker)
+        assert [r.error_code for r in answer.responses] == [0]
+
+    def now(self, name: str, *, broker: int = BROKER) -> tuple[str | None, SettingSource]:
+        found = read_running(self.connection, broker, Deadline.after(8))[name]
+        return found.value, found.source
+
+    def await_value(self, name: str, value: str, source: SettingSource, *, broker: int = BROKER) -> None:
+        wait_until(lambda: self.now(name, broker=broker) == (value, source), f"{name} to be {value} on {broker}")
+
+
+@pytest.fixture(scope="module", params=sorted(SUPPORTED))
+def live(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
+    version = str(request.param)
+    kafka = KafkaProcesses(
+        tmp_path_factory.mktemp(f"settings-{version}"),
+        network="127.0.32",
+        min_isr=1,
+        replication=1,
+        version=version,
+        properties={"log.retention.hours": "72"},
+    )
+    dialer = DirectDialer()
+    try:
+        kafka.start_controllers()
+        kafka.add_broker(BROKER, "az-1")
+        kafka.add_broker(OTHER, "az-2", overrides={"num.replica.fetchers": "8"})
+        for broker in (BROKER, OTHER):
+            kafka.start(broker, wait=False)
+        for broker in (BROKER, OTHER):
+            kafka.await_listening(broker)
+        wait_until(lambda: _answers(dialer, kafka.bootstrap), "both brokers to answer")
+        with dialer.dial("settings", kafka.bootstrap, Deadline.after(8)) as connection:
+            yield Live(version, connection, read_running(connection, BROKER, Deadline.after(8)))
+    finally:
+        dialer.close()
+        kafka.close()
+
+
+@pytest.mark.parametrize("version", sorted(SUPPORTED))
+def test_the_table_is_what_kafka_prints_of_itself(version: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([version, "--check", "--cache", str(JARS.parent)]) == 0, capsys.readouterr().err
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("version", ["3.8.1", "3.9.1"])
+def test_the_tables_of_zookeeper_mode_are_what_kafka_prints(
+    version: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Fetches the jars by Maven: the versions below 4 are no part of what `make setup` builds."""
+    assert main([version, "--check", "--cache", str(tmp_path)]) == 0, capsys.readouterr().err
+
+
+def test_the_table_has_exactly_the_settings_of_the_broker(live: Live) -> None:
+    assert set(live.running) == set(settings_of(live.version))
+
+
+def test_the_broker_says_the_same_of_each_setting(live: Live) -> None:
+    table = settings_of(live.version)
+    said = {n: (r.type, r.is_sensitive, r.is_read_only) for n, r in live.running.items()}
+    assert said == {n: (s.type, s.is_sensitive, s.update_mode is UpdateMode.READ_ONLY) for n, s in table.items()}
+
+
+def test_the_broker_runs_with_the_defaults_of_the_table(live: Live) -> None:
+    silent = {n: r.value for n, r in live.running.items() if r.source is SettingSource.KAFKA_DEFAULT}
+    assert len(silent) > 250
+    assert silent == {name: settings_of(live.version)[name].default for name in silent}
+
+
+def test_the_broker_takes_live_what_the_table_says_and_nothing_else(live: Live) -> None:
+    found = {name: _taken_live(live, setting) for name, setting in settings_of(live.version).items()}
+    assert found == {name: _by_its_mode(setting) for name, setting in settings_of(live.version).items()}
+
+
+def test_a_pool_of_threads_at_most_doubles_or_halves_in_one_change(live: Live) -> None:
+    pools = {n: int(r.value or "") for n, r in live.running.items() if n in HALF_TO_DOUBLE}
+    assert len(pools) >= 9
+    for name, threads in pools.items():
+        assert live.refusal(name, str(2 * threads)) is None, name
+        assert "double the current value" in (live.refusal(name, str(2 * threads + 1)) or ""), name
+        if threads >= 4:
+            assert live.refusal(name, str(threads // 2)) is None, name
+            assert "half the current value" in (live.refusal(name, str(threads // 2 - 1)) or ""), name
+
+
+def test_every_pool_of_threads_that_changes_live_is_known_as_one(live: Live) -> None:
+    table = settings_of(live.version)
+    threads = [n for n, s in table.items() if "thread" in n or "fetchers" in n]
+    assert {n for n in threads if setting_class(n, version=live.version).is_live} == set(threads) & HALF_TO_DOUBLE
+
+
+def test_the_steps_of_a_pool_are_taken_one_after_the_other(live: Live) -> None:
+    before, _ = live.now("num.io.threads")
+    assert before == "2"
+    assert live.refusal("num.io.threads", "9") is not None
+    for threads in live_steps(2, 9):
+        live.set("num.io.threads", str(threads))
+        for broker in (BROKER, OTHER):
+            live.await_value("num.io.threads", str(threads), SettingSource.CLUSTER_LIVE, broker=broker)
+    for threads in live_steps(9, 1):
+        assert live.refusal("num.io.threads", str(threads)) is None
+        live.set("num.io.threads", str(threads))
+        for broker in (BROKER, OTHER):
+            live.await_value("num.io.threads", str(threads), SettingSource.CLUSTER_LIVE, broker=broker)
+
+
+def test_deleting_a_live_value_brings_back_the_file_not_the_default(live: Live) -> None:
+    live.set("background.threads", "3")
+    live.await_value("background.threads", "3", SettingSource.CLUSTER_LIVE)
+    live.set("background.threads", None)
+    live.await_value("background.threads", "2", SettingSource.FILE)
+    assert settings_of(live.version)["background.threads"].default == "10"
+
+
+def test_hours_change_live_as_milliseconds_and_win_over_the_file(live: Live) -> None:
+    assert live.now("log.retention.hours") == ("72", SettingSource.FILE)
+    assert "Cannot update these configs dynamically" in (live.refusal("log.retention.hours", "48") or "")
+    (change,) = setting_changes({"log.retention.hours": "72"}, {"log.retention.hours": "48"}, version=live.version)
+    assert change.live is not None
+    live.set(change.live.name, change.live.value)
+    live.await_value("log.retention.ms", str(48 * 3_600_000), SettingSource.CLUSTER_LIVE)
+
+
+def test_kafka_takes_a_name_it_does_not_know_without_a_word(live: Live) -> None:
+    """Why `validate` has to refuse it: validate-only would not."""
+    assert live.refusal("log.retention.hour", "48") is None
+
+
+def test_a_default_that_one_broker_cannot_take_blocks_every_later_one_there(live: Live) -> None:
+    """Why each broker is asked before a default changes, and why only the value tells whether it was taken."""
+    said = refusals(live.connection, {"num.replica.fetchers": "16"}, (BROKER, OTHER), timeout_s=5)
+    assert said[OTHER] is None
+    assert "double the current value 1" in (said[BROKER] or "")
+
+    live.set_by(OTHER, "num.replica.fetchers", "16")
+    live.await_value("num.replica.fetchers", "16", SettingSource.CLUSTER_LIVE, broker=OTHER)
+    live.await_value("num.replica.fetchers", "1", SettingSource.CLUSTER_LIVE)
+    said = refusals(live.connection, {"message.max.bytes": "2000000"}, (BROKER, OTHER), timeout_s=5)
+    assert said[OTHER] is None
+    assert "num.replica.fetchers=16" in (said[BROKER] or "")
+
+    live.set_by(BROKER, "num.replica.fetchers", "2")
+    live.await_value("num.replica.fetchers", "2", SettingSource.CLUSTER_LIVE)
+    live.set_by(BROKER, "message.max.bytes", "2000000")
+    live.await_value("message.max.bytes", "2000000", SettingSource.CLUSTER_LIVE)
+
+
+def _by_its_mode(setting: Setting) -> tuple[bool, bool]:
+    """(as the cluster's default, as the broker's own) as the table says, but for two rules of Kafka beside it."""
+    if setting.name == "min.insync.replicas":
+        return True, False
+    security = setting.name.startswith("ssl.") and setting.name.split(".")[1] in ("key", "keystore", "truststore")
+    if security and setting.update_mode is UpdateMode.PER_BROKER:
+        return False, False
+    mode = setting.update_mode
+    return mode is UpdateMode.CLUSTER_WIDE, mode is not UpdateMode.READ_ONLY
+
+
+def _taken_live(live: Live, setting: Setting) -> tuple[bool, bool]:
+    value = live.running[setting.name].value
+    offered = SOME_VALUE.get(setting.name, "x") if value is None else value
+    words = (live.refusal(setting.name, offered), live.own_refusal(setting.name, offered))
+    _expected_words(setting, words)
+    return words[0] is None, words[1] is None
+
+
+def _expected_words(setting: Setting, words: tuple[str | None, str | None]) -> None:
+    """A refusal has to be about how the setting changes: a value Kafka finds wrong would prove nothing."""
+    reasons = ("Cannot update these configs", ONLY_UNDER_A_LISTENER, ONLY_FOR_THE_CLUSTER)
+    assert all(word is None or any(reason in word for reason in reasons) for word in words), (setting.name, words)
+
+
+def _answers(dialer: DirectDialer, bootstrap: list[str]) -> bool:
+    try:
+        with dialer.dial("settings", bootstrap, Deadline.after(5)) as connection:
+            return connection.refresh_nodes(Deadline.after(5)) == {BROKER, OTHER}
+    except KafkaUnavailable:
+        return False

@@ -6,14 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Protocol
 
-
-class InstanceState(StrEnum):
-    """`GONE` is said only when the cloud answered for that very id; missing from a list is never `GONE`."""
-
-    PENDING = "pending"
-    RUNNING = "running"
-    STOPPING = "stopping"
-    GONE = "gone"
+from providers.state import InstanceState as InstanceState
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +35,10 @@ class CloudInstance:
     address: str | None
     volumes: tuple[str, ...] = ()
     addresses: tuple[str, ...] = ()
+    cluster_name: str = ""
+    shape: str = ""
+    """Machine size, and `image` the Kafka version it was born with; empty where the cloud does not tell."""
+    image: str = ""
 
     @property
     def key(self) -> str:
@@ -182,6 +179,8 @@ class TerraformRun:
     creates: frozenset[str] = frozenset()
     deletes: frozenset[str] = frozenset()
     forget: frozenset[str] = frozenset()
+    adopts: Resources | None = None
+    """What stands before the run, where the state may know less of it than the cloud: see `providers.tf.adoption`."""
 
 
 class CloudProvider(Protocol):

@@ -5,8 +5,10 @@ Google Compute and Hetzner); clouds with flat tags join key and value with a col
 """
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-from providers.base import InstanceResource, Resources
+if TYPE_CHECKING:
+    from providers.base import InstanceResource, Resources
 
 INSTALLATION = "kedge-installation"
 CLUSTER_UID = "kedge-cluster-uid"
@@ -16,7 +18,7 @@ GENERATION = "kedge-generation"
 INTENT = "kedge-intent"
 
 
-def instance_tags(resources: Resources, instance: InstanceResource) -> dict[str, str]:
+def instance_tags(resources: "Resources", instance: "InstanceResource") -> dict[str, str]:
     """All tags of one VM. `INTENT` is what adoption goes by."""
     return {
         INSTALLATION: resources.installation_id,

@@ -1,20 +1,36 @@
-"""`python -m providers.local VERB`: the other end of the Terraform module's provisioners, and the image builder."""
+"""`python -m providers.local VERB`: the other end of the Terraform module's provisioners, and the image builder.
 
-import argparse
+A roll starts dozens of these, and for many the start is most of the work: what a verb does not need is imported
+where it is needed.
+"""
+
 import json
 import os
 import sys
-from pathlib import Path
 
 from providers.errors import ProviderError
 from providers.local.errors import marked
-from providers.local.reap import REQUEST, reap
-from providers.local.verbs import VERBS, perform
+from providers.local.verbs import REQUEST, VERBS, perform
 
 
 def main(argv: list[str]) -> int:
     """Exit code 0: done (or was done before). 1: refused or failed, with the reason on stderr."""
-    parser = argparse.ArgumentParser(prog="python -m providers.local", description=__doc__)
+    try:
+        if len(argv) == 1 and argv[0] in VERBS and REQUEST in os.environ:
+            perform(argv[0], json.loads(os.environ[REQUEST]))
+        else:
+            _serve_a_person(argv)
+    except ProviderError as error:
+        print(marked(error), file=sys.stderr)
+        return 1
+    return 0
+
+
+def _serve_a_person(argv: list[str]) -> None:
+    import argparse
+    from pathlib import Path
+
+    parser = argparse.ArgumentParser(prog="python -m providers.local", description=(__doc__ or "").partition("\n")[0])
     commands = parser.add_subparsers(dest="verb", required=True)
     for verb in VERBS:
         commands.add_parser(verb, help=f"called by Terraform; reads its request from {REQUEST}")
@@ -25,26 +41,19 @@ def main(argv: list[str]) -> int:
     reaper = commands.add_parser("reap", help="kill everything that runs below the root of a local cloud")
     reaper.add_argument("root", type=Path)
     arguments = parser.parse_args(argv)
-    try:
-        return _run(arguments)
-    except ProviderError as error:
-        print(marked(error), file=sys.stderr)
-        return 1
-
-
-def _run(arguments: argparse.Namespace) -> int:
     if arguments.verb == "image":
-        from providers.local.image import build_cds, ensure_image  # the verbs must start fast
+        from providers.local.image import build_cds, ensure_image
 
         for version in arguments.versions:
             print(ensure_image(version, arguments.cache))
             if arguments.cds:
                 print(build_cds(version, arguments.cache))
     elif arguments.verb == "reap":
+        from providers.local.reap import reap
+
         print(f"{reap(arguments.root)} processes killed")
     else:
-        perform(arguments.verb, json.loads(os.environ[REQUEST]))
-    return 0
+        parser.error(f"{arguments.verb} is for Terraform: its request is read from {REQUEST}, which is not set")
 
 
 if __name__ == "__main__":

@@ -15,7 +15,9 @@ from providers.local.launch import package_path
 from providers.local.layout import REGIONS, Layout, layout_of, parse_instance_id
 from providers.local.ledger import Ledger, claims_dir
 from providers.local.machine import Machines, power_cut
+from providers.local.traces import count_strangers, read_agent_traces, read_spent_generations
 from providers.local.variables import module_variables
+from providers.traces import AgentTrace
 
 
 @dataclass(slots=True)
@@ -86,8 +88,12 @@ class LocalCloud:
         )
 
     def terraform_environment(self, place: Place) -> Mapping[str, str]:
-        """Where the provisioners find this package: a checkout need not be installed."""
-        return {"PYTHONPATH": package_path()}
+        """Where the provisioners find this package: a checkout need not be installed.
+
+        And Go's memory: a command here is over before its heap (100 MiB) is worth collecting, which is a fifth of its
+        time; the limit is for a state that is far larger. No plugin runs beside it that would take the same.
+        """
+        return {"PYTHONPATH": package_path(), "GOGC": "off", "GOMEMLIMIT": "512MiB"}
 
     def creates_are_repeatable(self) -> bool:
         """Yes: every verb adopts what its intent made before."""
@@ -96,6 +102,18 @@ class LocalCloud:
     def recognise(self, diagnostics: Sequence[str]) -> ProviderError | None:
         """The typed error behind Terraform's words, if one of our verbs said so."""
         return recognise(diagnostics)
+
+    def agent_traces(self, place: Place) -> Mapping[str, AgentTrace]:
+        """See `ReadsAgents`: the disks of our VMs are directories of this machine."""
+        return read_agent_traces(self._reach(place), self.installation_id)
+
+    def spent_generations(self, place: Place) -> Mapping[tuple[str, str], int]:
+        """See `RemembersTheGone`: every VM that was terminated has left a tombstone."""
+        return read_spent_generations(self._reach(place))
+
+    def strangers(self, place: Place) -> Mapping[str, int]:
+        """See `SeesStrangers`."""
+        return count_strangers(self._reach(place), self.installation_id)
 
     def power_cut(self, place: Place, instance: str) -> None:
         """Tests and demos only: the VM loses power. Its record and its disks stay; the listing says `GONE`."""

@@ -6,8 +6,6 @@ first to go, `<dir>.key` (which volume it is).
 """
 
 import os
-import shutil
-import subprocess
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -149,13 +147,12 @@ class Disks:
             raw.rename(image)
         _run("mount", "-o", "loop", str(image), str(path))
         # Kafka takes every directory of a log dir for a partition; this one would stop it.
-        shutil.rmtree(path / "lost+found", ignore_errors=True)
+        remove_tree(path / "lost+found")
 
     def _remove(self, path: Path) -> None:
         if path.is_mount():
             _run("umount", "-l", str(path))
-        if path.exists():
-            shutil.rmtree(path)
+        remove_tree(path)
 
     def _image(self, path: Path) -> Path:
         return path.with_name(f"{path.name}.img")
@@ -180,12 +177,22 @@ def unmount_all(root: Path) -> None:
             _run("umount", "-l", mounted)
 
 
+def remove_tree(path: Path) -> None:
+    """Delete a directory with all that is in it; one that is not there is fine."""
+    import shutil  # it loads every compressor there is, and most verbs remove nothing
+
+    if path.exists():
+        shutil.rmtree(path)
+
+
 def _shown(mounts: Path, name: str) -> str | None:
     path = mounts / f"{name}.key"
     return path.read_text().strip() if path.exists() else None
 
 
 def _run(*argv: str) -> None:
+    import subprocess  # only where sizes are enforced
+
     done = subprocess.run(argv, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise OSError(f"{' '.join(argv)}: exit {done.returncode}: {done.stderr.strip()}")

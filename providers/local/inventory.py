@@ -47,6 +47,9 @@ def _instance(vm_dir: Path, record: Record, at: datetime) -> CloudInstance:
         address=record["address"],
         volumes=attached_keys(vm_dir),
         addresses=bound_addresses(vm_dir),
+        cluster_name=own.get(tags.CLUSTER_NAME, ""),
+        shape=record.get("shape", ""),
+        image=record.get("image", ""),
     )
 
 

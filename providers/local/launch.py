@@ -6,7 +6,6 @@ same seam.
 """
 
 import os
-import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,6 +32,8 @@ class ProcessLauncher:
     command: tuple[str, ...]
 
     def launch(self, vm_dir: Path, environment: Mapping[str, str]) -> int:
+        import subprocess  # of all verbs only the one that boots a VM needs it
+
         console = vm_dir / "logs" / "console.log"
         console.parent.mkdir(parents=True, exist_ok=True)
         with console.open("ab") as output:

@@ -12,9 +12,12 @@
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from providers.base import Place
 from providers.errors import PlaceUnknown
+
+if TYPE_CHECKING:
+    from providers.base import Place
 
 REGIONS: dict[str, tuple[str, ...]] = {
     "local-1": ("a", "b", "c"),
@@ -69,7 +72,7 @@ class Layout:
         return self.root / self.region / "locks" / f"{_uid(cluster_uid)}.lock"
 
 
-def layout_of(root: Path, place: Place) -> Layout:
+def layout_of(root: Path, place: "Place") -> Layout:
     """Layout of a place. Raises `PlaceUnknown` for another cloud, an unknown region or a second account."""
     if place.cloud != "local" or place.account != "default":
         raise PlaceUnknown(f"{place}: the local cloud is called `local` and has one account, `default`")

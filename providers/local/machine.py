@@ -6,7 +6,6 @@ the next create of the same intent finds the VM by its tag and finishes or adopt
 one.
 """
 
-import shutil
 import time
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
@@ -14,16 +13,16 @@ from pathlib import Path
 from typing import Any
 
 from providers import process, tags
-from providers.base import InstanceState
 from providers.errors import CloudUnavailable, NoCapacity, ResourceConflict
 from providers.local.address import NodeAddresses, show
 from providers.local.config import Config
-from providers.local.disk import Disks
+from providers.local.disk import Disks, remove_tree
 from providers.local.faults import Faults
 from providers.local.launch import VM_DIR, launcher_for, vm_environment
 from providers.local.layout import Layout
 from providers.local.record import Record, locked, read_record, write_record, write_text
 from providers.process import ProcessId
+from providers.state import InstanceState
 
 PENDING_FOR = timedelta(seconds=30)
 """A VM that is recorded but was never started counts as being created for this long, then as gone."""
@@ -141,8 +140,7 @@ class Machines:
         Disks(self.layout, self.config.enforce_disk).release_all(cluster_uid, key)
         buried = {"intent_id": intent_id, "at": datetime.now(UTC).isoformat()}
         write_record(self.layout.tombstone(cluster_uid, key), buried)
-        if vm_dir.exists():
-            shutil.rmtree(vm_dir)
+        remove_tree(vm_dir)
 
     def _refuse_strangers(self, request: dict[str, Any]) -> None:
         uid, key, intent = request["cluster_uid"], request["key"], request["intent_id"]

@@ -8,9 +8,7 @@ from providers import process
 from providers.local.disk import unmount_all
 from providers.local.launch import VM_DIR
 from providers.local.machine import power_cut
-
-REQUEST = "KEDGE_LOCAL_REQUEST"
-"""Environment variable that carries a provisioner's request, and so tells which cloud it works on."""
+from providers.local.verbs import REQUEST
 
 _TIMEOUT_S = 10.0
 

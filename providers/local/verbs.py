@@ -20,6 +20,9 @@ from providers.local.record import locked, read_record
 
 Request = dict[str, Any]
 
+REQUEST = "KEDGE_LOCAL_REQUEST"
+"""Environment variable that carries a provisioner's request, and so tells which cloud it works on."""
+
 
 def perform(verb: str, request: Request) -> None:
     """Do it. Raises a `ProviderError` that says why not."""

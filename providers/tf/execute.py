@@ -2,13 +2,16 @@
 
 import threading
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from providers.base import CloudProvider, TerraformRun
 from providers.errors import TerraformFailed
 from providers.tf.abilities import GivesEnvironment, RecognisesErrors, RepeatsCreates
+from providers.tf.adoption import adopting_run
 from providers.tf.guard import check
+from providers.tf.initialised import Initialised
 from providers.tf.plan import Action, StateResource, planned_changes, resources_before
 from providers.tf.progress import OnProgress
 from providers.tf.runner import TerraformRunner
@@ -54,23 +57,13 @@ def execute(
     started = time.monotonic()
     state = state_file(state_root, run.resources.cluster_uid, run.resources.place)
     variables = provider.variables(rendered(run))
+    here = _Bench(state, provider, module_root, on_progress, stop, timeout_s)
     with state.locked(run.intent_id):
         state.repair()
-        workspace = open_workspace(
-            state.workspaces,
-            module=module_root / provider.name,
-            state=state.path,
-            variables=variables,
-            intent_id=run.intent_id,
-        )
-        try:
-            terraform = _runner(workspace, run, provider, on_progress=on_progress, stop=stop, timeout_s=timeout_s)
-            changed = _perform(run, terraform, state, provider)
-        except TerraformFailed as error:
-            recognised = provider.recognise(error.diagnostics) if isinstance(provider, RecognisesErrors) else None
-            raise (recognised or error) from error
-        finally:
-            workspace.remove()
+        adopting = adopting_run(run, state.targets(), provider) if run.adopts is not None else None
+        if adopting is not None:
+            here.perform(adopting, provider.variables(rendered(adopting)))
+        changed = here.perform(run, variables)
     named = run.creates | run.deletes
     return RunResult(
         changed=changed,
@@ -79,10 +72,44 @@ def execute(
     )
 
 
+@dataclass(frozen=True, slots=True)
+class _Bench:
+    """Where runs of one state are carried out, one after the other, under its lock."""
+
+    state: StateFile
+    provider: CloudProvider
+    module_root: Path
+    on_progress: OnProgress
+    stop: threading.Event
+    timeout_s: float
+
+    def perform(self, run: TerraformRun, variables: Mapping[str, object]) -> tuple[str, ...]:
+        """The targets that were changed."""
+        workspace = open_workspace(
+            self.state.workspaces,
+            module=self.module_root / self.provider.name,
+            state=self.state.path,
+            variables=variables,
+            intent_id=run.intent_id,
+        )
+        try:
+            terraform = _runner(
+                workspace, run, self.provider, on_progress=self.on_progress, stop=self.stop, timeout_s=self.timeout_s
+            )
+            return _perform(run, terraform, self.state, self.provider)
+        except TerraformFailed as error:
+            Initialised(self.state.initialised).drop()
+            provider = self.provider
+            recognised = provider.recognise(error.diagnostics) if isinstance(provider, RecognisesErrors) else None
+            raise (recognised or error) from error
+        finally:
+            workspace.remove()
+
+
 def _perform(
     run: TerraformRun, terraform: TerraformRunner, state: StateFile, provider: CloudProvider
 ) -> tuple[str, ...]:
-    terraform.prepare()
+    terraform.prepare(Initialised(state.initialised))
     for path in state.left_behind():
         terraform.push_state(path)
     state.clear_workspaces(keep=terraform.workspace.directory)

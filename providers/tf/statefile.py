@@ -18,6 +18,7 @@ from pathlib import Path
 from providers import process
 from providers.base import Place
 from providers.errors import RunInProgress, StateUnreadable
+from providers.tf.address import target_of
 
 RUN_ID = "KEDGE_TERRAFORM_RUN"
 """Environment variable of every process of a run: Terraform, its plugins, its provisioners (never a VM)."""
@@ -38,6 +39,10 @@ class StateFile:
     @property
     def workspaces(self) -> Path:
         return self.directory / "runs"
+
+    @property
+    def initialised(self) -> Path:
+        return self.directory / "initialised"
 
     @contextmanager
     def locked(self, run_id: str) -> Iterator[None]:
@@ -80,6 +85,27 @@ class StateFile:
         shutil.copy2(self._copy, temporary)
         temporary.rename(self.path)
         return True
+
+    def targets(self) -> frozenset[str]:
+        """What the state holds, as `<resource>/<key>`; empty for a state that was never written.
+
+        Read from the file itself (format 4), because asking Terraform takes a workspace and seconds.
+        """
+        found = _read(self.path).get("resources")
+        resources = [r for r in found if isinstance(r, dict)] if isinstance(found, list) else []
+        return frozenset(
+            target_of(address=str(resource.get("name")), name=str(resource.get("name")), key=instance.get("index_key"))
+            for resource in resources
+            if resource.get("mode") == "managed"
+            for instance in resource.get("instances", [])
+        )
+
+    def set_aside(self, name: str) -> bool:
+        """Renames the state, so that the next run begins with none; True when there was one. Nothing is deleted."""
+        there = [path for path in (self.path, self._copy, self.workspaces) if path.exists()]
+        for path in there:
+            path.rename(path.with_name(f"{path.name}.{name}"))
+        return bool(there)
 
     def left_behind(self) -> tuple[Path, ...]:
         """States Terraform could not write (`errored.tfstate`) and that are newer than ours, oldest first."""

@@ -10,7 +10,7 @@ what counts is what the cloud has.
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from providers.base import InstanceState, Listing, TerraformRun
+from providers.base import InstanceState, Listing, Resources, TerraformRun
 from providers.tf.plan import StateResource
 
 
@@ -35,7 +35,7 @@ def settle(questioned: Iterable[StateResource], run: TerraformRun, listing: List
       stays: the plan then shows a replacement, which the guard refuses, and a person looks;
     - everything else is untainted: its deletion must be a real one, and nothing else may happen to it.
     """
-    whole = _whole(run, listing)
+    whole = whole_in(run.resources, listing)
     untaint, recreate = [], []
     for resource in questioned:
         half_made = resource.target in run.creates and resource.target not in whole
@@ -46,10 +46,10 @@ def settle(questioned: Iterable[StateResource], run: TerraformRun, listing: List
     return Settlement(untaint=tuple(untaint), recreate=tuple(recreate))
 
 
-def _whole(run: TerraformRun, listing: Listing) -> frozenset[str]:
+def whole_in(resources: Resources, listing: Listing) -> frozenset[str]:
     """Targets of this cluster that exist completely, by the cloud's word."""
-    uid = run.resources.cluster_uid
-    intents = {i.key: i.intent_id for i in run.resources.instances}
+    uid = resources.cluster_uid
+    intents = {i.key: i.intent_id for i in resources.instances}
     machines = [i for i in listing.instances if i.cluster_uid == uid]
     volumes = [v for v in listing.volumes if v.cluster_uid == uid]
     addresses = {node: address for (owner, node), address in listing.node_addresses.items() if owner == uid}
@@ -63,12 +63,12 @@ def _whole(run: TerraformRun, listing: Listing) -> frozenset[str]:
         | {f"address/{node}" for node in addresses}
         | {
             f"attachment/{a.key}"
-            for a in run.resources.attachments
+            for a in resources.attachments
             if any(i.key == a.instance and a.volume in i.volumes for i in machines)
         }
         | {
             f"binding/{b.key}"
-            for b in run.resources.bindings
+            for b in resources.bindings
             if any(i.key == b.instance and addresses.get(b.node, "") in i.addresses for i in machines)
         }
     )

@@ -5,6 +5,7 @@ Values go into a variables file, never into the configuration: Terraform reads s
 templates.
 """
 
+import hashlib
 import json
 import os
 import shutil
@@ -20,9 +21,13 @@ _OUTPUTS = ("instances", "volumes", "addresses")
 
 @dataclass(frozen=True, slots=True)
 class Workspace:
-    """A rendered directory. `plan` is where the saved plan goes; all of it is readable by its owner only."""
+    """A rendered directory. `plan` is where the saved plan goes; all of it is readable by its owner only.
+
+    `fingerprint` stands for all that `init` reads: the configuration and the files of the module, not the values.
+    """
 
     directory: Path
+    fingerprint: str = ""
 
     @property
     def plan(self) -> Path:
@@ -51,9 +56,10 @@ def open_workspace(
     # Both ends resolved: a relative source keeps the module local, an absolute one would be copied like a download.
     directory = Path(tempfile.mkdtemp(prefix=f"{intent_id[:12]}-", dir=parent)).resolve()
     source = os.path.relpath(module.resolve(), directory)
-    _write(directory / "main.tf.json", _configuration(source, state, tuple(variables)))
+    configuration = _configuration(source, state, tuple(variables))
+    _write(directory / "main.tf.json", configuration)
     _write(directory / "kedge.auto.tfvars.json", dict(variables))
-    workspace = Workspace(directory)
+    workspace = Workspace(directory, _fingerprint(configuration, module))
     workspace.cli_config.write_text("disable_checkpoint = true\n")
     return workspace
 
@@ -81,6 +87,13 @@ def _configuration(source: str, state: Path, variables: tuple[str, ...]) -> dict
         "module": {"kedge": {"source": source, **{name: f"${{var.{name}}}" for name in variables}}},
         "output": {name: {"value": f"${{module.kedge.{name}}}"} for name in _OUTPUTS},
     }
+
+
+def _fingerprint(configuration: Mapping[str, object], module: Path) -> str:
+    digest = hashlib.sha256(json.dumps(configuration, sort_keys=True).encode())
+    for file in sorted(path for path in module.glob("**/*.tf*") if path.is_file()):
+        digest.update(f"\0{file.relative_to(module)}\0".encode() + file.read_bytes())
+    return digest.hexdigest()
 
 
 def _write(path: Path, value: object) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from providers import process
 from providers.base import CloudInstance, Listing, TerraformRun
 from providers.local.cloud import LocalCloud
 from providers.local.reap import reap
@@ -51,6 +52,11 @@ class Bench:
 
     def vm_dir(self, key: str, uid: str = UID) -> Path:
         return self.cloud.root / PLACE.region / "instances" / uid / key
+
+    def terraform_processes(self) -> tuple[int, ...]:
+        """Terraform and its provisioners, of this bench alone: others on the machine may run theirs."""
+        data = process.carrying("TF_DATA_DIR").items()
+        return tuple(pid for pid, path in data if Path(path).is_relative_to(self.state_root))
 
     def state(self, uid: str = UID) -> StateFile:
         return state_file(self.state_root, uid, PLACE)

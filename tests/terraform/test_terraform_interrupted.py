@@ -14,7 +14,6 @@ import pytest
 from providers import process
 from providers.base import InstanceState, RunKind
 from providers.errors import RunInProgress, RunInterrupted, StateUnreadable
-from providers.tf.statefile import RUN_ID
 from tests.fakes.resources import PLACE, UID, attachment, instance, resources, run, surge, targets, volume
 from tests.terraform.conftest import MODULES, Bench
 
@@ -53,10 +52,6 @@ def in_creation(bench: Bench) -> bool:
     return path.exists() and json.loads(path.read_text())["launched"] is None
 
 
-def provisioners() -> tuple[int, ...]:
-    return tuple(process.carrying(RUN_ID))
-
-
 def is_terraform(pid: int) -> bool:
     try:
         return Path(f"/proc/{pid}/comm").read_text().strip() == "terraform"
@@ -75,9 +70,9 @@ def test_killed_with_its_group_mid_apply_and_run_again_there_is_one_vm(bench: Be
     wait_for(lambda: in_creation(bench))
     os.killpg(server.pid, signal.SIGKILL)
     server.wait()
-    for pid in process.carrying(RUN_ID):
+    for pid in bench.terraform_processes():
         os.kill(pid, signal.SIGKILL)
-    wait_for(lambda: not provisioners())
+    wait_for(lambda: not bench.terraform_processes())
     assert bench.vm("b-0.g1").state is InstanceState.PENDING
     bench.cloud.faults.clear()
     bench.execute(surge(WANTED))
@@ -101,8 +96,8 @@ def test_a_server_killed_mid_apply_takes_terraform_with_it_and_its_provisioner_i
     wait_for(lambda: in_creation(bench))
     server.kill()
     server.wait()
-    wait_for(lambda: not any(is_terraform(pid) for pid in provisioners()))
-    orphans = provisioners()
+    wait_for(lambda: not any(is_terraform(pid) for pid in bench.terraform_processes()))
+    orphans = bench.terraform_processes()
     assert orphans, "the provisioner outlives its Terraform"
     bench.cloud.faults.clear()
     bench.execute(surge(WANTED))
@@ -140,7 +135,7 @@ def test_asked_to_stop_it_ends_soon_and_the_next_run_finishes(bench: Bench) -> N
     with pytest.raises(RunInterrupted, match="asked to stop"):
         bench.execute(surge(WANTED), stop=stop)
     waiter.join()
-    assert provisioners() == ()
+    assert bench.terraform_processes() == ()
     bench.cloud.faults.clear()
     bench.execute(surge(WANTED))
     assert bench.vm("b-0.g1").state is InstanceState.RUNNING

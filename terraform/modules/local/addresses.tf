@@ -4,7 +4,7 @@ resource "terraform_data" "address" {
   input    = merge(local.owner, { key = each.key, node = each.key }, each.value)
 
   provisioner "local-exec" {
-    interpreter = [self.input.python, "-m", "providers.local"]
+    interpreter = [self.input.python, "-S", "-m", "providers.local"]
     command     = "create-address"
     environment = { KEDGE_LOCAL_REQUEST = jsonencode(self.input) }
     quiet       = true
@@ -12,7 +12,7 @@ resource "terraform_data" "address" {
 
   provisioner "local-exec" {
     when        = destroy
-    interpreter = [self.input.python, "-m", "providers.local"]
+    interpreter = [self.input.python, "-S", "-m", "providers.local"]
     command     = "destroy-address"
     environment = { KEDGE_LOCAL_REQUEST = jsonencode(self.input) }
     quiet       = true
@@ -28,7 +28,7 @@ resource "terraform_data" "binding" {
   input    = merge(local.owner, { key = each.key }, each.value)
 
   provisioner "local-exec" {
-    interpreter = [self.input.python, "-m", "providers.local"]
+    interpreter = [self.input.python, "-S", "-m", "providers.local"]
     command     = "bind"
     environment = { KEDGE_LOCAL_REQUEST = jsonencode(self.input) }
     quiet       = true
@@ -36,7 +36,7 @@ resource "terraform_data" "binding" {
 
   provisioner "local-exec" {
     when        = destroy
-    interpreter = [self.input.python, "-m", "providers.local"]
+    interpreter = [self.input.python, "-S", "-m", "providers.local"]
     command     = "unbind"
     environment = { KEDGE_LOCAL_REQUEST = jsonencode(self.input) }
     quiet       = true

@@ -5,7 +5,7 @@ resource "terraform_data" "volume" {
   input    = merge(local.owner, { key = each.key }, each.value)
 
   provisioner "local-exec" {
-    interpreter = [self.input.python, "-m", "providers.local"]
+    interpreter = [self.input.python, "-S", "-m", "providers.local"]
     command     = "create-volume"
     environment = { KEDGE_LOCAL_REQUEST = jsonencode(self.input) }
     quiet       = true
@@ -13,7 +13,7 @@ resource "terraform_data" "volume" {
 
   provisioner "local-exec" {
     when        = destroy
-    interpreter = [self.input.python, "-m", "providers.local"]
+    interpreter = [self.input.python, "-S", "-m", "providers.local"]
     command     = "destroy-volume"
     environment = { KEDGE_LOCAL_REQUEST = jsonencode(self.input) }
     quiet       = true
@@ -29,7 +29,7 @@ resource "terraform_data" "attachment" {
   input    = merge(local.owner, { key = each.key }, each.value)
 
   provisioner "local-exec" {
-    interpreter = [self.input.python, "-m", "providers.local"]
+    interpreter = [self.input.python, "-S", "-m", "providers.local"]
     command     = "attach"
     environment = { KEDGE_LOCAL_REQUEST = jsonencode(self.input) }
     quiet       = true
@@ -37,7 +37,7 @@ resource "terraform_data" "attachment" {
 
   provisioner "local-exec" {
     when        = destroy
-    interpreter = [self.input.python, "-m", "providers.local"]
+    interpreter = [self.input.python, "-S", "-m", "providers.local"]
     command     = "detach"
     environment = { KEDGE_LOCAL_REQUEST = jsonencode(self.input) }
     quiet       = true

@@ -227,11 +227,16 @@ def test_reaping_where_there_is_nothing_is_fine(tmp_path: Path) -> None:
 
 def commands(cloud: LocalCloud) -> list[str]:
     """Command line of everything that runs in the VM."""
-    return [
-        Path(f"/proc/{pid}/cmdline").read_bytes().decode().replace("\0", " ").strip()
-        for pid, where in process.carrying("KEDGE_VM_DIR").items()
-        if where == str(vm_dir(cloud))
-    ]
+    inside = [pid for pid, where in process.carrying("KEDGE_VM_DIR").items() if where == str(vm_dir(cloud))]
+    return [line for line in map(command_line, inside) if line]
+
+
+def command_line(pid: int) -> str:
+    """Empty when the process has ended since it was listed."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().decode().replace("\0", " ").strip()
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
 
 
 def agent_runs(cloud: LocalCloud) -> bool:

@@ -1,6 +1,7 @@
 """What an installation keeps on disk beside its database: its id, its keys, and where its server listens.
 
 installation-id   minted once; tags of VMs carry it
+home-id           minted once; the database remembers which home it belongs to
 server-key        HMAC key of enrolment tokens (0600)
 token             what people and the CLI show to the API (0600)
 agent-url         the address VMs were told; frozen, because boot data must render the same for ever
@@ -11,6 +12,7 @@ leader.lock       held by the process that leads; its kernel lock proves that pr
 import json
 import os
 import secrets
+import socket
 import tempfile
 from collections.abc import Callable
 from contextlib import suppress
@@ -32,6 +34,20 @@ class Installation:
 
     def __repr__(self) -> str:
         return f"Installation({self.id})"
+
+
+@dataclass(frozen=True, slots=True)
+class HomeIdentity:
+    """Which home this is, and where it is now: a home may be moved, its id stays."""
+
+    home_id: str
+    installation_id: str
+    host: str
+    path: str
+
+    @property
+    def where(self) -> str:
+        return f"{self.path} on {self.host}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,16 +77,37 @@ class Home:
             token=_minted(self.token_file, lambda: secrets.token_urlsafe(32)),
         )
 
+    def identity(self) -> HomeIdentity:
+        """Which home this is and where, minting its id if it has none."""
+        installation = self.installation()
+        return HomeIdentity(
+            home_id=_minted(self.path / "home-id", lambda: secrets.token_hex(8)),
+            installation_id=installation.id,
+            host=socket.gethostname(),
+            path=str(self.path.resolve()),
+        )
+
+    def installation_id(self) -> str | None:
+        """The id in the home, None when there is none: nothing is minted."""
+        return _kept(self.path / "installation-id")
+
+    def server_key(self) -> bytes | None:
+        """The key in the home, None when there is none: nothing is minted."""
+        kept = _kept(self.path / "server-key")
+        return bytes.fromhex(kept) if kept else None
+
+    def keep_installation_id(self, installation_id: str) -> str:
+        """Puts an id into a home that has none; returns the one that is in force."""
+        self.path.mkdir(parents=True, exist_ok=True, mode=0o700)
+        return _minted(self.path / "installation-id", lambda: installation_id)
+
     @property
     def token_file(self) -> Path:
         return self.path / "token"
 
     def agent_url(self) -> str | None:
         """The address VMs of this installation were told, None before the first server."""
-        try:
-            return (self.path / "agent-url").read_text().strip() or None
-        except FileNotFoundError:
-            return None
+        return _kept(self.path / "agent-url")
 
     def keep_agent_url(self, url: str) -> None:
         """Sets the address new VMs are told. Only while no VM lives that was told another one."""
@@ -96,6 +133,14 @@ class Home:
     @property
     def leader_lock(self) -> Path:
         return self.path / "leader.lock"
+
+
+def _kept(path: Path) -> str | None:
+    """The text of a small file, None when it is missing or empty."""
+    try:
+        return path.read_text().strip() or None
+    except FileNotFoundError:
+        return None
 
 
 def _minted(path: Path, mint: Callable[[], str]) -> str:

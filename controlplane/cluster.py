@@ -70,6 +70,7 @@ def _resumed(view: ClusterView, e: facts.ClusterResumed, at: datetime) -> Cluste
         paused="",
         paused_until=None,
         aborting="",
+        held="",
         join_failures=0,
         intents=_frozen(forgiven),
         drain=drain,
@@ -122,6 +123,7 @@ def _run_failed(view: ClusterView, e: facts.RunFailed, at: datetime) -> ClusterV
     failed = replace(
         intent,
         failures=intent.failures + 1,
+        tries=intent.tries + 1,
         failed_at=at,
         error=f"{e.error}: {e.message}",
         retryable=e.retryable,
@@ -150,6 +152,50 @@ def _lost(view: ClusterView, e: facts.InstanceLost, at: datetime) -> ClusterView
 
 def _founded(view: ClusterView, e: facts.QuorumFounded, at: datetime) -> ClusterView:
     return replace(view, founding=e)
+
+
+# --- taken over without a history -------------------------------------------------------------------------------
+
+
+def _taken_over(view: ClusterView, e: facts.ClusterAdopted, at: datetime) -> ClusterView:
+    if view.instances:
+        raise ValueError("a cluster with a history of its own cannot be adopted")
+    return replace(
+        view,
+        held=f"its history was rebuilt from {e.found_by}",
+        next_broker_id=max(view.next_broker_id, e.next_broker_id),
+        spent=_frozen({s.node: s for s in e.spent}),
+        node_addresses=_frozen({**view.node_addresses, **e.node_addresses}),
+        converged=view.generation if e.reached else 0,
+    )
+
+
+def _found(view: ClusterView, e: facts.InstanceAdopted, at: datetime) -> ClusterView:
+    planned = e.planned
+    if planned.key in view.instances:
+        raise ValueError(f"instance {planned.key} is known already")
+    if planned.service == "broker" and planned.service_id >= view.next_broker_id:
+        raise ValueError(f"broker id {planned.service_id} of {planned.key} is not counted as spent")
+    phase = Phase(e.phase)
+    instance = InstanceView(
+        planned,
+        phase,
+        at,
+        e.intent,
+        at,
+        cloud_id=e.cloud_id,
+        address=e.address,
+        bound=e.bound,
+        starts=e.starts,
+        launched_at=at,
+        fenced_at=at if phase is Phase.RELEASED else None,
+        drained=e.drained,
+        adopted=True,
+    )
+    ids = view.controller_ids
+    if planned.service == "controller":
+        ids = _frozen({**ids, planned.node: planned.service_id})
+    return replace(view, instances=_frozen({**view.instances, planned.key: instance}), controller_ids=ids)
 
 
 # --- a roll -----------------------------------------------------------------------------------------------------
@@ -196,8 +242,9 @@ def _planned(view: ClusterView, e: facts.DrainPlanned, at: datetime) -> ClusterV
 
 def _plan_failed(view: ClusterView, e: facts.DrainPlanFailed, at: datetime) -> ClusterView:
     drain = _current(view, e.drain)
-    failed = replace(drain, failed=e.reason, failures=drain.failures + 1, failed_at=at, plan_sha256="", batch=-1)
-    return replace(view, drain=failed)
+    failed = replace(drain, failed=e.reason, failures=drain.failures + 1, tries=drain.tries + 1, failed_at=at)
+    failed = replace(failed, plan_sha256="", batch=-1)
+    return replace(view, drain=replace(failed, moving_at=None))
 
 
 def _abandoned(view: ClusterView, e: facts.DrainAbandoned, at: datetime) -> ClusterView:
@@ -207,7 +254,8 @@ def _abandoned(view: ClusterView, e: facts.DrainAbandoned, at: datetime) -> Clus
 
 
 def _batch(view: ClusterView, e: facts.BatchStarted, at: datetime) -> ClusterView:
-    return replace(view, drain=replace(_current(view, e.drain), batch=e.batch))
+    drain = _current(view, e.drain)
+    return replace(view, drain=replace(drain, batch=e.batch, moving_at=drain.moving_at or at))
 
 
 def _drained(view: ClusterView, e: facts.NodeDrained, at: datetime) -> ClusterView:
@@ -361,6 +409,8 @@ _APPLY: dict[type, Callable[[ClusterView, Any, datetime], ClusterView]] = {
     facts.JoinFailed: _join_failed,
     facts.InstanceLost: _lost,
     facts.QuorumFounded: _founded,
+    facts.ClusterAdopted: _taken_over,
+    facts.InstanceAdopted: _found,
     facts.RecycleStarted: _recycle,
     facts.RecycleCompleted: _recycled,
     facts.DrainRequested: _drain,

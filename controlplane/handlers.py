@@ -221,6 +221,9 @@ class CommandHandler:
             raise CommandRefused("name-mismatch", message, f"kedge delete {view.name} --confirm {view.name}")
         if view.tombstone:
             return _Decision(None, f"{view.name} is being deleted already")
+        if view.held:
+            message = f"{view.name} is held: {view.held}. Nothing is destroyed on what was guessed"
+            raise CommandRefused("held", message, f"Look at `kedge describe {view.name}`, and resume it first.")
         policy = view.document.spec.deletion_policy if view.document else "retain"
         fate = "its VMs and disks are destroyed" if policy == "destroy" else "its VMs and disks stay"
         return _Decision(
@@ -247,7 +250,7 @@ def _refuse_moved(view: ClusterView, command: DeclareCluster, snapshot: KafkaSna
 
 def _needs_resume(history: _History) -> bool:
     view = history.view
-    if view.paused or view.aborting or view.join_failures:
+    if view.held or view.paused or view.aborting or view.join_failures:
         return True
     if any(i.failures for i in view.intents.values()) or (view.drain and view.drain.failures):
         return True

@@ -1,6 +1,6 @@
 """The folded state of one cluster, as values. Made by `controlplane.cluster.evolve`, changed by nothing else."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from types import MappingProxyType
@@ -37,6 +37,8 @@ class InstanceView:
     """Emptied on purpose: it goes for good, nothing of it is handed over."""
     drained_bytes: int = 0
     drained_moves: int = 0
+    adopted: bool = False
+    """Found by its tags after the history was lost: Terraform's state may not know it yet."""
 
     @property
     def key(self) -> str:
@@ -75,9 +77,16 @@ class DrainView:
     moves: int = 0
     bytes: int = 0
     batches: int = 0
+    """Stretches between the plan's checkpoints."""
     batch: int = -1
+    """The last one begun, counted from 0."""
+    moving_at: datetime | None = None
+    """When the plan's first stretch began."""
     failed: str = ""
     failures: int = 0
+    """Since a person last let it go on."""
+    tries: int = 0
+    """Plans that failed, ever: each try is a job of its own, also after a person forgave the failures."""
     failed_at: datetime | None = None
     done_bytes: int = 0
     done_moves: int = 0
@@ -93,6 +102,9 @@ class IntentView:
     requested_at: datetime
     volumes: tuple[str, ...] = ()
     failures: int = 0
+    """Since a person last let it go on."""
+    tries: int = 0
+    """Runs that failed, ever: each try is a job of its own, also after a person forgave the failures."""
     failed_at: datetime | None = None
     error: str = ""
     retryable: bool = True
@@ -138,6 +150,10 @@ class ClusterView:
     paused: str = ""
     paused_until: datetime | None = None
     aborting: str = ""
+    held: str = ""
+    """Why nothing at all is done, not even what is in hand: it was adopted and no person has resumed it yet."""
+    spent: Mapping[str, facts.SpentNode] = field(default_factory=lambda: MappingProxyType({}))
+    """By node, what was used up before the history that is known."""
     tombstone: str = ""
     tombstone_at: datetime | None = None
     deleted: bool = False
@@ -146,6 +162,8 @@ class ClusterView:
     """Time of the last event that is not a mere condition."""
     unreadable: str = ""
     """Why the history cannot be read, empty when it can."""
+    _nodes: Mapping[str, tuple[InstanceView, ...]] | None = field(default=None, init=False, repr=False, compare=False)
+    """Made at the first `of_node`: every node of a cluster is asked for at each tick. A changed copy makes its own."""
 
     def alive(self) -> tuple[InstanceView, ...]:
         """Instances whose VM may exist, by key."""
@@ -153,8 +171,13 @@ class ClusterView:
 
     def of_node(self, node: str) -> tuple[InstanceView, ...]:
         """Instances of a node that may exist, oldest generation first."""
-        found = [i for i in self.instances.values() if i.node == node and i.phase in ALIVE]
-        return tuple(sorted(found, key=lambda i: i.planned.generation))
+        return self.nodes().get(node, ())
+
+    def nodes(self) -> Mapping[str, tuple[InstanceView, ...]]:
+        """The nodes that have an instance which may exist, each with those, oldest generation first."""
+        if self._nodes is None:
+            object.__setattr__(self, "_nodes", _by_node(self.alive()))
+        return self._nodes or {}
 
     def hands_over(self, instance: InstanceView) -> bool:
         """Whether its volumes and its id pass to a successor: controllers always, brokers of strategy `reattach`."""
@@ -177,6 +200,13 @@ class ClusterView:
     def address_of(self, instance: InstanceView) -> str:
         """Where the instance's service listens: its node's own address if the node has one."""
         return self.node_addresses.get(instance.node, instance.address)
+
+
+def _by_node(instances: Iterable[InstanceView]) -> Mapping[str, tuple[InstanceView, ...]]:
+    found: dict[str, list[InstanceView]] = {}
+    for instance in sorted(instances, key=lambda i: i.planned.generation):
+        found.setdefault(instance.node, []).append(instance)
+    return MappingProxyType({node: tuple(there) for node, there in found.items()})
 
 
 def empty_view(uid: str) -> ClusterView:

@@ -1,5 +1,6 @@
 """Carries out the effects of a verdict. Each is idempotent, and each asks for the right to act just before it acts."""
 
+from controlplane.converger.diskroom import DISK_LIMIT_FRACTION
 from controlplane.converger.foresight import with_arrivals
 from controlplane.converger.ports import Ports
 from controlplane.converger.rendering import terraform_run
@@ -113,5 +114,6 @@ def drain_request(view: ClusterView, drain: DrainView, kafka: KafkaSnapshot) -> 
         targets=tuple(t for t in drain.targets if t in live),
         successors={o: n for o, n in drain.successors.items() if n in live},
         bandwidth=Bandwidth(min(rates.values()), "catalogue", by_broker=rates),
+        disk_limit_fraction=DISK_LIMIT_FRACTION,
         throttle_cap_bytes_per_s=cap * MIB if cap else None,
     )

@@ -37,7 +37,7 @@ def _blocked(situation: Situation, verdict: Verdict) -> facts.ConditionChanged |
 
 
 def _paused(situation: Situation) -> facts.ConditionChanged:
-    hold = hold_on(situation)
+    hold = hold_on(situation.view, situation.now)
     if hold is not None:
         return facts.ConditionChanged(PAUSED, True, "Paused", hold.sentence)
     return facts.ConditionChanged(PAUSED, False, "Free", "")

@@ -55,6 +55,8 @@ def _ladder(situation: Situation) -> Verdict:
         return wait("HistoryUnreadable", sentence, patience_s=0)
     if view.document is None or view.deleted:
         return Verdict("nothing declared" if view.document is None else "deleted")
+    if view.held:
+        return wait("Held", f"held: {view.held}", next_command=f"kedge resume {view.name}", patience_s=0)
     deletion = deletion_step(situation)
     if deletion is not None:
         return deletion
@@ -62,7 +64,7 @@ def _ladder(situation: Situation) -> Verdict:
         verdict = step(situation)
         if verdict is not None:
             return verdict
-    hold = hold_on(situation)
+    hold = hold_on(view, situation.now)
     if hold is not None:
         return wait("Paused", hold.sentence, next_command=hold.next_command, patience_s=0)
     for step in NEXT:

@@ -8,7 +8,16 @@ from events import facts
 
 
 def document_for(view: ClusterView, key: str, *, epoch: int) -> Document | None:
-    """The document of one instance, None when the view does not know it or it is retired for good."""
+    """The document of one instance, None when the view does not know it, it is retired for good, or all is held."""
+    return None if view.held else _document(view, key, epoch)
+
+
+def document_after_release(view: ClusterView, key: str) -> Document | None:
+    """What a held cluster's agent is told once a person resumes: to be compared with what it was told last."""
+    return _document(view, key, 0)
+
+
+def _document(view: ClusterView, key: str, epoch: int) -> Document | None:
     instance = view.instances.get(key)
     if instance is None or view.deleted or instance.phase in _GONE:
         return None

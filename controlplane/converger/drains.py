@@ -1,4 +1,4 @@
-"""The drain in hand: have it planned, move batch by batch under throttle, and see every move through.
+"""The drain in hand: have it planned, let its entries go in the plan's order, and see every move through.
 
 Nothing is remembered between ticks: which moves are done, running or overtaken is read off Kafka each time.
 """
@@ -7,13 +7,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from controlplane.converger.backoff import delay_s
+from controlplane.converger.copying import hand_over, starting_now, stretch_of, throttle_effects, throttle_plan
+from controlplane.converger.diskroom import overfull_disk, untold_disks
+from controlplane.converger.drainprogress import Progress, progress_of
 from controlplane.converger.foresight import plan_job_id
+from controlplane.converger.pausing import hold_on
+from controlplane.converger.upkeep import displaced_leaders
 from controlplane.converger.verdict import (
     CancelMoves,
     ClearThrottles,
     Effect,
-    Reassign,
-    SetThrottle,
+    ElectPreferred,
     Situation,
     StartPlanning,
     Verdict,
@@ -22,14 +26,13 @@ from controlplane.converger.verdict import (
     wait,
 )
 from controlplane.kafka.gates import broker_is_empty, may_move
-from controlplane.kafka.throttle import ThrottlePlan, throttle_for
 from controlplane.replacement import Phase
 from controlplane.view import DrainView
 from events import facts
 from events.ids import derived_id
 from planner.drain.plan import DrainPlan, Move
 from planner.drain.residual import Residual, residual
-from planner.observed import KafkaSnapshot, PartitionSeen, TopicPartition
+from planner.observed import KafkaSnapshot, PartitionSeen
 
 MAX_ROUNDS = 5
 
@@ -37,7 +40,8 @@ ASK_AGAIN_S = 15.0
 """How long a plan that found nothing movable is left alone."""
 
 SETTLE_S = 30.0
-"""For so long after a batch began a move that just ended may be missing from the metadata; later it is a new round."""
+"""A move that just ended may be missing in the metadata. For so long, and twice the plan's own time, after a stretch
+began that is waited for; later it is a new round."""
 
 
 def drain_step(situation: Situation) -> Verdict | None:
@@ -122,26 +126,52 @@ def _ask_for_plan(situation: Situation, drain: DrainView) -> Verdict:
 
 
 def _move(situation: Situation, drain: DrainView, plan: DrainPlan, kafka: KafkaSnapshot) -> Verdict:
+    """Entries start in the plan's order as slots come free. The stretch up to a checkpoint is recorded before its
+    first entry starts; none is begun while the cluster is paused, and what is open ends.
+    """
     left = residual(plan, kafka, drain.outgoing)
-    ready = {m.name for m in left.valid_next}
-    current = _moves_of(plan, drain.batch)
-    allowed, refused = _gated(situation, kafka, [m for m in current if m.name in ready])
-    if allowed:
-        return _hand_over(drain, plan, kafka, allowed, left)
+    allowed, refused = _gated(situation, kafka, left.valid_next)
+    hold = None if situation.view.aborting else hold_on(situation.view, situation.now)
+    stretch = {m.name: stretch_of(plan, n) for n, m in enumerate(plan.moves)}
+    begun = [m for m in allowed if stretch[m.name] <= drain.batch]
+    starting = starting_now(plan, left, kafka, begun if hold else allowed)
+    upcoming = min((n for m in starting if (n := stretch[m.name]) > drain.batch), default=None)
+    if upcoming is not None:
+        return _no_room(drain, left.valid_next, kafka) or _begin_stretch(drain, plan, upcoming)
+    if starting:
+        return _hand_over(situation, drain, plan, kafka, starting, left)
     if left.running:
-        throttle = _throttle_plan(plan, kafka, [*current, *left.running])
-        return _report(drain, plan, left, () if throttle.seen == kafka.throttles else _effects(throttle))
+        throttle = throttle_plan(plan, kafka, left.running)
+        steady = throttle.seen == kafka.throttles
+        return _report(situation, drain, plan, kafka, left, () if steady else throttle_effects(throttle))
+    if hold and allowed:
+        stopped = f"drain of {_names(drain)}: stopped after {len(left.finished)} of {len(plan.moves)} moves"
+        return wait("Paused", f"{stopped}; {hold.sentence}", next_command=hold.next_command, patience_s=0)
     if refused:
         next_command = (
             f"list the topic under rollout.allowUnavailable, then kedge apply (cluster {situation.view.name})"
         )
         return wait("MinIsrGate", f"drain of {_names(drain)}: {refused[0]}", next_command=next_command, patience_s=0)
-    upcoming = next((n for n in range(drain.batch + 1, len(plan.batches)) if _is_due(plan, n, ready)), None)
-    if upcoming is not None:
-        moves = _moves_of(plan, upcoming)
-        started = facts.BatchStarted(drain.id, upcoming, len(moves), sum(m.bytes for m in moves))
-        return record(f"drain of {_names(drain)}: batch {upcoming + 1} of {len(plan.batches)}", started)
     return _end_round(situation, drain, plan, left, kafka)
+
+
+def _no_room(drain: DrainView, moves: Sequence[Move], kafka: KafkaSnapshot) -> Verdict | None:
+    """Targets may have turned out smaller or fuller than the plan took them for: then it is planned again."""
+    untold = untold_disks(kafka, moves)
+    if untold:
+        sentence = f"drain of {_names(drain)}: broker {untold[0]} has not told how full its disk is"
+        return wait("KafkaUnknown", sentence)
+    overfull = overfull_disk(kafka, moves)
+    if not overfull:
+        return None
+    outdated = facts.DrainPlanFailed(drain.id, f"the plan does not fit any more: {overfull}", infeasible=False)
+    return record(f"drain of {_names(drain)}: planning again, {overfull}", outdated)
+
+
+def _begin_stretch(drain: DrainView, plan: DrainPlan, number: int) -> Verdict:
+    moves = plan.stretch(number)
+    started = facts.BatchStarted(drain.id, number, len(moves), sum(m.bytes for m in moves))
+    return record(f"drain of {_names(drain)}: stretch {number + 1} of {len(plan.checkpoints)}", started)
 
 
 def _gated(situation: Situation, kafka: KafkaSnapshot, moves: Sequence[Move]) -> tuple[list[Move], list[str]]:
@@ -151,20 +181,41 @@ def _gated(situation: Situation, kafka: KafkaSnapshot, moves: Sequence[Move]) ->
     return [m for m, gate in gates if gate.open], [gate.reason for _, gate in gates if not gate.open]
 
 
-def _hand_over(drain: DrainView, plan: DrainPlan, kafka: KafkaSnapshot, pending: list[Move], left: Residual) -> Verdict:
-    # Always set: a snapshot shows which topics are throttled, not which of their partitions.
-    throttle = _effects(_throttle_plan(plan, kafka, [*_moves_of(plan, drain.batch), *left.running]))
-    targets = {m.name: m.after for m in pending}
-    sentence = f"drain of {_names(drain)}: handing {len(targets)} moves to Kafka, {len(left.running)} running"
-    return act(sentence, *throttle, Reassign(targets))
+def _hand_over(
+    situation: Situation,
+    drain: DrainView,
+    plan: DrainPlan,
+    kafka: KafkaSnapshot,
+    starting: Sequence[Move],
+    left: Residual,
+) -> Verdict:
+    progress = _progress(situation, drain, plan, kafka, left)
+    sentence = (
+        f"drain of {_names(drain)}: handing {len(starting)} moves to Kafka, {len(left.running)} running, {progress}"
+    )
+    return act(sentence, *hand_over(plan, left, kafka, starting))
 
 
-def _report(drain: DrainView, plan: DrainPlan, left: Residual, throttle: tuple[Effect, ...]) -> Verdict:
+def _report(
+    situation: Situation,
+    drain: DrainView,
+    plan: DrainPlan,
+    kafka: KafkaSnapshot,
+    left: Residual,
+    throttle: tuple[Effect, ...],
+) -> Verdict:
     sentence = (
         f"drain of {_names(drain)}: {len(left.finished)} of {len(plan.moves)} moves done, {len(left.running)} running, "
-        f"batch {drain.batch + 1} of {len(plan.batches)}"
+        f"{_progress(situation, drain, plan, kafka, left)}"
     )
     return wait("DrainMoves", sentence, *throttle, patience_s=3600)
+
+
+def _progress(
+    situation: Situation, drain: DrainView, plan: DrainPlan, kafka: KafkaSnapshot, left: Residual
+) -> Progress:
+    moving_s = situation.seconds_since(drain.moving_at) if drain.moving_at else 0.0
+    return progress_of(plan, left, kafka, moving_s=moving_s)
 
 
 def _end_round(
@@ -175,14 +226,14 @@ def _end_round(
     hosted = [p for b in drain.outgoing for p in kafka.hosted_by(b)]
     if not hosted and not closed:
         if kafka.throttles.any:
-            return act(f"drain of {_names(drain)}: done, clearing the throttles", ClearThrottles())
+            return act(f"drain of {_names(drain)}: done, clearing the throttles", *_tidied(plan, kafka))
         moved = drain.done_bytes + sum(m.bytes for m in plan.moves)
         drained = facts.NodeDrained(drain.id, drain.keys, moved, drain.done_moves + len(plan.moves))
         return record(f"{_names(drain)} holds no replica: {drained.moves} moves done", drained)
     if not hosted:
         return wait("LogDirsNotEmpty", f"drain of {_names(drain)}: {closed[0].reason}")
     settling = [p for p in hosted if _is_settling(plan, p)]
-    if settling and situation.seconds_since(situation.view.progressed_at or situation.now) < SETTLE_S:
+    if settling and situation.seconds_since(situation.view.progressed_at or situation.now) < _settles_within_s(plan):
         return wait("MetadataSettles", f"drain of {_names(drain)}: {settling[0].name} has moved, the metadata lags")
     if left.strangers_running:
         sentence = f"drain of {_names(drain)}: somebody else moves {left.strangers_running[0]}; waiting for it to end"
@@ -204,6 +255,13 @@ def _end_round(
         done=left.finished,
     )
     return record(f"drain of {_names(drain)}: round {again.round}, {again.reason}", again)
+
+
+def _tidied(plan: DrainPlan, kafka: KafkaSnapshot) -> tuple[Effect, ...]:
+    """Leadership was with the sources: it goes where the plan wants it."""
+    planned = {m.name for m in plan.moves}
+    displaced = tuple(name for name in displaced_leaders(kafka) if name in planned)
+    return (ClearThrottles(), ElectPreferred(displaced)) if displaced else (ClearThrottles(),)
 
 
 def _deferred(situation: Situation, drain: DrainView, plan: DrainPlan) -> Verdict:
@@ -238,33 +296,13 @@ def _give_up(situation: Situation, drain: DrainView, kafka: KafkaSnapshot, dead:
     return record(f"drain of {_names(drain)} put off: broker {dead[0]} died and is replaced first", abandoned)
 
 
-def _throttle_plan(plan: DrainPlan, kafka: KafkaSnapshot, moves: Sequence[Move]) -> ThrottlePlan:
-    """The plan's rates, on exactly these moves: rates are sized for the replicas of one batch (`throttles_for`)."""
-    live = kafka.live_brokers()
-    return ThrottlePlan(
-        leader_bytes_per_s={b: r for b, r in plan.leader_throttle.items() if b in live},
-        follower_bytes_per_s={b: r for b, r in plan.follower_throttle.items() if b in live},
-        topics=throttle_for(((m.name, m.before, m.after) for m in moves), bytes_per_s=0).topics,
-    )
-
-
-def _effects(throttle: ThrottlePlan) -> tuple[Effect, ...]:
-    return (SetThrottle(throttle),) if throttle.leader_bytes_per_s or throttle.follower_bytes_per_s else ()
-
-
 def _is_gone(situation: Situation, broker: int) -> bool:
     instances = [i for i in situation.view.brokers() if i.service_id == broker]
     return not instances or any(i.lost for i in instances)
 
 
-def _moves_of(plan: DrainPlan, batch: int) -> list[Move]:
-    if not 0 <= batch < len(plan.batches):
-        return []
-    return [plan.moves[i] for i in plan.batches[batch].moves]
-
-
-def _is_due(plan: DrainPlan, batch: int, ready: set[TopicPartition]) -> bool:
-    return any(m.name in ready for m in _moves_of(plan, batch))
+def _settles_within_s(plan: DrainPlan) -> float:
+    return SETTLE_S + 2 * plan.certificate.measures.makespan_s.value
 
 
 def _is_settling(plan: DrainPlan, partition: PartitionSeen) -> bool:

@@ -1,13 +1,23 @@
-"""The fleet's brake: how many clusters may roll at once, and an image that broke twice stops everywhere.
+"""The fleet's brake: how many clusters may roll at once, how many surge VMs an account may have, and an image that
+broke twice stops everywhere.
 
-Derived from events alone, so a restarted server brakes where the last one did.
+What is counted follows from events alone, so a restarted server brakes where the last one did.
+
+A cluster rolls from the start of its roll to its end, also while it is paused: a pause is short, and it goes on where
+it was. An aborted one rolls for as long as something is still taken back or finished. Then it rests in its mixed state,
+maybe for weeks, and keeps its place from nobody; once resumed it waits for a place like one that has not begun.
 """
 
+import threading
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from controlplane.converger.verdict import Allowance
+from controlplane.converger.observe import has_work
+from controlplane.converger.surgebudget import SurgeBudget, surge_vms
+from controlplane.converger.verdict import Allowance, SurgeAsk, Verdict
+from controlplane.replacement import Phase
+from controlplane.streams import cluster_uid_of
 from controlplane.view import ClusterView
 from events import facts
 from events.codec import decode
@@ -16,39 +26,99 @@ from events.envelope import Recorded
 MAX_IMAGE_FAILURES = 2
 """Failed replacements on one Kafka version, fleet-wide, before no further cluster begins to roll to it."""
 
+MAX_ROLLING = 10
+MAX_SURGE_PER_ACCOUNT = 20
+
+
+def is_counted(verdict: Verdict) -> bool:
+    """Whether the verdict takes something the brake counts: a place among the rolling, or surge VMs."""
+    return any(isinstance(e, facts.RecycleStarted | facts.SurgeRequested) for e in verdict.events)
+
 
 @dataclass(slots=True)
 class FleetBrake:
-    """`max_rolling` clusters may roll at a time."""
+    """`max_rolling` clusters may roll at a time, with `max_surge_per_account` surge VMs in each cloud account.
 
-    max_rolling: int = 10
+    Hold `taking` from the count to the record of what was taken: two clusters must not take the same last place.
+    """
+
+    max_rolling: int = MAX_ROLLING
+    max_surge_per_account: int = MAX_SURGE_PER_ACCOUNT
     failed_images: Counter[str] = field(default_factory=Counter)
-    _rolling: frozenset[str] = frozenset()
+    taking: threading.RLock = field(default_factory=threading.RLock)
+    _rolling: dict[str, str] = field(default_factory=dict)
+    """Uid -> name."""
+    _counted: dict[str, int] = field(default_factory=dict)
+    """Uid -> stream version that is counted."""
+    _aborted: set[str] = field(default_factory=set)
+    """Who gave its place up and has not surged again since."""
     _images: dict[tuple[str, str], str] = field(default_factory=dict)
+    _budget: SurgeBudget = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._budget = SurgeBudget(self.max_surge_per_account)
 
     def look_at(self, fleet: Sequence[ClusterView]) -> None:
-        """Counts who is rolling, once a tick."""
-        self._rolling = frozenset(v.uid for v in fleet if v.recycling and v.converged)
+        """Counts the whole fleet, once a tick."""
+        for view in fleet:
+            self.note(view)
+        if len(self._counted) > len(fleet):
+            self._keep_only({v.uid for v in fleet})
+
+    def note(self, view: ClusterView) -> None:
+        """Counts one cluster, unless this or a newer view of it is counted already."""
+        with self.taking:
+            if self._counted.get(view.uid, -1) >= view.version:
+                return
+            self._counted[view.uid] = view.version
+            self._budget.note(view)
+            if view.converged and self._has_a_place(view):
+                self._rolling[view.uid] = view.name
+            else:
+                self._rolling.pop(view.uid, None)
+
+    def hear(self, view: ClusterView, ask: SurgeAsk | None) -> None:
+        """What the cluster's tick ended in: waiting for surge VMs, or not."""
+        with self.taking:
+            self._budget.hear(view, ask)
+
+    def forget(self, uid: str) -> None:
+        """The cluster's tick failed: what it asked for is kept from nobody."""
+        with self.taking:
+            self._budget.forget(uid)
 
     def allowance(self, view: ClusterView) -> Allowance:
-        """Whether this cluster may begin to roll. One that already rolls may go on."""
-        if view.recycling:
+        """What this cluster may begin now. One that already rolls may go on, within the account's budget."""
+        if not has_work(view):
             return Allowance()
-        version = view.document.spec.kafka.version if view.document else ""
-        if self.failed_images[version] >= MAX_IMAGE_FAILURES:
-            reason = f"{self.failed_images[version]} replacements with Kafka {version} failed in the fleet"
-            return Allowance(False, f"{reason}; `kedge resume` on a failed cluster lifts this")
-        if len(self._rolling - {view.uid}) >= self.max_rolling:
-            return Allowance(False, f"{len(self._rolling)} clusters are rolling, at most {self.max_rolling} may")
-        return Allowance()
+        with self.taking:
+            reason = "" if self._has_a_place(view) else self._why_not(view)
+            upgrade, repair = (self._budget.share(view, mends=mends) for mends in (False, True))
+        return Allowance(not reason, reason, upgrade, repair)
+
+    def words(self, view: ClusterView) -> str:
+        """For a plan: what the brake would say to a roll of this cluster now."""
+        with self.taking:
+            reason = "" if self._has_a_place(view) else self._why_not(view)
+            share = self._budget.share(view, mends=False)
+            used = self._budget.words(view)
+            rolling = f"{len(self._rolling)} of {self.max_rolling} clusters roll"
+        if reason or not share.vms:
+            return f"would wait: {reason or share.reason}"
+        return f"{rolling}; {used}"
 
     def take_in(self, recorded: Recorded) -> None:
-        """Counts failed joins by Kafka version; a person's resume forgives them."""
+        """Counts failed joins by Kafka version; a person's resume forgives them. Notes who gave its roll up.
+
+        Takes no lock: it is called under the fold's, which whoever holds `taking` may wait for.
+        """
         if recorded.type not in _COUNTED:
             return
+        uid = str(cluster_uid_of(recorded.stream) or "")
         event = decode(recorded)
         match event:
             case facts.SurgeRequested(instances=instances):
+                self._aborted.discard(uid)
                 for planned in instances:
                     self._images[(recorded.stream, planned.key)] = planned.kafka_version
             case facts.JoinFailed(key=key):
@@ -56,8 +126,47 @@ class FleetBrake:
             case facts.ClusterResumed():
                 for version in {v for (stream, _), v in self._images.items() if stream == recorded.stream}:
                     self.failed_images.pop(version, None)
+            case facts.RecycleAborted():
+                self._aborted.add(uid)
             case _:
-                return
+                self._aborted.discard(uid)
+
+    def _has_a_place(self, view: ClusterView) -> bool:
+        return bool(view.recycling) and (view.uid not in self._aborted or _is_in_hand(view))
+
+    def _why_not(self, view: ClusterView) -> str:
+        version = view.document.spec.kafka.version if view.document else ""
+        if self.failed_images[version] >= MAX_IMAGE_FAILURES:
+            reason = f"{self.failed_images[version]} replacements with Kafka {version} failed in the fleet"
+            return f"{reason}; `kedge resume` on a failed cluster lifts this"
+        others = sorted(name for uid, name in self._rolling.items() if uid != view.uid)
+        if len(others) >= self.max_rolling:
+            named = ", ".join(others[:5]) + (", ..." if len(others) > 5 else "")
+            return f"{len(others)} clusters are rolling ({named}), at most {self.max_rolling} may"
+        return ""
+
+    def _keep_only(self, uids: set[str]) -> None:
+        with self.taking:
+            for uid in set(self._counted) - uids:
+                self._counted.pop(uid)
+                self._rolling.pop(uid, None)
+            self._aborted &= uids
+            self._budget.keep_only(uids)
 
 
-_COUNTED = frozenset({"surge.requested", "instance.join_failed", "cluster.resumed"})
+def _is_in_hand(view: ClusterView) -> bool:
+    """Whether anything that has begun is not yet ended."""
+    unsettled = any(i.phase is not Phase.JOINED for i in view.alive())
+    return bool(view.intents or view.drain or surge_vms(view)) or unsettled
+
+
+_COUNTED = frozenset(
+    {
+        "surge.requested",
+        "instance.join_failed",
+        "cluster.resumed",
+        "cluster.aborted",
+        "recycle.started",
+        "recycle.completed",
+    }
+)

@@ -1,7 +1,8 @@
 """Plans a drain while the successor still boots. Planning changes nothing, so it needs no intent; it only saves time.
 
-The plan is used only if the drain that is then requested is the very one that was foreseen (`plan_job_id` says so),
-and a move of it only while its partition is as the plan found it.
+The plan is used only if the drain that is then requested is the very one that was foreseen (`plan_job_id` says so), a
+move of it only while its partition is as the plan found it, and a batch only if the disks, which it had to assume
+empty, have room for all that is still to come (`diskroom`).
 """
 
 from collections.abc import Mapping
@@ -19,7 +20,7 @@ GIB = 1024**3
 def plan_job_id(drain: DrainView) -> str:
     """Each try to plan a drain is a job of its own; another drain, or the same with other brokers, is another job."""
     asked = f"{drain.outgoing}{sorted(drain.successors.items())}{sorted(drain.targets)}"
-    return f"{derived_id('plan', drain.id, asked)}.{drain.failures}"
+    return f"{derived_id('plan', drain.id, asked)}.{drain.tries}"
 
 
 def foreseen_drain(view: ClusterView, now: datetime) -> DrainView | None:

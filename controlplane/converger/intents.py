@@ -19,7 +19,7 @@ MAX_RUN_FAILURES = 6
 
 def job_id(intent: IntentView) -> str:
     """Each try of an intent is a job of its own."""
-    return f"{intent.id}.{intent.failures}"
+    return f"{intent.id}.{intent.tries}"
 
 
 def intent_step(situation: Situation) -> Verdict | None:

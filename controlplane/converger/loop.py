@@ -14,10 +14,11 @@ from controlplane.cluster import evolve
 from controlplane.converger.act import carry_out
 from controlplane.converger.backoff import delay_s
 from controlplane.converger.decide import decide
-from controlplane.converger.fleet import FleetBrake
+from controlplane.converger.fleet import FleetBrake, is_counted
 from controlplane.converger.observe import Observer, has_work
 from controlplane.converger.ports import LostLeadership, Ports
-from controlplane.converger.verdict import LOSS_GRACE_S, Situation, Verdict
+from controlplane.converger.turns import Turns
+from controlplane.converger.verdict import LOSS_GRACE_S, Situation, StartPlanning, StartRun, Verdict
 from controlplane.kafka.errors import KafkaFault
 from controlplane.streams import cluster_stream, cluster_uid_of
 from controlplane.view import ClusterView, empty_view
@@ -32,6 +33,9 @@ _log = logging.getLogger(__name__)
 
 MAX_DECISIONS = 20
 """Decisions one tick takes in a row while each records something."""
+
+MAX_IN_A_ROW = 4
+"""Ticks of one cluster without a pause while each moves something: what Kafka was asked for is mostly there at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +59,13 @@ class TickReport:
     clusters: int = 0
     events: int = 0
     effects: int = 0
+    jobs: int = 0
+    """Effects that are long acts: they ring when they have ended."""
     failures: int = 0
+
+    @property
+    def moved(self) -> bool:
+        return bool(self.events or self.effects) and not self.failures
 
 
 @dataclass(slots=True)
@@ -91,6 +101,7 @@ class Converger:
         self._said: dict[ClusterUid, Said] = {}
         self._trouble: dict[ClusterUid, _Trouble] = {}
         self._busy: dict[ClusterUid, Future[TickReport]] = {}
+        self._turns = Turns()
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="tick") if workers else None
         # Brokers that do not answer take their time to say so: looks at clusters at rest have threads of their own.
         self._looks = ThreadPoolExecutor(workers, thread_name_prefix="look") if workers else None
@@ -109,7 +120,7 @@ class Converger:
             if only is not None and view.uid not in only:
                 continue
             busy = has_work(view)
-            if not self._is_due(view.uid, busy=busy):
+            if not self._is_due(view.uid, busy=busy, asked=only is not None):
                 continue
             if self._pool is not None and busy:
                 self._spawn(self._pool, view.uid)
@@ -129,19 +140,8 @@ class Converger:
 
     def tick_cluster(self, uid: ClusterUid) -> TickReport:
         """One tick of one cluster. Whatever goes wrong stays with this cluster, LostLeadership excepted."""
-        report = TickReport(clusters=1)
-        try:
-            sentence = self._converge(uid, report)
-            self._trouble.pop(uid, None)
-        except LostLeadership:
-            raise
-        except (KafkaFault, ProviderError, EventsError) as error:
-            sentence = self._back_off(uid, report, error)
-        except Exception as error:  # noqa: BLE001 - a poisoned cluster must not stop the others
-            _log.exception("tick of cluster %s failed", uid)
-            sentence = self._back_off(uid, report, error)
-        self._said[uid] = Said(self._ports.clock(), sentence)
-        if self._wake is not None and (report.events or report.effects) and not report.failures:
+        report = self._tick(uid)
+        if self._wake is not None and report.moved:
             self._wake(uid)
         return report
 
@@ -163,6 +163,10 @@ class Converger:
         with self._lock:
             return self._fold.views.get(uid)
 
+    def brake_on(self, view: ClusterView) -> str:
+        """What the fleet's brake would say to a roll of this cluster, in words."""
+        return self._brake.words(view)
+
     def said(self, uid: ClusterUid) -> Said | None:
         """What the last tick said of the cluster."""
         return self._said.get(uid)
@@ -177,6 +181,23 @@ class Converger:
             if pool is not None:
                 pool.shutdown(wait=True, cancel_futures=True)
 
+    def _tick(self, uid: ClusterUid, *, again: bool = False) -> TickReport:
+        report = TickReport(clusters=1)
+        try:
+            if again:
+                self.catch_up()
+            sentence = self._converge(uid, report)
+            self._trouble.pop(uid, None)
+        except LostLeadership:
+            raise
+        except (KafkaFault, ProviderError, EventsError) as error:
+            sentence = self._back_off(uid, report, error)
+        except Exception as error:  # noqa: BLE001 - a poisoned cluster must not stop the others
+            _log.exception("tick of cluster %s failed", uid)
+            sentence = self._back_off(uid, report, error)
+        self._said[uid] = Said(self._ports.clock(), sentence)
+        return report
+
     def _converge(self, uid: ClusterUid, report: TickReport) -> str:
         view = self.view(uid)
         if view is None:
@@ -185,13 +206,14 @@ class Converger:
         for _ in range(MAX_DECISIONS):
             situation = Situation(view, seen, self._ports.clock(), self._brake.allowance(view), self._loss_grace_s)
             verdict = decide(situation)
-            if not verdict.events:
-                return self._act(situation, verdict, report)
-            recorded = self._append(view, verdict)
-            report.events += len(recorded)
-            view = self._advance(view, recorded)
-            if verdict.effects or verdict.wait:
-                # Condition changes: they end the tick, with the effects they came with.
+            if is_counted(verdict):
+                verdict, view, events = self._take(situation)
+            else:
+                view, events = self._record(view, verdict)
+            report.events += events
+            if not verdict.events or verdict.effects or verdict.wait:
+                # Condition changes end the tick, with the effects they came with.
+                self._brake.hear(view, verdict.wait.ask if verdict.wait else None)
                 return self._act(replace(situation, view=view), verdict, report)
         return verdict.sentence
 
@@ -201,10 +223,26 @@ class Converger:
             self._observer.look_again(situation.view.uid)
         for effect in verdict.effects:
             report.effects += 1
+            report.jobs += isinstance(effect, StartRun | StartPlanning)
             refused = carry_out(effect, situation, self._ports)
             if refused:
                 refusals.append(refused)
         return "; ".join([verdict.sentence, *refusals])
+
+    def _take(self, situation: Situation) -> tuple[Verdict, ClusterView, int]:
+        """Decides again and records while no other cluster can take what the fleet's brake counts."""
+        with self._brake.taking:
+            verdict = decide(replace(situation, allowance=self._brake.allowance(situation.view)))
+            view, events = self._record(situation.view, verdict)
+            self._brake.note(view)
+        return verdict, view, events
+
+    def _record(self, view: ClusterView, verdict: Verdict) -> tuple[ClusterView, int]:
+        """The view after the verdict's events, and how many they are."""
+        if not verdict.events:
+            return view, 0
+        recorded = self._append(view, verdict)
+        return self._advance(view, recorded), len(recorded)
 
     def _append(self, view: ClusterView, verdict: Verdict) -> list[Recorded]:
         epoch = self._ports.epoch()
@@ -235,9 +273,8 @@ class Converger:
                 self._fold.views[uid] = evolve(view, recorded)
             self._brake.take_in(recorded)
 
-    def _is_due(self, uid: ClusterUid, *, busy: bool) -> bool:
-        running = self._busy.get(uid)
-        if running is not None and not running.done():
+    def _is_due(self, uid: ClusterUid, *, busy: bool, asked: bool) -> bool:
+        if self._turns.is_running(uid, asked=asked):
             return False
         said = self._said.get(uid)
         if said is not None and not busy and self._ports.clock() - said.at < self._rest:
@@ -246,13 +283,30 @@ class Converger:
         return trouble is None or trouble.until is None or self._ports.clock() >= trouble.until
 
     def _spawn(self, pool: ThreadPoolExecutor, uid: ClusterUid) -> None:
-        self._busy[uid] = pool.submit(self.tick_cluster, uid)
+        self._turns.begin(uid)
+        self._busy[uid] = pool.submit(self._take_turn, uid)
+
+    def _take_turn(self, uid: ClusterUid) -> TickReport:
+        """Ticks, again while that moves something, and asks for the next tick when there is more to see."""
+        total, last = TickReport(), TickReport()
+        try:
+            for n in range(MAX_IN_A_ROW):
+                last = self._tick(uid, again=n > 0)
+                _add(total, last)
+                if not last.moved or last.jobs:
+                    break
+        finally:
+            asked = self._turns.end(uid)
+        if self._wake is not None and (asked or last.moved):
+            self._wake(uid)
+        return replace(total, clusters=1)
 
     def _back_off(self, uid: ClusterUid, report: TickReport, error: Exception) -> str:
         report.failures += 1
         if isinstance(error, StreamConflict):
             # Somebody declared something meanwhile: read it and decide again at the next tick.
             return str(error)
+        self._brake.forget(uid)
         trouble = self._trouble.setdefault(uid, _Trouble())
         trouble.failures += 1
         pause_s = min(30.0, delay_s(trouble.failures) / 2)
@@ -271,4 +325,5 @@ def _add(total: TickReport, part: TickReport) -> None:
     total.clusters += part.clusters
     total.events += part.events
     total.effects += part.effects
+    total.jobs += part.jobs
     total.failures += part.failures

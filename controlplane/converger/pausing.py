@@ -1,8 +1,9 @@
 """Is the cluster held, by whom, and what lets it go on? An abort holds until a person resumes, whatever is applied."""
 
 from dataclasses import dataclass
+from datetime import datetime
 
-from controlplane.converger.verdict import Situation
+from controlplane.view import ClusterView
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,13 +14,12 @@ class Hold:
     next_command: str
 
 
-def hold_on(situation: Situation) -> Hold | None:
+def hold_on(view: ClusterView, now: datetime) -> Hold | None:
     """The hold in force, None when the cluster may go on; a pause with an end is over by itself."""
-    view = situation.view
     resume = f"kedge resume {view.name}"
     if view.aborting:
         return Hold(f"aborted: {view.aborting}", resume)
-    if view.paused and (view.paused_until is None or situation.now < view.paused_until):
+    if view.paused and (view.paused_until is None or now < view.paused_until):
         return Hold(f"paused: {view.paused}", resume)
     if view.document is not None and view.document.spec.rollout.pause:
         return Hold("paused: its spec says rollout.pause", "kedge apply, with rollout.pause false")

@@ -60,6 +60,32 @@ def terraform_run(
         # A dead VM has let go of its volumes and address already: a release only has to forget that it held them.
         deletes=_deletes(view, intent, kind) - forget,
         forget=forget,
+        adopts=_adopted(view, intent, installation_id, boot_data),
+    )
+
+
+def _adopted(view: ClusterView, intent: IntentView, installation_id: str, boot_data: BootData) -> Resources | None:
+    """All that stands before the run, where some of it was found by its tags and never made by this state."""
+    if not any(i.adopted for i in view.alive()):
+        return None
+    new = set(intent.keys) if intent.kind == "surge" else set()
+    there = [i for i in view.alive() if i.phase is not Phase.REQUESTED and i.key not in new]
+    volumes = {
+        v.key: VolumeResource(i.node, v.dir, v.version, i.planned.rack, v.kind, v.size_gib)
+        for i in there
+        for v in i.planned.volumes
+    }
+    owners = {i.node: i.planned.rack for i in there if _owns_address(i)}
+    return Resources(
+        installation_id=installation_id,
+        cluster_uid=view.uid,
+        cluster_name=view.name,
+        place=places_of(view)[0],
+        instances=tuple(_instance(i, boot_data(i)) for i in there),
+        volumes=tuple(volumes[k] for k in sorted(volumes)),
+        attachments=tuple(a for i in there if i.bound for a in _attachments(i)),
+        addresses=tuple(AddressResource(n, zone) for n, zone in sorted(owners.items())),
+        bindings=tuple(Binding(i.node, i.key) for i in there if i.bound and _owns_address(i)),
     )
 
 

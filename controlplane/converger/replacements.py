@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from controlplane.converger.drains import request_drain
-from controlplane.converger.verdict import Situation, Verdict, record, wait
+from controlplane.converger.verdict import Situation, SurgeAsk, SurgeShare, Verdict, Wait, record, wait
 from controlplane.converger.wholeness import cluster_is_whole
 from controlplane.kafka.gates import Gate
 from controlplane.replacement import Phase
@@ -12,7 +12,7 @@ from events import facts
 from events.ids import intent_id, kafka_uuid
 from planner.rollout.desired import DesiredNode, desired_nodes
 from planner.rollout.diff import Change, Incumbent, NodeChange, node_changes
-from planner.rollout.order import Work, next_work
+from planner.rollout.order import Work, first_nodes, next_work
 
 MAX_JOIN_FAILURES = 2
 """New VMs in a row that may fail to join before the cluster waits for a person."""
@@ -34,6 +34,11 @@ def replacement_step(situation: Situation) -> Verdict | None:
     held = _held_back(situation, work, mends=mends)
     if held is not None:
         return held
+    if work.change is Change.REPLACE:
+        share = situation.allowance.repair if mends else situation.allowance.upgrade
+        if not share.vms:
+            return _ask_for_surge(work, share, mends=mends)
+        work = first_nodes(work, share.vms)
     if situation.view.recycling != situation.view.generation:
         return _begin(situation, changes, work)
     if work.change is Change.REMOVE:
@@ -45,8 +50,7 @@ def pending_changes(view: ClusterView) -> tuple[NodeChange, ...]:
     """What is left to do, node by node, for the spec in force."""
     if view.document is None:
         return ()
-    nodes = {i.node for i in view.alive()}
-    incumbents = [found for node in nodes if (found := _incumbent(view, node)) is not None]
+    incumbents = [found for node in view.nodes() if (found := _incumbent(view, node)) is not None]
     return node_changes(desired_nodes(view.document), incumbents)
 
 
@@ -89,12 +93,21 @@ def _held_back(situation: Situation, work: Work, *, mends: bool) -> Verdict | No
         return None
     if mends:
         return _grace(situation, work)
-    if view.recycling != view.generation and not situation.allowance.may_roll:
+    if not situation.allowance.may_roll:
         return wait("FleetBrake", f"waiting to roll: {situation.allowance.reason}")
     arriving = view.in_phase(Phase.REQUESTED, Phase.LAUNCHED)
     if arriving:
         return wait("InstanceJoins", f"not starting on {work.nodes[0].node}: {arriving[0].key} is not settled yet")
     return _not_whole(situation, work)
+
+
+def _ask_for_surge(work: Work, share: SurgeShare, *, mends: bool) -> Verdict:
+    """The account's budget is spent: the cluster waits its turn, and says who has the VMs."""
+    nodes = ", ".join(c.node for c in work.nodes)
+    sentence = f"waiting to {'repair' if mends else 'surge'} {nodes}: {share.reason}"
+    looks = f"kedge describe {share.holders[0]}" if share.holders else ""
+    waiting = Wait("SurgeBudget", looks, ask=SurgeAsk(len(work.nodes), mends))
+    return Verdict(sentence, wait=waiting)
 
 
 def _grace(situation: Situation, work: Work) -> Verdict | None:
@@ -168,7 +181,9 @@ def _controller_id(view: ClusterView, node: str, taken: set[int]) -> int:
 
 def _plan_instance(view: ClusterView, want: DesiredNode, service_id: int) -> facts.PlannedInstance:
     past = [i for i in view.instances.values() if i.node == want.node]
+    spent = view.spent.get(want.node)
     generation = max((i.planned.generation for i in past), default=0) + 1
+    generation = max(generation, spent.generation + 1 if spent else 0)
     holders = [i for i in past if i.phase not in (Phase.RETIRED, Phase.FAILED, Phase.RETIRING)]
     old = max(holders, key=lambda i: i.planned.generation, default=None)
     heir = bool(past) if want.service == "controller" else old is not None and _reattaches(view, old.key)
@@ -205,7 +220,9 @@ def _volumes_of_node(past: Sequence[InstanceView]) -> tuple[facts.PlannedVolume,
 
 
 def _new_volume(view: ClusterView, want: DesiredNode, past: Sequence[InstanceView]) -> facts.PlannedVolume:
+    spent = view.spent.get(want.node)
     version = max((v.version for i in past for v in i.planned.volumes), default=0) + 1
+    version = max(version, spent.volume_version + 1 if spent else 0)
     key = f"{want.node}.data.v{version}"
     return facts.PlannedVolume(
         key=key,

@@ -1,14 +1,15 @@
 """Long acts on threads of their own: Terraform runs and plan computations. How they end is written to the job store.
 
 A job whose server died stays `running` in the store; the next epoch fails it as `RunInterrupted` (`reclaim`), and the
-open intent is tried again. That is safe: every run is idempotent by intent id, and Terraform dies with its parent.
+open intent is tried again. That is safe: every run is idempotent by intent id, and Terraform dies with its parent. A
+server that lives on without its lease interrupts its runs: whoever leads then waits for their state to be free.
 """
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict
 from typing import Any
 
 from controlplane.job import IllegalTransition, StaleEpoch
@@ -29,8 +30,11 @@ _log = logging.getLogger(__name__)
 Progress = Callable[[str], None]
 RunTerraform = Callable[[TerraformRun, Progress, threading.Event], None]
 Solve = Callable[[DrainRequest], DrainPlan | Infeasible]
+Work = Callable[[threading.Event], Mapping[str, Any]]
 
 HEARTBEAT_S = 5.0
+LOOK_S = 1.0
+"""How often a running job is asked whether its server still leads. Far below a lease term, and it costs no call."""
 
 
 class ThreadRunner:
@@ -45,16 +49,22 @@ class ThreadRunner:
         run_terraform: RunTerraform,
         solve: Solve,
         wake: Callable[[str], None],
+        leads: Callable[[Epoch], bool] = lambda _epoch: True,
+        look_s: float = LOOK_S,
         terraform_threads: int = 4,
         planning_threads: int = 4,
     ) -> None:
+        """`leads`: whether this server still acts under that epoch, as far as it knows without asking anybody."""
         self._jobs = jobs
         self._plans = plans
         self._owner = owner
         self._run_terraform = run_terraform
         self._solve = solve
         self._wake = wake
-        self._stop = threading.Event()
+        self._leads = leads
+        self._look_s = look_s
+        self._stops: set[threading.Event] = set()
+        """One of each job that waits or runs: set once, when it is to end early."""
         self._runs = ThreadPoolExecutor(terraform_threads, thread_name_prefix="terraform")
         self._planners = ThreadPoolExecutor(planning_threads, thread_name_prefix="planning")
         self.progress: dict[str, str] = {}
@@ -67,13 +77,13 @@ class ThreadRunner:
             run.resources.cluster_uid,
             f"terraform-{run.kind}",
             epoch,
-            lambda: self._terraform(job_id, run),
+            lambda stop: self._terraform(job_id, run, stop),
         )
 
     def planning(self, job_id: str, request: DrainRequest, snapshot: KafkaSnapshot, *, epoch: Epoch) -> None:
         """See Runner."""
         self._submit(
-            self._planners, job_id, request.cluster_uid, "drain-plan", epoch, lambda: self._plan(request, snapshot)
+            self._planners, job_id, request.cluster_uid, "drain-plan", epoch, lambda _: self._plan(request, snapshot)
         )
 
     def reclaim(self, epoch: Epoch) -> int:
@@ -87,7 +97,8 @@ class ThreadRunner:
 
     def stop(self) -> None:
         """Asks running jobs to end and waits for them. Interrupted runs are resumed by the next server."""
-        self._stop.set()
+        for stop in list(self._stops):
+            stop.set()
         self._runs.shutdown(wait=True, cancel_futures=True)
         self._planners.shutdown(wait=True, cancel_futures=True)
 
@@ -98,19 +109,23 @@ class ThreadRunner:
         cluster_uid: str,
         kind: str,
         epoch: Epoch,
-        work: Callable[[], Mapping[str, Any]],
+        work: Work,
     ) -> None:
         intent, uid = IntentId(job_id), ClusterUid(cluster_uid)
         created = self._jobs.create(intent, cluster_uid=uid, kind=kind, epoch=epoch, owner=self._owner)
         if created.owner == self._owner and created.epoch == epoch and created.started_at is None:
-            pool.submit(self._carry, intent, uid, epoch, work)
+            stop = threading.Event()
+            self._stops.add(stop)
+            pool.submit(self._carry, intent, uid, epoch, work, stop)
 
-    def _carry(self, job_id: IntentId, uid: ClusterUid, epoch: Epoch, work: Callable[[], Mapping[str, Any]]) -> None:
-        beating = threading.Event()
+    def _carry(self, job_id: IntentId, uid: ClusterUid, epoch: Epoch, work: Work, stop: threading.Event) -> None:
+        ended = threading.Event()
         try:
             self._jobs.start(job_id, epoch=epoch, owner=self._owner)
-            threading.Thread(target=self._beat, args=(job_id, epoch, beating), daemon=True).start()
-            result = work()
+            if not self._leads(epoch):
+                stop.set()
+            threading.Thread(target=self._watch, args=(job_id, epoch, stop, ended), daemon=True).start()
+            result = work(stop)
             self._jobs.succeed(job_id, epoch=epoch, result=result)
         except (StaleEpoch, IllegalTransition) as lost:
             _log.warning("job %s was taken over: %s", job_id, lost)
@@ -119,7 +134,8 @@ class ThreadRunner:
                 _log.exception("job %s failed", job_id)
             self._fail(job_id, epoch, error)
         finally:
-            beating.set()
+            ended.set()
+            self._stops.discard(stop)
             self.progress.pop(job_id, None)
             self._wake(uid)
 
@@ -131,20 +147,34 @@ class ThreadRunner:
             # Left as running: the next epoch reclaims it.
             _log.warning("the end of job %s could not be recorded: %s", job_id, lost)
 
-    def _beat(self, job_id: IntentId, epoch: Epoch, done: threading.Event) -> None:
-        while not done.wait(HEARTBEAT_S):
-            try:
-                self._jobs.heartbeat(job_id, epoch=epoch)
-            except StoreUnavailable as error:
-                _log.warning("no heartbeat for job %s: %s", job_id, error)
-            except (StaleEpoch, IllegalTransition):
+    def _watch(self, job_id: IntentId, epoch: Epoch, stop: threading.Event, ended: threading.Event) -> None:
+        """Beats while the job runs; has it end early, once, when this server does not lead any more."""
+        beat_at_s = time.monotonic() + HEARTBEAT_S
+        while not ended.wait(self._look_s):
+            leads = self._leads(epoch)
+            if leads and time.monotonic() >= beat_at_s:
+                beat_at_s = time.monotonic() + HEARTBEAT_S
+                leads = self._beat(job_id, epoch)
+            if not leads:
+                _log.warning("job %s is interrupted: this server does not lead any more", job_id)
+                stop.set()
                 return
 
-    def _terraform(self, job_id: str, run: TerraformRun) -> Mapping[str, Any]:
+    def _beat(self, job_id: IntentId, epoch: Epoch) -> bool:
+        """False when the job was taken over."""
+        try:
+            self._jobs.heartbeat(job_id, epoch=epoch)
+        except StoreUnavailable as error:
+            _log.warning("no heartbeat for job %s: %s", job_id, error)
+        except (StaleEpoch, IllegalTransition):
+            return False
+        return True
+
+    def _terraform(self, job_id: str, run: TerraformRun, stop: threading.Event) -> Mapping[str, Any]:
         def progress(text: str) -> None:
             self.progress[job_id] = text
 
-        self._run_terraform(run, progress, self._stop)
+        self._run_terraform(run, progress, stop)
         return {}
 
     def _plan(self, request: DrainRequest, snapshot: KafkaSnapshot) -> Mapping[str, Any]:
@@ -169,12 +199,11 @@ class PlanRefused(Exception):
 
 def summary(plan: DrainPlan, sha256: str) -> dict[str, Any]:
     """What the event of a plan carries."""
-    certificate = {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(plan.certificate).items()}
     return {
         "sha256": sha256,
         "engine": plan.engine,
         "moves": len(plan.moves),
         "bytes": sum(m.bytes for m in plan.moves),
-        "batches": len(plan.batches),
-        "certificate": certificate,
+        "batches": len(plan.checkpoints),
+        "certificate": plan.certificate.document(),
     }

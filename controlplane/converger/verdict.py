@@ -1,5 +1,6 @@
 """What a tick decides: events to record, effects to carry out, and one sentence with numbers that says why."""
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -97,6 +98,15 @@ Effect = (
 
 
 @dataclass(frozen=True, slots=True)
+class SurgeAsk:
+    """So many surge VMs are wanted, as soon as the account's budget has them."""
+
+    vms: int
+    mends: bool
+    """A lost VM is replaced: goes before upgrades."""
+
+
+@dataclass(frozen=True, slots=True)
 class Wait:
     """Nothing can be done now. After `patience_s` without progress it is shown as the condition `Blocked`."""
 
@@ -104,14 +114,27 @@ class Wait:
     """CamelCase word, stable."""
     next_command: str = ""
     patience_s: float = 20.0
+    ask: SurgeAsk | None = None
+    """What is waited for, when that is surge VMs."""
+
+
+@dataclass(frozen=True, slots=True)
+class SurgeShare:
+    """How many surge VMs a cluster may make now. When none: why, and the names of the clusters that have them."""
+
+    vms: int = sys.maxsize
+    reason: str = ""
+    holders: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """Whether this cluster may begin to roll now: the fleet's brake. `reason` when not."""
+    """What this cluster may begin now: the fleet's brake. `reason` says why it may not roll."""
 
     may_roll: bool = True
     reason: str = ""
+    upgrade: SurgeShare = SurgeShare()
+    repair: SurgeShare = SurgeShare()
 
 
 LOSS_GRACE_S = 300.0

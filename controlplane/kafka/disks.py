@@ -1,7 +1,7 @@
 """Log directories of live brokers: how full their disks are and how large each partition is."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from kafka.protocol.admin import DescribeLogDirsRequest
@@ -15,10 +15,17 @@ _ANSWER_S = 3.0
 
 @dataclass(frozen=True, slots=True)
 class Disks:
-    """By broker, and the largest size in bytes any answering broker reports for a partition."""
+    """By broker, the largest size in bytes any answering broker reports for a partition, and each broker's own."""
 
     brokers: Mapping[int, LogDirsSeen]
     sizes: Mapping[TopicPartition, int]
+    held: Mapping[int, Mapping[TopicPartition, int]] = field(default_factory=dict)
+
+    def arrived(self, name: TopicPartition, adding: Sequence[int]) -> tuple[int, ...]:
+        """Bytes of the partition on each of these brokers; empty when one of them has not answered."""
+        if any(b not in self.held for b in adding):
+            return ()
+        return tuple(self.held[b].get(name, 0) for b in adding)
 
 
 def read_disks(connection: Connection, live: frozenset[int], deadline: Deadline) -> Disks:
@@ -28,14 +35,15 @@ def read_disks(connection: Connection, live: frozenset[int], deadline: Deadline)
     answers = connection.ask_each(requests, timeout_s=deadline.capped(_ANSWER_S))
     sizes: dict[TopicPartition, int] = {}
     brokers = {}
+    held: dict[int, dict[TopicPartition, int]] = {}
     for broker, answer in sorted(answers.items()):
         if answer.error_code or any(d.error_code for d in answer.results):
             continue
-        brokers[broker] = _broker(answer.results, sizes)
-    return Disks(brokers, sizes)
+        brokers[broker] = _broker(answer.results, sizes, held.setdefault(broker, {}))
+    return Disks(brokers, sizes, held)
 
 
-def _broker(directories: list[Any], sizes: dict[TopicPartition, int]) -> LogDirsSeen:
+def _broker(directories: list[Any], sizes: dict[TopicPartition, int], held: dict[TopicPartition, int]) -> LogDirsSeen:
     """`total`/`usable` are of the volume a directory is in: two directories on one volume would count it
     twice."""
     replicas = used = 0
@@ -44,6 +52,7 @@ def _broker(directories: list[Any], sizes: dict[TopicPartition, int]) -> LogDirs
             for partition in topic.partitions:
                 name = TopicPartition(topic.name, partition.partition_index)
                 sizes[name] = max(sizes.get(name, 0), partition.partition_size)
+                held[name] = held.get(name, 0) + partition.partition_size
                 replicas += 1
                 used += partition.partition_size
     return LogDirsSeen(

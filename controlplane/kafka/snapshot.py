@@ -202,6 +202,7 @@ def _partitions(
                     removing=removing,
                     size_bytes=disks.sizes.get(name, 0),
                     configured_min_isr=configured,
+                    arrived_bytes=disks.arrived(name, adding),
                 )
             )
     return tuple(sorted(seen, key=lambda p: p.name))

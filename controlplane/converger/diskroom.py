@@ -1,0 +1,69 @@
+"""Does what a plan is about to copy still fit? Judged on fresh figures, each time before a batch is let go.
+
+A plan is made earlier than it is carried out, sometimes before its targets exist: foresight assumes a successor's disk
+empty and of its nominal size. Replicas that changed meanwhile invalidate a move by themselves; a disk that turns out
+smaller, or fuller, has to be looked for.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from planner.drain.plan import Move
+from planner.observed import KafkaSnapshot, LogDirsSeen
+
+DISK_LIMIT_FRACTION = 0.9
+"""No disk is planned fuller than this."""
+
+MIB = 1024 * 1024
+
+
+def untold_disks(kafka: KafkaSnapshot, moves: Sequence[Move]) -> list[int]:
+    """Targets whose log dirs are not known: nothing may be sent there."""
+    return sorted(b for b in _targets(moves) if not _is_told(kafka.log_dirs.get(b)))
+
+
+def overfull_disk(kafka: KafkaSnapshot, moves: Sequence[Move]) -> str:
+    """The first target these moves would fill beyond the limit, with the numbers; "" when all have room.
+
+    A target only fills until the drain's end, so its worst moment is the last one. What others copy to it counts too.
+    """
+    planned, arriving = _planned(kafka, moves), _arriving(kafka)
+    for broker in sorted(_targets(moves)):
+        disk = kafka.log_dirs.get(broker)
+        if disk is None or not planned[broker]:
+            continue
+        arriving[broker] += planned[broker]
+        used, limit = disk.total_bytes - disk.usable_bytes, int(disk.total_bytes * DISK_LIMIT_FRACTION)
+        if used + arriving[broker] > limit:
+            return (
+                f"broker {broker} has {used // MIB} of {disk.total_bytes // MIB} MiB in use and would get "
+                f"{arriving[broker] // MIB} MiB more; {limit // MIB} MiB ({DISK_LIMIT_FRACTION:.0%}) are allowed"
+            )
+    return ""
+
+
+def _targets(moves: Sequence[Move]) -> set[int]:
+    return {b for move in moves for b in move.added}
+
+
+def _is_told(disk: LogDirsSeen | None) -> bool:
+    return disk is not None and disk.total_bytes > 0
+
+
+def _planned(kafka: KafkaSnapshot, moves: Sequence[Move]) -> Counter[int]:
+    """Bytes these moves, none of which runs yet, will bring to each broker."""
+    sizes = {p.name: p.size_bytes for p in kafka.partitions}
+    planned: Counter[int] = Counter()
+    for move in moves:
+        for broker in move.added:
+            planned[broker] += sizes.get(move.name, move.bytes)
+    return planned
+
+
+def _arriving(kafka: KafkaSnapshot) -> Counter[int]:
+    """Bytes on their way to each broker by running reassignments."""
+    arriving: Counter[int] = Counter()
+    for partition in kafka.moving():
+        for broker in partition.adding:
+            arriving[broker] += partition.size_bytes
+    return arriving

@@ -1,0 +1,118 @@
+"""Carries a drain through on real brokers with the converger's own step, tick by tick, and keeps what it saw.
+
+Only the events are folded here and the VMs imagined: metadata, plan, throttles, sources and moves are real.
+"""
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
+from typing import Any, cast
+
+from controlplane.converger.act import carry_out
+from controlplane.converger.drains import drain_step
+from controlplane.converger.ports import Ports
+from controlplane.converger.verdict import ElectPreferred, Reassign, SetThrottle, Verdict
+from controlplane.kafka.gateway import KafkaGateway
+from controlplane.replacement import Phase
+from events import facts
+from planner.drain.check import check
+from planner.drain.plan import DrainPlan
+from planner.drain.request import Bandwidth, DrainRequest
+from planner.drain.solve import solve
+from planner.observed import KafkaSnapshot
+from tests.builders import a_drain, a_situation, a_view, an_instance
+
+OUTGOING, HEIR = 1000, 1010
+
+
+@dataclass(slots=True)
+class Tick:
+    """What one tick saw and did. `held_bytes`: the heir's logs; `open_moves`: its running copies."""
+
+    at_s: float
+    held_bytes: int
+    open_moves: int
+    sentence: str
+
+
+@dataclass(slots=True)
+class LiveDrain:
+    """Empties broker 1000 into 1010 (same rack); 1001 and 1002 stay."""
+
+    gateway: KafkaGateway
+    plan: DrainPlan
+    ticks: list[Tick] = field(default_factory=list)
+    elected: int = 0
+    most_throttled: int = 0
+
+    @classmethod
+    def planned(cls, gateway: KafkaGateway, *, bandwidth_bytes_per_s: int) -> "LiveDrain":
+        """Plans from the brokers' own word; clients keep nothing, so the bandwidth is the promise."""
+        seen = gateway.snapshot()
+        asked = DrainRequest.from_snapshot(
+            seen,
+            cluster_uid="c0ffee",
+            drain_id="drain-1",
+            outgoing=(OUTGOING,),
+            targets=(1001, 1002, HEIR),
+            successors={OUTGOING: HEIR},
+            bandwidth=Bandwidth(bandwidth_bytes_per_s, "measured"),
+            client_fraction=0.0,
+        )
+        plan = solve(asked)
+        assert isinstance(plan, DrainPlan), plan
+        assert check(plan, seen, asked) == ()
+        return cls(gateway, plan)
+
+    def carried_out(self, *, tick_s: float = 1.0, within_s: float) -> Iterator[Tick]:
+        """Ticks until the broker is drained. Raises TimeoutError."""
+        began, drain = time.monotonic(), a_drain(batch=-1, moving_at=None)
+        while True:
+            tick_began = time.monotonic()
+            kafka = self.gateway.snapshot()
+            while True:
+                verdict = self._decided(kafka, drain)
+                for event in verdict.events:
+                    if isinstance(event, facts.NodeDrained):
+                        yield self._noted(kafka, began, verdict)
+                        return
+                    assert isinstance(event, facts.BatchStarted), event
+                    drain = replace(drain, batch=event.batch, moving_at=drain.moving_at or datetime.now(UTC))
+                if not verdict.events:
+                    break
+            self._act(verdict)
+            yield self._noted(kafka, began, verdict)
+            if time.monotonic() - began > within_s:
+                raise TimeoutError(f"not drained in {within_s:.0f} s: {verdict.sentence}")
+            time.sleep(max(0.0, tick_s - (time.monotonic() - tick_began)))
+
+    def _decided(self, kafka: KafkaSnapshot, drain: Any) -> Verdict:
+        old, heir = an_instance(phase=Phase.DRAINING), an_instance(generation=2, service_id=HEIR)
+        view = a_view(old, heir, drain=drain, progressed_at=drain.moving_at)
+        now = max(datetime.now(UTC), kafka.at + timedelta(microseconds=1))
+        verdict = drain_step(a_situation(view, now=now, kafka=kafka, plan=self.plan, plan_sha256=drain.plan_sha256))
+        assert verdict is not None
+        return verdict
+
+    def _act(self, verdict: Verdict) -> None:
+        ports = cast(Ports, SimpleNamespace(epoch=lambda: 1, kafka=lambda _view: self.gateway))
+        situation = cast(Any, SimpleNamespace(view=None))
+        for effect in verdict.effects:
+            refused = carry_out(effect, situation, ports)
+            assert not refused, refused
+            if isinstance(effect, ElectPreferred):
+                self.elected += len(effect.partitions)
+            if isinstance(effect, SetThrottle):
+                listed = sum(len(followers) for _, followers in effect.plan.topics.values())
+                self.most_throttled = max(self.most_throttled, listed)
+            if isinstance(effect, Reassign):
+                assert len(effect.targets) <= len(self.plan.moves)
+
+    def _noted(self, kafka: KafkaSnapshot, began: float, verdict: Verdict) -> Tick:
+        disk = kafka.log_dirs.get(HEIR)
+        open_moves = sum(HEIR in p.adding for p in kafka.moving())
+        tick = Tick(time.monotonic() - began, disk.used_bytes if disk else 0, open_moves, verdict.sentence)
+        self.ticks.append(tick)
+        return tick

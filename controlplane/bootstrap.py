@@ -27,6 +27,7 @@ from controlplane.credentials import SqlCredentialStore
 from controlplane.gateways import Gateways
 from controlplane.handlers import CommandHandler
 from controlplane.home import Home, Installation
+from controlplane.homeclaim import HomeRefused, claim_home
 from controlplane.jobstore import SqlJobStore
 from controlplane.kafka.dialer import DirectDialer
 from controlplane.latest import SqlLatestStore
@@ -82,15 +83,21 @@ class Services:
         self.dispose()
 
 
-def build(settings: Settings, *, listens_on: tuple[str, int] | None = None) -> Services:
+def build(settings: Settings, *, listens_on: tuple[str, int] | None = None, take_over_home: bool = False) -> Services:
     """Builds a server on its home and its database, migrated; starts nothing but thread pools.
 
-    `listens_on` is the address its socket is bound to. Raises MigrationError, StoreUnavailable, PositionGap, OSError.
+    `listens_on` is the address its socket is bound to. Raises MigrationError, HomeRefused, StoreUnavailable,
+    PositionGap, OSError.
     """
     home = Home(settings.home)
     installation = home.installation()
     upgrade(settings.database)
     engine = build_engine(settings.database)
+    try:
+        claim_home(engine, home.identity(), take_over=take_over_home)
+    except HomeRefused:
+        engine.dispose()
+        raise
     # Reports may be lost, and there are many of them: they do not wait for the disk.
     hasty = build_engine(settings.database, durable=False)
     store, latest = SqlEventStore(engine), SqlLatestStore(hasty)
@@ -119,7 +126,8 @@ def build(settings: Settings, *, listens_on: tuple[str, int] | None = None) -> S
         owner=candidate.owner,
         run_terraform=partial(_run_terraform, settings, clouds),
         solve=partial(_solve, planning),
-        wake=bell.ring,
+        wake=partial(bell.ring, at_once=True),
+        leads=lambda epoch: candidate.held_epoch() == epoch,
         terraform_threads=settings.terraform_threads,
     )
     gateways = Gateways(DirectDialer())
@@ -138,7 +146,7 @@ def build(settings: Settings, *, listens_on: tuple[str, int] | None = None) -> S
     )
     converger = Converger(
         ports,
-        FleetBrake(settings.max_rolling),
+        FleetBrake(settings.max_rolling, settings.max_surge_per_account),
         workers=settings.workers,
         rest_s=settings.rest_s,
         loss_grace_s=settings.loss_grace_s,
@@ -156,9 +164,11 @@ def build(settings: Settings, *, listens_on: tuple[str, int] | None = None) -> S
         commands=CommandHandler(store, last_snapshot=converger.last_snapshot),
         planner_state=partial(_planner_state, settings, planning),
         progress=partial(_progress, runner),
+        brake=converger.brake_on,
         wake=bell.ring,
         backup=lambda path: backup(store, engine, path),
         clock=utc_now,
+        metrics=settings.metrics,
     )
     scheduler = Scheduler(converger, candidate, bell, interval_s=settings.tick_interval_s, on_lead=runner.reclaim)
 

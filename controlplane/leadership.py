@@ -130,6 +130,12 @@ class MemoryLeaseStore:
         return self._clock()
 
 
+def lease_ends(connection: Connection, now: datetime) -> datetime | None:
+    """When the last lease that is still held ends, None when none is. `now` is the database's time."""
+    leases = [_lease(row) for row in connection.execute(select(LEASE))]
+    return max((lease.expires_at for lease in leases if lease.is_held(now)), default=None)
+
+
 class SqlLeaseStore:
     """Leases as rows. `now` reads the database's own clock; tests put theirs in."""
 

@@ -6,8 +6,8 @@ force on the cluster, and the steps. Bytes and seconds are left out: they grow w
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from controlplane.converger.replacements import pending_changes
 from controlplane.footprint import bytes_by_broker
@@ -16,8 +16,11 @@ from controlplane.view import ClusterView
 from events.spec.change import FieldChange, differences
 from events.spec.conversion import to_data
 from events.spec.model import KafkaClusterDocument
+from events.spec.settings import shape_defaults
+from planner.drain.throttle import KAFKA_REACHES
 from planner.observed import KafkaSnapshot
 from planner.rollout.diff import Change, NodeChange
+from planner.rollout.setting_change import setting_changes
 from planner.rollout.steps import RolloutAssumptions, RolloutPlan, rollout_plan
 from providers.catalog import catalog
 from providers.errors import PlaceUnknown
@@ -51,6 +54,10 @@ class Preview:
     changes: tuple[FieldChange, ...]
     rollout: RolloutPlan
     digest: str
+    brake: str = ""
+    """What the fleet's brake says to it now; no part of the digest, others' rolls move it."""
+    effects: Mapping[str, str] = field(default_factory=dict)
+    """What becomes of each changed Kafka setting, in words, by the path of its field."""
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -63,8 +70,10 @@ def preview(
     *,
     snapshot: KafkaSnapshot | None,
     warnings: Sequence[str] = (),
+    brake: str = "",
 ) -> Preview:
-    """The plan of a document. `view` is the living cluster of that name, or an empty one. Pure."""
+    """The plan of a document. `view` is the living cluster of that name, or an empty one; `brake` is told where the
+    plan replaces VMs. Pure."""
     exists = view.document is not None
     changes = differences(view.document, document) if view.document else ()
     wanted = replace(view, document=document)
@@ -76,8 +85,11 @@ def preview(
         finalise=_finalises(view, document, nodes) if exists else "",
         warnings=told,
     )
+    waits = brake if any(c.change is Change.REPLACE for c in nodes) else ""
     generation = view.generation if exists and not changes else view.generation + 1
-    return Preview(document.metadata.name, exists, generation, changes, rollout, _digest(view, document, rollout))
+    digest = _digest(view, document, rollout)
+    effects = _setting_effects(view.document, document, nodes) if view.document else {}
+    return Preview(document.metadata.name, exists, generation, changes, rollout, digest, waits, effects)
 
 
 def pending_rollout(view: ClusterView, snapshot: KafkaSnapshot | None) -> RolloutPlan:
@@ -117,6 +129,22 @@ def _short(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:10]
 
 
+def _setting_effects(
+    old: KafkaClusterDocument, new: KafkaClusterDocument, nodes: Sequence[NodeChange]
+) -> dict[str, str]:
+    """Path of each changed Kafka setting -> what will happen; where VMs are replaced anyway, they bring it along."""
+    rolled = any(c.change is Change.REPLACE and c.incumbent and not c.incumbent.lost for c in nodes)
+    kafka = new.spec.kafka
+    found = setting_changes(
+        old.spec.kafka.config,
+        kafka.config,
+        version=kafka.version,
+        where_silent=shape_defaults(kafka, new.spec.pools),
+    )
+    told = "comes with the replaced VMs; by itself: {}" if rolled else "{}"
+    return {f"spec.kafka.config[{change.name}]": told.format(change.effect) for change in found}
+
+
 def _assumptions(
     view: ClusterView, document: KafkaClusterDocument, snapshot: KafkaSnapshot | None
 ) -> RolloutAssumptions:
@@ -125,7 +153,7 @@ def _assumptions(
     cap = policy.throttle_mib_per_s
     return RolloutAssumptions(
         bytes_by_broker=bytes_by_broker(snapshot),
-        bandwidth_bytes_per_s=min(rate, cap * MIB) if cap else rate,
+        bandwidth_bytes_per_s=min(rate, int(cap * MIB * KAFKA_REACHES)) if cap else rate,
         linger_s=policy.linger_s,
         soak_s=policy.soak_s,
         surge=max(1, policy.surge),

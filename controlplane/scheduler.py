@@ -21,7 +21,7 @@ FEW = 100
 """Up to so many clusters that rang are ticked alone; above, a tick of all costs little more."""
 
 MIN_SPACING_S = 0.2
-"""Between the end of one tick and the next that was rung for."""
+"""Between the end of one tick and the next that was rung for, unless that cannot wait."""
 
 
 class Bell:
@@ -30,18 +30,25 @@ class Bell:
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self._rung: set[str] = set()
+        self._is_urgent = False
 
-    def ring(self, uid: str = EVERYBODY) -> None:
-        """Asks for a tick soon, of that cluster or of all."""
+    def ring(self, uid: str = EVERYBODY, *, at_once: bool = False) -> None:
+        """Asks for a tick soon, of that cluster or of all. `at_once` is for what is rare and is waited for."""
         with self._changed:
             self._rung.add(uid)
+            self._is_urgent |= at_once
             self._changed.notify_all()
+
+    def rest(self, timeout_s: float) -> None:
+        """Lets rings gather, until one cannot wait."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._is_urgent, timeout_s)
 
     def wait(self, timeout_s: float) -> frozenset[str]:
         """Waits for a ring and takes all there are: the uids that rang, empty when nobody did in time."""
         with self._changed:
             self._changed.wait_for(lambda: bool(self._rung), timeout_s)
-            rung, self._rung = frozenset(self._rung), set()
+            rung, self._rung, self._is_urgent = frozenset(self._rung), set(), False
             return rung
 
 
@@ -136,4 +143,4 @@ class Scheduler:
                 # What rang may have changed after the beat under way had looked: wait for it and look again.
                 few = EVERYBODY not in rung and len(rung) <= FEW
                 self.beat(waiting=True, only=rung if few else None)
-                self._stop.wait(MIN_SPACING_S)
+                self._bell.rest(MIN_SPACING_S)

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from types import FrameType
 from typing import Protocol
 from urllib.parse import urlsplit
@@ -17,6 +18,7 @@ import uvicorn
 
 from controlplane.bootstrap import Services, build
 from controlplane.home import ServerRecord
+from controlplane.homeclaim import HomeRefused
 from controlplane.migrate import MigrationError
 from controlplane.portal.app import create_app
 from controlplane.portal.feed import Feed
@@ -49,19 +51,19 @@ class Address:
         return f"http://[{self.host}]:{self.port}" if ":" in self.host else f"http://{self.host}:{self.port}"
 
 
-def run(settings: Settings) -> int:
+def run(settings: Settings, *, take_over_home: bool = False) -> int:
     """Serves until SIGTERM or SIGINT, then stops in order; VMs and brokers stay up. Returns the exit code."""
     _log_to_stderr(settings.log_level)
     try:
-        serve(settings)
-    except (CannotListen, MigrationError, EventsError, OSError) as error:
+        serve(settings, assemble=partial(build, take_over_home=take_over_home))
+    except (CannotListen, MigrationError, HomeRefused, EventsError, OSError) as error:
         print(f"kedge server: {error}", file=sys.stderr)
         return 1
     return 0
 
 
 def serve(settings: Settings, *, assemble: Assemble = build) -> None:
-    """The same, raising: CannotListen, MigrationError, StoreUnavailable, PositionGap, OSError."""
+    """The same, raising: CannotListen, MigrationError, HomeRefused, StoreUnavailable, PositionGap, OSError."""
     with _stopped_by_signals(), _listening(settings.host, settings.port) as door:
         address = Address(settings.host, door.getsockname()[1])
         services = assemble(settings, listens_on=(address.host, address.port))

@@ -13,6 +13,7 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
+from controlplane.converger.fleet import MAX_ROLLING, MAX_SURGE_PER_ACCOUNT
 from controlplane.converger.verdict import LOSS_GRACE_S
 
 LONGEST_CALL_S = 10.0
@@ -44,11 +45,17 @@ class Settings(BaseSettings):
     lease_term_s: float = Field(default=3 * LONGEST_CALL_S, ge=3 * LONGEST_CALL_S, le=600)
     workers: int = Field(default=4, ge=1, le=64, description="threads that tick clusters with work in hand")
     terraform_threads: int = Field(default=4, ge=1, le=64)
-    max_rolling: int = Field(default=10, ge=1, description="clusters that may roll at a time")
+    max_rolling: int = Field(default=MAX_ROLLING, ge=1, description="clusters that may roll at a time")
+    max_surge_per_account: int = Field(
+        default=MAX_SURGE_PER_ACCOUNT, ge=1, description="VMs beyond one per node, all clusters of an account together"
+    )
     spark_master: str = Field(
         default="local[*]", description="`local[*]`, a standalone/YARN/Kubernetes master, `sc://`; `off`: no Spark"
     )
     require_spark: bool = Field(default=False, description="refuse to plan in-process while Spark is away")
+    metrics: bool = Field(
+        default=False, description="agents measure brokers and send it to the topic `__kedge_metrics` of their cluster"
+    )
     enforce_disk: bool = Field(default=False, description="`local` cloud, root only: disks of their true size")
     graceful_stop_s: float = Field(default=3.0, ge=0, le=60, description="how long open requests may go on at a stop")
     log_level: str = "INFO"

@@ -27,6 +27,19 @@ class LeaseRow(SQLModel, table=True):
     released: bool = False
 
 
+class HomeRow(SQLModel, table=True):
+    """The one home whose keys and Terraform state belong to this database. `name` is always the same: one row."""
+
+    __tablename__ = "home"
+
+    name: str = Field(primary_key=True)
+    home_id: str
+    installation_id: str
+    host: str
+    path: str
+    claimed_at: datetime = Field(sa_column=_time())
+
+
 class JobRow(SQLModel, table=True):
     """A long act that was started for an intent: a Terraform run, a plan computation."""
 
@@ -89,6 +102,7 @@ class AgentCredentialRow(SQLModel, table=True):
 
 
 LEASE = table_of(LeaseRow)
+HOME = table_of(HomeRow)
 JOB = table_of(JobRow)
 PLAN_BLOB = table_of(PlanBlobRow)
 LATEST = table_of(LatestRow)

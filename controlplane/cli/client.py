@@ -80,6 +80,10 @@ class Client:
         """How clients find the cluster."""
         return self._of_cluster(name, lambda: self._get(_path(name, "endpoints"), api.EndpointsOut))
 
+    def state(self, name: str) -> api.StateOut:
+        """The cluster as input for planners."""
+        return self._of_cluster(name, lambda: self._get(_path(name, "state"), api.StateOut))
+
     def validate(self, spec: api.SpecIn) -> api.ValidateOut:
         """Every problem of a file."""
         return self._post("/validate", spec, api.ValidateOut)

@@ -8,10 +8,14 @@ from controlplane.cli.group import KedgeGroup
 from controlplane.cli.session import open_session
 from controlplane.cli.surroundings import Surroundings, of_this_process
 from controlplane.cli.verbs.apply import apply
+from controlplane.cli.verbs.balance import brokers, rebalance
+from controlplane.cli.verbs.drain import drain
 from controlplane.cli.verbs.events import events
 from controlplane.cli.verbs.look import describe, endpoints, get
+from controlplane.cli.verbs.rebuild import rebuild
 from controlplane.cli.verbs.serve import backup, demo, restore, server, version
 from controlplane.cli.verbs.specs import diff, plan, validate
+from controlplane.cli.verbs.state import state
 from controlplane.cli.verbs.steer import abort, delete, pause, resume
 from controlplane.cli.verbs.wait import wait
 
@@ -32,9 +36,14 @@ VERBS = (
     delete,
     backup,
     restore,
+    rebalance,
+    rebuild,
     demo,
     version,
 )
+
+GROUPS = {"drain": drain, "state": state, "brokers": brokers}
+"""Verbs of a noun."""
 
 app = typer.Typer(
     name="kedge",
@@ -72,6 +81,8 @@ def root(
 
 for verb in VERBS:
     app.command()(verb)
+for name, group in GROUPS.items():
+    app.add_typer(group, name=name)
 
 
 def main() -> None:

@@ -21,7 +21,7 @@ _MAX_VALUE = 80
 
 
 def plan_lines(plan: PlanOut) -> Iterator[Text]:
-    """One plan: headline, fields, steps, totals, warnings."""
+    """One plan: headline, fields, steps, totals, the fleet's brake, warnings."""
     yield _headline(plan)
     if plan.changes:
         yield styled("  fields")
@@ -33,6 +33,8 @@ def plan_lines(plan: PlanOut) -> Iterator[Text]:
             yield from _phase_lines(number, phase)
     if not plan.is_empty:
         yield styled(f"  total: {_total(plan)}")
+    if plan.brake:
+        yield styled(f"  fleet: {plan.brake}")
     for warning in plan.warnings:
         yield styled(f"  warning: {warning}", "yellow")
 
@@ -45,7 +47,7 @@ def change_line(change: FieldChangeOut) -> Text:
         sign, style, words = "-", "red", _value(change.old)
     else:
         sign, style, words = "~", "yellow", f"{_value(change.old)} -> {_value(change.new)}"
-    meaning = CLASS_WORDS.get(change.field_class, "")
+    meaning = change.effect or CLASS_WORDS.get(change.field_class, "")
     told = f"{change.field_class}: {meaning}" if meaning else change.field_class
     line = styled(f"    {sign} ", style).append_text(styled(f"{change.path}: {words}"))
     return line.append_text(styled(f"   ({told})", "dim"))

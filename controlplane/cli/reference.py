@@ -23,7 +23,8 @@ _INTRODUCTION = f"""# The command line
 
 <!-- Written by `{COMMAND}`; do not edit. -->
 
-`kedge` speaks the HTTP API of `kedge server`. It finds the server by `KEDGE_SERVER`, else by `server.json` in the
+`kedge` speaks the HTTP API of `kedge server`; planning (`drain`, `rebalance`, `brokers`) and `state export` do
+without one. It finds the server by `KEDGE_SERVER`, else by `server.json` in the
 home directory, and reads its token from `token` there. The home is `KEDGE_HOME`, else `.kedge` in this directory.
 A token is never sent over plain HTTP to anything but a loopback address.
 
@@ -49,7 +50,8 @@ A token is never sent over plain HTTP to anything but a loopback address.
 | code | meaning |
 |---|---|
 | {exits.OK} | done; `diff`: the same; `wait`: reached |
-| {exits.FAILED} | refused, invalid, not confirmed, or the server cannot be asked; `diff`: it differs |
+| {exits.FAILED} | refused, invalid, not confirmed, or the server cannot be asked; `diff`: it differs; planning: there \
+is no plan |
 | {exits.CHANGES} | `plan --detailed-exitcode`: there is something to do; `diff`: it could not be told |
 | {exits.TIMED_OUT} | `wait`, `apply --wait`: `--timeout` was up; the server goes on |
 | {exits.BLOCKED} | `wait`, `apply --wait`: it needs a person; reason and next command are on stderr |
@@ -61,7 +63,8 @@ A token is never sent over plain HTTP to anything but a loopback address.
 `-o json` and `-o yaml` write one document that begins with its schema,
 `{{"apiVersion": "{API_VERSION}", "kind": ...}}`:
 `ClusterList` (with `items`), `Cluster`, `Plans` (`plan --json`), `Applied`, `DryRun`, `Diff`, `Validation`,
-`WaitResult`, `Command`, `Endpoints`, `Backup`, `Version`. `events -o json` and `get -w -o json` write one document a
+`WaitResult`, `Command`, `Endpoints`, `Backup`, `Rebuild`, `Version`, `DrainPlan`, `DrainCheck`, `RebalancePlan`,
+`DemotePlan`. `events -o json` and `get -w -o json` write one document a
 line (`Event`, `Cluster`). Fields may be added to a version; none is renamed or dropped, and new ones are to be ignored.
 Times are ISO 8601 in UTC; units stand in the names of fields (`_s`, `bytes`).
 """
@@ -88,14 +91,20 @@ def page() -> str:
 
 
 def helps() -> Iterator[tuple[str, str]]:
-    """(`kedge VERB`, its help) of the root and of every verb, 80 columns wide."""
+    """(`kedge VERB`, its help) of the root and of every verb and group, 80 columns wide."""
     root: Any = get_command(app)
     context = root.make_context("kedge", [], resilient_parsing=True, terminal_width=WIDTH)
     yield "kedge", root.get_help(context)
-    for name in root.list_commands(context):
-        verb = root.get_command(context, name)
+    yield from _below(root, context, "kedge")
+
+
+def _below(group: Any, context: Any, path: str) -> Iterator[tuple[str, str]]:
+    for name in group.list_commands(context):
+        verb = group.get_command(context, name)
         inner = verb.make_context(name, [], parent=context, resilient_parsing=True, terminal_width=WIDTH)
-        yield f"kedge {name}", verb.get_help(inner)
+        yield f"{path} {name}", verb.get_help(inner)
+        if hasattr(verb, "list_commands"):
+            yield from _below(verb, inner, f"{path} {name}")
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ STATUS_STYLE = {
     "Working": "cyan",
     "Blocked": "red",
     "Paused": "yellow",
+    "Held": "yellow",
     "Deleting": "yellow",
     "Unreadable": "bold red",
 }

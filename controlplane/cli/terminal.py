@@ -61,6 +61,11 @@ def styled(text: str, style: str = "") -> Text:
     return Text().append(printable(text), style=style or None)
 
 
+def takes_blocks(console: Console, *, is_terminal: bool) -> bool:
+    """Whether block characters may be shown: on a terminal that speaks Unicode; a pipe gets digits."""
+    return is_terminal and console.encoding.lower().startswith("utf")
+
+
 def _width(environ: Mapping[str, str], *, is_terminal: bool) -> int | None:
     """None: as wide as the terminal says."""
     columns = environ.get("COLUMNS", "")

@@ -7,6 +7,7 @@ from agent.wire import Report
 from controlplane.converger.conditions import BLOCKED
 from controlplane.converger.observation import ReportSeen
 from controlplane.converger.observe import has_work
+from controlplane.converger.pausing import hold_on
 from controlplane.handlers import Outcome
 from controlplane.latest import Observation
 from controlplane.planpreview import Preview, pending_rollout
@@ -21,9 +22,9 @@ from planner.observed import KafkaSnapshot
 from planner.rollout.steps import RolloutPlan, RolloutStep
 
 
-def cluster_out(view: ClusterView, fleet: Fleet, *, progress: str = "") -> api.ClusterOut:
+def cluster_out(view: ClusterView, fleet: Fleet, *, now: datetime, progress: str = "") -> api.ClusterOut:
     """One cluster, in short. `progress` is what its long act in hand is at."""
-    return api.ClusterOut(**_short(view, fleet, progress))
+    return api.ClusterOut(**_short(view, fleet, now, progress))
 
 
 def cluster_detail(
@@ -37,7 +38,7 @@ def cluster_detail(
         for t, c in sorted(view.conditions.items())
     ]
     return api.ClusterDetailOut(
-        **_short(view, fleet, progress),
+        **_short(view, fleet, now, progress),
         conditions=conditions,
         instances=[_instance(view, i, reports.get(i.key), now) for i in view.alive()],
         drain=_drain(view),
@@ -91,13 +92,21 @@ def plan_out(plan: Preview) -> api.PlanOut:
         exists=plan.exists,
         generation=plan.generation,
         changes=[
-            api.FieldChangeOut(path=c.path, old=c.old, new=c.new, field_class=c.field_class.value) for c in plan.changes
+            api.FieldChangeOut(
+                path=c.path,
+                old=c.old,
+                new=c.new,
+                field_class=c.field_class.value,
+                effect=plan.effects.get(c.path, ""),
+            )
+            for c in plan.changes
         ],
         phases=_phases(plan.rollout),
         bytes=plan.rollout.bytes,
         seconds=plan.rollout.seconds,
         warnings=list(plan.warnings),
         digest=plan.digest,
+        brake=plan.brake,
     )
 
 
@@ -135,13 +144,15 @@ def in_utc(at: datetime | None) -> datetime | None:
     return None if at is None else at.replace(tzinfo=at.tzinfo or UTC).astimezone(UTC)
 
 
-def status_word(view: ClusterView) -> str:
-    """One word: the first that holds."""
+def status_word(view: ClusterView, now: datetime) -> str:
+    """One word: the first that holds. A pause whose time has run out holds nothing."""
     if view.unreadable:
         return "Unreadable"
+    if view.held:
+        return "Held"
     if view.tombstone:
         return "Deleting"
-    if view.paused or (view.document is not None and view.document.spec.rollout.pause):
+    if hold_on(view, now) is not None:
         return "Paused"
     blocked = view.conditions.get(BLOCKED)
     if blocked is not None and blocked.status:
@@ -149,7 +160,7 @@ def status_word(view: ClusterView) -> str:
     return "Working" if has_work(view) else "Converged"
 
 
-def _short(view: ClusterView, fleet: Fleet, progress: str) -> dict[str, object]:
+def _short(view: ClusterView, fleet: Fleet, now: datetime, progress: str) -> dict[str, object]:
     said = fleet.said(view.uid)
     sentence = said.sentence if said else ""
     pools = view.document.spec.pools if view.document else ()
@@ -160,14 +171,14 @@ def _short(view: ClusterView, fleet: Fleet, progress: str) -> dict[str, object]:
         "generation": view.generation,
         "converged_generation": view.converged,
         "kafka_version": view.document.spec.kafka.version if view.document else "",
-        "status": status_word(view),
+        "status": status_word(view, now),
         "sentence": f"{sentence}: {progress}" if progress and sentence else sentence,
         "sentence_at": said.at if said else None,
         "brokers": sum(i.is_broker and i.phase is not Phase.LAUNCHED for i in present),
         "controllers": sum(not i.is_broker and i.phase is not Phase.LAUNCHED for i in present),
         "desired_brokers": sum(p.size for p in pools if p.is_broker),
         "desired_controllers": sum(p.size for p in pools if p.is_controller),
-        "paused": view.paused,
+        "paused": view.paused if hold_on(view, now) else "",
         "declared_at": view.declared_at,
     }
 

@@ -3,9 +3,12 @@
 import hashlib
 from dataclasses import dataclass
 
+from agent.wire import MetricsTopic
 from controlplane.converger.documents import document_for
 from controlplane.view import ClusterView
 from events.ids import Epoch
+from events.spec.settings import broker_count
+from spark.metrics.topic import MOST_REPLICAS, TOPIC, TOPIC_CONFIG
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,10 +20,23 @@ class Offer:
     version: int
 
 
-def offer(view: ClusterView, key: str, *, epoch: Epoch) -> Offer:
-    """The document of an instance. Raises LookupError for one that is retired or unknown."""
+def offer(view: ClusterView, key: str, *, epoch: Epoch, metrics: bool = False) -> Offer:
+    """The document of an instance; with `metrics`, brokers are told to send some.
+
+    Raises LookupError for an instance that is retired or unknown.
+    """
     document = document_for(view, key, epoch=epoch)
     if document is None:
         raise LookupError(f"there is no document for {key} of {view.uid}")
+    if metrics and view.instances[key].is_broker:
+        document = document.model_copy(update={"metrics": _metrics_topic(view)})
     content = document.model_dump_json(exclude={"epoch"})
     return Offer(document.model_dump_json(), hashlib.sha256(content.encode()).hexdigest()[:32], view.version)
+
+
+def _metrics_topic(view: ClusterView) -> MetricsTopic | None:
+    """On the cluster itself. As many replicas as the brokers that were asked for can hold, so one broker is enough."""
+    if view.document is None:
+        return None
+    brokers = broker_count(view.document.spec.pools)
+    return MetricsTopic(name=TOPIC, replication=min(MOST_REPLICAS, brokers), config=TOPIC_CONFIG)

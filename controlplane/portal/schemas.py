@@ -75,6 +75,7 @@ class FieldChangeOut(Message):
     old: Any
     new: Any
     field_class: str
+    effect: str = Field(default="", description="what will happen, where more is known than the class says")
 
 
 class PlanOut(Message):
@@ -89,6 +90,7 @@ class PlanOut(Message):
     seconds: float
     warnings: list[str]
     digest: str
+    brake: str = Field(default="", description="what the fleet's brake says to it now, when it replaces VMs")
 
     @property
     def is_empty(self) -> bool:
@@ -170,7 +172,7 @@ class ClusterOut(Message):
     generation: int
     converged_generation: int
     kafka_version: str
-    status: str = Field(description="one word: Converged, Working, Blocked, Paused, Deleting, Unreadable")
+    status: str = Field(description="one word: Converged, Working, Blocked, Paused, Held, Deleting, Unreadable")
     sentence: str = Field(description="what the last tick said, with numbers")
     sentence_at: datetime | None
     brokers: int
@@ -262,6 +264,17 @@ class VersionOut(Message):
     epoch: int
     leader: bool
     planner: str = Field(description="spark, starting or in-process")
+
+
+class StateOut(Message):
+    """A cluster as input for planners. `document` is a state file (docs/state.schema.json); figures of brokers that
+    nobody knows are left out of it.
+    """
+
+    cluster: str
+    at: datetime
+    age_s: float
+    document: dict[str, Any]
 
 
 class AcceptedOut(Message):

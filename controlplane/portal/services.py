@@ -48,6 +48,7 @@ class PortalServices:
     """Everything behind the API. `hosts` are the `Host` values it answers to, `wake` rings for a tick of a cluster.
 
     `progress` says what the long act in hand of a cluster is at, "" when this server carries out none.
+    `brake` is what the fleet's brake says to a roll of it. `metrics`: brokers are told to send metrics.
     """
 
     version: str
@@ -61,9 +62,11 @@ class PortalServices:
     commands: CommandHandler
     planner_state: Callable[[], str]
     progress: Callable[[ClusterView], str]
+    brake: Callable[[ClusterView], str]
     wake: Callable[[str], None]
     backup: Callable[[Path], BackupSummary]
     clock: Clock
+    metrics: bool = False
 
 
 def services_of(request: Request) -> PortalServices:

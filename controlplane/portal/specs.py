@@ -1,6 +1,6 @@
 """Validate, plan, apply: a spec file on its way into force. All documents of a file, or none."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from controlplane.admission import admission_problems
 from controlplane.commands import DeclareCluster
@@ -65,7 +65,8 @@ def judge(services: PortalServices, text: str, *, file: str) -> Judged:
         view = services.commands.current(document.metadata.name)
         snapshot = services.fleet.last_snapshot(view.uid)
         problems += admission_problems(view, document, positions=positions, snapshot=snapshot)
-        plan = preview(view, document, snapshot=snapshot, warnings=warnings)
+        brake = services.brake(replace(view, document=document))
+        plan = preview(view, document, snapshot=snapshot, warnings=warnings, brake=brake)
         documents.append(JudgedDocument(document, positions, warnings, plan))
     return Judged(file, tuple(problems), () if has_errors(problems) else tuple(documents))
 

@@ -8,7 +8,9 @@ from pathlib import Path
 from rich.console import Console
 from rich.rule import Rule
 
+from controlplane.cli.demo.certificates import certificate_line
 from controlplane.cli.demo.house import DemoFailed, House
+from controlplane.cli.demo.report import planned
 from controlplane.cli.demo.traffic import Traffic
 from controlplane.cli.plan_view import plan_lines
 from controlplane.cli.progress import RollProgress
@@ -32,6 +34,7 @@ class Story:
         self._spec = spec
         self._file = file
         self._animated = animated
+        self._certificates_told = 0
         self.name = _name_in(spec)
         self.traffic = Traffic(self.bootstrap, topic="orders")
 
@@ -71,6 +74,7 @@ class Story:
         order = api.ApplyIn(text=self._spec, file=self._file, plan_digest=plans.plans[0].digest, message="demo")
         applied = client.apply(order).applied[0]
         self._wait(applied)
+        self._tell_certificates()
         return applied
 
     def wait_for_spark(self) -> None:
@@ -93,6 +97,13 @@ class Story:
     def delete(self) -> None:
         """The tombstone, with the name typed out, and the end of every VM."""
         self._house.client.delete(self.name, api.DeleteIn(confirm=self.name, reason="the demo is over"))
+
+    def _tell_certificates(self) -> None:
+        """Each drain plan once, when what it was for is over."""
+        plans = planned(self.events())
+        for plan in plans[self._certificates_told :]:
+            self.tell(certificate_line(plan))
+        self._certificates_told = len(plans)
 
     def _wait(self, applied: api.AppliedOut) -> None:
         began = time.monotonic()

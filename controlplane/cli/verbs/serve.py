@@ -37,6 +37,9 @@ def server(
             "--database-url", metavar="URL", show_default="SQLite in the home", help="As in postgresql://HOST/NAME."
         ),
     ] = None,
+    take_over_home: Annotated[
+        bool, typer.Option("--take-over-home", help="This once: the home the database knows is lost for good.")
+    ] = False,
 ) -> None:
     """Run the server: ticks and API, until Ctrl-C.
 
@@ -51,7 +54,8 @@ def server(
     # Imported here, because the server is large and every other verb does without it.
     from controlplane.server import run
 
-    raise typer.Exit(run(_settings(home=home, host=host, port=port, database_url=database_url)))
+    settings = settings_of(home=home, host=host, port=port, database_url=database_url)
+    raise typer.Exit(run(settings, take_over_home=take_over_home))
 
 
 def backup(
@@ -104,7 +108,7 @@ def restore(
     from events.engine import build_engine
     from events.errors import EventsError
 
-    settings = _settings(home=home, database_url=database_url)
+    settings = settings_of(home=home, database_url=database_url)
     engine = build_engine(settings.database)
     try:
         upgrade(settings.database)
@@ -175,7 +179,7 @@ def client_version() -> str:
         return "0+checkout"
 
 
-def _settings(**given: object) -> "Settings":
+def settings_of(**given: object) -> "Settings":
     from sqlalchemy.exc import ArgumentError
 
     from controlplane.settings import load_settings

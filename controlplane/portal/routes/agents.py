@@ -109,13 +109,13 @@ def _offer(services: PortalServices, vm: Vm) -> Offer:
         raise ApiError(503, "not-leading", title, next_step=then, retry_after_s=1)
     view = services.fleet.view(vm.cluster_uid)
     instance = view.instances.get(_key(vm)) if view is not None else None
-    if view is None or instance is None or _is_let_go(view):
+    if view is None or instance is None or view.held or _is_let_go(view):
         # Not 410: an agent that hears "over" stops its brokers. What we do not know may well be alive.
         then = "Keep running what runs."
         raise ApiError(404, "no-document", "there is no document for this instance here", next_step=then)
     if _is_over(view, instance):
         raise _gone(vm)
-    return offer(view, instance.key, epoch=epoch)
+    return offer(view, instance.key, epoch=epoch, metrics=services.metrics)
 
 
 def _is_over(view: ClusterView, instance: InstanceView) -> bool:

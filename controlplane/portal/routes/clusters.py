@@ -34,7 +34,7 @@ CommandId = Annotated[str, Depends(command_id)]
 def list_clusters(services: Services) -> list[api.ClusterOut]:
     """All living clusters, by name."""
     views = [v for v in services.fleet.views() if not v.deleted]
-    return [answers.cluster_out(v, services.fleet, progress=services.progress(v)) for v in views]
+    return [answers.cluster_out(v, services.fleet, now=services.clock(), progress=services.progress(v)) for v in views]
 
 
 @router.get("/clusters/{name}")

@@ -1,0 +1,139 @@
+"""A plan that balances, as people and machines read it: every goal before and after, and what it costs."""
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from rich.console import RenderableType
+
+from controlplane.cli.balance_run import BalancePlan
+from controlplane.cli.drain_brokers import broker_rows, broker_table, plain
+from controlplane.cli.drain_view import assumption_lines, finite
+from controlplane.cli.quantities import counted, human_bytes, human_seconds
+from controlplane.cli.state_inputs import Input
+from controlplane.cli.tables import listing
+from controlplane.cli.terminal import styled
+from planner.balance.answer import GoalReport, Range
+
+_MOST_LEFT = 5
+
+
+def balance_lines(given: Input, plan: BalancePlan, *, wide: bool) -> Iterator[RenderableType]:
+    """The whole answer for a person."""
+    balanced = plan.balanced
+    yield styled(_headline(given, plan), "bold")
+    yield f"{_cost(plan)}; {counted(balanced.leader_changes, 'change')} of leader"
+    if balanced.goals:
+        yield ""
+        yield _goal_table(balanced.goals)
+    yield from _left(given, plan)
+    yield from assumption_lines(balanced.schedule.assumptions)
+    if len(balanced.schedule):
+        yield ""
+        yield broker_table(broker_rows(given.state, balanced.schedule, plan.replay), wide=wide)
+
+
+def balance_document(given: Input, plan: BalancePlan, files: Mapping[str, str], *, shown: bool) -> Mapping[str, Any]:
+    """The same for machines. Without `shown` only why there is no plan."""
+    content: dict[str, Any] = {"of": given.name, "outcome": "planned"}
+    if plan.shortfall is not None:
+        missing = plan.shortfall.missing
+        content["outcome"] = "partial" if shown else "infeasible"
+        content["reason"] = {
+            "kind": missing.kind,
+            "message": plan.shortfall.message,
+            "missing": {"amount": finite(missing.amount), "what": missing.what},
+            "stuck": [_name(given, row) for row in plan.shortfall.stuck],
+        }
+    if shown:
+        balanced = plan.balanced
+        content |= {
+            "eta_s": finite(plan.replay.makespan_s),
+            "entries": len(balanced.schedule),
+            "bytes_moved": balanced.bytes_moved,
+            "bytes_bound": finite(balanced.bytes_bound),
+            "leader_changes": balanced.leader_changes,
+            "goals": [_goal_document(goal) for goal in balanced.goals],
+            "left": [{**_name(given, row), "why": why} for row, why in balanced.left],
+            "assumptions": list(balanced.schedule.assumptions),
+            "brokers": [plain(row) for row in broker_rows(given.state, balanced.schedule, plan.replay)],
+        }
+    return {**content, "files": dict(files)}
+
+
+def how_to_apply(plan: BalancePlan, files: Mapping[str, str]) -> Iterator[str]:
+    """Kedge's server does not carry out such plans: it says so and names the tool that does."""
+    if not len(plan.balanced.schedule):
+        return
+    yield "plan only: nothing was changed, and `kedge server` does not carry it out. With Kafka's own tool:"
+    if "kafka json" not in files:
+        yield "  the same command with --kafka-json move.json"
+    names = files.get("kafka json", "move.json").split(", ")
+    for name in (n for n in names if ".rollback" not in n):
+        yield f"  kafka-reassign-partitions.sh --bootstrap-server HOST:PORT --reassignment-json-file {name} --execute"
+    yield "  kafka-leader-election.sh --bootstrap-server HOST:PORT --election-type preferred --all-topic-partitions"
+
+
+def _headline(given: Input, plan: BalancePlan) -> str:
+    if not len(plan.balanced.schedule):
+        return f"{given.name}: nothing to do"
+    return f"{given.name}: {counted(len(plan.balanced.schedule), 'partition')} change"
+
+
+def _cost(plan: BalancePlan) -> str:
+    balanced = plan.balanced
+    if not balanced.bytes_moved:
+        return "nothing is copied"
+    bound = f", no plan copies less than {human_bytes(balanced.bytes_bound)}" if balanced.bytes_bound > 0 else ""
+    return f"{human_bytes(balanced.bytes_moved)} to copy{bound}, done in {human_seconds(plan.replay.makespan_s)}"
+
+
+def _goal_table(goals: tuple[GoalReport, ...]) -> RenderableType:
+    headers = ("GOAL", "BEFORE", "AFTER", "BAND", "OUT OF BAND", "NOTE")
+    return listing(headers, [_goal_cells(goal) for goal in goals])
+
+
+def _goal_cells(goal: GoalReport) -> list[str]:
+    name = f"{goal.goal} (hard)" if goal.hard else str(goal.goal)
+    out = f"{goal.broken_before} -> {goal.broken_after}"
+    return [name, _range(goal.before), _range(goal.after), _range(goal.band), out, goal.why or "met"]
+
+
+def _range(told: Range) -> str:
+    if math.isnan(told.least):
+        return "-"
+    return f"{_side(told.least)} .. {_side(told.most)}"
+
+
+def _side(figure: float) -> str:
+    return f"{figure:.3g}" if math.isfinite(figure) else ""
+
+
+def _left(given: Input, plan: BalancePlan) -> Iterator[RenderableType]:
+    left = plan.balanced.left
+    if left:
+        yield ""
+        yield styled(f"{counted(len(left), 'partition')} left as they are:", "yellow")
+    for row, why in left[:_MOST_LEFT]:
+        name = _name(given, row)
+        yield styled(f"  {name['topic']}-{name['partition']}: {why}")
+    if len(left) > _MOST_LEFT:
+        yield f"  and {len(left) - _MOST_LEFT} more: -o json has them all"
+
+
+def _goal_document(goal: GoalReport) -> Mapping[str, Any]:
+    sides = {name: getattr(goal, name) for name in ("before", "after", "band")}
+    return {
+        "goal": str(goal.goal),
+        "hard": goal.hard,
+        "met": goal.met,
+        "out_of_band_before": goal.broken_before,
+        "out_of_band_after": goal.broken_after,
+        **{name: [finite(side.least), finite(side.most)] for name, side in sides.items()},
+        "why": goal.why,
+    }
+
+
+def _name(given: Input, row: int) -> dict[str, Any]:
+    parts = given.state.partitions
+    return {"topic": parts.topics[int(parts.topic[row])], "partition": int(parts.partition[row])}

@@ -1,0 +1,30 @@
+"""A plan of anybody's, read against a state and judged."""
+
+from dataclasses import dataclass
+
+from controlplane.cli.session import Session
+from controlplane.cli.state_inputs import Input, read_bytes, telling_machines
+from controlplane.cli.state_options import Shape
+from planner.drain.model.measures import Measures
+from planner.drain.model.plan import Schedule
+from planner.drain.model.plan_document import read_plan
+from planner.drain.replay.judge import Verdict, judge
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Judged:
+    """`said`: what the plan's own certificate claims, None without one."""
+
+    name: str
+    schedule: Schedule
+    said: Measures | None
+    verdict: Verdict
+
+
+def judged(session: Session, given: Input, plan_file: str, shape: Shape) -> Judged:
+    """Reads and replays. Raises CliError when the plan cannot be read at all."""
+    content = read_bytes(plan_file)
+    next_step = "is it the plan for this state? Both must come from the same moment"
+    with telling_machines(session, shape, kind="DrainCheck", where=plan_file, next_step=next_step):
+        read = read_plan(content, given.state)
+    return Judged(plan_file, read.schedule, read.measures, judge(given.state, read.schedule))

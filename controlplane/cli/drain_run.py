@@ -1,0 +1,66 @@
+"""One `kedge drain plan`: computes, and writes what was asked for. A plan that breaks a rule leaves no file."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from controlplane.cli.drain_engine import Planned, planned
+from controlplane.cli.drain_files import write_kafka_json, write_plan, write_throttles
+from controlplane.cli.drain_plot import draw
+from controlplane.cli.errors import CliError
+from controlplane.cli.session import Session
+from controlplane.cli.state_inputs import Input
+from controlplane.cli.state_options import Engine
+from planner.drain.certified import CertifiedPlan, PlanRefused
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """What the command line asks for besides the state."""
+
+    excluded_topics: tuple[str, ...]
+    allow_partial: bool
+    engine: Engine
+    plan_file: Path | None
+    kafka_json: Path | None
+    throttles: Path | None
+    plot: Path | None
+
+
+def run(session: Session, given: Input, order: Order) -> tuple[Planned, dict[str, str]]:
+    """The answer, and the files written by kind. Raises CliError."""
+    try:
+        answer = planned(
+            given.state,
+            given.assumptions,
+            engine=order.engine,
+            excluded_topics=order.excluded_topics,
+            allow_partial=order.allow_partial,
+        )
+    except PlanRefused as refused:
+        next_step = "nothing was written; report it with the state file"
+        raise CliError("the plan is refused", why=str(refused), next_step=next_step) from None
+    files = _write(given, order, answer.plan) if answer.plan is not None else {}
+    for kind, name in files.items():
+        session.tell(f"{kind}: {name}")
+    return answer, files
+
+
+def _write(given: Input, order: Order, plan: CertifiedPlan) -> dict[str, str]:
+    files: dict[str, str] = {}
+    state, schedule = given.state, plan.schedule
+    if order.plan_file is not None:
+        write_plan(order.plan_file, state, schedule, plan.measures)
+        files["plan"] = str(order.plan_file)
+    if order.kafka_json is not None:
+        written = write_kafka_json(order.kafka_json, state, schedule)
+        files["kafka json"] = ", ".join(map(str, written))
+    if order.throttles is not None:
+        write_throttles(order.throttles, state, schedule)
+        files["throttles"] = str(order.throttles)
+    makespan = plan.measures.makespan_s
+    title = f"ingress per target: {makespan.ratio:.3f} times the least time there is"
+    if order.plot is not None and draw(
+        order.plot, state, schedule, makespan_s=makespan.value, bound_s=makespan.bound, title=title
+    ):
+        files["plot"] = str(order.plot)
+    return files

@@ -1,0 +1,150 @@
+"""A drain plan as people read it: how long, how close to what nobody can beat, what was assumed, who gets what."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from rich.console import RenderableType
+
+from controlplane.cli.drain_brokers import broker_rows, broker_table, plain
+from controlplane.cli.drain_engine import Planned
+from controlplane.cli.drain_plot import ingress_lines
+from controlplane.cli.quantities import counted, human_bytes, human_seconds
+from controlplane.cli.tables import listing
+from controlplane.cli.terminal import styled
+from planner.drain.certified import CertifiedPlan
+from planner.drain.model.measures import Measure, Measures
+from planner.drain.model.state import ClusterState
+from planner.drain.solver import Infeasible
+
+MEASURES = ("bytes", "makespan_s", "disk", "leaders", "leader_changes", "release_s")
+_WORDS = {
+    "bytes": "bytes copied",
+    "makespan_s": "time until the last copy",
+    "disk": "fullest disk afterwards",
+    "leaders": "most leaders on a broker",
+    "leader_changes": "changes of leader",
+    "release_s": "brokers empty, sum of times",
+}
+
+
+def plan_lines(
+    state: ClusterState, planned: Planned, name: str, *, wide: bool, blocks: bool
+) -> Iterator[RenderableType]:
+    """The whole answer for a person. `blocks`: the terminal can show block characters."""
+    if planned.plan is None:
+        return
+    plan = planned.plan
+    yield styled(_headline(state, plan, name), "bold")
+    yield f"computed {planned.engine} in {human_seconds(planned.seconds)}"
+    yield ""
+    yield certificate_table(plan.measures)
+    yield from assumption_lines(plan.schedule.assumptions)
+    yield ""
+    yield broker_table(broker_rows(state, plan.schedule, plan.verdict.replay), wide=wide)
+    yield from ingress_lines(state, plan.schedule, plan.measures.makespan_s.value, blocks=blocks)
+
+
+def certificate_table(measures: Measures) -> RenderableType:
+    """Each measure beside the bound no plan can beat."""
+    return listing(
+        ("CERTIFICATE", "VALUE", "BOUND", "RATIO"),
+        [_measure_cells(name, getattr(measures, name)) for name in MEASURES],
+    )
+
+
+def assumption_lines(assumptions: Sequence[str]) -> Iterator[RenderableType]:
+    """What the figures rest on."""
+    yield ""
+    if assumptions:
+        yield "assumed:"
+        yield from (styled(f"  {line}", "yellow") for line in assumptions)
+    else:
+        yield "nothing was assumed: every figure was given or measured"
+
+
+def refusal_words(state: ClusterState, refusal: Infeasible) -> str:
+    """`no plan: orders-3 cannot move: add a broker in rack b`."""
+    return f"{counted(refusal.stuck.size, 'partition')} cannot be moved: {refusal.message}"
+
+
+def plan_document(state: ClusterState, planned: Planned, name: str, files: Mapping[str, str]) -> Mapping[str, Any]:
+    """The answer for machines."""
+    plan = planned.plan
+    outcome = "planned" if planned.refusal is None else "partial" if plan else "infeasible"
+    content: dict[str, Any] = {
+        "outcome": outcome,
+        "of": name,
+        "engine": str(planned.engine),
+        "seconds": planned.seconds,
+    }
+    if planned.refusal is not None:
+        content["reason"] = refusal_document(state, planned.refusal)
+    if plan is not None:
+        replay = plan.verdict.replay
+        content |= {
+            "eta_s": finite(plan.measures.makespan_s.value),
+            "entries": len(plan.schedule),
+            "checkpoints": list(plan.schedule.checkpoints),
+            "certificate": certificate_document(plan.measures),
+            "assumptions": list(plan.schedule.assumptions),
+            "left_behind": replay.left_behind,
+            "brokers": [plain(row) for row in broker_rows(state, plan.schedule, replay)],
+        }
+    return {**content, "files": dict(files)}
+
+
+def refusal_document(state: ClusterState, refusal: Infeasible) -> Mapping[str, Any]:
+    """Why there is no whole plan: the kind is a stable word."""
+    parts = state.partitions
+    stuck = [
+        {"topic": parts.topics[int(parts.topic[row])], "partition": int(parts.partition[row])}
+        for row in refusal.stuck.tolist()
+    ]
+    return {"kind": refusal.kind, "message": refusal.message, "stuck": stuck}
+
+
+def certificate_document(measures: Measures) -> Mapping[str, Any]:
+    """value, bound and ratio of each measure; null is what never ends or has no bound."""
+    return {
+        name: {"value": finite(m.value), "bound": finite(m.bound), "ratio": finite(m.ratio)}
+        for name in MEASURES
+        for m in [getattr(measures, name)]
+    }
+
+
+def finite(figure: float) -> float | None:
+    """JSON has no infinity."""
+    return float(figure) if math.isfinite(figure) else None
+
+
+def _headline(state: ClusterState, plan: CertifiedPlan, name: str) -> str:
+    leaving = state.brokers.id[state.brokers.must_empty].tolist()
+    who = ", ".join(map(str, leaving[:8])) + (f" and {len(leaving) - 8} more" if len(leaving) > 8 else "")
+    if not len(plan.schedule):
+        return f"drain of {who} ({name}): nothing to do, they hold no replica"
+    moved = int(np.count_nonzero(plan.verdict.replay.end_s > 0))
+    return (
+        f"drain of {who} ({name}): {counted(moved, 'partition')} to move, "
+        f"{human_bytes(plan.measures.bytes.value)}, done in {_time(plan.measures.makespan_s.value)}"
+    )
+
+
+def _measure_cells(name: str, measure: Measure) -> list[str]:
+    ratio = f"{measure.ratio:.3f}" if math.isfinite(measure.ratio) else "-"
+    return [_WORDS[name], _figure(name, measure.value), _figure(name, measure.bound), ratio]
+
+
+def _figure(name: str, value: float) -> str:
+    if name == "bytes":
+        return human_bytes(value)
+    if name == "disk":
+        return f"{value:.2%}" if math.isfinite(value) else "-"
+    if name.endswith("_s"):
+        return _time(value)
+    return f"{value:.0f}" if math.isfinite(value) else "-"
+
+
+def _time(seconds: float) -> str:
+    return human_seconds(seconds) if math.isfinite(seconds) else "never"

@@ -1,0 +1,194 @@
+"""`kedge drain`: plan how brokers are emptied, and judge anybody's plan. Both work on a state file alone."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from controlplane.cli import exits
+from controlplane.cli.errors import CliError
+from controlplane.cli.output import document, write_document
+from controlplane.cli.session import Session, session_of
+from controlplane.cli.state_options import (
+    ClusterOption,
+    DiskLimit,
+    Engine,
+    EngineOption,
+    ExcludeTopics,
+    KafkaJsonOption,
+    PlanFileOption,
+    Shape,
+    ShapeOption,
+    StateFileOption,
+    ThrottlesOption,
+    names_in,
+)
+from controlplane.cli.terminal import takes_blocks
+
+if TYPE_CHECKING:
+    from controlplane.cli.drain_engine import Planned
+    from controlplane.cli.state_inputs import Input
+
+drain = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+
+
+@drain.callback()
+def root() -> None:
+    """Plan how brokers are emptied, and judge plans.
+
+    \b
+    Examples:
+      kedge drain plan --state orders.json --brokers 1001
+      kedge drain check --state orders.json --plan plan.json
+    """
+
+
+@drain.command()
+def plan(
+    context: typer.Context,
+    state: StateFileOption = "",
+    cluster: ClusterOption = "",
+    brokers: Annotated[
+        str,
+        typer.Option("--brokers", metavar="ID,ID", show_default=False, help="Empty these, whatever the state says."),
+    ] = "",
+    destinations: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--destinations",
+            metavar="ID=ID,ID",
+            show_default=False,
+            help="What leaves the first goes to these alone. May be given again.",
+        ),
+    ] = None,
+    exclude_topics: ExcludeTopics = "",
+    disk_limit: DiskLimit = None,
+    allow_partial: Annotated[
+        bool, typer.Option("--allow-partial", help="When not all can be moved, plan what can.")
+    ] = False,
+    engine: EngineOption = Engine.INLINE,
+    output_file: PlanFileOption = None,
+    kafka_json: KafkaJsonOption = None,
+    throttles: ThrottlesOption = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option("--plot", metavar="FILE", show_default=False, help="Draw what targets take: .svg or .png."),
+    ] = None,
+    shape: ShapeOption = Shape.TABLE,
+) -> None:
+    """Plan how brokers are emptied, with a certificate.
+
+    Nothing is changed on any cluster. Each figure of the plan stands beside the bound that no plan can beat, and was
+    reached in a replay by code that shares nothing with the planner. docs/drain-plans.md: how to read and to apply it.
+
+    Exit codes: 0 planned (with --allow-partial also in part), 1 there is no plan or the state is refused.
+
+    \b
+    Examples:
+      kedge drain plan --state orders.json --brokers 1001,1002
+      kedge drain plan --cluster orders --brokers 1001 --plot drain.svg
+      kedge drain plan --state orders.json --brokers 1001 --destinations 1001=2001 --output plan.json
+      kedge drain plan --state orders.json --brokers 1001 --kafka-json move.json --throttles throttles.sh
+      kedge drain plan --state orders.json -o json | jq .certificate.makespan_s.ratio
+    """
+    from controlplane.cli.drain_plot import check_plot_path
+    from controlplane.cli.drain_run import Order, run
+    from controlplane.cli.state_inputs import broker_ids, drained, known_topics, limited, sent_to
+
+    session = session_of(context)
+    if plot is not None:
+        check_plot_path(plot)
+    given = _input(session, state, cluster, shape)
+    given = limited(drained(given, broker_ids(brokers) if brokers else ()), disk_limit)
+    given = sent_to(given, destinations or ())
+    order = Order(
+        excluded_topics=known_topics(given, names_in(exclude_topics)),
+        allow_partial=allow_partial,
+        engine=engine,
+        plan_file=output_file,
+        kafka_json=kafka_json,
+        throttles=throttles,
+        plot=plot,
+    )
+    planned, files = run(session, given, order)
+    _show(session, given, planned, files, shape)
+    _end(session, given, planned)
+
+
+@drain.command()
+def check(
+    context: typer.Context,
+    plan_file: Annotated[
+        str,
+        typer.Option("--plan", metavar="FILE", show_default=False, help="A plan file or Kafka's reassignment JSON."),
+    ],
+    state: StateFileOption = "",
+    cluster: ClusterOption = "",
+    brokers: Annotated[
+        str,
+        typer.Option(
+            "--brokers", metavar="ID,ID", show_default=False, help="Who was to be emptied, if not in the state."
+        ),
+    ] = "",
+    disk_limit: DiskLimit = None,
+    shape: ShapeOption = Shape.TABLE,
+) -> None:
+    """Judge a plan, Kedge's or anybody's, by an independent replay.
+
+    The plan is run against the state to the second, and every rule is checked at every instant. The JSON of
+    kafka-reassign-partitions.sh is a plan that starts everything at once, read from the leaders of now.
+
+    Exit codes: 0 it keeps every rule, 1 it breaks one, leaves replicas behind, or cannot be read.
+
+    \b
+    Examples:
+      kedge drain check --state orders.json --plan plan.json
+      kedge drain check --state orders.json --brokers 1001 --plan reassignment.json -o json
+    """
+    from controlplane.cli.drain_check import judged
+    from controlplane.cli.drain_check_view import check_document, check_lines
+    from controlplane.cli.state_inputs import broker_ids, drained, limited
+
+    session = session_of(context)
+    given = _input(session, state, cluster, shape, kind="DrainCheck")
+    if brokers:
+        given = drained(given, broker_ids(brokers))
+    given = limited(given, disk_limit)
+    found = judged(session, given, plan_file, shape)
+    if shape in (Shape.TABLE, Shape.WIDE):
+        session.show(*check_lines(given, found, wide=shape is Shape.WIDE))
+    else:
+        write_document(session, shape, document("DrainCheck", check_document(given, found)))
+    if not found.verdict.holds:
+        raise typer.Exit(exits.FAILED)
+
+
+def _input(session: Session, state: str, cluster: str, shape: Shape, kind: str = "DrainPlan") -> "Input":
+    from controlplane.cli.state_inputs import state_input, telling_machines
+
+    complete = f"kedge state export --cluster {cluster} --bandwidth RATE --output FILE, and --state FILE here"
+    with telling_machines(session, shape, kind=kind, where=state or cluster, next_step=complete if cluster else ""):
+        return state_input(session, file=state, cluster=cluster)
+
+
+def _show(session: Session, given: "Input", planned: "Planned", files: dict[str, str], shape: Shape) -> None:
+    from controlplane.cli.drain_view import plan_document, plan_lines
+
+    if shape in (Shape.JSON, Shape.YAML):
+        write_document(session, shape, document("DrainPlan", plan_document(given.state, planned, given.name, files)))
+        return
+    blocks = takes_blocks(session.out, is_terminal=session.around.stdout_is_terminal)
+    session.show(*plan_lines(given.state, planned, given.name, wide=shape is Shape.WIDE, blocks=blocks))
+
+
+def _end(session: Session, given: "Input", planned: "Planned") -> None:
+    """What could not be planned, in words, and the exit code."""
+    from controlplane.cli.drain_view import refusal_words
+
+    if planned.refusal is None:
+        return
+    words = refusal_words(given.state, planned.refusal)
+    if planned.plan is None:
+        again = "" if planned.refusal.kind == "repair" else "; or what can be moved: --allow-partial"
+        raise CliError("there is no plan", why=words, next_step=f"add that, and export the state anew{again}")
+    session.tell(f"in part only: {words}", "yellow")

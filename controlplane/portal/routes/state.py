@@ -1,0 +1,28 @@
+"""/v1/clusters/NAME/state: a living cluster as the document that planners read, offline too."""
+
+from fastapi import APIRouter
+
+from controlplane.clusterstate import cluster_document
+from controlplane.portal import schemas as api
+from controlplane.portal.problems import ApiError
+from controlplane.portal.routes.clusters import living
+from controlplane.portal.services import Services
+from planner.drain.model.observed import RacksMissing
+
+router = APIRouter(prefix=api.API_PREFIX, tags=["clusters"])
+
+
+@router.get("/clusters/{name}/state")
+def get_state(name: str, services: Services) -> api.StateOut:
+    """The state file of the cluster, as its metadata was last read (`at`)."""
+    view = living(services, name)
+    snapshot = services.fleet.last_snapshot(view.uid)
+    if snapshot is None:
+        then = "Try again when its brokers are up: `kedge describe` says what it waits for."
+        raise ApiError(409, "kafka-unknown", f"Kafka of {name} was not read yet by this server", next_step=then)
+    try:
+        document = cluster_document(view, snapshot)
+    except RacksMissing as missing:
+        raise ApiError(409, "racks-missing", f"the racks of {name} are not known", detail=str(missing)) from None
+    age_s = max(0.0, (services.clock() - snapshot.at).total_seconds())
+    return api.StateOut(cluster=name, at=snapshot.at, age_s=age_s, document=document)

@@ -16,7 +16,8 @@ from events.ids import ClusterUid
 from events.spec.document import load_documents
 from events.spec.model import KafkaClusterDocument
 from planner.drain.certificate import Certificate
-from planner.drain.plan import Batch, DrainPlan, Move
+from planner.drain.model.measures import Measure, Measures
+from planner.drain.plan import DrainPlan, Move, Port
 from planner.observed import (
     BrokerSeen,
     FeatureSeen,
@@ -315,10 +316,9 @@ def a_drain(**overrides: Any) -> DrainView:
     return DrainView(**{**values, **overrides})
 
 
-def a_plan(*batches: Sequence[Move], **overrides: Any) -> DrainPlan:
-    """A plan of these batches, with a throttle of 1000 bytes/s on every broker it names."""
-    moves = [move for batch in batches for move in batch]
-    starts = [sum(len(b) for b in batches[:n]) for n in range(len(batches))]
+def a_plan(*stretches: Sequence[Move], slots: int | None = None, **overrides: Any) -> DrainPlan:
+    """A plan of these stretches, with a throttle of 1000 bytes/s on every broker it names and any number of slots."""
+    moves = [move for stretch in stretches for move in stretch]
     brokers = {b for m in moves for b in (*m.before, *m.after)}
     values: dict[str, Any] = {
         "drain_id": "drain-1",
@@ -326,16 +326,32 @@ def a_plan(*batches: Sequence[Move], **overrides: Any) -> DrainPlan:
         "engine": "in-process",
         "round": 1,
         "moves": tuple(moves),
-        "batches": tuple(
-            Batch(tuple(range(start, start + len(b))), sum(m.bytes for m in b), 1.0)
-            for start, b in zip(starts, batches, strict=True)
-        ),
-        "leader_throttle": dict.fromkeys(sorted(brokers), 1000),
-        "follower_throttle": dict.fromkeys(sorted({b for m in moves for b in m.added}), 1000),
+        "checkpoints": tuple(sum(len(s) for s in stretches[: n + 1]) for n in range(len(stretches))),
+        "into": dict.fromkeys(sorted({b for m in moves for b in m.added}), Port(slots, 800, 1000, 10)),
+        "out": dict.fromkeys(sorted(brokers), Port(slots, 800, 1000, 10)),
         "deferred": (),
-        "certificate": Certificate(len(moves), 0, 0, 0, 1.0, 0.0, 0.0, 1.0, 0, 0, 0.1, 1010, "catalogue", ()),
+        "certificate": a_certificate(sum(m.bytes for m in moves)),
     }
     return DrainPlan(**{**values, **overrides})
+
+
+def a_certificate(size: int = 0) -> Certificate:
+    """A copy of `size` bytes in ten seconds, at every bound."""
+    one = Measure(1, 1)
+    return Certificate(
+        measures=Measures(
+            bytes=Measure(size, size),
+            makespan_s=Measure(10, 10),
+            disk=Measure(0.1, 0.1),
+            leaders=one,
+            leader_changes=one,
+            release_s=Measure(10, 10),
+        ),
+        replicas=1,
+        source_transfers=0,
+        bandwidth_source="catalogue",
+        assumptions=(),
+    )
 
 
 def a_move(name: str = "orders-0", before: Sequence[int] = (1000, 1001, 1002), after: Sequence[int] = ()) -> Move:

@@ -11,17 +11,22 @@ import yaml
 POOLS: Mapping[str, str] = {"one": "a", "two": "b", "three": "c"}
 """Broker pool -> zone."""
 
+CONTROLLERS = "controllers"
+"""The pool of the controllers, rolled like the others, all of its nodes one by one."""
+
 
 @dataclass(frozen=True)
 class ClusterSpec:
     """What is declared. `machines` and `sizes` are by pool; rollout times in seconds."""
 
     name: str = "living"
-    machines: Mapping[str, str] = field(default_factory=lambda: dict.fromkeys(POOLS, "small"))
+    controllers: int = 1
+    strategy: str = "migrate"
+    machines: Mapping[str, str] = field(default_factory=lambda: dict.fromkeys((*POOLS, CONTROLLERS), "small"))
     sizes: Mapping[str, int] = field(default_factory=lambda: dict.fromkeys(POOLS, 1))
     disk_gib: int = 1
     throttle_mib_per_s: int = 64
-    linger_s: int = 2
+    linger_s: int = 1
     join_deadline_s: int = 60
 
     def rolled(self, *pools: str) -> "ClusterSpec":
@@ -40,12 +45,13 @@ class ClusterSpec:
             "metadata": {"name": self.name},
             "spec": {
                 "kafka": {"version": "4.1.1", "config": _KAFKA},
-                "pools": [_controllers(), *(self._brokers(pool, zone) for pool, zone in POOLS.items())],
+                "pools": [self._controllers(), *(self._brokers(pool, zone) for pool, zone in POOLS.items())],
                 "rollout": {
-                    "strategy": "migrate",
+                    "strategy": self.strategy,
                     "surge": 1,
+                    "maxUnavailable": 1 if self.strategy == "reattach" else 0,
                     "linger": self.linger_s,
-                    "soak": 2,
+                    "soak": 1,
                     "joinDeadline": self.join_deadline_s,
                     "throttleMibPerS": self.throttle_mib_per_s,
                 },
@@ -64,17 +70,16 @@ class ClusterSpec:
             "place": {"cloud": "local", "region": "local-1", "zones": [zone]},
         }
 
-
-def _controllers() -> dict[str, object]:
-    return {
-        "name": "controllers",
-        "services": ["controller"],
-        "size": 1,
-        "machine": "small",
-        "heapMib": 96,
-        "disk": {"kind": "persistent", "sizeGib": 1},
-        "place": {"cloud": "local", "region": "local-1", "zones": ["a"]},
-    }
+    def _controllers(self) -> dict[str, object]:
+        return {
+            "name": CONTROLLERS,
+            "services": ["controller"],
+            "size": self.controllers,
+            "machine": self.machines[CONTROLLERS],
+            "heapMib": 96,
+            "disk": {"kind": "persistent", "sizeGib": 1},
+            "place": {"cloud": "local", "region": "local-1", "zones": ["a", "b", "c"][: self.controllers]},
+        }
 
 
 _KAFKA = {

@@ -7,7 +7,8 @@ from providers import process
 from providers.local.launch import VM_DIR
 from tests.e2e.living_cluster import LivingCluster
 
-QUIET_S = 5.0
+QUIET_S = 3.0
+"""At least two looks at a cluster at rest, which the tests let rest for one second."""
 
 
 def settled(cluster: LivingCluster, *, within_s: float = 150.0) -> None:
@@ -25,6 +26,11 @@ def _each_vm_was_asked_for_once(cluster: LivingCluster) -> None:
         for e in cluster.events()
         if e.type == "surge.requested"
         for i in e.data["instances"]
+    ]
+    requested += [
+        f"{e.data['planned']['node']}.g{e.data['planned']['generation']}"
+        for e in cluster.events()
+        if e.type == "instance.adopted"
     ]
     twice = [key for key, times in Counter(requested).items() if times > 1]
     assert not twice, f"asked for twice: {twice}"

@@ -37,22 +37,26 @@ KAFKA_DIR = Path(os.environ.get("KEDGE_KAFKA_DIR", Path(__file__).resolve().pare
 ROLL_WITHIN_S = 150.0
 """Longer than any test should take: other work on the machine must not look like a fault."""
 REGION = "local-1"
+SETTINGS: Mapping[str, str] = {
+    "KEDGE_KAFKA_DIR": str(KAFKA_DIR.absolute()),
+    "KEDGE_SPARK_MASTER": "off",
+    "KEDGE_LOSS_GRACE_S": "2",
+    "KEDGE_REST_S": "1",
+}
+"""Short waits: what a test waits for is the fault, not the pause between two looks."""
 
 
 class LivingCluster:
     """One server, one local cloud, one cluster. Everything lies below `home` and goes with `close`."""
 
-    def __init__(self, home: Path, *, settings: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, home: Path, *, spec: ClusterSpec | None = None, settings: Mapping[str, str] | None = None
+    ) -> None:
         self.home = home
         self.cloud = home / "local"
         self.faults = Faults(self.cloud)
-        self.spec = ClusterSpec()
-        self.settings = {
-            "KEDGE_KAFKA_DIR": str(KAFKA_DIR.absolute()),
-            "KEDGE_SPARK_MASTER": "off",
-            "KEDGE_LOSS_GRACE_S": "3",
-            **(settings or {}),
-        }
+        self.spec = spec or ClusterSpec()
+        self.settings = {**SETTINGS, **(settings or {})}
         self.server = LivingServer(home, self.settings)
         self.others: list[LivingServer] = []
         self.client = Client(lambda: locate({"KEDGE_HOME": str(home)}, home), actor="e2e", sleep=time.sleep)
@@ -77,6 +81,22 @@ class LivingCluster:
         """kill -9, then a new one on the same home."""
         self.server.kill()
         self.start_server()
+
+    def serve_with(self, settings: Mapping[str, str]) -> None:
+        """The server runs with these settings from now on, started again if they are others."""
+        wanted = {**SETTINGS, **settings}
+        if wanted == self.settings:
+            return
+        self.server.stop()
+        self.settings, self.server = wanted, LivingServer(self.home, wanted)
+        self.start_server()
+
+    def is_whole(self) -> bool:
+        """Whether the next test finds a cluster at rest."""
+        try:
+            return self.server.is_up and self.detail().status == "Converged"
+        except CliError:
+            return False
 
     def another_server(self) -> LivingServer:
         """A second server on the same home and database, started and listening."""
@@ -142,6 +162,17 @@ class LivingCluster:
         found = [i for i in self.detail().instances if i.node == node and i.phase == phase]
         assert len(found) == 1, f"{node}: {[(i.key, i.phase) for i in self.detail().instances]}"
         return found[0]
+
+    def next_instance(self, node: str) -> str:
+        """Key the node's next VM will have."""
+        surges = [e for e in self.events() if e.type == "surge.requested"]
+        asked = [i["generation"] for e in surges for i in e.data["instances"] if i["node"] == node]
+        return f"{node}.g{max(asked) + 1}"
+
+    def run_state(self, intent: str) -> str:
+        """State of the newest try of an intent's run, "" before the first."""
+        tries = sorted((job, state) for job, (_, state) in self.jobs().items() if job.startswith(f"{intent}."))
+        return tries[-1][1] if tries else ""
 
     def head(self) -> int:
         """Global position of the newest event."""

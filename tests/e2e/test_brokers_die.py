@@ -18,6 +18,8 @@ from tests.e2e.traffic import traffic
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(400)]
 
+SHARES_CLUSTER = True
+
 
 def test_a_new_broker_killed_mid_drain_is_replaced_by_the_next_one(living_cluster: LivingCluster) -> None:
     cluster = living_cluster

@@ -19,13 +19,15 @@ from tests.e2e.traffic import traffic
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(400)]
 
+SHARES_CLUSTER = True
+
 LOCKED_S = 13.0
 """Longer than a writer waits for SQLite's lock (10 s), shorter than a lease."""
 
 
 def test_terraform_killed_mid_apply_with_its_group_makes_no_second_vm(living_cluster: LivingCluster) -> None:
     cluster = living_cluster
-    new = "one-a-0.g2"
+    new = cluster.next_instance("one-a-0")
     with traffic(cluster.bootstrap):
         cluster.faults.set_vm("slow_create_s", {new: 10})
         before = cluster.roll("one")
@@ -63,8 +65,10 @@ def test_a_server_without_its_database_touches_nothing(living_cluster: LivingClu
     cluster = living_cluster
     with traffic(cluster.bootstrap):
         cluster.roll_slowly("three")
+        wanted = {i.key for i in cluster.detail().instances}
         cluster.server.kill()
         vms, aside = cluster.vms(), cluster.home / "aside"
+        assert wanted <= vms
         aside.mkdir()
         for file in cluster.home.glob("kedge.db*"):
             shutil.move(file, aside / file.name)
@@ -73,7 +77,7 @@ def test_a_server_without_its_database_touches_nothing(living_cluster: LivingClu
         time.sleep(6)
         assert cluster.client.clusters() == []
         assert cluster.vms() == vms
-        assert all(cluster.pids(key) for key in vms), "agents that nobody knows keep running what runs"
+        assert all(cluster.pids(key) for key in wanted), "agents that nobody knows keep running what runs"
         assert len(cluster.snapshot().live_brokers()) == 4
         cluster.server.stop()
 

@@ -8,10 +8,12 @@ from tests.e2e.traffic import traffic
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(400)]
 
+SHARES_CLUSTER = True
+
 
 def test_a_server_killed_around_the_birth_of_a_vm_makes_no_second_one(living_cluster: LivingCluster) -> None:
     cluster = living_cluster
-    new = "one-a-0.g2"
+    new = cluster.next_instance("one-a-0")
     with traffic(cluster.bootstrap):
         cluster.faults.set_vm("slow_create_s", {new: 3})
         before = cluster.roll("one")
@@ -40,12 +42,12 @@ def test_a_server_killed_around_the_end_of_a_vm_records_it_once(living_cluster: 
     with traffic(cluster.bootstrap):
         before = cluster.roll("three")
         retire = cluster.event("retire.requested", before).data["intent"]
-        cluster.until(lambda: _state(cluster, retire) == "running", "the retire run", timeout_s=30, every_s=0.02)
+        cluster.until(lambda: cluster.run_state(retire) == "running", "the retire run", timeout_s=30, every_s=0.02)
         cluster.restart_server()
 
         # The run ends, and the inventory that would turn that into an outcome does not answer.
         cluster.faults.set_counter("api_errors", 1_000_000)
-        cluster.until(lambda: _state(cluster, retire) == "succeeded", "the retire run to end", timeout_s=60)
+        cluster.until(lambda: cluster.run_state(retire) == "succeeded", "the retire run to end", timeout_s=60)
         assert not [e for e in cluster.events(before) if e.type == "retire.completed"]
         cluster.server.kill()
         cluster.faults.clear()
@@ -54,9 +56,3 @@ def test_a_server_killed_around_the_end_of_a_vm_records_it_once(living_cluster: 
         cluster.event("retire.completed", before)
         settled(cluster)
         assert len([e for e in cluster.events(before) if e.type == "replacement.completed"]) == 1
-
-
-def _state(cluster: LivingCluster, intent: str) -> str:
-    """State of the newest try of an intent's run."""
-    tries = sorted((job, state) for job, (_, state) in cluster.jobs().items() if job.startswith(f"{intent}."))
-    return tries[-1][1] if tries else ""

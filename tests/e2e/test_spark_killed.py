@@ -12,6 +12,7 @@ from tests.e2e.traffic import traffic
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(400)]
 
+SHARES_CLUSTER = True
 SERVER_SETTINGS = {"KEDGE_SPARK_MASTER": "local[1]"}
 
 

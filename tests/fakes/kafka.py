@@ -27,8 +27,10 @@ from tests.fakes.kafka_parts import (
     FakeBroker,
     FakeController,
     FakePartition,
+    kept_rates,
     supported_by,
     transfers,
+    visible,
 )
 
 SESSION_TIMEOUT_S = 9.0
@@ -101,7 +103,7 @@ class FakeKafka:
             quorum=self._quorum(),
             features=self._features(live),
             log_dirs={b.id: self._log_dirs(b) for b in live},
-            throttles=_visible(self._throttles, {b.id for b in live}).seen,
+            throttles=visible(self._throttles, {b.id for b in live}).seen,
         )
 
     def reassign(self, targets: Mapping[TopicPartition, tuple[int, ...]]) -> Mapping[TopicPartition, str]:
@@ -137,8 +139,8 @@ class FakeKafka:
         changes = reconcile(self._throttles, wanted, live=live)
         unreachable = {b for b in self._brokers if b not in live}
         self._throttles = ThrottlePlan(
-            _kept(self._throttles.leader_bytes_per_s, plan.leader_bytes_per_s, unreachable),
-            _kept(self._throttles.follower_bytes_per_s, plan.follower_bytes_per_s, unreachable),
+            kept_rates(self._throttles.leader_bytes_per_s, plan.leader_bytes_per_s, unreachable),
+            kept_rates(self._throttles.follower_bytes_per_s, plan.follower_bytes_per_s, unreachable),
             topics,
         )
         return len(changes)
@@ -372,6 +374,24 @@ class FakeKafka:
         """Partitions with fewer in-sync replicas than a leader asks for."""
         return tuple(n for n, p in sorted(self._partitions.items()) if p.is_below_min)
 
+    def serves(self, broker: int) -> bool:
+        """Whether it is registered and unfenced, as the controllers have it."""
+        return broker in self._brokers and self._brokers[broker].registered and not self._brokers[broker].fenced
+
+    def is_at_rest(self) -> bool:
+        """Nobody is down, nothing moves or is throttled, each partition is in sync and led by its first replica."""
+        parts = self._partitions.values()
+        settled = all(
+            p.isr and not p.is_moving and set(p.isr) == set(p.replicas) and p.leader == p.target[0] for p in parts
+        )
+        calm = not visible(self._throttles, set(self._brokers)).seen.any and not self.outage
+        return settled and calm and all(b.serves for b in self._registered())
+
+    def scene(self) -> object:
+        """All of it that a person could have changed, to be compared."""
+        parts = [(n, tuple(p.replicas), tuple(p.isr), p.leader) for n, p in self._partitions.items()]
+        return (tuple(parts), tuple((b.id, b.running, b.fenced) for b in self._brokers.values()), self._leader)
+
     def acknowledged(self) -> int:
         return sum(p.acknowledged for p in self._partitions.values())
 
@@ -476,19 +496,3 @@ class FakeKafka:
         if leader != self._leader:
             self._epoch += 1
         self._leader = leader
-
-
-def _kept(seen: Mapping[int, int], wanted: Mapping[int, int], unreachable: set[int]) -> dict[int, int]:
-    """Rates afterwards: what is wanted, and on brokers that cannot be asked what was there."""
-    kept = {b: r for b, r in seen.items() if b in unreachable}
-    reachable = {b: r for b, r in wanted.items() if b == CLUSTER_DEFAULT or b not in unreachable}
-    return kept | reachable
-
-
-def _visible(throttles: ThrottlePlan, live: set[int]) -> ThrottlePlan:
-    """Only a live broker tells its own rates."""
-
-    def told(rates: Mapping[int, int]) -> dict[int, int]:
-        return {b: r for b, r in rates.items() if b in live or b == CLUSTER_DEFAULT}
-
-    return ThrottlePlan(told(throttles.leader_bytes_per_s), told(throttles.follower_bytes_per_s), throttles.topics)

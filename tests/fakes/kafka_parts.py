@@ -156,6 +156,7 @@ class FakePartition:
             removing=tuple(self.removing),
             size_bytes=int(max((c.bytes for c in self.copies.values()), default=0)),
             configured_min_isr=self.configured_min_isr,
+            arrived_bytes=tuple(int(self.copies.get(r, Copy()).bytes) for r in self.adding),
         )
 
     def _assign(self, replicas: list[int]) -> None:
@@ -240,3 +241,19 @@ def transfers(
 def _rate(rates: Mapping[int, int], broker: int) -> float:
     rate = rates.get(broker, rates.get(CLUSTER_DEFAULT))
     return float("inf") if rate is None else THROTTLE_REACHES * rate
+
+
+def kept_rates(seen: Mapping[int, int], wanted: Mapping[int, int], unreachable: set[int]) -> dict[int, int]:
+    """Rates afterwards: what is wanted, and on brokers that cannot be asked what was there."""
+    kept = {b: r for b, r in seen.items() if b in unreachable}
+    reachable = {b: r for b, r in wanted.items() if b == CLUSTER_DEFAULT or b not in unreachable}
+    return kept | reachable
+
+
+def visible(throttles: ThrottlePlan, live: set[int]) -> ThrottlePlan:
+    """Only a live broker tells its own rates."""
+
+    def told(rates: Mapping[int, int]) -> dict[int, int]:
+        return {b: r for b, r in rates.items() if b in live or b == CLUSTER_DEFAULT}
+
+    return ThrottlePlan(told(throttles.leader_bytes_per_s), told(throttles.follower_bytes_per_s), throttles.topics)

@@ -19,8 +19,11 @@ SPECS: tuple[dict[str, object], ...] = (
 class Trouble:
     """Draws faults from the world's own seed. At most one VM is lost at a time: two racks down is another story."""
 
-    def __init__(self, world: World, *, chance: float = 0.08, **spec: object) -> None:
-        """`spec` overrides every document that is declared meanwhile."""
+    def __init__(self, world: World, *, chance: float = 0.08, rivals: bool = False, **spec: object) -> None:
+        """`spec` overrides every document that is declared meanwhile; with `rivals` other servers take over at times.
+
+        What is drawn for a seed must not change: seeds that once failed are kept as tests.
+        """
         self._spec = spec
         self._world = world
         self._random = world.random
@@ -40,6 +43,7 @@ class Trouble:
             ("stillborn VM", self._stillborn),
             ("pause and resume", self._pause_and_resume),
             ("records are written", self._write),
+            *((("another server takes over", self._another_server),) if rivals else ()),
         )
         self._ends: list[tuple[float, Callable[[], None]]] = []
 
@@ -49,9 +53,12 @@ class Trouble:
             if at <= self._world.seconds:
                 self._ends.remove((at, end))
                 end()
+        if self._ends or self._world.interrupt_runs or self._world.machines.stillborn:
+            self._world.disturbed()
         if self._random.random() < self._chance:
             name, fault = self._random.choice(self._faults)
             if fault():
+                self._world.disturbed()
                 self._world.story.append(f"{self._world.seconds:6.0f} s  !! {name}")
         self._world.tick()
 
@@ -60,6 +67,10 @@ class Trouble:
         for _, end in self._ends:
             end()
         self._ends.clear()
+        self._world.interrupt_runs = 0
+        self._world.points.crash_at = -1
+        self._world.points.usurp = False
+        self._world.disturbed()
 
     def _later(self, seconds: float, end: Callable[[], None]) -> None:
         self._ends.append((self._world.seconds + seconds, end))
@@ -96,6 +107,10 @@ class Trouble:
 
     def _server_dies(self) -> bool:
         self._world.points.crash_at = self._world.points.passed + self._random.randint(1, 6)
+        return True
+
+    def _another_server(self) -> bool:
+        self._world.points.usurp = True
         return True
 
     def _cloud_away(self) -> bool:

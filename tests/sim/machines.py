@@ -13,10 +13,12 @@ from events.ids import ClusterUid
 from providers.base import CloudInstance, CloudVolume, InstanceState, TerraformRun
 from providers.errors import CloudUnavailable
 from tests.fakes.kafka import FakeKafka
+from tests.sim.evidence import Deletion, Evidence
 
 Documents = Callable[[str, str], Document | None]
 """(cluster uid, instance key) -> desired document: the server's answer to an agent."""
 
+USUAL_DISK_BYTES = 100 * 10**9
 BOOT_S = 3.0
 AGENT_S = 2.0
 START_S = 2.0
@@ -73,13 +75,20 @@ class Machines:
         self.buried: dict[str, Vm] = {}
         self.volumes: dict[str, CloudVolume] = {}
         self.addresses: dict[str, str] = {}
-        self.created: list[str] = []
+        self.evidence = Evidence()
+        self.disk_bytes: dict[int, int] = {}
+        """Broker id -> size of the disk it is born with, where that is not the usual one."""
         self.broker_ids: dict[int, str] = {}
         self.controller_ids: set[int] = set()
         self.outage = False
         self.stillborn: set[str] = set()
         """Nodes whose next VM never boots."""
         self._next_address = 0
+
+    @property
+    def created(self) -> list[str]:
+        """Keys of all VMs ever made, in order."""
+        return self.evidence.created
 
     # --- the Inventory port -----------------------------------------------------------------------------------
 
@@ -125,8 +134,6 @@ class Machines:
     def _create_instance(self, run: TerraformRun, key: str) -> None:
         if key in self.vms and self.vms[key].alive:
             return
-        if key in self.buried or key in self.vms:
-            raise Violation(f"P5: {key} is created a second time")
         wanted = next(i for i in run.resources.instances if i.key == key)
         self.created.append(key)
         boots = wanted.node not in self.stillborn
@@ -148,9 +155,9 @@ class Machines:
             return
         document = vm.process.document if vm.process else None
         if document is not None and document.name == "broker":
-            hosted = [p for p in self.kafka.partitions() if document.node_id in (*p.replicas, *p.adding)]
-            if hosted and vm.key == self._home_of(document.log_dirs[0].volume):
-                raise Violation(f"P2: {key} (broker {document.node_id}) is deleted with {len(hosted)} replicas on it")
+            at_home = vm.key == self._home_of(document.log_dirs[0].volume)
+            hosted = [p for p in self.kafka.partitions() if at_home and document.node_id in (*p.replicas, *p.adding)]
+            self.evidence.deletions.append(Deletion(key, document.node_id, len(hosted), vm.alive))
         self._power_off(vm)
         self.buried[key] = self.vms.pop(key)
         for volume in list(self.volumes.values()):
@@ -261,13 +268,13 @@ class Machines:
         if service.name == "broker":
             owner = self.broker_ids.get(service.node_id)
             volume = service.log_dirs[0].volume
+            self.evidence.homes.setdefault(service.node_id, set()).add(volume)
             if owner is None:
                 self.broker_ids[service.node_id] = volume
-                self.kafka.add_broker(service.node_id, service.rack, version=service.kafka_version)
-            elif owner == volume:
-                self.kafka.start_broker(service.node_id, version=service.kafka_version)
+                size = self.disk_bytes.get(service.node_id, USUAL_DISK_BYTES)
+                self.kafka.add_broker(service.node_id, service.rack, version=service.kafka_version, disk_bytes=size)
             else:
-                raise Violation(f"P5: broker id {service.node_id} of {owner} is used again by {vm.key} on {volume}")
+                self.kafka.start_broker(service.node_id, version=service.kafka_version)
             return
         directory = service.log_dirs[0].directory_id
         if service.node_id in self.controller_ids:

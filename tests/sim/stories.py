@@ -20,18 +20,17 @@ def whole_life(world: World) -> None:
     world.converge()
 
 
-def troubled_roll(seed: int, *, steps: int = 300, chance: float = 0.08, **spec: object) -> World:
+def troubled_roll(seed: int, *, steps: int = 300, chance: float = 0.08, rivals: bool = False, **spec: object) -> World:
     """A version roll under seeded trouble, then quiet: it must converge and stay so."""
     world = World(seed=seed)
     world.declare(a_document(**spec))
     world.converge(ticks=200)
     world.kafka.create_topic("orders", partitions=12, rf=3, min_isr=2, bytes_per_partition=50_000_000)
     world.declare(a_document(**{**spec, "version": "4.2.0"}))
-    trouble = Trouble(world, chance=chance, **spec)
+    trouble = Trouble(world, chance=chance, rivals=rivals, **spec)
     for _ in range(steps):
         trouble.step()
     trouble.stop()
-    world.points.crash_at = -1
     world.person(facts.ClusterResumed("the trouble is over"))
     world.converge(ticks=1500)
     return world

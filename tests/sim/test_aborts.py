@@ -4,6 +4,7 @@ import pytest
 
 from events import facts
 from tests.builders import a_document
+from tests.sim.sweep import sweep
 from tests.sim.world import World
 
 ROLL_TICKS = 190
@@ -38,11 +39,7 @@ def test_an_aborted_roll_rests_and_then_goes_back(ticks: int) -> None:
 
 
 @pytest.mark.soak
-@pytest.mark.timeout(1800)
+@pytest.mark.timeout(3600)
 def test_an_abort_at_every_tick_of_a_roll() -> None:
-    for ticks in range(1, ROLL_TICKS):
-        for goes_back in (True, False):
-            try:
-                _aborted_after(ticks, goes_back=goes_back)
-            except AssertionError as error:
-                raise AssertionError(f"abort after {ticks} ticks, {goes_back=}: {error}") from error
+    cases = [(ticks, goes_back) for ticks in range(1, ROLL_TICKS) for goes_back in (True, False)]
+    sweep("abort after (ticks, goes_back)", cases, lambda case: _aborted_after(case[0], goes_back=case[1]))

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.sim.stories import whole_life
+from tests.sim.sweep import sweep
 from tests.sim.world import World
 
 
@@ -34,12 +35,14 @@ def test_it_survives_a_crash_at(point: int) -> None:
 
 
 @pytest.mark.soak
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(3600)
 def test_it_survives_a_crash_at_every_single_point() -> None:
-    for point in range(1, len(POINTS) + 1):
+    def run(point: int) -> None:
         world = World(seed=point, crash_at=point)
         whole_life(world)
         assert world.crashes, f"failpoint {point} ({POINTS[point - 1]}) was not reached"
+
+    sweep("whole_life, crash at failpoint", range(1, len(POINTS) + 1), run)
 
 
 def test_every_kind_of_effect_is_among_the_crashes() -> None:

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.sim.stories import troubled_roll
+from tests.sim.sweep import sweep
 
 REGRESSIONS = {
     2: "a broker outside the drain is lost: moves that wait for it are taken back",
@@ -24,11 +25,21 @@ def test_it_converges_after_seeded_trouble(seed: int) -> None:
     troubled_roll(seed)
 
 
+@pytest.mark.parametrize("seed", range(1100, 1104))
+def test_it_converges_though_other_servers_take_over_in_the_middle_of_ticks(seed: int) -> None:
+    assert troubled_roll(seed, chance=0.2, rivals=True).usurped > 0
+
+
 @pytest.mark.soak
-@pytest.mark.timeout(3600)
+@pytest.mark.timeout(7200)
 def test_it_converges_after_much_more_trouble() -> None:
-    for seed in range(2000, 2300):
-        try:
-            troubled_roll(seed, chance=0.15)
-        except AssertionError as error:
-            raise AssertionError(f"seed {seed}: {error}") from error
+    sweep("troubled_roll, chance=0.15, seed", range(2000, 2300), lambda seed: troubled_roll(seed, chance=0.15))
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(7200)
+def test_it_converges_after_much_more_trouble_with_rivals() -> None:
+    def run(seed: int) -> object:
+        return troubled_roll(seed, chance=0.15, rivals=True)
+
+    sweep("troubled_roll, chance=0.15, rivals=True, seed", range(3000, 3100), run)

@@ -14,16 +14,20 @@ from typing import Any
 from controlplane.converger.documents import document_for
 from controlplane.converger.fleet import FleetBrake
 from controlplane.converger.loop import Converger, new_events
+from controlplane.converger.observation import InventorySeen
 from controlplane.converger.observe import has_work
-from controlplane.converger.ports import Ports
+from controlplane.converger.ports import LostLeadership, Ports
+from controlplane.converger.replacements import pending_changes
 from controlplane.converger.runner import InfeasibleDrain, PlanRefused, summary
 from controlplane.jobstore import MemoryJobStore
 from controlplane.latest import MemoryLatestStore
 from controlplane.planstore import MemoryPlanStore
+from controlplane.replacement import SERVING, Phase
 from controlplane.streams import cluster_stream
 from controlplane.view import ClusterView
 from events import facts
 from events.envelope import NewEvent, Origin, Recorded
+from events.errors import StoreUnavailable
 from events.ids import ClusterUid, Epoch, IntentId
 from events.memory import MemoryEventStore
 from events.spec.conversion import to_data
@@ -34,11 +38,16 @@ from planner.drain.request import DrainRequest
 from planner.drain.solve import solve
 from planner.observed import KafkaSnapshot
 from providers.base import TerraformRun
+from tests.builders import a_document
 from tests.fakes.kafka import FakeKafka
+from tests.sim.evidence import Calm, Evidence, Fence, LastTick, StaleWrite
+from tests.sim.gist import gist
 from tests.sim.machines import Machines, Violation
+from tests.sim.properties import is_held_up, judge
 
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
 UID = ClusterUid("c0ffee00c0ffee00c0ffee00c0ffee00")
+NEIGHBOUR = ClusterUid("bad0bad0bad0bad0bad0bad0bad0bad0")
 RUN_S = 2.0
 PLAN_S = 1.0
 
@@ -55,6 +64,9 @@ class Failpoints:
     """Counts the points passed; crashes at the one it is told to."""
 
     crash_at: int = -1
+    usurp: bool = False
+    """Another server takes over as soon as this one has done something: it finds out before the next thing it does."""
+    take_over: Callable[[], None] = lambda: None
     passed: int = 0
     names: list[str] = field(default_factory=list)
 
@@ -63,6 +75,9 @@ class Failpoints:
         self.names.append(name)
         if self.passed == self.crash_at:
             raise Crash(name)
+        if self.usurp and name.startswith("after "):
+            self.usurp = False
+            self.take_over()
 
 
 class CrashingStore(MemoryEventStore):
@@ -71,6 +86,7 @@ class CrashingStore(MemoryEventStore):
     def __init__(self, points: Failpoints, clock: Callable[[], datetime]) -> None:
         super().__init__(clock=clock)
         self._points = points
+        self.watch: Callable[[Sequence[NewEvent], Origin], None] = lambda _events, _origin: None
 
     def append(
         self, stream: str, events: Sequence[NewEvent], *, expected_version: int, origin: Origin
@@ -78,6 +94,7 @@ class CrashingStore(MemoryEventStore):
         names = ",".join(e.type for e in events)
         self._points.reach(f"before {names}")
         recorded = super().append(stream, events, expected_version=expected_version, origin=origin)
+        self.watch(events, origin)
         self._points.reach(f"after {names}")
         return recorded
 
@@ -97,9 +114,10 @@ class CrashingKafka:
         }
     )
 
-    def __init__(self, kafka: FakeKafka, points: Failpoints) -> None:
+    def __init__(self, kafka: FakeKafka, points: Failpoints, watch: Callable[[str], None]) -> None:
         self._kafka = kafka
         self._points = points
+        self._watch = watch
 
     def __getattr__(self, name: str) -> Any:
         call = getattr(self._kafka, name)
@@ -108,11 +126,27 @@ class CrashingKafka:
 
         def guarded(*args: Any, **kwargs: Any) -> Any:
             self._points.reach(f"before {name}")
+            self._watch(name)
             answer = call(*args, **kwargs)
             self._points.reach(f"after {name}")
             return answer
 
         return guarded
+
+
+class PoisonedInventory:
+    """The inventory, but for the neighbour: its ticks get this far and fail."""
+
+    def __init__(self, machines: Machines) -> None:
+        self._machines = machines
+
+    def seen(self, view: ClusterView, *, newer_than: datetime | None = None) -> InventorySeen:
+        if view.uid == NEIGHBOUR:
+            raise StoreUnavailable("poisoned")
+        return self._machines.seen(view, newer_than=newer_than)
+
+    def terminate(self, view: ClusterView, cloud_id: str) -> None:
+        self._machines.terminate(view, cloud_id)
 
 
 @dataclass(slots=True)
@@ -133,6 +167,7 @@ class SimRunner:
     def terraform(self, job_id: str, run: TerraformRun, *, epoch: Epoch) -> None:
         world = self._world
         world.points.reach(f"before run {run.kind}")
+        world.saw(f"run {run.kind}", int(epoch))
         self._enqueue(job_id, run.resources.cluster_uid, RUN_S, epoch, lambda: world.terraform(run))
         world.points.reach(f"after run {run.kind} started")
 
@@ -183,10 +218,15 @@ class World:
         self.latest = MemoryLatestStore()
         self.kafka = FakeKafka(version=version, clock=self.clock)
         self.machines = Machines(self.kafka, self.latest, self.clock)
+        self.points.take_over = self._take_over
         self.epoch = Epoch(0)
         self.story: list[str] = []
         self.ticks = 0
         self.crashes: list[str] = []
+        self.usurped = 0
+        self.calm = Calm()
+        self.last_tick = LastTick(self.clock())
+        self.had_work = False
         self.interrupt_runs = 0
         """How many Terraform runs die half-way from now on."""
         self._told = 0
@@ -205,6 +245,13 @@ class World:
         stream, version = cluster_stream(UID), self.view().version
         events = new_events(stream, version, [fact])
         MemoryEventStore.append(self.store, stream, events, expected_version=version, origin=Origin("person:test"))
+        self.disturbed()
+
+    def disturbed(self) -> None:
+        """Somebody but the server did something: what it is given to converge counts from now."""
+        self.calm.since_tick = self.ticks
+        view = self.view()
+        self.calm.nodes_to_change = len(pending_changes(view)) + len(view.alive())
 
     # --- the server -------------------------------------------------------------------------------------------
 
@@ -215,23 +262,47 @@ class World:
         self.runner = SimRunner(self)
         for job in self.jobs.open_jobs():
             self.jobs.fail(job.intent_id, epoch=self.epoch, error_class="RunInterrupted", error_message="server died")
-        kafka = CrashingKafka(self.kafka, self.points)
+        own = self.epoch
+        self.store.watch = self._recorded
+        self._poison_a_neighbour()
+        kafka = CrashingKafka(self.kafka, self.points, lambda name: self.saw(name, int(own)))
         self.converger = Converger(
             Ports(
                 store=self.store,
                 jobs=self.jobs,
                 plans=self.plans,
                 latest=self.latest,
-                inventory=self.machines,
+                inventory=PoisonedInventory(self.machines),
                 runner=self.runner,
                 kafka=lambda _view: kafka,
                 boot_data=lambda uid, node, generation, intent: f"{node}.g{generation}",
                 installation_id="sim",
                 clock=self.clock,
-                epoch=lambda: self.epoch,
+                epoch=lambda: self._right_to_act(own),
             ),
             FleetBrake(),
         )
+
+    def _right_to_act(self, own: Epoch) -> Epoch:
+        if own != self.epoch:
+            raise LostLeadership(f"epoch {own} is over, {self.epoch} leads")
+        return own
+
+    def _take_over(self) -> None:
+        """Another server begins while this one is in the middle of a tick. Its runs die with its lease."""
+        self.usurped += 1
+        self.machines_survive_crash()
+        self.start_server()
+
+    def _poison_a_neighbour(self) -> None:
+        """A cluster that sorts before ours, with work in hand, whose every tick fails."""
+        stream = cluster_stream(NEIGHBOUR)
+        if self.store.read_stream(stream):
+            return
+        document = a_document(name="a-poisoned-neighbour")
+        told = facts.ClusterDeclared(NEIGHBOUR, document.metadata.name, 1, to_data(document), "test")
+        events = new_events(stream, 0, [told])
+        MemoryEventStore.append(self.store, stream, events, expected_version=0, origin=Origin("person:test"))
 
     def clock(self) -> datetime:
         return BEGAN + timedelta(seconds=self.seconds)
@@ -241,6 +312,10 @@ class World:
         self.converger.catch_up()
         found = self.converger.view(UID)
         return found if found is not None else ClusterView(uid=UID)
+
+    def history(self) -> list[Recorded]:
+        """All that is recorded of the cluster."""
+        return self.store.read_stream(cluster_stream(UID))
 
     def sentence(self) -> str:
         said = self.converger.said(UID)
@@ -259,21 +334,27 @@ class World:
     def tick(self) -> tuple[int, int]:
         """One tick and one step of time. Returns (events, effects). A crash is survived by a new server."""
         self.ticks += 1
-        events = effects = 0
+        self._look_around()
+        server, at, events, effects, crashed = self.converger, self.clock(), 0, 0, False
         try:
-            report = self.converger.tick()
+            report = server.tick()
             events, effects = report.events, report.effects
-            self.server_ticks += 1
+            self.server_ticks += int(server is self.converger)
+        except LostLeadership:
+            crashed = True
         except Crash as crash:
+            crashed = True
             self.crashes.append(str(crash))
             self.machines_survive_crash()
             self.start_server()
+        spoke = {str(uid): said.at for uid in (UID, NEIGHBOUR) if (said := server.said(uid)) is not None}
+        self.last_tick = LastTick(at, events, effects, crashed or server is not self.converger, spoke)
         self._tell()
         self.seconds += self.tick_s
         self.kafka.advance(self.tick_s)
         self.machines.advance(self.tick_s, self._document)
         self.runner.advance()
-        self.check()
+        judge(self)
         return events, effects
 
     def run(self, *, until: Callable[["World"], bool], ticks: int) -> None:
@@ -292,6 +373,10 @@ class World:
     def is_converged(self) -> bool:
         view = self.view()
         return view.generation > 0 and view.converged == view.generation and not has_work(view)
+
+    def is_held(self) -> bool:
+        """Whether it waits for a person."""
+        return is_held_up(self) or self.view().deleted or bool(self.view().tombstone)
 
     def settle(self) -> None:
         """P6: converged, then five ticks without event or effect."""
@@ -322,31 +407,55 @@ class World:
                 except (InfeasibleDrain, PlanRefused, RuntimeError):
                     continue
 
-    # --- what must always hold --------------------------------------------------------------------------------
+    # --- what the properties are judged by ---------------------------------------------------------------------
 
-    def check(self) -> None:
-        """P1, P2, P3, P5 after every step; P8 for whoever is not converged."""
-        if self.kafka.lost():
-            raise Violation(f"P2: {self.kafka.lost()} acknowledged records are on no disk any more")
-        for fall in self.kafka.fell_below:
-            if "died" not in fall.cause:
-                raise Violation(f"P1: {fall.partition} fell below min ISR by {fall.cause} at {fall.at}")
-        self._check_racks()
-        just_born = not self.server_ticks
-        if not self.is_converged() and not just_born and not self.sentence():
-            raise Violation("P8: not converged and no reason given")
+    @property
+    def evidence(self) -> Evidence:
+        return self.machines.evidence
 
-    def _check_racks(self) -> None:
-        view = self.view()
-        if view.unreadable:
-            raise Violation(f"history unreadable: {view.unreadable}")
-        stopping = {
-            i.planned.rack
-            for i in view.brokers()
-            if i.phase in ("fencing", "fenced") and not i.lost and self.kafka_hosts(i.service_id)
+    def saw(self, what: str, epoch: int) -> None:
+        """Something was done under an epoch, just now."""
+        if epoch != self.epoch:
+            self.evidence.stale.append(StaleWrite(what, epoch, int(self.epoch)))
+
+    def _recorded(self, events: Sequence[NewEvent], origin: Origin) -> None:
+        if origin.epoch is not None:
+            self.saw(", ".join(e.type for e in events), int(origin.epoch))
+        for event in events:
+            if event.type == "instance.fence_requested":
+                self.evidence.fences += [f for key in event.data["keys"] if (f := self._fence(key)) is not None]
+
+    def _fence(self, key: str) -> Fence | None:
+        """What else is down while this one is asked to stop; None when there is nothing that could be stopped."""
+        vm, view = self.machines.vms.get(key), self.converger.view(UID)
+        if vm is None or not vm.alive or vm.process is None or not vm.process.up or view is None:
+            return None
+        me = vm.process.document
+        serving = [i for i in view.brokers() if i.phase in SERVING and i.phase is not Phase.LAUNCHED]
+        down = sorted(i.service_id for i in serving if i.key != key and not self.kafka.serves(i.service_id))
+        up = {
+            v.process.document.node_id
+            for v in self.machines.vms.values()
+            if v.alive and v.process and v.process.up and v.process.document.name == "controller"
         }
-        if len(stopping) > 1:
-            raise Violation(f"P3: brokers of racks {sorted(stopping)} are stopped with replicas on them")
+        hosted = self.kafka_hosts(me.node_id) if me.name == "broker" else 0
+        voters = len(self.machines.controller_ids)
+        return Fence(key, me.name, hosted, tuple(down), len(up - {me.node_id}), voters)
+
+    def _look_around(self) -> None:
+        """Counts ticks that begin at rest with the world as it was when the one before began."""
+        view = self.view()
+        self.had_work = has_work(view)
+        scene = (
+            self.store.head(),
+            tuple((k, v.alive, v.process is not None and v.process.up) for k, v in self.machines.vms.items()),
+            self.machines.outage or self.kafka.outage,
+            self.kafka.scene(),
+        )
+        at_rest = self.is_converged() and not self.is_held() and self.kafka.is_at_rest()
+        at_rest = at_rest and all(vm.alive for vm in self.machines.vms.values()) and not self.machines.outage
+        self.calm.quiet_ticks = self.calm.quiet_ticks + 1 if at_rest and scene == self.calm.scene else 0
+        self.calm.scene = scene
 
     def kafka_hosts(self, broker: int) -> int:
         return sum(broker in p.replicas for p in self.kafka.partitions())
@@ -370,34 +479,11 @@ class World:
     def _tell(self) -> None:
         for recorded in self.store.read_all(self._told):
             self._told = recorded.position
-            self.story.append(f"{self.seconds:6.0f} s  {recorded.type:28} {_gist(recorded)}")
+            if recorded.stream != cluster_stream(UID):
+                continue
+            self.story.append(f"{self.seconds:6.0f} s  {recorded.type:28} {gist(recorded)}")
         sentence = self.sentence()
         if _NUMBERS.sub("#", sentence) != self._last_words:
             # The same sentence with another number is no news.
             self._last_words = _NUMBERS.sub("#", sentence)
             self.story.append(f"          {sentence}")
-
-
-def _gist(recorded: Recorded) -> str:
-    """The part of an event that tells the story."""
-    data = recorded.data
-    if recorded.type == "surge.requested":
-        return ", ".join(
-            f"{i['node']}.g{i['generation']} ({i['service']} {i['service_id']})" for i in data["instances"]
-        )
-    if recorded.type == "cluster.declared":
-        return f"{data['name']} generation {data['generation']}"
-    if recorded.type == "surge.completed":
-        return ", ".join(i["key"] for i in data["instances"])
-    if recorded.type == "quorum.founded":
-        return f"{len(data['voters'])} controllers at {data['metadata_level']}"
-    if recorded.type == "drain.requested":
-        return f"{', '.join(data['keys'])} round {data['round']}: {data['reason']}"
-    if recorded.type == "drain.planned":
-        return f"{data['moves']} moves, {data['bytes']} bytes, {data['batches']} batches, {data['engine']}"
-    keep = ("key", "keys", "reason", "node", "old", "new", "feature", "level", "generation", "type", "status", "proof")
-    return " ".join(f"{k}={_short(data[k])}" for k in keep if k in data)
-
-
-def _short(value: Any) -> str:
-    return ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)

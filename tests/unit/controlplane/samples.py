@@ -26,6 +26,12 @@ SAMPLES: tuple[object, ...] = (
     facts.JoinFailed(A2, "its agent has not reported after 120 s"),
     facts.InstanceLost(A1, "the cloud says it is gone"),
     facts.QuorumFounded("k-id", "4.1", (facts.FoundingVoter("controllers-a-0", 100, "127.64.0.1", 9093, "dir"),)),
+    facts.ClusterAdopted(
+        "the tags of 6 VMs", 1007, (facts.SpentNode("brokers-a-0", 4, 3),), {"controllers-a-0": "127.64.0.1"}, True
+    ),
+    facts.InstanceAdopted(
+        a_planned("brokers-a-0", 4, service_id=1006), "intent-1", "vm-1", "127.64.0.9", "joined", 2, True, False
+    ),
     facts.RecycleStarted(1, ("brokers-d-0",), ("brokers-a-0",), (), "Kafka 4.1.1 -> 4.2.0"),
     facts.RecycleCompleted(1),
     facts.DrainRequested("drain-1", (A1,), (1000,), {"1000": 1003}, (1001, 1002, 1003), 1, "replaced"),
@@ -62,6 +68,8 @@ def states() -> Mapping[type, ClusterView]:
     fenced_controller = an_instance("controllers-a-0", 1, Phase.FENCED)
     heir = an_instance("controllers-a-0", 2, Phase.LAUNCHED)
     return {
+        facts.ClusterAdopted: replace(a_view(), instances={}),
+        facts.InstanceAdopted: replace(a_view(), next_broker_id=1007),
         facts.ClusterResumed: a_view(paused="lunch"),
         facts.RecycleCompleted: a_view(recycling=1, converged=0),
         facts.SurgeCompleted: requested,

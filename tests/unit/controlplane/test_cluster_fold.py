@@ -185,7 +185,7 @@ def test_the_same_events_twice_are_noticed() -> None:
     world = World()
     world.declare(a_document())
     world.converge()
-    history = world.store.read_all()
+    history = world.history()
     once = fold(empty_view(UID), history)
     assert not once.unreadable
     assert fold(once, history).unreadable
@@ -194,7 +194,7 @@ def test_the_same_events_twice_are_noticed() -> None:
 def test_a_fold_in_two_halves_is_the_fold() -> None:
     world = World()
     whole_life(world)
-    history = world.store.read_all()
+    history = world.history()
     whole = fold(empty_view(UID), history)
     for cut in range(0, len(history), 17):
         assert fold(fold(empty_view(UID), history[:cut]), history[cut:]) == whole

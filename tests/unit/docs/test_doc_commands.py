@@ -3,6 +3,7 @@
 import re
 import shlex
 from importlib.util import find_spec
+from typing import Any
 
 import pytest
 import typer
@@ -15,6 +16,7 @@ from tests.stages import STAGES
 from tests.unit.docs.doc_pages import ROOT, blocks, text
 
 PAGES = ("README.md", "CONTRIBUTING.md", "docs/operating.md", "docs/architecture.md", "docs/life-of-a-roll.md")
+PAGES += ("docs/drain-plans.md",)
 SHELL = {"alias", "cp", "sed", "git"}
 """Programs of the shell that need no proof."""
 
@@ -53,22 +55,28 @@ def test_the_command_exists(page: str, command: str) -> None:
             assert target in TARGETS
         case ["kedge", verb, *rest]:
             assert verb in VERBS, f"{verb} is no verb"
-            _check_options(verb, rest)
+            _check_options(VERBS[verb], rest)
         case [".venv/bin/python", "-m", "tests.stages", stage]:
             assert stage in {s.name for s in STAGES}
         case [".venv/bin/python", "-m", module, *paths]:
             assert find_spec(module) is not None
             assert all((ROOT / p).exists() for p in paths if p.startswith("tests/"))
         case ["python", "-m", "benchmarks", name]:
-            assert name == "NAME" or any((ROOT / folder / f"{name}.py").exists() for folder in benchmark_folders)
+            assert name == "NAME" or any(
+                (ROOT / folder / file).exists()
+                for folder in benchmark_folders
+                for file in (f"{name}.py", f"{name}/__init__.py")
+            )
         case [".venv/bin/python", "-"] | [".venv/bin/pre-commit", "install"]:
             pass
         case [program, *_]:
             assert program in SHELL
 
 
-def _check_options(verb: str, rest: list[str]) -> None:
-    known = {option for parameter in VERBS[verb].params for option in (*parameter.opts, *parameter.secondary_opts)}
+def _check_options(command: Any, rest: list[str]) -> None:
+    while rest and rest[0] in getattr(command, "commands", {}):
+        command, rest = command.commands[rest[0]], rest[1:]
+    known = {option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)}
     given = {word.partition("=")[0] for word in rest if word.startswith("-")}
     assert given <= known
 

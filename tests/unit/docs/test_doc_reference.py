@@ -87,7 +87,7 @@ def test_the_ladder_of_the_architecture_is_the_one_that_decides() -> None:
 
 def test_the_files_a_home_keeps_are_in_the_table(tmp_path: Path) -> None:
     home = Home(tmp_path)
-    home.installation()
+    home.identity()
     home.keep_agent_url("http://127.0.0.1:1")
     told = " ".join(row[0] for row in table_headed(OPERATING, "file"))
     assert all(f"`{file.name}`" in told for file in [*tmp_path.iterdir(), home.leader_lock])

@@ -15,7 +15,13 @@ from tests.unit.controlplane.cli.cli_world import World, detail
 
 HELPS = dict(reference.helps())
 EVERY_VERB = ["server", "validate", "plan", "apply", "diff", "get", "describe", "wait", "events", "pause", "resume"]
-EVERY_VERB += ["abort", "endpoints", "delete", "backup", "restore", "demo", "version"]
+EVERY_VERB += ["abort", "endpoints", "delete", "backup", "restore", "rebalance", "rebuild", "demo", "version"]
+EVERY_GROUP = {"drain": ["plan", "check"], "state": ["export"], "brokers": ["demote"]}
+EVERY_COMMAND = [
+    *EVERY_VERB,
+    *EVERY_GROUP,
+    *(f"{group} {verb}" for group, verbs in EVERY_GROUP.items() for verb in verbs),
+]
 
 
 def test_the_reference_page_is_current_and_with_it_the_snapshot_of_every_help() -> None:
@@ -24,9 +30,10 @@ def test_the_reference_page_is_current_and_with_it_the_snapshot_of_every_help() 
 
 def test_every_verb_is_there() -> None:
     assert [verb.__name__ for verb in VERBS] == EVERY_VERB
+    assert {f"kedge {command}" for command in EVERY_COMMAND} | {"kedge"} == set(HELPS)
 
 
-@pytest.mark.parametrize("verb", EVERY_VERB)
+@pytest.mark.parametrize("verb", EVERY_COMMAND)
 def test_every_help_fits_the_page_and_has_examples_of_its_own_verb_before_the_options(verb: str) -> None:
     text = HELPS[f"kedge {verb}"]
     examples, options = text.index("Examples:"), text.index("Options:")
@@ -36,9 +43,9 @@ def test_every_help_fits_the_page_and_has_examples_of_its_own_verb_before_the_op
 
 
 @pytest.mark.parametrize("flag", ["-h", "--help"])
-@pytest.mark.parametrize("verb", EVERY_VERB)
+@pytest.mark.parametrize("verb", EVERY_COMMAND)
 def test_help_is_shown_without_a_server_or_a_home(verb: str, flag: str) -> None:
-    ran = CliRunner().invoke(app, [verb, flag], prog_name="kedge")
+    ran = CliRunner().invoke(app, [*verb.split(), flag], prog_name="kedge")
     assert ran.exit_code == exits.OK
     assert ran.stdout.startswith(f"Usage: kedge {verb} ")
 
@@ -49,7 +56,17 @@ def test_a_misspelt_verb_is_told_with_the_one_that_was_meant(world: World) -> No
     assert "Did you mean 'apply'?" in ran.stderr
 
 
-@pytest.mark.parametrize("arguments", [["--nonsense"], ["get", "--nonsense"], ["wait"], ["get", "-o", "xml"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--nonsense"],
+        ["get", "--nonsense"],
+        ["wait"],
+        ["get", "-o", "xml"],
+        ["drain", "pla"],
+        ["drain", "plan", "-o", "x"],
+    ],
+)
 def test_a_wrong_command_line_has_its_own_exit_code(world: World, arguments: list[str]) -> None:
     assert world.run(*arguments).exit_code == exits.USAGE
 

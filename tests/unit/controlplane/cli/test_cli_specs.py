@@ -116,6 +116,20 @@ def test_plan_shows_fields_steps_reasons_bytes_time_and_warnings_on_stdout(world
     snapshot("plan.txt", ran.stdout)
 
 
+def test_a_changed_setting_says_its_own_effect_instead_of_its_class(world: World) -> None:
+    change = api.FieldChangeOut(
+        path="spec.kafka.config[num.io.threads]",
+        old="8",
+        new="16",
+        field_class="dynamic",
+        effect="set live on every broker, in one step",
+    )
+    world.server.plans(plans_of(plan_of(phases=[], changes=[change])))
+    ran = world.run("plan", "-f", world.spec())
+    line = "    ~ spec.kafka.config[num.io.threads]: 8 -> 16   (dynamic: set live on every broker, in one step)"
+    assert line in ran.stdout.splitlines()
+
+
 def test_plan_writes_a_versioned_document(world: World) -> None:
     world.server.plans(plans_of(plan_of()))
     ran = world.run("plan", "-f", world.spec(), "--json")

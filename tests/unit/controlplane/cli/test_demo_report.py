@@ -5,10 +5,17 @@ from typing import Any
 
 import pytest
 
+from controlplane.cli.demo.certificates import certificate_line
 from controlplane.cli.demo.report import Replaced, planned, replaced, roll
 from controlplane.portal.schemas import EventOut
 
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
+CERTIFICATE = {
+    "bytes": {"value": 600, "bound": 600, "ratio": 1.0},
+    "makespan_s": {"value": 10.4, "bound": 10, "ratio": 1.04},
+    "disk": {"value": 0.31, "bound": 0.31, "ratio": 1.0},
+    "leaders": {"value": 8, "bound": 8, "ratio": 1.0},
+}
 OLD, NEW = "brokers-a-0.g1", "brokers-a-0.g2"
 
 
@@ -26,7 +33,7 @@ TOLD: tuple[tuple[float, str, dict[str, Any]], ...] = (
     (112, "instance.joined", {"key": NEW}),
     # 3 s idle: requested, planned, the batch begins; a copy of 15 s
     (112, "drain.requested", {"drain": "d", "keys": [OLD]}),
-    (114, "drain.planned", {"engine": "spark", "moves": 12, "bytes": 600, "certificate": {"bytes_ratio": 1.0}}),
+    (114, "drain.planned", {"engine": "spark", "moves": 12, "bytes": 600, "certificate": CERTIFICATE}),
     (115, "drain.batch_started", {"drain": "d"}),
     (130, "instance.drained", {"drain": "d", "keys": [OLD], "bytes": 600, "moves": 12}),
     # a linger of 5 s, a stop of 2 s
@@ -102,7 +109,11 @@ def test_a_roll_that_is_not_whole_in_the_history_is_refused(events: list[EventOu
 
 def test_plans_are_told_with_their_engine_and_certificate() -> None:
     (plan,) = planned(EVENTS)
-    assert (plan.engine, plan.moves, plan.bytes, plan.certificate["bytes_ratio"]) == ("spark", 12, 600, 1.0)
+    assert (plan.engine, plan.moves, plan.bytes, plan.certificate["bytes"]["ratio"]) == ("spark", 12, 600, 1.0)
+    assert certificate_line(plan) == (
+        "drain plan by spark, 12 moves, value / bound: bytes 600 B / 600 B (1.000); makespan 10.4 s / 10.0 s (1.040); "
+        "fullest disk 31.0% / 31.0% (1.000); most leaders 8 / 8 (1.000); release not measured"
+    )
 
 
 def test_bytes_of_several_rounds_add_up() -> None:

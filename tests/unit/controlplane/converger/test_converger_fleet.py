@@ -1,13 +1,14 @@
 """One poisoned cluster never delays another (P9): several clusters on one converger, on fakes."""
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 
+from controlplane.converger.fleet import FleetBrake
 from controlplane.converger.loop import Converger, new_events
 from controlplane.converger.observation import InventorySeen
 from controlplane.converger.ports import LostLeadership, Ports
@@ -36,7 +37,9 @@ WAIT_S = 10.0
 class Fleet:
     """Copies of one converged cluster; `gateways` and `inventories` say what goes wrong in which."""
 
-    def __init__(self, *uids: ClusterUid, workers: int = 0, rest_s: float = 0.0) -> None:
+    def __init__(
+        self, *uids: ClusterUid, workers: int = 0, rest_s: float = 0.0, brake: FleetBrake | None = None
+    ) -> None:
         self.now = NOW
         self.store = MemoryEventStore(clock=lambda: self.now)
         self.dialled: list[str] = []
@@ -48,7 +51,7 @@ class Fleet:
         self.runs: list[str] = []
         for uid in uids:
             self._born(uid)
-        self.converger = Converger(self._ports(), workers=workers, rest_s=rest_s, wake=self.woken.append)
+        self.converger = Converger(self._ports(), brake, workers=workers, rest_s=rest_s, wake=self.woken.append)
 
     def declare(self, uid: ClusterUid) -> None:
         """A new generation: the cluster has work in hand."""
@@ -342,3 +345,63 @@ def test_a_store_that_is_away_ends_the_tick_before_any_effect(monkeypatch: pytes
     monkeypatch.setattr(fleet.store, "read_all", lambda *_, **__: _raises(StoreUnavailable("locked"))())
     with pytest.raises(StoreUnavailable):
         fleet.tick()
+
+
+# --- the brake --------------------------------------------------------------------------------------------------------
+
+MANY = tuple(ClusterUid(f"cluster-{n}") for n in range(8))
+
+
+def _surges(fleet: Fleet) -> list[str]:
+    return [e.stream for e in fleet.store.read_all(0) if e.type == "surge.requested" and "g2" in _keys(e.data)]
+
+
+def _keys(data: Mapping[str, Any]) -> str:
+    return ",".join(f"{i['node']}.g{i['generation']}" for i in data["instances"])
+
+
+@pytest.mark.parametrize("workers", [0, 4])
+def test_of_clusters_that_all_want_to_roll_only_as_many_surge_as_the_account_may(workers: int) -> None:
+    fleet = Fleet(*MANY, workers=workers, brake=FleetBrake(max_surge_per_account=3))
+    fleet.converger.catch_up()
+    for uid in MANY:
+        fleet.declare(uid)
+    for _ in range(4):
+        fleet.tick()
+        fleet.converger.settle(WAIT_S)
+    surging = _surges(fleet)
+    assert len(surging) == len(set(surging)) == 3
+    waiting = [_said(fleet, uid) for uid in MANY if cluster_stream(uid) not in surging]
+    assert all("3 of 3 surge VMs of account local/default are in use" in said for said in waiting)
+    fleet.converger.close()
+
+
+def test_on_many_threads_no_two_clusters_take_the_last_place() -> None:
+    fleet = Fleet(*MANY, workers=8, brake=FleetBrake(max_rolling=1))
+    fleet.converger.catch_up()
+    for uid in MANY:
+        fleet.declare(uid)
+    at_once = threading.Barrier(len(MANY))
+    for uid in MANY:
+        fleet.inventories[uid] = lambda: (at_once.wait(WAIT_S), an_inventory(fleet.converger.views()[0], at=fleet.now))[
+            1
+        ]
+    fleet.tick()
+    fleet.converger.settle(WAIT_S)
+    assert len(_surges(fleet)) == 1
+    fleet.converger.close()
+
+
+def test_a_cluster_whose_ticks_fail_keeps_its_place_in_the_queue_from_nobody() -> None:
+    fleet = Fleet(GOOD, BAD, THIRD, brake=FleetBrake(max_surge_per_account=1))
+    fleet.converger.catch_up()
+    for uid in (GOOD, BAD, THIRD):
+        fleet.declare(uid)
+        fleet.tick(only={uid})
+        fleet.now += timedelta(seconds=1)
+    assert _surges(fleet) == [cluster_stream(GOOD)]
+    fleet.inventories[BAD] = _raises(ZeroDivisionError("a bug"))
+    fleet.tick()
+    third = fleet.converger.view(THIRD)
+    assert third is not None
+    assert "waits longer" not in _said(fleet, THIRD)

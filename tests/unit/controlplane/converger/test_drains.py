@@ -1,4 +1,4 @@
-"""The drain in hand: planned, moved batch by batch under throttle, seen through or put off."""
+"""The drain in hand: planned, let go in the plan's order under throttle, seen through or put off."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -9,7 +9,15 @@ import pytest
 from controlplane.converger.drains import MAX_ROUNDS, drain_step
 from controlplane.converger.foresight import plan_job_id
 from controlplane.converger.observation import JobSeen
-from controlplane.converger.verdict import CancelMoves, ClearThrottles, Reassign, SetThrottle, StartPlanning, Verdict
+from controlplane.converger.verdict import (
+    CancelMoves,
+    ClearThrottles,
+    ElectPreferred,
+    Reassign,
+    SetThrottle,
+    StartPlanning,
+    Verdict,
+)
 from controlplane.replacement import Phase
 from controlplane.view import DrainView
 from events import facts
@@ -116,32 +124,38 @@ def test_a_plan_that_cannot_be_read_is_made_again() -> None:
 # --- moving -----------------------------------------------------------------------------------------------------------
 
 
-def test_the_first_batch_is_recorded_before_it_is_handed_over() -> None:
+def test_the_first_stretch_is_recorded_before_it_is_handed_over() -> None:
     verdict = _step(*AT_HOME, drain=a_drain(batch=-1))
     assert verdict.events == (facts.BatchStarted("drain-1", 0, 2, 2000),)
     assert not verdict.effects
 
 
-def test_a_recorded_batch_is_throttled_and_handed_over() -> None:
-    throttle, reassign = _step(*AT_HOME).effects
+def test_a_recorded_stretch_is_throttled_and_handed_over() -> None:
+    throttle, reassign = _step(*AT_HOME, plan=a_plan([ONE, OTHER, TWO])).effects
     assert isinstance(throttle, SetThrottle)
-    assert reassign == Reassign({ONE.name: ONE.after, OTHER.name: OTHER.after})
+    assert reassign == Reassign({m.name: m.after for m in (ONE, OTHER, TWO)})
 
 
-def test_only_the_moves_of_the_running_batch_are_in_the_throttled_lists() -> None:
+def test_entries_start_in_order_as_slots_come_free() -> None:
+    plan = a_plan([ONE, OTHER, TWO], slots=1)
+    big = replace(plan, moves=tuple(replace(m, bytes=10**6) for m in plan.moves))
+    assert _step(*AT_HOME, plan=big).effects[-1] == Reassign({ONE.name: ONE.after})
+    running = _step(_moving("orders-0"), *AT_HOME[1:], plan=big)
+    assert _reason(running) == "DrainMoves"
+    assert _step(_moved("orders-0"), *AT_HOME[1:], plan=big).effects[-1] == Reassign({OTHER.name: OTHER.after})
+
+
+def test_only_open_moves_are_in_the_throttled_lists() -> None:
     """The rates are sized for them: a listed partition in sync is charged against the same quota."""
-    throttle = _step(*AT_HOME).effects[0]
+    throttle = _step(_moved("orders-0"), *AT_HOME[1:], plan=a_plan([ONE, OTHER])).effects[0]
     assert isinstance(throttle, SetThrottle)
-    assert throttle.plan.topics == {
-        "orders": (("0:1000", "0:1001", "0:1002"), ("0:1010",)),
-        "payments": (("0:1000", "0:1001", "0:1002"), ("0:1010",)),
-    }
+    assert throttle.plan.topics == {"payments": (("0:1000", "0:1001", "0:1002"), ("0:1010",))}
 
 
-def test_a_batch_of_the_same_topics_gets_a_throttle_of_its_own() -> None:
+def test_an_entry_of_the_same_topic_gets_a_throttle_of_its_own() -> None:
     """A snapshot shows which topics are throttled, not which partitions: the lists are set with every hand-over."""
     plan = a_plan([ONE], [TWO])
-    first = _step(*AT_HOME, plan=plan).effects[0]
+    first = _step(AT_HOME[0], plan=plan).effects[0]
     assert isinstance(first, SetThrottle)
     later = _step(_moved("orders-0"), *AT_HOME[1:], plan=plan, drain=a_drain(batch=1), throttles=first.plan.seen)
     assert isinstance(later.effects[0], SetThrottle)
@@ -150,28 +164,92 @@ def test_a_batch_of_the_same_topics_gets_a_throttle_of_its_own() -> None:
 
 def test_a_dead_broker_is_left_out_of_the_throttle() -> None:
     kafka = a_snapshot(*AT_HOME, brokers=(1000, 1001, 1010), fenced=(1002,))
-    throttle = _step(kafka=kafka).effects[0]
+    throttle = _step(kafka=kafka, plan=a_plan([ONE])).effects[0]
     assert isinstance(throttle, SetThrottle)
     assert set(throttle.plan.leader_bytes_per_s) == {1000, 1001, 1010}
 
 
 def test_running_moves_are_waited_for_and_their_throttle_is_kept() -> None:
-    running = (_moving("orders-0"), _moving("payments-0"), AT_HOME[1])
+    running = (_moving("orders-0"), _moving("payments-0"), _moving("orders-1"))
     first = _step(*running)
     assert _reason(first) == "DrainMoves"
     assert isinstance(first.effects[0], SetThrottle)
     assert not _step(*running, throttles=first.effects[0].plan.seen).effects
 
 
-def test_the_next_batch_begins_when_the_one_in_hand_is_done() -> None:
+def test_a_tick_tells_bytes_left_rate_and_time() -> None:
+    half = replace(_moving("orders-0"), size_bytes=1000, arrived_bytes=(500,))
+    drain = a_drain(moving_at=NOW - timedelta(seconds=10))
+    verdict = _step(half, _moved("payments-0"), _moved("orders-1"), drain=drain)
+    assert verdict.sentence.endswith("2 of 3 moves done, 1 running, 500 B left at 250 B/s, about 2 s")
+
+
+def test_the_next_stretch_begins_when_an_entry_of_it_has_a_free_slot() -> None:
     verdict = _step(_moved("orders-0"), AT_HOME[1], _moved("payments-0"))
     assert verdict.events == (facts.BatchStarted("drain-1", 1, 1, 1000),)
 
 
-def test_a_batch_somebody_has_overtaken_is_left_out() -> None:
+def test_a_stretch_somebody_has_overtaken_is_left_out() -> None:
     plan = a_plan([ONE], [OTHER], [TWO])
     verdict = _step(_moved("orders-0"), AT_HOME[1], _moved("payments-0"), plan=plan)
     assert verdict.events == (facts.BatchStarted("drain-1", 2, 1, 1000),)
+
+
+def test_a_pause_stops_the_drain_at_the_checkpoint_and_what_is_open_ends() -> None:
+    paused = {"paused": "lunch"}
+    assert _reason(_step(_moving("orders-0"), AT_HOME[1], _moved("payments-0"), view=paused)) == "DrainMoves"
+    stopped = _step(_moved("orders-0"), AT_HOME[1], _moved("payments-0"), view=paused)
+    assert (stopped.events, stopped.effects, _reason(stopped)) == ((), (), "Paused")
+    assert "stopped after 2 of 3 moves" in stopped.sentence
+
+
+# --- sources ----------------------------------------------------------------------------------------------------------
+
+READ = replace(ONE, source=1002)
+
+
+def test_the_source_is_put_in_charge_before_its_copy() -> None:
+    _, order, election, reassign = _step(AT_HOME[0], plan=a_plan([READ])).effects
+    assert order == Reassign({ONE.name: (1002, 1000, 1001)})
+    assert election == ElectPreferred((ONE.name,))
+    assert reassign == Reassign({ONE.name: ONE.after})
+
+
+def test_a_transfer_that_was_made_before_a_crash_is_gone_on_from() -> None:
+    led = a_partition("orders-0", (1002, 1000, 1001), leader=1002)
+    assert [type(e) for e in _step(led, plan=a_plan([READ])).effects] == [SetThrottle, Reassign]
+
+
+def test_a_source_out_of_sync_is_not_put_in_charge() -> None:
+    late = a_partition("orders-0", isr=(1000, 1001))
+    assert _step(late, plan=a_plan([READ])).effects[-1] == Reassign({ONE.name: ONE.after})
+    assert not [e for e in _step(late, plan=a_plan([READ])).effects if isinstance(e, ElectPreferred)]
+
+
+def test_no_broker_is_put_in_charge_of_too_much() -> None:
+    """H7: twice what the fullest leads, here two of two."""
+    led = [a_partition(f"orders-{n}", leader=1000 if n < 5 else 1002) for n in range(6)]
+    moves = [replace(a_move(f"orders-{n}"), source=1002) for n in range(5)]
+    elected = [e for e in _step(*led, plan=a_plan(moves)).effects if isinstance(e, ElectPreferred)]
+    assert len(elected[0].partitions) == 5
+    one = [a_partition("orders-0"), a_partition("orders-1", leader=1001), a_partition("orders-2", leader=1002)]
+    both = _step(*one, plan=a_plan([replace(a_move(f"orders-{n}"), source=1002) for n in range(2)]))
+    assert [e.partitions for e in both.effects if isinstance(e, ElectPreferred)] == [(TopicPartition("orders", 0),)]
+
+
+def test_leadership_goes_where_the_plan_wants_it_when_the_drain_ends() -> None:
+    led = a_partition("orders-0", (1010, 1001, 1002), leader=1002)
+    verdict = _step(led, plan=a_plan([READ]), throttles=ThrottlesSeen(topics=frozenset({"orders"})))
+    assert verdict.effects == (ClearThrottles(), ElectPreferred((ONE.name,)))
+
+
+def test_changes_of_order_come_after_the_copies_and_take_no_slot() -> None:
+    order = a_move("payments-0", (1001, 1002), (1002, 1001))
+    order = replace(order, bytes=0)
+    at_home = a_partition("payments-0", (1001, 1002))
+    plan = a_plan([ONE, order], slots=1)
+    assert _step(AT_HOME[0], at_home, plan=plan).effects[-1] == Reassign({ONE.name: ONE.after})
+    assert _step(_moving("orders-0"), at_home, plan=plan).effects[-1] == Reassign({order.name: order.after})
 
 
 def test_a_move_that_would_stop_writes_waits_and_names_the_topic() -> None:

@@ -201,7 +201,7 @@ SOON, PAST = NOW + timedelta(seconds=1), NOW - timedelta(seconds=1)
     ],
 )
 def test_who_holds_the_cluster(overrides: dict[str, Any], sentence: str) -> None:
-    hold = hold_on(a_situation(a_view(**overrides)))
+    hold = hold_on(a_view(**overrides), NOW)
     assert (hold.sentence if hold else "") == sentence
     assert hold is None or hold.next_command.startswith("kedge ")
 

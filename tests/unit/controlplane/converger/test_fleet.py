@@ -1,16 +1,20 @@
 """The fleet's brake and the back-off, derived from events alone."""
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
 from controlplane.converger.backoff import CAP_S, delay_s
 from controlplane.converger.fleet import MAX_IMAGE_FAILURES, FleetBrake
+from controlplane.replacement import Phase
 from controlplane.streams import cluster_stream, cluster_uid_of
 from controlplane.view import ClusterView
 from events import facts
 from events.codec import encode
 from events.envelope import Recorded
 from events.ids import ClusterUid
-from tests.builders import NOW, a_document, a_planned, a_view
+from tests.builders import NOW, a_document, a_planned, a_view, an_instance
 
 
 def _told(brake: FleetBrake, *history: tuple[str, object]) -> FleetBrake:
@@ -29,8 +33,52 @@ FAILED = facts.JoinFailed("brokers-a-0.g2", "late")
 WANTS = a_view(uid="d", generation=2, document=a_document(version="4.2.0"))
 
 
-def _rolling(uid: str) -> ClusterView:
-    return a_view(uid=uid, recycling=2)
+def _rolling(uid: str, **overrides: Any) -> ClusterView:
+    return a_view(uid=uid, **{"recycling": 2, **overrides})
+
+
+ABORTED = facts.RecycleAborted("second thoughts")
+
+
+def test_an_aborted_cluster_keeps_its_place_until_it_rests() -> None:
+    brake = _told(FleetBrake(max_rolling=1), ("a", ABORTED))
+    going = an_instance("brokers-a-0", 2, Phase.LAUNCHED)
+    brake.look_at([_rolling("a", aborting="oh", version=21), WANTS])
+    assert brake.allowance(WANTS).may_roll, "it rests in what it is"
+    brake.note(a_view(going, uid="a", recycling=2, aborting="oh", version=22))
+    assert not brake.allowance(WANTS).may_roll, "its successor is still being taken back"
+
+
+def test_an_aborted_cluster_that_is_resumed_waits_for_a_place_like_a_beginner() -> None:
+    brake = _told(FleetBrake(max_rolling=1), ("a", ABORTED))
+    resumed = _rolling("a", version=21)
+    brake.look_at([resumed, _rolling("b")])
+    assert not brake.allowance(resumed).may_roll
+    brake.look_at([resumed])
+    assert brake.allowance(resumed).may_roll
+    _told(brake, ("a", _surge()))
+    brake.look_at([replace(resumed, version=22), WANTS])
+    assert not brake.allowance(WANTS).may_roll, "it rolls again"
+
+
+def test_a_paused_cluster_keeps_its_place() -> None:
+    brake = FleetBrake(max_rolling=1)
+    brake.look_at([_rolling("a", paused="lunch"), WANTS])
+    assert not brake.allowance(WANTS).may_roll
+
+
+def test_a_deleted_cluster_keeps_nothing() -> None:
+    brake = FleetBrake(max_rolling=1)
+    brake.look_at([_rolling("a"), WANTS])
+    brake.look_at([WANTS])
+    assert brake.allowance(WANTS).may_roll
+
+
+def test_an_older_view_is_not_counted_again() -> None:
+    brake = FleetBrake(max_rolling=1)
+    brake.note(_rolling("a", version=30))
+    brake.note(a_view(uid="a", version=29))
+    assert not brake.allowance(WANTS).may_roll
 
 
 def test_so_many_clusters_may_roll_and_no_more() -> None:
@@ -40,7 +88,7 @@ def test_so_many_clusters_may_roll_and_no_more() -> None:
     brake.look_at([_rolling("a"), _rolling("b"), WANTS])
     held = brake.allowance(WANTS)
     assert not held.may_roll
-    assert held.reason == "2 clusters are rolling, at most 2 may"
+    assert held.reason == "2 clusters are rolling (orders, orders), at most 2 may"
 
 
 def test_who_rolls_may_go_on() -> None:

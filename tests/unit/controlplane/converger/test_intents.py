@@ -65,10 +65,11 @@ def test_a_failed_run_is_recorded(retryable: bool) -> None:
 @pytest.mark.parametrize(
     ("overrides", "expected"),
     [
-        ({"failures": 1, "failed_at": NOW}, "RunFailed"),
-        ({"failures": 1, "failed_at": NOW - timedelta(seconds=2)}, StartRun("i", "i.1")),
-        ({"failures": 3, "failed_at": NOW - timedelta(seconds=7)}, "RunFailed"),
-        ({"failures": 3, "failed_at": NOW - timedelta(seconds=8)}, StartRun("i", "i.3")),
+        ({"failures": 1, "tries": 1, "failed_at": NOW}, "RunFailed"),
+        ({"failures": 1, "tries": 1, "failed_at": NOW - timedelta(seconds=2)}, StartRun("i", "i.1")),
+        ({"failures": 3, "tries": 3, "failed_at": NOW - timedelta(seconds=7)}, "RunFailed"),
+        ({"failures": 3, "tries": 3, "failed_at": NOW - timedelta(seconds=8)}, StartRun("i", "i.3")),
+        ({"failures": 1, "tries": 7, "failed_at": BEFORE}, StartRun("i", "i.7")),
         ({"failures": 1, "failed_at": BEFORE, "retryable": False}, "RunRefused"),
         ({"failures": MAX_RUN_FAILURES, "failed_at": BEFORE}, "RunFailed"),
     ],

@@ -137,10 +137,11 @@ def test_a_drain_waits_for_a_whole_cluster_too() -> None:
     assert _reason(_rolling(heir), kafka=a_snapshot(brokers=(1000, 1010, 1002), fenced=(1001,))) == "BrokerDown"
 
 
-def test_the_fleets_brake_keeps_a_roll_from_beginning_but_not_from_going_on() -> None:
+def test_the_fleets_brake_keeps_a_roll_from_beginning_but_no_repair() -> None:
     held = Allowance(False, "10 clusters are rolling")
     assert _reason(_rolling(recycling=0), allowance=held) == "FleetBrake"
-    assert isinstance(_event(_rolling(), allowance=held), facts.SurgeRequested)
+    assert _reason(_rolling(), allowance=held) == "FleetBrake", "one that was aborted and resumed waits for a place"
+    assert isinstance(_event(_rolling(LOST), allowance=held), facts.SurgeRequested)
 
 
 def test_one_instance_at_a_time_is_on_its_way() -> None:

@@ -22,7 +22,7 @@ from planner.drain.plan import DrainPlan
 from planner.drain.solve import solve
 from planner.observed import KafkaSnapshot
 from providers.base import TerraformRun
-from providers.errors import AuthFailed, CloudUnavailable
+from providers.errors import AuthFailed, CloudUnavailable, RunInterrupted
 from tests.builders import BEFORE, a_drain, a_move, a_partition, a_plan, a_snapshot, a_view, an_instance
 
 WAIT_S = 10.0
@@ -45,7 +45,13 @@ REQUEST = drain_request(
 class Workshop:
     """A runner whose Terraform and planner are the test's."""
 
-    def __init__(self, terraform: Callable[..., None] | None = None, plan: Callable[..., Any] = solve) -> None:
+    def __init__(
+        self,
+        terraform: Callable[..., None] | None = None,
+        plan: Callable[..., Any] = solve,
+        *,
+        leads: Callable[[Epoch], bool] = lambda _epoch: True,
+    ) -> None:
         self.jobs = MemoryJobStore()
         self.plans = MemoryPlanStore()
         self.woken = threading.Event()
@@ -58,6 +64,8 @@ class Workshop:
             run_terraform=self._called,
             solve=plan,
             wake=lambda _uid: self.woken.set(),
+            leads=leads,
+            look_s=0.01,
         )
 
     def _called(self, run: TerraformRun, tell: Callable[[str], None], stop: threading.Event) -> None:
@@ -214,10 +222,62 @@ def test_a_stop_asks_what_runs_to_end_and_waits_for_it(workshops: Workshops) -> 
     assert shop.ended().state is JobState.SUCCEEDED
 
 
+# --- a lost lease -----------------------------------------------------------------------------------------------------
+
+
+def _until_told(began: threading.Event) -> Callable[..., None]:
+    def run(_run: TerraformRun, _tell: object, stop: threading.Event) -> None:
+        began.set()
+        assert stop.wait(WAIT_S), "nobody interrupted it"
+        raise RunInterrupted("asked to stop; its state is saved")
+
+    return run
+
+
+def test_a_server_that_leads_no_more_interrupts_what_it_runs(workshops: Workshops) -> None:
+    began, leading = threading.Event(), {ONE}
+    shop = workshops(_until_told(began), leads=lambda epoch: epoch in leading)
+    shop.runner.terraform(JOB, _run(), epoch=ONE)
+    assert began.wait(WAIT_S)
+    leading.clear()
+    seen = _job_seen(shop.ended())
+    assert (seen.state, seen.error, seen.retryable) == ("failed", "RunInterrupted", True)
+
+
+def test_the_next_epoch_of_the_same_server_interrupts_the_run_of_the_last_one(workshops: Workshops) -> None:
+    began, leading = threading.Event(), {ONE}
+    shop = workshops(_until_told(began), leads=lambda epoch: epoch in leading)
+    shop.runner.terraform(JOB, _run(), epoch=ONE)
+    assert began.wait(WAIT_S)
+    shop.runner.reclaim(TWO)
+    leading.symmetric_difference_update({ONE, TWO})
+    assert shop.ended().epoch == TWO
+
+
+def test_a_lost_lease_stops_only_the_runs_of_its_epoch(workshops: Workshops) -> None:
+    began, leading = threading.Event(), {ONE, TWO}
+    shop = workshops(_until_told(began), leads=lambda epoch: epoch in leading)
+    shop.runner.terraform(JOB, _run(), epoch=ONE)
+    shop.runner.terraform("j.0", _run(), epoch=TWO)
+    assert began.wait(WAIT_S)
+    leading.discard(ONE)
+    shop.ended()
+    assert [j.intent_id for j in shop.jobs.open_jobs()] == ["j.0"]
+
+
+def test_a_run_that_waited_for_a_thread_begins_as_one_that_is_to_stop(workshops: Workshops) -> None:
+    told: list[bool] = []
+    shop = workshops(lambda _run, _tell, stop: told.append(stop.is_set()), leads=lambda _epoch: False)
+    shop.runner.terraform(JOB, _run(), epoch=ONE)
+    shop.ended()
+    assert told == [True]
+
+
 # --- planning ---------------------------------------------------------------------------------------------------------
 
 
 def test_a_plan_is_judged_stored_and_summed_up(workshops: Workshops) -> None:
+    solve(REQUEST)  # loads the planner's libraries, which may take longer than a job is waited for
     shop = workshops()
     shop.runner.planning(JOB, REQUEST, KAFKA, epoch=ONE)
     job = shop.ended()
@@ -225,7 +285,7 @@ def test_a_plan_is_judged_stored_and_summed_up(workshops: Workshops) -> None:
     body = shop.plans.get(job.result["sha256"])
     assert body is not None
     plan = DrainPlan.from_bytes(body)
-    assert [(m.before, m.after) for m in plan.moves] == [((1000, 1001, 1002), (1010, 1001, 1002))]
+    assert [(m.before, set(m.after)) for m in plan.moves] == [((1000, 1001, 1002), {1010, 1001, 1002})]
     assert (job.result["moves"], job.result["batches"], job.result["engine"]) == (1, 1, "in-process")
 
 

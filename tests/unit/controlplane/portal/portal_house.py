@@ -88,6 +88,7 @@ class House:
             commands=CommandHandler(self.store, last_snapshot=self.converger.last_snapshot),
             planner_state=lambda: "starting",
             progress=lambda view: self.progress,
+            brake=self.converger.brake_on,
             wake=self.woken.append,
             backup=self._backup,
             clock=lambda: self.now,

@@ -203,3 +203,31 @@ def load_text(text: str) -> KafkaClusterDocument:
     result = load_documents(text, file="t.yaml")
     assert result.ok, "\n".join(map(str, result.problems))
     return result.documents[0]
+
+
+def test_a_changed_setting_says_what_the_replaced_vms_bring_and_what_it_would_take_by_itself() -> None:
+    edit = "      log.retention.hours: 48\n      num.partitions: 6"
+    plan = preview(running(), document({9: edit}), snapshot=snapshot())
+    assert [(c.path, c.field_class.value) for c in plan.changes] == [
+        ("spec.kafka.config[log.retention.hours]", "dynamic"),
+        ("spec.kafka.config[num.partitions]", "restart"),
+    ]
+    assert plan.effects == {
+        "spec.kafka.config[log.retention.hours]": (
+            "comes with the replaced VMs; by itself: set live as log.retention.ms=172800000"
+        ),
+        "spec.kafka.config[num.partitions]": (
+            "comes with the replaced VMs; by itself: "
+            "the service is restarted in place: Kafka reads it only when it starts"
+        ),
+    }
+
+
+def test_a_setting_that_leaves_the_spec_falls_back_to_kedges_own_value() -> None:
+    plan = preview(running(document({9: "      min.insync.replicas: 1"})), document({8: "", 9: ""}), snapshot=None)
+    (effect,) = plan.effects.values()
+    assert "set live to 2, which holds without it; only while no roll runs" in effect
+
+
+def test_a_new_cluster_has_no_effects() -> None:
+    assert preview(empty_view(""), document(), snapshot=None).effects == {}

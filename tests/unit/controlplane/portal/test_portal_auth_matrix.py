@@ -17,6 +17,7 @@ ROUTES = {
     ("GET", "/v1/clusters/{name}"): PERSON,
     ("GET", "/v1/clusters/{name}/endpoints"): PERSON,
     ("GET", "/v1/clusters/{name}/events"): PERSON,
+    ("GET", "/v1/clusters/{name}/state"): PERSON,
     ("POST", "/v1/validate"): PERSON,
     ("POST", "/v1/plan"): PERSON,
     ("POST", "/v1/apply"): PERSON,

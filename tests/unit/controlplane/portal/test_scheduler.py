@@ -1,6 +1,7 @@
 """Ticks happen at an interval and when something rings, by the leader only."""
 
 import threading
+import time
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
@@ -205,3 +206,23 @@ def test_the_first_tick_of_an_epoch_is_one_of_all() -> None:
     beats.beat(only={"a"})
     beats.beat(only={"a"})
     assert ticks.asked == [None, {"a"}]
+
+
+def test_a_ring_that_cannot_wait_ends_the_rest_and_is_still_to_be_answered() -> None:
+    bell = Bell()
+    threading.Timer(0.05, lambda: bell.ring("a", at_once=True)).start()
+    began = time.monotonic()
+    bell.rest(WAIT_S)
+    assert time.monotonic() - began < WAIT_S / 2
+    assert bell.wait(0) == {"a"}
+
+
+def test_other_rings_gather_while_the_bell_rests() -> None:
+    bell = Bell()
+    bell.ring("a", at_once=True)
+    assert bell.wait(0) == {"a"}
+    bell.ring("b")
+    began = time.monotonic()
+    bell.rest(0.1)
+    assert time.monotonic() - began >= 0.1
+    assert bell.wait(0) == {"b"}

@@ -1,0 +1,75 @@
+"""What a simulated world remembers of its past: things that are over by the time the properties are judged."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Deletion:
+    """A VM with a broker on it was deleted while these many replicas were at home on its disk, and on no other's."""
+
+    key: str
+    broker: int
+    replicas: int
+    alive: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Fence:
+    """Somebody was asked to stop a serving process: what else was down at that moment."""
+
+    key: str
+    service: str
+    replicas: int
+    others_down: tuple[int, ...]
+    others_up: int
+    voters: int
+
+
+@dataclass(frozen=True, slots=True)
+class StaleWrite:
+    """Something was done, or recorded, by a server whose epoch was over."""
+
+    what: str
+    epoch: int
+    current: int
+
+
+@dataclass(slots=True)
+class Evidence:
+    """Filled as things happen. Nothing in it is ever taken back."""
+
+    deletions: list[Deletion] = field(default_factory=list)
+    fences: list[Fence] = field(default_factory=list)
+    stale: list[StaleWrite] = field(default_factory=list)
+    created: list[str] = field(default_factory=list)
+    """Instance keys, in the order their VMs were made."""
+    homes: dict[int, set[str]] = field(default_factory=dict)
+    """Broker id -> volumes it ever started on."""
+    clashes: list[str] = field(default_factory=list)
+    """What the simulated cloud or Kafka would never stand for."""
+
+
+@dataclass(slots=True)
+class Calm:
+    """Since when nobody but the server has done anything: then a bound holds, and rest is rest."""
+
+    since_tick: int = 0
+    nodes_to_change: int = 0
+    quiet_ticks: int = 0
+    """Ticks in a row that began at rest, with the world as it was at the tick before."""
+    scene: object = None
+    """The world as it was when the last tick began."""
+
+
+@dataclass(frozen=True, slots=True)
+class LastTick:
+    """What the last tick did, and at what time."""
+
+    at: datetime
+    events: int = 0
+    effects: int = 0
+    crashed: bool = False
+    spoke_at: Mapping[str, datetime] = field(default_factory=dict)
+    """Cluster -> when its last tick ended in a sentence."""

@@ -1,0 +1,195 @@
+"""The store is lost at any moment of a roll: rebuilt, held, resumed, it converges and nothing is lost."""
+
+from collections.abc import Callable
+
+import pytest
+
+from controlplane.rebuild.evidence import Weight
+from events import facts
+from tests.builders import a_document
+from tests.sim.rebuilding import LosableWorld
+from tests.sim.world import World
+
+OLD, NEW = a_document(), a_document(version="4.2.0")
+NEXT = a_document(version="4.2.0", machine="medium")
+
+
+def a_world(**given: object) -> LosableWorld:
+    """Three brokers, three controllers and some data."""
+    world = LosableWorld(**given)
+    world.declare(OLD)
+    world.converge(ticks=200)
+    world.kafka.create_topic("orders", partitions=12, rf=3, min_isr=2, bytes_per_partition=50_000_000)
+    return world
+
+
+def resume(world: World) -> None:
+    world.person(facts.ClusterResumed("looked at it"))
+
+
+def still(world: LosableWorld, *, ticks: int = 10) -> None:
+    """Held: no effect of any kind, no VM, no document, nothing asked of Kafka."""
+    vms, passed, kept = set(world.machines.created), len(world.points.names), dict(world.kept)
+    for _ in range(ticks):
+        _, effects = world.tick()
+        assert effects == 0
+    assert set(world.machines.created) == vms
+    assert world.kept == kept
+    asked = [n for n in world.points.names[passed:] if "condition.changed" not in n]
+    assert asked == []
+
+
+def used_once(world: LosableWorld, before: frozenset[int]) -> None:
+    """No broker id and no generation was ever given out twice (the machines refuse a second VM of a generation)."""
+    assert len(world.machines.created) == len(set(world.machines.created))
+    living = {i.service_id for i in world.view().brokers()}
+    assert not {i for i in living if i in before and world.machines.broker_ids[i] not in world.machines.volumes}
+
+
+def test_a_cluster_at_rest_is_rebuilt_held_and_resumed_without_any_effect() -> None:
+    world = a_world()
+    before = world.view()
+    rebuilt = world.lose_store(OLD)
+    assert not [f for f in rebuilt.findings if f.weight is not Weight.NOTED], rebuilt.findings
+    still(world)
+    assert world.sentence().startswith("held: ")
+    resume(world)
+    events = effects = 0
+    for _ in range(3):
+        recorded, done = world.tick()
+        events, effects = events + recorded, effects + done
+    assert effects == 0
+    world.settle()
+    after = world.view()
+    assert after.converged == after.generation
+    assert after.next_broker_id == before.next_broker_id
+    assert {k: i.planned for k, i in after.instances.items()} == {k: i.planned for k, i in before.instances.items()}
+    assert after.founding == before.founding
+    assert after.controller_ids == before.controller_ids
+
+
+def test_a_later_roll_spends_only_new_ids_and_generations() -> None:
+    world = a_world()
+    world.declare(a_document(brokers=6))
+    world.converge(ticks=400)
+    world.declare(OLD)
+    world.converge(ticks=600)
+    ids = world.memory().broker_ids
+    assert max(ids) > max(i.service_id for i in world.view().brokers())
+    world.lose_store(OLD)
+    resume(world)
+    world.declare(NEW)
+    world.converge(ticks=900)
+    assert min(i.service_id for i in world.view().brokers()) > max(ids)
+    world.declare(a_document(version="4.2.0", brokers=6))
+    world.converge(ticks=600)
+    assert len(world.machines.created) == len(set(world.machines.created))
+
+
+def test_where_the_cloud_forgets_the_terminated_new_ones_begin_far_above() -> None:
+    world = a_world()
+    ids = world.memory().broker_ids
+    world.lose_store(OLD, forgets=True)
+    resume(world)
+    world.declare(NEW)
+    world.converge(ticks=900)
+    assert min(i.service_id for i in world.view().brokers()) > max(ids) + 1000
+    assert {i.planned.generation for i in world.view().alive()} == {102}
+
+
+def test_a_spec_that_differs_is_reported_and_acted_upon_only_once_resumed() -> None:
+    world = a_world()
+    rebuilt = world.lose_store(NEXT)
+    assert {f.subject for f in rebuilt.findings if f.weight is Weight.DIFFERS} >= {"brokers-a-0", "brokers-a-0.g1"}
+    still(world)
+    resume(world)
+    world.converge(ticks=900)
+    assert {i.planned.shape for i in world.view().brokers()} == {"medium"}
+
+
+def _phase(world: World, phase: str, service: str) -> bool:
+    return any(i.phase == phase and i.planned.service == service for i in world.view().instances.values())
+
+
+def _drains(world: World) -> bool:
+    return bool(world.kafka.snapshot().moving())
+
+
+MOMENTS: dict[str, Callable[[World], bool]] = {
+    "a-surge-is-asked-for": lambda w: _phase(w, "requested", "broker"),
+    "a-new-broker-boots": lambda w: _phase(w, "launched", "broker"),
+    "a-drain-is-asked-for": lambda w: _phase(w, "draining", "broker"),
+    "moves-run": _drains,
+    "the-old-broker-lingers": lambda w: _phase(w, "lingering", "broker"),
+    "the-old-broker-is-fenced": lambda w: _phase(w, "fencing", "broker"),
+    "the-old-broker-has-stopped": lambda w: _phase(w, "fenced", "broker"),
+    "the-old-broker-is-retired": lambda w: _phase(w, "retiring", "broker"),
+    "a-new-controller-boots": lambda w: _phase(w, "launched", "controller"),
+    "the-old-controller-is-stopped": lambda w: _phase(w, "fencing", "controller"),
+    "the-old-controller-has-stopped": lambda w: _phase(w, "fenced", "controller"),
+    "the-old-controller-has-let-go": lambda w: _phase(w, "released", "controller"),
+    "the-old-controller-is-retired": lambda w: _phase(w, "retiring", "controller"),
+    "a-level-is-being-raised": lambda w: w.view().finalising is not None,
+}
+
+
+def _in_soak(later: int) -> object:
+    return pytest.param(later, marks=pytest.mark.soak)
+
+
+@pytest.mark.parametrize("later", [0, 3, _in_soak(1), _in_soak(2), _in_soak(5), _in_soak(8)])
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_the_store_is_lost_mid_roll_when(moment: str, later: int) -> None:
+    world = a_world()
+    world.declare(NEW)
+    world.run(until=MOMENTS[moment], ticks=600)
+    for _ in range(later):
+        world.tick()
+    ids = world.memory().broker_ids
+    rebuilt = world.lose_store(NEW)
+    assert not rebuilt.refused, rebuilt.findings
+    still(world, ticks=6)
+    resume(world)
+    world.converge(ticks=1500)
+    assert {i.planned.kafka_version for i in world.view().alive()} == {"4.2.0"}
+    used_once(world, ids)
+
+
+@pytest.mark.parametrize("moment", ["a-new-broker-boots", "the-old-broker-has-stopped", "moves-run"])
+def test_brokers_that_keep_their_disk_are_taken_up_too_when(moment: str) -> None:
+    old, new = (
+        a_document(strategy="reattach", max_unavailable=1),
+        a_document(strategy="reattach", max_unavailable=1, version="4.2.0"),
+    )
+    world = LosableWorld()
+    world.declare(old)
+    world.converge(ticks=200)
+    world.kafka.create_topic("orders", partitions=12, rf=3, min_isr=2, bytes_per_partition=50_000_000)
+    world.declare(new)
+    reached = MOMENTS[moment] if moment != "moves-run" else MOMENTS["the-old-broker-is-fenced"]
+    world.run(until=reached, ticks=600)
+    assert not world.lose_store(new).refused
+    still(world, ticks=6)
+    resume(world)
+    world.converge(ticks=1500)
+    assert {i.service_id for i in world.view().brokers()} == {1000, 1001, 1002}
+
+
+def test_a_dead_vm_is_found_dead_and_replaced_once_resumed() -> None:
+    world = a_world()
+    world.machines.power_cut("brokers-b-0.g1")
+    world.lose_store(OLD)
+    still(world)
+    resume(world)
+    world.converge(ticks=1500)
+    assert [i.key for i in world.view().of_node("brokers-b-0")] == ["brokers-b-0.g2"]
+
+
+def test_it_may_be_lost_again_and_again() -> None:
+    world = a_world()
+    world.declare(NEW)
+    for moment in ("moves-run", "the-old-broker-has-stopped", "the-old-controller-has-let-go"):
+        world.run(until=MOMENTS[moment], ticks=900)
+        assert not world.lose_store(NEW).refused
+        resume(world)
+    world.converge(ticks=1500)

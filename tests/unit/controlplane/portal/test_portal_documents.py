@@ -1,0 +1,31 @@
+"""What a document says about metrics, and that it says nothing unless the setting is on."""
+
+import json
+
+from agent.wire import Document
+from controlplane.portal.documents import offer
+from events.ids import Epoch
+from spark.metrics.topic import TOPIC, TOPIC_CONFIG
+from tests.builders import a_view
+
+EPOCH = Epoch(3)
+
+
+def told(key: str, *, metrics: bool) -> Document:
+    return Document.model_validate_json(offer(a_view(), key, epoch=EPOCH, metrics=metrics).body)
+
+
+def test_brokers_are_told_where_metrics_go_only_when_asked_for() -> None:
+    topic = told("brokers-a-0.g1", metrics=True).metrics
+    assert topic is not None
+    assert (topic.name, topic.replication, topic.config, topic.bootstrap) == (TOPIC, 3, TOPIC_CONFIG, "")
+    assert told("brokers-a-0.g1", metrics=False).metrics is None
+    assert told("controllers-a-0.g1", metrics=True).metrics is None
+
+
+def test_turning_metrics_on_is_a_new_document_and_an_older_agent_can_read_it() -> None:
+    on, off = (offer(a_view(), "brokers-a-0.g1", epoch=EPOCH, metrics=metrics) for metrics in (True, False))
+    assert on.etag != off.etag
+    content = json.loads(on.body)
+    del content["metrics"]  # what an agent that does not know the key sees
+    assert Document.model_validate(content) == Document.model_validate_json(off.body)

@@ -98,7 +98,7 @@ class Fleet:
         migrate.upgrade(url)
         engine = build_engine(url)
         store, latest = SqlEventStore(engine), SqlLatestStore(build_engine(url, durable=False))
-        self.stored_events = _record(store, world.store.read_all(), uids)
+        self.stored_events = _record(store, world.history(), uids)
         _report(latest, world, uids)
         self.cloud = ListedFleet(world, uids)
         self.runner = CountingRunner()

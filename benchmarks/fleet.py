@@ -1,0 +1,170 @@
+"""A fleet from Parquet to published plans: 50 clusters, 2,600 brokers, 5 M partitions, one broker drained in each.
+
+    python -m benchmarks fleet
+
+`seconds` runs from before Spark starts until the last file is written; every plan is replayed, certified and checked
+a second time in columns by then. The Parquet is made before and kept in `.cache`. Numba's machine code comes from its
+cache on disk, where one small drain puts it before the clock starts (`compile_s`, apart).
+"""
+
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from benchmarks.drain import fleet, generator
+from benchmarks.drain.generator import Shape
+from benchmarks.drain.states import drain, state
+from planner.drain.certified import certified
+from planner.drain.model.state import ClusterState
+from spark.fleet.answers import Outcome
+from spark.fleet.snapshot import read_snapshot, write_snapshot
+from spark.fleet.verdicts import ClusterVerdict
+from spark.jobs.fleet_plan import SETTINGS, SPLIT_ABOVE, FleetReport, plan_fleet
+from spark.session import SparkSettings, build_session, close_session
+
+EPOCH = 1
+MEMORY = "3g"
+CACHE = Path(__file__).resolve().parent.parent / ".cache" / "fleet"
+
+
+def main() -> dict[str, Any]:
+    """`partitions`, `seconds`, `rss_gib` (peak of all processes together), where the time went, the worst ratios."""
+    partitions = generated("fleet")
+    numbers, report = measured(CACHE / "fleet")
+    if len(report.verdicts) != fleet.CLUSTERS:
+        raise AssertionError(f"{len(report.verdicts)} of {fleet.CLUSTERS} clusters answered")
+    return {"partitions": partitions, **numbers, "worst": worst_ratios(report.verdicts)}
+
+
+def measured(snapshot: Path, *, split_above: int = SPLIT_ABOVE) -> tuple[dict[str, Any], FleetReport]:
+    """One run from a cold session to published files. Raises AssertionError when a cluster is not planned."""
+    began = time.perf_counter()
+    certified(state("c12"))
+    compile_s = time.perf_counter() - began
+    with tempfile.TemporaryDirectory() as work, peak_rss() as rss:
+        before, began = _processor_s(), time.perf_counter()
+        session = build_session(_settings(Path(work)))
+        session_s = time.perf_counter() - began
+        try:
+            tables = read_snapshot(session, str(snapshot))
+            report = plan_fleet(session, tables, EPOCH, f"{work}/out", split_above=split_above)
+            seconds = time.perf_counter() - began
+            processor_s = _processor_s() - before
+        finally:
+            close_session(session)
+        peak = rss()
+    others = [f"{v.cluster} {v.outcome}: {v.reason}" for v in report.verdicts if v.outcome is not Outcome.PLANNED]
+    if others:
+        raise AssertionError(f"{len(others)} clusters are not planned: {others[:3]}")
+    numbers = {
+        "seconds": round(seconds, 1),
+        "rss_gib": round(peak / 2**30, 2),
+        "processor_s": round(processor_s, 1),
+        "compile_s": round(compile_s, 2),
+        "session_s": round(session_s, 1),
+        "steps_s": dict(report.seconds),
+        "kernel_s": kernel_seconds(report.verdicts),
+        "clusters": len(report.verdicts),
+        "moves": sum(verdict.entries for verdict in report.verdicts),
+    }
+    return numbers, report
+
+
+def _settings(work: Path) -> SparkSettings:
+    """Two cores, Java's own compilers: as `spark.jobs.fleet_plan` has it."""
+    return SparkSettings(
+        work_dir=work, master="local[2]", driver_memory=MEMORY, compiler="-XX:+UseParallelGC", extra=SETTINGS
+    )
+
+
+def generated(name: str) -> int:
+    """Writes one of FLEETS once, in a process of its own: its memory is not the job's. Returns its partitions."""
+    done = CACHE / name / "partitions.count"
+    if not done.exists():
+        subprocess.run([sys.executable, "-m", "benchmarks.fleet", name], check=True)
+    return int(done.read_text())
+
+
+def skewed() -> Iterator[tuple[str, ClusterState]]:
+    """A million partitions in one cluster, as many in twenty others."""
+    giant = Shape(brokers=300, topics=30_000, partitions=1_000_000, exact=True)
+    yield "giant", drain(generator.cluster(giant, seed=fleet.FIRST_SEED), (0,))
+    yield from fleet.clusters(20, Shape(brokers=27, topics=1_500, partitions=50_000, exact=True))
+
+
+FLEETS: dict[str, Callable[[], Iterator[tuple[str, ClusterState]]]] = {"fleet": fleet.clusters, "skewed": skewed}
+
+
+def kernel_seconds(verdicts: tuple[ClusterVerdict, ...]) -> dict[str, float]:
+    """Seconds of each step of the kernel, summed over all clusters: they ran on every core at a time."""
+    total: Counter[str] = Counter()
+    for verdict in verdicts:
+        total.update(verdict.seconds)
+    return {step: round(taken, 2) for step, taken in total.items()}
+
+
+def worst_ratios(verdicts: tuple[ClusterVerdict, ...]) -> dict[str, float]:
+    """The largest value / bound of each measure over all clusters."""
+    worst: dict[str, float] = {}
+    for verdict in verdicts:
+        values, bounds = verdict.values or {}, verdict.bounds or {}
+        for name, value in values.items():
+            ratio = value / bounds[name] if bounds[name] else 1.0
+            worst[name] = round(max(worst.get(name, 0.0), ratio), 4)
+    return worst
+
+
+def _processor_s() -> float:
+    """Processor seconds of this process and all below it, user and system; of those that ended too."""
+    total = 0.0
+    for process in _family():
+        times = process.cpu_times()
+        total += times.user + times.system + times.children_user + times.children_system
+    return total
+
+
+def _family() -> list[psutil.Process]:
+    own = psutil.Process()
+    return [own, *own.children(recursive=True)]
+
+
+@contextmanager
+def peak_rss() -> Iterator[Callable[[], int]]:
+    """The largest resident memory, in bytes, of this process and all it started, looked at four times a second.
+
+    Shared pages (forked Python workers) count in each process: an upper bound.
+    """
+    peak, done = [0], threading.Event()
+
+    def watch() -> None:
+        while not done.wait(0.25):
+            total = 0
+            for process in _family():
+                try:
+                    total += process.memory_info().rss
+                except psutil.NoSuchProcess:
+                    continue
+            peak[0] = max(peak[0], total)
+
+    thread = threading.Thread(target=watch, daemon=True)
+    thread.start()
+    try:
+        yield lambda: peak[0]
+    finally:
+        done.set()
+        thread.join()
+
+
+if __name__ == "__main__":
+    chosen = sys.argv[1]
+    count = write_snapshot(CACHE / chosen, FLEETS[chosen](), epoch=EPOCH)
+    (CACHE / chosen / "partitions.count").write_text(str(count))

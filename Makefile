@@ -7,6 +7,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 KAFKA_VERSIONS := 4.1.1 4.2.0
 CACHE := .cache
+KERNELS := $(CACHE)/kernels.compiled
+LAKE_JARS := $(CACHE)/spark/jars/delta-storage-4.4.0.jar
 IMAGES := $(foreach v,$(KAFKA_VERSIONS),$(CACHE)/kafka/$(v)/cds/broker.jsa)
 
 export PYSPARK_PYTHON := $(abspath $(BIN)/python)
@@ -30,8 +32,20 @@ $(CACHE)/kafka/%/cds/broker.jsa: | $(VENV)/.locked
 	@echo "building the machine image of Kafka $*"
 	@$(BIN)/python -m providers.local image $* --cds --cache $(CACHE)
 
+$(LAKE_JARS): spark/pom.xml | $(VENV)/.locked
+	@echo "fetching the jars of Delta and of Spark's Kafka connector"
+	@$(BIN)/python -m spark.lake_jars --cache $(CACHE)
+	@touch $@
+
+# numba looks only at the file of the outermost kernel: what one of its parts left behind goes first.
+$(KERNELS): $(shell find planner -name '*.py') | $(VENV)/.locked
+	@echo "compiling the planner's kernels"
+	@find planner -name '*.nb[ci]' -delete
+	@$(BIN)/python -m planner.compile
+	@touch $@
+
 .PHONY: setup
-setup: check $(VENV)/.locked $(IMAGES) ## virtual environment, Python packages, Kafka images
+setup: check $(VENV)/.locked $(IMAGES) $(LAKE_JARS) $(KERNELS) ## virtual environment, packages, Kafka, Spark's jars, kernels
 
 .PHONY: demo
 demo: setup ## the main job, told as a story; REPORT=FILE writes it as JSON too
@@ -42,8 +56,8 @@ test: setup ## all tests, with their time budget at the end
 	@$(BIN)/python -m tests.stages
 
 .PHONY: soak
-soak: setup ## the long ones: every crash point, hundreds of seeds
-	@$(BIN)/python -m pytest -m soak -q tests
+soak: setup ## the long ones: every crash point, hundreds of seeds; each that fails is told at once
+	@$(BIN)/python -m pytest -m soak -q -s tests
 
 .PHONY: lint
 lint: $(VENV)/.locked ## style, types and import contracts
@@ -59,8 +73,14 @@ lock: $(VENV)/.locked ## resolve the dependencies anew into requirements.lock
 	    --no-emit-index-url --quiet -o requirements.lock
 
 .PHONY: docs
-docs: $(VENV)/.locked ## generate the spec reference
+docs: $(VENV)/.locked ## generate the reference pages: spec, command line, Kafka settings
 	@$(BIN)/python -m events.spec.reference
+	@$(BIN)/python -m controlplane.cli.reference
+	@$(BIN)/python -m controlplane.kafka.settings_page
+
+.PHONY: settings
+settings: $(VENV)/.locked ## print Kafka's settings anew into their tables
+	@$(BIN)/python -m controlplane.kafka.settings_table --cache $(CACHE)
 
 .PHONY: clean
 clean: ## end what a demo left, remove its files

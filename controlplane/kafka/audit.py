@@ -3,8 +3,10 @@ compared with a fresh read of the whole topics."""
 
 import struct
 import threading
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, TopicPartition
 
@@ -19,12 +21,17 @@ HEAD_BYTES = _HEAD.size
 RecordName = tuple[int, int]
 """(producer, sequence)."""
 
+Place = tuple[str, int, int]
+"""(topic, partition, offset)."""
+
+EXAMPLES = 5
+
 
 @dataclass(frozen=True, slots=True)
 class Audit:
     """Counts of records. `read` are distinct ones; `lost` were acknowledged and not read; `duplicated` are
-    copies beyond the first; `unacknowledged` were read though their acknowledgement never came (allowed: the
-    answer was lost)."""
+    copies at other offsets than the first; `unacknowledged` were read though their acknowledgement never came
+    (allowed: the answer was lost)."""
 
     acknowledged: int
     read: int
@@ -34,6 +41,8 @@ class Audit:
     failed: int
     """Records whose delivery was given up."""
     lost_examples: tuple[RecordName, ...] = ()
+    duplicated_examples: tuple[tuple[RecordName, tuple[Place, ...]], ...] = ()
+    """Records found more than once, each with all its places."""
 
     @property
     def is_clean(self) -> bool:
@@ -78,26 +87,31 @@ class Ledger:
         with self._lock:
             return len(self._acknowledged[producer])
 
-    def audit(self, read: Iterable[RecordName]) -> Audit:
-        """Compare with the names of all records found in the topics, copies included."""
+    def audit(self, read: Mapping[Place, RecordName]) -> Audit:
+        """Compare with the names of all records found in the topics, by the place each was found at."""
         with self._lock:
             acknowledged = {(p, s) for p, seen in enumerate(self._acknowledged) for s in seen}
             failed = self._failed
-        distinct: set[RecordName] = set()
-        copies = 0
-        for name in read:
-            copies += 1
-            distinct.add(name)
+        distinct = set(read.values())
         lost = acknowledged - distinct
         return Audit(
             acknowledged=len(acknowledged),
             read=len(distinct),
             lost=len(lost),
-            duplicated=copies - len(distinct),
+            duplicated=len(read) - len(distinct),
             unacknowledged=len(distinct - acknowledged),
             failed=failed,
-            lost_examples=tuple(sorted(lost)[:5]),
+            lost_examples=tuple(sorted(lost)[:EXAMPLES]),
+            duplicated_examples=_found_again(read) if len(read) > len(distinct) else (),
         )
+
+
+def _found_again(read: Mapping[Place, RecordName]) -> tuple[tuple[RecordName, tuple[Place, ...]], ...]:
+    places: dict[RecordName, list[Place]] = defaultdict(list)
+    for place, name in read.items():
+        places[name].append(place)
+    again = ((name, tuple(sorted(found))) for name, found in sorted(places.items()) if len(found) > 1)
+    return tuple(islice(again, EXAMPLES))
 
 
 def record(name: RecordName, size_bytes: int) -> bytes:
@@ -113,9 +127,11 @@ def name_of(value: bytes | None) -> RecordName | None:
     return (producer, sequence) if magic == _MAGIC else None
 
 
-def read_names(bootstrap: str, topics: Sequence[str], *, timeout_s: float = 180.0) -> list[RecordName]:
-    """Names of all our records in `topics`, from offset 0 to the ends as they are now, with a client of its
-    own.
+def read_names(bootstrap: str, topics: Sequence[str], *, timeout_s: float = 180.0) -> dict[Place, RecordName]:
+    """All our records in `topics`, from offset 0 to the ends as they are now, with a client of its own.
+
+    By place, since a client whose partition changes its leader may be handed the same offset twice: that is one
+    record of the log, not two.
 
     Raises KafkaUnavailable when the ends are not reached in time.
     """
@@ -152,8 +168,8 @@ def _ends(consumer: Consumer, topics: Sequence[str]) -> dict[tuple[str, int], in
 
 def _read_until(
     consumer: Consumer, left: dict[tuple[str, int], int], deadline: Deadline, *, where: str
-) -> list[RecordName]:
-    names = []
+) -> dict[Place, RecordName]:
+    names = {}
     while left:
         if deadline.is_over:
             behind = ", ".join(f"{t}-{p}" for t, p in sorted(left)[:3])
@@ -163,10 +179,10 @@ def _read_until(
         for message in consumer.consume(5000, timeout=0.5):
             if message.error():
                 continue  # librdkafka retries by itself; the deadline judges
+            topic, partition, offset = str(message.topic()), int(message.partition() or 0), int(message.offset() or 0)
             name = name_of(message.value())
             if name is not None:
-                names.append(name)
-            key = (str(message.topic()), int(message.partition() or 0))
-            if int(message.offset() or 0) + 1 >= left.get(key, 1 << 62):
-                del left[key]
+                names[topic, partition, offset] = name
+            if offset + 1 >= left.get((topic, partition), 1 << 62):
+                del left[topic, partition]
     return names

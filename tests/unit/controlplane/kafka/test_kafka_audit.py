@@ -1,6 +1,6 @@
 """The ledger against a read, and the observer of min ISR."""
 
-from controlplane.kafka.audit import Ledger, name_of, record
+from controlplane.kafka.audit import Ledger, Place, RecordName, name_of, record
 from controlplane.kafka.errors import KafkaUnavailable
 from controlplane.kafka.min_isr import MinIsrObserver
 from planner.observed import PartitionSeen, TopicPartition
@@ -18,6 +18,10 @@ def booked(*, acknowledged: int, sent: int) -> Ledger:
     return ledger
 
 
+def found(*names: RecordName) -> dict[Place, RecordName]:
+    return {("orders", 0, offset): name for offset, name in enumerate(names)}
+
+
 def test_a_record_carries_its_name_and_is_as_large_as_asked() -> None:
     value = record((3, 1 << 40), 500)
     assert len(value) == 500
@@ -30,24 +34,25 @@ def test_records_of_others_have_no_name() -> None:
 
 
 def test_everything_read_once_is_clean() -> None:
-    audit = booked(acknowledged=3, sent=3).audit([(0, 0), (0, 1), (0, 2)])
+    audit = booked(acknowledged=3, sent=3).audit(found((0, 0), (0, 1), (0, 2)))
     assert audit.is_clean
     assert (audit.acknowledged, audit.read) == (3, 3)
 
 
 def test_an_acknowledged_record_that_is_not_read_is_lost_and_named() -> None:
-    audit = booked(acknowledged=3, sent=3).audit([(0, 0), (0, 2)])
+    audit = booked(acknowledged=3, sent=3).audit(found((0, 0), (0, 2)))
     assert not audit.is_clean
     assert (audit.lost, audit.lost_examples) == (1, ((0, 1),))
 
 
-def test_copies_beyond_the_first_are_duplicates() -> None:
-    audit = booked(acknowledged=2, sent=2).audit([(0, 0), (0, 1), (0, 1), (0, 1)])
+def test_copies_beyond_the_first_are_duplicates_and_named_with_their_places() -> None:
+    audit = booked(acknowledged=2, sent=2).audit(found((0, 0), (0, 1), (0, 1), (0, 1)))
     assert (audit.duplicated, audit.read, audit.lost) == (2, 2, 0)
+    assert audit.duplicated_examples == (((0, 1), (("orders", 0, 1), ("orders", 0, 2), ("orders", 0, 3))),)
 
 
 def test_a_record_whose_acknowledgement_was_lost_is_not_an_error() -> None:
-    audit = booked(acknowledged=1, sent=2).audit([(0, 0), (0, 1)])
+    audit = booked(acknowledged=1, sent=2).audit(found((0, 0), (0, 1)))
     assert audit.is_clean
     assert (audit.unacknowledged, audit.failed) == (1, 1)
 

@@ -29,6 +29,10 @@ class Extra:
 
 NO_EXTRA = Extra()
 
+FEW = 1000
+FOR_FEW = (Extra(2, 1), Extra(1, 2), Extra(2, 2), Extra(4, 4), Extra(16, 16))
+"""Where entries copy several replicas or sources differ, one flow alone seldom gets all of its target."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Slots:
@@ -65,18 +69,18 @@ def slots_for(
     if reading_is_scarce:
         into, out = np.maximum(1, into + extra.more_in), np.maximum(1, out + extra.more_out)
     slowest = min(flow, float((ingress / into)[may_receive].min(initial=flow)), float((egress / out).min(initial=flow)))
-    if wide(demand):
-        into, out = into * extra.times_in, out * extra.times_out
+    into, out = into * extra.times_in, out * extra.times_out
     return Slots(into.astype(np.int32), out.astype(np.int32), slowest)
 
 
 def extras_for(demand: Demand, *, reading_counts: bool) -> tuple[Extra, ...]:
-    """The few slot numbers worth a try, the likeliest first."""
+    """The few slot numbers worth a try, the likeliest first. Of few entries each counts, and all are tried."""
+    few = FOR_FEW if len(demand) <= FEW else ()
     if wide(demand):
-        return Extra(4, 2), Extra(4, 4)
+        return Extra(4, 2), Extra(4, 4), *few
     if reading_counts:
-        return NO_EXTRA, Extra(more_out=1), Extra(more_in=1, more_out=1), Extra(more_in=-1)
-    return (NO_EXTRA,)
+        return NO_EXTRA, Extra(more_out=1), Extra(more_in=1, more_out=1), Extra(more_in=-1), *few
+    return NO_EXTRA, *few
 
 
 def wide(demand: Demand) -> bool:

@@ -40,6 +40,16 @@ def _listed(schedule: Schedule) -> list[tuple[int, list[int]]]:
     return list(zip(schedule.row.tolist(), schedule.after.tolist(), strict=True))
 
 
+def test_small_drains_whose_entries_copy_two_replicas_at_once_leave_no_target_waiting_for_a_shared_source() -> None:
+    """The demo's scale-down 6 -> 3 took twice its bound: with one slot each, two copies shared one source."""
+    twos = [[3, 4, 2], [3, 1, 5], [0, 4, 5]] * 2
+    ones = [[3, 1, 2], [0, 4, 2], [0, 1, 5]] * 2
+    state = cluster("abcabc", [ACTIVE] * 3 + [OUTGOING] * 3, [*twos, *ones], size=400, egress=10.0, flow=12.7)
+    plan = _plan(state)
+    assert plan.measures.makespan_s.ratio <= 1.05
+    assert plan.measures.release_s.ratio <= 1.05
+
+
 def test_kafka_kit_178_no_room_is_a_typed_answer_and_never_a_dropped_replica() -> None:
     state = cluster("aab", [OUTGOING, ACTIVE, ACTIVE], [[0, 2]] * 4, size=300, disk=[2000, 1000, 2000])
     answer = solve(state, allow_partial=True)

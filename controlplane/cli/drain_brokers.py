@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 from rich.table import Table
 
-from controlplane.cli.quantities import human_bytes, human_seconds
+from controlplane.cli.quantities import human_seconds
 from controlplane.cli.tables import listing
 from planner.drain.model.plan import UNLIMITED_SLOTS, Schedule
 from planner.drain.model.state import NOBODY, BrokerState, ClusterState, Int64s
 from planner.drain.replay import Replay
 from planner.drain.replay.entries import entries_of
 from planner.drain.replay.holdings import leader_counts, placement_after, used_bytes
+from planner.quantities import human_bytes
 
 _HEADERS = ("BROKER", "RACK", "STATE", "REPLICAS", "LEADERS", "DISK", "TAKES", "GIVES")
 _WIDE = ("FULLEST", "SLOTS IN/OUT", "THROTTLE IN/OUT")

@@ -10,13 +10,14 @@ from rich.console import RenderableType
 from controlplane.cli.drain_brokers import broker_rows, broker_table, plain
 from controlplane.cli.drain_engine import Planned
 from controlplane.cli.drain_plot import ingress_lines
-from controlplane.cli.quantities import counted, human_bytes, human_seconds
+from controlplane.cli.quantities import counted, human_seconds
 from controlplane.cli.tables import listing
 from controlplane.cli.terminal import styled
 from planner.drain.certified import CertifiedPlan
 from planner.drain.model.measures import Measure, Measures
 from planner.drain.model.state import ClusterState
 from planner.drain.solver import Infeasible
+from planner.quantities import human_bytes
 
 MEASURES = ("bytes", "makespan_s", "disk", "leaders", "leader_changes", "release_s")
 _WORDS = {

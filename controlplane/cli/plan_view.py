@@ -5,9 +5,10 @@ from typing import Any
 
 from rich.text import Text
 
-from controlplane.cli.quantities import counted, human_bytes, human_seconds
+from controlplane.cli.quantities import counted, human_seconds
 from controlplane.cli.terminal import styled
 from controlplane.portal.schemas import FieldChangeOut, PhaseOut, PlanOut, StepOut
+from planner.quantities import human_bytes
 
 CLASS_WORDS = {
     "static": "needs new VMs",

@@ -16,10 +16,11 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from controlplane.cli.quantities import counted, human_bytes, human_seconds
+from controlplane.cli.quantities import counted, human_seconds
 from controlplane.cli.tables import generation_words, phase_text, status_text
 from controlplane.cli.terminal import styled
 from controlplane.portal.schemas import ClusterDetailOut, DrainOut, InstanceOut
+from planner.quantities import human_bytes
 
 COMING = ("requested", "launched", "joined")
 LEAVING = {

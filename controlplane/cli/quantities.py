@@ -1,19 +1,6 @@
-"""Bytes, times and counts as people say them."""
+"""Times and counts as people say them."""
 
 from datetime import UTC, datetime
-
-_UNITS = ("KiB", "MiB", "GiB", "TiB", "PiB")
-
-
-def human_bytes(count: float) -> str:
-    """`512 B`, `1.5 KiB`, `12.0 GiB`."""
-    if count < 1024:
-        return f"{count:.0f} B"
-    for unit in _UNITS:
-        count /= 1024
-        if count < 1023.95 or unit == _UNITS[-1]:
-            return f"{count:.1f} {unit}"
-    raise AssertionError("unreachable")
 
 
 def human_seconds(seconds: float) -> str:

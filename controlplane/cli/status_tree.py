@@ -6,9 +6,10 @@ from rich.text import Text
 from rich.tree import Tree
 
 from controlplane.cli.plan_view import reason_of
-from controlplane.cli.quantities import counted, human_bytes
+from controlplane.cli.quantities import counted
 from controlplane.cli.terminal import styled
 from controlplane.portal.schemas import InstanceOut, StepOut
+from planner.quantities import human_bytes
 
 _OUTGOING = {
     "draining": ("drain",),

@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 
-from planner.drain.infeasible import human_bytes
 from planner.drain.plan import DrainPlan, Move
 from planner.drain.residual import Residual
 from planner.observed import KafkaSnapshot, PartitionSeen, TopicPartition
+from planner.quantities import human_bytes
 
 MEASURED_AFTER_S = 5.0
 """Before that the plan's own rate is told: copies have hardly begun."""

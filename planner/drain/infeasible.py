@@ -29,19 +29,3 @@ class Infeasible:
     message: str
     stuck: tuple[TopicPartition, ...] = ()
     feasible_part: "DrainPlan | None" = None
-
-
-def human_bytes(amount: float) -> str:
-    """`3435973837` -> `3.2 GiB`."""
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if abs(amount) < 1024:
-            return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.1f} {unit}"
-        amount /= 1024
-    return f"{amount:.1f} TiB"
-
-
-def named(partitions: tuple[TopicPartition, ...], most: int = 3) -> str:
-    """`orders-3, orders-4, orders-7 and 12 more`."""
-    head = ", ".join(str(p) for p in partitions[:most])
-    rest = len(partitions) - most
-    return f"{head} and {rest} more" if rest > 0 else head

@@ -11,7 +11,7 @@ import numpy as np
 
 from planner.drain.arrays import Int64s
 from planner.drain.certificate import Certificate, rounded
-from planner.drain.infeasible import Infeasible, human_bytes
+from planner.drain.infeasible import Infeasible
 from planner.drain.model.measures import Measure, Measures
 from planner.drain.model.state import Floats
 from planner.drain.plan import DrainPlan, Engine, Move, Port
@@ -19,6 +19,7 @@ from planner.drain.refusal import refused_by_planner, unusable_target
 from planner.drain.request import DrainRequest
 from planner.drain.selection import Deferred, select
 from planner.drain.throttle import CapTooLow, assumptions, charges, floor, quota, usable
+from planner.quantities import human_bytes
 
 if TYPE_CHECKING:
     from planner.drain.answer import Answered

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 import numpy as np
 
 from planner.drain.arrays import Int64s
-from planner.drain.infeasible import human_bytes
 from planner.drain.model.state import Floats
 from planner.drain.request import DrainRequest
+from planner.quantities import human_bytes
 
 KAFKA_REACHES = 0.82
 """Share of a configured throttle that Kafka really moves (20 MB/s configured, 16.4 measured; 11 windows of 1 s)."""

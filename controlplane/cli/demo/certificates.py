@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from controlplane.cli.demo.report import Planned
-from controlplane.cli.quantities import human_bytes
+from planner.quantities import human_bytes
 
 
 def certificate_line(plan: Planned) -> str:

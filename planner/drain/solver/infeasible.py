@@ -9,6 +9,7 @@ from planner.drain.model.plan import Schedule
 from planner.drain.model.state import NOBODY, ClusterState, Int32s, Int64s
 from planner.drain.solver.demand import Demand
 from planner.drain.solver.intake import Intake
+from planner.quantities import human_bytes, named
 
 Kind = Literal["broker", "disk", "repair"]
 
@@ -75,16 +76,6 @@ def no_place(state: ClusterState, demand: Demand, intake: Intake, unplaced: Int6
     return Infeasible("disk", message, rows)
 
 
-def _named(state: ClusterState, rows: Int32s, most: int = 3) -> str:
+def _named(state: ClusterState, rows: Int32s) -> str:
     parts = state.partitions
-    head = ", ".join(f"{parts.topics[parts.topic[row]]}-{parts.partition[row]}" for row in rows[:most].tolist())
-    return head if rows.size <= most else f"{head} and {rows.size - most} more"
-
-
-def human_bytes(amount: float) -> str:
-    """`3435973837` -> `3.2 GiB`."""
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if abs(amount) < 1024:
-            return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.1f} {unit}"
-        amount /= 1024
-    return f"{amount:.1f} TiB"
+    return named([f"{parts.topics[parts.topic[row]]}-{parts.partition[row]}" for row in rows.tolist()])

@@ -7,25 +7,9 @@ import pytest
 from controlplane.cli import exits
 from controlplane.cli.errors import CliError
 from controlplane.cli.moments import moment_of, seconds_of
-from controlplane.cli.quantities import ago, counted, human_bytes, human_seconds, moment, since
+from controlplane.cli.quantities import ago, counted, human_seconds, moment, since
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
-
-
-@pytest.mark.parametrize(
-    ("count", "words"),
-    [
-        (0, "0 B"),
-        (1023, "1023 B"),
-        (1024, "1.0 KiB"),
-        (1536, "1.5 KiB"),
-        (1024**2 - 1, "1.0 MiB"),
-        (12 * 1024**3, "12.0 GiB"),
-        (5000 * 1024**5, "5000.0 PiB"),
-    ],
-)
-def test_bytes(count: float, words: str) -> None:
-    assert human_bytes(count) == words
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import pytest
 
 from planner.drain.check import check
-from planner.drain.infeasible import Infeasible, human_bytes
+from planner.drain.infeasible import Infeasible
 from planner.drain.plan import DrainPlan
 from planner.drain.solve import solve
 from planner.observed import KafkaSnapshot, TopicPartition
@@ -191,8 +191,3 @@ def test_a_request_that_contradicts_itself_is_refused(changes: dict[str, object]
     seen: KafkaSnapshot = snapshot({1: "a", 2: "b"}, [])
     with pytest.raises(ValueError, match=words):
         request(seen, **changes)
-
-
-@pytest.mark.parametrize(("amount", "text"), [(0, "0 B"), (3435973837, "3.2 GiB"), (5 * 2**40, "5.0 TiB")])
-def test_bytes_are_told_in_binary_units(amount: int, text: str) -> None:
-    assert human_bytes(amount) == text

@@ -242,9 +242,17 @@ def _planned(view: ClusterView, e: facts.DrainPlanned, at: datetime) -> ClusterV
 
 def _plan_failed(view: ClusterView, e: facts.DrainPlanFailed, at: datetime) -> ClusterView:
     drain = _current(view, e.drain)
-    failed = replace(drain, failed=e.reason, failures=drain.failures + 1, tries=drain.tries + 1, failed_at=at)
-    failed = replace(failed, plan_sha256="", batch=-1)
-    return replace(view, drain=replace(failed, moving_at=None))
+    failed = replace(
+        drain,
+        failed=e.reason,
+        failures=drain.failures + 1,
+        tries=drain.tries + 1,
+        failed_at=at,
+        plan_sha256="",
+        batch=-1,
+        moving_at=None,
+    )
+    return replace(view, drain=failed)
 
 
 def _abandoned(view: ClusterView, e: facts.DrainAbandoned, at: datetime) -> ClusterView:

@@ -41,6 +41,7 @@ _SMALL = {  # what lets several nodes share two cores; the default dedupe buffer
     "num.network.threads": "2",
     "num.io.threads": "2",
     "num.replica.fetchers": "1",
+    "replica.fetch.backoff.ms": "200",  # as the agent renders it
     "background.threads": "2",
     "num.recovery.threads.per.data.dir": "1",
     "log.cleaner.dedupe.buffer.size": "16777216",

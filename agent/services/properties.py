@@ -22,6 +22,8 @@ _BROKER_DEFAULTS = {
     "offsets.topic.replication.factor": "3",
     "transaction.state.log.replication.factor": "3",
     "transaction.state.log.min.isr": "2",
+    # A throttled fetcher pauses this long whenever its quota is spent: Kafka's own second makes copies come in bursts.
+    "replica.fetch.backoff.ms": "200",
 }
 _SMALL_DEFAULTS = {
     "num.network.threads": "2",

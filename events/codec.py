@@ -1,7 +1,5 @@
 """Facts to stored events and back. The only place where frozen dataclasses meet JSON."""
 
-from collections.abc import Iterable, Iterator
-
 from events.converters import Mismatch
 from events.envelope import NewEvent, Recorded
 from events.errors import MalformedEvent, UnencodableFact
@@ -34,9 +32,3 @@ def decode(recorded: Recorded, registry: Registry = REGISTRY) -> object:
             f"event at position {recorded.position} ({recorded.stream} version {recorded.version}): "
             f"{entry.name}{mismatch.path}: {mismatch.reason}"
         ) from None
-
-
-def decode_all(events: Iterable[Recorded], registry: Registry = REGISTRY) -> Iterator[tuple[Recorded, object]]:
-    """Each event with its fact, lazily."""
-    for recorded in events:
-        yield recorded, decode(recorded, registry)

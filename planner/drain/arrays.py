@@ -39,11 +39,6 @@ class BrokerTable:
     free_bytes: Int64s
     log_bytes: Int64s
 
-    def index_of(self, ids: Iterable[int]) -> Int32s:
-        """Row of each id, in the given order; raises KeyError for an id without a row."""
-        rows = {int(broker): row for row, broker in enumerate(self.id)}
-        return np.array([rows[i] for i in ids], dtype=np.int32)
-
     def rack_name(self, row: int) -> str:
         return self.racks[int(self.rack[row])]
 

@@ -41,8 +41,3 @@ def judge(state: ClusterState, schedule: Schedule, bounds: Bounds | None = None)
         ),
         replay=run,
     )
-
-
-def measures_of(state: ClusterState, schedule: Schedule, bounds: Bounds | None = None) -> Measures:
-    """The measures alone; a broken plan has them too, so ask `judge` before believing it."""
-    return judge(state, schedule, bounds).measures

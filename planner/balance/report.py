@@ -32,10 +32,7 @@ def reports(
 def _figure(state: ClusterState, loads: Loads, limits: Limits, aim: Aim, before: Floats, after: Floats) -> GoalReport:
     figure = CEILING_OF[aim.goal] if aim.goal in CEILING_OF else BAND_OF[aim.goal]
     if not loads.known[figure]:
-        return GoalReport(
-            goal=aim.goal, hard=aim.hard, before=NOTHING, after=NOTHING, band=NOTHING, broken_before=0, broken_after=0,
-            why=UNMEASURED,
-        )  # fmt: skip
+        return _without_range(aim, 0, 0, UNMEASURED)
     able = state.brokers.may_receive
     mean, capacity = limits.mean[able, figure], loads.capacity[able, figure]
     low, high = band(aim, figure, capacity, mean)
@@ -78,6 +75,12 @@ def _why(figure: Figure, now: Floats, low: Floats, high: Floats, loads: Loads) -
 def _racks(state: ClusterState, aim: Aim, replicas: Int32s) -> GoalReport:
     before = int(narrow(state, state.partitions.replicas).sum())
     after = int(narrow(state, replicas).sum())
+    why = f"{after} partitions found no broker with room in another rack, or may not be copied now"
+    return _without_range(aim, before, after, why if after else "")
+
+
+def _without_range(aim: Aim, before: int, after: int, why: str) -> GoalReport:
+    """A goal that is counted and has no figure per broker, or none that was measured."""
     return GoalReport(
         goal=aim.goal,
         hard=aim.hard,
@@ -86,7 +89,7 @@ def _racks(state: ClusterState, aim: Aim, replicas: Int32s) -> GoalReport:
         band=NOTHING,
         broken_before=before,
         broken_after=after,
-        why=f"{after} partitions found no broker with room in another rack, or may not be copied now" if after else "",
+        why=why,
     )
 
 
@@ -107,16 +110,8 @@ def _topics(state: ClusterState, limits: Limits, aim: Aim, replicas: Int32s) -> 
         return int(((counts < limits.topic_low[:, None]) | (counts > limits.topic_high[:, None])).sum())
 
     after = outside(replicas)
-    return GoalReport(
-        goal=aim.goal,
-        hard=aim.hard,
-        before=NOTHING,
-        after=NOTHING,
-        band=NOTHING,
-        broken_before=outside(state.partitions.replicas),
-        broken_after=after,
-        why=f"{after} pairs of topic and broker stay outside: no move helps without a worse breach" if after else "",
-    )
+    why = f"{after} pairs of topic and broker stay outside: no move helps without a worse breach"
+    return _without_range(aim, outside(state.partitions.replicas), after, why if after else "")
 
 
 def missing_for(state: ClusterState, loads: Loads, limits: Limits, report: GoalReport, after: Floats) -> Missing:

@@ -11,7 +11,7 @@ from planner.balance.exchange import exchange, trade_leadership
 from planner.balance.gain import ENOUGH, breaches_of
 from planner.balance.loads import Figure
 from planner.balance.pick import ANY, best_moved
-from planner.balance.visit import SHORT, given, taken, turned
+from planner.balance.visit import KEEPING, SHORT, given, taken, turned
 from planner.drain.model.state import NOBODY, Floats, Int64s
 
 DONORS = 4
@@ -19,9 +19,6 @@ DONORS = 4
 
 WORTH_A_TURN = 0.02
 """A change of leader comes before a move when it mends at least this part of a broker's breach."""
-
-KEEPING = 0.5
-"""Changes of leader go on while they are worth at least this part of the best one."""
 
 FIRST_LED = int(Figure.NIC_OUT)
 

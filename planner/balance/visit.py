@@ -25,7 +25,8 @@ SHORT = 24
 """Moves that are tried in one visit of a broker."""
 
 KEEPING = 0.5
-"""A visit goes on while changes are worth at least this part, a move per byte, of the best it made."""
+"""A visit goes on while changes are worth at least this part, a move per byte, of the best it made; so do changes of
+leader before any visit."""
 
 EVEN = 1e-3
 """Among targets that mend the same the emptier takes; far less than any breach."""

@@ -62,7 +62,6 @@ class StandaloneSpark:
             "spark.connect.grpc.binding.address": HOST,
             "spark.connect.grpc.binding.port": str(port),
             "spark.ui.enabled": "false",
-            "spark.driver.memory": "512m",
             "spark.executor.memory": "512m",
             "spark.driver.extraJavaOptions": f"{_JAVA} -Djava.io.tmpdir={self._work}",
             "spark.local.dir": str(self._work / "connect"),
@@ -72,8 +71,11 @@ class StandaloneSpark:
         given = [part for name, value in settings.items() for part in ("--conf", f"{name}={value}")]
         server = ["--class", "org.apache.spark.sql.connect.service.SparkConnectServer"]
         command = [str(HOME / "bin" / "spark-submit"), *server, "--master", self.master, *given, "spark-internal"]
-        self._run("connect", command)
-        until(lambda: _answers(port), "the Connect server listens")
+        # a Connect server counts as a daemon for spark-submit: its heap is the daemons', not the driver's
+        self._run("connect", command, memory="512m")
+        until(lambda: _answers(port) or self._ended(), "the Connect server listens")
+        if self._ended():
+            raise RuntimeError(f"the Connect server ended:\n{(self._work / 'connect.log').read_text()[-2000:]}")
         return f"sc://{HOST}:{port}"
 
     def executors(self) -> list[psutil.Process]:
@@ -85,11 +87,11 @@ class StandaloneSpark:
         package = "org.apache.spark.deploy."
         self._run(name, [str(HOME / "bin" / "spark-class"), package + arguments[0], *arguments[1:]])
 
-    def _run(self, name: str, command: list[str]) -> None:
+    def _run(self, name: str, command: list[str], *, memory: str = "160m") -> None:
         environment = os.environ | {
             "SPARK_HOME": str(HOME),
             "SPARK_LOCAL_IP": HOST,
-            "SPARK_DAEMON_MEMORY": "160m",
+            "SPARK_DAEMON_MEMORY": memory,
             "SPARK_DAEMON_JAVA_OPTS": _JAVA,
             "SPARK_NO_DAEMONIZE": "1",
             "PYSPARK_PYTHON": sys.executable,
@@ -97,6 +99,9 @@ class StandaloneSpark:
         with (self._work / f"{name}.log").open("wb") as log:
             process = subprocess.Popen(command, env=environment, cwd=self._work, stdout=log, stderr=log)
         self._processes.append(process)
+
+    def _ended(self) -> bool:
+        return self._processes[-1].poll() is not None
 
     def _all_registered(self) -> bool:
         logs = (self._work / f"worker-{number}.log" for number in range(self._workers))

@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import partial
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import IO
@@ -21,16 +22,19 @@ from typing import IO
 from agent.backoff import Backoff
 from agent.boots import next_boot_id
 from agent.client import ServerClient
-from agent.identity import Credential, PlainHttpRefused, enrol_request, identity_of
+from agent.credential import Credential
+from agent.identity import PlainHttpRefused, enrol_request, identity_of
 from agent.inbox import Inbox, Outbox
 from agent.layout import BootDataUnreadable, Layout
 from agent.loop import Converger
 from agent.metrics_duty import Measured, MetricsDuty
 from agent.records import Records
+from agent.rotation import Rotation
 from agent.services.kafka import KafkaService
 from agent.settings import AgentSettings, SettingsRefused
 from agent.surroundings import Surroundings
 from agent.talk import DocumentTalk, ReportTalk, talk_in_thread
+from agent.trust import PinnedCa
 from agent.wire import BootData, ServiceName
 
 _log = logging.getLogger("agent")
@@ -116,12 +120,12 @@ def _talks(
     settings: AgentSettings, layout: Layout, boot: BootData, *, inbox: Inbox, outbox: Outbox, etag: str
 ) -> tuple[DocumentTalk, ReportTalk]:
     credential = Credential(layout.state)
-    secret = credential.load_or_make()
-    client = ServerClient(boot.server_url, identity_of(boot, secret))
+    trust = PinnedCa(boot.server_url, boot.ca_sha256, kept=layout.state / "ca.pem") if boot.ca_sha256 else None
+    client = ServerClient(boot.server_url, identity_of(boot, credential.load_or_make()), trust=trust)
     documents = DocumentTalk(
         client=client,
         credential=credential,
-        enrolment=enrol_request(boot, secret),
+        enrolment=partial(enrol_request, boot),
         inbox=inbox,
         backoff=Backoff(settings.retry_s, settings.retry_cap_s),
         etag=etag,
@@ -130,6 +134,7 @@ def _talks(
     reports = ReportTalk(
         client=client,
         credential=credential,
+        rotation=Rotation(boot, client=client, credential=credential),
         outbox=outbox,
         inbox=inbox,
         backoff=Backoff(settings.retry_s, settings.retry_cap_s),

@@ -1,12 +1,14 @@
-"""The agent's side of HTTP: three calls, and for each failure what the agent is to do about it."""
+"""The agent's side of HTTP: four calls, and for each failure what the agent is to do about it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import httpx
+from pydantic import ValidationError
 
 from agent.identity import Identity, check_server_url, is_loopback
-from agent.wire import EnrolRequest, Report
+from agent.trust import CaRefused, PinnedCa, certificate_problem
+from agent.wire import EnrolRequest, Report, ReportAnswer, RotateRequest
 
 _CALL_TIMEOUT_S = 10.0
 
@@ -24,7 +26,10 @@ class Retired(Exception):
 
 
 class Refused(Exception):
-    """Another 4xx: the server understood us and says no; repeating will not help, an update of one side may."""
+    """Another 4xx: the server understood us and says no; repeating will not help, an update of one side may.
+
+    Also a server whose CA is not the one of the boot data: nothing is sent to it.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,20 +49,43 @@ DocumentAnswer: TypeAlias = NewDocument | Unchanged
 class ServerClient:
     """All calls raise `RetryLater`, `CredentialLost`, `Retired` or `Refused`; the constructor `PlainHttpRefused`."""
 
-    def __init__(self, server_url: str, identity: Identity, *, transport: httpx.BaseTransport | None = None) -> None:
+    def __init__(
+        self,
+        server_url: str,
+        identity: Identity,
+        *,
+        trust: PinnedCa | None = None,
+        transport: httpx.BaseTransport | None = None,
+    ) -> None:
+        """Without `trust` an https server is believed as the system's CAs say."""
         check_server_url(server_url)
         self._identity = identity
+        self._trust = trust
         self._http = httpx.Client(
             base_url=server_url,
+            verify=trust.context if trust else True,
             timeout=_CALL_TIMEOUT_S,
             transport=transport,
             follow_redirects=False,  # the credential goes to the server of the boot data and nowhere else
             trust_env=not is_loopback(server_url),  # a proxy of the environment cannot reach our loopback
         )
 
+    @property
+    def shown(self) -> str:
+        """The credential that is sent."""
+        return self._identity.credential
+
+    def show(self, credential: str) -> None:
+        """Sends another credential from now on."""
+        self._identity = replace(self._identity, credential=credential)
+
     def enrol(self, request: EnrolRequest) -> None:
         """POST /agent/v1/enrol. Repeating it with the same credential is fine."""
-        self._call("POST", "/agent/v1/enrol", content=request.model_dump_json(), headers={})
+        self._call("POST", "/agent/v1/enrol", content=request.model_dump_json(), me=None)
+
+    def rotate(self, request: RotateRequest) -> None:
+        """POST /agent/v1/rotate. Repeating it with the same next credential is fine."""
+        self._call("POST", "/agent/v1/rotate", content=request.model_dump_json(), me=self._identity)
 
     def document(self, *, etag: str, wait_s: float) -> DocumentAnswer:
         """GET /agent/v1/document: held by the server for up to `wait_s` while the document is the one of `etag`."""
@@ -67,16 +95,20 @@ class ServerClient:
             "GET",
             "/agent/v1/document",
             params={**params, "wait_s": f"{wait_s:g}"},
-            headers=me.headers,
+            me=me,
             timeout=wait_s + _CALL_TIMEOUT_S,
         )
         if response.status_code == httpx.codes.NOT_MODIFIED:
             return Unchanged()
         return NewDocument(response.content, response.headers.get("etag", "").removeprefix("W/").strip('"'))
 
-    def report(self, report: Report) -> None:
+    def report(self, report: Report) -> ReportAnswer:
         """POST /agent/v1/report."""
-        self._call("POST", "/agent/v1/report", content=report.model_dump_json(), headers=self._identity.headers)
+        response = self._call("POST", "/agent/v1/report", content=report.model_dump_json(), me=self._identity)
+        try:
+            return ReportAnswer.model_validate_json(response.content)
+        except ValidationError:  # taken, in words of another release
+            return ReportAnswer()
 
     def close(self) -> None:
         self._http.close()
@@ -86,19 +118,25 @@ class ServerClient:
         method: str,
         path: str,
         *,
-        headers: dict[str, str],
+        me: Identity | None,
         content: str | None = None,
         params: dict[str, str] | None = None,
         timeout: float = _CALL_TIMEOUT_S,
     ) -> httpx.Response:
-        if content is not None:
-            headers = {**headers, "Content-Type": "application/json"}
+        headers = {**(me.headers if me else {}), **({"Content-Type": "application/json"} if content else {})}
         try:
+            if self._trust is not None:
+                self._trust.ensure()
             response = self._http.request(
                 method, path, params=params, content=content, headers=headers, timeout=timeout
             )
+        except CaRefused as error:
+            raise Refused(str(error)) from error
         except httpx.HTTPError as error:
-            raise RetryLater(f"{method} {path}: the server cannot be reached: {error!r}") from error
+            why = certificate_problem(error) or f"the server cannot be reached: {error!r}"
+            raise RetryLater(f"{method} {path}: {why}") from error
+        if response.status_code == httpx.codes.UNAUTHORIZED and me is not None and me is not self._identity:
+            raise RetryLater(f"{method} {path}: the credential was rotated while this was on its way")
         _raise_for(response, f"{method} {path}")
         return response
 

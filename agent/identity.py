@@ -1,15 +1,11 @@
 """Who this VM is to the control plane: a secret made here, bound to (cluster, node, generation)."""
 
 import hashlib
-import os
-import secrets
 from dataclasses import dataclass
 from ipaddress import ip_address
-from pathlib import Path
 from urllib.parse import urlsplit
 
-from agent.durable import sync_directory, write_durably
-from agent.wire import BootData, EnrolRequest
+from agent.wire import BootData, EnrolRequest, RotateRequest
 
 INSTANCE_HEADER = "X-Kedge-Instance"
 
@@ -39,39 +35,6 @@ class Identity:
         return {"Authorization": f"Bearer {self.credential}", INSTANCE_HEADER: self.instance}
 
 
-class Credential:
-    """The credential's file (0600), and the mark that the server has taken it."""
-
-    def __init__(self, state: Path) -> None:
-        self._secret = state / "credential"
-        self._enrolled = state / "enrolled"
-
-    def load_or_make(self) -> str:
-        """The secret: 32 random bytes, hex. On disk before anybody hears of it: a crash never makes a second one."""
-        try:
-            kept = self._secret.read_text().strip()
-        except FileNotFoundError:
-            kept = ""
-        if kept:
-            os.chmod(self._secret, 0o600)
-            return kept
-        made = secrets.token_hex(32)
-        write_durably(self._secret, made.encode(), mode=0o600)
-        return made
-
-    @property
-    def is_enrolled(self) -> bool:
-        return self._enrolled.exists()
-
-    def keep_enrolled(self) -> None:
-        self._enrolled.touch(mode=0o600)
-        sync_directory(self._enrolled.parent)
-
-    def forget_enrolled(self) -> None:
-        """The server does not know the credential: enrol again. The secret stays the same."""
-        self._enrolled.unlink(missing_ok=True)
-
-
 def identity_of(boot: BootData, credential: str) -> Identity:
     return Identity(boot.cluster_uid, boot.node, boot.generation, credential)
 
@@ -84,7 +47,17 @@ def enrol_request(boot: BootData, credential: str) -> EnrolRequest:
         generation=boot.generation,
         intent_id=boot.intent_id,
         token=boot.token,
-        credential_sha256=hashlib.sha256(credential.encode()).hexdigest(),
+        credential_sha256=_digest(credential),
+    )
+
+
+def rotate_request(boot: BootData, credential: str) -> RotateRequest:
+    """The hash of the secret that is to take the place of the one that is shown."""
+    return RotateRequest(
+        cluster_uid=boot.cluster_uid,
+        node=boot.node,
+        generation=boot.generation,
+        credential_sha256=_digest(credential),
     )
 
 
@@ -102,5 +75,10 @@ def check_server_url(server_url: str) -> None:
     if scheme == "https" or (scheme == "http" and is_loopback(server_url)):
         return
     raise PlainHttpRefused(
-        f"server_url {server_url!r}: the agent speaks https, and plain http to loopback addresses only"
+        f"server_url {server_url!r}: the agent speaks https, and plain http to loopback addresses only: its credential "
+        "would cross the network readable. Set `agent_host` on the server: VMs made then are told an https address"
     )
+
+
+def _digest(credential: str) -> str:
+    return hashlib.sha256(credential.encode()).hexdigest()

@@ -9,8 +9,9 @@ from collections.abc import Callable
 
 from agent.backoff import Backoff
 from agent.client import CredentialLost, NewDocument, Refused, Retired, RetryLater, ServerClient
-from agent.identity import Credential
+from agent.credential import Credential
 from agent.inbox import Inbox, Outbox
+from agent.rotation import Rotation
 from agent.wire import EnrolRequest
 
 _log = logging.getLogger(__name__)
@@ -22,14 +23,17 @@ _LEAST_POLL_S = 0.1
 
 
 class DocumentTalk:
-    """Enrolment and documents. `step` is one exchange and returns the seconds to pause before the next."""
+    """Enrolment and documents. `step` is one exchange and returns the seconds to pause before the next.
+
+    `enrolment` makes the request that enrols a secret.
+    """
 
     def __init__(
         self,
         *,
         client: ServerClient,
         credential: Credential,
-        enrolment: EnrolRequest,
+        enrolment: Callable[[str], EnrolRequest],
         inbox: Inbox,
         backoff: Backoff,
         etag: str,
@@ -48,7 +52,7 @@ class DocumentTalk:
     def step(self) -> float:
         try:
             if not self._credential.is_enrolled:
-                self._client.enrol(self._enrolment)
+                self._client.enrol(self._enrolment(self._client.shown))
                 self._credential.keep_enrolled()
             answer = self._client.document(etag=self._etag, wait_s=self._wait_s)
         except Retired as error:
@@ -60,9 +64,7 @@ class DocumentTalk:
             self._say(str(error))
             return self._backoff.next_s()
         except CredentialLost as error:
-            # The server may have lost its database. It alone judges whether this VM may enrol once more, with the same
-            # token and the same credential: who is refused goes on as before.
-            self._credential.forget_enrolled()
+            self._show_another()
             self._say(str(error))
             return _RARELY_S
         except Refused as error:
@@ -76,6 +78,19 @@ class DocumentTalk:
             self._inbox.put_document(answer)
         return _LEAST_POLL_S
 
+    def _show_another(self) -> None:
+        """The credential that was shown is not known: try the one before, and after that enrol again.
+
+        A server that was restored from a backup knows the one before the last rotation. One that has lost its database
+        judges alone whether this VM may enrol once more, with the same token: who is refused goes on as before.
+        """
+        earlier = self._credential.earlier
+        if earlier and self._client.shown != earlier:
+            self._client.show(earlier)
+            return
+        self._client.show(self._credential.load_or_make())
+        self._credential.forget_enrolled()
+
     def _say(self, problem: str) -> None:
         if problem and problem != self._said:
             _log.warning("%s", problem)
@@ -84,12 +99,23 @@ class DocumentTalk:
 
 
 class ReportTalk:
-    """Sends the latest report. `step` is one exchange and returns the seconds to pause before the next."""
+    """Sends the latest report, and rotates the credential when the answer asks for it.
+
+    `step` is one exchange and returns the seconds to pause before the next.
+    """
 
     def __init__(
-        self, *, client: ServerClient, credential: Credential, outbox: Outbox, inbox: Inbox, backoff: Backoff
+        self,
+        *,
+        client: ServerClient,
+        credential: Credential,
+        rotation: Rotation,
+        outbox: Outbox,
+        inbox: Inbox,
+        backoff: Backoff,
     ) -> None:
         self._client = client
+        self._rotation = rotation
         self._credential = credential
         self._outbox = outbox
         self._inbox = inbox
@@ -103,7 +129,7 @@ class ReportTalk:
         if not self._credential.is_enrolled:
             return self._backoff.next_s()
         try:
-            self._client.report(report)
+            answer = self._client.report(report)
         except RetryLater as error:
             _log.info("report %d not sent: %s", report.seq, error)
             return self._backoff.next_s()
@@ -114,6 +140,18 @@ class ReportTalk:
             _log.warning("report %d not taken: %s", report.seq, error)
             return _RARELY_S
         self._backoff.reset()
+        return self._rotate() if answer.rotate else 0.0
+
+    def _rotate(self) -> float:
+        """The server asks again with each report: what fails now is done later, and the credential in force counts."""
+        try:
+            self._rotation.run()
+        except Retired:
+            self._inbox.put_retired()
+            return _RARELY_S
+        except (RetryLater, CredentialLost, Refused, OSError) as error:
+            _log.warning("the credential was not rotated, the one in force still counts: %s", error)
+            return _RARELY_S
         return 0.0
 
 

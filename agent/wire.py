@@ -145,6 +145,23 @@ class EnrolRequest(Wire):
     credential_sha256: str = Field(description="hex digest of the secret the agent will send as bearer")
 
 
+class ReportAnswer(Wire):
+    """What the server says to a report. Came later than wire version 1; an older server says less."""
+
+    accepted: bool = Field(default=True, description="whether the report was news")
+    rotate: bool = Field(default=False, description="the credential is old by the server's clock: rotate it")
+
+
+class RotateRequest(Wire):
+    """Swaps the credential this is sent with for another one, which counts once it is shown the first time."""
+
+    wire: int = WIRE_VERSION
+    cluster_uid: str
+    node: str
+    generation: int
+    credential_sha256: str = Field(description="hex digest of the next secret")
+
+
 class BootData(Wire):
     """What a VM is born with (cloud-init on clouds, a file on `local`). Re-rendering it is byte-identical."""
 
@@ -156,3 +173,8 @@ class BootData(Wire):
     generation: int
     intent_id: str
     token: str
+    ca_sha256: str = Field(
+        default="",
+        pattern=r"^([0-9a-f]{64})?$",
+        description="SHA-256 (hex) of the DER of the CA the server's certificate comes from; only with https",
+    )

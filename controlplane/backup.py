@@ -5,6 +5,7 @@ tables are read *before* the log: every job and every credential in the file the
 because the intent was recorded first. Observations, checkpoints and plans are left out: they come back by themselves.
 """
 
+import base64
 import hashlib
 import json
 from collections import Counter
@@ -15,11 +16,12 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
-from sqlalchemy import Connection, Engine, Table, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Engine, LargeBinary, Table, func, insert, select, update
 
 from controlplane.atomicfile import replacing
 from controlplane.migrate import revision_of
-from controlplane.tables import AGENT_CREDENTIAL, JOB, LEASE
+from controlplane.states.versions import in_force_and_newest
+from controlplane.tables import AGENT_CREDENTIAL, JOB, LEASE, TERRAFORM_STATE
 from events.clock import Clock, utc_now
 from events.engine import reading, writing
 from events.envelope import Recorded
@@ -28,11 +30,13 @@ from events.store import EventStore
 from events.tables import COUNTER, EVENT, EVENT_COUNTER, UtcDateTime
 
 FORMAT = "kedge-backup"
-VERSION = 1
+VERSION = 2
+"""2: with the newest version of each of Terraform's states, where those are in the database."""
+
 # Servers may have moved on after the backup was made; agents refuse epochs below one they have heard of.
 EPOCH_LEAP = 1000
 
-_TABLES = {table.name: table for table in (LEASE, JOB, AGENT_CREDENTIAL)}
+_TABLES = {table.name: table for table in (LEASE, JOB, AGENT_CREDENTIAL, TERRAFORM_STATE)}
 _BATCH = 1000
 
 
@@ -87,7 +91,9 @@ def verify(path: Path) -> BackupSummary:
                 raise BackupCorrupt(f"{path}: events are missing: {event['position']} stands where {position} should")
         else:
             rows[line["table"]] += 1
-    if not header["head"] == position == lines.footer["events"] or lines.footer["rows"] != dict(rows):
+    if not header["head"] == position == lines.footer["events"] or dict.fromkeys(_TABLES, 0) | lines.footer[
+        "rows"
+    ] != dict(rows):
         raise BackupCorrupt(f"{path}: it holds {position} events, its header promises {header['head']}")
     return BackupSummary(
         created_at=datetime.fromisoformat(header["created_at"]),
@@ -189,9 +195,17 @@ def _write(
 def _dump_tables(engine: Engine) -> dict[str, list[dict[str, Any]]]:
     with reading(engine) as connection:
         return {
-            name: [dict(row._mapping) for row in connection.execute(select(table).order_by(*table.primary_key))]
+            name: [
+                dict(row._mapping)
+                for row in connection.execute(select(table).where(*_wanted(table)).order_by(*table.primary_key))
+            ]
             for name, table in _TABLES.items()
         }
+
+
+def _wanted(table: Table) -> list[ColumnElement[bool]]:
+    """All rows, but of Terraform's states the newest version of each that is in force."""
+    return [in_force_and_newest()] if table is TERRAFORM_STATE else []
 
 
 def _rows(path: Path) -> Iterator[tuple[Table, dict[str, Any]]]:
@@ -245,18 +259,23 @@ def _refuse_unknown_columns(table: Table, row: Mapping[str, Any]) -> None:
 def _encode(value: object) -> str:
     if isinstance(value, datetime):
         return value.isoformat()
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
     raise TypeError(f"a backup cannot hold {type(value).__name__}")
 
 
 def _decode(table: Table, row: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        name: datetime.fromisoformat(value) if value and name in table.c and _is_time(table, name) else value
-        for name, value in row.items()
-    }
+    return {name: _value(table, name, value) if value and name in table.c else value for name, value in row.items()}
 
 
-def _is_time(table: Table, name: str) -> bool:
-    return isinstance(table.c[name].type, UtcDateTime)
+def _value(table: Table, name: str, value: Any) -> Any:
+    match table.c[name].type:
+        case UtcDateTime():
+            return datetime.fromisoformat(value)
+        case LargeBinary():
+            return base64.b64decode(value)
+        case _:
+            return value
 
 
 def _where(engine: Engine) -> str:

@@ -8,12 +8,17 @@ import socket
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from sqlalchemy import Engine
+
 from agent.wire import BootData
+from controlplane.agenttls import authority_of
+from controlplane.authority import Authority
 from controlplane.backup import backup
 from controlplane.candidate import Candidate
 from controlplane.clouds import Clouds
@@ -24,12 +29,14 @@ from controlplane.converger.loop import Converger
 from controlplane.converger.ports import Ports
 from controlplane.converger.runner import ThreadRunner
 from controlplane.credentials import SqlCredentialStore
+from controlplane.doors import Address
 from controlplane.gateways import Gateways
 from controlplane.handlers import CommandHandler
 from controlplane.home import Home, Installation
-from controlplane.homeclaim import HomeRefused, claim_home
+from controlplane.homeclaim import HTTP, HomeRefused, agree_on_agent_url, claim_home, homes_of
 from controlplane.jobstore import SqlJobStore
 from controlplane.kafka.dialer import DirectDialer
+from controlplane.lakerates import with_lake_rates
 from controlplane.latest import SqlLatestStore
 from controlplane.leaderlock import LeaderLock
 from controlplane.leadership import SqlLeaseStore
@@ -40,6 +47,17 @@ from controlplane.portal.auth import enrolment_token, loopback_hosts
 from controlplane.portal.services import PortalServices
 from controlplane.scheduler import Bell, Scheduler
 from controlplane.settings import LONGEST_CALL_S, Settings
+from controlplane.states.setup import (
+    SharedClouds,
+    Storage,
+    first_state,
+    keys_print,
+    refuse_beside_local,
+    settle,
+    still_in_force,
+    storage_of,
+)
+from controlplane.states.storage import Leading
 from controlplane.view import ClusterView
 from events.clock import utc_now
 from events.engine import build_engine
@@ -48,7 +66,7 @@ from events.sqlstore import SqlEventStore
 from planner.drain.infeasible import Infeasible
 from planner.drain.plan import DrainPlan
 from planner.drain.request import DrainRequest
-from providers.base import TerraformRun
+from providers.base import CloudProvider, TerraformRun
 from providers.tf.execute import execute
 from providers.tf.modules import module_root as shipped_modules
 from providers.tf.progress import Progress
@@ -70,7 +88,15 @@ class Services:
     runner: ThreadRunner
     planning: PlanningService
     gateways: Gateways
+    authority: Authority | None
+    agree_on_agent_url: Callable[[str], None]
     dispose: Callable[[], None]
+
+    def end_runs(self) -> None:
+        """Before the API stops, where Terraform saves its states through it: no step begins, its runs are ended."""
+        if self.settings.terraform_state == HTTP:
+            self.scheduler.stop()
+            self.runner.end_runs()
 
     def close(self) -> None:
         """Begins nothing new, ends what runs, gives the lease back. VMs stay up. Only after the API has stopped."""
@@ -83,18 +109,49 @@ class Services:
         self.dispose()
 
 
-def build(settings: Settings, *, listens_on: tuple[str, int] | None = None, take_over_home: bool = False) -> Services:
+def build(
+    settings: Settings,
+    *,
+    listens_on: tuple[str, int] | None = None,
+    take_over_home: bool = False,
+    move_states: bool = False,
+) -> Services:
     """Builds a server on its home and its database, migrated; starts nothing but thread pools.
 
-    `listens_on` is the address its socket is bound to. Raises MigrationError, HomeRefused, StoreUnavailable,
-    PositionGap, OSError.
+    `listens_on` is the address its socket is bound to. Raises MigrationError, HomeRefused, AuthorityRefused,
+    StoreUnavailable, PositionGap, OSError.
     """
     home = Home(settings.home)
     installation = home.installation()
+    authority = authority_of(settings, home)
     upgrade(settings.database)
     engine = build_engine(settings.database)
+    identity = home.identity()
+    leases = SqlLeaseStore(engine, longest_call_s=LONGEST_CALL_S)
+    candidate = Candidate(
+        leases,
+        owner=f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}",
+        term_s=settings.lease_term_s,
+        lock=LeaderLock(home.leader_lock),
+    )
+    storage = storage_of(
+        engine,
+        chosen=settings.terraform_state,
+        keep=settings.terraform_state_versions,
+        root=settings.home / "terraform",
+        url=Address(*(listens_on or (settings.host, settings.port))).url,
+        leading=Leading(candidate.owner, candidate.epoch, lambda epoch: candidate.held_epoch() == epoch),
+        lease_term_s=settings.lease_term_s,
+    )
     try:
-        claim_home(engine, home.identity(), take_over=take_over_home)
+        claimed = claim_home(
+            engine,
+            identity,
+            take_over=take_over_home,
+            state=first_state(storage),
+            keys_print=keys_print(installation.server_key, authority.sha256 if authority else ""),
+        )
+        settle(engine, storage, recorded=claimed.state, move=move_states, leases=leases, term_s=settings.lease_term_s)
     except HomeRefused:
         engine.dispose()
         raise
@@ -104,13 +161,7 @@ def build(settings: Settings, *, listens_on: tuple[str, int] | None = None, take
     store.verify()
     jobs, plans = SqlJobStore(engine), SqlPlanStore(engine)
     bell = Bell()
-    candidate = Candidate(
-        SqlLeaseStore(engine, longest_call_s=LONGEST_CALL_S),
-        owner=f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}",
-        term_s=settings.lease_term_s,
-        lock=LeaderLock(home.leader_lock),
-    )
-    clouds = Clouds(settings, installation.id)
+    clouds = SharedClouds(Clouds(settings, installation.id), partial(_homes, engine, settings))
     planning = PlanningService(
         PlanningSettings(
             worker=WorkerSettings(
@@ -124,8 +175,8 @@ def build(settings: Settings, *, listens_on: tuple[str, int] | None = None, take
         jobs,
         plans,
         owner=candidate.owner,
-        run_terraform=partial(_run_terraform, settings, clouds),
-        solve=partial(_solve, planning),
+        run_terraform=partial(_run_terraform, settings, clouds, storage, partial(still_in_force, engine, storage)),
+        solve=partial(_solve, planning, settings.metrics_lake),
         wake=partial(bell.ring, at_once=True),
         leads=lambda epoch: candidate.held_epoch() == epoch,
         terraform_threads=settings.terraform_threads,
@@ -169,6 +220,9 @@ def build(settings: Settings, *, listens_on: tuple[str, int] | None = None, take
         backup=lambda path: backup(store, engine, path),
         clock=utc_now,
         metrics=settings.metrics,
+        states=storage.served if settings.terraform_state == HTTP else None,
+        credential_life=timedelta(seconds=settings.credential_life_s),
+        ca_pem=authority.pem if authority else "",
     )
     scheduler = Scheduler(converger, candidate, bell, interval_s=settings.tick_interval_s, on_lead=runner.reclaim)
 
@@ -176,7 +230,28 @@ def build(settings: Settings, *, listens_on: tuple[str, int] | None = None, take
         engine.dispose()
         hasty.dispose()
 
-    return Services(settings, home, portal, converger, scheduler, candidate, runner, planning, gateways, dispose)
+    if claimed.joined:
+        converger.catch_up()
+        try:
+            refuse_beside_local(engine, identity.home_id, converger.views())
+        except HomeRefused:
+            dispose()
+            raise
+
+    return Services(
+        settings,
+        home,
+        portal,
+        converger,
+        scheduler,
+        candidate,
+        runner,
+        planning,
+        gateways,
+        authority,
+        partial(agree_on_agent_url, engine, identity.home_id),
+        dispose,
+    )
 
 
 def boot_data(home: Home, installation: Installation, uid: ClusterUid, node: str, generation: int, intent: str) -> str:
@@ -184,6 +259,9 @@ def boot_data(home: Home, installation: Installation, uid: ClusterUid, node: str
     url = home.agent_url()
     if url is None:
         raise RuntimeError(f"{home.path} says no address for agents yet: the server that listens writes it")
+    ca_sha256 = home.agent_ca() if url.startswith("https://") else ""
+    if ca_sha256 is None:
+        raise RuntimeError(f"{home.path} says {url} and no CA: `agent-ca` is missing, put it back")
     boot = BootData(
         server_url=url,
         installation_id=installation.id,
@@ -192,14 +270,17 @@ def boot_data(home: Home, installation: Installation, uid: ClusterUid, node: str
         generation=generation,
         intent_id=intent,
         token=enrolment_token(installation.server_key, IntentId(intent)),
+        ca_sha256=ca_sha256,
     )
-    return json.dumps(boot.model_dump(mode="json"), sort_keys=True, separators=(",", ":"))
+    # Without TLS the field is not even named: boot data from before it was there has to render the same.
+    unsaid = set() if ca_sha256 else {"ca_sha256"}
+    return json.dumps(boot.model_dump(mode="json", exclude=unsaid), sort_keys=True, separators=(",", ":"))
 
 
 def _hosts(home: Home, host: str, port: int) -> frozenset[str]:
-    """What this server answers to: its own address, and the one VMs were told, which it serves when it leads."""
-    told = urlsplit(home.agent_url() or "").netloc
-    return loopback_hosts(host, port) | ({told} if told else set())
+    """What is answered to over plain HTTP: its own address, and the one VMs were told, served by who leads."""
+    told = urlsplit(home.agent_url() or "")
+    return loopback_hosts(host, port) | ({told.netloc} if told.scheme == "http" else set())
 
 
 def release() -> str:
@@ -216,24 +297,37 @@ def module_root(settings: Settings) -> Path:
     return named if named is not None and named.is_dir() else shipped_modules()
 
 
+def _homes(engine: Engine, settings: Settings) -> int:
+    """How many homes share the database: one, where no other could have joined."""
+    return len(homes_of(engine)) if settings.terraform_state == HTTP else 1
+
+
 def _run_terraform(
-    settings: Settings, clouds: Clouds, run: TerraformRun, tell: Callable[[str], None], stop: threading.Event
+    settings: Settings,
+    clouds: Callable[[str], CloudProvider],
+    storage: Storage,
+    refuse_if_moved: Callable[[], None],
+    run: TerraformRun,
+    tell: Callable[[str], None],
+    stop: threading.Event,
 ) -> None:
+    refuse_if_moved()
+
     def on_progress(progress: Progress) -> None:
         tell(" ".join(part for part in (progress.kind, progress.action, progress.target, progress.message) if part))
 
     execute(
         run,
         provider=clouds(run.resources.place.cloud),
-        state_root=settings.home / "terraform",
+        states=storage.states,
         module_root=module_root(settings),
         on_progress=on_progress,
         stop=stop,
     )
 
 
-def _solve(planning: PlanningService, request: DrainRequest) -> DrainPlan | Infeasible:
-    result = planning.plan(request)
+def _solve(planning: PlanningService, lake: str, request: DrainRequest) -> DrainPlan | Infeasible:
+    result = planning.plan(with_lake_rates(request, lake, now=utc_now()) if lake else request)
     if result.note:
         _log.warning("drain %s was planned in-process: %s", request.drain_id, result.note)
     return result.answer

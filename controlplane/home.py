@@ -5,6 +5,8 @@ home-id           minted once; the database remembers which home it belongs to
 server-key        HMAC key of enrolment tokens (0600)
 token             what people and the CLI show to the API (0600)
 agent-url         the address VMs were told; frozen, because boot data must render the same for ever
+agent-ca          SHA-256 of the CA they were told to believe; frozen with the address, and only where that is https
+ca.pem            that CA (`controlplane.authority`); ca-key.pem is its key (0600)
 server.json       where the server of this home listens now, for the CLI
 leader.lock       held by the process that leads; its kernel lock proves that process alive
 """
@@ -72,16 +74,16 @@ class Home:
         """Reads the id and the keys, minting what is missing. Safe for two servers that start together."""
         self.path.mkdir(parents=True, exist_ok=True, mode=0o700)
         return Installation(
-            id=_minted(self.path / "installation-id", lambda: secrets.token_hex(8)),
-            server_key=bytes.fromhex(_minted(self.path / "server-key", lambda: secrets.token_hex(32))),
-            token=_minted(self.token_file, lambda: secrets.token_urlsafe(32)),
+            id=minted(self.path / "installation-id", lambda: secrets.token_hex(8)),
+            server_key=bytes.fromhex(minted(self.path / "server-key", lambda: secrets.token_hex(32))),
+            token=minted(self.token_file, lambda: secrets.token_urlsafe(32)),
         )
 
     def identity(self) -> HomeIdentity:
         """Which home this is and where, minting its id if it has none."""
         installation = self.installation()
         return HomeIdentity(
-            home_id=_minted(self.path / "home-id", lambda: secrets.token_hex(8)),
+            home_id=minted(self.path / "home-id", lambda: secrets.token_hex(8)),
             installation_id=installation.id,
             host=socket.gethostname(),
             path=str(self.path.resolve()),
@@ -89,17 +91,17 @@ class Home:
 
     def installation_id(self) -> str | None:
         """The id in the home, None when there is none: nothing is minted."""
-        return _kept(self.path / "installation-id")
+        return kept(self.path / "installation-id")
 
     def server_key(self) -> bytes | None:
         """The key in the home, None when there is none: nothing is minted."""
-        kept = _kept(self.path / "server-key")
-        return bytes.fromhex(kept) if kept else None
+        text = kept(self.path / "server-key")
+        return bytes.fromhex(text) if text else None
 
     def keep_installation_id(self, installation_id: str) -> str:
         """Puts an id into a home that has none; returns the one that is in force."""
         self.path.mkdir(parents=True, exist_ok=True, mode=0o700)
-        return _minted(self.path / "installation-id", lambda: installation_id)
+        return minted(self.path / "installation-id", lambda: installation_id)
 
     @property
     def token_file(self) -> Path:
@@ -107,10 +109,19 @@ class Home:
 
     def agent_url(self) -> str | None:
         """The address VMs of this installation were told, None before the first server."""
-        return _kept(self.path / "agent-url")
+        return kept(self.path / "agent-url")
 
-    def keep_agent_url(self, url: str) -> None:
-        """Sets the address new VMs are told. Only while no VM lives that was told another one."""
+    def agent_ca(self) -> str | None:
+        """SHA-256 (hex) of the CA that goes with an https address VMs were told."""
+        return kept(self.path / "agent-ca")
+
+    def keep_agent_url(self, url: str, *, ca_sha256: str = "") -> None:
+        """Sets the address new VMs are told. Only while no VM lives that was told another one.
+
+        `ca_sha256` goes with https. It is written first: what is read with the address is never that of another one.
+        """
+        if ca_sha256:
+            _write(self.path / "agent-ca", f"{ca_sha256}\n")
         _write(self.path / "agent-url", f"{url}\n")
 
     def server(self) -> ServerRecord | None:
@@ -135,16 +146,16 @@ class Home:
         return self.path / "leader.lock"
 
 
-def _kept(path: Path) -> str | None:
-    """The text of a small file, None when it is missing or empty."""
+def kept(path: Path) -> str | None:
+    """The text of a small file of a home, None when it is missing or empty."""
     try:
         return path.read_text().strip() or None
     except FileNotFoundError:
         return None
 
 
-def _minted(path: Path, mint: Callable[[], str]) -> str:
-    """The text of a file that is written once, whole, 0600; whoever links it first wins."""
+def minted(path: Path, mint: Callable[[], str]) -> str:
+    """The text of a file of a home that is written once, whole, 0600; whoever links it first wins."""
     with suppress(FileNotFoundError):
         os.chmod(path, 0o600)
         return path.read_text().strip()

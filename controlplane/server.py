@@ -6,18 +6,19 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from functools import partial
 from types import FrameType
 from typing import Protocol
-from urllib.parse import urlsplit
 
 import uvicorn
 
+from controlplane.agenttls import AgentTls
+from controlplane.authority import AuthorityRefused
 from controlplane.bootstrap import Services, build
-from controlplane.home import ServerRecord
+from controlplane.doors import Address, AddressRefused, CannotListen, address_of, listening
+from controlplane.home import Home, ServerRecord
 from controlplane.homeclaim import HomeRefused
 from controlplane.migrate import MigrationError
 from controlplane.portal.app import create_app
@@ -28,6 +29,11 @@ from events.errors import EventsError
 
 _log = logging.getLogger(__name__)
 
+_HANDSHAKE_S = 10.0
+
+
+_REFUSALS = (CannotListen, AddressRefused, AuthorityRefused, MigrationError, HomeRefused, EventsError, OSError)
+
 
 class Assemble(Protocol):
     """How a server's parts come about: `build`, or a test's own."""
@@ -35,61 +41,72 @@ class Assemble(Protocol):
     def __call__(self, settings: Settings, *, listens_on: tuple[str, int] | None) -> Services: ...
 
 
-class CannotListen(Exception):
-    """The address is taken. What now: give up; a person names another port or ends the other server."""
-
-
-@dataclass(frozen=True, slots=True)
-class Address:
-    """Where plain HTTP is spoken: loopback only."""
-
-    host: str
-    port: int
-
-    @property
-    def url(self) -> str:
-        return f"http://[{self.host}]:{self.port}" if ":" in self.host else f"http://{self.host}:{self.port}"
-
-
-def run(settings: Settings, *, take_over_home: bool = False) -> int:
+def run(settings: Settings, *, take_over_home: bool = False, move_states: bool = False) -> int:
     """Serves until SIGTERM or SIGINT, then stops in order; VMs and brokers stay up. Returns the exit code."""
     _log_to_stderr(settings.log_level)
     try:
-        serve(settings, assemble=partial(build, take_over_home=take_over_home))
-    except (CannotListen, MigrationError, HomeRefused, EventsError, OSError) as error:
+        serve(settings, assemble=partial(build, take_over_home=take_over_home, move_states=move_states))
+    except _REFUSALS as error:
         print(f"kedge server: {error}", file=sys.stderr)
         return 1
     return 0
 
 
 def serve(settings: Settings, *, assemble: Assemble = build) -> None:
-    """The same, raising: CannotListen, MigrationError, HomeRefused, StoreUnavailable, PositionGap, OSError."""
-    with _stopped_by_signals(), _listening(settings.host, settings.port) as door:
+    """The same, raising: CannotListen, AddressRefused, AuthorityRefused, MigrationError, HomeRefused, StoreUnavailable,
+    PositionGap, OSError.
+    """
+    with (
+        _stopped_by_signals(),
+        listening(settings.host, settings.port) as door,
+        _agents_door(settings) as agents_door,
+    ):
         address = Address(settings.host, door.getsockname()[1])
         services = assemble(settings, listens_on=(address.host, address.port))
         try:
             services.converger.catch_up()
-            _serve(services, door, address)
+            _serve(services, door, address, agents_door)
         finally:
             _log.info("stopping: no new step begins, what runs is ended; VMs stay up")
             services.close()
 
 
-def _serve(services: Services, door: socket.socket, address: Address) -> None:
+def _serve(services: Services, door: socket.socket, address: Address, agents_door: socket.socket | None) -> None:
     record = ServerRecord(address.url, os.getpid())
-    told = _address_for_agents(services, address)
+    for_agents = _served_to_agents(services.settings, address, agents_door)
+    told = _address_for_agents(services, for_agents)
+    if told is None and for_agents.is_tls and agents_door is None:
+        told = for_agents  # the server beside this one has it, and this one when it leads
     app = create_app(services.portal)
     config = uvicorn.Config(
         app,
         log_config=None,
         access_log=False,
         server_header=False,
+        proxy_headers=False,  # nobody stands between: what a header says of the door it came by is not believed
         timeout_graceful_shutdown=max(1, round(services.settings.graceful_stop_s)),
     )
-    server = _Server(config, services, feed=app.state.feed, record=record, told=told)
+    tls = _tls_for(services, [for_agents, *([told] if told else [])])
+    server = _Server(
+        config,
+        services,
+        feed=app.state.feed,
+        record=record,
+        told=told,
+        tls=tls,
+        agents_door=agents_door,
+        before_stop=services.end_runs,
+    )
+    services.agree_on_agent_url(services.home.agent_url() or "")
     services.planning.warm_up()
     services.scheduler.start()
     _log.info("listening on %s, token in %s", address.url, services.home.token_file)
+    if for_agents.is_tls and told is not None and told != for_agents:
+        _log.warning(
+            "VMs were told %s, and so are new ones while one of those lives; then they are told %s",
+            told.url,
+            for_agents.url,
+        )
     try:
         server.run(sockets=[door])
     finally:
@@ -100,13 +117,37 @@ class _Server(uvicorn.Server):
     """uvicorn, and what has to happen in its loop: send long polls away, and keep the address VMs were told alive."""
 
     def __init__(
-        self, config: uvicorn.Config, services: Services, *, feed: Feed, record: ServerRecord, told: Address | None
+        self,
+        config: uvicorn.Config,
+        services: Services,
+        *,
+        feed: Feed,
+        record: ServerRecord,
+        told: Address | None,
+        tls: AgentTls | None = None,
+        agents_door: socket.socket | None = None,
+        before_stop: Callable[[], None] = lambda: None,
     ) -> None:
         super().__init__(config)
+        self._before_stop = before_stop
         self._services = services
         self._feed = feed
         self._record = record
         self._told = told
+        self._tls = tls
+        self._agents_door = agents_door
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Opens the doors that are bound already."""
+        await super().startup(sockets)
+        if self._agents_door is not None and self._tls is not None:
+            await self._open(self._agents_door, self._tls)
+            _log.info("serving agents over TLS on %s:%d", *self._agents_door.getsockname()[:2])
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Answers on while what needs its answers comes to an end."""
+        await asyncio.to_thread(self._before_stop)
+        await super().shutdown(sockets)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """A signal: whoever waits for news is sent away, so that the stop does not wait for them."""
@@ -118,6 +159,8 @@ class _Server(uvicorn.Server):
         if counter % 10 == 1:
             self._say_where()
             await self._listen_where_told()
+            if self._tls is not None and self._tls.renew_if_due():
+                _log.info("the certificate agents are shown was renewed")
         return await super().on_tick(counter)
 
     def _say_where(self) -> None:
@@ -131,14 +174,20 @@ class _Server(uvicorn.Server):
     async def _listen_where_told(self) -> None:
         """Agents of living VMs know one address for ever: whoever leads answers there, once it is free."""
         told = self._told
-        if told is None or not self._services.candidate.may_act:
+        if told is None or not self._services.candidate.may_act or (told.is_tls and self._tls is None):
             return
+        bound_to = self._services.settings.agent_host or told.host if told.is_tls else told.host
         with suppress(CannotListen):
-            door = _listening(told.host, told.port)
-            loop = asyncio.get_running_loop()
-            self.servers.append(await loop.create_server(self._protocol, sock=door))
+            await self._open(listening(bound_to, told.port), self._tls if told.is_tls else None)
             self._told = None
             _log.info("also listening on %s, the address VMs were told", told.url)
+
+    async def _open(self, door: socket.socket, tls: AgentTls | None) -> None:
+        loop = asyncio.get_running_loop()
+        context = tls.context if tls else None
+        shaken_within_s = _HANDSHAKE_S if tls else None
+        server = await loop.create_server(self._protocol, sock=door, ssl=context, ssl_handshake_timeout=shaken_within_s)
+        self.servers.append(server)
 
     def _protocol(self) -> asyncio.Protocol:
         made: asyncio.Protocol = self.config.http_protocol_class(  # type: ignore[call-arg]
@@ -147,42 +196,57 @@ class _Server(uvicorn.Server):
         return made
 
 
+@contextmanager
+def _agents_door(settings: Settings) -> Iterator[socket.socket | None]:
+    """Where agents are served over TLS, bound. None without such a setting, and where a server beside us has it.
+
+    Raises CannotListen.
+    """
+    door = None
+    if settings.agent_host:
+        try:
+            door = listening(settings.agent_host, settings.agent_port, settings="KEDGE_AGENT")
+        except CannotListen as error:
+            beside = Home(settings.home).server()
+            if not error.is_taken or beside is None or not beside.is_alive:
+                raise
+    try:
+        yield door
+    finally:
+        if door is not None:
+            door.close()
+
+
+def _served_to_agents(settings: Settings, address: Address, agents_door: socket.socket | None) -> Address:
+    if not settings.agent_host:
+        return address
+    port = agents_door.getsockname()[1] if agents_door else settings.agent_port
+    return Address(settings.told_agent_host, port, "https")
+
+
+def _tls_for(services: Services, addresses: list[Address]) -> AgentTls | None:
+    """TLS for the addresses agents call, those of earlier settings among them."""
+    names = [address.host for address in addresses if address.is_tls]
+    return AgentTls(services.authority, names) if services.authority and names else None
+
+
 def _address_for_agents(services: Services, address: Address) -> Address | None:
     """Fixes what new VMs are told. Returns the address that earlier VMs were told when it is not ours.
 
     A history without any cluster proves nothing: its database may be a new one, and VMs of the lost one may live.
+    Raises AddressRefused.
     """
     home, known = services.home, services.converger.views()
     told = home.agent_url()
     if told is None or (told != address.url and known and not any(_has_vms(v) for v in known)):
-        home.keep_agent_url(address.url)
+        ca_sha256 = services.authority.sha256 if address.is_tls and services.authority else ""
+        home.keep_agent_url(address.url, ca_sha256=ca_sha256)
         return None
-    return None if told == address.url else _parsed(told)
+    return None if told == address.url else address_of(told)
 
 
 def _has_vms(view: ClusterView) -> bool:
     return bool(view.alive()) and not view.deleted
-
-
-def _parsed(url: str) -> Address:
-    parts = urlsplit(url)
-    return Address(parts.hostname or "127.0.0.1", parts.port or 80)
-
-
-def _listening(host: str, port: int) -> socket.socket:
-    """A listening socket; port 0 lets the system choose. Raises CannotListen."""
-    door = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
-    door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        door.bind((host, port))
-        door.listen(128)
-    except OSError as error:
-        door.close()
-        raise CannotListen(
-            f"cannot listen on {host}:{port}: {error.strerror}. Is another `kedge server` running? "
-            "KEDGE_PORT names another port."
-        ) from error
-    return door
 
 
 class _Stopped(Exception):

@@ -1,9 +1,11 @@
 """Settings of one `kedge server`: environment (`KEDGE_...`) over a TOML file over defaults."""
 
 import os
+import re
 from functools import cached_property
 from ipaddress import ip_address
 from pathlib import Path
+from typing import Literal
 
 from pydantic import Field, ValidationError, field_validator, model_validator
 from pydantic_settings import (
@@ -19,7 +21,12 @@ from controlplane.converger.verdict import LOSS_GRACE_S
 LONGEST_CALL_S = 10.0
 """No call to a broker or a cloud lasts longer; a lease term is at least three of them."""
 
+FEWEST_STATE_VERSIONS = 5
+"""One Terraform run writes several versions of its state, and the one from before it must be among those kept."""
+
 CONFIG_FILE = "kedge.toml"
+
+_LABEL = re.compile(r"[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?", re.ASCII)
 
 
 class SettingsRefused(ValueError):
@@ -35,8 +42,24 @@ class Settings(BaseSettings):
     database_url: str = Field(default="", description="`sqlite:///FILE` or `postgresql://...`; empty: SQLite in home")
     host: str = Field(default="127.0.0.1", description="a loopback address: plain HTTP is spoken on no other")
     port: int = Field(default=8428, ge=0, le=65535, description="0 lets the system choose")
+    agent_host: str = Field(
+        default="", description="an address of this machine to serve agents of VMs elsewhere at, over TLS"
+    )
+    agent_port: int = Field(default=8443, ge=0, le=65535, description="the port for it; 0 lets the system choose")
+    agent_name: str = Field(
+        default="", description="host name or address VMs are told and the certificate names; empty: agent_host"
+    )
+    credential_life_s: float = Field(
+        default=7 * 86_400.0, ge=10, le=365 * 86_400, description="age at which agents rotate their credential"
+    )
     kafka_dir: Path = Field(default=Path(".cache/kafka"), description="Kafka images: <version>/libs/*.jar")
     terraform_modules: Path | None = Field(default=None, description="one folder per cloud; default: those shipped")
+    terraform_state: Literal["local", "http"] = Field(
+        default="local", description="`local`: files of the home; `http`: in the database, served by Kedge to Terraform"
+    )
+    terraform_state_versions: int = Field(
+        default=50, ge=FEWEST_STATE_VERSIONS, le=10_000, description="with `http`: versions of each state that are kept"
+    )
     tick_interval_s: float = Field(default=0.5, gt=0, le=60)
     rest_s: float = Field(default=5.0, ge=0, le=60, description="between two looks at a cluster without work")
     loss_grace_s: float = Field(
@@ -55,6 +78,9 @@ class Settings(BaseSettings):
     require_spark: bool = Field(default=False, description="refuse to plan in-process while Spark is away")
     metrics: bool = Field(
         default=False, description="agents measure brokers and send it to the topic `__kedge_metrics` of their cluster"
+    )
+    metrics_lake: str = Field(
+        default="", description="path or URL of the metric lake: plans take write rates from it; empty: from logs alone"
     )
     enforce_disk: bool = Field(default=False, description="`local` cloud, root only: disks of their true size")
     graceful_stop_s: float = Field(default=3.0, ge=0, le=60, description="how long open requests may go on at a stop")
@@ -82,10 +108,41 @@ class Settings(BaseSettings):
     def _listens_on_loopback(self) -> "Settings":
         if not is_loopback(self.host):
             raise ValueError(
-                f"host {self.host!r} is not a loopback address. The API speaks plain HTTP, which would carry tokens "
-                "readable over the network; TLS is not offered yet. Listen on 127.0.0.1 and tunnel to it."
+                f"host {self.host!r} is not a loopback address. The API of people speaks plain HTTP, which would carry "
+                "tokens readable over the network: listen on 127.0.0.1 and tunnel to it. Agents of VMs elsewhere are "
+                "served over TLS: set agent_host."
             )
         return self
+
+    @model_validator(mode="after")
+    def _agents_can_call(self) -> "Settings":
+        if not self.agent_host:
+            if self.agent_name:
+                raise ValueError("agent_name is set, but agent_host is not: agents are served nowhere over TLS")
+            return self
+        try:
+            address = ip_address(self.agent_host)
+        except ValueError:
+            raise ValueError(
+                f"agent_host {self.agent_host!r} is no IP address: name an address of this machine to listen on; the "
+                "name VMs call goes into agent_name"
+            ) from None
+        if address.is_unspecified and not self.agent_name:
+            raise ValueError(
+                f"agent_host {self.agent_host} is every address of this machine: say in agent_name which one, or "
+                "which host name, VMs call"
+            )
+        if self.agent_name and not _is_host(self.agent_name):
+            raise ValueError(
+                f"agent_name {self.agent_name!r} is no host name or address: give it without scheme and port, as in "
+                "kedge.example.com"
+            )
+        return self
+
+    @property
+    def told_agent_host(self) -> str:
+        """What VMs call and the certificate names, where agents are served over TLS."""
+        return self.agent_name or self.agent_host
 
     @property
     def uses_spark(self) -> bool:
@@ -132,6 +189,13 @@ def is_loopback(host: str) -> bool:
         return ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
+
+
+def _is_host(text: str) -> bool:
+    try:
+        return not ip_address(text).is_unspecified
+    except ValueError:
+        return len(text) <= 253 and all(_LABEL.fullmatch(label) for label in text.split("."))
 
 
 def _config_file(home: object) -> Path:

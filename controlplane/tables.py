@@ -28,7 +28,7 @@ class LeaseRow(SQLModel, table=True):
 
 
 class HomeRow(SQLModel, table=True):
-    """The one home whose keys and Terraform state belong to this database. `name` is always the same: one row."""
+    """The homes whose servers work on this database. `name` is `home` for the first one, the home's id for others."""
 
     __tablename__ = "home"
 
@@ -38,6 +38,11 @@ class HomeRow(SQLModel, table=True):
     host: str
     path: str
     claimed_at: datetime = Field(sa_column=_time())
+    terraform_state: str | None = None
+    """Where Terraform's states are, in the first home's row: `local` (also when empty) or `http`."""
+    keys_print: str | None = None
+    """Stands for the home's `server-key`, which is never stored; `agent_url` is what its servers tell VMs."""
+    agent_url: str | None = None
 
 
 class JobRow(SQLModel, table=True):
@@ -89,7 +94,10 @@ class LatestRow(SQLModel, table=True):
 
 
 class AgentCredentialRow(SQLModel, table=True):
-    """The credential one VM's agent made for itself, by its hash. The first one enrolled for a VM is the only one."""
+    """The credential one VM's agent made for itself, by its hash. The first one enrolled for a VM is the only one.
+
+    Its agent alone rotates it: `next_sha256` counts as well, and takes the place of the one in force when it is shown.
+    """
 
     __tablename__ = "agent_credential"
 
@@ -99,6 +107,48 @@ class AgentCredentialRow(SQLModel, table=True):
     credential_sha256: str
     intent_id: str
     enrolled_at: datetime = Field(sa_column=_time())
+    next_sha256: str | None = None
+    earlier_sha256: str | None = None
+    rotated_at: datetime | None = Field(default=None, sa_column=_time(nullable=True))
+    outdated_shown_at: datetime | None = Field(default=None, sa_column=_time(nullable=True))
+
+
+class TerraformStateRow(SQLModel, table=True):
+    """One version of the Terraform state of a cluster in a place (`<cloud>.<account>.<region>`)."""
+
+    __tablename__ = "terraform_state"
+
+    cluster_uid: str = Field(primary_key=True)
+    place: str = Field(primary_key=True)
+    version: int = Field(primary_key=True)
+    serial: int = Field(sa_column=Column(BigInteger, nullable=False))
+    lineage: str
+    size: int = Field(sa_column=Column(BigInteger, nullable=False))
+    sha256: str
+    run_id: str
+    epoch: int = Field(sa_column=Column(BigInteger, nullable=False))
+    written_at: datetime = Field(sa_column=_time())
+    body: bytes = Field(sa_column=Column(LargeBinary, nullable=False))
+
+
+class TerraformLockRow(SQLModel, table=True):
+    """Who holds such a state. Without a `hold_id` nobody does; `epoch` stays, and refuses earlier ones."""
+
+    __tablename__ = "terraform_lock"
+
+    cluster_uid: str = Field(primary_key=True)
+    place: str = Field(primary_key=True)
+    epoch: int = Field(sa_column=Column(BigInteger, nullable=False))
+    hold_id: str | None = None
+    run_id: str
+    owner: str
+    machine: str
+    pid: int
+    start_ticks: int = Field(sa_column=Column(BigInteger, nullable=False))
+    lease_s: float
+    taken_at: datetime = Field(sa_column=_time())
+    renewed_at: datetime = Field(sa_column=_time())
+    lock_info: dict[str, Any] | None = Field(default=None, sa_column=Column(JSON(none_as_null=True), nullable=True))
 
 
 LEASE = table_of(LeaseRow)
@@ -107,3 +157,5 @@ JOB = table_of(JobRow)
 PLAN_BLOB = table_of(PlanBlobRow)
 LATEST = table_of(LatestRow)
 AGENT_CREDENTIAL = table_of(AgentCredentialRow)
+TERRAFORM_STATE = table_of(TerraformStateRow)
+TERRAFORM_LOCK = table_of(TerraformLockRow)

@@ -89,7 +89,7 @@ def _instance_row(instance: InstanceOut, now: datetime) -> list[Text | str]:
         ago(instance.since, now),
         instance.address or "-",
         _agent_words(instance),
-        _note(instance),
+        _note(instance, now),
     ]
 
 
@@ -99,7 +99,11 @@ def _agent_words(instance: InstanceOut) -> str:
     return f"{instance.reported_state or 'nothing'}, {human_seconds(round(instance.report_age_s))} ago"
 
 
-def _note(instance: InstanceOut) -> str:
+def _note(instance: InstanceOut, now: datetime) -> str:
     notes = ["VM is gone"] if instance.lost else []
     notes += [f"replaces {instance.replaces}"] if instance.replaces else []
+    if instance.credential_overdue and instance.credential_since:
+        notes.append(f"credential is from {ago(instance.credential_since, now)}")
+    if instance.outdated_credential_at:
+        notes.append(f"outdated credential shown {ago(instance.outdated_credential_at, now)}")
     return "; ".join(notes) or "-"

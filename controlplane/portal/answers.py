@@ -1,13 +1,15 @@
 """From folded views to what the API says. Pure, but for the reports that are handed in."""
 
-from collections.abc import Mapping
-from datetime import UTC, datetime
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 
 from agent.wire import Report
 from controlplane.converger.conditions import BLOCKED
 from controlplane.converger.observation import ReportSeen
 from controlplane.converger.observe import has_work
 from controlplane.converger.pausing import hold_on
+from controlplane.credentials import Credential
 from controlplane.handlers import Outcome
 from controlplane.latest import Observation
 from controlplane.planpreview import Preview, pending_rollout
@@ -22,15 +24,29 @@ from planner.observed import KafkaSnapshot
 from planner.rollout.steps import RolloutPlan, RolloutStep
 
 
+@dataclass(frozen=True, slots=True)
+class AgentSeen:
+    """What is known of the agent of one VM."""
+
+    report: ReportSeen | None = None
+    credential: Credential | None = None
+    is_overdue: bool = False
+
+
 def cluster_out(view: ClusterView, fleet: Fleet, *, now: datetime, progress: str = "") -> api.ClusterOut:
     """One cluster, in short. `progress` is what its long act in hand is at."""
     return api.ClusterOut(**_short(view, fleet, now, progress))
 
 
 def cluster_detail(
-    view: ClusterView, fleet: Fleet, *, reports: Mapping[str, ReportSeen], now: datetime, progress: str = ""
+    view: ClusterView,
+    fleet: Fleet,
+    *,
+    agents: Mapping[str, AgentSeen],
+    now: datetime,
+    progress: str = "",
 ) -> api.ClusterDetailOut:
-    """One cluster with all that is known of it. `reports` by instance key."""
+    """One cluster with all that is known of it. `agents` by instance key."""
     snapshot = fleet.last_snapshot(view.uid)
     pending = pending_rollout(view, snapshot)
     conditions = [
@@ -40,7 +56,7 @@ def cluster_detail(
     return api.ClusterDetailOut(
         **_short(view, fleet, now, progress),
         conditions=conditions,
-        instances=[_instance(view, i, reports.get(i.key), now) for i in view.alive()],
+        instances=[_instance(view, i, agents.get(i.key, AgentSeen()), now) for i in view.alive()],
         drain=_drain(view),
         pending=[_step(s) for phase in pending.phases for s in phase.steps],
         document=to_data(view.document) if view.document else {},
@@ -49,9 +65,17 @@ def cluster_detail(
     )
 
 
-def reports_seen(observations: list[Observation]) -> dict[str, ReportSeen]:
-    """Agents' reports out of the latest-value table, by instance key."""
-    return {o.subject.name: ReportSeen(Report.model_validate(dict(o.value)), o.observed_at) for o in observations}
+def agents_seen(
+    observations: Iterable[Observation], credentials: Iterable[Credential], *, credential_life: timedelta, now: datetime
+) -> dict[str, AgentSeen]:
+    """Agents by instance key: reports out of the latest-value table, and what they prove themselves with.
+
+    A credential is overdue at twice its life: an agent that is switched off, or older than rotations are.
+    """
+    reports = {o.subject.name: ReportSeen(Report.model_validate(dict(o.value)), o.observed_at) for o in observations}
+    shown = {f"{c.vm.node}.g{c.vm.generation}": c for c in credentials}
+    overdue = {key for key, c in shown.items() if c.is_older_than(2 * credential_life, now)}
+    return {key: AgentSeen(reports.get(key), shown.get(key), key in overdue) for key in reports.keys() | shown.keys()}
 
 
 def endpoints_out(view: ClusterView) -> api.EndpointsOut:
@@ -196,8 +220,8 @@ def _metadata(snapshot: KafkaSnapshot | None, now: datetime) -> dict[str, object
     }
 
 
-def _instance(view: ClusterView, instance: InstanceView, seen: ReportSeen | None, now: datetime) -> api.InstanceOut:
-    planned = instance.planned
+def _instance(view: ClusterView, instance: InstanceView, agent: AgentSeen, now: datetime) -> api.InstanceOut:
+    planned, seen, credential = instance.planned, agent.report, agent.credential
     service = seen.service(planned.service) if seen else None
     return api.InstanceOut(
         key=instance.key,
@@ -217,6 +241,9 @@ def _instance(view: ClusterView, instance: InstanceView, seen: ReportSeen | None
         replaces=f"{instance.node}.g{planned.replaces}" if planned.replaces else "",
         reported_state=service.state if service else "",
         report_age_s=max(0.0, (now - seen.received_at).total_seconds()) if seen else None,
+        credential_since=credential.since if credential else None,
+        credential_overdue=agent.is_overdue,
+        outdated_credential_at=credential.outdated_shown_at if credential else None,
     )
 
 

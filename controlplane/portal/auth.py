@@ -8,16 +8,19 @@ from urllib.parse import urlsplit
 
 from fastapi import Depends, Header
 
-from controlplane.credentials import Vm
+from controlplane.credentials import Credential, Vm
 from controlplane.portal.problems import ApiError
 from controlplane.portal.services import Services
 from events.ids import ClusterUid, IntentId, NodeName
 
-OPEN_PATHS = frozenset({"/healthz", "/agent/v1/enrol"})
-"""Paths that ask for no identity: one says nothing, the other one checks a token of its own."""
+OPEN_PATHS = frozenset({"/healthz", "/agent/v1/enrol", "/agent/v1/ca"})
+"""Paths that ask for no identity: one says nothing, one checks a token of its own, one shows a public certificate."""
 
 AGENT_PATHS = "/agent/"
-"""Prefix of what agents call; everything else is for people."""
+"""Prefix of what agents call; everything else but `RUN_PATHS` is for people."""
+
+RUN_PATHS = "/terraform/"
+"""Prefix of what Terraform calls, with the credentials of its run: those routes check them."""
 
 INSTANCE_HEADER = "X-Kedge-Instance"
 
@@ -52,19 +55,28 @@ def enrolment_token(server_key: bytes, intent_id: IntentId) -> str:
     return hmac.new(server_key, intent_id.encode(), hashlib.sha256).hexdigest()
 
 
-def agent_vm(
+def agent_credential(
     services: Services,
     authorization: Annotated[str, Header()] = "",
     x_kedge_instance: Annotated[str, Header()] = "",
-) -> Vm:
-    """The VM whose agent is asking. 401 unless the credential is the one enrolled for the instance it names."""
+) -> Credential:
+    """What the asking agent has shown. 401 unless it is the one in force, or the next, of the instance it names."""
     vm = parse_instance(x_kedge_instance)
-    credential = _bearer(authorization)
-    if vm is None or not credential:
+    shown = _bearer(authorization)
+    if vm is None or not shown:
         raise _unknown_agent()
-    if not services.credentials.verify(vm, hashlib.sha256(credential.encode()).hexdigest()):
+    known = services.credentials.recognise(vm, hashlib.sha256(shown.encode()).hexdigest())
+    if known is None:
         raise _unknown_agent()
-    return vm
+    return known
+
+
+ShownCredential = Annotated[Credential, Depends(agent_credential)]
+
+
+async def agent_vm(shown: ShownCredential) -> Vm:
+    """The VM whose agent is asking. No coroutine for its own sake: a thread for this would be one too many."""
+    return shown.vm
 
 
 def parse_instance(text: str) -> Vm | None:

@@ -151,6 +151,15 @@ class InstanceOut(Message):
     replaces: str
     reported_state: str = Field(description="what the agent last said of the service, empty when it has not spoken")
     report_age_s: float | None
+    credential_since: datetime | None = Field(
+        default=None, description="when the agent's credential came into force, None before it has enrolled"
+    )
+    credential_overdue: bool = Field(
+        default=False, description="the agent was asked to rotate its credential long ago and has not"
+    )
+    outdated_credential_at: datetime | None = Field(
+        default=None, description="when somebody last showed a credential the agent had let go of: a copy may exist"
+    )
 
 
 class DrainOut(Message):

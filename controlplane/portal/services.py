@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Protocol
 
@@ -9,10 +10,12 @@ from fastapi import Depends, Request
 
 from controlplane.backup import BackupSummary
 from controlplane.converger.loop import Said
+from controlplane.converger.traffic import Traffic
 from controlplane.credentials import CredentialStore
 from controlplane.handlers import CommandHandler
 from controlplane.home import Installation
 from controlplane.latest import LatestStore
+from controlplane.states.storage import ServedStates
 from controlplane.view import ClusterView
 from events.clock import Clock
 from events.ids import ClusterUid, Epoch
@@ -30,6 +33,8 @@ class Fleet(Protocol):
     def said(self, uid: ClusterUid) -> Said | None: ...
 
     def last_snapshot(self, uid: ClusterUid) -> KafkaSnapshot | None: ...
+
+    def traffic(self, uid: ClusterUid) -> Traffic: ...
 
     def catch_up(self) -> None: ...
 
@@ -49,6 +54,9 @@ class PortalServices:
 
     `progress` says what the long act in hand of a cluster is at, "" when this server carries out none.
     `brake` is what the fleet's brake says to a roll of it. `metrics`: brokers are told to send metrics.
+    `states` are Terraform's where this server serves them, None where they are files.
+    Agents are asked to rotate a credential older than `credential_life`. `ca_pem` is the certificate of the CA that
+    agents reach this server by, "" when it serves none over TLS.
     """
 
     version: str
@@ -67,6 +75,9 @@ class PortalServices:
     backup: Callable[[Path], BackupSummary]
     clock: Clock
     metrics: bool = False
+    states: ServedStates | None = None
+    credential_life: timedelta = timedelta(days=7)
+    ca_pem: str = ""
 
 
 def services_of(request: Request) -> PortalServices:

@@ -8,6 +8,7 @@ from controlplane.cluster import fold
 from controlplane.converger.arrivals import CONTROLLER_PORT
 from controlplane.converger.loop import new_events
 from controlplane.converger.replacements import pending_changes
+from controlplane.converger.settingwork import setting_work
 from controlplane.kafka.features import METADATA, metadata_level_of, next_feature_step
 from controlplane.rebuild.evidence import DeclaredSpec, Finding, FoundCluster, FoundVm, Weight
 from controlplane.rebuild.instances import Placed, heirs_of, place, service_ids, spent_nodes
@@ -160,6 +161,8 @@ def _is_reached(found: FoundCluster, view: ClusterView) -> bool:
     """Whether nothing at all is left to do: then the first tick after the release finds just that."""
     kafka, document = found.kafka, view.document
     if kafka is None or document is None or any(c.change is not Change.KEEP for c in pending_changes(view)):
+        return False
+    if setting_work(view) is not None:
         return False
     if any(i.phase is not Phase.JOINED for i in view.alive()) or len({i.node for i in view.alive()}) < len(
         view.alive()

@@ -18,8 +18,8 @@ class Rebuild:
     findings: tuple[Finding, ...]
     highest_epoch: int | None
     """Highest epoch any agent has heard of; None when one of them could not be read."""
-    server_urls: tuple[str, ...] = ()
-    """Where VMs were told to find the server, the newest VM's word first."""
+    told: tuple[tuple[str, str], ...] = ()
+    """Where VMs were told to find the server, and the SHA-256 of the CA to believe ("" without TLS), newest first."""
 
     @property
     def refused(self) -> bool:
@@ -43,8 +43,7 @@ def conclude(evidence: Evidence, *, leave_out: Collection[str] = (), now: dateti
         *(_without_vms(s) for s in evidence.specs if s.name not in uids),
     ]
     clusters = tuple(rebuild_cluster(c, specs[c.name], now=now) for c in sorted(matched, key=lambda c: c.name))
-    urls = _server_urls(found)
-    return Rebuild(evidence.installation_id, clusters, tuple(findings), _highest_epoch(found), urls)
+    return Rebuild(evidence.installation_id, clusters, tuple(findings), _highest_epoch(found), _told(found))
 
 
 def _twins(found: FoundCluster) -> Finding:
@@ -95,6 +94,6 @@ def _highest_epoch(found: Sequence[FoundCluster]) -> int | None:
     return max((d.epoch for d in documents if d is not None), default=0)
 
 
-def _server_urls(found: Sequence[FoundCluster]) -> tuple[str, ...]:
+def _told(found: Sequence[FoundCluster]) -> tuple[tuple[str, str], ...]:
     newest = sorted((vm for c in found for vm in c.vms), key=lambda vm: -vm.seen.generation)
-    return tuple(dict.fromkeys(vm.boot.server_url for vm in newest if vm.boot))
+    return tuple(dict.fromkeys((vm.boot.server_url, vm.boot.ca_sha256) for vm in newest if vm.boot))

@@ -125,9 +125,16 @@ def place(
         replaces=max((v.seen.generation for v in _elders(found, vm)), default=0),
         handover=is_heir or (seen.generation > 1 and (kind == "controller" or volumes[0].version < seen.generation)),
     )
-    differs = _differences(planned, desired, config)
-    digest = desired.digest if desired and not differs else derived_id("digest", repr(planned))[:12]
-    return Placed(replace(planned, digest=digest), differs, _assumed(vm, desired))
+    differs = _differences(planned, desired)
+    if desired is None or differs:
+        # Nothing a spec could say has this digest: it is another VM.
+        return Placed(replace(planned, digest=derived_id("digest", repr(planned))[:12]), differs, _assumed(vm, desired))
+    others = tuple(_other_settings(settings, desired.settings, config))
+    if not others:
+        return Placed(replace(planned, digest=desired.digest), (), _assumed(vm, desired))
+    had = {k: settings[k] for k in sorted(_judged(settings, desired.settings, config)) if k in settings}
+    adopted = replace(planned, digest=desired.digest_with(had), config=had)
+    return Placed(adopted, others, _assumed(vm, desired))
 
 
 def _next_broker_id(found: FoundCluster, controllers: set[str]) -> int:
@@ -212,9 +219,8 @@ def _version(key: str) -> int:
     return int(key.rpartition(".v")[2])
 
 
-def _differences(
-    planned: facts.PlannedInstance, desired: DesiredNode | None, config: Collection[str]
-) -> tuple[str, ...]:
+def _differences(planned: facts.PlannedInstance, desired: DesiredNode | None) -> tuple[str, ...]:
+    """What makes it another VM than the spec asks for; settings alone do not."""
     if desired is None:
         return ("the spec has no such node",)
     volume = planned.volumes[0]
@@ -227,14 +233,17 @@ def _differences(
         ("disk", volume.kind, desired.disk_kind),
         ("disk GiB", volume.size_gib, desired.disk_gib),
     )
-    found = [f"{what} {have}, the spec says {want}" for what, have, want in pairs if have != want]
-    return (*found, *_other_settings(planned.settings, desired.settings, config))
+    return tuple(f"{what} {have}, the spec says {want}" for what, have, want in pairs if have != want)
 
 
 def _other_settings(have: Mapping[str, str], want: Mapping[str, str], config: Collection[str]) -> list[str]:
-    judged = {*config, *(k for k in have if k not in want)}
-    keys = sorted(k for k in judged if have.get(k) != want.get(k))
+    keys = sorted(k for k in _judged(have, want, config) if have.get(k) != want.get(k))
     return [f"{k}={have.get(k, 'unset')}, the spec says {want.get(k, 'unset')}" for k in keys]
+
+
+def _judged(have: Mapping[str, str], want: Mapping[str, str], config: Collection[str]) -> set[str]:
+    """Settings that are the spec's: those it names, and those it must have named before."""
+    return {*config, *(k for k in have if k not in want)}
 
 
 def _assumed(vm: FoundVm, desired: DesiredNode | None) -> tuple[str, ...]:

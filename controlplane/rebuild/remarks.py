@@ -10,7 +10,13 @@ from controlplane.replacement import Phase
 from controlplane.view import ClusterView
 from planner.rollout.diff import Change
 
-_WORDS = {Change.CREATE: "made", Change.REPLACE: "replaced", Change.REMOVE: "drained and removed", Change.KEEP: "kept"}
+_WORDS = {
+    Change.CREATE: "made",
+    Change.REPLACE: "replaced",
+    Change.RESTART: "restarted",
+    Change.REMOVE: "drained and removed",
+    Change.KEEP: "kept",
+}
 
 
 def remarks_on_vms(placed: Mapping[str, Placed]) -> list[Finding]:

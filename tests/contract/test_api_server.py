@@ -41,11 +41,11 @@ serve(load_settings(home=sys.argv[1], port=0), assemble=assemble)
 
 
 class Server:
-    """One `kedge server` on a port of its own."""
+    """One `kedge server` on a port of its own; `settings` are variables of its environment."""
 
-    def __init__(self, home: Home) -> None:
+    def __init__(self, home: Home, **settings: str) -> None:
         self._home = home
-        environ = {"PATH": os.environ["PATH"], "PYTHONPATH": os.getcwd()}
+        environ = {"PATH": os.environ["PATH"], "PYTHONPATH": os.getcwd(), **settings}
         self._process = subprocess.Popen(
             [sys.executable, "-c", SERVER, str(home.path)], env=environ, stderr=subprocess.PIPE, text=True
         )

@@ -57,7 +57,7 @@ def furnished(engine, store) -> SqlEventStore:
 
 def test_everything_comes_back_as_it_was(engine, furnished, target, tmp_path):
     made = backup(furnished, engine, tmp_path / "kedge.backup")
-    assert (made.head, made.rows) == (60, {"lease": 1, "job": 2, "agent_credential": 1})
+    assert (made.head, made.rows) == (60, {"lease": 1, "job": 2, "agent_credential": 1, "terraform_state": 0})
     assert restore(tmp_path / "kedge.backup", target) == made
     restored = SqlEventStore(target)
     assert list(restored.iterate_all()) == list(furnished.iterate_all())
@@ -201,4 +201,4 @@ def test_a_backup_is_verified_without_a_database(engine, store, tmp_path):
     made = backup(store, engine, tmp_path / "kedge.backup")
     assert verify(tmp_path / "kedge.backup") == made
     header = json.loads((tmp_path / "kedge.backup").read_text().splitlines()[0])
-    assert (header["format"], header["revision"], header["head"]) == ("kedge-backup", "e1_0002", 60)
+    assert (header["format"], header["revision"], header["head"]) == ("kedge-backup", "e1_0004", 60)

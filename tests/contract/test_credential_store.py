@@ -1,25 +1,53 @@
 """Agent credentials: whoever enrols first for a VM is its agent, nobody after."""
 
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from controlplane.credentials import CredentialRefused, CredentialStore, MemoryCredentialStore, SqlCredentialStore, Vm
+from controlplane.credentials import (
+    Credential,
+    CredentialRefused,
+    CredentialStore,
+    MemoryCredentialStore,
+    SqlCredentialStore,
+    Vm,
+)
 
 VM = Vm("c1", "broker-0", 3)
 
 
+class Ticking:
+    """A clock that tests move."""
+
+    start = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
+
+    def __init__(self) -> None:
+        self._now = self.start
+
+    def __call__(self) -> datetime:
+        return self._now
+
+    def pass_time(self, **by: float) -> None:
+        self._now += timedelta(**by)
+
+
 @pytest.fixture
-def credentials(engine_or_memory) -> CredentialStore:
-    return MemoryCredentialStore() if engine_or_memory is None else SqlCredentialStore(engine_or_memory)
+def clock() -> Ticking:
+    return Ticking()
+
+
+@pytest.fixture
+def credentials(engine_or_memory, clock) -> CredentialStore:
+    return MemoryCredentialStore(clock) if engine_or_memory is None else SqlCredentialStore(engine_or_memory, clock)
 
 
 def test_the_first_credential_is_bound_to_the_vm(credentials):
     enrolled = credentials.enroll(VM, credential_sha256="aa", intent_id="i1")
     assert (enrolled.vm, enrolled.credential_sha256, enrolled.intent_id) == (VM, "aa", "i1")
     assert credentials.get(VM) == enrolled
-    assert credentials.verify(VM, "aa")
-    assert not credentials.verify(VM, "ab")
+    assert credentials.recognise(VM, "aa")
+    assert not credentials.recognise(VM, "ab")
 
 
 def test_the_same_credential_again_is_answered_as_the_first_time(credentials):
@@ -31,16 +59,16 @@ def test_another_credential_for_the_same_vm_is_refused(credentials):
     credentials.enroll(VM, credential_sha256="aa", intent_id="i1")
     with pytest.raises(CredentialRefused, match=r"broker-0 \(generation 3\) of cluster c1"):
         credentials.enroll(VM, credential_sha256="bb", intent_id="i1")
-    assert credentials.verify(VM, "aa")
+    assert credentials.recognise(VM, "aa")
 
 
 def test_the_next_generation_enrols_for_itself(credentials):
     credentials.enroll(VM, credential_sha256="aa", intent_id="i1")
     successor = Vm("c1", "broker-0", 4)
-    assert not credentials.verify(successor, "aa")
+    assert not credentials.recognise(successor, "aa")
     credentials.enroll(successor, credential_sha256="bb", intent_id="i2")
-    assert not credentials.verify(successor, "aa")
-    assert credentials.verify(VM, "aa")
+    assert not credentials.recognise(successor, "aa")
+    assert credentials.recognise(VM, "aa")
 
 
 def test_of_ten_agents_at_once_one_is_enrolled(credentials):
@@ -53,26 +81,153 @@ def test_of_ten_agents_at_once_one_is_enrolled(credentials):
     with ThreadPoolExecutor(10) as pool:
         winners = [one for one in pool.map(enroll, range(10)) if one]
     assert len(winners) == 1
-    assert credentials.verify(VM, winners[0])
+    assert credentials.recognise(VM, winners[0])
 
 
-def test_a_rotation_needs_the_old_credential(credentials):
-    credentials.enroll(VM, credential_sha256="aa", intent_id="i1")
+# --- rotation ---------------------------------------------------------------------------------------------------
+
+
+def enrolled(credentials, *, sha256: str = "aa") -> CredentialStore:
+    credentials.enroll(VM, credential_sha256=sha256, intent_id="i1")
+    return credentials
+
+
+def rotated(credentials, clock, *, before: str = "aa", after: str = "bb") -> CredentialStore:
+    """A rotation to its end: the next one was shown."""
+    enrolled(credentials, sha256=before)
+    clock.pass_time(days=7)
+    credentials.rotate(VM, shown_sha256=before, next_sha256=after)
+    assert credentials.recognise(VM, after)
+    return credentials
+
+
+def test_the_old_credential_counts_until_the_new_one_was_shown_once(credentials):
+    enrolled(credentials)
+    credentials.rotate(VM, shown_sha256="aa", next_sha256="bb")
+    assert credentials.recognise(VM, "aa")
+    assert credentials.recognise(VM, "aa")
+    assert credentials.recognise(VM, "bb").credential_sha256 == "bb"
+    assert credentials.recognise(VM, "aa") is None
+    assert credentials.recognise(VM, "bb")
+
+
+def test_a_rotation_is_for_whoever_shows_the_one_in_force(credentials):
+    enrolled(credentials)
     with pytest.raises(CredentialRefused, match="nothing was rotated"):
-        credentials.rotate(VM, old_sha256="xx", new_sha256="bb")
-    assert credentials.rotate(VM, old_sha256="aa", new_sha256="bb").credential_sha256 == "bb"
-    assert credentials.verify(VM, "bb")
-    assert not credentials.verify(VM, "aa")
+        credentials.rotate(VM, shown_sha256="xx", next_sha256="bb")
+    assert credentials.recognise(VM, "bb") is None
+    assert credentials.recognise(VM, "aa")
+
+
+def test_an_outdated_credential_rotates_nothing(credentials, clock):
+    rotated(credentials, clock)
+    with pytest.raises(CredentialRefused, match="not in force"):
+        credentials.rotate(VM, shown_sha256="aa", next_sha256="cc")
+    assert credentials.recognise(VM, "cc") is None
 
 
 def test_a_rotation_whose_answer_was_lost_may_be_repeated(credentials):
-    credentials.enroll(VM, credential_sha256="aa", intent_id="i1")
-    first = credentials.rotate(VM, old_sha256="aa", new_sha256="bb")
-    assert credentials.rotate(VM, old_sha256="aa", new_sha256="bb") == first
+    enrolled(credentials)
+    first = credentials.rotate(VM, shown_sha256="aa", next_sha256="bb")
+    assert credentials.rotate(VM, shown_sha256="aa", next_sha256="bb") == first
+    in_force = credentials.recognise(VM, "bb")
+    assert credentials.rotate(VM, shown_sha256="bb", next_sha256="bb") == in_force
+
+
+def test_an_agent_that_lost_its_next_credential_names_another_one(credentials):
+    enrolled(credentials)
+    credentials.rotate(VM, shown_sha256="aa", next_sha256="bb")
+    credentials.rotate(VM, shown_sha256="aa", next_sha256="cc")
+    assert credentials.recognise(VM, "bb") is None
+    assert credentials.recognise(VM, "cc")
+
+
+def test_nobody_rotates_back_to_the_credential_before(credentials, clock):
+    rotated(credentials, clock)
+    with pytest.raises(CredentialRefused, match="had before"):
+        credentials.rotate(VM, shown_sha256="bb", next_sha256="aa")
+    assert credentials.recognise(VM, "aa") is None
+
+
+def test_the_token_enrols_the_credential_in_force_and_the_next_one_and_no_outdated_one(credentials, clock):
+    rotated(credentials, clock)
+    credentials.rotate(VM, shown_sha256="bb", next_sha256="cc")
+    for sha256 in ("bb", "cc"):
+        assert credentials.enroll(VM, credential_sha256=sha256, intent_id="i1").vm == VM
+    for sha256 in ("aa", "dd"):
+        with pytest.raises(CredentialRefused, match="replace the node"):
+            credentials.enroll(VM, credential_sha256=sha256, intent_id="i1")
+
+
+def test_a_rotation_says_when_it_came_into_force(credentials, clock):
+    enrolled(credentials)
+    assert credentials.get(VM).since == clock()
+    clock.pass_time(days=7)
+    credentials.rotate(VM, shown_sha256="aa", next_sha256="bb")
+    assert credentials.get(VM).since < clock()
+    credentials.recognise(VM, "bb")
+    assert credentials.get(VM).since == clock()
+    assert credentials.get(VM).enrolled_at == clock.start
+
+
+def test_an_outdated_credential_that_is_shown_is_remembered_as_a_sign_of_a_copy(credentials, clock):
+    rotated(credentials, clock)
+    clock.pass_time(hours=1)
+    assert credentials.recognise(VM, "aa") is None
+    assert credentials.get(VM).outdated_shown_at == clock()
+
+
+def test_a_request_that_was_on_its_way_during_the_rotation_is_no_sign_of_a_copy(credentials, clock):
+    rotated(credentials, clock)
+    clock.pass_time(seconds=20)
+    assert credentials.recognise(VM, "aa") is None
+    assert credentials.get(VM).outdated_shown_at is None
+
+
+def test_a_credential_nobody_ever_had_is_no_sign_of_a_copy(credentials, clock):
+    rotated(credentials, clock)
+    clock.pass_time(hours=1)
+    assert credentials.recognise(VM, "xx") is None
+    assert credentials.get(VM).outdated_shown_at is None
+
+
+def test_of_ten_requests_with_the_next_credential_all_are_let_in(credentials, clock):
+    enrolled(credentials)
+    credentials.rotate(VM, shown_sha256="aa", next_sha256="bb")
+    with ThreadPoolExecutor(10) as pool:
+        answers = list(pool.map(lambda _: credentials.recognise(VM, "bb"), range(10)))
+    assert all(answers)
+    assert credentials.get(VM).earlier_sha256 == "aa"
 
 
 def test_a_vm_that_never_enrolled_is_nobody(credentials):
     assert credentials.get(VM) is None
-    assert not credentials.verify(VM, "aa")
+    assert credentials.recognise(VM, "aa") is None
     with pytest.raises(CredentialRefused):
-        credentials.rotate(VM, old_sha256="aa", new_sha256="bb")
+        credentials.rotate(VM, shown_sha256="aa", next_sha256="bb")
+
+
+def test_the_credentials_of_a_cluster_are_found_together(credentials):
+    enrolled(credentials)
+    other = credentials.enroll(Vm("c1", "broker-1", 1), credential_sha256="bb", intent_id="i2")
+    credentials.enroll(Vm("c2", "broker-0", 3), credential_sha256="cc", intent_id="i3")
+    assert credentials.of_cluster("c1") == {VM: credentials.get(VM), other.vm: other}
+    assert credentials.of_cluster("nobody") == {}
+
+
+@pytest.mark.parametrize(
+    ("age", "is_old"),
+    [
+        (timedelta(0), False),
+        (timedelta(days=6), False),
+        (timedelta(days=7), True),
+        (timedelta(days=400), True),
+        (timedelta(minutes=-4), False),
+        (timedelta(days=-1), True),
+    ],
+    ids=["fresh", "younger", "of-that-age", "ancient", "by-a-clock-that-differs", "by-a-clock-that-was-set-back"],
+)
+def test_an_age_is_judged_by_the_servers_clock_alone(age, is_old):
+    now = Ticking().start
+    credential = Credential(VM, "aa", "i1", enrolled_at=now - age)
+    assert credential.is_older_than(timedelta(days=7), now) is is_old

@@ -147,7 +147,7 @@ def _report(
 def _write(settings: "Settings", report: "Rebuild") -> int:
     from controlplane.clouds import Clouds
     from controlplane.home import Home
-    from controlplane.homeclaim import HomeRefused, claim_home
+    from controlplane.homeclaim import LOCAL, HomeRefused, claim_home
     from controlplane.leaderlock import LeaderLock
     from controlplane.migrate import MigrationError, upgrade
     from controlplane.rebuild.write import RebuildRefused, set_states_aside, write_rebuild
@@ -155,6 +155,7 @@ def _write(settings: "Settings", report: "Rebuild") -> int:
     from events.engine import build_engine
     from events.errors import EventsError
     from providers.errors import ProviderError
+    from providers.tf.statefile import LocalStates
 
     home = Home(settings.home)
     home.keep_installation_id(report.installation_id)
@@ -164,7 +165,8 @@ def _write(settings: "Settings", report: "Rebuild") -> int:
         if not lock.take():
             raise RebuildRefused(f"a server runs on {settings.home}: stop it first")
         upgrade(settings.database)
-        claim_home(engine, home.identity())
+        files = LocalStates(settings.home / "terraform").keys()
+        claim_home(engine, home.identity(), state=LOCAL if files else settings.terraform_state)
         events = write_rebuild(report, engine, lock=lock)
     except (RebuildRefused, HomeRefused, MigrationError, EventsError, OSError) as error:
         engine.dispose()
@@ -172,8 +174,9 @@ def _write(settings: "Settings", report: "Rebuild") -> int:
         raise CliError("nothing was written", why=str(error), next_step="mend it and try again") from None
     # From here on all is held: there is time to put the files of the home in order.
     try:
-        if home.agent_url() is None and report.server_urls:
-            home.keep_agent_url(report.server_urls[0])
+        if home.agent_url() is None and report.told:
+            url, ca_sha256 = report.told[0]
+            home.keep_agent_url(url, ca_sha256=ca_sha256)
         cloud = Clouds(settings, report.installation_id)
         set_states_aside(report.clusters, state_root=settings.home / "terraform", cloud=cloud, now=utc_now())
         return events

@@ -31,6 +31,22 @@ def server(
         int | None,
         typer.Option("--port", metavar="N", min=0, max=65535, show_default="8428", help="0 lets the system choose."),
     ] = None,
+    agent_host: Annotated[
+        str | None,
+        typer.Option(
+            "--agent-host", metavar="ADDRESS", show_default="none", help="Serve agents of VMs elsewhere here, over TLS."
+        ),
+    ] = None,
+    agent_port: Annotated[
+        int | None,
+        typer.Option("--agent-port", metavar="N", min=0, max=65535, show_default="8443", help="The port for it."),
+    ] = None,
+    agent_name: Annotated[
+        str | None,
+        typer.Option(
+            "--agent-name", metavar="NAME", show_default="the agent host", help="Host name or address VMs call it by."
+        ),
+    ] = None,
     database_url: Annotated[
         str | None,
         typer.Option(
@@ -39,6 +55,12 @@ def server(
     ] = None,
     take_over_home: Annotated[
         bool, typer.Option("--take-over-home", help="This once: the home the database knows is lost for good.")
+    ] = False,
+    move_terraform_state: Annotated[
+        bool,
+        typer.Option(
+            "--move-terraform-state", help="This once: move Terraform's states to where terraform_state says."
+        ),
     ] = False,
 ) -> None:
     """Run the server: ticks and API, until Ctrl-C.
@@ -50,12 +72,14 @@ def server(
     Examples:
       kedge server
       kedge server --home /var/lib/kedge --database-url postgresql://kedge@db/kedge
+      kedge server --agent-host 10.0.0.5 --agent-name kedge.example.com
     """
     # Imported here, because the server is large and every other verb does without it.
     from controlplane.server import run
 
-    settings = settings_of(home=home, host=host, port=port, database_url=database_url)
-    raise typer.Exit(run(settings, take_over_home=take_over_home))
+    agents = {"agent_host": agent_host, "agent_port": agent_port, "agent_name": agent_name}
+    settings = settings_of(home=home, host=host, port=port, database_url=database_url, **agents)
+    raise typer.Exit(run(settings, take_over_home=take_over_home, move_states=move_terraform_state))
 
 
 def backup(

@@ -1,4 +1,4 @@
-"""/agent/v1: how the agent of one VM enrols, hears what its VM should be, and reports what it is."""
+"""/agent/v1: how the agent of one VM enrols, rotates, hears what its VM should be, and reports what it is."""
 
 import time
 from datetime import timedelta
@@ -9,12 +9,12 @@ from fastapi import APIRouter, Query, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
-from agent.wire import WIRE_VERSION, EnrolRequest, Report
+from agent.wire import WIRE_VERSION, EnrolRequest, Report, ReportAnswer, RotateRequest
 from controlplane.converger.observe import has_work
 from controlplane.converger.ports import AGENT_REPORT
 from controlplane.credentials import CredentialRefused, Vm
 from controlplane.latest import Observation, Subject
-from controlplane.portal.auth import Agent, enrolment_token, same_secret
+from controlplane.portal.auth import Agent, ShownCredential, enrolment_token, same_secret
 from controlplane.portal.documents import Offer, offer
 from controlplane.portal.feed import MAX_WAIT_S, Feed
 from controlplane.portal.problems import ApiError
@@ -40,8 +40,7 @@ def enrol(body: EnrolRequest, services: Services) -> AcceptedOut:
     right = enrolment_token(services.installation.server_key, IntentId(body.intent_id))
     if not same_secret(body.token, right) or instance is None or instance.intent != body.intent_id:
         raise _enrolment_refused("the token is not the one of this instance")
-    if not _is_digest(body.credential_sha256):
-        raise ApiError(422, "request-invalid", "credential_sha256 is no SHA-256 in hex")
+    _refuse_no_digest(body.credential_sha256)
     known = services.credentials.get(vm)
     if known is None and services.clock() - instance.requested_at > TOKEN_LIFE:
         raise _enrolment_refused("the token was valid for an hour and is over")
@@ -51,6 +50,29 @@ def enrol(body: EnrolRequest, services: Services) -> AcceptedOut:
         services.credentials.enroll(vm, credential_sha256=body.credential_sha256, intent_id=IntentId(body.intent_id))
     except CredentialRefused as refused:
         raise _enrolment_refused(str(refused)) from refused
+    return AcceptedOut(accepted=True)
+
+
+@router.get("/ca", response_model=None)
+def get_ca(services: Services) -> Response:
+    """The certificate agents are to believe. Public: they take it only if its hash is the one they were born with."""
+    if not services.ca_pem:
+        then = "Agents call this server on loopback, without TLS; `agent_host` lets it serve them over TLS."
+        raise ApiError(404, "no-ca", "this server has no CA for agents", next_step=then)
+    return Response(services.ca_pem, media_type="application/x-pem-file")
+
+
+@router.post("/rotate")
+def rotate(body: RotateRequest, vm: Agent, shown: ShownCredential, services: Services) -> AcceptedOut:
+    """Records the agent's next credential. The one it shows counts until the next one is shown."""
+    _refuse_wire(body.wire)
+    _refuse_other(vm, body.cluster_uid, body.node, body.generation)
+    _refuse_no_digest(body.credential_sha256)
+    try:
+        services.credentials.rotate(vm, shown_sha256=shown.credential_sha256, next_sha256=body.credential_sha256)
+    except CredentialRefused as refused:
+        then = "Go on with the credential in force; the next report asks again."
+        raise ApiError(409, "rotation-refused", "rotation refused", detail=str(refused), next_step=then) from refused
     return AcceptedOut(accepted=True)
 
 
@@ -80,8 +102,11 @@ async def get_document(
 
 
 @router.post("/report")
-def put_report(report: Report, vm: Agent, services: Services) -> AcceptedOut:
-    """Keeps the VM's latest report and has its cluster looked at. A repeated or older one is taken and ignored."""
+def put_report(report: Report, vm: Agent, shown: ShownCredential, services: Services) -> ReportAnswer:
+    """Keeps the VM's latest report and has its cluster looked at. A repeated or older one is taken and ignored.
+
+    The answer asks for a rotation when the credential is old: by our clock, which alone counts.
+    """
     _refuse_wire(report.wire)
     _refuse_other(vm, report.cluster_uid, report.node, report.generation)
     view = services.fleet.view(vm.cluster_uid)
@@ -99,7 +124,8 @@ def put_report(report: Report, vm: Agent, services: Services) -> AcceptedOut:
     is_news = services.latest.put(observation)
     if is_news and view is not None and has_work(view):
         services.wake(vm.cluster_uid)
-    return AcceptedOut(accepted=is_news)
+    is_old = shown.is_older_than(services.credential_life, services.clock())
+    return ReportAnswer(accepted=is_news, rotate=is_old)
 
 
 def _offer(services: PortalServices, vm: Vm) -> Offer:
@@ -146,8 +172,9 @@ def _enrolment_refused(why: str) -> ApiError:
     return ApiError(403, "enrolment-refused", "enrolment refused", detail=why, next_step="Replace the node.")
 
 
-def _is_digest(text: str) -> bool:
-    return len(text) == 64 and all(c in "0123456789abcdef" for c in text)
+def _refuse_no_digest(text: str) -> None:
+    if len(text) != 64 or any(c not in "0123456789abcdef" for c in text):
+        raise ApiError(422, "request-invalid", "credential_sha256 is no SHA-256 in hex")
 
 
 def _key(vm: Vm) -> str:

@@ -41,10 +41,14 @@ def list_clusters(services: Services) -> list[api.ClusterOut]:
 def get_cluster(name: str, services: Services) -> api.ClusterDetailOut:
     """One living cluster with all that is known of it."""
     view = living(services, name)
-    reports = answers.reports_seen(services.latest.of_cluster(view.uid, AGENT_REPORT))
-    return answers.cluster_detail(
-        view, services.fleet, reports=reports, now=services.clock(), progress=services.progress(view)
+    now = services.clock()
+    agents = answers.agents_seen(
+        services.latest.of_cluster(view.uid, AGENT_REPORT),
+        services.credentials.of_cluster(view.uid).values(),
+        credential_life=services.credential_life,
+        now=now,
     )
+    return answers.cluster_detail(view, services.fleet, agents=agents, now=now, progress=services.progress(view))
 
 
 @router.get("/clusters/{name}/endpoints")

@@ -21,7 +21,7 @@ def get_state(name: str, services: Services) -> api.StateOut:
         then = "Try again when its brokers are up: `kedge describe` says what it waits for."
         raise ApiError(409, "kafka-unknown", f"Kafka of {name} was not read yet by this server", next_step=then)
     try:
-        document = cluster_document(view, snapshot)
+        document = cluster_document(view, snapshot, traffic=services.fleet.traffic(view.uid), now=services.clock())
     except RacksMissing as missing:
         raise ApiError(409, "racks-missing", f"the racks of {name} are not known", detail=str(missing)) from None
     age_s = max(0.0, (services.clock() - snapshot.at).total_seconds())

@@ -15,7 +15,8 @@ from agent.client import (
     ServerClient,
     Unchanged,
 )
-from agent.identity import Credential, PlainHttpRefused, enrol_request, identity_of
+from agent.credential import Credential
+from agent.identity import PlainHttpRefused, enrol_request, identity_of
 from tests.unit.agent.wanted import boot_data, broker, document
 
 

@@ -1,5 +1,6 @@
 """The exchanges with the server, one step at a time, without threads."""
 
+from functools import partial
 from pathlib import Path
 
 import httpx
@@ -7,8 +8,10 @@ import pytest
 
 from agent.backoff import Backoff, doubled_s
 from agent.client import NewDocument, ServerClient
-from agent.identity import Credential, enrol_request, identity_of
+from agent.credential import Credential
+from agent.identity import enrol_request, identity_of
 from agent.inbox import Inbox, Outbox
+from agent.rotation import Rotation
 from agent.talk import DocumentTalk, ReportTalk
 from agent.wire import Report
 from tests.unit.agent.wanted import boot_data
@@ -39,7 +42,7 @@ class Party:
         self.documents = DocumentTalk(
             client=client,
             credential=self.credential,
-            enrolment=enrol_request(boot_data(), "s"),
+            enrolment=partial(enrol_request, boot_data()),
             inbox=self.inbox,
             backoff=Backoff(1.0, 8.0, jitter=lambda: 1.0),
             etag="4",
@@ -47,7 +50,12 @@ class Party:
         )
         backoff = Backoff(1.0, 8.0, jitter=lambda: 1.0)
         self.reports = ReportTalk(
-            client=client, credential=self.credential, outbox=self.outbox, inbox=self.inbox, backoff=backoff
+            client=client,
+            credential=self.credential,
+            rotation=Rotation(boot_data(), client=client, credential=self.credential),
+            outbox=self.outbox,
+            inbox=self.inbox,
+            backoff=backoff,
         )
 
 

@@ -84,7 +84,7 @@ def _etag(response: httpx.Response) -> str:
 def test_the_token_of_the_boot_data_is_swapped_for_the_agents_own_credential(house: House) -> None:
     vm = vm_of(house.surge(broker()), broker())
     assert _enrol(house, vm).json() == {"accepted": True}
-    assert house.credentials.verify(vm, DIGEST)
+    assert house.credentials.recognise(vm, DIGEST)
 
 
 def test_the_same_credential_again_is_answered_again_even_after_the_hour(house: House) -> None:
@@ -97,7 +97,7 @@ def test_a_token_is_good_for_one_credential_only(house: House) -> None:
     vm = _enrolled(house)
     response = _enrol(house, vm, credential_sha256=OTHER_DIGEST)
     assert (response.status_code, response.json()["code"]) == (403, "enrolment-refused")
-    assert house.credentials.verify(vm, DIGEST)
+    assert house.credentials.recognise(vm, DIGEST)
 
 
 def test_a_token_is_good_for_an_hour_from_the_recorded_intent(house: House) -> None:
@@ -302,6 +302,111 @@ def test_an_agent_reports_for_its_own_instance_only(house: House) -> None:
         response = house.agent(vm, CREDENTIAL).post("/agent/v1/report", json={**_report(vm), **changes})
         assert (response.status_code, response.json()["code"]) == (403, "not-yours")
     assert house.latest.of_cluster(vm.cluster_uid, AGENT_REPORT) == []
+
+
+# --- rotation ---------------------------------------------------------------------------------------------------
+
+NEXT = "d" * 64
+NEXT_DIGEST = hashlib.sha256(NEXT.encode()).hexdigest()
+
+
+def _rotate(house: House, vm: Vm, *, shown: str = CREDENTIAL, **changes: object) -> httpx.Response:
+    body = {"cluster_uid": vm.cluster_uid, "node": vm.node, "generation": vm.generation}
+    body["credential_sha256"] = NEXT_DIGEST
+    return house.agent(vm, shown).post("/agent/v1/rotate", json={**body, **changes})
+
+
+def _asked_to_rotate(house: House, vm: Vm, *, shown: str = CREDENTIAL, seq: int = 1) -> bool:
+    response = house.agent(vm, shown).post("/agent/v1/report", json=_report(vm, seq=seq))
+    assert response.status_code == 200, response.text
+    return bool(response.json()["rotate"])
+
+
+def _note(house: House) -> dict[str, Any]:
+    [instance] = house.client.get("/v1/clusters/orders").json()["instances"]
+    return {k: instance[k] for k in ("credential_since", "credential_overdue", "outdated_credential_at")}
+
+
+def test_an_agent_is_asked_to_rotate_once_its_credential_is_a_week_old(house: House) -> None:
+    vm = _enrolled(house)
+    house.pass_time(days=6.9)
+    assert not _asked_to_rotate(house, vm, seq=1)
+    house.pass_time(days=0.1)
+    assert _asked_to_rotate(house, vm, seq=2)
+    assert _rotate(house, vm).json() == {"accepted": True}
+    assert _asked_to_rotate(house, vm, seq=3), "the next one was not shown yet"
+    assert not _asked_to_rotate(house, vm, shown=NEXT, seq=4)
+
+
+def test_from_the_first_use_of_the_new_credential_on_the_old_one_is_refused(house: House) -> None:
+    vm = _enrolled(house)
+    assert _rotate(house, vm).status_code == 200
+    assert _ask(house, vm).status_code == 200
+    assert house.agent(vm, NEXT).post("/agent/v1/report", json=_report(vm)).status_code == 200
+    assert _ask(house, vm).status_code == 401
+    assert _rotate(house, vm, credential_sha256=OTHER_DIGEST).status_code == 401
+
+
+def test_an_enrolment_token_replayed_after_a_rotation_brings_no_old_credential_back(house: House) -> None:
+    vm = _enrolled(house)
+    _rotate(house, vm)
+    assert _asked_to_rotate(house, vm, shown=NEXT) is False
+    assert _enrol(house, vm).json()["code"] == "enrolment-refused"
+    assert _enrol(house, vm, credential_sha256=NEXT_DIGEST).status_code == 200
+
+
+def test_a_rotation_is_the_agents_own_affair(house: House) -> None:
+    vm = _enrolled(house)
+    for changes in ({"node": "brokers-b-0"}, {"generation": 2}, {"cluster_uid": "cd" * 16}):
+        assert _rotate(house, vm, **changes).json()["code"] == "not-yours"
+    assert _rotate(house, vm, shown="wrong").status_code == 401
+    assert _rotate(house, vm, credential_sha256="short").status_code == 422
+    assert _rotate(house, vm, wire=99).json()["code"] == "wire-version"
+    assert house.credentials.get(vm).next_sha256 is None  # type: ignore[union-attr]
+
+
+def test_who_wants_back_to_the_credential_before_is_refused_with_what_to_do(house: House) -> None:
+    vm = _enrolled(house)
+    _rotate(house, vm)
+    response = _rotate(house, vm, shown=NEXT, credential_sha256=DIGEST)
+    assert (response.status_code, response.json()["code"]) == (409, "rotation-refused")
+    assert "had before" in response.json()["detail"]
+
+
+def test_a_cluster_tells_how_old_the_credentials_of_its_agents_are(house: House) -> None:
+    vm = vm_of(house.launch(broker()), broker())
+    assert _note(house)["credential_since"] is None
+    _enrol(house, vm)
+    assert _note(house) == {
+        "credential_since": house.now.isoformat().replace("+00:00", "Z"),
+        "credential_overdue": False,
+        "outdated_credential_at": None,
+    }
+    house.pass_time(days=14)
+    assert _note(house)["credential_overdue"]
+
+
+def test_a_cluster_tells_that_somebody_showed_an_outdated_credential(house: House) -> None:
+    vm = _enrolled(house)
+    _rotate(house, vm)
+    _asked_to_rotate(house, vm, shown=NEXT)
+    house.pass_time(hours=1)
+    assert _ask(house, vm).status_code == 401
+    assert _note(house)["outdated_credential_at"] == house.now.isoformat().replace("+00:00", "Z")
+
+
+# --- the CA -----------------------------------------------------------------------------------------------------
+
+
+def test_a_server_without_tls_has_no_ca_to_show(house: House) -> None:
+    response = house.client_with({}).get("/agent/v1/ca")
+    assert (response.status_code, response.json()["code"]) == (404, "no-ca")
+    assert "agent_host" in response.json()["next"]
+
+
+def test_the_ca_is_shown_to_anybody(house: House) -> None:
+    object.__setattr__(house.services, "ca_pem", "-----BEGIN CERTIFICATE-----")
+    assert house.client_with({}).get("/agent/v1/ca").text == "-----BEGIN CERTIFICATE-----"
 
 
 def _orders(policy: str) -> str:

@@ -1,6 +1,7 @@
 """What the server is put together from: boot data, gateways, clouds, modules, and the address VMs were told."""
 
 import json
+import ssl
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -8,21 +9,26 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 import uvicorn
 
 from agent.wire import BootData
+from controlplane.agenttls import AgentTls
+from controlplane.authority import Authority, load_or_make
 from controlplane.bootstrap import boot_data, build, module_root
 from controlplane.candidate import Candidate
 from controlplane.clouds import Clouds, local_root
+from controlplane.doors import Address, AddressRefused, CannotListen, address_of, listening
 from controlplane.gateways import Gateways, bootstrap_of
 from controlplane.home import Home, ServerRecord
 from controlplane.leadership import MemoryLeaseStore
 from controlplane.portal.auth import enrolment_token
-from controlplane.server import Address, CannotListen, _address_for_agents, _listening, _Server
-from controlplane.settings import load_settings
+from controlplane.server import _address_for_agents, _Server
+from controlplane.settings import Settings, load_settings
 from controlplane.view import ClusterView
 from events import facts
+from events.clock import utc_now
 from events.ids import ClusterUid, IntentId
 from providers.errors import PlaceUnknown
 from tests.unit.controlplane.portal.portal_house import House, broker, three_brokers
@@ -40,6 +46,48 @@ def test_boot_data_is_the_same_bytes_each_time_and_carries_the_derived_token(tmp
     assert (boot.server_url, boot.installation_id, boot.generation) == ("http://127.0.0.1:8428", installation.id, 2)
     assert boot.token == enrolment_token(installation.server_key, IntentId("intent"))
     assert list(json.loads(text)) == sorted(json.loads(text))
+
+
+def fixed_installation(home: Home) -> None:
+    """The ids and keys of a home, the same in each test."""
+    home.installation()
+    (home.path / "installation-id").write_text("0011223344556677\n")
+    (home.path / "server-key").write_text(f"{'ab' * 32}\n")
+
+
+BORN_BEFORE_TLS = (
+    '{"cluster_uid":"abababababababababababababababab","generation":2,"installation_id":"0011223344556677",'
+    '"intent_id":"intent","node":"brokers-a-0","server_url":"http://127.0.0.1:8428",'
+    '"token":"27bd5755182b3c4e339fe4fc3302817654d4b34076ac9cb49f94a4ca33777d15","wire":1}'
+)
+"""Rendered by the release before TLS."""
+
+
+def test_boot_data_of_vms_that_were_born_without_tls_renders_to_the_same_bytes_as_ever(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    fixed_installation(home)
+    home.keep_agent_url("http://127.0.0.1:8428")
+    assert boot_data(home, home.installation(), UID, "brokers-a-0", 2, "intent") == BORN_BEFORE_TLS
+    # A CA that is there, and one that VMs were told once, change nothing while the address is without TLS.
+    load_or_make(tmp_path, "0011223344556677", now=utc_now())
+    home.keep_agent_url("http://127.0.0.1:8428", ca_sha256="cd" * 32)
+    assert boot_data(home, home.installation(), UID, "brokers-a-0", 2, "intent") == BORN_BEFORE_TLS
+
+
+def test_boot_data_over_tls_carries_the_hash_of_the_ca_and_is_the_same_bytes_each_time(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    fixed_installation(home)
+    home.keep_agent_url("https://kedge.example:8443", ca_sha256="cd" * 32)
+    texts = {boot_data(Home(tmp_path), home.installation(), UID, "brokers-a-0", 2, "intent") for _ in range(3)}
+    plain = BORN_BEFORE_TLS.replace("http://127.0.0.1:8428", "https://kedge.example:8443")
+    assert texts == {plain.replace('{"cluster_uid"', f'{{"ca_sha256":"{"cd" * 32}","cluster_uid"')}
+
+
+def test_boot_data_over_tls_is_not_made_without_the_hash(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    home.keep_agent_url("https://kedge.example:8443")
+    with pytest.raises(RuntimeError, match="`agent-ca` is missing"):
+        boot_data(home, home.installation(), UID, "brokers-a-0", 1, "intent")
 
 
 def test_no_boot_data_is_made_before_it_is_known_where_agents_are_to_call(tmp_path: Path) -> None:
@@ -138,6 +186,8 @@ class Parts:
     home: Home
     candidate: Candidate
     views: Callable[[], list[ClusterView]]
+    settings: Settings
+    authority: Authority | None = None
 
     @property
     def converger(self) -> "Parts":
@@ -148,7 +198,7 @@ def parts(tmp_path: Path, views: Callable[[], list[ClusterView]] = list) -> Part
     home = Home(tmp_path)
     home.installation()
     candidate = Candidate(MemoryLeaseStore(longest_call_s=10.0), owner="one", term_s=30.0)
-    return Parts(home, candidate, views)
+    return Parts(home, candidate, views, load_settings(home=tmp_path))
 
 
 MINE, EARLIER = Address("127.0.0.1", 1111), Address("127.0.0.1", 2222)
@@ -181,8 +231,67 @@ def test_a_history_without_any_cluster_does_not_change_what_vms_are_told(tmp_pat
     assert services.home.agent_url() == EARLIER.url
 
 
+OVER_TLS = Address("kedge.example", 8443, "https")
+
+
+def test_vms_are_told_the_ca_with_an_address_over_tls(tmp_path: Path) -> None:
+    services = parts(tmp_path)
+    services.authority = load_or_make(tmp_path, "inst", now=utc_now())
+    assert _address_for_agents(services, OVER_TLS) is None  # type: ignore[arg-type]
+    told = (services.home.agent_url(), services.home.agent_ca())
+    assert told == ("https://kedge.example:8443", services.authority.sha256)
+
+
+def test_tls_reaches_vms_only_when_none_lives_that_was_told_another_address(tmp_path: Path) -> None:
+    house = House()
+    house.apply()
+    services = parts(tmp_path, house.converger.views)
+    services.authority = load_or_make(tmp_path, "inst", now=utc_now())
+    services.home.keep_agent_url(EARLIER.url)
+    house.surge(broker())
+    assert _address_for_agents(services, OVER_TLS) == EARLIER  # type: ignore[arg-type]
+    assert (services.home.agent_url(), services.home.agent_ca()) == (EARLIER.url, None)
+
+
+@pytest.mark.parametrize("url", ["http://10.0.0.5:8428", "http://kedge.example", "ftp://127.0.0.1", "127.0.0.1:80", ""])
+def test_an_address_for_agents_that_would_be_plain_http_over_a_network_is_refused(url: str) -> None:
+    with pytest.raises(AddressRefused, match="Put it back"):
+        address_of(url)
+
+
+@pytest.mark.parametrize(
+    "url", ["http://127.0.0.1:8428", "http://[::1]:8428", "https://10.0.0.5:8443", "https://[fd00::1]:8443"]
+)
+def test_an_address_is_read_as_it_was_written(url: str) -> None:
+    assert address_of(url).url == url
+
+
+def test_a_home_that_says_plain_http_over_a_network_starts_no_server(tmp_path: Path) -> None:
+    house = House()
+    house.apply()
+    house.surge(broker())
+    services = parts(tmp_path, house.converger.views)
+    services.home.keep_agent_url("http://10.0.0.5:8428")
+    with pytest.raises(AddressRefused, match=r"http://10\.0\.0\.5:8428.*agent_host"):
+        _address_for_agents(services, MINE)  # type: ignore[arg-type]
+
+
+def test_a_leader_answers_over_tls_where_vms_were_told_so(tmp_path: Path) -> None:
+    """Also when the settings say nothing of it any more."""
+    services, (earlier, door) = parts(tmp_path), (listening("127.0.43.1", 0), listening("127.0.0.1", 0))
+    told = Address("127.0.43.1", earlier.getsockname()[1], "https")
+    earlier.close()
+    authority = load_or_make(tmp_path, "inst", now=utc_now())
+    services.candidate.step()
+    with running(services, door, told, AgentTls(authority, [told.host])) as server:
+        assert server.rounds(15)
+        assert len(server.servers) == 2
+        believing = ssl.create_default_context(cadata=authority.pem)
+        assert httpx.get(f"{told.url}/agent/v1/ca", verify=believing).json()["code"] == "no-ca"
+
+
 def test_a_leader_answers_where_vms_were_told_once_that_address_is_free(tmp_path: Path) -> None:
-    services, (earlier, door) = parts(tmp_path), (_listening("127.0.0.1", 0), _listening("127.0.0.1", 0))
+    services, (earlier, door) = parts(tmp_path), (listening("127.0.0.1", 0), listening("127.0.0.1", 0))
     told = Address("127.0.0.1", earlier.getsockname()[1])
     with running(services, door, told) as server:
         assert server.rounds(15)
@@ -193,7 +302,7 @@ def test_a_leader_answers_where_vms_were_told_once_that_address_is_free(tmp_path
         assert server.rounds(15)
         assert len(server.servers) == 2
         with pytest.raises(CannotListen):
-            _listening(told.host, told.port)
+            listening(told.host, told.port)
         known = services.home.server()
         assert known is not None
         assert known.url.endswith(":1")
@@ -218,7 +327,7 @@ class Counted(_Server):
 
 
 @contextmanager
-def running(services: Parts, door: Any, told: Address) -> Iterator[Counted]:
+def running(services: Parts, door: Any, told: Address, tls: AgentTls | None = None) -> Iterator[Counted]:
     house = House()
     server = Counted(
         uvicorn.Config(house.app, log_config=None),
@@ -226,6 +335,7 @@ def running(services: Parts, door: Any, told: Address) -> Iterator[Counted]:
         feed=house.app.state.feed,
         record=ServerRecord("http://127.0.0.1:1", 1),
         told=told,
+        tls=tls,
     )
     thread = threading.Thread(target=server.run, kwargs={"sockets": [door]})
     thread.start()
@@ -238,8 +348,14 @@ def running(services: Parts, door: Any, told: Address) -> Iterator[Counted]:
 
 
 def test_a_taken_address_is_refused_with_what_to_do() -> None:
-    with _listening("127.0.0.1", 0) as taken, pytest.raises(CannotListen, match="KEDGE_PORT"):
-        _listening("127.0.0.1", taken.getsockname()[1])
+    with listening("127.0.0.1", 0) as taken, pytest.raises(CannotListen, match="KEDGE_PORT"):
+        listening("127.0.0.1", taken.getsockname()[1])
+
+
+def test_an_address_this_machine_does_not_have_is_refused_by_the_setting_that_names_it() -> None:
+    with pytest.raises(CannotListen, match="no such address; KEDGE_AGENT_HOST") as refused:
+        listening("203.0.113.7", 8443, settings="KEDGE_AGENT")
+    assert not refused.value.is_taken
 
 
 def test_addresses_are_written_as_urls() -> None:

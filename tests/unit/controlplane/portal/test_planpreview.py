@@ -55,7 +55,10 @@ def running(text: KafkaClusterDocument | None = None) -> ClusterView:
             kafka_version=wanted.kafka_version,
             shape=wanted.shape,
         )
-        instances[planned.key] = InstanceView(planned, Phase.JOINED, AT, "i", AT, address=f"127.64.0.{number}")
+        config = text.spec.kafka.config
+        instances[planned.key] = InstanceView(
+            planned, Phase.JOINED, AT, "i", AT, address=f"127.64.0.{number}", born_with=config, config=config
+        )
     return replace(view, instances=instances, converged=1)
 
 
@@ -205,20 +208,49 @@ def load_text(text: str) -> KafkaClusterDocument:
     return result.documents[0]
 
 
-def test_a_changed_setting_says_what_the_replaced_vms_bring_and_what_it_would_take_by_itself() -> None:
+def test_a_setting_kafka_takes_live_touches_no_vm_and_starts_nothing_anew() -> None:
+    plan = preview(running(), document({9: "      log.retention.hours: 48"}), snapshot=snapshot())
+    assert plan.rollout.phases == ()
+    assert plan.effects == {"spec.kafka.config[log.retention.hours]": "set live as log.retention.ms=172800000"}
+
+
+def test_a_setting_read_at_the_start_restarts_one_service_after_the_other_the_leader_last() -> None:
+    edit = document({9: "      log.retention.hours: 72\n      num.partitions: 6"})
+    leads = replace(snapshot(), quorum=QuorumSeen(100, 1, ()))
+    plan = preview(running(), edit, snapshot=leads, brake="2 of 10 clusters roll")
+    assert [p.name for p in plan.rollout.phases] == [
+        "restart the first broker in place and watch it for 600 s",
+        "restart 2 more brokers, one at a time, in b, c",
+        "restart the first controller in place and watch it for 600 s",
+        "restart 2 more controllers, one at a time, in c, a",
+    ]
+    assert [s.node for p in plan.rollout.phases for s in p.steps][3:] == [
+        "controllers-b-0",
+        "controllers-c-0",
+        "controllers-a-0",
+    ]
+    assert (plan.rollout.bytes, plan.rollout.seconds, plan.warnings) == (0, 1260, ())
+    assert plan.brake == "2 of 10 clusters roll"
+    assert plan.effects == {
+        "spec.kafka.config[num.partitions]": "the service is restarted in place: Kafka reads it only when it starts"
+    }
+
+
+def test_a_changed_setting_says_what_replaced_vms_bring_and_what_is_set_before_them() -> None:
     edit = "      log.retention.hours: 48\n      num.partitions: 6"
-    plan = preview(running(), document({9: edit}), snapshot=snapshot())
+    plan = preview(running(), document({9: edit, 14: "      machine: medium"}), snapshot=snapshot())
     assert [(c.path, c.field_class.value) for c in plan.changes] == [
         ("spec.kafka.config[log.retention.hours]", "dynamic"),
         ("spec.kafka.config[num.partitions]", "restart"),
+        ("spec.pools[controllers].machine", "static"),
     ]
     assert plan.effects == {
         "spec.kafka.config[log.retention.hours]": (
-            "comes with the replaced VMs; by itself: set live as log.retention.ms=172800000"
+            "set live as log.retention.ms=172800000; before the VMs are replaced"
         ),
         "spec.kafka.config[num.partitions]": (
-            "comes with the replaced VMs; by itself: "
-            "the service is restarted in place: Kafka reads it only when it starts"
+            "the service is restarted in place: Kafka reads it only when it starts; "
+            "the replaced VMs are started with it"
         ),
     }
 

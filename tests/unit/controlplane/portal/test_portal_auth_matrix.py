@@ -10,7 +10,7 @@ from controlplane.credentials import Vm
 from events.ids import ClusterUid, IntentId, NodeName
 from tests.unit.controlplane.portal.portal_house import TOKEN, House
 
-PERSON, AGENT, OPEN = "person", "agent", "open"
+PERSON, AGENT, OPEN, RUN = "person", "agent", "open", "run"
 
 ROUTES = {
     ("GET", "/v1/clusters"): PERSON,
@@ -30,8 +30,14 @@ ROUTES = {
     ("GET", "/openapi.json"): PERSON,
     ("GET", "/agent/v1/document"): AGENT,
     ("POST", "/agent/v1/report"): AGENT,
+    ("POST", "/agent/v1/rotate"): AGENT,
     ("POST", "/agent/v1/enrol"): OPEN,
+    ("GET", "/agent/v1/ca"): OPEN,
     ("GET", "/healthz"): OPEN,
+    **{
+        (method, "/terraform/v1/states/{cluster_uid}/{place}"): RUN  # let in by test_terraform_routes.py
+        for method in ("GET", "POST", "LOCK", "UNLOCK")
+    },
 }
 
 UID = ClusterUid("ab" * 16)
@@ -53,7 +59,12 @@ CALLERS = {
     "an agent with a broken instance": {**AS_AGENT, "X-Kedge-Instance": "../../etc"},
     "an agent without an instance": {"Authorization": f"Bearer {CREDENTIAL}"},
 }
-LET_IN = {PERSON: {"a person", "a person who claims an instance"}, AGENT: {"an agent"}, OPEN: set(CALLERS)}
+LET_IN = {
+    PERSON: {"a person", "a person who claims an instance"},
+    AGENT: {"an agent"},
+    OPEN: set(CALLERS),
+    RUN: set[str](),
+}
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +88,8 @@ def test_a_route_lets_in_whom_the_table_says(house: House, method: str, path: st
         assert response.status_code != 401
     else:
         assert response.status_code == 401
-        assert response.headers["www-authenticate"] == "Bearer"
+        scheme = 'Basic realm="kedge"' if ROUTES[method, path] == RUN else "Bearer"
+        assert response.headers["www-authenticate"] == scheme
         assert response.headers["content-type"] == "application/problem+json"
 
 

@@ -146,3 +146,20 @@ def test_the_version_says_who_leads(house: House) -> None:
 def _problem(body: dict[str, object], content_type: str) -> ErrorOut:
     assert content_type == "application/problem+json"
     return ErrorOut.model_validate(body)
+
+
+@pytest.mark.parametrize("path", ["/v1/version", "/v1/clusters", "/healthz", "/openapi.json", "/agent", "/v1/nothing"])
+def test_over_tls_only_agents_are_served_and_the_token_of_people_opens_nothing(house: House, path: str) -> None:
+    response = house.client.get(f"https://kedge.example:8443{path}")
+    assert (response.status_code, response.json()["code"]) == (403, "agents-only")
+
+
+def test_over_tls_agents_call_the_server_by_the_name_they_were_told(house: House) -> None:
+    assert house.client.get("https://kedge.example:8443/agent/v1/ca").status_code == 404
+    response = house.client.get("https://kedge.example:8443/agent/v1/document")
+    assert (response.status_code, response.json()["code"]) == (401, "agent-unknown")
+
+
+def test_a_body_is_too_large_over_tls_too(house: House) -> None:
+    response = house.client.post("https://kedge.example:8443/agent/v1/enrol", content=b"x" * (1024 * 1024 + 1))
+    assert response.status_code == 413

@@ -43,13 +43,45 @@ def test_the_file_of_a_home_named_as_an_argument_is_read(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "10.0.0.1", "example.org", "::"])
 def test_an_address_others_can_reach_is_refused_with_the_reason(host: str) -> None:
-    with pytest.raises(SettingsRefused, match=r"loopback.*TLS is not offered yet"):
+    with pytest.raises(SettingsRefused, match=r"loopback.*set agent_host"):
         load_settings(host=host)
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.1.2.3", "::1", "localhost"])
 def test_loopback_is_allowed(host: str) -> None:
     assert load_settings(host=host).host == host
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ({"agent_host": "kedge.example"}, "is no IP address.*agent_name"),
+        ({"agent_host": "0.0.0.0"}, "every address.*agent_name"),
+        ({"agent_host": "::"}, "every address.*agent_name"),
+        ({"agent_name": "kedge.example"}, "agent_host is not"),
+        ({"agent_host": "10.0.0.1", "agent_name": "https://kedge.example"}, "without scheme and port"),
+        ({"agent_host": "10.0.0.1", "agent_name": "kedge.example:8443"}, "without scheme and port"),
+        ({"agent_host": "10.0.0.1", "agent_name": "0.0.0.0"}, "no host name or address"),
+        ({"agent_host": "10.0.0.1", "credential_life_s": 1}, "KEDGE_CREDENTIAL_LIFE_S"),
+    ],
+)
+def test_agents_are_served_where_they_can_call(given: dict[str, object], why: str) -> None:
+    with pytest.raises(SettingsRefused, match=why):
+        load_settings(**given)
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"agent_host": "10.0.0.1"}, "10.0.0.1"),
+        ({"agent_host": "fd00::1"}, "fd00::1"),
+        ({"agent_host": "0.0.0.0", "agent_name": "kedge.example"}, "kedge.example"),
+        ({"agent_host": "::", "agent_name": "10.0.0.9"}, "10.0.0.9"),
+        ({}, ""),
+    ],
+)
+def test_vms_are_told_the_name_agents_are_served_by(given: dict[str, object], told: str) -> None:
+    assert load_settings(**given).told_agent_host == told
 
 
 def test_every_wrong_setting_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -133,3 +165,6 @@ def test_the_address_for_agents_is_remembered(tmp_path: Path) -> None:
     assert home.agent_url() is None
     home.keep_agent_url("http://127.0.0.1:8428")
     assert home.agent_url() == "http://127.0.0.1:8428"
+    assert home.agent_ca() is None
+    home.keep_agent_url("https://10.0.0.5:8443", ca_sha256="ab" * 32)
+    assert (home.agent_url(), home.agent_ca()) == ("https://10.0.0.5:8443", "ab" * 32)

@@ -1,0 +1,71 @@
+"""Where a server listens, and what VMs are told of it."""
+
+import errno
+import socket
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from controlplane.settings import is_loopback
+
+_PORTS = {"http": 80, "https": 443}
+
+
+class CannotListen(Exception):
+    """The address is taken. What now: give up; a person names another port or ends the other server."""
+
+    def __init__(self, message: str, *, is_taken: bool) -> None:
+        super().__init__(message)
+        self.is_taken = is_taken
+
+
+class AddressRefused(Exception):
+    """Agents would speak plain HTTP over a network. What now: give up; a person sets the address right."""
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """A place that is served: people and agents of this machine by plain HTTP, agents elsewhere by TLS."""
+
+    host: str
+    port: int
+    scheme: str = "http"
+
+    @property
+    def url(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{self.scheme}://{host}:{self.port}"
+
+    @property
+    def is_tls(self) -> bool:
+        return self.scheme == "https"
+
+
+def address_of(url: str) -> Address:
+    """Raises AddressRefused for plain HTTP over a network, and for what is no address at all."""
+    parts = urlsplit(url)
+    if parts.scheme not in _PORTS or not parts.hostname:
+        raise AddressRefused(f"`agent-url` in the home says {url!r}: that is no http or https address. Put it back")
+    if parts.scheme == "http" and not is_loopback(parts.hostname):
+        raise AddressRefused(
+            f"`agent-url` in the home says {url}: plain HTTP is spoken on loopback only, because it would carry the "
+            "agents' credentials readable. Put it back; `agent_host` serves agents elsewhere over TLS"
+        )
+    return Address(parts.hostname, parts.port or _PORTS[parts.scheme], parts.scheme)
+
+
+def listening(host: str, port: int, *, settings: str = "KEDGE") -> socket.socket:
+    """A listening socket; port 0 lets the system choose. `settings` begins the names of both. Raises CannotListen."""
+    door = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
+    door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        door.bind((host, port))
+        door.listen(128)
+    except OSError as error:
+        door.close()
+        then = f"Is another `kedge server` running? {settings}_PORT names another port."
+        if error.errno == errno.EADDRNOTAVAIL:
+            then = f"This machine has no such address; {settings}_HOST names another one."
+        raise CannotListen(
+            f"cannot listen on {host}:{port}: {error.strerror}. {then}", is_taken=error.errno == errno.EADDRINUSE
+        ) from error
+    return door

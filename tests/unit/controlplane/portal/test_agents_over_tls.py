@@ -1,0 +1,354 @@
+"""A real TLS server and the agent's real client on loopback addresses: who is believed, and who is not."""
+
+import ssl
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import httpx
+import pytest
+import uvicorn
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from agent.client import NewDocument, Refused, RetryLater, ServerClient
+from agent.credential import Credential
+from agent.identity import PlainHttpRefused, enrol_request, identity_of
+from agent.layout import BootDataUnreadable, Layout
+from agent.rotation import Rotation
+from agent.trust import CaRefused, PinnedCa, fetch_ca
+from agent.wire import BootData, Report
+from controlplane.agenttls import AgentTls
+from controlplane.authority import Authority, load_or_make
+from controlplane.bootstrap import boot_data
+from controlplane.candidate import Candidate
+from controlplane.credentials import Vm
+from controlplane.doors import Address, listening
+from controlplane.home import Home, ServerRecord
+from controlplane.leadership import MemoryLeaseStore
+from controlplane.server import _Server
+from controlplane.settings import Settings, load_settings
+from tests.unit.controlplane.portal.portal_house import START, TOKEN, House, broker, vm_of
+
+HOST = "127.0.43.1"
+
+
+@dataclass
+class Heard:
+    """An app, and what it was asked: (path, did it carry a credential)."""
+
+    app: ASGIApp
+    asked: list[tuple[str, bool]] = field(default_factory=list)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            self.asked.append((scope["path"], any(name == b"authorization" for name, _ in scope["headers"])))
+        await self.app(scope, receive, send)
+
+
+@dataclass
+class Parts:
+    """What `_Server` looks at."""
+
+    home: Home
+    candidate: Candidate
+    settings: Settings
+
+
+@dataclass
+class Door:
+    """A server that agents call, and what a VM of it was born with."""
+
+    url: str
+    house: House
+    heard: Heard
+    vm: Vm
+    boot: BootData
+
+
+@pytest.fixture
+def authority(tmp_path: Path) -> Authority:
+    return load_or_make(tmp_path / "home", "inst", now=datetime.now(UTC))
+
+
+@contextmanager
+def served(
+    tmp_path: Path, authority: Authority, *, shows: AgentTls | None = None, ca_pem: str | None = None
+) -> Iterator[Door]:
+    """A server over TLS; `shows` is an imitator's side of it, `ca_pem` what it says its CA is."""
+    house, home = House(), Home(tmp_path / "home")
+    object.__setattr__(house.services, "ca_pem", authority.pem if ca_pem is None else ca_pem)
+    house.apply()
+    vm = vm_of(house.launch(broker()), broker())
+    people, agents = listening("127.0.0.1", 0), listening(HOST, 0)
+    address = Address(HOST, agents.getsockname()[1], "https")
+    home.keep_agent_url(address.url, ca_sha256=authority.sha256)
+    heard = Heard(house.app)
+    server = _Server(
+        uvicorn.Config(heard, log_config=None, proxy_headers=False),
+        Parts(
+            home,
+            Candidate(MemoryLeaseStore(longest_call_s=10.0), owner="one", term_s=30.0),
+            load_settings(home=home.path),
+        ),  # type: ignore[arg-type]
+        feed=house.app.state.feed,
+        record=ServerRecord("http://127.0.0.1:1", 1),
+        told=None,
+        tls=shows or AgentTls(authority, [HOST]),
+        agents_door=agents,
+    )
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [people]})
+    thread.start()
+    born = boot_data(home, house.services.installation, vm.cluster_uid, vm.node, vm.generation, "intent-1")
+    try:
+        _until(lambda: server.started)
+        yield Door(address.url, house, heard, vm, BootData.model_validate_json(born))
+    finally:
+        server.handle_exit(15, None)
+        thread.join(20)
+        for door in (people, agents):
+            door.close()
+    assert not thread.is_alive()
+
+
+@contextmanager
+def calling(boot: BootData, state: Path, *, fetch: Callable[[str], bytes] = fetch_ca) -> Iterator[ServerClient]:
+    """The client as `python -m agent` makes it."""
+    state.mkdir(exist_ok=True)
+    trust = PinnedCa(boot.server_url, boot.ca_sha256, kept=state / "ca.pem", fetch=fetch)
+    client = ServerClient(boot.server_url, identity_of(boot, Credential(state).load_or_make()), trust=trust)
+    try:
+        yield client
+    finally:
+        client.close()
+
+
+def enrol(client: ServerClient, boot: BootData) -> None:
+    client.enrol(enrol_request(boot, client.shown))
+
+
+def report(vm: Vm, seq: int) -> Report:
+    return Report(
+        cluster_uid=vm.cluster_uid,
+        node=vm.node,
+        generation=vm.generation,
+        boot_id="b",
+        seq=seq,
+        at=START,
+        agent_version="1",
+        epoch=3,
+        services=(),
+    )
+
+
+def nobody_to_fetch_from(url: str) -> bytes:
+    raise AssertionError(f"{url} was asked for its CA once more")
+
+
+def test_an_agent_finds_the_ca_enrols_hears_reports_and_rotates_over_tls(tmp_path: Path, authority: Authority) -> None:
+    state = tmp_path / "agent"
+    with served(tmp_path, authority) as door:
+        with calling(door.boot, state) as client:
+            enrol(client, door.boot)
+            assert isinstance(client.document(etag="", wait_s=0), NewDocument)
+            assert not client.report(report(door.vm, 1)).rotate
+            door.house.pass_time(days=7)
+            assert client.report(report(door.vm, 2)).rotate
+            Rotation(door.boot, client=client, credential=Credential(state)).run()
+            assert not client.report(report(door.vm, 3)).rotate
+        assert door.heard.asked[:2] == [("/agent/v1/ca", False), ("/agent/v1/enrol", False)]
+        assert [path for path, _ in door.heard.asked].count("/agent/v1/ca") == 1
+        assert (state / "ca.pem").stat().st_mode & 0o777 == 0o600
+        with calling(door.boot, state, fetch=nobody_to_fetch_from) as again:
+            assert isinstance(again.document(etag="", wait_s=0), NewDocument)
+
+
+def test_a_server_whose_ca_has_another_hash_is_told_nothing(tmp_path: Path, authority: Authority) -> None:
+    other = load_or_make(tmp_path / "other", "inst", now=datetime.now(UTC))
+    with served(tmp_path, authority) as door:
+        boot = door.boot.model_copy(update={"ca_sha256": other.sha256})
+        with calling(boot, tmp_path / "agent") as client:
+            with pytest.raises(Refused, match=rf"SHA-256 {authority.sha256}.*{other.sha256}.*Nothing was sent"):
+                enrol(client, boot)
+            with pytest.raises(Refused):
+                client.document(etag="", wait_s=0)
+        assert {path for path, _ in door.heard.asked} == {"/agent/v1/ca"}
+        assert not any(has_credential for _, has_credential in door.heard.asked)
+        assert not (tmp_path / "agent" / "ca.pem").exists()
+
+
+def test_an_imitator_who_shows_the_right_ca_but_has_not_its_key_hears_nothing(
+    tmp_path: Path, authority: Authority
+) -> None:
+    imitator = AgentTls(load_or_make(tmp_path / "other", "inst", now=datetime.now(UTC)), [HOST])
+    with served(tmp_path, authority, shows=imitator) as door:
+        with (
+            calling(door.boot, tmp_path / "agent") as client,
+            pytest.raises(RetryLater, match="certificate is refused"),
+        ):
+            enrol(client, door.boot)
+        assert {path for path, _ in door.heard.asked} == {"/agent/v1/ca"}
+
+
+def test_a_certificate_for_another_address_is_refused(tmp_path: Path, authority: Authority) -> None:
+    shows = AgentTls(authority, ["127.0.43.2", "kedge.example"])
+    with (
+        served(tmp_path, authority, shows=shows) as door,
+        calling(door.boot, tmp_path / "agent") as client,
+        pytest.raises(RetryLater, match=f"(?i)mismatch.*{HOST}"),
+    ):
+        enrol(client, door.boot)
+
+
+@pytest.mark.parametrize(
+    ("servers_clock", "problem"),
+    [
+        (timedelta(hours=23), ""),
+        (timedelta(hours=25), "not yet valid"),
+        (timedelta(days=-89), ""),
+        (timedelta(days=-91), "expired"),
+    ],
+    ids=["a-day-ahead-at-most", "ahead-by-more", "behind-within-its-life", "expired"],
+)
+def test_clocks_may_differ_by_a_day_and_a_wrong_one_is_named(
+    tmp_path: Path, authority: Authority, servers_clock: timedelta, problem: str
+) -> None:
+    shows = AgentTls(authority, [HOST], clock=lambda: datetime.now(UTC) + servers_clock)
+    with served(tmp_path, authority, shows=shows) as door, calling(door.boot, tmp_path / "agent") as client:
+        if not problem:
+            enrol(client, door.boot)
+            return
+        with pytest.raises(RetryLater, match=rf"{problem}.*this VM's clock says {datetime.now(UTC):%Y-%m-%d}"):
+            enrol(client, door.boot)
+
+
+def test_a_renewed_certificate_is_shown_without_a_restart(tmp_path: Path, authority: Authority) -> None:
+    ahead = timedelta(0)
+    shows = AgentTls(authority, [HOST], clock=lambda: datetime.now(UTC) + ahead)
+    with served(tmp_path, authority, shows=shows) as door:
+        before = ssl.get_server_certificate((HOST, int(door.url.rsplit(":", 1)[1])))
+        ahead = timedelta(days=-91)
+        shows._renew()
+        with calling(door.boot, tmp_path / "agent") as client, pytest.raises(RetryLater, match="expired"):
+            enrol(client, door.boot)
+        ahead = timedelta(0)
+        # The server itself looks once a second, and finds that what it shows ends soon.
+        _until(lambda: _is_believed(door.boot, tmp_path / "agent"))
+        assert ssl.get_server_certificate((HOST, int(door.url.rsplit(":", 1)[1]))) != before
+
+
+def _is_believed(boot: BootData, state: Path) -> bool:
+    with calling(boot, state) as client:
+        try:
+            enrol(client, boot)
+        except RetryLater:
+            return False
+    return True
+
+
+def test_people_are_not_served_there_and_plain_http_is_not_answered(tmp_path: Path, authority: Authority) -> None:
+    believing = ssl.create_default_context(cadata=authority.pem)
+    with served(tmp_path, authority) as door:
+        answer = httpx.get(f"{door.url}/v1/clusters", headers={"Authorization": f"Bearer {TOKEN}"}, verify=believing)
+        assert (answer.status_code, answer.json()["code"]) == (403, "agents-only")
+        # Whoever claims to have come another way is not believed.
+        lie = {"Authorization": f"Bearer {TOKEN}", "X-Forwarded-Proto": "http", "Host": "127.0.0.1:8428"}
+        assert httpx.get(f"{door.url}/v1/clusters", headers=lie, verify=believing).status_code == 403
+        with pytest.raises(httpx.HTTPError):
+            httpx.get(f"http{door.url.removeprefix('https')}/agent/v1/ca")
+
+
+# --- the CA on the agent's disk ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kept", ["", "damaged", "another's"])
+def test_a_kept_ca_that_is_not_the_right_one_is_fetched_again(tmp_path: Path, authority: Authority, kept: str) -> None:
+    other = load_or_make(tmp_path / "other", "inst", now=datetime.now(UTC))
+    file = tmp_path / "ca.pem"
+    file.write_text(other.pem if kept == "another's" else kept)
+    PinnedCa("https://kedge.example", authority.sha256, kept=file, fetch=lambda _: authority.pem.encode()).ensure()
+    assert ssl.PEM_cert_to_DER_cert(file.read_text()) == ssl.PEM_cert_to_DER_cert(authority.pem)
+
+
+@pytest.mark.parametrize(
+    "given", [b"", b"<html>", b"\xff\xfe", b"-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----"]
+)
+def test_what_is_no_certificate_is_refused(tmp_path: Path, authority: Authority, given: bytes) -> None:
+    pinned = PinnedCa("https://kedge.example", authority.sha256, kept=tmp_path / "ca.pem", fetch=lambda _: given)
+    with pytest.raises(CaRefused):
+        pinned.ensure()
+    assert not (tmp_path / "ca.pem").exists()
+
+
+def test_only_the_certificate_of_the_hash_is_loaded_whatever_comes_with_it(
+    tmp_path: Path, authority: Authority
+) -> None:
+    other = load_or_make(tmp_path / "other", "inst", now=datetime.now(UTC))
+    both = (authority.pem + other.pem).encode()
+    pinned = PinnedCa("https://kedge.example", authority.sha256, kept=tmp_path / "ca.pem", fetch=lambda _: both)
+    with pytest.raises(CaRefused):
+        pinned.ensure()
+    assert pinned.context.get_ca_certs() == []
+
+
+def test_before_the_ca_is_known_nobody_is_believed_not_even_the_systems_cas(
+    tmp_path: Path, authority: Authority
+) -> None:
+    pinned = PinnedCa("https://kedge.example", authority.sha256, kept=tmp_path / "ca.pem")
+    assert pinned.context.get_ca_certs() == []
+    assert pinned.context.verify_mode is ssl.CERT_REQUIRED
+    assert pinned.context.check_hostname
+
+
+def test_a_ca_larger_than_any_certificate_is_not_read_to_its_end(tmp_path: Path, authority: Authority) -> None:
+    with (
+        served(tmp_path, authority, ca_pem="x" * (65 * 1024)) as door,
+        calling(door.boot, tmp_path / "agent") as client,
+        pytest.raises(Refused, match="larger than 65536"),
+    ):
+        enrol(client, door.boot)
+
+
+def test_a_ca_that_cannot_be_kept_is_believed_all_the_same(tmp_path: Path, authority: Authority) -> None:
+    nowhere = tmp_path / "no-such-directory" / "ca.pem"
+    pinned = PinnedCa("https://kedge.example", authority.sha256, kept=nowhere, fetch=lambda _: authority.pem.encode())
+    pinned.ensure()
+    assert len(pinned.context.get_ca_certs()) == 1
+
+
+def test_a_server_that_is_away_while_the_ca_is_fetched_is_asked_again(tmp_path: Path, authority: Authority) -> None:
+    boot = BootData(
+        server_url=f"https://{HOST}:1",
+        installation_id="i",
+        cluster_uid="c",
+        node="n",
+        generation=1,
+        intent_id="x",
+        token="t",
+        ca_sha256=authority.sha256,
+    )
+    with calling(boot, tmp_path / "agent") as client, pytest.raises(RetryLater, match="cannot be reached"):
+        enrol(client, boot)
+
+
+def test_boot_data_with_a_hash_is_never_followed_over_plain_http(tmp_path: Path, authority: Authority) -> None:
+    with pytest.raises(PlainHttpRefused, match="only https"):
+        PinnedCa("http://127.0.0.1:8428", authority.sha256, kept=tmp_path / "ca.pem")
+
+
+@pytest.mark.parametrize("sha256", ["short", "Z" * 64, "AB" * 32])
+def test_boot_data_with_a_hash_that_is_none_is_refused(tmp_path: Path, sha256: str) -> None:
+    text = '{"server_url":"https://k","installation_id":"i","cluster_uid":"c","node":"n","generation":1,'
+    (tmp_path / "boot.json").write_text(text + f'"intent_id":"x","token":"t","ca_sha256":"{sha256}"}}')
+    with pytest.raises(BootDataUnreadable, match="ca_sha256"):
+        Layout(tmp_path).boot_data()
+
+
+def _until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < deadline
+        threading.Event().wait(0.02)

@@ -95,6 +95,12 @@ class ThreadRunner:
             )
         return len(stale)
 
+    def end_runs(self) -> None:
+        """Interrupts Terraform and waits until its states are saved. No run begins after this."""
+        for stop in list(self._stops):
+            stop.set()
+        self._runs.shutdown(wait=True, cancel_futures=True)
+
     def stop(self) -> None:
         """Asks running jobs to end and waits for them. Interrupted runs are resumed by the next server."""
         for stop in list(self._stops):

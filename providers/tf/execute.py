@@ -14,8 +14,10 @@ from providers.tf.guard import check
 from providers.tf.initialised import Initialised
 from providers.tf.plan import Action, StateResource, planned_changes, resources_before
 from providers.tf.progress import OnProgress
+from providers.tf.runfolder import RUN_ID
 from providers.tf.runner import TerraformRunner
-from providers.tf.statefile import RUN_ID, StateFile, state_file
+from providers.tf.statebody import serial_of, targets_in
+from providers.tf.states import Access, StateStorage, TerraformState, state_key
 from providers.tf.unfinished import in_question, settle
 from providers.tf.workspace import Workspace, open_workspace, rendered
 
@@ -39,7 +41,7 @@ def execute(
     run: TerraformRun,
     *,
     provider: CloudProvider,
-    state_root: Path,
+    states: StateStorage,
     module_root: Path,
     on_progress: OnProgress,
     stop: threading.Event,
@@ -47,7 +49,7 @@ def execute(
 ) -> RunResult:
     """Do what the run names and nothing else; safe to repeat after any crash.
 
-    `state_root` holds the states of the installation, `module_root` one folder per cloud
+    `states` are those of the installation, `module_root` one folder per cloud
     (`terraform/modules`). `timeout_s` bounds each Terraform command. Blocks until the run is over; call it
     from a worker thread.
 
@@ -55,12 +57,12 @@ def execute(
     over), whatever typed error the cloud gave, else `TerraformFailed`.
     """
     started = time.monotonic()
-    state = state_file(state_root, run.resources.cluster_uid, run.resources.place)
+    state = states.of(state_key(run.resources.cluster_uid, run.resources.place))
     variables = provider.variables(rendered(run))
-    here = _Bench(state, provider, module_root, on_progress, stop, timeout_s)
-    with state.locked(run.intent_id):
+    with state.locked(run.intent_id, on_lost=stop.set) as access:
+        here = _Bench(state, access, provider, module_root, on_progress, stop, timeout_s)
         state.repair()
-        adopting = adopting_run(run, state.targets(), provider) if run.adopts is not None else None
+        adopting = adopting_run(run, targets_in(state.read()), provider) if run.adopts is not None else None
         if adopting is not None:
             here.perform(adopting, provider.variables(rendered(adopting)))
         changed = here.perform(run, variables)
@@ -76,7 +78,8 @@ def execute(
 class _Bench:
     """Where runs of one state are carried out, one after the other, under its lock."""
 
-    state: StateFile
+    state: TerraformState
+    access: Access
     provider: CloudProvider
     module_root: Path
     on_progress: OnProgress
@@ -86,19 +89,25 @@ class _Bench:
     def perform(self, run: TerraformRun, variables: Mapping[str, object]) -> tuple[str, ...]:
         """The targets that were changed."""
         workspace = open_workspace(
-            self.state.workspaces,
+            self.state.folder.workspaces,
             module=self.module_root / self.provider.name,
-            state=self.state.path,
+            backend=self.access.backend,
             variables=variables,
             intent_id=run.intent_id,
         )
         try:
             terraform = _runner(
-                workspace, run, self.provider, on_progress=self.on_progress, stop=self.stop, timeout_s=self.timeout_s
+                workspace,
+                run,
+                self.provider,
+                self.access,
+                on_progress=self.on_progress,
+                stop=self.stop,
+                timeout_s=self.timeout_s,
             )
             return _perform(run, terraform, self.state, self.provider)
         except TerraformFailed as error:
-            Initialised(self.state.initialised).drop()
+            Initialised(self.state.folder.initialised).drop()
             provider = self.provider
             recognised = provider.recognise(error.diagnostics) if isinstance(provider, RecognisesErrors) else None
             raise (recognised or error) from error
@@ -107,12 +116,12 @@ class _Bench:
 
 
 def _perform(
-    run: TerraformRun, terraform: TerraformRunner, state: StateFile, provider: CloudProvider
+    run: TerraformRun, terraform: TerraformRunner, state: TerraformState, provider: CloudProvider
 ) -> tuple[str, ...]:
-    terraform.prepare(Initialised(state.initialised))
-    for path in state.left_behind():
+    terraform.prepare(Initialised(state.folder.initialised))
+    for path in _left_behind(state):
         terraform.push_state(path)
-    state.clear_workspaces(keep=terraform.workspace.directory)
+    state.folder.clear_workspaces(keep=terraform.workspace.directory)
     state.keep_copy()
     plan = terraform.plan()
     if _settle(run, terraform, resources_before(plan), provider):
@@ -123,6 +132,15 @@ def _perform(
     if acting:
         terraform.apply()
     return acting
+
+
+def _left_behind(state: TerraformState) -> tuple[Path, ...]:
+    """States Terraform could not write (`errored.tfstate`) and that are newer than what is kept, oldest first."""
+    errored = state.folder.errored_states()
+    if not errored:
+        return ()
+    kept = serial_of(state.read() or b"")
+    return tuple(path for path in errored if serial_of(path.read_bytes()) > kept)
 
 
 def _settle(
@@ -146,6 +164,7 @@ def _runner(
     workspace: Workspace,
     run: TerraformRun,
     provider: CloudProvider,
+    access: Access,
     *,
     on_progress: OnProgress,
     stop: threading.Event,
@@ -154,7 +173,7 @@ def _runner(
     given = provider.terraform_environment(run.resources.place) if isinstance(provider, GivesEnvironment) else {}
     return TerraformRunner(
         workspace,
-        environment={**given, RUN_ID: run.intent_id},
+        environment={**given, **access.environment, RUN_ID: run.intent_id},
         stop=stop,
         on_progress=on_progress,
         timeout_s=timeout_s,

@@ -49,14 +49,19 @@ class Workspace:
 
 
 def open_workspace(
-    parent: Path, *, module: Path, state: Path, variables: Mapping[str, object], intent_id: str
+    parent: Path,
+    *,
+    module: Path,
+    backend: Mapping[str, Mapping[str, object]],
+    variables: Mapping[str, object],
+    intent_id: str,
 ) -> Workspace:
-    """Render a workspace below `parent` for the module directory and the state file given."""
+    """Render a workspace below `parent` for a module directory and a `backend` block: where the state is kept."""
     parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     # Both ends resolved: a relative source keeps the module local, an absolute one would be copied like a download.
     directory = Path(tempfile.mkdtemp(prefix=f"{intent_id[:12]}-", dir=parent)).resolve()
     source = os.path.relpath(module.resolve(), directory)
-    configuration = _configuration(source, state, tuple(variables))
+    configuration = _configuration(source, backend, tuple(variables))
     _write(directory / "main.tf.json", configuration)
     _write(directory / "kedge.auto.tfvars.json", dict(variables))
     workspace = Workspace(directory, _fingerprint(configuration, module))
@@ -78,15 +83,20 @@ def rendered(run: TerraformRun) -> Resources:
     )
 
 
-def _configuration(source: str, state: Path, variables: tuple[str, ...]) -> dict[str, object]:
-    # A path is the one value that must stand in the configuration; `$${` is how a template spells `${`.
-    path = str(state).replace("${", "$${").replace("%{", "%%{")
+def _configuration(
+    source: str, backend: Mapping[str, Mapping[str, object]], variables: tuple[str, ...]
+) -> dict[str, object]:
     return {
-        "terraform": {"backend": {"local": {"path": path}}},
+        "terraform": {"backend": {name: _literal(block) for name, block in backend.items()}},
         "variable": {name: {"type": "any"} for name in variables},
         "module": {"kedge": {"source": source, **{name: f"${{var.{name}}}" for name in variables}}},
         "output": {name: {"value": f"${{module.kedge.{name}}}"} for name in _OUTPUTS},
     }
+
+
+def _literal(block: Mapping[str, object]) -> dict[str, object]:
+    """The values that must stand in the configuration; `$${` is how a template spells `${`."""
+    return {k: v.replace("${", "$${").replace("%{", "%%{") if isinstance(v, str) else v for k, v in block.items()}
 
 
 def _fingerprint(configuration: Mapping[str, object], module: Path) -> str:

@@ -15,7 +15,7 @@ from providers.local.cloud import LocalCloud
 from providers.local.reap import reap
 from providers.tf.execute import RunResult, execute
 from providers.tf.progress import Progress
-from providers.tf.statefile import StateFile, state_file
+from providers.tf.statefile import LocalStates, StateFile, state_file
 from tests.fakes.resources import PLACE, UID
 
 MODULES = Path(__file__).parents[2] / "terraform" / "modules"
@@ -33,7 +33,7 @@ class Bench:
         return execute(
             run,
             provider=self.cloud,
-            state_root=self.state_root,
+            states=LocalStates(self.state_root),
             module_root=MODULES,
             on_progress=self.progress.append,
             stop=stop or threading.Event(),

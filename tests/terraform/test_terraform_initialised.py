@@ -61,13 +61,13 @@ def test_what_is_kept_and_damaged_costs_one_run(bench: Bench, commands: list[str
 
 
 def _damage(bench: Bench) -> None:
-    (kept,) = bench.state().initialised.iterdir()
+    (kept,) = bench.state().folder.initialised.iterdir()
     shutil.rmtree(kept / "modules")
 
 
 def test_it_is_for_its_owner_only(bench: Bench) -> None:
     bench.execute(surge(WANTED))
-    kept = Initialised(bench.state().initialised).directory
+    kept = Initialised(bench.state().folder.initialised).directory
     assert _mode(kept) & 0o077 == 0
 
 

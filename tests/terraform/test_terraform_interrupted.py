@@ -27,10 +27,11 @@ SERVER = textwrap.dedent(
     from pathlib import Path
     from providers.local.cloud import LocalCloud
     from providers.tf.execute import execute
+    from providers.tf.statefile import LocalStates
     from tests.terraform.test_terraform_interrupted import WANTED
     from tests.fakes.resources import surge
     cloud = LocalCloud(Path(sys.argv[1]), "test", sys.executable, command=("/bin/sleep", "600"))
-    execute(surge(WANTED), provider=cloud, state_root=Path(sys.argv[2]), module_root=Path(sys.argv[3]),
+    execute(surge(WANTED), provider=cloud, states=LocalStates(Path(sys.argv[2])), module_root=Path(sys.argv[3]),
             on_progress=lambda _: None, stop=threading.Event())
     """
 )
@@ -199,12 +200,12 @@ def test_a_state_terraform_could_not_write_is_pushed_first(bench: Bench) -> None
     state = bench.state()
     newest = json.loads(state.path.read_text())
     state.path.write_text(json.dumps({**newest, "serial": 1, "resources": []}))
-    left = state.workspaces / "an-earlier-run"
+    left = state.folder.workspaces / "an-earlier-run"
     left.mkdir()
     (left / "errored.tfstate").write_text(json.dumps(newest))
     result = bench.execute(surge(WANTED))
     assert result.changed == ()
-    assert list(state.workspaces.iterdir()) == []
+    assert list(state.folder.workspaces.iterdir()) == []
 
 
 def test_two_runs_of_one_cluster_do_not_overlap(bench: Bench) -> None:

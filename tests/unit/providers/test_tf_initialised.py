@@ -56,7 +56,7 @@ class House:
         return open_workspace(
             self.root / "runs",
             module=self.module,
-            state=self.root / "state",
+            backend={"local": {"path": "state"}},
             variables={"instances": {}, **variables},
             intent_id="i",
         )

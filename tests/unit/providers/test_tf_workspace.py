@@ -13,7 +13,7 @@ def test_a_value_that_looks_like_a_template_stays_data(tmp_path: Path) -> None:
     workspace = open_workspace(
         tmp_path / "runs",
         module=tmp_path / "module",
-        state=tmp_path / "${x}" / "state",
+        backend={"local": {"path": str(tmp_path / "${x}" / "state")}},
         variables={"cluster_name": "${file('/etc/passwd')}"},
         intent_id="i",
     )
@@ -26,7 +26,7 @@ def test_a_value_that_looks_like_a_template_stays_data(tmp_path: Path) -> None:
 
 def test_the_module_is_named_by_a_relative_path_so_that_it_is_not_copied(tmp_path: Path) -> None:
     workspace = open_workspace(
-        tmp_path / "runs", module=tmp_path / "module", state=tmp_path / "state", variables={}, intent_id="i"
+        tmp_path / "runs", module=tmp_path / "module", backend={"local": {}}, variables={}, intent_id="i"
     )
     source = json.loads((workspace.directory / "main.tf.json").read_text())["module"]["kedge"]["source"]
     assert source == "../../module"
@@ -34,14 +34,14 @@ def test_the_module_is_named_by_a_relative_path_so_that_it_is_not_copied(tmp_pat
 
 def test_everything_rendered_is_for_its_owner_only(tmp_path: Path) -> None:
     workspace = open_workspace(
-        tmp_path / "runs", module=tmp_path / "module", state=tmp_path / "state", variables={}, intent_id="i"
+        tmp_path / "runs", module=tmp_path / "module", backend={"local": {}}, variables={}, intent_id="i"
     )
     assert workspace.directory.stat().st_mode & 0o077 == 0
 
 
 def test_a_workspace_with_the_only_copy_of_a_state_is_kept(tmp_path: Path) -> None:
     workspace = open_workspace(
-        tmp_path / "runs", module=tmp_path / "module", state=tmp_path / "state", variables={}, intent_id="i"
+        tmp_path / "runs", module=tmp_path / "module", backend={"local": {}}, variables={}, intent_id="i"
     )
     workspace.errored_state.write_text("{}")
     workspace.remove()

@@ -1,0 +1,79 @@
+"""Where Terraform's states are kept: local files (`statefile`), or a server over Terraform's `http` backend."""
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from providers.base import Place
+from providers.tf.runfolder import RunFolder
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class StateKey:
+    """Which state: that of one cluster in one place, as `<cloud>.<account>.<region>`."""
+
+    cluster_uid: str
+    place: str
+
+    def __str__(self) -> str:
+        return f"{self.cluster_uid}/{self.place}"
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """How Terraform reaches one state during one run: its `backend` block, and variables that stand on no disk."""
+
+    backend: Mapping[str, Mapping[str, object]]
+    environment: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+class TerraformState(Protocol):
+    """One state. Contract: tests/contract/test_terraform_states.py. All verbs may raise what the database does."""
+
+    @property
+    def folder(self) -> RunFolder:
+        """Where its runs work on this machine."""
+        ...
+
+    def locked(self, run_id: str, *, on_lost: Callable[[], object]) -> AbstractContextManager[Access]:
+        """Hold the state for one run. `on_lost` is called, from any thread, if it is taken from us meanwhile.
+
+        Raises RunInProgress while another run, or what is left of one, is not proved to be over.
+        """
+        ...
+
+    def read(self) -> bytes | None:
+        """The newest version, None for a state that was never written. Raises StateUnreadable."""
+        ...
+
+    def write(self, body: bytes) -> None:
+        """The next version, by us and not by Terraform; only while it is locked. Raises StateRefused, RunInProgress."""
+        ...
+
+    def repair(self) -> bool:
+        """Makes the state readable from what is kept of it; True when it had to. Raises StateUnreadable."""
+        ...
+
+    def keep_copy(self) -> None:
+        """Before a run writes: there is a whole version to go back to, whatever is killed."""
+        ...
+
+    def set_aside(self, name: str) -> bool:
+        """Renames it, so that the next run begins with none; True when there was one. Nothing is deleted."""
+        ...
+
+
+class StateStorage(Protocol):
+    """The states of an installation."""
+
+    def of(self, key: StateKey) -> TerraformState: ...
+
+    def keys(self) -> tuple[StateKey, ...]:
+        """The states that were ever written, those set aside left out."""
+        ...
+
+
+def state_key(cluster_uid: str, place: Place) -> StateKey:
+    """The key of a cluster's state in a place."""
+    return StateKey(cluster_uid, f"{place.cloud}.{place.account}.{place.region}")

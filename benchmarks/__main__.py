@@ -10,12 +10,14 @@ from collections.abc import Sequence
 
 import benchmarks
 
+SHARED = {"memory", "processor"}
+"""Modules beside the benchmarks that measure for several of them."""
+
 
 def main(arguments: Sequence[str]) -> int:
     """Exit code 0, or 2 when the name is no benchmark."""
-    names = sorted(
-        module.name for module in pkgutil.iter_modules(benchmarks.__path__) if not module.name.startswith("_")
-    )
+    modules = {module.name for module in pkgutil.iter_modules(benchmarks.__path__) if not module.name.startswith("_")}
+    names = sorted(modules - SHARED)
     if len(arguments) != 1 or arguments[0] not in names:
         print(f"usage: python -m benchmarks NAME, with NAME one of: {', '.join(names)}", file=sys.stderr)
         return 2

@@ -10,25 +10,23 @@ cache on disk, where one small drain puts it before the clock starts (`compile_s
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-
-import psutil
 
 from benchmarks.drain import fleet, generator
 from benchmarks.drain.generator import Shape
 from benchmarks.drain.states import drain, state
+from benchmarks.memory import peak_rss
+from benchmarks.processor import processor_seconds
 from planner.drain.certified import certified
 from planner.drain.model.state import ClusterState
 from spark.fleet.answers import Outcome
 from spark.fleet.snapshot import read_snapshot, write_snapshot
 from spark.fleet.verdicts import ClusterVerdict
-from spark.jobs.fleet_plan import SETTINGS, SPLIT_ABOVE, FleetReport, plan_fleet
+from spark.jobs.fleet_plan import COMPILER, SETTINGS, SPLIT_ABOVE, FleetReport, plan_fleet
 from spark.session import SparkSettings, build_session, close_session
 
 EPOCH = 1
@@ -50,15 +48,15 @@ def measured(snapshot: Path, *, split_above: int = SPLIT_ABOVE) -> tuple[dict[st
     began = time.perf_counter()
     certified(state("c12"))
     compile_s = time.perf_counter() - began
-    with tempfile.TemporaryDirectory() as work, peak_rss() as rss:
-        before, began = _processor_s(), time.perf_counter()
+    with tempfile.TemporaryDirectory() as work, peak_rss() as rss, processor_seconds() as taken_s:
+        began = time.perf_counter()
         session = build_session(_settings(Path(work)))
         session_s = time.perf_counter() - began
         try:
             tables = read_snapshot(session, str(snapshot))
             report = plan_fleet(session, tables, EPOCH, f"{work}/out", split_above=split_above)
             seconds = time.perf_counter() - began
-            processor_s = _processor_s() - before
+            processor_s = taken_s()
         finally:
             close_session(session)
         peak = rss()
@@ -80,10 +78,8 @@ def measured(snapshot: Path, *, split_above: int = SPLIT_ABOVE) -> tuple[dict[st
 
 
 def _settings(work: Path) -> SparkSettings:
-    """Two cores, Java's own compilers: as `spark.jobs.fleet_plan` has it."""
-    return SparkSettings(
-        work_dir=work, master="local[2]", driver_memory=MEMORY, compiler="-XX:+UseParallelGC", extra=SETTINGS
-    )
+    """Two cores; the rest as `spark.jobs.fleet_plan` has it."""
+    return SparkSettings(work_dir=work, master="local[2]", driver_memory=MEMORY, compiler=COMPILER, extra=SETTINGS)
 
 
 def generated(name: str) -> int:
@@ -121,47 +117,6 @@ def worst_ratios(verdicts: tuple[ClusterVerdict, ...]) -> dict[str, float]:
             ratio = value / bounds[name] if bounds[name] else 1.0
             worst[name] = round(max(worst.get(name, 0.0), ratio), 4)
     return worst
-
-
-def _processor_s() -> float:
-    """Processor seconds of this process and all below it, user and system; of those that ended too."""
-    total = 0.0
-    for process in _family():
-        times = process.cpu_times()
-        total += times.user + times.system + times.children_user + times.children_system
-    return total
-
-
-def _family() -> list[psutil.Process]:
-    own = psutil.Process()
-    return [own, *own.children(recursive=True)]
-
-
-@contextmanager
-def peak_rss() -> Iterator[Callable[[], int]]:
-    """The largest resident memory, in bytes, of this process and all it started, looked at four times a second.
-
-    Shared pages (forked Python workers) count in each process: an upper bound.
-    """
-    peak, done = [0], threading.Event()
-
-    def watch() -> None:
-        while not done.wait(0.25):
-            total = 0
-            for process in _family():
-                try:
-                    total += process.memory_info().rss
-                except psutil.NoSuchProcess:
-                    continue
-            peak[0] = max(peak[0], total)
-
-    thread = threading.Thread(target=watch, daemon=True)
-    thread.start()
-    try:
-        yield lambda: peak[0]
-    finally:
-        done.set()
-        thread.join()
 
 
 if __name__ == "__main__":

@@ -8,10 +8,7 @@ One Arrow message per broker and minute, RF 3, so every broker leads a third of 
 
 import os
 import tempfile
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -26,6 +23,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 from pyspark.sql import functions as F  # noqa: N812 its usual name
 
+from benchmarks.memory import peak_rss
 from spark.jobs.metric_stream import StreamSettings, start
 from spark.lake_jars import ensure_jars, lake_settings
 from spark.metrics.lake import Lake
@@ -50,7 +48,7 @@ def main() -> dict[str, Any]:
 
     `load` is the machine's, all its users together: at more than a few the rate says little, `cpu_s_warm` still does.
     """
-    with tempfile.TemporaryDirectory() as work, _peak_rss() as rss:
+    with tempfile.TemporaryDirectory() as work, peak_rss() as rss:
         kafka = KafkaProcesses(Path(work) / "kafka", network="127.0.63", min_isr=1, replication=1)
         try:
             bootstrap = _started(kafka)
@@ -248,28 +246,3 @@ def _assert_correct(lake: Lake, told: Told) -> None:
     np.testing.assert_allclose(found["log_bytes"]["mean"], sizes.mean(axis=0), rtol=1e-12)
     np.testing.assert_array_equal(found["log_bytes"]["max"], sizes.max(axis=0))
     np.testing.assert_allclose(found["log_bytes"]["p95"], np.percentile(sizes, 95, axis=0), rtol=1e-12)
-
-
-@contextmanager
-def _peak_rss() -> Iterator[Any]:
-    """The largest resident memory, in bytes, of this process and all it started, looked at four times a second."""
-    peak, done = [0], threading.Event()
-    own = psutil.Process(os.getpid())
-
-    def watch() -> None:
-        while not done.wait(0.25):
-            total = 0
-            for process in [own, *own.children(recursive=True)]:
-                try:
-                    total += process.memory_info().rss
-                except psutil.NoSuchProcess:
-                    continue
-            peak[0] = max(peak[0], total)
-
-    thread = threading.Thread(target=watch, daemon=True)
-    thread.start()
-    try:
-        yield lambda: peak[0]
-    finally:
-        done.set()
-        thread.join()

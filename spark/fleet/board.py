@@ -30,8 +30,9 @@ def board_of(snapshot: "Snapshot", plans: "DataFrame", moves: "DataFrame") -> "D
     slots, throttle = F.col("slots")[name], F.col("throttles")[name]
     allowed = F.floor(F.col("disk_bytes") * F.col("disk_limit") * (1 + 1e-12))
     changes = _changes(moves)
-    both = brokers.join(holdings, ["cluster", "broker"], "left").join(changes, ["cluster", "broker"], "left")
-    return both.select(
+    for counted in (holdings, changes):
+        brokers = brokers.join(F.broadcast(counted), ["cluster", "broker"], "left")
+    return brokers.select(
         "cluster",
         "broker",
         "rack",
@@ -47,16 +48,21 @@ def board_of(snapshot: "Snapshot", plans: "DataFrame", moves: "DataFrame") -> "D
 
 
 def facts_of(snapshot: "Snapshot") -> "DataFrame":
-    """A row per cluster: `racks` and `states` by broker, `drained` brokers, `racks_left` that can still receive."""
+    """A row per cluster: `racks` and `states` by broker; brokers that are `drained`, `receivers` or `dead`; how many
+    `racks_left` can still receive; `destinations`, null where no broker has one of its own.
+    """
     entry = F.struct("id", "rack"), F.struct("id", "state")
     receives = F.col("state").isin(*MAY_RECEIVE)
     facts = snapshot.brokers.groupBy("cluster").agg(
         F.map_from_entries(F.collect_list(entry[0])).alias("racks"),
         F.map_from_entries(F.collect_list(entry[1])).alias("states"),
         F.collect_list(F.when(~receives, F.col("id"))).alias("drained"),
+        F.collect_list(F.when(receives, F.col("id"))).alias("receivers"),
+        F.collect_list(F.when(F.col("state") == "dead", F.col("id"))).alias("dead"),
         F.count_distinct(F.when(receives, F.col("rack"))).alias("racks_left"),
     )
-    return facts.join(snapshot.clusters.select("cluster", "destinations", "flow_bytes_per_s"), "cluster")
+    named = F.when(F.size("destinations") > 0, F.col("destinations")).alias("destinations")
+    return facts.join(F.broadcast(snapshot.clusters.select("cluster", named, "flow_bytes_per_s")), "cluster")
 
 
 def _holdings(partitions: "DataFrame") -> "DataFrame":
@@ -77,29 +83,28 @@ def _changes(moves: "DataFrame") -> "DataFrame":
     """What the plan changes on every broker it names."""
     size, nothing, never = F.col("size_bytes"), F.lit(0).cast("long"), F.lit(0.0)
     one = F.lit(1).cast("long")
-    events = F.concat(
-        _change("added", size, nothing, nothing, never),
-        _change("removed", -size, one, nothing, F.col("end_s")),
-        _change(F.slice("after", 1, 1), nothing, nothing, one, never),
-        _change(F.slice("before", 1, 1), nothing, nothing, -one, never),
+    first_after, first_before = F.explode(F.slice("after", 1, 1)), F.explode(F.slice("before", 1, 1))
+    changes = (
+        _change(moves, F.explode("added"), size, nothing, nothing, never)
+        .unionByName(_change(moves, F.explode("removed"), -size, one, nothing, F.col("end_s")))
+        .unionByName(_change(moves, first_after, nothing, nothing, one, never))
+        .unionByName(_change(moves, first_before, nothing, nothing, -one, never))
     )
-    return (
-        moves.select("cluster", F.inline(events))
-        .groupBy("cluster", "broker")
-        .agg(*(F.sum(name).alias(name) for name in ("taken", "dropped", "led")), F.max("gone_s").alias("gone_s"))
+    return changes.groupBy("cluster", "broker").agg(
+        *(F.sum(name).alias(name) for name in ("taken", "dropped", "led")), F.max("gone_s").alias("gone_s")
     )
 
 
-def _change(brokers: "str | Column", taken: "Column", dropped: "Column", led: "Column", gone_s: "Column") -> "Column":
-    return F.transform(
-        brokers,
-        lambda broker: F.struct(
-            broker.alias("broker"),
-            taken.alias("taken"),
-            dropped.alias("dropped"),
-            led.alias("led"),
-            gone_s.alias("gone_s"),
-        ),
+def _change(
+    moves: "DataFrame", brokers: "Column", taken: "Column", dropped: "Column", led: "Column", gone_s: "Column"
+) -> "DataFrame":
+    return moves.select(
+        "cluster",
+        brokers.alias("broker"),
+        taken.alias("taken"),
+        dropped.alias("dropped"),
+        led.alias("led"),
+        gone_s.alias("gone_s"),
     )
 
 

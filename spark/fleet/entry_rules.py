@@ -4,7 +4,6 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812 its usual name
 
-from spark.fleet.board import MAY_RECEIVE
 from spark.fleet.schemas import VIOLATIONS
 
 if TYPE_CHECKING:
@@ -15,10 +14,11 @@ _SLACK = 1e-6
 
 
 def entry_violations(moves: "DataFrame", facts: "DataFrame") -> "DataFrame":
-    """MOVES and `facts_of` in, VIOLATIONS out."""
-    judged = moves.join(F.broadcast(facts), "cluster")
+    """MOVES and `facts_of` in, VIOLATIONS out. Entries that keep every rule leave before rules become rows."""
+    judged = moves.drop("position").join(F.broadcast(facts), "cluster")
     broken = [F.when(~F.coalesce(holds, F.lit(False)), F.lit(name)) for name, holds in _rules()]
-    found = judged.select("*", F.explode(F.array_compact(F.array(*broken))).alias("rule"))
+    found = judged.where(F.coalesce(*broken).isNotNull())
+    found = found.select("*", F.explode(F.array_compact(F.array(*broken))).alias("rule"))
     detail = F.to_json(F.struct("before", "after", "isr", "source", "start_s", "end_s"))
     subject = F.concat_ws("-", "topic", F.col("partition").cast("string"))
     return found.select("cluster", "rule", subject.alias("subject"), detail.alias("detail")).select(*VIOLATIONS.names)
@@ -34,10 +34,10 @@ def _rules() -> "list[tuple[str, Column]]":
         ("every replica on a broker of its own", F.size(F.array_distinct(after)) == F.size(after)),
         ("nothing stays on a drained broker", ~F.arrays_overlap(after, F.col("drained"))),
         ("what may stay stays", F.size(F.array_except(removed, F.col("drained"))) == 0),
-        ("targets may receive", F.forall(added, lambda b: F.col("states")[b].isin(*MAY_RECEIVE))),
-        ("targets are the named ones", F.forall(removed, _goes_to_its_destination)),
+        ("targets may receive", F.size(F.array_except(added, F.col("receivers"))) == 0),
+        ("targets are the named ones", F.col("destinations").isNull() | F.forall(removed, _goes_to_its_destination)),
         ("racks", _racks(after) >= F.least(_racks(before), F.col("racks_left").cast("int"))),
-        ("everyone is in sync first", ~copies | F.forall(before, _is_in_sync_or_dead)),
+        ("everyone is in sync first", ~copies | (F.size(F.array_except(_not_in_sync(), F.col("dead"))) == 0)),
         ("min ISR when done", F.size(F.array_intersect(_kept(), F.col("isr"))) + F.size(added) >= F.col("min_isr")),
         ("the source is in sync", ~copies | F.array_contains("isr", F.col("source"))),
         ("the source is alive", ~copies | (F.col("states")[F.col("source")] != "dead")),
@@ -53,8 +53,8 @@ def _goes_to_its_destination(broker: "Column") -> "Column":
     return named.isNull() | F.arrays_overlap(named, F.col("added"))
 
 
-def _is_in_sync_or_dead(broker: "Column") -> "Column":
-    return F.array_contains(F.col("isr"), broker) | (F.col("states")[broker] == "dead")
+def _not_in_sync() -> "Column":
+    return F.array_except("before", "isr")
 
 
 def _kept() -> "Column":

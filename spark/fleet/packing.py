@@ -7,6 +7,7 @@ partitions, see docs/planning.md.
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql.pandas.types import to_arrow_schema
@@ -30,15 +31,14 @@ def packed(rows: "DataFrame", table: str) -> "DataFrame":
 
 
 def packs_of(batch: pa.RecordBatch, table: str) -> Iterator[pa.RecordBatch]:
-    """A row of PACKS per cluster in the batch; of an empty batch none."""
+    """A row of PACKS per cluster in the batch; of an empty batch none. Rows that are all of one cluster, as in a
+    snapshot with a file per cluster, are not copied before they are written.
+    """
     names: Any = batch.column(CLUSTER)
-    for name in pc.unique(names):
-        rows = batch.filter(pc.equal(names, name)).drop_columns([CLUSTER])
-        sink = pa.BufferOutputStream()
-        with pa.ipc.new_stream(sink, rows.schema) as stream:
-            stream.write_batch(rows)
-        pack = {"cluster": name.as_py(), "table": table, "payload": sink.getvalue().to_pybytes()}
-        yield pa.RecordBatch.from_pylist([pack], schema=_SCHEMA)
+    rows = batch.drop_columns([CLUSTER])
+    clusters = pc.unique(names).to_pylist()
+    for cluster in clusters:
+        yield _pack(cluster, table, rows if len(clusters) == 1 else rows.filter(pc.equal(names, cluster)))
 
 
 def unpacked(packs: pa.Table, table: str) -> pa.Table | None:
@@ -46,6 +46,17 @@ def unpacked(packs: pa.Table, table: str) -> pa.Table | None:
     chosen = packs.filter(pc.equal(packs["table"], pa.scalar(table)))["payload"]
     tables = [pa.ipc.open_stream(payload.as_buffer()).read_all() for payload in chosen]
     return pa.concat_tables(tables).combine_chunks() if tables else None
+
+
+def _pack(cluster: str, table: str, rows: pa.RecordBatch) -> pa.RecordBatch:
+    """A row of PACKS around the stream as it was written."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, rows.schema) as stream:
+        stream.write_batch(rows)
+    payload = sink.getvalue()
+    ends = pa.py_buffer(np.array([0, payload.size], dtype=np.int32).tobytes())
+    columns: list[Any] = [[cluster], [table], pa.BinaryArray.from_buffers(pa.binary(), 1, [None, ends, payload])]
+    return pa.RecordBatch.from_arrays([pa.array(c) for c in columns], schema=_SCHEMA)
 
 
 _SCHEMA = to_arrow_schema(PACKS)

@@ -41,14 +41,17 @@ def _left_behind(brokers: "DataFrame") -> "DataFrame":
 def _lists(plans: "DataFrame", moves: "DataFrame") -> "DataFrame":
     """Every list of the plan has an element per entry, every entry is known, checkpoints divide the list."""
     known = moves.groupBy("cluster").agg(F.count("*").alias("known"))
-    entries, ends = F.size("plan.partitions"), F.col("plan.checkpoints")
+    lengths = F.array_distinct(F.array(*(F.size(name) for name in ("sent", "rollback", "start_s", "end_s"))))
+    rows = plans.select(
+        "cluster", F.size("plan.partitions").alias("entries"), lengths.alias("lengths"), F.col("plan.checkpoints")
+    )
+    rows = rows.join(F.broadcast(known), "cluster", "left").fillna(0, ["known"])
+    ends = F.col("checkpoints")
     gaps = F.zip_with(ends, F.concat(F.array(F.lit(0)), ends), lambda end, last: end - last)
     gaps = F.slice(gaps, 1, F.size(ends))
     in_step = F.forall(gaps, lambda gap: gap.between(1, MOST_PER_CHECKPOINT))
-    rows = plans.join(known, "cluster", "left").fillna(0, ["known"]).withColumn("entries", entries)
-    lengths = F.array_distinct(F.array(*(F.size(name) for name in ("sent", "rollback", "start_s", "end_s"))))
     asked = {
-        "every list as long as the plan": lengths == F.array("entries"),
+        "every list as long as the plan": F.col("lengths") == F.array("entries"),
         "every entry is in the snapshot": F.col("known") == F.col("entries"),
         "checkpoints divide the plan": (F.col("entries") == 0)
         | (in_step & (F.element_at(F.concat(F.array(F.lit(0)), ends), -1) == F.col("entries"))),
@@ -74,7 +77,9 @@ def _figures(plans: "DataFrame", moves: "DataFrame", brokers: "DataFrame") -> "D
         F.sum("changed").alias("changed"),
         F.sum(F.when(~F.col("receives"), F.col("gone_s")).otherwise(0.0)).alias("release_s"),
     )
-    rows = plans.select("cluster", "values").join(of_brokers, "cluster", "left").join(of_moves, "cluster", "left")
+    rows = plans.select("cluster", "values")
+    for summed in (of_brokers, of_moves):
+        rows = rows.join(F.broadcast(summed), "cluster", "left")
     rows = rows.fillna(0, ["bytes", "makespan_s", "turned"])
     rows = rows.withColumn("leader_changes", F.col("changed") + F.col("turned"))
     names = ("bytes", "makespan_s", "disk", "leaders", "leader_changes", "release_s")

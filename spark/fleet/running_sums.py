@@ -18,13 +18,14 @@ if TYPE_CHECKING:
 _SLACK = 1e-6
 _ENDS, _STARTS = 0, 1
 
-DISK, TAKING, GIVING = "disk", "slots of a target", "slots of a source"
-TAKEN, GIVEN = "bytes into a target", "bytes out of a source"
+RULES = ("disk", "slots of a target", "slots of a source", "bytes into a target", "bytes out of a source")
+DISK, TAKING, GIVING, TAKEN, GIVEN = range(len(RULES))
+"""Numbers until something is found: millions of events are sorted by them."""
 
 
 def running_violations(moves: "DataFrame", board: "DataFrame", clusters: "DataFrame") -> "DataFrame":
     """MOVES, `board_of` and CLUSTERS in; VIOLATIONS out, one per broker and rule: its first instant."""
-    so_far = Window.partitionBy("cluster", "rule", "broker").orderBy("at_s", "order", "position")
+    so_far = Window.partitionBy("broker", "rule", "cluster").orderBy("at_s", "order", "position")
     level = F.sum("change").over(so_far.rowsBetween(Window.unboundedPreceding, Window.currentRow))
     sums = _events(moves, clusters).withColumn("level", level).where(F.col("order") == _STARTS)
     judged = sums.join(F.broadcast(board), ["cluster", "broker"], "left")
@@ -34,43 +35,48 @@ def running_violations(moves: "DataFrame", board: "DataFrame", clusters: "DataFr
     )
     detail = F.format_string("%d at %.0f s, %d times in all", "level", "at_s", "times")
     subject = F.format_string("broker %d", "broker")
-    return worst.select("cluster", "rule", subject.alias("subject"), detail.alias("detail")).select(*VIOLATIONS.names)
+    rule = F.array(*map(F.lit, RULES))[F.col("rule")].alias("rule")
+    return worst.select("cluster", rule, subject.alias("subject"), detail.alias("detail")).select(*VIOLATIONS.names)
 
 
 def _events(moves: "DataFrame", clusters: "DataFrame") -> "DataFrame":
-    """What changes a sum: (cluster, position, rule, broker, at_s, order, change)."""
+    """What changes a sum: (cluster, position, broker, rule, at_s, order, change).
+
+    The copies of an entry leave their source as one: they may take it past its slots together. Lists are exploded and
+    events are inlined apart: a lambda over a list would keep Spark from compiling either.
+    """
     timed = moves.join(F.broadcast(clusters.select("cluster", "flow_bytes_per_s")), "cluster")
     earliest = F.col("start_s") + F.col("size_bytes") / F.col("flow_bytes_per_s")
     copies = F.size("added").cast("long")
     timed = timed.withColumn(
         "copy_end_s", F.when(copies == 1, F.col("end_s")).otherwise(F.least(earliest, F.col("end_s")))
     )
-    size, one, source = F.col("size_bytes"), F.lit(1).cast("long"), F.array("source")
-    givers = F.when(copies > 0, source).otherwise(F.slice(source, 1, 0))
-    events = F.concat(
-        _event(DISK, "added", "start_s", _STARTS, size),
-        _event(DISK, "removed", "end_s", _ENDS, -size),
-        _event(TAKING, "added", "start_s", _STARTS, one),
-        _event(TAKING, "added", "copy_end_s", _ENDS, -one),
-        _event(TAKEN, "added", "end_s", _STARTS, size),
-        _event(GIVING, givers, "start_s", _STARTS, copies),
-        _event(GIVING, givers, "copy_end_s", _ENDS, -copies),
-        _event(GIVEN, givers, "end_s", _STARTS, size * copies),
+    size, one = F.col("size_bytes"), F.lit(1).cast("long")
+    targets = _on(
+        timed.withColumn("broker", F.explode("added")),
+        _event(DISK, "start_s", _STARTS, size),
+        _event(TAKING, "start_s", _STARTS, one),
+        _event(TAKING, "copy_end_s", _ENDS, -one),
+        _event(TAKEN, "end_s", _STARTS, size),
     )
-    return timed.select("cluster", "position", F.inline(events))
+    left = _on(timed.withColumn("broker", F.explode("removed")), _event(DISK, "end_s", _ENDS, -size))
+    sources = _on(
+        timed.where(copies > 0).withColumn("broker", F.col("source")),
+        _event(GIVING, "start_s", _STARTS, copies),
+        _event(GIVING, "copy_end_s", _ENDS, -copies),
+        _event(GIVEN, "end_s", _STARTS, size * copies),
+    )
+    return targets.unionByName(left).unionByName(sources)
 
 
-def _event(rule: str, brokers: "str | Column", at: str, order: int, change: "Column") -> "Column":
-    """One per broker. The copies of an entry leave their source as one: they may take it past its slots together."""
-    return F.transform(
-        brokers,
-        lambda broker: F.struct(
-            F.lit(rule).alias("rule"),
-            broker.alias("broker"),
-            F.col(at).alias("at_s"),
-            F.lit(order).alias("order"),
-            change.alias("change"),
-        ),
+def _on(rows: "DataFrame", *events: "Column") -> "DataFrame":
+    """Each event of each row, on its `broker`."""
+    return rows.select("cluster", "position", "broker", F.inline(F.array(*events)))
+
+
+def _event(rule: int, at: str, order: int, change: "Column") -> "Column":
+    return F.struct(
+        F.lit(rule).alias("rule"), F.col(at).alias("at_s"), F.lit(order).alias("order"), change.alias("change")
     )
 
 

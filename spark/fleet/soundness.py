@@ -8,15 +8,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from planner.drain.model.problem import Problem, ProblemKind
 from planner.drain.model.state import BrokerState
-
-Bools = npt.NDArray[np.bool_]
-Ints = npt.NDArray[np.int64]
+from spark.fleet.lists import Bools, Int32s, Ints, lists_of
 
 MOST_PER_RULE = 3
 """Problems named of each kind; the number of the others is said."""
@@ -73,7 +69,7 @@ def partition_problems(partitions: pa.Table, brokers: pa.Table) -> Iterator[Prob
     nulls = [*_nulls(partitions)]
     yield from nulls
     if not nulls:
-        known: Ints = np.sort(brokers["id"].to_numpy().astype(np.int64))
+        known = np.unique(brokers["id"].to_numpy().astype(np.int64))
         rows = _Rows(partitions)
         yield from _list_problems(rows, known)
         yield from _figure_problems(rows, partitions)
@@ -81,15 +77,12 @@ def partition_problems(partitions: pa.Table, brokers: pa.Table) -> Iterator[Prob
 
 
 class _Rows:
-    """Lists of a partitions table as flat arrays; `replica_row[i]` is the row that replica i belongs to."""
+    """A partitions table, its lists as flat arrays."""
 
     def __init__(self, table: pa.Table) -> None:
         self.table = table
-        self.count = table.num_rows
-        self.replicas, self.replica_row = _flat(table["replicas"], self.count)
-        self.isr, self.isr_row = _flat(table["isr"], self.count)
-        self.width = np.bincount(self.replica_row, minlength=self.count)
-        self.leader: Ints = table["leader"].fill_null(pa.scalar(-1, pa.int32())).to_numpy().astype(np.int64)
+        self.replicas, self.isr = lists_of(table["replicas"]), lists_of(table["isr"])
+        self.leader: Int32s = table["leader"].fill_null(pa.scalar(-1, pa.int32())).to_numpy()
 
     def named(self, bad: Bools, kind: ProblemKind, column: str, message: str) -> Iterator[Problem]:
         """The first rows where `bad` holds, then how many more there are."""
@@ -99,11 +92,6 @@ class _Rows:
             yield Problem(kind, f"partitions.{column}", f"{name} {message}")
         if rows.size > MOST_PER_RULE:
             yield Problem(kind, f"partitions.{column}", f"{rows.size - MOST_PER_RULE} more {message}")
-
-    def any_of(self, bad: Bools, row: Ints) -> Bools:
-        found = np.zeros(self.count, dtype=np.bool_)
-        found[row[bad]] = True
-        return found
 
 
 def _nulls(table: pa.Table) -> Iterator[Problem]:
@@ -115,16 +103,21 @@ def _nulls(table: pa.Table) -> Iterator[Problem]:
 
 
 def _list_problems(rows: _Rows, known: Ints) -> Iterator[Problem]:
-    pairs, isr_pairs = _pairs(rows.replica_row, rows.replicas), _pairs(rows.isr_row, rows.isr)
-    unknown = rows.any_of(~np.isin(rows.replicas, known), rows.replica_row)
+    """Whom the lists name. Of lists that name a stranger or a broker twice nothing more is asked; all others are no
+    longer than there are brokers.
+    """
+    replicas, isr, most = rows.replicas, rows.isr, known.size
+    unknown = replicas.with_any(~np.isin(replicas.members, known))
     yield from rows.named(unknown, ProblemKind.UNKNOWN, "replicas", "has a replica on a broker that is not there")
-    yield from rows.named(rows.width == 0, ProblemKind.SHAPE, "replicas", "has no replica")
-    twice = rows.any_of(_repeated(pairs), rows.replica_row) | rows.any_of(_repeated(isr_pairs), rows.isr_row)
+    yield from rows.named(replicas.length == 0, ProblemKind.SHAPE, "replicas", "has no replica")
+    twice = replicas.repeating(most) | isr.repeating(most)
     yield from rows.named(twice, ProblemKind.TWICE, "replicas", "names a broker twice")
-    strange = rows.any_of(~np.isin(isr_pairs, pairs), rows.isr_row)
+    told = unknown | twice
+    holds = replicas.holding(isr.members, isr.row, most)
+    strange = isr.with_any(~holds) & ~told
     yield from rows.named(strange, ProblemKind.CONTRADICTION, "isr", "has a broker in sync that holds no replica")
-    led = _pairs(np.arange(rows.count), rows.leader)
-    outside = (rows.leader >= 0) & ~np.isin(led, isr_pairs)
+    in_sync = isr.holding(rows.leader, np.arange(rows.leader.size), most)
+    outside = (rows.leader >= 0) & ~in_sync & ~told
     yield from rows.named(outside, ProblemKind.CONTRADICTION, "leader", "is led by a broker that is not in its ISR")
 
 
@@ -132,7 +125,7 @@ def _figure_problems(rows: _Rows, table: pa.Table) -> Iterator[Problem]:
     size, least = table["size_bytes"].to_numpy(), table["min_isr"].to_numpy()
     strange = (size < 0) | (size > _MOST_BYTES)
     yield from rows.named(strange, ProblemKind.FIGURE, "size_bytes", "has a log size below 0 or beyond all disks")
-    never = (least < 1) | (least > np.maximum(rows.width, 1))
+    never = (least < 1) | (least > np.maximum(rows.replicas.length, 1))
     yield from rows.named(never, ProblemKind.CONTRADICTION, "min_isr", "has a min ISR its replicas can never reach")
     for column in ("write_bytes_per_s", "read_bytes_per_s"):
         known = table[column].is_valid().to_numpy()
@@ -144,20 +137,8 @@ def _figure_problems(rows: _Rows, table: pa.Table) -> Iterator[Problem]:
 def _name_problems(rows: _Rows, table: pa.Table) -> Iterator[Problem]:
     topic = table["topic"].combine_chunks().dictionary_encode()
     codes = topic.indices.to_numpy(zero_copy_only=False).astype(np.int64)
-    keys = _pairs(codes, table["partition"].to_numpy().astype(np.int64))
+    keys = codes << 32 | table["partition"].to_numpy().astype(np.int64) & 0xFFFFFFFF
     yield from rows.named(_repeated(keys), ProblemKind.TWICE, "partition", "stands there more than once")
-
-
-def _flat(column: Any, count: int) -> tuple[Ints, Ints]:
-    lists = column.combine_chunks()
-    lengths = pc.list_value_length(lists).to_numpy(zero_copy_only=False)
-    values = lists.flatten().fill_null(-1).to_numpy(zero_copy_only=False)
-    return values.astype(np.int64), np.repeat(np.arange(count), lengths.astype(np.int64))
-
-
-def _pairs(row: Ints, broker: Ints) -> Ints:
-    keys: Ints = row << 32 | (broker & 0xFFFFFFFF)
-    return keys
 
 
 def _repeated(keys: Ints) -> Bools:

@@ -9,7 +9,7 @@ import numpy as np
 
 from planner.balance import rebalance
 from planner.drain.certified import CertifiedPlan, certified
-from planner.drain.model.state import Brokers, BrokerState, ClusterState, Partitions
+from planner.drain.model.state import NOWHERE, Brokers, BrokerState, ClusterState, LogDirs, Partitions
 
 
 def main() -> None:
@@ -23,7 +23,9 @@ def main() -> None:
 
 
 def tiny_state() -> ClusterState:
-    """Six brokers in three racks, one of them outgoing, twelve partitions of three replicas."""
+    """Six brokers in three racks, one outgoing and its stand-in with two log directories, twelve partitions of three
+    replicas.
+    """
     count, width = 12, 3
     row = np.arange(count, dtype=np.int32)
     replicas = np.stack([row % 2, 2 + row % 2, 4 + row % 2], axis=1).astype(np.int32)
@@ -51,6 +53,13 @@ def tiny_state() -> ClusterState:
         ),
         disk_limit=0.85,
         flow_bytes_per_s=1e6,
+        log_dirs=LogDirs(
+            broker=np.array([1, 1], dtype=np.int32),
+            path=("/a", "/b"),
+            disk_bytes=np.full(2, 5 * 10**8, dtype=np.int64),
+            used_bytes=np.full(2, 5 * 10**7, dtype=np.int64),
+            located=np.full((count, width), NOWHERE, dtype=np.int32),
+        ),
     )
 
 

@@ -51,6 +51,8 @@ class PartitionSeen:
     the move runs."""
     arrived_bytes: tuple[int, ...] = ()
     """What each of `adding` has of the log, aligned with it; empty where a broker has not told."""
+    leader_bytes: int = -1
+    """The log on the leader itself, bytes; -1 where there is no leader or it has not told."""
 
     @property
     def is_moving(self) -> bool:
@@ -98,14 +100,33 @@ class FeatureSeen:
 
 
 @dataclass(frozen=True, slots=True)
+class LogDirSeen:
+    """One log directory. `used_bytes` of logs are in it, `total`/`usable` are bytes of the volume it is on.
+
+    `replicas`: which are in it; left empty where a broker has this directory alone, as all of its own are.
+    """
+
+    path: str
+    used_bytes: int
+    total_bytes: int
+    usable_bytes: int
+    replicas: frozenset[TopicPartition] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
 class LogDirsSeen:
-    """Log directories of one live broker. `replicas` counts partition replicas on it, `total`/`usable` are
-    bytes."""
+    """Log directories of one live broker together. `replicas` counts partition replicas on it, `total`/`usable` are
+    bytes. `dirs`: one by one, by path; empty where they are not known apart."""
 
     replicas: int
     used_bytes: int
     total_bytes: int
     usable_bytes: int
+    dirs: tuple[LogDirSeen, ...] = ()
+
+    def dir_of(self, name: TopicPartition) -> LogDirSeen | None:
+        """The directory that holds the partition; None where that is not known, or none does."""
+        return next((d for d in self.dirs if name in d.replicas), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +141,22 @@ class ThrottlesSeen:
     @property
     def any(self) -> bool:
         return bool(self.leader_rate or self.follower_rate or self.topics)
+
+
+@dataclass(frozen=True, slots=True)
+class SettingSeen:
+    """A setting as a broker runs with it, None where it has no value. `is_own`: set live on this broker alone."""
+
+    value: str | None
+    is_own: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SettingsSeen:
+    """Some settings of the brokers that answered, by broker id and name, and the cluster's live defaults by name."""
+
+    brokers: Mapping[int, Mapping[str, SettingSeen]]
+    defaults: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from typing import Any, cast
 from controlplane.converger.act import carry_out
 from controlplane.converger.drains import drain_step
 from controlplane.converger.ports import Ports
+from controlplane.converger.traffic import UNKNOWN, TrafficWatch
 from controlplane.converger.verdict import ElectPreferred, Reassign, SetThrottle, Verdict
 from controlplane.kafka.gateway import KafkaGateway
 from controlplane.replacement import Phase
@@ -46,6 +47,8 @@ class LiveDrain:
     ticks: list[Tick] = field(default_factory=list)
     elected: int = 0
     most_throttled: int = 0
+    watch: TrafficWatch | None = None
+    """What sees how much is written; without, no throttle is ever corrected."""
 
     @classmethod
     def planned(cls, gateway: KafkaGateway, *, bandwidth_bytes_per_s: int) -> "LiveDrain":
@@ -72,6 +75,8 @@ class LiveDrain:
         while True:
             tick_began = time.monotonic()
             kafka = self.gateway.snapshot()
+            if self.watch is not None:
+                self.watch.see(kafka, {})
             while True:
                 verdict = self._decided(kafka, drain)
                 for event in verdict.events:
@@ -92,7 +97,9 @@ class LiveDrain:
         old, heir = an_instance(phase=Phase.DRAINING), an_instance(generation=2, service_id=HEIR)
         view = a_view(old, heir, drain=drain, progressed_at=drain.moving_at)
         now = max(datetime.now(UTC), kafka.at + timedelta(microseconds=1))
-        verdict = drain_step(a_situation(view, now=now, kafka=kafka, plan=self.plan, plan_sha256=drain.plan_sha256))
+        seen = {"kafka": kafka, "plan": self.plan, "plan_sha256": drain.plan_sha256}
+        traffic = self.watch.traffic(now) if self.watch else UNKNOWN
+        verdict = drain_step(a_situation(view, now=now, traffic=traffic, **seen))
         assert verdict is not None
         return verdict
 

@@ -1,6 +1,6 @@
 """The gateway to real brokers: Kafka's own admin messages over a Dialer."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
@@ -22,19 +22,24 @@ from controlplane.kafka.configs import (
 from controlplane.kafka.deadline import CALL_LIMIT_S, Deadline
 from controlplane.kafka.dialer import Connection, Dialer
 from controlplane.kafka.errors import require_ok
+from controlplane.kafka.logdirs import Wishes, prefer_log_dirs
 from controlplane.kafka.raw import (
     AddRaftVoterRequest,
     RemoveRaftVoterRequest,
     UnregisterBrokerRequest,
     directory_uuid,
 )
+from controlplane.kafka.settings_live import read_some, step_changes, step_refusals
 from controlplane.kafka.snapshot import read_partitions, read_snapshot
 from controlplane.kafka.throttle import CLUSTER_DEFAULT, ConfigChange, ThrottlePlan, reconcile
-from planner.observed import KafkaSnapshot, PartitionSeen, TopicPartition
+from planner.observed import KafkaSnapshot, PartitionSeen, SettingsSeen, TopicPartition
+from planner.rollout.live_step import LiveStep
 
 _NO_REASSIGNMENT, _ELECTION_NOT_NEEDED, _NO_PREFERRED_LEADER = 85, 84, 80
 _UNKNOWN_TOPIC, _NOT_REGISTERED, _DUPLICATE_VOTER, _NO_SUCH_VOTER = 3, 102, 126, 127
 _PREFERRED, _UPGRADE = 0, 1
+_ANSWER_S = 4.0
+"""What each broker is given to answer for its own settings; one that does not is left out."""
 
 
 def utc_now() -> datetime:
@@ -73,6 +78,10 @@ class AdminGateway:
 
     def reassign(self, targets: Mapping[TopicPartition, tuple[int, ...]]) -> Mapping[TopicPartition, str]:
         return self._alter_reassignments({p: list(r) for p, r in targets.items()}, "reassigning partitions")
+
+    def prefer_log_dirs(self, wishes: Wishes) -> None:
+        with self._call() as (connection, deadline):
+            prefer_log_dirs(connection, wishes, deadline)
 
     def cancel(self, partitions: Iterable[TopicPartition]) -> Mapping[TopicPartition, str]:
         return self._alter_reassignments(dict.fromkeys(partitions), "cancelling reassignments", _NO_REASSIGNMENT)
@@ -138,6 +147,22 @@ class AdminGateway:
         wanted = [ConfigChange("broker", str(CLUSTER_DEFAULT), k, v) for k, v in sorted(changes.items())]
         with self._call() as (connection, deadline):
             apply_changes(connection, wanted, deadline)
+
+    def running_settings(self, names: Collection[str]) -> SettingsSeen:
+        with self._call() as (connection, deadline):
+            live = connection.refresh_nodes(deadline)
+            found = read_some(connection, names, live, timeout_s=deadline.capped(_ANSWER_S))
+            defaults = read_cluster_defaults(connection, deadline)
+            return SettingsSeen(found, {n: v for n, v in defaults.items() if n in names})
+
+    def setting_refusals(self, step: LiveStep) -> Mapping[int, str | None]:
+        with self._call() as (connection, deadline):
+            live = connection.refresh_nodes(deadline)
+            return step_refusals(connection, step, live, timeout_s=deadline.capped(_ANSWER_S))
+
+    def change_settings(self, step: LiveStep) -> None:
+        with self._call() as (connection, deadline):
+            apply_changes(connection, step_changes(step), deadline)
 
     def add_voter(self, controller: int, directory_id: str, *, host: str, port: int) -> bool:
         request = AddRaftVoterRequest(

@@ -8,7 +8,7 @@ from kafka.protocol.admin import DescribeLogDirsRequest
 
 from controlplane.kafka.deadline import Deadline
 from controlplane.kafka.dialer import Connection
-from planner.observed import LogDirsSeen, TopicPartition
+from planner.observed import LogDirSeen, LogDirsSeen, TopicPartition
 
 _ANSWER_S = 3.0
 
@@ -20,6 +20,10 @@ class Disks:
     brokers: Mapping[int, LogDirsSeen]
     sizes: Mapping[TopicPartition, int]
     held: Mapping[int, Mapping[TopicPartition, int]] = field(default_factory=dict)
+
+    def of_leader(self, name: TopicPartition, leader: int) -> int:
+        """Bytes of the partition on its leader; -1 when that has not answered or does not name it."""
+        return self.held.get(leader, {}).get(name, -1)
 
     def arrived(self, name: TopicPartition, adding: Sequence[int]) -> tuple[int, ...]:
         """Bytes of the partition on each of these brokers; empty when one of them has not answered."""
@@ -61,4 +65,31 @@ def _broker(directories: list[Any], sizes: dict[TopicPartition, int], held: dict
         # brokers before 3.3 do not tell (-1)
         total_bytes=sum(max(0, d.total_bytes) for d in directories),
         usable_bytes=sum(max(0, d.usable_bytes) for d in directories),
+        dirs=_one_by_one(directories),
+    )
+
+
+def _one_by_one(directories: list[Any]) -> tuple[LogDirSeen, ...]:
+    """Empty where the broker does not tell how large their volumes are."""
+    if any(d.total_bytes <= 0 for d in directories):
+        return ()
+    return tuple(
+        LogDirSeen(
+            path=d.log_dir,
+            used_bytes=sum(p.partition_size for t in d.topics for p in t.partitions),
+            total_bytes=d.total_bytes,
+            usable_bytes=d.usable_bytes,
+            replicas=_replicas(d) if len(directories) > 1 else frozenset(),
+        )
+        for d in sorted(directories, key=lambda d: str(d.log_dir))
+    )
+
+
+def _replicas(directory: Any) -> frozenset[TopicPartition]:
+    """Without those that are on their way in from another directory of the broker."""
+    return frozenset(
+        TopicPartition(topic.name, partition.partition_index)
+        for topic in directory.topics
+        for partition in topic.partitions
+        if not partition.is_future_key
     )

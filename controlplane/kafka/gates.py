@@ -7,7 +7,7 @@ A gate judges what the snapshot says; whether the snapshot is young enough is th
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from controlplane.kafka.quorum import CAUGHT_UP_LAG, SILENT_S
+from controlplane.kafka.quorum import CAUGHT_UP_LAG, SILENT_S, STEADY_S
 from planner.observed import KafkaSnapshot, PartitionSeen, TopicPartition, VoterSeen
 
 _NAMED = 3
@@ -124,7 +124,7 @@ def may_stop_controller(snapshot: KafkaSnapshot, controller: int, *, allow_outag
     if controller not in {m.id for m in voters}:
         return Gate(True, f"controller {controller} is no voter")
     others = [m for m in voters if m.id != controller]
-    late = [m for m in others if not is_following(m)]
+    late = [m for m in others if not is_following(m) or m.silent_s >= STEADY_S]
     if late:
         return Gate(False, f"controller {controller} is needed, others are not caught up: {_lags(late)}")
     needed = len(voters) // 2 + 1

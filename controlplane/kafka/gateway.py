@@ -1,11 +1,13 @@
 """What the converger needs of a Kafka cluster. Real brokers and the in-memory fake pass the same contract
 suite."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Protocol
 
+from controlplane.kafka.logdirs import Wishes
 from controlplane.kafka.throttle import ThrottlePlan
-from planner.observed import KafkaSnapshot, TopicPartition
+from planner.observed import KafkaSnapshot, SettingsSeen, TopicPartition
+from planner.rollout.live_step import LiveStep
 
 
 class KafkaGateway(Protocol):
@@ -23,6 +25,11 @@ class KafkaGateway(Protocol):
     def reassign(self, targets: Mapping[TopicPartition, tuple[int, ...]]) -> Mapping[TopicPartition, str]:
         """Ask for these replica lists (first = preferred leader). Returns the refused partitions with Kafka's
         words; empty when all were taken. A running reassignment of the same partition is replaced."""
+        ...
+
+    def prefer_log_dirs(self, wishes: Wishes) -> None:
+        """Have brokers make replicas they are about to get in these log directories. To be told before `reassign`;
+        a broker that restarts before it has the replica forgets. One without such a directory is KafkaRefused."""
         ...
 
     def cancel(self, partitions: Iterable[TopicPartition]) -> Mapping[TopicPartition, str]:
@@ -61,6 +68,21 @@ class KafkaGateway(Protocol):
 
     def alter_cluster_config(self, changes: Mapping[str, str | None]) -> None:
         """Set (or delete, with None) cluster-wide dynamic broker defaults; other keys stay."""
+        ...
+
+    def running_settings(self, names: Collection[str]) -> SettingsSeen:
+        """These settings as each live broker runs with them, by its own word; a broker that did not answer is missing,
+        and so is a name it does not know."""
+        ...
+
+    def setting_refusals(self, step: LiveStep) -> Mapping[int, str | None]:
+        """What each live broker says to these values, in its words; None is a yes. Nothing is changed. Brokers that do
+        not answer are missing."""
+        ...
+
+    def change_settings(self, step: LiveStep) -> None:
+        """Set (or delete, with None) these live values. Ask `setting_refusals` first: Kafka takes a default that one
+        broker can take, and another that cannot blocks there every later change."""
         ...
 
     def add_voter(self, controller: int, directory_id: str, *, host: str, port: int) -> bool:

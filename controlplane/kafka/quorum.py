@@ -6,3 +6,7 @@ CAUGHT_UP_LAG = 20
 SILENT_S = 5.0
 """Seconds without a fetch after which a member does not count as alive; a live one fetches about every 0.5
 s."""
+
+STEADY_S = 2.0
+"""Before a voter is stopped the others have to be this close: one that died or froze a moment ago still counts as
+alive for SILENT_S, and the two together would take the majority."""

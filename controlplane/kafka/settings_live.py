@@ -3,7 +3,7 @@
 Changing them is `controlplane.kafka.configs.apply_changes`; this is what comes before it and after it.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
@@ -13,6 +13,9 @@ from kafka.protocol.admin import DescribeConfigsRequest, IncrementalAlterConfigs
 from controlplane.kafka.deadline import Deadline
 from controlplane.kafka.dialer import Connection
 from controlplane.kafka.errors import require_ok
+from controlplane.kafka.throttle import CLUSTER_DEFAULT, ConfigChange
+from planner.observed import SettingSeen
+from planner.rollout.live_step import LiveStep
 
 _BROKER, _SET, _DELETE = 4, 0, 1
 _TYPES = ("unknown", "boolean", "string", "int", "short", "long", "double", "list", "class", "password")
@@ -58,6 +61,52 @@ def read_running(connection: Connection, broker: int, deadline: Deadline) -> dic
     return found
 
 
+def read_some(
+    connection: Connection, names: Collection[str], brokers: Iterable[int], *, timeout_s: float
+) -> dict[int, dict[str, SettingSeen]]:
+    """These settings as each of these brokers runs with them. Brokers that do not answer, and names a broker does not
+    know, are missing. Raises KafkaRefused."""
+    resource = DescribeConfigsRequest.DescribeConfigsResource
+    requests = {
+        broker: DescribeConfigsRequest(
+            resources=[
+                resource(resource_type=_BROKER, resource_name=str(broker), configuration_keys=sorted(names)),
+            ]
+        )
+        for broker in brokers
+    }
+    found: dict[int, dict[str, SettingSeen]] = {}
+    for broker, answer in sorted(connection.ask_each(requests, timeout_s=timeout_s).items()):
+        for result in answer.results:
+            require_ok(result, what=f"reading settings of broker {broker}", where=connection.name)
+            found[broker] = {
+                c.name: SettingSeen(c.value, c.config_source == SettingSource.BROKER_LIVE) for c in result.configs
+            }
+    return found
+
+
+def step_refusals(
+    connection: Connection, step: LiveStep, brokers: Iterable[int], *, timeout_s: float
+) -> dict[int, str | None]:
+    """What each of these brokers says to a step: the defaults, and its own values if it is to have some."""
+    requests = {broker: _validate_step(step, broker) for broker in brokers}
+    answers = connection.ask_each(requests, timeout_s=timeout_s)
+    return {broker: _words(answer) for broker, answer in sorted(answers.items())}
+
+
+def step_changes(step: LiveStep) -> list[ConfigChange]:
+    """A step as changes of single keys."""
+    shared = [
+        ConfigChange("broker", str(CLUSTER_DEFAULT), name, value) for name, value in sorted(step.defaults.items())
+    ]
+    own = [
+        ConfigChange("broker", str(broker), name, value)
+        for broker, values in sorted(step.own.items())
+        for name, value in sorted(values.items())
+    ]
+    return shared + own
+
+
 def own_refusal(
     connection: Connection, broker: int, values: Mapping[str, str | None], deadline: Deadline
 ) -> str | None:
@@ -83,15 +132,25 @@ def refusals(
 
 
 def _validate(values: Mapping[str, str | None], broker: int | None) -> Any:
+    return IncrementalAlterConfigsRequest(validate_only=True, resources=[_resource(values, broker)])
+
+
+def _validate_step(step: LiveStep, broker: int) -> Any:
+    own = step.own.get(broker)
+    resources = [_resource(step.defaults, None)] if step.defaults else []
+    # Nothing is asked of a broker that gets nothing, but it has to answer.
+    resources += [_resource(own or {}, broker)] if own or not resources else []
+    return IncrementalAlterConfigsRequest(validate_only=True, resources=resources)
+
+
+def _resource(values: Mapping[str, str | None], broker: int | None) -> Any:
     resource = IncrementalAlterConfigsRequest.AlterConfigsResource
     entries = [
         resource.AlterableConfig(name=name, config_operation=_DELETE if value is None else _SET, value=value)
         for name, value in sorted(values.items())
     ]
     name = "" if broker is None else str(broker)
-    return IncrementalAlterConfigsRequest(
-        validate_only=True, resources=[resource(resource_type=_BROKER, resource_name=name, configs=entries)]
-    )
+    return resource(resource_type=_BROKER, resource_name=name, configs=entries)
 
 
 def _words(answer: Any) -> str | None:

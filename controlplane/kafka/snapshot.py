@@ -203,6 +203,7 @@ def _partitions(
                     size_bytes=disks.sizes.get(name, 0),
                     configured_min_isr=configured,
                     arrived_bytes=disks.arrived(name, adding),
+                    leader_bytes=disks.of_leader(name, p.leader_id),
                 )
             )
     return tuple(sorted(seen, key=lambda p: p.name))

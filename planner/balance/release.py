@@ -5,11 +5,13 @@ of it first, sources that share the reading evenly, and as many slots as it take
 """
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
 from planner.drain.model.plan import UNLIMITED_SLOTS, Schedule
 from planner.drain.model.state import NOBODY, Bools, BrokerState, ClusterState, Floats, Int32s
+from planner.drain.solver.dirs import in_log_dirs
 
 MOST_PER_REQUEST = 10_000
 """Kafka applies this many entries of one request (MAX_RECORDS_PER_USER_OP, KAFKA-14996)."""
@@ -29,7 +31,7 @@ def schedule_of(state: ClusterState, row: Int32s, after: Int32s, *, assumptions:
     order = _order(state, after, added, size)
     row, after, source, copies = row[order], after[order], source[order], copies[order]
     count = len(row)
-    return Schedule(
+    schedule = Schedule(
         row=row.astype(np.int32),
         after=np.ascontiguousarray(after, dtype=np.int32),
         source=source,
@@ -40,6 +42,18 @@ def schedule_of(state: ClusterState, row: Int32s, after: Int32s, *, assumptions:
         checkpoints=(*range(MOST_PER_REQUEST, count, MOST_PER_REQUEST), count) if count else (),
         assumptions=assumptions,
     )
+    return _in_log_dirs(state, schedule)
+
+
+def _in_log_dirs(state: ClusterState, schedule: Schedule) -> Schedule:
+    """Targets are fixed here: where a log fits none of its target's directories before anything has left it, Kafka
+    chooses, and the plan says so.
+    """
+    placed = in_log_dirs(state, schedule, elsewhere=False)
+    if not placed.missed.size:
+        return placed.schedule
+    line = f"{placed.missed.size} partitions may fit no log directory of their target until others have left: Kafka's"
+    return replace(placed.schedule, assumptions=(*schedule.assumptions, f"{line} choice"))
 
 
 def _added(state: ClusterState, row: Int32s, after: Int32s) -> Bools:

@@ -12,7 +12,7 @@ from planner.drain.certified import PlanRefused, certified
 from planner.drain.infeasible import InfeasibleKind
 from planner.drain.model.measures import Measures
 from planner.drain.model.plan import Schedule
-from planner.drain.model.state import NOBODY, Bools, Floats
+from planner.drain.model.state import NOBODY, NOWHERE, Bools, Floats, Int32s
 from planner.drain.question import Question, conflicting, eligible_targets, question_of
 from planner.drain.replay.judge import judge
 from planner.drain.request import DrainRequest
@@ -83,7 +83,15 @@ def _after(request: DrainRequest, answer: Answered) -> DrainRequest:
     brokers = request.cluster.brokers
     free = brokers.free_bytes.copy()
     np.subtract.at(free, answer.schedule.after[entry, column], size[entry])
-    return replace(request, cluster=replace(request.cluster, brokers=replace(brokers, free_bytes=free)))
+    log_dirs = brokers.log_dirs
+    if answer.schedule.log_dirs is not None:
+        entry, column = np.nonzero(answer.schedule.log_dirs != NOWHERE)
+        left = log_dirs.free_bytes.copy()
+        directory = log_dirs.one_of_several()[answer.schedule.log_dirs[entry, column]]
+        np.subtract.at(left, directory, size[entry])
+        log_dirs = replace(log_dirs, free_bytes=left)
+    filled = replace(brokers, free_bytes=free, log_dirs=log_dirs)
+    return replace(request, cluster=replace(request.cluster, brokers=filled))
 
 
 def _either(request: DrainRequest) -> dict[int, tuple[int, ...]]:
@@ -109,7 +117,15 @@ def _joined(whole: Question, answers: list[Answered]) -> Schedule:
         throttle_out_bytes_per_s=_wider([s.throttle_out_bytes_per_s for s in schedules]),
         checkpoints=(*schedules[0].checkpoints, *(int(n) for n in lengths[1:])),
         assumptions=tuple(line for s in schedules for line in s.assumptions),
+        log_dirs=_joined_log_dirs(schedules, kept),
     )
+
+
+def _joined_log_dirs(schedules: list[Schedule], kept: list[Bools]) -> Int32s | None:
+    if all(s.log_dirs is None for s in schedules):
+        return None
+    each = [np.full(s.after.shape, NOWHERE, dtype=np.int32) if s.log_dirs is None else s.log_dirs for s in schedules]
+    return np.concatenate([dirs[k] for dirs, k in zip(each, kept, strict=True)])
 
 
 def _copies(answer: Answered) -> Bools:

@@ -5,7 +5,7 @@ are here already; a kernel reads those it understands.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import TypeAlias
 
 import numpy as np
@@ -19,6 +19,31 @@ Bools: TypeAlias = npt.NDArray[np.bool_]
 
 UNKNOWN = -1
 """A size, rate or leader nobody reported. Never the same as zero."""
+
+
+def _no_rows() -> Int64s:
+    return np.zeros(0, dtype=np.int64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LogDirTable:
+    """Log directories of brokers that have told of them one by one, D rows by broker row and path.
+
+    `free_bytes` as in BrokerTable; what is on its way to a directory nobody knows counts in every one of the broker's.
+    """
+
+    broker: Int64s = field(default_factory=_no_rows)
+    path: tuple[str, ...] = ()
+    total_bytes: Int64s = field(default_factory=_no_rows)
+    free_bytes: Int64s = field(default_factory=_no_rows)
+
+    def one_of_several(self) -> Int64s:
+        """Rows of directories that are not their broker's only one: where a replica goes there is a choice."""
+        count = np.bincount(self.broker, minlength=1)
+        return np.flatnonzero(count[self.broker] > 1).astype(np.int64)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, LogDirTable) and _same(self, other)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,6 +63,7 @@ class BrokerTable:
     total_bytes: Int64s
     free_bytes: Int64s
     log_bytes: Int64s
+    log_dirs: LogDirTable = field(default_factory=LogDirTable)
 
     def rack_name(self, row: int) -> str:
         return self.racks[int(self.rack[row])]
@@ -131,7 +157,37 @@ def _brokers_of(snapshot: KafkaSnapshot) -> BrokerTable:
         total_bytes=np.array([_total(d) for d in disks], dtype=np.int64),
         free_bytes=np.array([_free(d, pending.get(i, 0)) for i, d in zip(ids, disks, strict=True)], dtype=np.int64),
         log_bytes=np.array([d.used_bytes if d else UNKNOWN for d in disks], dtype=np.int64),
+        log_dirs=_log_dirs_of(snapshot, ids),
     )
+
+
+def _log_dirs_of(snapshot: KafkaSnapshot, ids: list[int]) -> LogDirTable:
+    rows = [
+        (row, seen)
+        for row, broker in enumerate(ids)
+        if broker in snapshot.log_dirs
+        for seen in sorted(snapshot.log_dirs[broker].dirs, key=lambda d: d.path)
+    ]
+    coming = _coming_to_dirs(snapshot)
+    free = [seen.usable_bytes - coming.get((ids[row], seen.path), 0) for row, seen in rows]
+    return LogDirTable(
+        broker=np.array([row for row, _ in rows], dtype=np.int64),
+        path=tuple(seen.path for _, seen in rows),
+        total_bytes=np.array([seen.total_bytes for _, seen in rows], dtype=np.int64),
+        free_bytes=np.array(free, dtype=np.int64),
+    )
+
+
+def _coming_to_dirs(snapshot: KafkaSnapshot) -> dict[tuple[int, str], int]:
+    """As `_bytes_on_the_way`, by broker and path."""
+    coming: dict[tuple[int, str], int] = {}
+    for partition in snapshot.partitions:
+        for broker in partition.adding:
+            told = snapshot.log_dirs.get(broker)
+            known = told.dir_of(partition.name) if told else None
+            for seen in (known,) if known else told.dirs if told else ():
+                coming[broker, seen.path] = coming.get((broker, seen.path), 0) + partition.size_bytes
+    return coming
 
 
 def _bytes_on_the_way(partitions: Iterable[PartitionSeen]) -> dict[int, int]:
@@ -153,7 +209,7 @@ def _free(disk: LogDirsSeen | None, pending: int) -> int:
     return disk.usable_bytes - pending if disk and disk.total_bytes > 0 else UNKNOWN
 
 
-def _same(left: BrokerTable | ClusterModel, right: BrokerTable | ClusterModel) -> bool:
+def _same(left: BrokerTable | ClusterModel | LogDirTable, right: BrokerTable | ClusterModel | LogDirTable) -> bool:
     return all(_equal(getattr(left, f.name), getattr(right, f.name)) for f in fields(left))
 
 

@@ -22,6 +22,7 @@ ViolationKind = Literal[
     "target",
     "rack",
     "disk",
+    "log-dir",
     "source",
     "slots",
     "checkpoint",
@@ -49,7 +50,7 @@ def check(plan: DrainPlan, snapshot: KafkaSnapshot, request: DrainRequest) -> tu
     """
     return tuple(
         violation
-        for rule in (_identity, _each_move, _disks, _checkpoints, _ports, _coverage, _certificate)
+        for rule in (_identity, _each_move, _disks, _log_dirs, _checkpoints, _ports, _coverage, _certificate)
         for violation in rule(plan, snapshot, request)
     )
 
@@ -153,6 +154,40 @@ def _disks(plan: DrainPlan, snapshot: KafkaSnapshot, request: DrainRequest) -> I
             yield Violation("disk", f"broker {broker}", f"would hold {worst} bytes of {limit} allowed")
 
 
+def _log_dirs(plan: DrainPlan, snapshot: KafkaSnapshot, request: DrainRequest) -> Iterator[Violation]:
+    """As `_disks`, directory by directory. What others are copying to a broker may go to any of its directories."""
+    size = {p.name: p.size_bytes for p in snapshot.partitions}
+    dirs = {(b, d.path): d for b, told in snapshot.log_dirs.items() for d in told.dirs}
+    planned: Counter[tuple[int, str]] = Counter()
+    for move in plan.moves:
+        if move.log_dirs and len(move.log_dirs) != len(move.added):
+            yield Violation("log-dir", str(move.name), f"{len(move.log_dirs)} log dirs for {len(move.added)} copies")
+            continue
+        for broker, path in zip(move.added, move.log_dirs, strict=False):
+            if path and (broker, path) not in dirs:
+                yield Violation("log-dir", str(move.name), f"broker {broker} has no log dir {path}")
+            elif path:
+                planned[broker, path] += size.get(move.name, move.bytes)
+    arriving = _arriving_in_dirs(snapshot)
+    for (broker, path), added in sorted(planned.items()):
+        disk = dirs[broker, path]
+        worst = disk.total_bytes - disk.usable_bytes + arriving[broker, path] + added
+        limit = int(disk.total_bytes * request.disk_limit_fraction)
+        if added and worst > limit:
+            yield Violation("disk", f"broker {broker} log dir {path}", f"would hold {worst} bytes of {limit} allowed")
+
+
+def _arriving_in_dirs(snapshot: KafkaSnapshot) -> Counter[tuple[int, str]]:
+    arriving: Counter[tuple[int, str]] = Counter()
+    for seen in snapshot.partitions:
+        for broker in seen.adding:
+            told = snapshot.log_dirs[broker].dirs if broker in snapshot.log_dirs else ()
+            holding = [d.path for d in told if seen.name in d.replicas] or [d.path for d in told]
+            for path in holding:
+                arriving[broker, path] += seen.size_bytes
+    return arriving
+
+
 def _checkpoints(plan: DrainPlan, snapshot: KafkaSnapshot, request: DrainRequest) -> Iterator[Violation]:
     """Ascending numbers of moves, the last closes the list, at most one request's worth between two."""
     ends = (0, *plan.checkpoints)
@@ -222,7 +257,7 @@ def _certificate(plan: DrainPlan, snapshot: KafkaSnapshot, request: DrainRequest
     least_s = max(_least_seconds(plan), default=0.0)
     if said.measures.makespan_s.value < least_s * (1 - 1e-6) - 1e-3:
         yield Violation("certificate", "makespan_s", f"says {said.measures.makespan_s.value} s, it needs {least_s:.3f}")
-    fullest = max(_disk_fractions(plan, request), default=0.0)
+    fullest = max((*_disk_fractions(plan, request), *_log_dir_fractions(plan, request)), default=0.0)
     if plan.moves and abs(said.measures.disk.value - fullest) > 1e-4:
         yield Violation("certificate", "disk", f"says {said.measures.disk.value}, it is {fullest:.6f}")
 
@@ -259,6 +294,22 @@ def _disk_fractions(plan: DrainPlan, request: DrainRequest) -> Iterator[float]:
         if total > 0 and broker not in request.outgoing:
             room = math.floor(total * limit) - (total - free)
             yield (held[broker] + arriving[broker]) / max(1, math.floor((held[broker] + room + 1) / limit))
+
+
+def _log_dir_fractions(plan: DrainPlan, request: DrainRequest) -> Iterator[float]:
+    """How full each directory of a staying broker with several ends."""
+    sizes = dict(zip(_names(request), request.cluster.size_bytes.tolist(), strict=True))
+    arriving: Counter[tuple[int, str]] = Counter()
+    for move in plan.moves:
+        for broker, path in zip(move.added, move.log_dirs, strict=False):
+            arriving[broker, path] += sizes.get(move.name, 0)
+    table, ids = request.cluster.brokers.log_dirs, request.cluster.brokers.id.tolist()
+    owners = [ids[row] for row in table.broker.tolist()]
+    count = Counter(owners)
+    figures = zip(owners, table.path, table.total_bytes.tolist(), table.free_bytes.tolist(), strict=True)
+    for broker, path, total, free in figures:
+        if count[broker] > 1 and broker not in request.outgoing:
+            yield (total - free + arriving[broker, path]) / total
 
 
 def _rests(request: DrainRequest, row: int, replicas: tuple[int, ...]) -> bool:

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from planner.drain.arrays import UNKNOWN, BrokerTable, ClusterModel, Int32s
+from planner.drain.arrays import UNKNOWN, BrokerTable, ClusterModel, Int32s, LogDirTable
 from planner.drain.infeasible import Infeasible
 from planner.drain.plan import DrainPlan, canonical, plan_document, plan_from
 from planner.drain.request import Bandwidth, DrainRequest
@@ -35,7 +35,17 @@ PARTITIONS = pa.schema(
 )
 """One row per partition. `topic` is an index into the document's `topics`: codes, not strings,, on rows."""
 
-_SCALARS = ("cluster_uid", "drain_id", "round", "disk_limit_fraction", "client_fraction", "allow_partial")
+_LOG_DIR_FIGURES = ("broker", "total_bytes", "free_bytes")
+
+_SCALARS = (
+    "cluster_uid",
+    "drain_id",
+    "round",
+    "disk_limit_fraction",
+    "client_fraction",
+    "allow_partial",
+    "write_rates_from",
+)
 
 
 def request_document(request: DrainRequest) -> dict[str, Any]:
@@ -58,6 +68,10 @@ def request_document(request: DrainRequest) -> dict[str, Any]:
         "brokers": {
             name: getattr(brokers, name).tolist()
             for name in ("id", "rack", "live", "total_bytes", "free_bytes", "log_bytes")
+        },
+        "log_dirs": {
+            "path": list(brokers.log_dirs.path),
+            **{name: getattr(brokers.log_dirs, name).tolist() for name in _LOG_DIR_FIGURES},
         },
     }
 
@@ -154,6 +168,10 @@ def _model(document: Mapping[str, Any], partitions: pa.Table) -> ClusterModel:
             total_bytes=np.array(brokers["total_bytes"], dtype=np.int64),
             free_bytes=np.array(brokers["free_bytes"], dtype=np.int64),
             log_bytes=np.array(brokers["log_bytes"], dtype=np.int64),
+            log_dirs=LogDirTable(
+                path=tuple(document["log_dirs"]["path"]),
+                **{name: np.array(document["log_dirs"][name], dtype=np.int64) for name in _LOG_DIR_FIGURES},
+            ),
         ),
         **plain,
     )

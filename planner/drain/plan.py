@@ -25,6 +25,7 @@ class Move:
 
     `bytes` is what it copies in all (size x new replicas), as known when planned. `source` is the replica to be read,
     which leads while the copy runs; None: whoever leads then. An entry that adds nobody only changes the order.
+    `log_dirs`: the directory each of `added` goes to, "" where Kafka chooses; empty: it does so for all.
     """
 
     topic: str
@@ -33,6 +34,7 @@ class Move:
     after: tuple[int, ...]
     bytes: int
     source: int | None = None
+    log_dirs: tuple[str, ...] = ()
 
     @property
     def name(self) -> TopicPartition:
@@ -128,7 +130,9 @@ def canonical(document: Mapping[str, Any]) -> bytes:
 
 def plan_document(plan: DrainPlan) -> dict[str, Any]:
     """Moves are rows, not objects: a plan may hold hundreds of thousands."""
+    named = [[n, *m.log_dirs] for n, m in enumerate(plan.moves) if m.log_dirs]
     return {
+        **({"log_dirs": named} if named else {}),
         "format": FORMAT,
         "drain_id": plan.drain_id,
         "cluster_uid": plan.cluster_uid,
@@ -151,12 +155,13 @@ def plan_from(document: Mapping[str, Any]) -> DrainPlan:
         return plan_from_format1(document)
     if document["format"] != FORMAT:
         raise ValueError(f"format {document['format']!r}, this release reads 1 and {FORMAT}")
+    log_dirs = {int(n): tuple(map(str, paths)) for n, *paths in document.get("log_dirs", ())}
     return DrainPlan(
         drain_id=str(document["drain_id"]),
         cluster_uid=str(document["cluster_uid"]),
         engine=engine_from(document["engine"]),
         round=int(document["round"]),
-        moves=tuple(_move(*row) for row in document["moves"]),
+        moves=tuple(_move(log_dirs.get(n, ()), *row) for n, row in enumerate(document["moves"])),
         checkpoints=tuple(int(n) for n in document["checkpoints"]),
         into=_ports(document["into"]),
         out=_ports(document["out"]),
@@ -176,8 +181,16 @@ def deferred_from(rows: Any) -> tuple[Deferred, ...]:
     return tuple(Deferred(TopicPartition(t, int(p)), str(why)) for t, p, why in rows)
 
 
-def _move(topic: str, partition: int, before: list[int], after: list[int], size: int, source: int | None) -> Move:
-    return Move(topic, int(partition), tuple(before), tuple(after), int(size), source)
+def _move(
+    log_dirs: tuple[str, ...],
+    topic: str,
+    partition: int,
+    before: list[int],
+    after: list[int],
+    size: int,
+    source: int | None,
+) -> Move:
+    return Move(topic, int(partition), tuple(before), tuple(after), int(size), source, log_dirs)
 
 
 def _ports_document(ports: Mapping[int, Port]) -> dict[str, list[int | None]]:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from planner.drain.arrays import UNKNOWN, Int32s, Int64s
-from planner.drain.model.state import Bools, Brokers, BrokerState, ClusterState, Floats, Partitions
+from planner.drain.model.state import NOWHERE, Bools, Brokers, BrokerState, ClusterState, Floats, LogDirs, Partitions
 from planner.drain.request import DrainRequest
 from planner.drain.throttle import FLOW_BYTES_PER_S
 
@@ -46,6 +46,7 @@ def question_of(
         disk_limit=request.disk_limit_fraction,
         flow_bytes_per_s=FLOW_BYTES_PER_S,
         destinations=_destinations(request) if destinations is None else destinations,
+        log_dirs=_log_dirs(request, rows),
     )
     return Question(state, rows)
 
@@ -126,6 +127,23 @@ def _disks(request: DrainRequest, rows: Int64s) -> Int64s:
     # + 1 byte: rounding down must not take the last byte that fits
     fitting = np.floor((used + disk_room(request) + 1) / request.disk_limit_fraction).astype(np.int64)
     return np.where(brokers.total_bytes > 0, np.maximum(fitting, 1), _BOUNDLESS_BYTES)
+
+
+def _log_dirs(request: DrainRequest, rows: Int64s) -> LogDirs | None:
+    """Directories of brokers that have several; the only one of a broker is its disk. What is on its way counts as in
+    use. Where replicas are is left open: none leaves a broker that stays.
+    """
+    table = request.cluster.brokers.log_dirs
+    several = table.one_of_several()
+    if not several.size:
+        return None
+    return LogDirs(
+        broker=table.broker[several].astype(np.int32),
+        path=tuple(table.path[n] for n in several.tolist()),
+        disk_bytes=table.total_bytes[several],
+        used_bytes=table.total_bytes[several] - table.free_bytes[several],
+        located=np.full((rows.size, request.cluster.replicas.shape[1]), NOWHERE, dtype=np.int32),
+    )
 
 
 def _partitions(request: DrainRequest, rows: Int64s) -> Partitions:

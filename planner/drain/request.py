@@ -30,6 +30,7 @@ class DrainRequest:
 
     `client_fraction` of each broker's bandwidth is left to clients; no throttle is set above the cap.
     `allow_partial`: when not all can be placed, the refusal carries a plan of what can.
+    `write_rates_from`: where the known write rates come from and how old they are, in words; "" when nobody said.
     """
 
     cluster_uid: str
@@ -44,6 +45,7 @@ class DrainRequest:
     client_fraction: float = 0.25
     throttle_cap_bytes_per_s: int | None = None
     allow_partial: bool = False
+    write_rates_from: str = ""
 
     def __post_init__(self) -> None:
         problem = _contradiction(self)
@@ -67,6 +69,7 @@ class DrainRequest:
         client_fraction: float = 0.25,
         throttle_cap_bytes_per_s: int | None = None,
         allow_partial: bool = False,
+        write_rates_from: str = "",
     ) -> "DrainRequest":
         """A request about the cluster as the snapshot shows it; ValueError when it contradicts itself."""
         return cls(
@@ -82,6 +85,7 @@ class DrainRequest:
             client_fraction=client_fraction,
             throttle_cap_bytes_per_s=throttle_cap_bytes_per_s,
             allow_partial=allow_partial,
+            write_rates_from=write_rates_from,
         )
 
 

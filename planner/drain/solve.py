@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.drain.arrays import Int64s
+from planner.drain.arrays import Int32s, Int64s
 from planner.drain.certificate import Certificate, rounded
 from planner.drain.infeasible import Infeasible
 from planner.drain.model.measures import Measure, Measures
@@ -97,12 +97,26 @@ def _moves(request: DrainRequest, answer: "Answered") -> tuple[Move, ...]:
         (model.size_bytes[rows] * copied).tolist(),
         source.tolist(),
         copied.tolist(),
+        _log_dirs(answer, model.replicas[rows]),
         strict=True,
     )
     return tuple(
-        Move(topic, partition, _unpadded(old), _unpadded(new), size, read if copies and read >= 0 else None)
-        for topic, partition, old, new, size, read, copies in columns
+        Move(topic, partition, _unpadded(old), _unpadded(new), size, read if copies and read >= 0 else None, dirs)
+        for topic, partition, old, new, size, read, copies, dirs in columns
     )
+
+
+def _log_dirs(answer: "Answered", before: Int32s) -> Iterable[tuple[str, ...]]:
+    """Per entry the path each of its added replicas goes to, "" where Kafka chooses; () where it does for all."""
+    chosen, table, state = answer.schedule.log_dirs, answer.question.state.log_dirs, answer.question.state
+    if chosen is None or table is None:
+        return ((),) * len(answer.schedule)
+    after = np.append(state.brokers.id, np.int32(-1))[answer.schedule.after]
+    added = (after >= 0) & ~(after[:, :, None] == before[:, None, :]).any(axis=2)
+    paths = (*table.path, "")
+    lists = zip(chosen.tolist(), added.tolist(), strict=True)
+    named = [tuple(paths[d] for d, new in zip(dirs, are_new, strict=True) if new) for dirs, are_new in lists]
+    return [dirs if any(dirs) else () for dirs in named]
 
 
 def _sources(request: DrainRequest, rows: Int64s, source: np.ndarray) -> np.ndarray:
@@ -137,12 +151,13 @@ def _ports(
     ports = {}
     for broker in sorted(used):
         at = row[broker]
-        throttle = quota(request, rates[at])
+        charge = float(charged[at])
+        throttle = quota(request, broker, promised_bytes_per_s=float(rates[at]), charged_bytes_per_s=charge)
         ports[broker] = Port(
             slots=None if slots[at] >= UNLIMITED_SLOTS else int(slots[at]),
             promised_bytes_per_s=max(1, int(rates[at])),
             quota_bytes_per_s=throttle,
-            floor_bytes_per_s=min(throttle, floor(charged[at])),
+            floor_bytes_per_s=min(throttle, floor(charge)),
         )
     return ports
 
@@ -155,19 +170,22 @@ def _certificate(request: DrainRequest, answer: "Answered", moves: tuple[Move, .
         replicas=sum(len(m.added) for m in moves),
         source_transfers=answer.source_transfers,
         bandwidth_source=request.bandwidth.source,
-        assumptions=(*assumptions(request, answer.moving, rates), *_assumed_disks(request, answer)),
+        assumptions=(*assumptions(request, answer.moving, rates), *_assumed_disks(request, answer, moves)),
     )
 
 
-def _assumed_disks(request: DrainRequest, answer: "Answered") -> list[str]:
+def _assumed_disks(request: DrainRequest, answer: "Answered", moves: tuple[Move, ...]) -> list[str]:
     sizes, brokers = request.cluster.size_bytes[answer.moving], request.cluster.brokers
     empty = int((sizes == 0).sum())
     lines = [f"{empty} of {sizes.size} moved partitions report 0 bytes: taken as empty"] if empty else []
     blind = brokers.id[np.isin(brokers.id, request.targets) & (brokers.total_bytes <= 0)].tolist()
     if blind:
         lines.append(f"disks of brokers {blind} unknown: they receive nothing")
-    if int(sizes.max(initial=0)):
-        lines.append(f"log directories of a broker seen as one disk; longest log {human_bytes(int(sizes.max()))}")
+    told = set(brokers.id[brokers.log_dirs.broker].tolist())
+    whole = sorted({b for m in moves for b in m.added} - told)
+    if whole and int(sizes.max(initial=0)):
+        longest = human_bytes(int(sizes.max()))
+        lines.append(f"log directories of brokers {whole} not known: each seen as one disk; longest log {longest}")
     return lines
 
 

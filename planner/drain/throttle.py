@@ -5,7 +5,7 @@ promises, which the certificate counts on, and the quota that is configured to g
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
@@ -66,12 +66,15 @@ def charges(request: DrainRequest, rows: Int64s) -> tuple[Floats, Floats]:
 
 def usable(request: DrainRequest, charged: Floats) -> Floats:
     """float64[B]: bytes/s a plan may count on, per broker row. Never so little that in-sync traffic takes all of it:
-    then the share is raised. Raises CapTooLow where the cap forbids that.
+    then the share is raised. Under a cap, which no charge raises, it is what the charge leaves of the cap.
+    Raises CapTooLow where the cap forbids that copies end.
     """
     ids = request.cluster.brokers.id
     share = np.array([replication_share(request, int(b)) for b in ids])
     least = np.where(charged > 0, charged + LEAST_CATCH_UP_BYTES_PER_S, 0.0)
     cap = request.throttle_cap_bytes_per_s
+    if cap is not None:
+        share = np.minimum(share, np.maximum(cap * KAFKA_REACHES - charged, 0.0))
     for row in np.flatnonzero(least > share).tolist():
         wanted = math.ceil(least[row] / KAFKA_REACHES)
         if cap is not None and cap < wanted:
@@ -84,9 +87,12 @@ def usable(request: DrainRequest, charged: Floats) -> Floats:
     return rates
 
 
-def quota(request: DrainRequest, promised_bytes_per_s: float) -> int:
-    """The throttle that reaches the promise, never above the cap."""
-    wanted = math.ceil(promised_bytes_per_s / KAFKA_REACHES)
+def quota(request: DrainRequest, broker: int, *, promised_bytes_per_s: float, charged_bytes_per_s: float) -> int:
+    """The throttle under which copies reach the promise beside what traffic in sync takes of it, never above the cap.
+    Of a promise that was raised for the charge's sake the copies are meant to get the drain's share.
+    """
+    copies = min(promised_bytes_per_s, replication_share(request, broker))
+    wanted = math.ceil(max(promised_bytes_per_s, copies + charged_bytes_per_s) / KAFKA_REACHES)
     cap = request.throttle_cap_bytes_per_s
     return wanted if cap is None else min(wanted, cap)
 
@@ -102,15 +108,22 @@ def assumptions(request: DrainRequest, rows: Int64s, usable_bytes_per_s: Mapping
         f"Kafka reaches {KAFKA_REACHES:.0%} of a configured throttle: quotas stand that much above the promised rates",
         f"one partition's fetch reaches {human_bytes(FLOW_BYTES_PER_S)}/s",
     ]
-    unknown = int((request.cluster.write_bytes_per_s[rows] < 0).sum())
-    if unknown:
-        lines.append(f"write rate of {unknown} of {rows.size} moved partitions unknown: in-sync traffic counts nothing")
+    lines.extend(_write_rates(request, rows))
     if request.bandwidth.source != "measured":
         lines.append(f"bandwidth {request.bandwidth.source}: {human_bytes(request.bandwidth.bytes_per_s)}/s per broker")
     raised = sorted(b for b, rate in usable_bytes_per_s.items() if rate > replication_share(request, b))
     if raised:
         lines.append(f"rate of brokers {raised} raised above the drain's share: in-sync traffic needs it")
     return tuple(lines)
+
+
+def _write_rates(request: DrainRequest, rows: Int64s) -> Iterator[str]:
+    unknown = int((request.cluster.write_bytes_per_s[rows] < 0).sum())
+    if unknown < rows.size and request.write_rates_from:
+        yield f"write rate of {rows.size - unknown} of {rows.size} moved partitions known: {request.write_rates_from}"
+    if unknown:
+        basis = ", planned from log sizes alone" if unknown == rows.size else ""
+        yield f"write rate of {unknown} of {rows.size} moved partitions unknown: in-sync traffic counts nothing{basis}"
 
 
 def _flows(request: DrainRequest, broker: int) -> int:

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from planner.drain.model.arrow_log_dirs import log_dirs_in, with_broker_dirs, with_replica_dirs
 from planner.drain.model.problem import DocumentRefused, Problem, ProblemKind
 from planner.drain.model.state import (
     NOBODY,
@@ -64,7 +65,8 @@ def brokers_table(state: ClusterState) -> pa.Table:
         pa.array(brokers.ingress_bytes_per_s),
         pa.array(brokers.egress_bytes_per_s),
     ]
-    return pa.table(columns, schema=BROKERS).replace_schema_metadata({POLICY: _policy(state)})
+    table = with_broker_dirs(pa.table(columns, schema=BROKERS), state)
+    return table.replace_schema_metadata({POLICY: _policy(state)})
 
 
 def partitions_table(state: ClusterState) -> pa.Table:
@@ -83,7 +85,7 @@ def partitions_table(state: ClusterState) -> pa.Table:
         pa.array(parts.write_bytes_per_s, mask=np.isnan(parts.write_bytes_per_s)),
         pa.array(parts.read_bytes_per_s, mask=np.isnan(parts.read_bytes_per_s)),
     ]
-    return pa.table(columns, schema=PARTITIONS)
+    return with_replica_dirs(pa.table(columns, schema=PARTITIONS), state)
 
 
 def state_of(brokers: pa.Table, partitions: pa.Table) -> ClusterState:
@@ -93,12 +95,14 @@ def state_of(brokers: pa.Table, partitions: pa.Table) -> ClusterState:
     table = _brokers_of(brokers)
     policy = json.loads((brokers.schema.metadata or {})[POLICY])
     row_of = {int(broker): row for row, broker in enumerate(table.id)}
+    parts = _partitions_of(partitions.combine_chunks(), table.id)
     return ClusterState(
         brokers=table,
-        partitions=_partitions_of(partitions.combine_chunks(), table.id),
+        partitions=parts,
         disk_limit=policy["disk_limit"],
         flow_bytes_per_s=policy["flow_bytes_per_s"],
         destinations={row_of[int(b)]: tuple(row_of[t] for t in to) for b, to in policy["destinations"].items()},
+        log_dirs=log_dirs_in(brokers, partitions, table.id, parts.replicas),
     )
 
 
@@ -177,12 +181,13 @@ def _rows(lists: Any, ids: Int32s, field: str) -> Int32s:
 
 def _row_of(named: Int32s | Int64s, ids: Int32s, field: str) -> Int32s:
     """Rows of broker ids; NOBODY stays NOBODY."""
-    row = np.minimum(np.searchsorted(ids, named), ids.size - 1)
-    strange = (ids[row] != named) & (named != NOBODY)
+    found = pc.index_in(pa.array(named), value_set=pa.array(ids.astype(named.dtype)))
+    row: Int32s = found.fill_null(NOBODY).to_numpy(zero_copy_only=False).astype(np.int32)
+    strange = (row == NOBODY) & (named != NOBODY)
     if strange.any():
         kind = ProblemKind.UNKNOWN
         missing = np.unique(named[strange]).tolist()
         raise DocumentRefused(
             "partitions table", [Problem(kind, field, f"no broker {b} in the table") for b in missing]
         )
-    return np.where(named == NOBODY, NOBODY, row).astype(np.int32)
+    return row

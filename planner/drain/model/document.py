@@ -12,6 +12,7 @@ import numpy as np
 from pydantic_core import to_json
 
 from planner.drain.model.files import BrokerEntry, PartitionEntry, StateFile, parse_state
+from planner.drain.model.log_dirs import as_document, log_dir_problems, log_dirs_of
 from planner.drain.model.problem import DocumentRefused, Problem, ProblemKind
 from planner.drain.model.state import (
     NOBODY,
@@ -69,7 +70,7 @@ def state_document(state: ClusterState) -> dict[str, Any]:
     if state.destinations:
         ids = brokers.id.tolist()
         document["destinations"] = {str(ids[b]): [ids[t] for t in to] for b, to in sorted(state.destinations.items())}
-    return document
+    return as_document(state, document)
 
 
 def unknown_rates(state: ClusterState) -> tuple[str, ...]:
@@ -107,6 +108,7 @@ def _problems(file: StateFile) -> Iterator[Problem]:
     for index, entry in enumerate(file["partitions"]):
         if not _is_sound(entry, known):
             yield from _partition_problems(f"partitions[{index}]", entry, known)
+    yield from log_dir_problems(file)
     yield from _destination_problems(file, known)
 
 
@@ -198,16 +200,18 @@ def _repairs(state: ClusterState) -> Iterator[Problem]:
 
 def _state_of(file: StateFile) -> ClusterState:
     brokers = _brokers_of(file["brokers"])
+    partitions = _partitions_of(file["partitions"], brokers.id)
     row_of = {int(broker): row for row, broker in enumerate(brokers.id)}
     return ClusterState(
         brokers=brokers,
-        partitions=_partitions_of(file["partitions"], brokers.id),
+        partitions=partitions,
         disk_limit=file["disk_limit"],
         flow_bytes_per_s=file["flow_bytes_per_s"],
         destinations={
             row_of[int(source)]: tuple(sorted({row_of[t] for t in targets}))
             for source, targets in file.get("destinations", {}).items()
         },
+        log_dirs=log_dirs_of(file, brokers.id, partitions.replicas),
     )
 
 

@@ -20,11 +20,23 @@ SomeBytes = Annotated[int, Field(gt=0, le=2**63 - 1)]
 Rate = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 SomeRate = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 IdText = Annotated[str, Field(pattern=r"^[0-9]{1,10}$")]
+DirPath = Annotated[str, Field(pattern=r"^/")]
+
+
+class LogDirEntry(TypedDict):
+    """`used_bytes` of the disk are in use, by logs or anything else; without it the logs that are known to be there.
+    Directories on one disk have to share it out: each has a part of its bytes.
+    """
+
+    path: DirPath
+    disk_bytes: SomeBytes
+    used_bytes: NotRequired[Bytes]
 
 
 class BrokerEntry(TypedDict):
     """The two bandwidths are what migration may use: head-room, clients and steady replication are taken off.
-    The figures of a dead broker may be missing: it neither takes nor gives.
+    The figures of a dead broker may be missing: it neither takes nor gives. Without `log_dirs` a broker is seen as one
+    disk; with them none of its directories is filled beyond the limit either.
     """
 
     id: BrokerId
@@ -33,11 +45,13 @@ class BrokerEntry(TypedDict):
     disk_bytes: NotRequired[SomeBytes]
     ingress_bytes_per_s: NotRequired[SomeRate]
     egress_bytes_per_s: NotRequired[SomeRate]
+    log_dirs: NotRequired[Annotated[list[LogDirEntry], Field(min_length=1)]]
 
 
 class PartitionEntry(TypedDict):
     """`replicas` in preferred order; `size_bytes` is one copy of the local log. Without `min_isr` one less than the
-    replicas is assumed; without the rates they are unknown. Both are named as assumptions.
+    replicas is assumed; without the rates they are unknown. Both are named as assumptions. `log_dirs`: the directory
+    of each of the replicas, null where it is not known.
     """
 
     topic: Annotated[str, Field(min_length=1)]
@@ -49,6 +63,7 @@ class PartitionEntry(TypedDict):
     min_isr: NotRequired[Annotated[int, Field(ge=1, le=2**15)]]
     write_bytes_per_s: NotRequired[Rate | None]
     read_bytes_per_s: NotRequired[Rate | None]
+    log_dirs: NotRequired[list[DirPath | None]]
 
 
 @with_config(ConfigDict(title="Kedge state file"))
@@ -85,12 +100,15 @@ class CertificateEntry(TypedDict):
 
 
 class MoveEntry(TypedDict):
-    """`replicas` after the move, in preferred order. Without `source` the leader now is read."""
+    """`replicas` after the move, in preferred order. Without `source` the leader now is read. `log_dirs`: the absolute
+    path each of the replicas goes to, or "any": it is there already, or Kafka chooses.
+    """
 
     topic: Annotated[str, Field(min_length=1)]
     partition: Annotated[int, Field(ge=0, le=2**31 - 1)]
     replicas: Annotated[list[BrokerId], Field(min_length=1)]
     source: NotRequired[BrokerId | None]
+    log_dirs: NotRequired[list[str]]
 
 
 SlotsEntry = TypedDict(

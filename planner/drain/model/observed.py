@@ -8,7 +8,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from planner.drain.model.capacity import Capacity, Origin, Resolved, Source
-from planner.observed import KafkaSnapshot, PartitionSeen
+from planner.drain.model.observed_dirs import (
+    Shelves,
+    left_out,
+    log_dir_entries,
+    replica_paths,
+    several_log_dirs,
+    shelves_of,
+)
+from planner.observed import KafkaSnapshot, PartitionSeen, TopicPartition
 
 DISK_LIMIT = 0.85
 FLOW_BYTES_PER_S = 70e6
@@ -23,13 +31,18 @@ UNKNOWN_RACK = "unknown"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """What the metadata does not say. `racks` adds to what brokers report. `destinations` as in the state file."""
+    """What the metadata does not say. `racks` adds to what brokers report. `destinations` as in the state file.
+
+    `write_bytes_per_s`: what is known of write rates, which come `write_rates_from` there (in words, with their age).
+    """
 
     disk_limit: float = DISK_LIMIT
     flow_bytes_per_s: float | None = None
     racks: Mapping[int, str] = field(default_factory=dict)
     outgoing: Collection[int] = ()
     destinations: Mapping[int, Sequence[int]] = field(default_factory=dict)
+    write_bytes_per_s: Mapping[TopicPartition, float] = field(default_factory=dict)
+    write_rates_from: str = ""
 
 
 class RacksMissing(ValueError):
@@ -69,18 +82,28 @@ def observed_document(snapshot: KafkaSnapshot, capacity: Resolved, policy: Polic
     Raises RacksMissing.
     """
     racks, about_racks = _racks(snapshot, policy)
+    dirs = several_log_dirs(snapshot, {b: known.disk_bytes for b, known in capacity.by_broker.items()})
+    shelves = shelves_of(dirs)
     document: dict[str, Any] = {
         "version": 1,
         "disk_limit": policy.disk_limit,
         "flow_bytes_per_s": policy.flow_bytes_per_s or FLOW_BYTES_PER_S,
         "brokers": [_broker(snapshot, b, racks[b], capacity.by_broker.get(b), policy) for b in sorted(racks)],
-        "partitions": [_partition(p) for p in snapshot.partitions],
+        "partitions": [_partition(p, policy, shelves) for p in snapshot.partitions],
     }
+    for broker in document["brokers"]:
+        if broker["id"] in dirs:
+            broker["log_dirs"] = log_dir_entries(snapshot, broker["id"], dirs[broker["id"]])
     leaving = dead_brokers(snapshot) | set(policy.outgoing)
     named = {str(b): list(to) for b, to in sorted(policy.destinations.items()) if to and b in leaving and b in racks}
     if named:
         document["destinations"] = named
-    document["assumptions"] = [*about_racks, *capacity.assumptions, *_assumptions(snapshot, policy)]
+    document["assumptions"] = [
+        *about_racks,
+        *capacity.assumptions,
+        *_assumptions(snapshot, policy),
+        *left_out(snapshot, dirs),
+    ]
     return document
 
 
@@ -116,11 +139,13 @@ def _broker(
     return {"id": broker, "rack": rack, "state": state, **known}
 
 
-def _partition(seen: PartitionSeen) -> dict[str, Any]:
+def _partition(seen: PartitionSeen, policy: Policy, shelves: Shelves) -> dict[str, Any]:
     """A partition that is being moved is taken as it will be."""
     replicas = list(seen.target)
     isr = [b for b in seen.isr if b in replicas]
     leader = seen.leader if seen.leader in isr else next(iter(isr), None) if seen.is_moving else None
+    written = policy.write_bytes_per_s.get(seen.name)
+    paths = replica_paths(shelves, seen.name, replicas) if shelves else []
     return {
         "topic": seen.name.topic,
         "partition": seen.name.partition,
@@ -129,12 +154,17 @@ def _partition(seen: PartitionSeen) -> dict[str, Any]:
         "isr": isr,
         "min_isr": max(1, min(seen.min_isr, len(replicas))),
         "size_bytes": seen.size_bytes,
+        **({} if written is None else {"write_bytes_per_s": written}),
+        **({"log_dirs": paths} if any(paths) else {}),
     }
 
 
 def _assumptions(snapshot: KafkaSnapshot, policy: Policy) -> Iterator[str]:
     if policy.flow_bytes_per_s is None:
         yield f"one partition's copy runs at {FLOW_BYTES_PER_S:g} bytes/s (1 MiB per round trip of 15 ms)"
+    rated = sum(p.name in policy.write_bytes_per_s for p in snapshot.partitions)
+    if rated and policy.write_rates_from:
+        yield f"write rates of {rated} of {len(snapshot.partitions)} partitions: {policy.write_rates_from}"
     moving = [p for p in snapshot.partitions if p.is_moving]
     if moving:
         yield f"a reassignment of {_some(moving)} is under way: taken as it will be when that is over"

@@ -12,6 +12,7 @@ from pydantic_core import to_json
 
 from planner.drain.model.document import broker_rows
 from planner.drain.model.files import CertificateEntry, MeasureEntry, PlanFile, parse_plan
+from planner.drain.model.log_dirs import known_paths, move_problems, planned_log_dirs, planned_paths
 from planner.drain.model.measures import Measure, Measures
 from planner.drain.model.plan import UNLIMITED_SLOTS, Schedule
 from planner.drain.model.problem import DocumentRefused, Problem, ProblemKind
@@ -40,11 +41,12 @@ def read_plan(data: bytes | str, state: ClusterState) -> ReadPlan:
         raise DocumentRefused("plan file", problems)
     moves = file["partitions"]
     sources = broker_rows([[] if m.get("source") is None else [m["source"]] for m in moves], state.brokers.id)  # type: ignore[list-item]
+    after = broker_rows([m["replicas"] for m in moves], state.brokers.id)
     ends = file.get("checkpoints", [])
     return ReadPlan(
         schedule=Schedule(
             row=np.array([row_of[m["topic"], m["partition"]] for m in moves], dtype=np.int32),
-            after=broker_rows([m["replicas"] for m in moves], state.brokers.id),
+            after=after,
             source=sources[:, 0],
             slots_in=_slots(file, state, "in"),
             slots_out=_slots(file, state, "out"),
@@ -52,6 +54,7 @@ def read_plan(data: bytes | str, state: ClusterState) -> ReadPlan:
             throttle_out_bytes_per_s=_throttles(file, state, "out_bytes_per_s"),
             checkpoints=tuple(ends if ends[-1:] == [len(moves)] else [*ends, len(moves)]),
             assumptions=tuple(file.get("assumptions", ())),
+            log_dirs=planned_log_dirs(state, moves, after),
         ),
         measures=_measures(file["certificate"]) if "certificate" in file else None,
     )
@@ -88,7 +91,12 @@ def _move_entries(state: ClusterState, schedule: Schedule) -> Iterator[dict[str,
     topics = [parts.topics[t] for t in parts.topic[schedule.row].tolist()]
     numbers = parts.partition[schedule.row].tolist()
     lists, sources = schedule.after.tolist(), schedule.source.tolist()
-    for topic, number, after, source in zip(topics, numbers, lists, sources, strict=True):
+    paths = (
+        planned_paths(state, schedule.log_dirs, schedule.after)
+        if schedule.log_dirs is not None
+        else [None] * len(lists)
+    )
+    for topic, number, after, source, dirs in zip(topics, numbers, lists, sources, paths, strict=True):
         entry: dict[str, Any] = {
             "topic": topic,
             "partition": number,
@@ -96,6 +104,8 @@ def _move_entries(state: ClusterState, schedule: Schedule) -> Iterator[dict[str,
         }
         if source != NOBODY:
             entry["source"] = ids[source]
+        if dirs is not None:
+            entry["log_dirs"] = dirs
         yield entry
 
 
@@ -136,6 +146,7 @@ def _partition_rows(state: ClusterState) -> dict[tuple[str, int], int]:
 
 def _problems(file: PlanFile, state: ClusterState, row_of: Mapping[tuple[str, int], int]) -> Iterator[Problem]:
     known = set(state.brokers.id.tolist())
+    paths = known_paths(state)
     named = [*(("slots", b) for b in file.get("slots", {})), *(("throttles", b) for b in file.get("throttles", {}))]
     for index, move in enumerate(file["partitions"]):
         path, name = f"partitions[{index}]", f"{move['topic']}-{move['partition']}"
@@ -148,6 +159,7 @@ def _problems(file: PlanFile, state: ClusterState, row_of: Mapping[tuple[str, in
         source = move.get("source")
         if source is not None and source not in known:
             yield Problem(ProblemKind.UNKNOWN, f"{path}.source", f"{name}: the state has no broker {source}")
+        yield from move_problems(path, move, paths)
     for field, broker_id in named:
         if int(broker_id) not in known:
             yield Problem(ProblemKind.UNKNOWN, f"{field}.{broker_id}", f"the state has no broker {broker_id}")

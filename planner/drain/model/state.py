@@ -22,6 +22,10 @@ NOBODY = -1
 """No broker: the padding of replica lists, a partition without a leader, an entry without a chosen source."""
 
 
+NOWHERE = -1
+"""No log directory: where a replica is, or is to go, is not known or left to Kafka."""
+
+
 class BrokerState(IntEnum):
     """What a broker is to a plan. ACTIVE and NEW may receive; replicas on OUTGOING and DEAD have to leave.
 
@@ -89,11 +93,35 @@ class Partitions:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class LogDirs:
+    """D log directories, ascending by `broker` (a row) and path, of the brokers whose directories are known.
+
+    `used_bytes`: int64[D], in use on each one's disk, logs and anything else. `located`: int32[P, W], aligned with
+    `replicas`: the directory (0 .. D-1) a replica is in, NOWHERE where that is not known.
+    """
+
+    broker: Int32s
+    path: tuple[str, ...]
+    disk_bytes: Int64s
+    used_bytes: Int64s
+    located: Int32s
+
+    def __len__(self) -> int:
+        return len(self.path)
+
+    def first_of(self, brokers: int) -> Int64s:
+        """int64[brokers + 1]: the directories of broker row b are first[b] .. first[b + 1] - 1."""
+        first: Int64s = np.searchsorted(self.broker, np.arange(brokers + 1)).astype(np.int64)
+        return first
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class ClusterState:
     """One cluster at one moment, with the policy every judge must share.
 
     `disk_limit`: fraction of a disk that may ever be used (H4). `flow_bytes_per_s`: what one partition's fetch
     reaches. `destinations`: drained broker row -> the only rows that may take what leaves it (roll-forward).
+    `log_dirs`: None where no broker's directories are known.
     """
 
     brokers: Brokers
@@ -101,3 +129,4 @@ class ClusterState:
     disk_limit: float
     flow_bytes_per_s: float
     destinations: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
+    log_dirs: LogDirs | None = None

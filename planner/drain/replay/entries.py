@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from planner.drain.model.plan import Schedule
-from planner.drain.model.state import NOBODY, Bools, ClusterState, Floats, Int32s, Int64s
+from planner.drain.model.state import NOBODY, NOWHERE, Bools, ClusterState, Floats, Int32s, Int64s
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -15,7 +15,8 @@ class Entries:
     `before`, `after`: int32[M, .], padded with NOBODY. `source`: int32[M], the broker read from (the leader now
     where none is named). `copies_from`: int64[M + 1]: entry e makes the copies copies_from[e] .. copies_from[e+1]-1.
     `copy_entry`, `copy_target`: int32[C]. `size`: bytes of one copy per entry. `gone_entry`, `gone_broker`: int32[G],
-    replicas dropped when the entry completes. `able`: bool[M], false where there is nobody to read from.
+    replicas dropped when the entry completes. `able`: bool[M], false where there is nobody to read from. `copy_dir`,
+    `gone_dir`: int32[C], int32[G], the state's log directory, NOWHERE where it is not known.
     """
 
     row: Int32s
@@ -29,6 +30,8 @@ class Entries:
     gone_entry: Int32s
     gone_broker: Int32s
     able: Bools
+    copy_dir: Int32s
+    gone_dir: Int32s
 
     def __len__(self) -> int:
         return int(self.row.size)
@@ -68,7 +71,27 @@ def entries_of(state: ClusterState, schedule: Schedule) -> Entries:
         gone_entry=gone_entry.astype(np.int32),
         gone_broker=before[gone_entry, gone_column].astype(np.int32),
         able=(counts == 0) | (source != NOBODY),
+        copy_dir=_copy_dirs(state, schedule, keep[copy_entry], column, after[copy_entry, column]),
+        gone_dir=_gone_dirs(state, row[gone_entry], gone_column),
     )
+
+
+def _copy_dirs(state: ClusterState, schedule: Schedule, entry: Int64s, column: Int64s, target: Int32s) -> Int32s:
+    """The directory the plan names, or the only one its target has."""
+    if state.log_dirs is None:
+        return np.full(target.size, NOWHERE, dtype=np.int32)
+    count = np.bincount(state.log_dirs.broker, minlength=len(state.brokers))
+    only = np.full(len(state.brokers), NOWHERE, dtype=np.int32)
+    only[state.log_dirs.broker] = np.arange(len(state.log_dirs))
+    only[count != 1] = NOWHERE
+    planned = np.full(target.size, NOWHERE, np.int32) if schedule.log_dirs is None else schedule.log_dirs[entry, column]
+    return np.where(planned == NOWHERE, only[target], planned).astype(np.int32)
+
+
+def _gone_dirs(state: ClusterState, row: Int32s, column: Int64s) -> Int32s:
+    if state.log_dirs is None:
+        return np.full(row.size, NOWHERE, dtype=np.int32)
+    return state.log_dirs.located[row, column]
 
 
 def first_mention(row: Int32s) -> Int64s:

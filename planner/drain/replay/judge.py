@@ -30,11 +30,16 @@ def judge(state: ClusterState, schedule: Schedule, bounds: Bounds | None = None)
     run = replay(state, schedule)
     least = bounds or bounds_of(state)
     fill = run.disk_after[state.brokers.may_receive].max(initial=0.0)
+    fullest_dir = 0.0
+    if state.log_dirs is not None:
+        staying = state.brokers.may_receive[state.log_dirs.broker]
+        fill = run.log_dirs_after[staying].max(initial=fill)
+        fullest_dir = (state.log_dirs.used_bytes / state.log_dirs.disk_bytes)[staying].max(initial=0.0)
     return Verdict(
         measures=Measures(
             bytes=Measure(run.bytes_moved, least.bytes),
             makespan_s=Measure(run.makespan_s, least.makespan_s),
-            disk=Measure(float(fill), least.disk(DISK_AT * least.makespan_s)),
+            disk=Measure(float(fill), max(least.disk(DISK_AT * least.makespan_s), float(fullest_dir))),
             leaders=Measure(int(run.leaders.max(initial=0)), least.leader_count),
             leader_changes=Measure(run.leader_changes, least.leader_changes),
             release_s=Measure(sum(run.release_s.values()), least.release_s),

@@ -11,6 +11,7 @@ import numpy as np
 from planner.drain.model.plan import Schedule
 from planner.drain.model.state import NOBODY, ClusterState, Floats, Int32s, Int64s
 from planner.drain.replay.checkpoints import Limits, checkpoint_violations
+from planner.drain.replay.dirs import log_dir_violations, log_dirs_after
 from planner.drain.replay.entries import Entries, entries_of
 from planner.drain.replay.eventlog import disk_log
 from planner.drain.replay.holdings import leader_counts, placement_after, used_bytes
@@ -29,6 +30,7 @@ class Replay:
     counted whole. `leaders`: int64[B], partitions led after the preferred election. `leader_changes`: partitions
     whose first replica after is not the leader now. `source_transfers`: entries read from a broker that is neither
     of the two. `left_behind`: replicas on drained brokers after the plan. `start_s`, `end_s`: float64[M] per entry.
+    `log_dirs_after`: float64[D], as `disk_after`, of the log directories the state knows.
     """
 
     makespan_s: float
@@ -43,6 +45,7 @@ class Replay:
     violations: tuple[Violation, ...]
     start_s: Floats
     end_s: Floats
+    log_dirs_after: Floats
 
 
 def replay(state: ClusterState, schedule: Schedule, *, limits: Limits | None = None) -> Replay:
@@ -64,10 +67,12 @@ def replay(state: ClusterState, schedule: Schedule, *, limits: Limits | None = N
         violations=(
             *placement_violations(state, schedule, entries),
             *instant_violations(state, schedule, entries, run),
+            *log_dir_violations(state, entries, run),
             *checkpoint_violations(state, schedule, entries, run, limits or Limits()),
         ),
         start_s=run.entry_start_s,
         end_s=run.entry_end_s,
+        log_dirs_after=log_dirs_after(state, entries, run),
     )
 
 

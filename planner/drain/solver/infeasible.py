@@ -11,15 +11,15 @@ from planner.drain.solver.demand import Demand
 from planner.drain.solver.intake import Intake
 from planner.quantities import human_bytes, named
 
-Kind = Literal["broker", "disk", "repair"]
+Kind = Literal["broker", "disk", "repair", "log-dir"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Infeasible:
     """No plan empties the drained brokers. `stuck`: int32[S], rows of the partitions that cannot move.
 
-    `kind`: a broker is missing, disk is missing, or partitions need repair first. `message` names the smallest
-    addition. `part`: a schedule for all the others, when it was asked for.
+    `kind`: a broker is missing, disk is missing, partitions need repair first, or whole logs fit no single log
+    directory. `message` names the smallest addition. `part`: a schedule for all the others, when it was asked for.
     """
 
     kind: Kind
@@ -74,6 +74,21 @@ def no_place(state: ClusterState, demand: Demand, intake: Intake, unplaced: Int6
     needs = ", ".join(f"{human_bytes(size)} in rack {name}" for name, size in sorted(bytes_by_rack.items()))
     message = f"{_named(state, rows)} found no disk below the limit of {state.disk_limit:.0%}: add {needs}"
     return Infeasible("disk", message, rows)
+
+
+def no_log_dir(state: ClusterState, rows: Int32s, directory: int, room_bytes: int) -> Infeasible:
+    """Partitions whose logs fit no single directory of their target, though the broker has room. `directory`: the one
+    that has the most, `room_bytes`.
+    """
+    assert state.log_dirs is not None
+    size = int(state.partitions.size_bytes[rows].max())
+    broker = int(state.brokers.id[state.log_dirs.broker[directory]])
+    message = (
+        f"{_named(state, rows)} fit no log directory: of broker {broker} {state.log_dirs.path[directory]} has the most "
+        f"room, {human_bytes(max(0, room_bytes))} below the limit of {state.disk_limit:.0%}, and the largest log has "
+        f"{human_bytes(size)}: make room for {human_bytes(size - max(0, room_bytes))} more there"
+    )
+    return Infeasible("log-dir", message, rows)
 
 
 def _named(state: ClusterState, rows: Int32s) -> str:

@@ -9,7 +9,8 @@ from planner.drain.model.state import NOBODY, Bools, BrokerState, ClusterState, 
 from planner.drain.solver.assemble import assembled, nothing_to_do
 from planner.drain.solver.attempt import SCARCE, Attempt, attempt
 from planner.drain.solver.demand import Demand, affected, demand_of
-from planner.drain.solver.infeasible import Infeasible, needs_repair, no_place
+from planner.drain.solver.dirs import in_log_dirs, no_wider_than_dirs, without
+from planner.drain.solver.infeasible import Infeasible, needs_repair, no_log_dir, no_place
 from planner.drain.solver.intake import Intake, Least, intake_of, least_of
 from planner.drain.solver.sequence import WIDER_MARGINS
 from planner.drain.solver.slots import extras_for
@@ -39,8 +40,26 @@ def solve(
     """Empty all OUTGOING and DEAD brokers, or say why not. The same state gives the same plan on every machine.
 
     `excluded_topics` and `pinned` (partition rows) stay where they are. `allow_partial`: an Infeasible carries the
-    schedule of everything else. `state.destinations` binds what leaves a broker to the targets named there.
+    schedule of everything else. `state.destinations` binds what leaves a broker to the targets named there. Where
+    the state knows log directories, every new replica gets one of its target's.
     """
+    answer = _solved(no_wider_than_dirs(state), excluded_topics, pinned, allow_partial)
+    schedule = answer.part if isinstance(answer, Infeasible) else answer
+    if schedule is None:
+        return answer
+    placed = in_log_dirs(state, schedule)
+    if not placed.missed.size:
+        return _refused(answer, placed.schedule) if isinstance(answer, Infeasible) else placed.schedule
+    refusal = no_log_dir(state, placed.schedule.row[placed.missed], *placed.widest)
+    if isinstance(answer, Infeasible):
+        stuck = np.union1d(answer.stuck, refusal.stuck).astype(np.int32)
+        refusal = Infeasible(answer.kind, f"{answer.message}; {refusal.message}", stuck)
+    return _refused(refusal, without(placed.schedule, placed.missed)) if allow_partial else refusal
+
+
+def _solved(
+    state: ClusterState, excluded_topics: Collection[str], pinned: Collection[int], allow_partial: bool
+) -> Schedule | Infeasible:
     rows = affected(state)
     chosen = rows[~_left_alone(state, rows, excluded_topics, pinned)]
     assumptions = _assumptions(rows.size - chosen.size)

@@ -34,10 +34,13 @@ class Scripted:
         configs: Sequence[bool] = (True,),
         behind: Mapping[int, int] | None = None,
         silent_disks: frozenset[int] = frozenset(),
+        log_dirs: Sequence[tuple[str, int]] = (("/data", 0),),
     ) -> None:
+        """`log_dirs`: (path, error code) each."""
         self.replicas, self.moves, self.configs = list(replicas), list(moves), list(configs)
         self.behind = behind or {}
         self.silent_disks = silent_disks
+        self.log_dirs = log_dirs
         self.closed = False
         self.asked: list[int | None] = []
 
@@ -106,9 +109,21 @@ class Scripted:
         return Answer(error_code=0, topics=topics)
 
     def DescribeLogDirs(self, _: Any) -> Any:
-        size = Answer(partition_index=0, partition_size=77)
-        directory = Answer(error_code=0, total_bytes=9, usable_bytes=5, topics=[Answer(name="t", partitions=[size])])
-        return Answer(error_code=0, results=[directory])
+        sizes = [
+            Answer(partition_index=0, partition_size=77, is_future_key=False),
+            Answer(partition_index=1, partition_size=3, is_future_key=True),
+        ]
+        dirs = [
+            Answer(
+                error_code=error,
+                log_dir=path,
+                total_bytes=9,
+                usable_bytes=5,
+                topics=[Answer(name="t", partitions=sizes)] if n == 0 else [],
+            )
+            for n, (path, error) in enumerate(self.log_dirs)
+        ]
+        return Answer(error_code=0, results=dirs)
 
     def ApiVersions(self, _: Any) -> Any:
         return Answer(
@@ -136,6 +151,24 @@ def test_a_broker_that_does_not_answer_for_its_disks_is_missing_not_guessed() ->
     assert snapshot.partitions[0].size_bytes == 77
 
 
+def test_directories_are_told_one_by_one_with_what_is_in_each() -> None:
+    (seen, _) = read_snapshot(Scripted(log_dirs=(("/b", 0), ("/a", 0))), deadline(), now).log_dirs.values()
+    assert [(d.path, d.used_bytes, d.total_bytes, d.usable_bytes) for d in seen.dirs] == [
+        ("/a", 0, 9, 5),
+        ("/b", 80, 9, 5),
+    ]
+    assert seen.dirs[1].replicas == {T0}, "t-1 is only on its way in from another directory"
+
+
+def test_of_the_only_directory_the_replicas_are_not_told_as_all_are_there() -> None:
+    (seen, _) = read_snapshot(Scripted(), deadline(), now).log_dirs.values()
+    assert [(d.path, d.replicas) for d in seen.dirs] == [("/data", frozenset())]
+
+
+def test_a_broker_with_a_directory_offline_is_unknown_as_a_whole() -> None:
+    assert not read_snapshot(Scripted(log_dirs=(("/a", 0), ("/b", 56))), deadline(), now).log_dirs
+
+
 def test_a_fenced_broker_is_listed_but_not_asked() -> None:
     snapshot = read_snapshot(Scripted(), deadline(), now)
     assert snapshot.brokers[3].fenced
@@ -156,6 +189,13 @@ def test_a_broker_whose_own_metadata_is_old_is_not_believed() -> None:
     assert set(connection.asked[1:]) == {2}
     with pytest.raises(KafkaUnavailable, match=r"its metadata is old \(400 records behind, silent for 0.5 s\)"):
         read_snapshot(Scripted(behind={1: 400, 2: 400}), deadline(), now)
+
+
+def test_a_leaders_log_is_told_by_the_leader_alone() -> None:
+    (p,) = read_snapshot(Scripted(replicas=[(2, 1)]), deadline(), now).partitions
+    assert (p.leader, p.leader_bytes) == (2, 77)
+    (p,) = read_snapshot(Scripted(replicas=[(3, 1)]), deadline(), now).partitions
+    assert (p.leader, p.leader_bytes, p.size_bytes) == (3, -1, 77), "3 did not answer; another replica is no proof"
 
 
 def test_a_move_that_ends_during_the_reading_is_read_again() -> None:

@@ -31,6 +31,12 @@ def test_a_request_comes_back_as_it_went(case: tuple[KafkaSnapshot, DrainRequest
     assert request_from_json(request_to_json(asked)) == asked
 
 
+def test_where_write_rates_come_from_crosses_with_the_request() -> None:
+    seen, _ = roll()
+    asked = request(seen, outgoing=(1000,), targets=(1003,), write_rates_from="growth of logs")
+    assert request_from(request_document(asked), partitions_table(asked.cluster)).write_rates_from == "growth of logs"
+
+
 @settings(max_examples=40, deadline=None)
 @given(cases())
 def test_an_answer_comes_back_as_it_went(case: tuple[KafkaSnapshot, DrainRequest]) -> None:

@@ -79,6 +79,43 @@ def test_known_write_rates_are_not_assumed() -> None:
     assert not any("write rate" in line for line in plan_of(known).certificate.assumptions)
 
 
+def test_what_is_known_of_write_rates_is_said_with_where_it_is_from() -> None:
+    seen, _ = roll()
+    writes = {p.name: 1000 for p in seen.partitions[:9]}
+    told = "growth of the leaders' logs over 30 s, 4 s old"
+    asked = {"outgoing": (1000,), "targets": (1003,), "successors": {1000: 1003}, "write_bytes_per_s": writes}
+    lines = plan_of(request(seen, **asked, write_rates_from=told)).certificate.assumptions
+    assert f"write rate of 9 of 12 moved partitions known: {told}" in lines
+    assert "write rate of 3 of 12 moved partitions unknown: in-sync traffic counts nothing" in lines
+
+
+def test_a_cold_start_says_that_it_plans_from_log_sizes_alone() -> None:
+    lines = plan_of(roll()[1]).certificate.assumptions
+    (line,) = [line for line in lines if "write rate" in line]
+    assert line.endswith("unknown: in-sync traffic counts nothing, planned from log sizes alone")
+
+
+def test_the_quota_carries_the_charge_beside_the_promise() -> None:
+    seen, _ = roll()
+    writes = {p.name: MIB for p in seen.partitions}
+    asked = {"outgoing": (1000,), "targets": (1003,), "successors": {1000: 1003}}
+    port = plan_of(request(seen, **asked, write_bytes_per_s=writes)).out[1000]
+    still = plan_of(request(seen, **asked)).out[1000]
+    assert port.promised_bytes_per_s == still.promised_bytes_per_s
+    # two flows fill the share, so four partitions at once, each read by two followers and a new replica that arrived
+    assert (port.quota_bytes_per_s - still.quota_bytes_per_s) * KAFKA_REACHES == pytest.approx(12 * MIB, rel=1e-4)
+
+
+def test_under_a_cap_the_promise_is_what_the_charge_leaves_of_it() -> None:
+    seen, _ = roll()
+    writes = {p.name: MIB for p in seen.partitions}
+    asked = {"outgoing": (1000,), "targets": (1003,), "successors": {1000: 1003}}
+    plan = plan_of(request(seen, **asked, write_bytes_per_s=writes, throttle_cap_bytes_per_s=60 * MIB))
+    assert plan.out[1000].quota_bytes_per_s == 60 * MIB
+    # one flow fills what the cap lets through, so two partitions at once are reckoned with
+    assert plan.out[1000].promised_bytes_per_s == pytest.approx(60 * MIB * KAFKA_REACHES - 6 * MIB, rel=1e-4)
+
+
 def test_a_plan_tells_every_measure_beside_its_bound() -> None:
     told = plan_of(scale_down()[1]).certificate.document()
     for name in ("bytes", "makespan_s", "disk", "leaders", "leader_changes", "release_s"):

@@ -1,6 +1,7 @@
 """A cluster as it was seen, as a state file: what metadata leaves open is said, never guessed in silence."""
 
 import json
+import math
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -67,6 +68,16 @@ def test_a_healthy_cluster_becomes_a_state_that_can_be_read() -> None:
     assert state.brokers.must_empty.tolist() == [True, False, False]
     assert state.partitions.size_bytes.tolist() == [GIB, GIB]
     assert any(line.startswith("one partition's copy runs at 7e+07 bytes/s") for line in read.assumptions)
+
+
+def test_write_rates_that_are_known_are_in_the_state_and_it_is_said_from_where() -> None:
+    cluster = snapshot(seen(0, (1, 2, 3)), seen(1, (2, 3, 1)))
+    known = {cluster.partitions[1].name: 2e6}
+    read = state_of(cluster, Policy(write_bytes_per_s=known, write_rates_from="growth of logs, 4 s old"))
+    assert [math.isnan(w) for w in read.state.partitions.write_bytes_per_s.tolist()] == [True, False]
+    assert read.state.partitions.write_bytes_per_s[1] == 2e6
+    assert "write rates of 1 of 2 partitions: growth of logs, 4 s old" in read.assumptions
+    assert any(line.startswith("write rates of 1 of 2 partitions are unknown") for line in read.assumptions)
 
 
 def test_a_disk_is_what_kafka_may_use_of_it_not_what_others_hold() -> None:

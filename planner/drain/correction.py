@@ -1,0 +1,112 @@
+"""The throttle that is due on one broker in one direction while a drain copies, from what the broker does now. Pure.
+
+Kafka charges in-sync traffic of throttled partitions to the same quota as the copies (planner.drain.throttle), so a
+quota of (copies + charge) / KAFKA_REACHES leaves copies what they are meant to get. They are meant to get what the plan
+promises, less what the broker's own traffic leaves them no room for; and never so little beside the charge that they
+would not end.
+"""
+
+import math
+from dataclasses import dataclass
+
+from planner.drain.plan import Port
+from planner.drain.throttle import KAFKA_REACHES, LEAST_CATCH_UP_BYTES_PER_S, floor
+from planner.quantities import human_bytes
+
+SPARE_FRACTION = 0.1
+"""Share of a broker's bandwidth that copies and its own traffic together leave free. A quota may stand up to BAND above
+what is due, so this much is not filled by it either."""
+
+BAND = 0.1
+"""A quota is written anew when it is this much off: traffic that flutters less rewrites nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PortTraffic:
+    """One broker in one direction now, bytes/s.
+
+    `charge_bytes_per_s`: in-sync traffic of the throttled partitions, `unknown` of which have no known rate and count
+    nothing. `own_bytes_per_s`: all that is not copies, the charge included; at least that, where rates are unknown.
+    `bandwidth_bytes_per_s` None: not known. `set_bytes_per_s`: the throttle in force, as Kafka says; None: none yet.
+    """
+
+    charge_bytes_per_s: float
+    own_bytes_per_s: float
+    unknown: int = 0
+    bandwidth_bytes_per_s: int | None = None
+    set_bytes_per_s: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """`before_bytes_per_s`: the throttle in force or, where none is, what reaches the promise. `why`: in words with
+    numbers what made it another one, else "".
+    """
+
+    quota_bytes_per_s: int
+    before_bytes_per_s: int
+    why: str = ""
+
+
+def due(port: Port, now: PortTraffic, *, cap_bytes_per_s: int | None = None) -> Due:
+    """The throttle for a port of the plan. The operator's cap is above everything, the livelock floor above head-room,
+    and the promise is the most that copies are ever meant to get.
+    """
+    cap = math.inf if cap_bytes_per_s is None else cap_bytes_per_s
+    before = now.set_bytes_per_s if now.set_bytes_per_s is not None else _planned(port, now, cap)
+    least = _least(port, now)
+    if now.unknown:
+        wanted = before if before >= least else _above(least)
+    else:
+        wanted = max(_quota(_room(port, now), now), _above(least))
+    quota = int(min(wanted, cap))
+    near = abs(quota - before) < BAND * before
+    if quota == before or (near and min(least, cap) <= before <= cap):
+        return Due(before, before)
+    return Due(quota, before, _why(port, now, least, cap))
+
+
+def _planned(port: Port, now: PortTraffic, cap: float) -> int:
+    """What reaches the promise now; the plan's own throttle, for the charge it reckoned with, while that is unknown."""
+    return port.quota_bytes_per_s if now.unknown else int(min(_quota(port.promised_bytes_per_s, now), cap))
+
+
+def _quota(copies_bytes_per_s: float, now: PortTraffic) -> int:
+    return math.ceil((copies_bytes_per_s + now.charge_bytes_per_s) / KAFKA_REACHES)
+
+
+def _least(port: Port, now: PortTraffic) -> int:
+    """The livelock floor. Without a charge every quota lets copies end; with an unknown one the plan's own estimate of
+    the floor counts too.
+    """
+    known = floor(now.charge_bytes_per_s) if now.charge_bytes_per_s > 0 else 0
+    return max(known, port.floor_bytes_per_s) if now.unknown else known
+
+
+def _above(least: int) -> int:
+    """So far above the floor that the floor may rise by as much as rewrites nothing."""
+    return math.ceil(least * (1 + BAND))
+
+
+def _room(port: Port, now: PortTraffic) -> float:
+    """Bytes/s for copies: (1 - spare) x bandwidth - own traffic (docs/planning.md), at most the promise."""
+    promised = float(port.promised_bytes_per_s)
+    if now.bandwidth_bytes_per_s is None:
+        return promised
+    left = now.bandwidth_bytes_per_s * (1 - SPARE_FRACTION) - now.own_bytes_per_s
+    return min(promised, max(left, LEAST_CATCH_UP_BYTES_PER_S))
+
+
+def _why(port: Port, now: PortTraffic, least: int, cap: float) -> str:
+    charge = f"{human_bytes(now.charge_bytes_per_s)}/s of traffic in sync share it"
+    if cap < least:
+        return f"the cap is below the {human_bytes(least)}/s that copies need to end: raise rollout.throttleMibPerS"
+    if now.unknown:
+        return f"copies end above {human_bytes(least)}/s only, write rates of {now.unknown} partitions are unknown"
+    room = _room(port, now)
+    if room < port.promised_bytes_per_s:
+        own = f"its own traffic of {human_bytes(now.own_bytes_per_s)}/s leaves copies {human_bytes(room)}/s"
+        return f"{own}, {charge}" if now.charge_bytes_per_s >= 1 else own
+    if now.charge_bytes_per_s >= 1:
+        return charge
+    return "its own traffic leaves copies all the plan promises"

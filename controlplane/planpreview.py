@@ -15,12 +15,14 @@ from controlplane.replacement import ALIVE
 from controlplane.view import ClusterView
 from events.spec.change import FieldChange, differences
 from events.spec.conversion import to_data
+from events.spec.fields import FieldClass
 from events.spec.model import KafkaClusterDocument
 from events.spec.settings import shape_defaults
 from planner.drain.throttle import KAFKA_REACHES
 from planner.observed import KafkaSnapshot
 from planner.rollout.diff import Change, NodeChange
-from planner.rollout.setting_change import setting_changes
+from planner.rollout.setting_change import SettingChange, setting_changes
+from planner.rollout.setting_class import SettingClass
 from planner.rollout.steps import RolloutAssumptions, RolloutPlan, rollout_plan
 from providers.catalog import catalog
 from providers.errors import PlaceUnknown
@@ -38,8 +40,8 @@ NO_ADDRESS_SURVIVES = (
 )
 
 ONE_CONTROLLER = (
-    "one controller: no metadata change is possible for some seconds while it is handed over (no new topic, no new "
-    "leader for a broker that dies just then). A quorum of three goes on without a pause"
+    "one controller: no metadata change is possible for some seconds while it is handed over or restarted (no new "
+    "topic, no new leader for a broker that dies just then). A quorum of three goes on without a pause"
 )
 
 
@@ -85,10 +87,10 @@ def preview(
         finalise=_finalises(view, document, nodes) if exists else "",
         warnings=told,
     )
-    waits = brake if any(c.change is Change.REPLACE for c in nodes) else ""
+    waits = brake if any(c.change in (Change.REPLACE, Change.RESTART) for c in nodes) else ""
     generation = view.generation if exists and not changes else view.generation + 1
     digest = _digest(view, document, rollout)
-    effects = _setting_effects(view.document, document, nodes) if view.document else {}
+    effects = {**_process_effects(changes), **_setting_effects(view.document, document, nodes)} if view.document else {}
     return Preview(document.metadata.name, exists, generation, changes, rollout, digest, waits, effects)
 
 
@@ -129,11 +131,18 @@ def _short(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:10]
 
 
+def _process_effects(changes: Iterable[FieldChange]) -> dict[str, str]:
+    """Fields a process is started with beside its settings: the heap, the listeners."""
+    restarts = (c.path for c in changes if c.field_class is FieldClass.RESTART)
+    return {path: "the VMs are replaced" for path in restarts if not path.startswith("spec.kafka.config[")}
+
+
 def _setting_effects(
     old: KafkaClusterDocument, new: KafkaClusterDocument, nodes: Sequence[NodeChange]
 ) -> dict[str, str]:
-    """Path of each changed Kafka setting -> what will happen; where VMs are replaced anyway, they bring it along."""
-    rolled = any(c.change is Change.REPLACE and c.incumbent and not c.incumbent.lost for c in nodes)
+    """Path of each changed Kafka setting -> what will happen; VMs that are replaced anyway are started with it."""
+    replaced = any(c.change is Change.REPLACE and c.incumbent and not c.incumbent.lost for c in nodes)
+    restarted = any(c.change is Change.RESTART for c in nodes)
     kafka = new.spec.kafka
     found = setting_changes(
         old.spec.kafka.config,
@@ -141,8 +150,16 @@ def _setting_effects(
         version=kafka.version,
         where_silent=shape_defaults(kafka, new.spec.pools),
     )
-    told = "comes with the replaced VMs; by itself: {}" if rolled else "{}"
-    return {f"spec.kafka.config[{change.name}]": told.format(change.effect) for change in found}
+    return {f"spec.kafka.config[{c.name}]": _effect(c, replaced=replaced, restarted=restarted) for c in found}
+
+
+def _effect(change: SettingChange, *, replaced: bool, restarted: bool) -> str:
+    if not replaced:
+        return change.effect
+    if not change.needs_restart:
+        when = "once nothing rolls" if change.setting_class is SettingClass.GUARDED else "before the VMs are replaced"
+        return f"{change.effect}; {when}" if change.live else change.effect
+    return f"{change.effect}; the replaced VMs are started with it" if restarted else "comes with the replaced VMs"
 
 
 def _assumptions(
@@ -179,7 +196,8 @@ def _warnings(view: ClusterView, nodes: Sequence[NodeChange]) -> list[str]:
 
 def _hands_over_the_only_controller(view: ClusterView, nodes: Sequence[NodeChange]) -> bool:
     alone = view.document is not None and view.document.spec.controller_pool.size == 1
-    return alone and any(c.service == "controller" and c.change is Change.REPLACE for c in nodes)
+    stops = (Change.REPLACE, Change.RESTART)
+    return alone and any(c.service == "controller" and c.change in stops for c in nodes)
 
 
 def _clients_are_lost(view: ClusterView, nodes: Sequence[NodeChange]) -> bool:
@@ -188,7 +206,7 @@ def _clients_are_lost(view: ClusterView, nodes: Sequence[NodeChange]) -> bool:
     published = {i.key for i in view.brokers() if i.phase in ALIVE and i.address and not i.lost}
     if document is None or document.spec.bootstrap.dns or not published:
         return False
-    staying = {c.incumbent.key for c in nodes if c.change is Change.KEEP and c.incumbent}
+    staying = {c.incumbent.key for c in nodes if c.change in (Change.KEEP, Change.RESTART) and c.incumbent}
     return not published & staying
 
 

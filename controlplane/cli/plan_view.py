@@ -17,7 +17,7 @@ CLASS_WORDS = {
     "behavioural": "only Kedge behaves differently",
     "identity": "cannot change",
 }
-_CHANGE_STYLE = {"create": "green", "replace": "yellow", "remove": "red"}
+_CHANGE_STYLE = {"create": "green", "replace": "yellow", "restart": "yellow", "remove": "red"}
 _MAX_VALUE = 80
 
 

@@ -12,7 +12,17 @@ from controlplane.portal.schemas import ClusterDetailOut, ConditionOut
 CONVERGED = "Converged"
 BLOCKED = "Blocked"
 
-GIVEN_UP = frozenset({"RunRefused", "RunFailed", "ReplacementFailed", "DrainNotConverging"})
+GIVEN_UP = frozenset(
+    {
+        "RunRefused",
+        "RunFailed",
+        "ReplacementFailed",
+        "DrainNotConverging",
+        "SettingRefused",
+        "RestartReverted",
+        "RestartFailed",
+    }
+)
 """Reasons of `Blocked` at which the server stops trying when it names a next command. Without one it tries again by
 itself; other reasons (a broker that is down, Kafka that does not answer) end as they came."""
 

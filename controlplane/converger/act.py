@@ -1,16 +1,22 @@
 """Carries out the effects of a verdict. Each is idempotent, and each asks for the right to act just before it acts."""
 
+import math
+from datetime import datetime
+
 from controlplane.converger.diskroom import DISK_LIMIT_FRACTION
 from controlplane.converger.foresight import with_arrivals
 from controlplane.converger.ports import Ports
 from controlplane.converger.rendering import terraform_run
+from controlplane.converger.traffic import UNKNOWN, Traffic
 from controlplane.converger.verdict import (
     CancelMoves,
     ClearThrottles,
     Effect,
     ElectPreferred,
+    PreferLogDirs,
     RaiseFeature,
     Reassign,
+    SetSettings,
     SetThrottle,
     Situation,
     StartPlanning,
@@ -49,6 +55,8 @@ def _ask_kafka(effect: Effect, view: ClusterView, ports: Ports) -> str:
         case Reassign(targets=targets):
             refused = kafka.reassign(targets)
             return _refusals(len(refused), next(iter(refused.items()), None))
+        case PreferLogDirs(wishes=wishes):
+            kafka.prefer_log_dirs(wishes)
         case CancelMoves(partitions=partitions):
             refused = kafka.cancel(partitions)
             return _refusals(len(refused), next(iter(refused.items()), None))
@@ -63,6 +71,8 @@ def _ask_kafka(effect: Effect, view: ClusterView, ports: Ports) -> str:
         case RaiseFeature(feature=feature, level=level):
             kafka.update_feature(feature, level, validate_only=True)
             kafka.update_feature(feature, level, validate_only=False)
+        case SetSettings(step=step):
+            kafka.change_settings(step)
         case _:
             raise TypeError(f"no way to carry out {effect!r}")
     return ""
@@ -94,12 +104,20 @@ def _start_planning(effect: StartPlanning, situation: Situation, ports: Ports, e
     if situation.seen.kafka is None:
         return "nothing to plan from: Kafka's metadata cannot be read"
     kafka = with_arrivals(view, situation.seen.kafka)
-    ports.runner.planning(effect.job, drain_request(view, effect.drain, kafka), kafka, epoch=epoch)
+    request = drain_request(view, effect.drain, kafka, traffic=situation.seen.traffic, now=situation.now)
+    ports.runner.planning(effect.job, request, kafka, epoch=epoch)
     return ""
 
 
-def drain_request(view: ClusterView, drain: DrainView, kafka: KafkaSnapshot) -> DrainRequest:
-    """What the planner is asked: the drain in hand, on the cluster as Kafka shows it now."""
+def drain_request(
+    view: ClusterView,
+    drain: DrainView,
+    kafka: KafkaSnapshot,
+    *,
+    traffic: Traffic = UNKNOWN,
+    now: datetime | None = None,
+) -> DrainRequest:
+    """What the planner is asked: the drain in hand, on the cluster as Kafka shows it now (its own time by default)."""
     shapes = {i.service_id: (i.planned.pool, i.planned.shape) for i in view.brokers()}
     clouds = {p.name: p.place.cloud for p in view.document.spec.pools} if view.document else {}
     rates = {b: catalog(clouds[pool]).shape(shape).nic_bytes_per_s for b, (pool, shape) in shapes.items()}
@@ -116,4 +134,6 @@ def drain_request(view: ClusterView, drain: DrainView, kafka: KafkaSnapshot) -> 
         bandwidth=Bandwidth(min(rates.values()), "catalogue", by_broker=rates),
         disk_limit_fraction=DISK_LIMIT_FRACTION,
         throttle_cap_bytes_per_s=cap * MIB if cap else None,
+        write_bytes_per_s={name: math.ceil(rate) for name, rate in traffic.write_bytes_per_s.items()},
+        write_rates_from=traffic.words(now or kafka.at),
     )

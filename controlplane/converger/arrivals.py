@@ -1,6 +1,7 @@
 """Instances that come, and instances that vanish: joined, never joined, lost. Outcomes read off the observation."""
 
 from collections.abc import Collection, Sequence
+from datetime import datetime
 
 from agent.wire import ServiceReport
 from controlplane.converger.foresight import foreseen_drain, plan_job_id
@@ -105,7 +106,7 @@ def arrival_step(situation: Situation) -> Verdict | None:
     arriving = [i for i in situation.view.in_phase(Phase.LAUNCHED) if not i.lost]
     if not arriving:
         return None
-    joined = [i for i in arriving if _serves(situation, i)]
+    joined = [i for i in arriving if i.bound and serves(situation, i, newer_than=i.since)]
     if joined:
         events = [facts.InstanceJoined(i.key, i.service_id) for i in joined]
         return record(f"{', '.join(i.key for i in joined)} joined", *events)
@@ -116,7 +117,7 @@ def arrival_step(situation: Situation) -> Verdict | None:
     waited_for = [i for i in arriving if i.bound]
     if not waited_for or _quorum_needs_another(situation):
         return None
-    states = ", ".join(f"{i.key} ({_state(situation, i)})" for i in waited_for)
+    states = ", ".join(f"{i.key} ({state_of(situation, i)})" for i in waited_for)
     sentence = f"waiting for {states} to join"
     return wait("InstanceJoins", sentence, *_plan_ahead(situation), patience_s=situation.join_deadline_s)
 
@@ -150,9 +151,10 @@ def service_report(situation: Situation, instance: InstanceView) -> ServiceRepor
     return seen.service(instance.planned.service) if seen else None
 
 
-def _serves(situation: Situation, instance: InstanceView) -> bool:
+def serves(situation: Situation, instance: InstanceView, *, newer_than: datetime) -> bool:
+    """Whether this very start runs, and Kafka, by metadata newer than that time, counts on it."""
     kafka, report = situation.seen.fresh_kafka(situation.now), service_report(situation, instance)
-    if kafka is None or report is None or not instance.bound or kafka.at <= instance.since:
+    if kafka is None or report is None or kafka.at <= newer_than:
         return False
     if report.state != "running" or report.start_id != start_id(instance):
         return False
@@ -179,7 +181,8 @@ def _is_overdue(situation: Situation, instance: InstanceView) -> bool:
     return situation.seconds_since(instance.since) > situation.join_deadline_s
 
 
-def _state(situation: Situation, instance: InstanceView) -> str:
+def state_of(situation: Situation, instance: InstanceView) -> str:
+    """What its agent last said of the service, in a few words."""
     if not has_reported(situation, instance):
         return "its agent has not reported"
     report = service_report(situation, instance)
@@ -189,4 +192,4 @@ def _state(situation: Situation, instance: InstanceView) -> str:
 
 
 def _why_late(situation: Situation, instance: InstanceView) -> str:
-    return f"{_state(situation, instance)} after {situation.join_deadline_s:.0f} s"
+    return f"{state_of(situation, instance)} after {situation.join_deadline_s:.0f} s"

@@ -1,5 +1,5 @@
 """What a tick hands to Kafka while a drain copies: entries of the plan in its order, their sources put in charge first,
-throttles on exactly what is open. Pure: read off Kafka, nothing remembered.
+throttles (`pacing`) on exactly what is open. Pure: read off Kafka, nothing remembered.
 """
 
 import math
@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from controlplane.converger.drainprogress import left_bytes
-from controlplane.converger.verdict import Effect, ElectPreferred, Reassign, SetThrottle
-from controlplane.kafka.throttle import ThrottlePlan, throttle_for
+from controlplane.converger.verdict import Effect, ElectPreferred, PreferLogDirs, Reassign, SetThrottle
+from controlplane.kafka.throttle import ThrottlePlan
 from planner.drain.plan import DrainPlan, Move
 from planner.drain.release import Entry, released
 from planner.drain.request import MAX_MOVES_PER_CALL
@@ -38,16 +38,32 @@ def starting_now(plan: DrainPlan, left: Residual, kafka: KafkaSnapshot, allowed:
     )
 
 
-def hand_over(plan: DrainPlan, left: Residual, kafka: KafkaSnapshot, starting: Sequence[Move]) -> tuple[Effect, ...]:
-    """Throttles, then sources in charge, then the moves. Each can be repeated after a crash.
+def hand_over(throttle: ThrottlePlan, kafka: KafkaSnapshot, starting: Sequence[Move]) -> tuple[Effect, ...]:
+    """Throttles, then sources in charge, then directories, then the moves. Each can be repeated after a crash.
 
     Throttles are always set: a snapshot shows which topics are throttled, not which of their partitions.
     """
-    effects = list(throttle_effects(throttle_plan(plan, kafka, [*left.running, *starting])))
+    effects = list(throttle_effects(throttle))
     transfers = transferred(starting, kafka)
     if transfers:
         effects += [Reassign({m.name: m.sourced for m in transfers}), ElectPreferred(tuple(m.name for m in transfers))]
+    wishes = log_dir_wishes(starting, kafka)
+    if wishes:
+        effects.append(PreferLogDirs(wishes))
     return (*effects, Reassign({m.name: m.after for m in starting}))
+
+
+def log_dir_wishes(starting: Sequence[Move], kafka: KafkaSnapshot) -> dict[int, dict[TopicPartition, str]]:
+    """By broker, the directory the plan has for each replica it is about to get. One that has the replica already
+    would copy it over, so it is not told again.
+    """
+    seen = {p.name: p for p in kafka.partitions}
+    wishes: dict[int, dict[TopicPartition, str]] = {}
+    for move in starting:
+        for broker, path in zip(move.added, move.log_dirs, strict=False):
+            if path and broker not in seen[move.name].replicas:
+                wishes.setdefault(broker, {})[move.name] = path
+    return wishes
 
 
 def transferred(starting: Sequence[Move], kafka: KafkaSnapshot) -> list[Move]:
@@ -61,7 +77,7 @@ def transferred(starting: Sequence[Move], kafka: KafkaSnapshot) -> list[Move]:
     chosen = []
     for move in starting:
         now = seen[move.name]
-        source = _source(move, now, live)
+        source = source_of(move, now, live)
         if move.added and source != now.leader and len(now.isr) >= now.min_isr and leads[source] < most:
             leads[source] += 1
             leads[now.leader] -= 1
@@ -69,18 +85,14 @@ def transferred(starting: Sequence[Move], kafka: KafkaSnapshot) -> list[Move]:
     return chosen
 
 
-def throttle_plan(plan: DrainPlan, kafka: KafkaSnapshot, moves: Sequence[Move]) -> ThrottlePlan:
-    """The plan's rates, on exactly these moves: a listed partition in sync is charged to the same quota."""
-    live = kafka.live_brokers()
-    return ThrottlePlan(
-        leader_bytes_per_s={b: r for b, r in plan.leader_throttle.items() if b in live},
-        follower_bytes_per_s={b: r for b, r in plan.follower_throttle.items() if b in live},
-        topics=throttle_for(((m.name, m.before, m.after) for m in moves), bytes_per_s=0).topics,
-    )
-
-
 def throttle_effects(throttle: ThrottlePlan) -> tuple[Effect, ...]:
     return (SetThrottle(throttle),) if throttle.leader_bytes_per_s or throttle.follower_bytes_per_s else ()
+
+
+def source_of(move: Move, now: PartitionSeen, live: frozenset[int]) -> int:
+    """Who will be read: the plan's source while it is in sync and live, else whoever leads."""
+    planned = move.source is not None and move.source in now.isr and move.source in live
+    return move.source if planned and move.source is not None else now.leader
 
 
 def stretch_of(plan: DrainPlan, position: int) -> int:
@@ -90,14 +102,8 @@ def stretch_of(plan: DrainPlan, position: int) -> int:
 
 def _entry(move: Move, now: PartitionSeen, live: frozenset[int]) -> Entry:
     size = max(now.size_bytes, move.bytes // max(1, len(move.added)))
-    return Entry(move, _source(move, now, live), move.added, size)
+    return Entry(move, source_of(move, now, live), move.added, size)
 
 
 def _running(move: Move, seen: Seen) -> Entry:
     return Entry(move, seen[move.name].leader, move.added, left_bytes(move, seen) // max(1, len(move.added)))
-
-
-def _source(move: Move, now: PartitionSeen, live: frozenset[int]) -> int:
-    """Who will be read: the plan's source while it is in sync and live, else whoever leads."""
-    planned = move.source is not None and move.source in now.isr and move.source in live
-    return move.source if planned and move.source is not None else now.leader

@@ -15,8 +15,10 @@ from controlplane.converger.drains import drain_step
 from controlplane.converger.finalisation import finalisation_step
 from controlplane.converger.handovers import handover_step
 from controlplane.converger.intents import intent_step
+from controlplane.converger.livesettings import settings_in_hand_step, settings_left_step, settings_step
 from controlplane.converger.pausing import hold_on
 from controlplane.converger.replacements import replacement_step
+from controlplane.converger.restarts import restart_in_hand_step, restart_step
 from controlplane.converger.upkeep import upkeep_step
 from controlplane.converger.verdict import Situation, Verdict, wait
 
@@ -31,11 +33,13 @@ IN_HAND: tuple[Step, ...] = (
     departure_step,
     abortion_step,
     handover_step,
+    restart_in_hand_step,
     upkeep_step,
+    settings_in_hand_step,
 )
 """What goes on while a cluster is paused too: it ends what has begun, safely."""
 
-NEXT: tuple[Step, ...] = (replacement_step, finalisation_step)
+NEXT: tuple[Step, ...] = (settings_step, replacement_step, settings_left_step, restart_step, finalisation_step)
 """What begins something new."""
 
 

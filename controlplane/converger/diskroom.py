@@ -39,7 +39,43 @@ def overfull_disk(kafka: KafkaSnapshot, moves: Sequence[Move]) -> str:
                 f"broker {broker} has {used // MIB} of {disk.total_bytes // MIB} MiB in use and would get "
                 f"{arriving[broker] // MIB} MiB more; {limit // MIB} MiB ({DISK_LIMIT_FRACTION:.0%}) are allowed"
             )
+    return _overfull_log_dir(kafka, moves)
+
+
+def _overfull_log_dir(kafka: KafkaSnapshot, moves: Sequence[Move]) -> str:
+    """As `overfull_disk`, of the directories the moves name; one that its broker does not have is named too."""
+    sizes = {p.name: p.size_bytes for p in kafka.partitions}
+    planned: Counter[tuple[int, str]] = Counter()
+    for move in moves:
+        for broker, path in zip(move.added, move.log_dirs, strict=False):
+            if path:
+                planned[broker, path] += sizes.get(move.name, move.bytes)
+    arriving = _arriving_in_dirs(kafka)
+    for (broker, path), size in sorted(planned.items()):
+        told = {d.path: d for d in kafka.log_dirs[broker].dirs}.get(path) if broker in kafka.log_dirs else None
+        if told is None:
+            return f"broker {broker} has no log directory {path}"
+        used, limit = told.total_bytes - told.usable_bytes, int(told.total_bytes * DISK_LIMIT_FRACTION)
+        coming = arriving[broker, path] + size
+        if size and used + coming > limit:
+            return (
+                f"{path} of broker {broker} has {used // MIB} of {told.total_bytes // MIB} MiB in use and would get "
+                f"{coming // MIB} MiB more; {limit // MIB} MiB ({DISK_LIMIT_FRACTION:.0%}) are allowed"
+            )
     return ""
+
+
+def _arriving_in_dirs(kafka: KafkaSnapshot) -> Counter[tuple[int, str]]:
+    """Bytes of what runs that have not arrived, by the directory it is in; where that is not told, in each there is."""
+    arriving: Counter[tuple[int, str]] = Counter()
+    for partition in kafka.moving():
+        there = partition.arrived_bytes or (0,) * len(partition.adding)
+        for broker, arrived in zip(partition.adding, there, strict=True):
+            told = kafka.log_dirs.get(broker)
+            held = told.dir_of(partition.name) if told else None
+            for seen in (held,) if held else told.dirs if told else ():
+                arriving[broker, seen.path] += max(0, partition.size_bytes - arrived)
+    return arriving
 
 
 def _targets(moves: Sequence[Move]) -> set[int]:

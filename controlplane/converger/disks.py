@@ -6,10 +6,11 @@ is a disk of its own both say the same. A plan that believed the larger figure w
 
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import PurePosixPath
 
 from controlplane.converger.observation import ReportSeen
 from controlplane.view import ClusterView, InstanceView
-from planner.observed import KafkaSnapshot, LogDirsSeen
+from planner.observed import KafkaSnapshot, LogDirSeen, LogDirsSeen
 
 
 def with_volume_sizes(snapshot: KafkaSnapshot, view: ClusterView, reports: Mapping[str, ReportSeen]) -> KafkaSnapshot:
@@ -24,16 +25,36 @@ def with_volume_sizes(snapshot: KafkaSnapshot, view: ClusterView, reports: Mappi
     return replace(snapshot, log_dirs=both)
 
 
-def _of_volumes(instance: InstanceView, seen: ReportSeen | None) -> tuple[int, int] | None:
-    """(total, free) bytes of all volumes of the instance, None unless the agent has spoken of each of them."""
+def _of_volumes(instance: InstanceView, seen: ReportSeen | None) -> Mapping[str, tuple[int, int]] | None:
+    """By name (total, free) bytes of each volume of the instance, None unless the agent has spoken of all of them."""
     service = seen.service(instance.planned.service) if seen is not None else None
     if service is None or {d.name for d in service.log_dirs} != {v.dir for v in instance.planned.volumes}:
         return None
-    return sum(d.total_bytes for d in service.log_dirs), sum(d.free_bytes for d in service.log_dirs)
+    return {d.name: (d.total_bytes, d.free_bytes) for d in service.log_dirs}
 
 
-def _smaller(seen: LogDirsSeen, told: tuple[int, int]) -> LogDirsSeen:
-    total, free = told
+def _smaller(seen: LogDirsSeen, told: Mapping[str, tuple[int, int]]) -> LogDirsSeen:
     if seen.total_bytes <= 0:
         return seen
-    return replace(seen, total_bytes=min(seen.total_bytes, total), usable_bytes=min(seen.usable_bytes, free))
+    return replace(
+        seen,
+        total_bytes=min(seen.total_bytes, sum(total for total, _ in told.values())),
+        usable_bytes=min(seen.usable_bytes, sum(free for _, free in told.values())),
+        dirs=_smaller_each(seen.dirs, told),
+    )
+
+
+def _smaller_each(dirs: tuple[LogDirSeen, ...], told: Mapping[str, tuple[int, int]]) -> tuple[LogDirSeen, ...]:
+    """Each directory with its volume, which is named in its path; none where it is not clear which one that is."""
+    pairs = []
+    for seen in dirs:
+        names = [name for name in told if name in PurePosixPath(seen.path).parts]
+        if len(dirs) == len(told) == 1:
+            names = list(told)
+        if len(names) != 1:
+            return ()
+        pairs.append((seen, told[names[0]]))
+    return tuple(
+        replace(seen, total_bytes=min(seen.total_bytes, total), usable_bytes=min(seen.usable_bytes, free))
+        for seen, (total, free) in pairs
+    )

@@ -56,7 +56,7 @@ def _service(view: ClusterView, instance: InstanceView, founding: facts.QuorumFo
         ),
         founder=founder,
         metadata_level=founding.metadata_level,
-        settings=dict(planned.settings),
+        settings=dict(instance.settings),
         heap_mib=planned.heap_mib,
     )
 

@@ -1,7 +1,9 @@
 """How far a drain is: bytes that have arrived, the rate they came at, and how long the rest takes."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from controlplane.converger.traffic import UNKNOWN, Traffic
 from planner.drain.plan import DrainPlan, Move
 from planner.drain.residual import Residual
 from planner.observed import KafkaSnapshot, PartitionSeen, TopicPartition
@@ -10,33 +12,43 @@ from planner.quantities import human_bytes
 MEASURED_AFTER_S = 5.0
 """Before that the plan's own rate is told: copies have hardly begun."""
 
+TOLD_FRACTION = 0.01
+"""Growth that is less of the rate changes no figure a person reads."""
+
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """`rate_bytes_per_s` is the mean since the first stretch began, the plan's promise before there is one."""
+    """`rate_bytes_per_s` is the mean since the first stretch began, the plan's promise before there is one.
+
+    `growth_bytes_per_s`: what is written meanwhile to what has not arrived, as far as that is known: it is copied too.
+    `left_s` None: at these rates it never ends.
+    """
 
     done_bytes: int
     left_bytes: int
     rate_bytes_per_s: float
-
-    @property
-    def left_s(self) -> float:
-        return self.left_bytes / self.rate_bytes_per_s if self.rate_bytes_per_s > 0 else 0.0
+    growth_bytes_per_s: float
+    left_s: float | None
 
     def __str__(self) -> str:
         rate = f"{human_bytes(self.left_bytes)} left at {human_bytes(self.rate_bytes_per_s)}/s"
-        return f"{rate}, about {self.left_s:.0f} s"
+        if self.growth_bytes_per_s >= TOLD_FRACTION * self.rate_bytes_per_s and self.growth_bytes_per_s >= 1:
+            rate += f" and growing by {human_bytes(self.growth_bytes_per_s)}/s"
+        return f"{rate}, no end at this rate" if self.left_s is None else f"{rate}, about {self.left_s:.0f} s"
 
 
-def progress_of(plan: DrainPlan, left: Residual, kafka: KafkaSnapshot, *, moving_s: float) -> Progress:
+def progress_of(
+    plan: DrainPlan, left: Residual, kafka: KafkaSnapshot, *, moving_s: float, traffic: Traffic = UNKNOWN
+) -> Progress:
     """Read off Kafka and its log directories; `moving_s`: seconds since the first stretch began."""
     seen = {p.name: p for p in kafka.partitions}
-    waiting = sum(m.bytes for m in left.valid_next)
-    missing = sum(left_bytes(m, seen) for m in left.running)
-    done = sum(m.bytes for m in (*left.finished, *left.running)) - missing
-    if moving_s >= MEASURED_AFTER_S and done > 0:
-        return Progress(done, waiting + missing, done / moving_s)
-    return Progress(done, waiting + missing, _promised(plan))
+    sizes = [left_bytes(m, seen) for m in left.running] + [_waiting_bytes(m, seen) for m in left.valid_next]
+    written = traffic.write_bytes_per_s
+    growths = [written.get(m.name, 0.0) * len(m.added) for m in (*left.running, *left.valid_next)]
+    done = sum(m.bytes for m in left.finished) + sum(_arrived_bytes(m, seen) for m in left.running)
+    measured = moving_s >= MEASURED_AFTER_S and done > 0
+    rate = done / moving_s if measured else _promised(plan)
+    return Progress(done, sum(sizes), rate, sum(growths), _left_s(sizes, growths, rate))
 
 
 def left_bytes(move: Move, seen: dict[TopicPartition, PartitionSeen]) -> int:
@@ -46,6 +58,27 @@ def left_bytes(move: Move, seen: dict[TopicPartition, PartitionSeen]) -> int:
         return move.bytes
     size = max(partition.size_bytes, move.bytes // max(1, len(move.added)))
     return sum(max(0, size - arrived) for arrived in partition.arrived_bytes)
+
+
+def _left_s(sizes: Sequence[int], growths: Sequence[float], rate_bytes_per_s: float) -> float | None:
+    """As if one log came after the other, each growing until it has arrived; None when one outgrows the rate."""
+    at_s = 0.0
+    for size, growth in zip(sizes, growths, strict=True):
+        left = size + growth * at_s
+        if left > 0:
+            if growth >= rate_bytes_per_s:
+                return None
+            at_s += left / (rate_bytes_per_s - growth)
+    return at_s
+
+
+def _waiting_bytes(move: Move, seen: dict[TopicPartition, PartitionSeen]) -> int:
+    """As large as the log is by now; as planned where no log dir tells."""
+    return max(move.bytes, seen[move.name].size_bytes * len(move.added)) if move.name in seen else move.bytes
+
+
+def _arrived_bytes(move: Move, seen: dict[TopicPartition, PartitionSeen]) -> int:
+    return sum(seen[move.name].arrived_bytes) if move.name in seen else 0
 
 
 def _promised(plan: DrainPlan) -> float:

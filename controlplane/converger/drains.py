@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from controlplane.converger.backoff import delay_s
-from controlplane.converger.copying import hand_over, starting_now, stretch_of, throttle_effects, throttle_plan
+from controlplane.converger.copying import hand_over, starting_now, stretch_of, throttle_effects
 from controlplane.converger.diskroom import overfull_disk, untold_disks
 from controlplane.converger.drainprogress import Progress, progress_of
 from controlplane.converger.foresight import plan_job_id
+from controlplane.converger.pacing import paced
 from controlplane.converger.pausing import hold_on
 from controlplane.converger.upkeep import displaced_leaders
 from controlplane.converger.verdict import (
@@ -141,9 +142,7 @@ def _move(situation: Situation, drain: DrainView, plan: DrainPlan, kafka: KafkaS
     if starting:
         return _hand_over(situation, drain, plan, kafka, starting, left)
     if left.running:
-        throttle = throttle_plan(plan, kafka, left.running)
-        steady = throttle.seen == kafka.throttles
-        return _report(situation, drain, plan, kafka, left, () if steady else throttle_effects(throttle))
+        return _report(situation, drain, plan, kafka, left)
     if hold and allowed:
         stopped = f"drain of {_names(drain)}: stopped after {len(left.finished)} of {len(plan.moves)} moves"
         return wait("Paused", f"{stopped}; {hold.sentence}", next_command=hold.next_command, patience_s=0)
@@ -189,33 +188,34 @@ def _hand_over(
     starting: Sequence[Move],
     left: Residual,
 ) -> Verdict:
-    progress = _progress(situation, drain, plan, kafka, left)
+    pace = paced(situation, plan, kafka, left.running, starting)
     sentence = (
-        f"drain of {_names(drain)}: handing {len(starting)} moves to Kafka, {len(left.running)} running, {progress}"
+        f"drain of {_names(drain)}: handing {len(starting)} moves to Kafka, {len(left.running)} running, "
+        f"{_progress(situation, drain, plan, kafka, left)}"
     )
-    return act(sentence, *hand_over(plan, left, kafka, starting))
+    return act(_with(sentence, pace.said), *hand_over(pace.throttle, kafka, starting))
 
 
-def _report(
-    situation: Situation,
-    drain: DrainView,
-    plan: DrainPlan,
-    kafka: KafkaSnapshot,
-    left: Residual,
-    throttle: tuple[Effect, ...],
-) -> Verdict:
+def _report(situation: Situation, drain: DrainView, plan: DrainPlan, kafka: KafkaSnapshot, left: Residual) -> Verdict:
+    pace = paced(situation, plan, kafka, left.running, ())
     sentence = (
         f"drain of {_names(drain)}: {len(left.finished)} of {len(plan.moves)} moves done, {len(left.running)} running, "
         f"{_progress(situation, drain, plan, kafka, left)}"
     )
-    return wait("DrainMoves", sentence, *throttle, patience_s=3600)
+    steady = pace.throttle.seen == kafka.throttles
+    effects = () if steady else throttle_effects(pace.throttle)
+    return wait("DrainMoves", _with(sentence, pace.said), *effects, patience_s=3600)
+
+
+def _with(sentence: str, correction: str) -> str:
+    return f"{sentence}; {correction}" if correction else sentence
 
 
 def _progress(
     situation: Situation, drain: DrainView, plan: DrainPlan, kafka: KafkaSnapshot, left: Residual
 ) -> Progress:
     moving_s = situation.seconds_since(drain.moving_at) if drain.moving_at else 0.0
-    return progress_of(plan, left, kafka, moving_s=moving_s)
+    return progress_of(plan, left, kafka, moving_s=moving_s, traffic=situation.seen.traffic)
 
 
 def _end_round(

@@ -157,7 +157,7 @@ class FleetBrake:
 def _is_in_hand(view: ClusterView) -> bool:
     """Whether anything that has begun is not yet ended."""
     unsettled = any(i.phase is not Phase.JOINED for i in view.alive())
-    return bool(view.intents or view.drain or surge_vms(view)) or unsettled
+    return bool(view.intents or view.drain or view.restart or surge_vms(view)) or unsettled
 
 
 _COUNTED = frozenset(

@@ -12,7 +12,7 @@ from datetime import datetime
 from controlplane.replacement import Phase
 from controlplane.view import ClusterView, DrainView, InstanceView
 from events.ids import derived_id
-from planner.observed import BrokerSeen, KafkaSnapshot, LogDirsSeen
+from planner.observed import BrokerSeen, KafkaSnapshot, LogDirSeen, LogDirsSeen
 
 GIB = 1024**3
 
@@ -64,4 +64,7 @@ def _predecessor(view: ClusterView, new: InstanceView) -> InstanceView | None:
 
 def _empty_disk(instance: InstanceView) -> LogDirsSeen:
     size = sum(v.size_gib for v in instance.planned.volumes) * GIB
-    return LogDirsSeen(replicas=0, used_bytes=0, total_bytes=size, usable_bytes=size)
+    # Where the paths of several volumes will be only the broker can tell.
+    alone = (LogDirSeen("", used_bytes=0, total_bytes=size, usable_bytes=size),)
+    dirs = alone if len(instance.planned.volumes) == 1 else ()
+    return LogDirsSeen(replicas=0, used_bytes=0, total_bytes=size, usable_bytes=size, dirs=dirs)

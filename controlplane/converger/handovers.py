@@ -6,7 +6,7 @@ Controllers always go this way, brokers where the strategy is `reattach`. One no
 when the quorum has caught up, or every replica is back in its ISR. With three voters the swap runs on two.
 """
 
-from controlplane.converger.arrivals import has_reported
+from controlplane.converger.arrivals import has_reported, service_report, state_of
 from controlplane.converger.departures import request_retire
 from controlplane.converger.verdict import Situation, Verdict, record, wait
 from controlplane.converger.wholeness import cluster_is_whole
@@ -16,6 +16,9 @@ from controlplane.view import InstanceView
 from events import facts
 from events.ids import intent_id
 from planner.observed import KafkaSnapshot
+
+HEARD_S = 30.0
+"""What an agent said longer ago does not count against its service; it reports every few seconds."""
 
 
 def handover_step(situation: Situation) -> Verdict | None:
@@ -71,11 +74,27 @@ def _take_from(situation: Situation, holder: InstanceView, new: InstanceView) ->
     return None
 
 
-def _controller_gate(situation: Situation, kafka: KafkaSnapshot, old: InstanceView) -> Gate:
+def fellow_down(situation: Situation, instance: InstanceView) -> InstanceView | None:
+    """Another one of the same service that does not run, by the word of its agent: Kafka calls a process that has just
+    died alive for some seconds more. An agent that was not heard lately is left to Kafka's word.
+    """
+    for other in situation.view.in_phase(Phase.JOINED):
+        if other.key == instance.key or other.planned.service != instance.planned.service or other.lost:
+            continue
+        seen, report = situation.seen.reports.get(other.key), service_report(situation, other)
+        if seen is None or report is None or situation.seconds_since(seen.received_at) > HEARD_S:
+            continue
+        if report.state != "running":
+            return other
+    return None
+
+
+def controller_gate(situation: Situation, kafka: KafkaSnapshot, old: InstanceView) -> Gate:
+    """Stopped while the others are a majority that keeps up; a quorum of one has nobody to go on meanwhile."""
     return may_stop_controller(kafka, old.service_id, allow_outage=_is_alone(situation))
 
 
-def _broker_gate(situation: Situation, kafka: KafkaSnapshot, old: InstanceView) -> Gate:
+def broker_gate(situation: Situation, kafka: KafkaSnapshot, old: InstanceView) -> Gate:
     """Stopped with its replicas on it: everybody else must serve and be in sync first."""
     others = [i.service_id for i in situation.view.brokers() if i.phase is Phase.JOINED and i.key != old.key]
     whole = cluster_is_whole(kafka, others, excepted=frozenset())
@@ -94,8 +113,11 @@ def _stop(situation: Situation, old: InstanceView, new: InstanceView) -> Verdict
     kafka = situation.seen.fresh_kafka(situation.now)
     if kafka is None:
         return wait("KafkaUnknown", f"handover of {old.node}: Kafka's metadata cannot be read")
-    gate = _broker_gate(situation, kafka, old) if old.is_broker else _controller_gate(situation, kafka, old)
+    reason = "MinIsrGate" if old.is_broker else "QuorumGate"
+    down = fellow_down(situation, old)
+    if down is not None:
+        return wait(reason, f"handover of {old.node}: {down.key} is {state_of(situation, down)}")
+    gate = broker_gate(situation, kafka, old) if old.is_broker else controller_gate(situation, kafka, old)
     if not gate.open:
-        reason = "MinIsrGate" if old.is_broker else "QuorumGate"
         return wait(reason, f"handover of {old.node}: {gate.reason}")
     return record(f"stopping {old.key}: {gate.reason}", facts.FenceRequested((old.key,), f"handover to {new.key}"))

@@ -17,6 +17,7 @@ from controlplane.converger.decide import decide
 from controlplane.converger.fleet import FleetBrake, is_counted
 from controlplane.converger.observe import Observer, has_work
 from controlplane.converger.ports import LostLeadership, Ports
+from controlplane.converger.traffic import Traffic
 from controlplane.converger.turns import Turns
 from controlplane.converger.verdict import LOSS_GRACE_S, Situation, StartPlanning, StartRun, Verdict
 from controlplane.kafka.errors import KafkaFault
@@ -174,6 +175,10 @@ class Converger:
     def last_snapshot(self, uid: ClusterUid) -> KafkaSnapshot | None:
         """Kafka's metadata as it was last read for the cluster."""
         return self._observer.last_snapshot(uid)
+
+    def traffic(self, uid: ClusterUid) -> Traffic:
+        """What the cluster writes and reads, as far as this server has seen."""
+        return self._observer.traffic(uid)
 
     def close(self) -> None:
         """Waits for running ticks and ends the threads."""

@@ -8,8 +8,10 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from agent.wire import Report, ServiceReport
+from controlplane.converger.traffic import UNKNOWN, Traffic
 from planner.drain.plan import DrainPlan
-from planner.observed import KafkaSnapshot
+from planner.observed import KafkaSnapshot, SettingSeen
+from planner.rollout.live_step import NO_STEP, Deviation, LiveStep
 from providers.base import CloudInstance, CloudVolume
 
 STALE_AFTER = timedelta(seconds=30)
@@ -56,6 +58,28 @@ class JobSeen:
 
 
 @dataclass(frozen=True, slots=True)
+class SettingsObserved:
+    """What the brokers that answered say of the values they should hold (`wanted`, under their live names).
+
+    `step` is what would be sent next; `refusals` what each broker says to it, None for a yes. Both are empty when every
+    value is as it should be.
+    """
+
+    wanted: Mapping[str, str]
+    is_drift: bool
+    running: Mapping[int, Mapping[str, SettingSeen]] = field(default_factory=dict)
+    deviations: tuple[Deviation, ...] = ()
+    step: LiveStep = NO_STEP
+    refusals: Mapping[int, str | None] = field(default_factory=dict)
+
+    @property
+    def offered(self) -> Mapping[str, str | None]:
+        """The values of the step by name, whoever they are for."""
+        own = {name: value for values in self.step.own.values() for name, value in values.items()}
+        return {**own, **self.step.defaults}
+
+
+@dataclass(frozen=True, slots=True)
 class Observation:
     """Everything one tick sees of one cluster. `missing` says, in words, why a part is absent."""
 
@@ -66,6 +90,9 @@ class Observation:
     plan: DrainPlan | None = None
     plan_sha256: str = ""
     """The plan that was looked for; `plan` is None when it is missing or corrupt."""
+    traffic: Traffic = UNKNOWN
+    settings: SettingsObserved | None = None
+    """Asked for only where something is to be set, and at rest as often as the metadata is read."""
     missing: Mapping[str, str] = field(default_factory=dict)
 
     def fresh_kafka(self, now: datetime) -> KafkaSnapshot | None:

@@ -7,8 +7,10 @@ from agent.wire import Report
 from controlplane.converger.disks import with_volume_sizes
 from controlplane.converger.foresight import foreseen_drain, plan_job_id
 from controlplane.converger.intents import job_id
-from controlplane.converger.observation import JobSeen, Observation, ReportSeen
+from controlplane.converger.observation import JobSeen, Observation, ReportSeen, SettingsObserved
 from controlplane.converger.ports import AGENT_REPORT, Ports
+from controlplane.converger.settingwork import SettingWork, drift_work, is_between_steps, setting_work
+from controlplane.converger.traffic import UNKNOWN, Traffic, TrafficWatch, sent_by
 from controlplane.job import Job
 from controlplane.kafka.errors import KafkaFault
 from controlplane.replacement import Phase
@@ -16,6 +18,7 @@ from controlplane.view import ClusterView
 from events.ids import IntentId
 from planner.drain.plan import DrainPlan, PlanUnreadable
 from planner.observed import KafkaSnapshot
+from planner.rollout.live_step import deviations, next_live_step
 from providers import errors as provider_errors
 
 LOOK_EVERY = timedelta(seconds=60)
@@ -23,12 +26,13 @@ LOOK_EVERY = timedelta(seconds=60)
 
 
 class Observer:
-    """Observes clusters through the ports. Remembers only when it last dialled each one."""
+    """Observes clusters through the ports. Remembers only its last looks at Kafka: when, and how fast logs grow."""
 
     def __init__(self, ports: Ports) -> None:
         self._ports = ports
         self._snapshots: dict[str, KafkaSnapshot] = {}
         self._acted: set[str] = set()
+        self._watches: dict[str, TrafficWatch] = {}
 
     def observe(self, view: ClusterView) -> Observation:
         """What is to be seen now. What cannot be read is missing, with the reason."""
@@ -41,7 +45,11 @@ class Observer:
             inventory = self._ports.inventory.seen(view, newer_than=ended)
         except provider_errors.ProviderError as error:
             missing["inventory"] = str(error)
+        before = self._snapshots.get(view.uid)
         reports, kafka = self._reports(view), self._kafka(view, missing)
+        if kafka is not None:
+            sent = sent_by(view, {key: seen.report for key, seen in reports.items()})
+            self._watches.setdefault(view.uid, TrafficWatch()).see(kafka, sent)
         return Observation(
             inventory=inventory,
             reports=reports,
@@ -49,7 +57,9 @@ class Observer:
             jobs=jobs,
             plan=self._plan(view),
             plan_sha256=view.drain.plan_sha256 if view.drain else "",
+            settings=self._settings(view, missing) if kafka is not None and kafka is not before else None,
             missing=missing,
+            traffic=self.traffic(view.uid) if has_work(view) else UNKNOWN,
         )
 
     def look_again(self, uid: str) -> None:
@@ -59,6 +69,11 @@ class Observer:
     def last_snapshot(self, uid: str) -> KafkaSnapshot | None:
         """Kafka's metadata as it was last read, however old."""
         return self._snapshots.get(uid)
+
+    def traffic(self, uid: str) -> Traffic:
+        """What the cluster writes and reads, as far as the looks at it tell."""
+        watch = self._watches.get(uid)
+        return watch.traffic(self._ports.clock()) if watch else UNKNOWN
 
     def would_dial(self, view: ClusterView) -> bool:
         """Whether the next look at the cluster asks its brokers."""
@@ -92,6 +107,22 @@ class Observer:
         self._acted.discard(view.uid)
         return fresh
 
+    def _settings(self, view: ClusterView, missing: dict[str, str]) -> SettingsObserved | None:
+        """What the brokers say of the values to be set, or, at rest, of those they should hold."""
+        work = _work_to_ask_for(view)
+        if work is None or not work.live:
+            return None
+        kafka = self._ports.kafka(view)
+        try:
+            seen = kafka.running_settings(frozenset(work.live))
+            found = deviations(work.live, seen, unset_is_right=work.is_drift)
+            step = next_live_step(found, seen)
+            refusals = kafka.setting_refusals(step) if step else {}
+        except KafkaFault as error:
+            missing["settings"] = str(error)
+            return None
+        return SettingsObserved(work.live, work.is_drift, seen.brokers, found, step, refusals)
+
     def _jobs(self, view: ClusterView) -> Mapping[str, JobSeen]:
         wanted = [job_id(i) for i in view.intents.values()]
         if view.drain is not None and not view.drain.plan_sha256:
@@ -120,7 +151,16 @@ def has_work(view: ClusterView) -> bool:
         return False
     if view.converged != view.generation or view.recycling or view.intents or view.drain or view.tombstone:
         return True
+    if view.setting_change is not None or view.restart is not None:
+        return True
     return any(i.phase is not Phase.JOINED or i.lost for i in view.alive())
+
+
+def _work_to_ask_for(view: ClusterView) -> SettingWork | None:
+    work = setting_work(view)
+    if work is None:
+        return None if has_work(view) else drift_work(view)
+    return work if work.change or is_between_steps(view) else None
 
 
 def _has_brokers(view: ClusterView) -> bool:

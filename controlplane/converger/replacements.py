@@ -1,8 +1,9 @@
 """New work: which nodes to make, replace or remove next, fixed as an intent before anything happens."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from controlplane.converger.drains import request_drain
+from controlplane.converger.toldsettings import config_to_make, needs_restart, settings_to_make
 from controlplane.converger.verdict import Situation, SurgeAsk, SurgeShare, Verdict, Wait, record, wait
 from controlplane.converger.wholeness import cluster_is_whole
 from controlplane.kafka.gates import Gate
@@ -72,6 +73,8 @@ def _incumbent(view: ClusterView, node: str) -> Incumbent | None:
         kafka_version=p.kafka_version,
         shape=p.shape,
         lost=best.lost or stranded,
+        config=best.born_with,
+        restarts=needs_restart(view, best),
     )
 
 
@@ -188,6 +191,7 @@ def _plan_instance(view: ClusterView, want: DesiredNode, service_id: int) -> fac
     old = max(holders, key=lambda i: i.planned.generation, default=None)
     heir = bool(past) if want.service == "controller" else old is not None and _reattaches(view, old.key)
     volumes = _volumes_of_node(past) if heir else (_new_volume(view, want, past),)
+    config, settings = _config_to_make(view, want)
     return facts.PlannedInstance(
         node=want.node,
         generation=generation,
@@ -196,15 +200,26 @@ def _plan_instance(view: ClusterView, want: DesiredNode, service_id: int) -> fac
         index=want.index,
         service=want.service,
         service_id=service_id,
-        digest=want.digest,
+        digest=want.digest if config is None else want.digest_with(config),
         kafka_version=want.kafka_version,
         shape=want.shape,
         heap_mib=want.heap_mib,
-        settings=dict(want.settings),
+        settings=settings,
         volumes=volumes,
         replaces=old.planned.generation if old else 0,
         handover=heir,
+        config=config,
     )
+
+
+def _config_to_make(view: ClusterView, want: DesiredNode) -> tuple[Mapping[str, str] | None, dict[str, str]]:
+    """The spec's settings where they are not to be those in force, and the properties that go with them."""
+    if view.document is None:
+        return None, dict(want.settings)
+    config = config_to_make(view, view.document)
+    if config == view.document.spec.kafka.config:
+        return None, dict(want.settings)
+    return config, settings_to_make(view, view.document, want.settings)
 
 
 def _reattaches(view: ClusterView, key: str) -> bool:

@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from controlplane.converger.observation import Observation
+from controlplane.kafka.logdirs import Wishes
 from controlplane.kafka.throttle import ThrottlePlan
 from controlplane.view import ClusterView, DrainView
 from planner.observed import TopicPartition
+from planner.rollout.live_step import LiveStep
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,13 @@ class Reassign:
     """Hand these moves to Kafka: partition -> target replica list."""
 
     targets: Mapping[TopicPartition, tuple[int, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class PreferLogDirs:
+    """Tell brokers (by id) the directory of each replica they are about to get."""
+
+    wishes: Wishes
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,17 +92,26 @@ class RaiseFeature:
     level: int
 
 
+@dataclass(frozen=True, slots=True)
+class SetSettings:
+    """Set these live values; every broker has said that it would take them."""
+
+    step: LiveStep
+
+
 Effect = (
     StartRun
     | TerminateInstance
     | StartPlanning
     | Reassign
+    | PreferLogDirs
     | CancelMoves
     | SetThrottle
     | ClearThrottles
     | Unregister
     | ElectPreferred
     | RaiseFeature
+    | SetSettings
 )
 
 

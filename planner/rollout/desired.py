@@ -13,7 +13,7 @@ DEFAULT_HEAP_MIB: Mapping[str, int] = {"broker": 256, "controller": 128}
 
 @dataclass(frozen=True, slots=True)
 class DesiredNode:
-    """One slot the spec asks for. `digest` changes exactly when its instance must be another VM."""
+    """One slot the spec asks for. `digest` is a short name of all that its instance is made with."""
 
     node: str
     pool: str
@@ -27,6 +27,14 @@ class DesiredNode:
     disk_gib: int
     heap_mib: int
     settings: Mapping[str, str]
+    fixed: str = ""
+    """Digest of the static inputs alone."""
+    process: str = ""
+    """What the process is started with beside the Kafka settings, in words that differ when it does."""
+
+    def digest_with(self, config: Mapping[str, str]) -> str:
+        """The digest its instance would have if the spec's Kafka settings were these."""
+        return _digest(self.fixed, config, self.process)
 
 
 def desired_nodes(document: KafkaClusterDocument) -> tuple[DesiredNode, ...]:
@@ -49,7 +57,8 @@ _WORKED_OUT: dict[int, tuple[weakref.ref[KafkaClusterDocument], tuple[DesiredNod
 
 def _nodes_of(document: KafkaClusterDocument, pool: Pool) -> list[DesiredNode]:
     settings = service_settings(document, pool)
-    digest = _digest(document, pool)
+    fixed, process = instance_digest(document, pool.name), f"{pool.heap_mib!r}, {document.spec.listeners!r}"
+    digest = _digest(fixed, document.spec.kafka.config, process)
     service = pool.services[0]
     zones = pool.place.zones
     return [
@@ -66,12 +75,13 @@ def _nodes_of(document: KafkaClusterDocument, pool: Pool) -> list[DesiredNode]:
             disk_gib=pool.disk.size_gib,
             heap_mib=pool.heap_mib or DEFAULT_HEAP_MIB[service],
             settings=settings,
+            fixed=fixed,
+            process=process,
         )
         for number in range(pool.size)
     ]
 
 
-def _digest(document: KafkaClusterDocument, pool: Pool) -> str:
-    """The static inputs, and the settings that a running process would need a restart for: those roll VMs too."""
-    restarts = (sorted(document.spec.kafka.config.items()), pool.heap_mib, document.spec.listeners)
-    return hashlib.sha256(f"{instance_digest(document, pool.name)} {restarts!r}".encode()).hexdigest()[:12]
+def _digest(fixed: str, config: Mapping[str, str], process: str) -> str:
+    """Of the static inputs, and of what a running process is started with."""
+    return hashlib.sha256(f"{fixed} ({sorted(config.items())!r}, {process})".encode()).hexdigest()[:12]

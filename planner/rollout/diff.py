@@ -1,6 +1,6 @@
 """Desired against actual, node by node: what to make, replace, remove or keep, each with its reason."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -10,13 +10,18 @@ from planner.rollout.desired import DesiredNode
 class Change(StrEnum):
     CREATE = "create"
     REPLACE = "replace"
+    RESTART = "restart"
     REMOVE = "remove"
     KEEP = "keep"
 
 
 @dataclass(frozen=True, slots=True)
 class Incumbent:
-    """The instance that fills a node today."""
+    """The instance that fills a node today.
+
+    `config` are the spec's Kafka settings its digest was made of, None where nobody knows them any more; `restarts`
+    names the settings that differ now and that Kafka reads only when it starts.
+    """
 
     node: str
     generation: int
@@ -28,6 +33,8 @@ class Incumbent:
     kafka_version: str
     shape: str
     lost: bool
+    config: Mapping[str, str] | None = None
+    restarts: tuple[str, ...] = ()
 
     @property
     def key(self) -> str:
@@ -69,9 +76,23 @@ def _change(node: str, want: DesiredNode | None, have: Incumbent | None) -> Node
         return NodeChange(node, Change.REMOVE, f"{node} is not in the spec any more", None, have)
     if have.lost:
         return NodeChange(node, Change.REPLACE, f"the VM of {node} is gone", want, have)
-    if have.digest != want.digest:
+    if _is_another_vm(want, have):
         return NodeChange(node, Change.REPLACE, f"{node}: {_difference(want, have)}", want, have)
+    if have.restarts:
+        return NodeChange(node, Change.RESTART, f"{node}: {_restart_words(have.restarts)}", want, have)
     return NodeChange(node, Change.KEEP, "", want, have)
+
+
+def _is_another_vm(want: DesiredNode, have: Incumbent) -> bool:
+    """Whether more differs than the Kafka settings: compared as if the spec still said what the VM was made with."""
+    if have.digest == want.digest:
+        return False
+    return have.config is None or have.digest != want.digest_with(have.config)
+
+
+def _restart_words(names: tuple[str, ...]) -> str:
+    more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+    return f"Kafka reads {names[0]}{more} when it starts"
 
 
 def _difference(want: DesiredNode, have: Incumbent) -> str:

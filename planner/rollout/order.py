@@ -1,7 +1,8 @@
 """Who goes next. A priority ladder over the changes of a cluster, with ties broken by name.
 
     what is lost > what is missing > lost and surplus > outdated brokers, one rack at a time >
-    outdated controllers, one at a time, the quorum's leader last > what is surplus, all in one drain
+    outdated controllers, one at a time, the quorum's leader last > what is surplus, all in one drain >
+    what only has to be started anew, one at a time in the same order (`restart_order`)
 
 Brokers go before controllers: that order was run on real clusters (4.1 -> 4.2), and a broker needs no new controller.
 """
@@ -43,6 +44,13 @@ def next_work(changes: Sequence[NodeChange], *, surge: int, quorum_leader: int) 
         newest_first = sorted(surplus, key=lambda c: -(c.incumbent.service_id if c.incumbent else 0))
         return Work(Change.REMOVE, tuple(newest_first), f"{len(surplus)} nodes are not in the spec any more")
     return None
+
+
+def restart_order(changes: Sequence[NodeChange], *, quorum_leader: int) -> tuple[NodeChange, ...]:
+    """Services to start anew where they are, one after the other: brokers rack by rack, then controllers, the quorum's
+    leader (a controller id or -1) last."""
+    restarts = [c for c in changes if c.change is Change.RESTART]
+    return tuple(sorted(restarts, key=lambda c: _urgency(c, quorum_leader)))
 
 
 def first_nodes(work: Work, count: int) -> Work:

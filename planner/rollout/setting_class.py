@@ -79,6 +79,9 @@ _GUARDED: Mapping[str, str] = MappingProxyType(
     }
 )
 
+GUARDED = frozenset(_GUARDED)
+"""Settings that are changed only while nothing rolls."""
+
 _CONDITIONS: Mapping[str, str] = MappingProxyType(
     {
         "log.cleaner.dedupe.buffer.size": "the log cleaner starts anew and its buffer has to fit the heap",

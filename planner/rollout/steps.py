@@ -5,13 +5,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from planner.rollout.diff import Change, NodeChange
-from planner.rollout.order import next_work
+from planner.rollout.order import next_work, restart_order
 
 KAFKA_REACHES_OF_THROTTLE = 0.8
 """Measured: a throttled reassignment runs at about 0.8 of the configured rate."""
 
 BOOT_S = 10.0
 """What a VM and its broker take to serve: measured on the `local` cloud, minutes on others."""
+
+RESTART_S = 10.0
+"""What a service takes to stop in order, start again and be back in sync: measured on the `local` cloud, with little
+to catch up on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +98,7 @@ def rollout_plan(
         phases.append(RolloutPhase(_title(work.change, work.nodes), len(steps) > 1, steps))
         done = {c.node for c in work.nodes}
         left = [c for c in left if c.node not in done]
+    phases += _restart_phases(restart_order(changes, quorum_leader=assumptions.quorum_leader), assumptions)
     if finalise:
         raised = RolloutStep(
             Change.KEEP,
@@ -128,6 +133,26 @@ def _step(change: NodeChange, assumptions: RolloutAssumptions) -> RolloutStep:
         moved,
         round(seconds, 1),
     )
+
+
+def _restart_phases(restarts: Sequence[NodeChange], assumptions: RolloutAssumptions) -> list[RolloutPhase]:
+    """The first of each kind of service alone, because it is watched, then the others of its kind."""
+    phases = []
+    for service in sorted({c.service for c in restarts}):
+        first, *others = [c for c in restarts if c.service == service]
+        watched = RESTART_S + (assumptions.soak_s if others else 0.0)
+        canary = _restart_step(first, watched, ("stop", "start", "back in sync", *(("soak",) if others else ())))
+        then = f" and watch it for {assumptions.soak_s:.0f} s" if others else ""
+        phases.append(RolloutPhase(f"restart the first {service} in place{then}", False, (canary,)))
+        steps = tuple(_restart_step(c, RESTART_S, ("stop", "start", "back in sync")) for c in others)
+        racks = ", ".join(dict.fromkeys(c.rack for c in others))
+        title = f"restart {len(steps)} more {service}{'s' if len(steps) > 1 else ''}, one at a time, in {racks}"
+        phases += [RolloutPhase(title, False, steps)] if steps else []
+    return phases
+
+
+def _restart_step(change: NodeChange, seconds: float, how: tuple[str, ...]) -> RolloutStep:
+    return RolloutStep(change.change, change.node, change.rack, change.service, change.reason, how, 0, seconds)
 
 
 def _how(change: NodeChange, *, handed: bool) -> tuple[str, ...]:

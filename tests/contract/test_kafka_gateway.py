@@ -18,7 +18,8 @@ from controlplane.kafka.gates import broker_is_empty, caught_up, may_stop_broker
 from controlplane.kafka.gateway import KafkaGateway
 from controlplane.kafka.throttle import FOLLOWER_RATE, LEADER_RATE, ThrottlePlan, throttle_for
 from controlplane.kafka.unregister import may_unregister
-from planner.observed import PartitionSeen, TopicPartition
+from planner.observed import PartitionSeen, SettingSeen, TopicPartition
+from planner.rollout.live_step import LiveStep
 from tests.fakes.kafka import FakeKafka
 from tests.kafka_processes import KafkaProcesses, wait_until
 from tests.kafka_topics import create_topic
@@ -169,7 +170,7 @@ def test_a_throttled_move_is_seen_while_it_runs_and_ends_with_the_target(world: 
     newcomer = next(b for b in RACKS if b not in before.replicas)
     target = (newcomer, before.replicas[1])
     world.gateway.set_throttle(throttle_for([(name, before.replicas, target)], bytes_per_s=4 * MB))
-    assert before.size_bytes >= 20 * MB
+    assert before.size_bytes >= before.leader_bytes >= 20 * MB
 
     assert world.gateway.reassign({name: target}) == {}
     world.until(lambda: _partition(world, "moved").is_moving, "the move to be seen")
@@ -199,6 +200,21 @@ def test_refusals_come_back_by_partition_and_the_rest_is_taken(world: World) -> 
     assert "broker 4711, but no such broker is registered" in refused[bad]
     assert "UnknownTopicOrPartition" in refused[absent]
     world.until(lambda: _partition(world, "half").replicas == target, "the good move to end")
+
+
+def test_log_directories_are_named_for_replicas_that_are_still_to_come(world: World) -> None:
+    world.create_topic("shelved", partitions=1, rf=2, min_isr=1)
+    name, before = TopicPartition("shelved", 0), _partition(world, "shelved")
+    newcomer = next(b for b in RACKS if b not in before.replicas)
+    (directory,) = world.gateway.snapshot().log_dirs[newcomer].dirs
+    for _ in range(2):
+        world.gateway.prefer_log_dirs({newcomer: {name: directory.path}})
+    with pytest.raises(KafkaRefused, match="LogDirNotFound"):
+        world.gateway.prefer_log_dirs({newcomer: {name: "/nowhere"}})
+    with pytest.raises(KafkaUnavailable):
+        world.gateway.prefer_log_dirs({4711: {name: directory.path}})
+    assert world.gateway.reassign({name: (newcomer, before.replicas[1])}) == {}
+    world.until(lambda: not _partition(world, "shelved").is_moving, "the move to end")
 
 
 def test_a_cancelled_move_reverts_and_nothing_to_cancel_is_no_error(world: World) -> None:
@@ -278,6 +294,43 @@ def test_cluster_configs_are_set_and_deleted(world: World) -> None:
     world.until(lambda: "log.retention.ms" not in world.gateway.describe_cluster_config(), "the value to be gone")
 
 
+def test_live_values_are_offered_to_each_broker_set_and_read_back(world: World) -> None:
+    step = LiveStep({"message.max.bytes": "2000000"})
+    assert world.gateway.setting_refusals(step) == dict.fromkeys(RACKS)
+    assert _runs_with(world, "message.max.bytes") == dict.fromkeys(RACKS, SettingSeen("1048588"))
+    world.gateway.change_settings(step)
+    shared = SettingSeen("2000000")
+    world.until(lambda: _runs_with(world, "message.max.bytes") == dict.fromkeys(RACKS, shared), "the default")
+    assert world.gateway.running_settings({"message.max.bytes"}).defaults == {"message.max.bytes": "2000000"}
+
+
+def test_a_broker_has_a_value_of_its_own_until_it_is_taken_away(world: World) -> None:
+    own = LiveStep({}, {1001: {"message.max.bytes": "3000000"}})
+    assert world.gateway.setting_refusals(own) == dict.fromkeys(RACKS)
+    world.gateway.change_settings(own)
+    world.until(lambda: _runs_with(world, "message.max.bytes")[1001] == SettingSeen("3000000", True), "the own value")
+    assert _runs_with(world, "message.max.bytes")[1000] == SettingSeen("2000000")
+    world.gateway.change_settings(LiveStep({}, {1001: {"message.max.bytes": None}}))
+    world.until(lambda: _runs_with(world, "message.max.bytes")[1001] == SettingSeen("2000000"), "the default again")
+    world.gateway.alter_cluster_config({"message.max.bytes": None})
+
+
+def test_each_broker_says_in_its_words_what_it_would_not_take(world: World) -> None:
+    before = _runs_with(world, "num.io.threads")
+    threads = world.gateway.setting_refusals(LiveStep({"num.io.threads": "999"}))
+    assert set(threads) == set(RACKS)
+    assert all("double the current value" in (words or "") for words in threads.values())
+    fixed = world.gateway.setting_refusals(LiveStep({"num.partitions": "3"}))
+    assert all("Cannot update these configs dynamically" in (words or "") for words in fixed.values())
+    assert _runs_with(world, "num.io.threads") == before
+    with pytest.raises(KafkaRefused):
+        world.gateway.change_settings(LiveStep({"num.io.threads": "999"}))
+
+
+def test_a_name_a_broker_does_not_know_is_not_among_its_settings(world: World) -> None:
+    assert world.gateway.running_settings({"num.io.thread"}).brokers == {broker: {} for broker in RACKS}
+
+
 def test_a_broker_is_drained_stopped_and_only_then_unregistered(world: World) -> None:
     moves = {}
     for p in world.gateway.snapshot().hosted_by(1002):
@@ -313,6 +366,10 @@ def test_a_controller_becomes_a_voter_once_it_has_caught_up(world: World) -> Non
     assert world.gateway.remove_voter(101, directory_id)
     world.until(lambda: _voters(world) == {CONTROLLER}, "one voter")
     world.stop_controller(101)
+
+
+def _runs_with(world: World, name: str) -> dict[int, SettingSeen]:
+    return {b: seen[name] for b, seen in world.gateway.running_settings({name}).brokers.items()}
 
 
 def _partitions(world: World, topic: str) -> list[PartitionSeen]:

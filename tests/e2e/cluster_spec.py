@@ -28,6 +28,8 @@ class ClusterSpec:
     throttle_mib_per_s: int = 64
     linger_s: int = 1
     join_deadline_s: int = 60
+    config: Mapping[str, object] = field(default_factory=dict)
+    """Kafka settings beside the usual ones."""
 
     def rolled(self, *pools: str) -> "ClusterSpec":
         """The same with another machine for these pools: each of their VMs has to be replaced."""
@@ -44,7 +46,7 @@ class ClusterSpec:
             "kind": "KafkaCluster",
             "metadata": {"name": self.name},
             "spec": {
-                "kafka": {"version": "4.1.1", "config": _KAFKA},
+                "kafka": {"version": "4.1.1", "config": {**_KAFKA, **self.config}},
                 "pools": [self._controllers(), *(self._brokers(pool, zone) for pool, zone in POOLS.items())],
                 "rollout": {
                     "strategy": self.strategy,

@@ -52,7 +52,10 @@ def test_a_handover_waits_for_the_controller_of_another_node_and_says_so(living_
     leader = cluster.snapshot().quorum.leader
     followers = [i for i in cluster.detail().instances if i.service == "controller" and i.service_id != leader]
     frozen = max(followers, key=lambda i: i.node)  # the other follower has the first turn
+    first = min(followers, key=lambda i: i.node)
     with traffic(cluster.bootstrap):
+        # The successor comes late, so that Kafka has missed the frozen controller by then.
+        cluster.faults.set_vm("boots_late_s", {cluster.next_instance(first.node): 5})
         with cluster.frozen(frozen.key):
             cluster.roll(CONTROLLERS)
             blocked = cluster.blocked("QuorumGate", within_s=60)
@@ -60,6 +63,7 @@ def test_a_handover_waits_for_the_controller_of_another_node_and_says_so(living_
             assert str(frozen.service_id) in blocked.message
             assert not _recorded(cluster, before, "instance.fence_requested")
             assert not _recorded(cluster, before, "release.requested")
+        cluster.faults.clear()
         settled(cluster)
     assert _controllers(cluster) == known
     assert not _recorded(cluster, before, "instance.lost"), "who was only silent is not replaced as lost"

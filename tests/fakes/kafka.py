@@ -4,34 +4,40 @@ It passes the same contract suite as the gateway to real brokers. Nothing happen
 time, and only then do copies progress, sessions end and controllers catch up. The same calls give the same cluster.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from controlplane.kafka.errors import KafkaRefused, KafkaUnavailable
 from controlplane.kafka.features import RELEASE_LEVELS, metadata_level_of
+from controlplane.kafka.logdirs import Wishes
 from controlplane.kafka.throttle import CLUSTER_DEFAULT, FOLLOWER_RATE, LEADER_RATE, ThrottlePlan, reconcile
 from events.ids import kafka_uuid
 from planner.observed import (
     BrokerSeen,
-    FeatureSeen,
     KafkaSnapshot,
+    LogDirSeen,
     LogDirsSeen,
     PartitionSeen,
     QuorumSeen,
+    SettingsSeen,
     TopicPartition,
     VoterSeen,
 )
+from planner.rollout.live_step import LiveStep
 from tests.fakes.kafka_parts import (
     Copy,
     FakeBroker,
     FakeController,
     FakePartition,
+    assignment_problem,
+    features_seen,
     kept_rates,
     supported_by,
     transfers,
     visible,
 )
+from tests.fakes.kafka_settings import FakeSettings
 
 SESSION_TIMEOUT_S = 9.0
 """`broker.session.timeout.ms`: a dead broker is called live for this long."""
@@ -82,8 +88,10 @@ class FakeKafka:
         self._voters: dict[int, str] = {}
         self._leader, self._epoch = -1, 0
         self._disks_made = 0
+        self._preferred: dict[tuple[int, TopicPartition], str] = {}
+        self._shelves: dict[tuple[int, TopicPartition], str] = {}
         self._throttles = ThrottlePlan()
-        self._defaults: dict[str, str] = {"min.insync.replicas": str(min_isr)}
+        self.settings = FakeSettings({"min.insync.replicas": str(min_isr)}, self._follow_min_isr)
         self._seconds, self._clock = 0.0, clock
         self._began = datetime(2026, 1, 1, tzinfo=UTC)
         self._known_below: set[TopicPartition] = set()
@@ -101,7 +109,7 @@ class FakeKafka:
             },
             partitions=tuple(self._partitions[n].seen() for n in sorted(self._partitions)),
             quorum=self._quorum(),
-            features=self._features(live),
+            features=features_seen(live, self.finalised),
             log_dirs={b.id: self._log_dirs(b) for b in live},
             throttles=visible(self._throttles, {b.id for b in live}).seen,
         )
@@ -110,15 +118,29 @@ class FakeKafka:
         self._require_quorum("reassigning partitions")
         refused = {}
         for name, target in sorted(targets.items()):
-            problem = self._assignment_problem(name, target)
+            problem = assignment_problem(name, target, self._partitions, self._brokers)
             if problem:
                 refused[name] = problem
             else:
                 self._partitions[name].reassign(list(target))
                 if not self._partitions[name].adding:
                     self._partitions[name].settle(self._brokers)
+        self._shelve()
         self._note_falls("a reassignment")
         return refused
+
+    def prefer_log_dirs(self, wishes: Wishes) -> None:
+        what = "naming log directories"
+        self._require_quorum(what)
+        for broker, paths in sorted(wishes.items()):
+            found = self._brokers.get(broker)
+            if found is None or not found.serves:
+                raise KafkaUnavailable(what=what, where=self.cluster_id, why=f"broker {broker} did not answer")
+            strange = [path for path in paths.values() if path not in found.log_dirs]
+            if strange:
+                words, error = f"the broker has no {strange[0]}", "LogDirNotFoundError"
+                raise KafkaRefused(what=what, where=self.cluster_id, words=words, error=error)
+            self._preferred |= {(broker, name): path for name, path in paths.items()}
 
     def cancel(self, partitions: Iterable[TopicPartition]) -> Mapping[TopicPartition, str]:
         self._require_quorum("cancelling reassignments")
@@ -189,7 +211,7 @@ class FakeKafka:
 
     def describe_cluster_config(self) -> Mapping[str, str]:
         self._require_quorum("reading cluster configs")
-        return self._defaults | {
+        return self.settings.defaults | {
             key: str(rates[CLUSTER_DEFAULT])
             for key, rates in (
                 (LEADER_RATE, self._throttles.leader_bytes_per_s),
@@ -200,8 +222,10 @@ class FakeKafka:
 
     def alter_cluster_config(self, changes: Mapping[str, str | None]) -> None:
         self._require_quorum("changing configs")
-        merged = {**self._defaults, **changes}
-        self._defaults = {k: v for k, v in merged.items() if v is not None and k not in (LEADER_RATE, FOLLOWER_RATE)}
+        merged = {**self.settings.defaults, **changes}
+        kept = {k: v for k, v in merged.items() if v is not None and k not in (LEADER_RATE, FOLLOWER_RATE)}
+        self.settings.defaults = kept
+        self._follow_min_isr()
         leaders, followers = dict(self._throttles.leader_bytes_per_s), dict(self._throttles.follower_bytes_per_s)
         for key, rates in ((LEADER_RATE, leaders), (FOLLOWER_RATE, followers)):
             if key in changes:
@@ -209,6 +233,18 @@ class FakeKafka:
             if value := changes.get(key):
                 rates[CLUSTER_DEFAULT] = int(value)
         self._throttles = ThrottlePlan(leaders, followers, self._throttles.topics)
+
+    def running_settings(self, names: Collection[str]) -> SettingsSeen:
+        self._require_quorum("reading settings")
+        return self.settings.running(self._serving(), names)
+
+    def setting_refusals(self, step: LiveStep) -> Mapping[int, str | None]:
+        self._require_quorum("checking settings")
+        return self.settings.refusals(self._serving(), step)
+
+    def change_settings(self, step: LiveStep) -> None:
+        self._require_quorum("changing configs")
+        self.settings.change(self._serving(), step)
 
     def add_voter(self, controller: int, directory_id: str, *, host: str, port: int) -> bool:
         what = f"adding voter {controller}"
@@ -238,9 +274,17 @@ class FakeKafka:
     def now(self) -> datetime:
         return self._clock() if self._clock else self._began + timedelta(seconds=self._seconds)
 
-    def add_broker(self, broker: int, rack: str, *, version: str = "4.1.1", disk_bytes: int = 100 * 10**9) -> None:
-        """A broker with an empty disk starts and is unfenced at once."""
-        self._brokers[broker] = FakeBroker(broker, rack, version, disk_bytes)
+    def add_broker(
+        self,
+        broker: int,
+        rack: str,
+        *,
+        version: str = "4.1.1",
+        disk_bytes: int = 100 * 10**9,
+        log_dirs: tuple[str, ...] = ("/data",),
+    ) -> None:
+        """A broker with empty disks, equal parts of `disk_bytes`, starts and is unfenced at once."""
+        self._brokers[broker] = FakeBroker(broker, rack, version, disk_bytes, log_dirs)
 
     def start_broker(self, broker: int, *, version: str | None = None) -> None:
         """A stopped broker comes back on its own disk, registers again and catches up."""
@@ -291,12 +335,14 @@ class FakeKafka:
                 words=f"Unable to replicate the partition {rf} time(s): only {len(order)} broker(s) are unfenced.",
                 error="InvalidReplicationFactorError",
             )
-        configured = min_isr if min_isr is not None else int(self._defaults["min.insync.replicas"])
+        configured = min_isr if min_isr is not None else int(self.settings.defaults["min.insync.replicas"])
         for i in range(partitions):
             replicas = [order[(i + k) % len(order)] for k in range(rf)]
             tp = TopicPartition(name, i)
             copies = {r: Copy() for r in replicas}
-            self._partitions[tp] = FakePartition(tp, configured, replicas, list(replicas), replicas[0], copies=copies)
+            made = FakePartition(tp, configured, replicas, list(replicas), replicas[0], copies=copies)
+            made.follows_default = min_isr is None
+            self._partitions[tp] = made
             if bytes_per_partition:
                 self._partitions[tp].append(max(1, bytes_per_partition // 1000), bytes_per_partition)
 
@@ -385,12 +431,14 @@ class FakeKafka:
             p.isr and not p.is_moving and set(p.isr) == set(p.replicas) and p.leader == p.target[0] for p in parts
         )
         calm = not visible(self._throttles, set(self._brokers)).seen.any and not self.outage
-        return settled and calm and all(b.serves for b in self._registered())
+        ours = not self.settings.by_strangers
+        return settled and calm and ours and all(b.serves for b in self._registered())
 
     def scene(self) -> object:
         """All of it that a person could have changed, to be compared."""
         parts = [(n, tuple(p.replicas), tuple(p.isr), p.leader) for n, p in self._partitions.items()]
-        return (tuple(parts), tuple((b.id, b.running, b.fenced) for b in self._brokers.values()), self._leader)
+        brokers = tuple((b.id, b.running, b.fenced) for b in self._brokers.values())
+        return (tuple(parts), brokers, self._leader, self.settings.scene())
 
     def acknowledged(self) -> int:
         return sum(p.acknowledged for p in self._partitions.values())
@@ -403,6 +451,15 @@ class FakeKafka:
 
     def _registered(self) -> list[FakeBroker]:
         return [self._brokers[b] for b in sorted(self._brokers) if self._brokers[b].registered]
+
+    def _serving(self) -> list[FakeBroker]:
+        return [b for b in self._registered() if b.serves]
+
+    def _follow_min_isr(self) -> None:
+        for p in self._partitions.values():
+            if p.follows_default:
+                p.configured_min_isr = int(self.settings.defaults["min.insync.replicas"])
+        self._note_falls("a change of min.insync.replicas")
 
     def _require_quorum(self, what: str) -> None:
         why = "an outage" if self.outage else "the quorum has no leader" if self._leader == -1 else ""
@@ -432,36 +489,31 @@ class FakeKafka:
             self.fell_below.append(FellBelow(self.now(), name, cause))
         self._known_below = below
 
-    def _assignment_problem(self, name: TopicPartition, target: tuple[int, ...]) -> str:
-        if name not in self._partitions:
-            return f"Unable to find partition {name} (UnknownTopicOrPartitionError)"
-        unknown = [r for r in target if r not in self._brokers or not self._brokers[r].registered]
-        if unknown:
-            return (
-                f"The manual partition assignment includes broker {unknown[0]}, but no such broker is registered. "
-                "(InvalidReplicationAssignmentError)"
-            )
-        if not target or len(set(target)) < len(target):
-            return (
-                "The manual partition assignment is empty or names a broker twice. (InvalidReplicationAssignmentError)"
-            )
-        return ""
-
-    def _features(self, live: list[FakeBroker]) -> dict[str, FeatureSeen]:
-        seen = {}
-        for name in sorted({f for b in live for f in supported_by(b.version)} | set(self.finalised)):
-            own = {b.id: supported_by(b.version).get(name, (0, 0)) for b in live}
-            lowest = min(high for _, high in own.values())
-            behind = tuple(sorted(b for b, (_, high) in own.items() if high == lowest))
-            low = max(low for low, _ in own.values())
-            limited_by = behind if len(behind) < len(own) else ()
-            seen[name] = FeatureSeen(self.finalised.get(name, 0), low, lowest, limited_by)
-        return seen
-
     def _log_dirs(self, broker: FakeBroker) -> LogDirsSeen:
         copies = [p.copies[broker.id] for p in self._partitions.values() if broker.id in p.copies]
         used = int(sum(c.bytes for c in copies))
-        return LogDirsSeen(len(copies), used, broker.disk_bytes, max(0, broker.disk_bytes - used))
+        free = max(0, broker.disk_bytes - used)
+        alone = (LogDirSeen(broker.log_dirs[0], used, broker.disk_bytes, free),)
+        several = len(broker.log_dirs) > 1
+        dirs = tuple(self._log_dir(broker, path) for path in broker.log_dirs) if several else alone
+        return LogDirsSeen(len(copies), used, broker.disk_bytes, free, dirs)
+
+    def _log_dir(self, broker: FakeBroker, path: str) -> LogDirSeen:
+        self._shelve()
+        names = [name for (b, name), at in self._shelves.items() if (b, at) == (broker.id, path)]
+        used = int(sum(self._partitions[name].copies[broker.id].bytes for name in names))
+        total = broker.disk_bytes // len(broker.log_dirs)
+        return LogDirSeen(path, used, total, max(0, total - used), frozenset(names))
+
+    def _shelve(self) -> None:
+        """Every copy has a directory: the one that was named for it, else the one with the fewest partitions."""
+        many = {b.id for b in self._brokers.values() if len(b.log_dirs) > 1}
+        copies = {(b, name) for name, p in self._partitions.items() for b in p.copies if b in many} if many else set()
+        self._shelves = {key: path for key, path in self._shelves.items() if key in copies}
+        for broker, name in sorted(copies - set(self._shelves)):
+            held = [path for (b, _), path in self._shelves.items() if b == broker]
+            fewest = min(self._brokers[broker].log_dirs, key=held.count)
+            self._shelves[broker, name] = self._preferred.pop((broker, name), fewest)
 
     def _quorum(self) -> QuorumSeen:
         controllers = [

@@ -1,11 +1,11 @@
 """The moving parts of the fake Kafka: brokers, partitions, controllers, and how copies progress in time."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from controlplane.kafka.features import METADATA
 from controlplane.kafka.throttle import CLUSTER_DEFAULT, ThrottlePlan
-from planner.observed import PartitionSeen, TopicPartition
+from planner.observed import FeatureSeen, PartitionSeen, TopicPartition
 
 THROTTLE_REACHES = 0.8
 """Share of a configured throttle that real brokers reach (20 MB/s configured, 16.4 measured)."""
@@ -38,6 +38,7 @@ class FakeBroker:
     rack: str
     version: str
     disk_bytes: int
+    log_dirs: tuple[str, ...] = ("/data",)
     running: bool = True
     fenced: bool = False
     registered: bool = True
@@ -76,6 +77,8 @@ class FakePartition:
     removing: list[int] = field(default_factory=list)
     elr: list[int] = field(default_factory=list)
     copies: dict[int, Copy] = field(default_factory=dict)
+    follows_default: bool = False
+    """Has no min ISR of its own: the cluster's is in force."""
 
     @property
     def target(self) -> list[int]:
@@ -157,6 +160,7 @@ class FakePartition:
             size_bytes=int(max((c.bytes for c in self.copies.values()), default=0)),
             configured_min_isr=self.configured_min_isr,
             arrived_bytes=tuple(int(self.copies.get(r, Copy()).bytes) for r in self.adding),
+            leader_bytes=int(self.copies[self.leader].bytes) if self.leader in self.copies else -1,
         )
 
     def _assign(self, replicas: list[int]) -> None:
@@ -257,3 +261,36 @@ def visible(throttles: ThrottlePlan, live: set[int]) -> ThrottlePlan:
         return {b: r for b, r in rates.items() if b in live or b == CLUSTER_DEFAULT}
 
     return ThrottlePlan(told(throttles.leader_bytes_per_s), told(throttles.follower_bytes_per_s), throttles.topics)
+
+
+def assignment_problem(
+    name: TopicPartition,
+    target: tuple[int, ...],
+    partitions: Mapping[TopicPartition, FakePartition],
+    brokers: Mapping[int, FakeBroker],
+) -> str:
+    """Why a reassignment is refused, in Kafka's words; empty when it is taken."""
+    if name not in partitions:
+        return f"Unable to find partition {name} (UnknownTopicOrPartitionError)"
+    unknown = [r for r in target if r not in brokers or not brokers[r].registered]
+    if unknown:
+        return (
+            f"The manual partition assignment includes broker {unknown[0]}, but no such broker is registered. "
+            "(InvalidReplicationAssignmentError)"
+        )
+    if not target or len(set(target)) < len(target):
+        return "The manual partition assignment is empty or names a broker twice. (InvalidReplicationAssignmentError)"
+    return ""
+
+
+def features_seen(live: Sequence[FakeBroker], finalised: Mapping[str, int]) -> dict[str, FeatureSeen]:
+    """Feature levels, and the ranges all live brokers support."""
+    seen = {}
+    for name in sorted({f for b in live for f in supported_by(b.version)} | set(finalised)):
+        own = {b.id: supported_by(b.version).get(name, (0, 0)) for b in live}
+        lowest = min(high for _, high in own.values())
+        behind = tuple(sorted(b for b, (_, high) in own.items() if high == lowest))
+        low = max(low for low, _ in own.values())
+        limited_by = behind if len(behind) < len(own) else ()
+        seen[name] = FeatureSeen(finalised.get(name, 0), low, lowest, limited_by)
+    return seen

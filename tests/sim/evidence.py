@@ -47,6 +47,8 @@ class Evidence:
     """Instance keys, in the order their VMs were made."""
     homes: dict[int, set[str]] = field(default_factory=dict)
     """Broker id -> volumes it ever started on."""
+    guarded: list[str] = field(default_factory=list)
+    """What stands still while a cluster rolls, and did not."""
     clashes: list[str] = field(default_factory=list)
     """What the simulated cloud or Kafka would never stand for."""
 

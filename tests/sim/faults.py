@@ -19,8 +19,11 @@ SPECS: tuple[dict[str, object], ...] = (
 class Trouble:
     """Draws faults from the world's own seed. At most one VM is lost at a time: two racks down is another story."""
 
-    def __init__(self, world: World, *, chance: float = 0.08, rivals: bool = False, **spec: object) -> None:
-        """`spec` overrides every document that is declared meanwhile; with `rivals` other servers take over at times.
+    def __init__(
+        self, world: World, *, chance: float = 0.08, rivals: bool = False, settings: bool = False, **spec: object
+    ) -> None:
+        """`spec` overrides every document that is declared meanwhile; with `rivals` other servers take over at times,
+        with `settings` those of the spec change, and people set others by hand.
 
         What is drawn for a seed must not change: seeds that once failed are kept as tests.
         """
@@ -28,6 +31,8 @@ class Trouble:
         self._world = world
         self._random = world.random
         self._chance = chance
+        self._last: dict[str, object] = {"version": "4.2.0"}
+        """The spec that was declared last, but for what is overridden."""
         self._topics = 0
         self._version = 0
         self._faults: tuple[tuple[str, Callable[[], bool]], ...] = (
@@ -44,6 +49,7 @@ class Trouble:
             ("pause and resume", self._pause_and_resume),
             ("records are written", self._write),
             *((("another server takes over", self._another_server),) if rivals else ()),
+            *(((n, f) for n, f in self._setting_faults() for _ in range(3)) if settings else ()),
         )
         self._ends: list[tuple[float, Callable[[], None]]] = []
 
@@ -68,6 +74,7 @@ class Trouble:
             end()
         self._ends.clear()
         self._world.interrupt_runs = 0
+        self._world.machines.stillborn.clear()
         self._world.points.crash_at = -1
         self._world.points.usurp = False
         self._world.disturbed()
@@ -151,7 +158,33 @@ class Trouble:
         known = self._world.kafka.finalised["metadata.version"] >= 29 or self._version > 0
         choice = self._random.randrange(2 if known else 0, len(SPECS))
         self._version = max(self._version, int(choice >= 2))
-        self._world.declare(a_document(**{**SPECS[choice], **self._spec}))
+        self._last = SPECS[choice]
+        self._world.declare(a_document(**{**self._last, **self._spec}))
+        return True
+
+    def _setting_faults(self) -> tuple[tuple[str, Callable[[], bool]], ...]:
+        return (("a setting changes", self._setting_changes), ("somebody sets by hand", self._set_by_hand))
+
+    def _setting_changes(self) -> bool:
+        if self._world.view().generation >= 12:
+            return False
+        threads, partitions, isr = (
+            self._random.choice((2, 5, 16)),
+            self._random.choice((1, 4)),
+            self._random.choice((1, 2)),
+        )
+        some = (f"num.io.threads: {threads}", f"num.partitions: {partitions}", f"min.insync.replicas: {isr}")
+        config = ", ".join(s for s in some if self._random.random() < 0.7)
+        self._spec = {**self._spec, "config": f", config: {{{config}}}"}
+        self._world.declare(a_document(**{**self._last, **self._spec}))
+        return True
+
+    def _set_by_hand(self) -> bool:
+        brokers = [b for b in self._world.machines.broker_ids if self._world.kafka.serves(b)]
+        if not brokers:
+            return False
+        value = self._random.choice(("3", "8", "12"))
+        self._world.kafka.settings.by_hand(self._random.choice(brokers), "num.io.threads", value)
         return True
 
     def _stillborn(self) -> bool:

@@ -78,9 +78,13 @@ class Machines:
         self.evidence = Evidence()
         self.disk_bytes: dict[int, int] = {}
         """Broker id -> size of the disk it is born with, where that is not the usual one."""
+        self.starts = 0
+        """Kafka processes that came up, ever."""
         self.broker_ids: dict[int, str] = {}
         self.controller_ids: set[int] = set()
         self.outage = False
+        self.fatal: dict[str, str] = {}
+        """Settings no process comes up with."""
         self.stillborn: set[str] = set()
         """Nodes whose next VM never boots."""
         self._next_address = 0
@@ -253,10 +257,18 @@ class Machines:
             return
         if service.start_id in vm.spent or not self._is_equipped(vm, service):
             return
+        if vm.process is not None and vm.process.document.start_id != service.start_id:
+            # A restart: the old process stops in order first, and is over for good.
+            self._stop(vm.process.document, graceful=vm.process.up)
+            vm.spent.add(vm.process.document.start_id)
+            vm.process = None
+            return
         if vm.process is None:
             vm.process = Process(service, self.seconds + START_S)
-        if not vm.process.up and self.seconds >= vm.process.ready_at:
+        fatal = self.fatal.items() & service.settings.items()
+        if not vm.process.up and not fatal and self.seconds >= vm.process.ready_at:
             vm.process.up = True
+            self.starts += 1
             self._start(vm, service)
 
     def _is_equipped(self, vm: Vm, service: ServiceDocument) -> bool:
@@ -268,6 +280,7 @@ class Machines:
         if service.name == "broker":
             owner = self.broker_ids.get(service.node_id)
             volume = service.log_dirs[0].volume
+            self.kafka.settings.files[service.node_id] = dict(service.settings)
             self.evidence.homes.setdefault(service.node_id, set()).add(volume)
             if owner is None:
                 self.broker_ids[service.node_id] = volume

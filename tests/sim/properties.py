@@ -48,7 +48,17 @@ SILENCE_S = BOUND_TICKS
 
 LONGEST_BACK_OFF_S = 30.0
 
-PERSON_NEEDED = frozenset({"ReplacementFailed", "RunFailed", "RunRefused", "DrainNotConverging", "ListingLostRacks"})
+PERSON_NEEDED = frozenset(
+    {
+        "ReplacementFailed",
+        "RunFailed",
+        "RunRefused",
+        "DrainNotConverging",
+        "ListingLostRacks",
+        "SettingRefused",
+        "RestartReverted",
+    }
+)
 """Reasons to wait that only a person, or the end of a fault, ends."""
 
 
@@ -60,7 +70,8 @@ def judge(world: World) -> None:
 
 
 def availability(world: World) -> Iterator[str]:
-    """P1: nothing we do takes a partition from enough in-sync replicas to too few."""
+    """P1: nothing we do takes a partition from enough in-sync replicas to too few; what is enough stands still too."""
+    yield from world.evidence.guarded
     for fall in world.kafka.fell_below:
         if "died" not in fall.cause:
             yield f"{fall.partition} fell below min ISR by {fall.cause} at {fall.at}"

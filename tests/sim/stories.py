@@ -20,14 +20,16 @@ def whole_life(world: World) -> None:
     world.converge()
 
 
-def troubled_roll(seed: int, *, steps: int = 300, chance: float = 0.08, rivals: bool = False, **spec: object) -> World:
+def troubled_roll(
+    seed: int, *, steps: int = 300, chance: float = 0.08, rivals: bool = False, settings: bool = False, **spec: object
+) -> World:
     """A version roll under seeded trouble, then quiet: it must converge and stay so."""
     world = World(seed=seed)
     world.declare(a_document(**spec))
     world.converge(ticks=200)
     world.kafka.create_topic("orders", partitions=12, rf=3, min_isr=2, bytes_per_partition=50_000_000)
     world.declare(a_document(**{**spec, "version": "4.2.0"}))
-    trouble = Trouble(world, chance=chance, rivals=rivals, **spec)
+    trouble = Trouble(world, chance=chance, rivals=rivals, settings=settings, **spec)
     for _ in range(steps):
         trouble.step()
     trouble.stop()

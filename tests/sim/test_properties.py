@@ -9,6 +9,7 @@ from controlplane.converger.loop import new_events
 from controlplane.streams import cluster_stream
 from events import facts
 from events.envelope import Origin
+from planner.rollout.live_step import LiveStep
 from tests.builders import a_document
 from tests.sim.machines import Violation, Vm
 from tests.sim.properties import PROPERTIES, judge
@@ -44,6 +45,13 @@ def _record(world: World, *told: object, epoch: int | None = None) -> None:
 def two_brokers_are_stopped(world: World) -> None:
     world.kafka.stop_broker(1001)
     world.kafka.stop_broker(1002)
+
+
+def min_isr_changes_in_the_middle_of_a_roll(world: World) -> None:
+    world.declare(a_document(version="4.2.0"))
+    world.run(until=lambda w: w.view().drain is not None, ticks=100)
+    gateway = world.converger._ports.kafka(world.view())
+    gateway.change_settings(LiveStep({"min.insync.replicas": "1"}))
 
 
 def records_are_lost(world: World) -> None:
@@ -171,6 +179,7 @@ def a_neighbour_takes_its_turn(world: World) -> None:
 
 BROKEN: tuple[tuple[str, Callable[[], World], Callable[[World], None]], ...] = (
     ("P1", _born, two_brokers_are_stopped),
+    ("P1", _born, min_isr_changes_in_the_middle_of_a_roll),
     ("P2", _born, records_are_lost),
     ("P2", _born, a_full_broker_is_deleted),
     ("P3", _lenient, a_broker_is_stopped_while_another_is_down),

@@ -30,6 +30,21 @@ def test_it_converges_though_other_servers_take_over_in_the_middle_of_ticks(seed
     assert troubled_roll(seed, chance=0.2, rivals=True).usurped > 0
 
 
+@pytest.mark.parametrize("seed", range(1200, 1208))
+def test_it_converges_though_settings_change_meanwhile(seed: int) -> None:
+    world = troubled_roll(seed, chance=0.12, settings=True)
+    assert {"settings.changed", "restart.completed"} & {r.type for r in world.history()}
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(7200)
+def test_it_converges_after_much_more_trouble_with_settings() -> None:
+    def run(seed: int) -> object:
+        return troubled_roll(seed, chance=0.15, settings=True, rivals=seed % 2 == 0)
+
+    sweep("troubled_roll, chance=0.15, settings=True, seed", range(4000, 4100), run)
+
+
 @pytest.mark.soak
 @pytest.mark.timeout(7200)
 def test_it_converges_after_much_more_trouble() -> None:

@@ -111,10 +111,11 @@ class CrashingKafka:
             "unregister_broker",
             "elect_preferred",
             "update_feature",
+            "change_settings",
         }
     )
 
-    def __init__(self, kafka: FakeKafka, points: Failpoints, watch: Callable[[str], None]) -> None:
+    def __init__(self, kafka: FakeKafka, points: Failpoints, watch: Callable[..., None]) -> None:
         self._kafka = kafka
         self._points = points
         self._watch = watch
@@ -126,7 +127,7 @@ class CrashingKafka:
 
         def guarded(*args: Any, **kwargs: Any) -> Any:
             self._points.reach(f"before {name}")
-            self._watch(name)
+            self._watch(name, *args)
             answer = call(*args, **kwargs)
             self._points.reach(f"after {name}")
             return answer
@@ -265,7 +266,7 @@ class World:
         own = self.epoch
         self.store.watch = self._recorded
         self._poison_a_neighbour()
-        kafka = CrashingKafka(self.kafka, self.points, lambda name: self.saw(name, int(own)))
+        kafka = CrashingKafka(self.kafka, self.points, lambda name, *args: self.saw(name, int(own), *args))
         self.converger = Converger(
             Ports(
                 store=self.store,
@@ -413,8 +414,10 @@ class World:
     def evidence(self) -> Evidence:
         return self.machines.evidence
 
-    def saw(self, what: str, epoch: int) -> None:
+    def saw(self, what: str, epoch: int, *args: Any) -> None:
         """Something was done under an epoch, just now."""
+        if what == "change_settings" and "min.insync.replicas" in args[0].defaults and self._rolls():
+            self.evidence.guarded.append(f"min.insync.replicas was changed while {self.sentence()!r}")
         if epoch != self.epoch:
             self.evidence.stale.append(StaleWrite(what, epoch, int(self.epoch)))
 
@@ -422,8 +425,16 @@ class World:
         if origin.epoch is not None:
             self.saw(", ".join(e.type for e in events), int(origin.epoch))
         for event in events:
-            if event.type == "instance.fence_requested":
-                self.evidence.fences += [f for key in event.data["keys"] if (f := self._fence(key)) is not None]
+            stopped = {"instance.fence_requested": "keys", "restart.requested": "key"}.get(event.type)
+            named = event.data[stopped] if stopped else ()
+            keys = (named,) if isinstance(named, str) else named
+            self.evidence.fences += [f for key in keys if (f := self._fence(key)) is not None]
+
+    def _rolls(self) -> bool:
+        """Whether any VM is being made, emptied, handed over or restarted, or is still to be replaced."""
+        view = self.view()
+        unsettled = view.drain or view.intents or view.restart or any(i.phase != "joined" for i in view.alive())
+        return bool(unsettled) or len({i.planned.kafka_version for i in view.alive()}) > 1
 
     def _fence(self, key: str) -> Fence | None:
         """What else is down while this one is asked to stop; None when there is nothing that could be stopped."""

@@ -46,6 +46,8 @@ def blocked(reason: str, message: str = "stuck") -> api.ClusterDetailOut:
         (WANTED, blocked("RunFailed", "failed 5 times. Next: kedge resume orders"), Failed, "RunFailed"),
         (WANTED, blocked("RunFailed", "failed once, again in 8 s"), Pending, ""),
         (WANTED, blocked("RunRefused", "drift. Next: kedge resume orders"), Failed, "RunRefused"),
+        (WANTED, blocked("SettingRefused", "broker 1 refuses. Next: kedge resume orders"), Failed, "SettingRefused"),
+        (WANTED, blocked("RestartReverted", "old settings. Next: kedge resume orders"), Failed, "RestartReverted"),
         (WANTED, blocked("ReplacementFailed", "3 in a row. Next: kedge resume orders"), Failed, "ReplacementFailed"),
         (WANTED, blocked("DrainNotConverging", "5 rounds. Next: kedge describe orders"), Failed, "DrainNotConverging"),
         (WANTED, blocked("BrokerDown", "broker 1002 is down"), Pending, ""),

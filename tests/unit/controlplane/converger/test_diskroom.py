@@ -1,5 +1,6 @@
 """Room on the targets of a plan, judged on fresh figures."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -8,7 +9,7 @@ from controlplane.converger.diskroom import MIB, overfull_disk, untold_disks
 from controlplane.converger.drains import drain_step
 from controlplane.converger.verdict import Verdict
 from events import facts
-from planner.observed import KafkaSnapshot, LogDirsSeen
+from planner.observed import KafkaSnapshot, LogDirSeen, LogDirsSeen
 from tests.builders import a_drain, a_move, a_partition, a_plan, a_situation, a_snapshot, a_view, an_instance
 
 ONE, TWO = a_move("orders-0"), a_move("orders-1")
@@ -52,6 +53,48 @@ def test_partitions_that_grew_since_the_plan_count_as_they_are_now() -> None:
 def test_a_disk_nobody_told_of_is_unknown(disk: LogDirsSeen | None) -> None:
     assert untold_disks(_kafka(disk), [ONE]) == [1010]
     assert untold_disks(_kafka(_disk(1)), [ONE]) == []
+
+
+# --- directory by directory -------------------------------------------------------------------------------------------
+
+
+def _two_dirs(used_mib: int, **replicas: frozenset[Any]) -> LogDirsSeen:
+    """/a as full as that, /b empty, 1000 MiB each."""
+    dirs = tuple(
+        LogDirSeen(f"/{name}", used * MIB, 1000 * MIB, (1000 - used) * MIB, replicas.get(name, frozenset()))
+        for name, used in (("a", used_mib), ("b", 0))
+    )
+    return replace(_disk(used_mib, 2000), dirs=dirs)
+
+
+IN_A = [replace(m, log_dirs=("/a",)) for m in (ONE, TWO)]
+
+
+@pytest.mark.parametrize(("used_mib", "fits"), [(700, True), (701, False)])
+def test_each_directory_has_to_stay_below_the_limit(used_mib: int, fits: bool) -> None:
+    assert (overfull_disk(_kafka(_two_dirs(used_mib)), IN_A) == "") is fits
+    assert overfull_disk(_kafka(_two_dirs(used_mib)), [ONE, TWO]) == ""
+
+
+def test_a_full_directory_is_told_with_the_numbers() -> None:
+    told = "/a of broker 1010 has 750 of 1000 MiB in use and would get 200 MiB more; 900 MiB (90%) are allowed"
+    assert overfull_disk(_kafka(_two_dirs(750)), IN_A) == told
+
+
+def test_a_directory_that_is_gone_is_told() -> None:
+    gone = replace(ONE, log_dirs=("/c",))
+    assert overfull_disk(_kafka(_two_dirs(0)), [gone]) == "broker 1010 has no log directory /c"
+
+
+def test_what_others_copy_takes_room_in_the_directory_it_is_in_or_in_each() -> None:
+    strangers = {"replicas": (1010, 1001, 1002, 1000), "adding": (1010,), "removing": (1000,)}
+    moves = [replace(ONE, log_dirs=("/a",))]
+    nowhere = _kafka(_two_dirs(650), size_mib=150, **{"orders-1": strangers})
+    assert "/a of broker 1010" in overfull_disk(nowhere, moves)
+    in_b = _kafka(_two_dirs(650, b=frozenset({TWO.name})), size_mib=150, **{"orders-1": strangers})
+    assert overfull_disk(in_b, moves) == ""
+    half = {**strangers, "arrived_bytes": (100 * MIB,)}
+    assert overfull_disk(_kafka(_two_dirs(700), size_mib=150, **{"orders-1": half}), moves) == ""
 
 
 # --- what the drain makes of it ---------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from agent.wire import LogDirReport
 from controlplane.converger.disks import with_volume_sizes
-from planner.observed import LogDirsSeen
+from planner.observed import LogDirSeen, LogDirsSeen
 from tests.builders import a_report, a_snapshot, a_view, an_instance
 
 GIB = 1024**3
@@ -40,3 +40,16 @@ def test_a_disk_kafka_does_not_speak_of_stays_unknown() -> None:
     assert _seen(_volume(GIB, GIB), kafka=silent) == silent
     snapshot = a_snapshot(log_dirs={})
     assert with_volume_sizes(snapshot, a_view(), {BROKER.key: a_report(BROKER)}) == snapshot
+
+
+def test_the_directory_of_the_volume_is_as_small_as_the_agent_says() -> None:
+    alone = LogDirSeen("/vm/volumes/data/kafka", 100, 500 * GIB, 400 * GIB)
+    kafka = LogDirsSeen(3, 100, 500 * GIB, 400 * GIB, (alone,))
+    (told,) = _seen(_volume(GIB, GIB // 4), kafka=kafka).dirs
+    assert (told.total_bytes, told.usable_bytes, told.used_bytes) == (GIB, GIB // 4, 100)
+
+
+def test_directories_that_are_not_those_of_the_volumes_are_not_told_apart() -> None:
+    dirs = tuple(LogDirSeen(f"/disks/{n}", 50, 250 * GIB, 200 * GIB) for n in "ab")
+    seen = _seen(_volume(GIB, GIB // 4), kafka=LogDirsSeen(3, 100, 500 * GIB, 400 * GIB, dirs))
+    assert (seen.total_bytes, seen.dirs) == (GIB, ())

@@ -13,6 +13,7 @@ from controlplane.converger.verdict import (
     CancelMoves,
     ClearThrottles,
     ElectPreferred,
+    PreferLogDirs,
     Reassign,
     SetThrottle,
     StartPlanning,
@@ -201,6 +202,29 @@ def test_a_pause_stops_the_drain_at_the_checkpoint_and_what_is_open_ends() -> No
     stopped = _step(_moved("orders-0"), AT_HOME[1], _moved("payments-0"), view=paused)
     assert (stopped.events, stopped.effects, _reason(stopped)) == ((), (), "Paused")
     assert "stopped after 2 of 3 moves" in stopped.sentence
+
+
+# --- log directories --------------------------------------------------------------------------------------------------
+
+SHELVED = replace(ONE, log_dirs=("/a",))
+
+
+def test_brokers_hear_of_their_directories_before_the_moves() -> None:
+    _, wish, reassign = _step(AT_HOME[0], plan=a_plan([SHELVED])).effects
+    assert wish == PreferLogDirs({1010: {ONE.name: "/a"}})
+    assert reassign == Reassign({ONE.name: ONE.after})
+
+
+def test_a_move_that_runs_is_not_told_again() -> None:
+    plan = a_plan([SHELVED, TWO])
+    effects = _step(_moving("orders-0"), *AT_HOME[1:], plan=plan).effects
+    assert not [e for e in effects if isinstance(e, PreferLogDirs)]
+    assert effects[-1] == Reassign({TWO.name: TWO.after})
+
+
+def test_a_directory_left_to_kafka_is_not_named() -> None:
+    effects = _step(AT_HOME[0], plan=a_plan([replace(ONE, log_dirs=("",))])).effects
+    assert [type(e) for e in effects] == [SetThrottle, Reassign]
 
 
 # --- sources ----------------------------------------------------------------------------------------------------------

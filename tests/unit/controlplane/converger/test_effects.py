@@ -7,13 +7,16 @@ import pytest
 
 from controlplane.converger.act import carry_out
 from controlplane.converger.ports import LostLeadership, Ports
+from controlplane.converger.traffic import Traffic
 from controlplane.converger.verdict import (
     CancelMoves,
     ClearThrottles,
     Effect,
     ElectPreferred,
+    PreferLogDirs,
     RaiseFeature,
     Reassign,
+    SetSettings,
     SetThrottle,
     StartPlanning,
     StartRun,
@@ -25,7 +28,8 @@ from controlplane.replacement import Phase
 from controlplane.view import IntentView
 from events.ids import Epoch
 from planner.observed import TopicPartition
-from tests.builders import BEFORE, a_drain, a_partition, a_situation, a_snapshot, a_view, an_instance
+from planner.rollout.live_step import LiveStep
+from tests.builders import BEFORE, NOW, a_drain, a_partition, a_situation, a_snapshot, a_view, an_instance
 
 NAME = TopicPartition("orders", 0)
 DRAIN = a_drain()
@@ -79,12 +83,14 @@ EFFECTS: list[tuple[Effect, list[str]]] = [
     (StartPlanning(DRAIN, "job"), ["planning"]),
     (TerminateInstance("brokers-a-0.g1", "vm-1"), ["terminate"]),
     (Reassign({NAME: (1, 2, 3)}), ["reassign"]),
+    (PreferLogDirs({1010: {NAME: "/a"}}), ["prefer_log_dirs"]),
     (CancelMoves((NAME,)), ["cancel"]),
     (SetThrottle(ThrottlePlan()), ["set_throttle"]),
     (ClearThrottles(), ["clear_throttles"]),
     (Unregister(1000), ["unregister_broker"]),
     (ElectPreferred((NAME,)), ["elect_preferred"]),
     (RaiseFeature("metadata.version", 29), ["update_feature", "update_feature"]),
+    (SetSettings(LiveStep({"num.io.threads": "8"})), ["change_settings"]),
 ]
 
 
@@ -132,3 +138,13 @@ def test_what_the_planner_is_asked_fits_the_brokers_that_live() -> None:
     request = outside.asked[0][1][1]
     assert (request.outgoing, request.targets, dict(request.successors)) == ((1000,), (1001, 1002, 1010), {1000: 1010})
     assert request.bandwidth.bytes_per_s > 0
+
+
+def test_the_planner_is_told_what_is_written_and_how_that_is_known() -> None:
+    outside = Outside()
+    traffic = Traffic({NAME: 1234.5}, at=NOW, over_s=30)
+    situation = a_situation(VIEW, kafka=a_snapshot(a_partition("orders-0")), traffic=traffic)
+    carry_out(StartPlanning(DRAIN, "job"), situation, outside.ports())
+    request = outside.asked[0][1][1]
+    assert request.cluster.write_bytes_per_s.tolist() == [1235]
+    assert request.write_rates_from == "growth of the leaders' logs over 30 s, 0 s old"

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from controlplane.converger.handovers import handover_step
+from controlplane.converger.observation import ReportSeen
 from controlplane.converger.verdict import Verdict
 from controlplane.planpreview import ONE_CONTROLLER, preview
 from controlplane.replacement import Phase
@@ -65,6 +66,30 @@ def test_a_quorum_that_would_not_survive_keeps_it(kafka: Any) -> None:
     verdict = _step(kafka=kafka)
     assert verdict is not None
     assert (verdict.events, verdict.wait and verdict.wait.reason) == ((), "QuorumGate")
+
+
+OTHER = an_instance("controllers-b-0", 1, Phase.JOINED)
+
+
+@pytest.mark.parametrize(
+    ("word", "waits"),
+    [
+        (a_report(OTHER, "starting"), True),
+        (a_report(OTHER, "running"), False),
+        (a_report(OTHER, ""), False),
+        (a_report(OTHER, "starting", received_at=NOW - timedelta(seconds=31)), False),
+    ],
+    ids=["down", "running", "says nothing of it", "not heard lately"],
+)
+def test_a_controller_that_died_a_moment_ago_keeps_the_others_though_kafka_has_not_noticed(
+    word: ReportSeen, waits: bool
+) -> None:
+    view = a_view(HEIR, OTHER, an_instance("controllers-a-0"))
+    verdict = handover_step(a_situation(view, reports={HEIR.key: a_report(HEIR, ""), OTHER.key: word}))
+    assert verdict is not None
+    assert (verdict.wait is not None and verdict.wait.reason == "QuorumGate") is waits
+    assert bool(verdict.events) is not waits
+    assert not waits or "controllers-b-0.g1 is starting" in verdict.sentence
 
 
 STEPS = [

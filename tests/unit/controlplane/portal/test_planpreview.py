@@ -31,6 +31,7 @@ from planner.observed import (
     TopicPartition,
 )
 from planner.rollout.desired import desired_nodes
+from planner.rollout.diff import Change
 from tests.unit.controlplane.portal.portal_house import broker
 from tests.unit.events.spec_texts import ORDERS, document, edited
 
@@ -253,6 +254,12 @@ def test_a_changed_setting_says_what_replaced_vms_bring_and_what_is_set_before_t
             "the replaced VMs are started with it"
         ),
     }
+
+
+def test_a_field_the_process_is_started_with_says_that_its_vms_are_replaced() -> None:
+    plan = preview(running(), document({20: "      machine: medium\n      heapMib: 512"}), snapshot=snapshot())
+    assert plan.effects == {"spec.pools[brokers].heapMib": "the VMs are replaced"}
+    assert {s.change for p in plan.rollout.phases for s in p.steps} == {Change.REPLACE}
 
 
 def test_a_setting_that_leaves_the_spec_falls_back_to_kedges_own_value() -> None:

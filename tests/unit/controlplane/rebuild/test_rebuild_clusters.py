@@ -216,7 +216,12 @@ def test_a_newer_spec_is_told_vm_by_vm_and_means_work_once_resumed() -> None:
 
 def test_a_changed_property_is_a_difference_and_what_follows_from_the_size_is_none() -> None:
     config = ", config: {num.io.threads: 4}"
-    assert "num.io.threads=unset, the spec says 4" in told(rebuilt(found(), config=config), Weight.DIFFERS)
+    after = rebuilt(found(), config=config)
+    assert "num.io.threads=unset, the spec says 4" in told(after, Weight.DIFFERS)
+    assert "replaced" not in told(after, Weight.DIFFERS), "Kafka takes it live"
+    assert after.view.converged == 0
+    fixed = rebuilt(found(), config=", config: {num.partitions: 4}")
+    assert "Kafka reads num.partitions when it starts: restarted once it is resumed" in told(fixed, Weight.DIFFERS)
     ran = what_ran()
     sized = tuple(
         replace(i, planned=replace(i.planned, settings={**i.planned.settings, "default.replication.factor": "2"}))

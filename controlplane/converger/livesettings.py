@@ -1,0 +1,153 @@
+"""Settings that Kafka takes live: each broker is asked first, then the intent is recorded, then they are set and read
+back. What a broker refuses is told in its words, and a person decides. Nothing restarts, no VM is touched.
+
+    each broker asked (validate-only) -> settings.change_requested -> set, step by step -> read back -> settings.changed
+                    +--> settings.refused: nothing is applied
+"""
+
+from collections.abc import Mapping
+
+from controlplane.converger.observation import SettingsObserved
+from controlplane.converger.settingwork import SettingWork, drift_work, is_between_steps, setting_work
+from controlplane.converger.verdict import SetSettings, Situation, Verdict, record, wait
+from controlplane.replacement import Phase
+from controlplane.view import ClusterView
+from events import facts
+from events.ids import intent_id
+
+READ_BACK_S = 60.0
+"""Brokers show a live value within a second; one that does not after this time is told as a condition."""
+
+_NAMED = 3
+
+
+def settings_in_hand_step(situation: Situation) -> Verdict | None:
+    """Follows the change in hand to its end. None when there is none, or not every broker can be asked now."""
+    work = setting_work(situation.view)
+    if work is None or not work.change:
+        return None
+    seen = _answer(situation, work)
+    if seen is None:
+        return None
+    if not seen.step:
+        done = facts.SettingsChanged(work.change)
+        return record(f"every broker runs with {_words(work.live)}", done)
+    refused = _refusal(situation, seen, work)
+    if refused is not None:
+        return refused
+    sentence = f"setting {_words(seen.offered)} live"
+    return wait("SettingNotTaken", sentence, SetSettings(seen.step), patience_s=READ_BACK_S)
+
+
+def settings_step(situation: Situation) -> Verdict | None:
+    """Begins what can be set live now, between the steps of a roll too. None when nothing can."""
+    view = situation.view
+    if view.setting_refusal is not None:
+        # A lost VM is replaced though a setting is refused; nothing else goes on without a person.
+        return None if any(i.lost for i in view.alive()) else _refused(situation)
+    work = setting_work(view)
+    if work is None:
+        return _put_right(situation)
+    if work.change:
+        return None
+    if not work.live:
+        request = _request(view, work, f"nothing changes for Kafka: {', '.join(work.config)}")
+        return record(request.reason, request, facts.SettingsChanged(request.change))
+    if _is_to_be_asked(situation, work):
+        return wait("SettingsPending", f"asking the brokers whether they take {_words(work.live)}")
+    seen = _answer(situation, work)
+    if seen is None:
+        return None
+    request = _request(view, work, f"the spec says {_words(work.config)}")
+    return _refusal(situation, seen, work) or record(f"setting live: {request.reason}", request)
+
+
+def settings_left_step(situation: Situation) -> Verdict | None:
+    """The generation is not reached while settings are left: says what they wait for."""
+    if situation.view.setting_refusal is not None:
+        return _refused(situation)
+    work = setting_work(situation.view)
+    if work is None:
+        return None
+    return wait("SettingsPending", f"{_words(work.live)} not set yet: {_why_not(situation)}")
+
+
+def _put_right(situation: Situation) -> Verdict | None:
+    """A value the spec names, or one that was set live, is another one on a broker: somebody set it by hand."""
+    found = situation.seen.settings
+    work = drift_work(situation.view) if found is not None and found.is_drift else None
+    seen = _answer(situation, work) if work is not None else None
+    if work is None or seen is None or not seen.deviations:
+        return None
+    live = {d.name: d.wanted for d in seen.deviations}
+    first = seen.deviations[0]
+    more = f" and {len(seen.deviations) - 1} more" if len(seen.deviations) > 1 else ""
+    reason = f"changed by hand: broker {first.broker} has {first.name}={first.value}, not {first.wanted}{more}"
+    request = _request(situation.view, SettingWork(live), reason)
+    return _refusal(situation, seen, work) or record(f"putting right what was {reason}", request)
+
+
+def _answer(situation: Situation, work: SettingWork) -> SettingsObserved | None:
+    """What the brokers say of this very work. None when one of them has not answered."""
+    if not work.live:
+        return SettingsObserved({}, is_drift=False)
+    seen = situation.seen.settings
+    if seen is None or dict(seen.wanted) != dict(work.live):
+        return None
+    expected = _expected(situation.view)
+    answered = expected <= seen.running.keys() and (not seen.step or expected <= seen.refusals.keys())
+    return seen if expected and answered else None
+
+
+def _is_to_be_asked(situation: Situation, work: SettingWork) -> bool:
+    """The next look asks: nothing else is to begin before that, or a roll would go from one step into the next."""
+    seen, missing = situation.seen.settings, situation.seen.missing
+    is_asked = seen is not None and dict(seen.wanted) == dict(work.live)
+    return not is_asked and not {"kafka", "settings"} & missing.keys() and is_between_steps(situation.view)
+
+
+def _expected(view: ClusterView) -> set[int]:
+    return {i.service_id for i in view.brokers() if i.phase is Phase.JOINED and not i.lost}
+
+
+def _request(view: ClusterView, work: SettingWork, reason: str) -> facts.SettingsChangeRequested:
+    change = intent_id(view.uid, "settings", str(view.generation), view.setting_changes + 1)
+    return facts.SettingsChangeRequested(change, view.generation, work.live, work.config, work.told, reason)
+
+
+def _refusal(situation: Situation, seen: SettingsObserved, work: SettingWork) -> Verdict | None:
+    said = next(((b, words) for b, words in sorted(seen.refusals.items()) if words is not None), None)
+    if said is None:
+        return None
+    broker, words = said
+    refused = facts.SettingsRefused(work.change, situation.view.generation, broker, seen.offered, words)
+    return record(f"broker {broker} refuses {_words(seen.offered)}: {words}", refused)
+
+
+def _refused(situation: Situation) -> Verdict | None:
+    refusal, name = situation.view.setting_refusal, situation.view.name
+    if refusal is None:
+        return None
+    begun = "what was set before stays" if situation.view.setting_change else "nothing was applied"
+    sentence = f"broker {refusal.broker} refuses {_words(refusal.values)}: {refusal.reason}; {begun}"
+    again = f"kedge apply, with another value, or kedge resume {name} to ask again"
+    return wait("SettingRefused", sentence, next_command=again, patience_s=0)
+
+
+def _why_not(situation: Situation) -> str:
+    if situation.seen.fresh_kafka(situation.now) is None:
+        return str(situation.seen.missing.get("kafka", "Kafka's metadata is older than 30 s"))
+    if "settings" in situation.seen.missing:
+        return str(situation.seen.missing["settings"])
+    seen = situation.seen.settings
+    silent = sorted(_expected(situation.view) - (seen.running.keys() if seen else set()))
+    if seen is None or not silent:
+        return "the brokers are being asked"
+    return f"broker {', '.join(map(str, silent))} does not answer"
+
+
+def _words(values: Mapping[str, str | None]) -> str:
+    """`a=1, b unset and 3 more`."""
+    named = [f"{n} unset" if v is None else f"{n}={v}" for n, v in sorted(values.items())]
+    rest = len(named) - _NAMED
+    return ", ".join(named[:_NAMED]) + (f" and {rest} more" if rest > 0 else "")

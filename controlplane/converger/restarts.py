@@ -1,0 +1,182 @@
+"""Settings that Kafka reads only when it starts: services are started anew where they are, one at a time.
+
+    gate -> restart.requested (a new start id in its document) -> back in every ISR -> restart.completed -> the next one
+                        +--> not back by its deadline: restart.revert_requested -> restart.reverted, and nothing else
+
+The first of each kind is the canary: it is watched for the soak before the next one. Brokers go rack by rack, then the
+controllers, the quorum's leader last.
+"""
+
+from collections.abc import Sequence
+
+from controlplane.converger.arrivals import serves, service_report, state_of
+from controlplane.converger.handovers import broker_gate, controller_gate
+from controlplane.converger.replacements import pending_changes
+from controlplane.converger.toldsettings import all_told, needs_restart, where_silent
+from controlplane.converger.verdict import Situation, Verdict, record, wait
+from controlplane.kafka.gates import is_following
+from controlplane.replacement import Phase
+from controlplane.view import CanaryView, InstanceView, RestartView
+from events import facts
+from planner.observed import KafkaSnapshot
+from planner.rollout.diff import Change, NodeChange
+from planner.rollout.order import restart_order
+
+
+def restart_in_hand_step(situation: Situation) -> Verdict | None:
+    """Sees a restart through: back, or given what it had before once its deadline is over."""
+    restart = situation.view.restart
+    if restart is None:
+        return None
+    instance = situation.view.instances[restart.key]
+    if _is_back(situation, instance, restart):
+        return _ended(restart)
+    state = state_of(situation, instance)
+    waited_s, deadline_s = situation.seconds_since(restart.since), situation.join_deadline_s
+    if waited_s <= deadline_s:
+        with_what = " with its old settings" if restart.reverting else ""
+        sentence = f"waiting for {restart.key} ({state}) to be back in sync after its restart{with_what}"
+        return wait("Restart", sentence, patience_s=deadline_s + 30)
+    if restart.reverting:
+        sentence = f"{restart.key} is not back with its old settings either ({state} after {waited_s:.0f} s)"
+        return wait("RestartFailed", sentence, next_command=f"kedge describe {situation.view.name}", patience_s=0)
+    if situation.seen.fresh_kafka(situation.now) is None and state == "running":
+        return wait(
+            "KafkaUnknown", f"{restart.key} runs; Kafka's metadata cannot be read, so nobody knows if it serves"
+        )
+    return _revert(situation, instance, f"not back in sync after {deadline_s:.0f} s: {_trouble(situation, instance)}")
+
+
+def restart_step(situation: Situation) -> Verdict | None:
+    """Begins the next restart, once the canary has been watched and the gate is open. None when none is left."""
+    view = situation.view
+    if all_told(view):
+        return None
+    left = [c for c in pending_changes(view) if c.change is Change.RESTART]
+    if not left:
+        return None
+    if view.restart_refusal is not None:
+        key, reason = view.restart_refusal
+        sentence = f"{key} was {reason}; it has its old settings back, and {len(left)} services were not restarted"
+        again = f"kedge apply, with other settings, or kedge resume {view.name} to try again"
+        return wait("RestartReverted", sentence, next_command=again, patience_s=0)
+    kafka = situation.seen.fresh_kafka(situation.now)
+    if kafka is None:
+        reason = situation.seen.missing.get("kafka", "Kafka's metadata is older than 30 s")
+        return wait("KafkaUnknown", f"not restarting {left[0].node}: {reason}")
+    if not situation.allowance.may_roll:
+        return wait("FleetBrake", f"waiting to restart {len(left)} services: {situation.allowance.reason}")
+    if view.recycling != view.generation:
+        return _begin(situation, left)
+    change = restart_order(left, quorum_leader=kafka.quorum.leader)[0]
+    watched = _watch(situation, kafka, change.service)
+    if watched is not None:
+        return watched
+    key = change.incumbent.key if change.incumbent else ""
+    return _restart(situation, kafka, view.instances[key])
+
+
+def _begin(situation: Situation, left: Sequence[NodeChange]) -> Verdict:
+    generation = situation.view.generation
+    reason = f"{len(left)} services to restart in place: {left[0].reason.removeprefix(f'{left[0].node}: ')}"
+    started = facts.RecycleStarted(generation=generation, create=(), replace=(), remove=(), reason=reason)
+    return record(f"working towards generation {generation}: {reason}", started)
+
+
+def _watch(situation: Situation, kafka: KafkaSnapshot, service: str) -> Verdict | None:
+    """The canary of this kind of service while its soak lasts. None when there is none yet, or it has stood it."""
+    canary = situation.view.canaries.get(service)
+    document = situation.view.document
+    if canary is None or document is None or canary.generation != situation.view.generation:
+        return None
+    left_s = document.spec.rollout.soak_s - situation.seconds_since(canary.since)
+    if left_s <= 0:
+        return None
+    instance = situation.view.instances[canary.key]
+    if instance.lost or instance.phase is not Phase.JOINED:
+        return None
+    if _has_fallen(kafka, instance) and kafka.at > canary.since:
+        return _revert(situation, instance, f"down while it was watched: {_trouble(situation, instance)}")
+    sentence = f"{canary.key} runs with the new settings; watching it {left_s:.0f} s more before the next one"
+    return wait("Soak", sentence, patience_s=document.spec.rollout.soak_s + 30)
+
+
+def _restart(situation: Situation, kafka: KafkaSnapshot, instance: InstanceView) -> Verdict:
+    stumbling = _stumbling(situation, instance)
+    if stumbling is not None:
+        sentence = f"restart of {instance.key}: {stumbling.key} is {state_of(situation, stumbling)}"
+        return wait("BrokerDown", sentence)
+    gate = (
+        broker_gate(situation, kafka, instance) if instance.is_broker else controller_gate(situation, kafka, instance)
+    )
+    if not gate.open:
+        return wait("MinIsrGate" if instance.is_broker else "QuorumGate", f"restart of {instance.key}: {gate.reason}")
+    view, document = situation.view, situation.view.document
+    names = needs_restart(view, instance)
+    wanted = document.spec.kafka.config if document else {}
+    silent = where_silent(document) if document else {}
+    canary = _canary_of(situation, instance) is None
+    told = ", ".join(f"{n}={wanted[n]}" if n in wanted else f"{n} unset" for n in names)
+    request = facts.RestartRequested(
+        key=instance.key,
+        generation=view.generation,
+        start=instance.starts + 1,
+        config={n: wanted.get(n) for n in names},
+        told={n: wanted.get(n, silent.get(n)) for n in names},
+        canary=canary,
+        reason=f"{told}{' (the first one, to be watched)' if canary else ''}",
+    )
+    return record(f"restarting {instance.key} for {request.reason}: {gate.reason}", request)
+
+
+def _stumbling(situation: Situation, instance: InstanceView) -> InstanceView | None:
+    """Another service that does not run, by the word of its agent: Kafka calls a process that just died alive for
+    some seconds more. An agent that says nothing is left to Kafka's word."""
+    for other in situation.view.in_phase(Phase.JOINED):
+        report = service_report(situation, other)
+        if other.key != instance.key and not other.lost and report is not None and report.state != "running":
+            return other
+    return None
+
+
+def _canary_of(situation: Situation, instance: InstanceView) -> CanaryView | None:
+    canary = situation.view.canaries.get(instance.planned.service)
+    return canary if canary is not None and canary.generation == situation.view.generation else None
+
+
+def _revert(situation: Situation, instance: InstanceView, why: str) -> Verdict:
+    request = facts.RestartRevertRequested(instance.key, instance.starts + 1, why)
+    return record(f"{instance.key} gets its old settings back: {why}", request)
+
+
+def _ended(restart: RestartView) -> Verdict:
+    if restart.reverting:
+        return record(f"{restart.key} serves with its old settings", facts.RestartReverted(restart.key))
+    return record(f"{restart.key} is back in sync", facts.RestartCompleted(restart.key))
+
+
+def _is_back(situation: Situation, instance: InstanceView, restart: RestartView) -> bool:
+    kafka = situation.seen.fresh_kafka(situation.now)
+    if kafka is None or not serves(situation, instance, newer_than=restart.since):
+        return False
+    me = instance.service_id
+    return not instance.is_broker or all(
+        me in p.isr for p in kafka.hosted_by(me) if me in p.target and me not in p.adding
+    )
+
+
+def _has_fallen(kafka: KafkaSnapshot, instance: InstanceView) -> bool:
+    """By Kafka's own word; an agent that says nothing proves nothing."""
+    if instance.is_broker:
+        return instance.service_id not in kafka.live_brokers()
+    return not any(is_following(m) for m in kafka.quorum.members if m.is_voter and m.id == instance.service_id)
+
+
+def _trouble(situation: Situation, instance: InstanceView) -> str:
+    """What is known of a service that does not serve as it should."""
+    state = state_of(situation, instance)
+    kafka = situation.seen.fresh_kafka(situation.now)
+    if kafka is None or not instance.is_broker or state != "running":
+        return state
+    behind = sum(instance.service_id not in p.isr for p in kafka.hosted_by(instance.service_id))
+    return f"{state}, out of sync in {behind} partitions" if behind else f"{state}, but it does not serve"

@@ -1,0 +1,109 @@
+"""Which settings are to be set live next, and why: what the spec asks for, or what somebody changed by hand. Pure."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from controlplane.converger.replacements import pending_changes
+from controlplane.converger.toldsettings import all_told, where_silent
+from controlplane.replacement import Phase
+from controlplane.settingfold import with_values
+from controlplane.view import ClusterView, SettingChangeView
+from planner.rollout.diff import Change
+from planner.rollout.setting_class import SettingClass, setting_class
+from planner.rollout.settings_left import SettingsLeft, Told, settings_left
+
+
+@dataclass(frozen=True, slots=True)
+class SettingWork:
+    """Values Kafka is to hold, and what the spec says of the settings they stand for (`SettingsChangeRequested`).
+
+    `change` is the id of the one in hand, "" for what has not begun. `is_drift`: nothing is new, the values are to be
+    as they were.
+    """
+
+    live: Mapping[str, str]
+    config: Mapping[str, str | None] = field(default_factory=dict)
+    told: Mapping[str, str | None] = field(default_factory=dict)
+    change: str = ""
+    is_drift: bool = False
+
+
+def setting_work(view: ClusterView) -> SettingWork | None:
+    """The change in hand, else the one the spec asks for. None when there is none, or a person is needed first."""
+    if view.document is None or view.founding is None or view.setting_refusal is not None:
+        return None
+    change = view.setting_change
+    if change is not None and not _is_outdated(view, change):
+        return _in_hand(change)
+    left = _left(view)
+    if left.settled:
+        wanted, silent = view.document.spec.kafka.config, where_silent(view.document)
+        config = {n: wanted.get(n) for n in left.settled}
+        return SettingWork(left.live, config, {n: wanted.get(n, silent.get(n)) for n in left.settled})
+    return _in_hand(change) if change is not None else None
+
+
+def drift_work(view: ClusterView) -> SettingWork | None:
+    """What a cluster at rest is to hold: settings the spec names that can change live, and all that were set live.
+
+    Keys that nobody named in a spec are somebody else's, the throttles and the cordon of a roll among them.
+    """
+    if not _is_at_rest(view):
+        return None
+    held = {**view.live, **_live_of_spec(view)}
+    return SettingWork(dict(sorted(held.items())), is_drift=True) if held else None
+
+
+def is_between_steps(view: ClusterView) -> bool:
+    """Nothing is in hand: every VM serves, none is made, emptied or handed over."""
+    return not view.intents and view.drain is None and all(i.phase is Phase.JOINED and not i.lost for i in view.alive())
+
+
+def _in_hand(change: SettingChangeView) -> SettingWork:
+    return SettingWork(change.live, change.config, change.told, change.id)
+
+
+def _is_outdated(view: ClusterView, change: SettingChangeView) -> bool:
+    """Another spec came into force meanwhile; what was put right by hand is put right whatever the spec says."""
+    return bool(change.config) and change.generation != view.generation
+
+
+def _left(view: ClusterView) -> SettingsLeft:
+    document = view.document
+    if document is None:
+        return SettingsLeft()
+    wanted, change = document.spec.kafka.config, view.setting_change
+    if change is None and all_told(view):
+        return SettingsLeft()
+    there = [i for i in view.in_phase(Phase.LAUNCHED, Phase.JOINED) if i.config is not None and not i.lost]
+    told = [Told(i.config, i.planned.kafka_version) for i in there if i.config is not None]
+    if change is not None:
+        # What an outdated change has set may be half there: it counts as told, so that its values are put back.
+        told += [Told(with_values(t.config, change.config), t.version) for t in told]
+    if all(t.config == wanted for t in told):
+        return SettingsLeft()
+    without = frozenset({SettingClass.GUARDED}) if _rolls(view) else frozenset[SettingClass]()
+    return settings_left(told, wanted, where_silent=where_silent(document), without=without)
+
+
+def _rolls(view: ClusterView) -> bool:
+    """Whether VMs are still to be made, replaced or removed: a predecessor that serves beside its successor too."""
+    pairs = any(len(there) > 1 for there in view.nodes().values())
+    return pairs or not is_between_steps(view) or any(c.change is not Change.KEEP for c in pending_changes(view))
+
+
+def _is_at_rest(view: ClusterView) -> bool:
+    reached = view.generation > 0 and view.converged == view.generation and not view.recycling
+    return reached and view.setting_change is None and view.setting_refusal is None and is_between_steps(view)
+
+
+def _live_of_spec(view: ClusterView) -> dict[str, str]:
+    """Spec values of settings that every broker takes live under that very name."""
+    config = view.document.spec.kafka.config if view.document else {}
+    versions = {i.planned.kafka_version for i in view.alive()}
+    return {name: value for name, value in config.items() if _is_live(name, sorted(versions))}
+
+
+def _is_live(name: str, versions: Sequence[str]) -> bool:
+    classes = [setting_class(name, version=v) for v in versions]
+    return all(c.is_live and c.live_name == name for c in classes)

@@ -1,0 +1,128 @@
+"""The fold of what happens to settings: part of `controlplane.cluster.evolve`."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
+from types import MappingProxyType
+
+from controlplane.view import (
+    Before,
+    CanaryView,
+    ClusterView,
+    InstanceView,
+    RestartView,
+    SettingChangeView,
+    SettingRefusal,
+)
+from events import facts
+
+
+def requested(view: ClusterView, e: facts.SettingsChangeRequested, at: datetime) -> ClusterView:
+    """One change is in hand; another one that was begun before gives way to it."""
+    change = SettingChangeView(e.change, e.generation, e.live, e.config, e.told, at)
+    return replace(
+        view,
+        live=MappingProxyType({**view.live, **e.live}),
+        setting_change=change,
+        setting_changes=view.setting_changes + 1,
+        setting_refusal=None,
+    )
+
+
+def changed(view: ClusterView, e: facts.SettingsChanged, at: datetime) -> ClusterView:
+    """Services are told the new values from here on; a VM that is on its way included."""
+    change = _in_hand(view, e.change)
+    instances = {i.key: _told(i, change) for i in view.alive()}
+    return replace(view, setting_change=None, instances=MappingProxyType({**view.instances, **instances}))
+
+
+def refused(view: ClusterView, e: facts.SettingsRefused, at: datetime) -> ClusterView:
+    """A change that had begun stays in hand: what was set of it is known, and put right by the next one."""
+    if e.change:
+        _in_hand(view, e.change)
+    return replace(view, setting_refusal=SettingRefusal(e.broker, e.values, e.reason))
+
+
+def forgiven(view: ClusterView) -> ClusterView:
+    """Another spec, or a person, lets what was refused be tried again, with another canary."""
+    return replace(view, setting_refusal=None, restart_refusal=None)
+
+
+def restart(view: ClusterView, e: facts.RestartRequested, at: datetime) -> ClusterView:
+    """The service is told another start, with other settings."""
+    if view.restart is not None:
+        raise ValueError(f"{view.restart.key} is being restarted already")
+    instance = view.instances[e.key]
+    before = Before(instance.config, instance.told)
+    config = None if instance.config is None else with_values(instance.config, e.config)
+    new = replace(instance, starts=e.start, config=config, told=with_values(instance.settings, e.told))
+    in_hand = RestartView(e.key, e.generation, at, e.canary, before)
+    return replace(view, restart=in_hand, instances=MappingProxyType({**view.instances, e.key: new}))
+
+
+def restarted(view: ClusterView, e: facts.RestartCompleted, at: datetime) -> ClusterView:
+    """It serves; the canary of its kind is watched from here on."""
+    done, canaries = _restarting(view, e.key), dict(view.canaries)
+    if done.canary:
+        canaries[view.instances[e.key].planned.service] = CanaryView(e.key, done.generation, at, done.before)
+    return replace(view, restart=None, canaries=MappingProxyType(canaries))
+
+
+def revert(view: ClusterView, e: facts.RestartRevertRequested, at: datetime) -> ClusterView:
+    """The service is told what it was told before, by yet another start."""
+    instance = view.instances[e.key]
+    before, generation = _before(view, instance)
+    old = replace(instance, starts=e.start, config=before.config, told=before.told)
+    in_hand = RestartView(e.key, generation, at, canary=False, before=before, reverting=e.reason)
+    return replace(
+        view,
+        restart=in_hand,
+        canaries=MappingProxyType({}),
+        restart_refusal=(e.key, e.reason),
+        instances=MappingProxyType({**view.instances, e.key: old}),
+    )
+
+
+def reverted(view: ClusterView, e: facts.RestartReverted, at: datetime) -> ClusterView:
+    """What was refused stays so."""
+    _restarting(view, e.key)
+    return replace(view, restart=None)
+
+
+def lost(view: ClusterView, key: str) -> ClusterView:
+    """The VM is gone, and with it what was to be restarted on it."""
+    return replace(view, restart=None) if view.restart is not None and view.restart.key == key else view
+
+
+def with_values(before: Mapping[str, str], values: Mapping[str, str | None]) -> Mapping[str, str]:
+    """The settings after these values; None takes one away."""
+    return MappingProxyType({k: v for k, v in sorted({**before, **values}.items()) if v is not None})
+
+
+def _told(instance: InstanceView, change: SettingChangeView) -> InstanceView:
+    if not change.config or instance.config is None:
+        return instance
+    config = with_values(instance.config, change.config)
+    return replace(instance, config=config, told=with_values(instance.settings, change.told))
+
+
+def _before(view: ClusterView, instance: InstanceView) -> tuple[Before, int]:
+    """What it had, and the generation it was restarted for: it is in hand, or it is the canary that is watched."""
+    if view.restart is not None and view.restart.key == instance.key:
+        return view.restart.before, view.restart.generation
+    canary = view.canaries.get(instance.planned.service)
+    if view.restart is not None or canary is None or canary.key != instance.key:
+        raise ValueError(f"{instance.key} was not restarted")
+    return canary.before, canary.generation
+
+
+def _restarting(view: ClusterView, key: str) -> RestartView:
+    if view.restart is None or view.restart.key != key:
+        raise ValueError(f"{key} is not being restarted")
+    return view.restart
+
+
+def _in_hand(view: ClusterView, change: str) -> SettingChangeView:
+    if view.setting_change is None or view.setting_change.id != change:
+        raise ValueError(f"the change {change} of settings is not the one in hand")
+    return view.setting_change

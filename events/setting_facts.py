@@ -1,0 +1,93 @@
+"""What was asked and what happened to the Kafka settings of a cluster that runs: part of its stream, see `facts`."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from events.registry import fact
+
+
+@fact("settings.change_requested", schema=1)
+@dataclass(frozen=True, slots=True)
+class SettingsChangeRequested:
+    """Every broker would take these values; they are to be set live, and services to be told the spec's.
+
+    `live` is what Kafka is to hold, under the names it takes live. `config` is what the spec says of the settings it is
+    about (None: nothing any more), `told` what a service that starts from then on is given for each (None: nothing).
+    Both are empty where a value that was set by hand is put right.
+    """
+
+    change: str
+    generation: int
+    live: Mapping[str, str]
+    config: Mapping[str, str | None]
+    told: Mapping[str, str | None]
+    reason: str
+
+
+@fact("settings.changed", schema=1)
+@dataclass(frozen=True, slots=True)
+class SettingsChanged:
+    """Every broker runs with the values that were asked for: they were read back."""
+
+    change: str
+
+
+@fact("settings.refused", schema=1)
+@dataclass(frozen=True, slots=True)
+class SettingsRefused:
+    """A broker would not take a value, in its own words (`reason`). `values` were offered, None deletes one.
+
+    `change` is the one in hand, "" where none had begun: then nothing was applied.
+    """
+
+    change: str
+    generation: int
+    broker: int
+    values: Mapping[str, str | None]
+    reason: str
+
+
+@fact("restart.requested", schema=1)
+@dataclass(frozen=True, slots=True)
+class RestartRequested:
+    """One service is to be started anew where it is, as its `start`-th, with these settings.
+
+    `config` and `told` are as in `SettingsChangeRequested`. `canary`: the others of its kind wait until it was watched.
+    """
+
+    key: str
+    generation: int
+    start: int
+    config: Mapping[str, str | None]
+    told: Mapping[str, str | None]
+    canary: bool
+    reason: str
+
+
+@fact("restart.completed", schema=1)
+@dataclass(frozen=True, slots=True)
+class RestartCompleted:
+    """It serves again: a broker is back in every ISR it belongs to, a controller follows the quorum."""
+
+    key: str
+
+
+@fact("restart.revert_requested", schema=1)
+@dataclass(frozen=True, slots=True)
+class RestartRevertRequested:
+    """It did not come back, or fell while it was watched: it gets the settings it had before, by another start.
+
+    Nothing else is restarted for this generation until a person resumes, or another spec is applied.
+    """
+
+    key: str
+    start: int
+    reason: str
+
+
+@fact("restart.reverted", schema=1)
+@dataclass(frozen=True, slots=True)
+class RestartReverted:
+    """It serves again, with the settings it had before."""
+
+    key: str

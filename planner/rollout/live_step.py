@@ -1,0 +1,96 @@
+"""The next live values to send: from what brokers run with to what they should, one step that each of them takes.
+
+A value set for one broker alone wins over the cluster's default and is taken away again; pools of threads at most
+double or halve at a time (`setting_class.live_steps`), each broker counting from what it runs with.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from events.spec.setting_table import newest_known
+from events.spec.setting_values import as_kafka_reads
+from planner.observed import SettingSeen, SettingsSeen
+from planner.rollout.setting_class import HALF_TO_DOUBLE, live_steps
+
+
+@dataclass(frozen=True, slots=True)
+class LiveStep:
+    """Values to set as the cluster's defaults, and on brokers of their own; None deletes one."""
+
+    defaults: Mapping[str, str] = field(default_factory=dict)
+    own: Mapping[int, Mapping[str, str | None]] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return bool(self.defaults or self.own)
+
+
+NO_STEP = LiveStep()
+
+
+@dataclass(frozen=True, slots=True)
+class Deviation:
+    """A broker that runs with another value than it should."""
+
+    broker: int
+    name: str
+    value: str | None
+    wanted: str
+    is_own: bool
+
+
+def deviations(wanted: Mapping[str, str], seen: SettingsSeen, *, unset_is_right: bool = False) -> tuple[Deviation, ...]:
+    """Where running values are not the wanted ones, by name and broker. A setting a broker does not know is no
+    deviation; with `unset_is_right` one that has no value there is none either."""
+    return tuple(
+        Deviation(broker, name, there.value, value, there.is_own)
+        for name, value in sorted(wanted.items())
+        for broker, settings in sorted(seen.brokers.items())
+        if (there := settings.get(name)) is not None and not _right(name, there, value, unset_is_right)
+    )
+
+
+def next_live_step(found: Sequence[Deviation], seen: SettingsSeen) -> LiveStep:
+    """The next step for deviations of this very observation; an empty one when there are none."""
+    defaults: dict[str, str] = {}
+    own: dict[int, dict[str, str | None]] = {}
+    for name in sorted({d.name for d in found}):
+        of_name = [d for d in found if d.name == name]
+        alone, shared = [d for d in of_name if d.is_own], [d for d in of_name if not d.is_own]
+        wanted = of_name[0].wanted
+        behind = seen.defaults.get(name)
+        is_default = behind is not None and _alike(name, behind, wanted)
+        default = None if is_default and not shared else _common_step(name, seen, wanted)
+        if default is not None:
+            defaults[name] = default
+        too_far = shared and default is None
+        for d in of_name if too_far else alone if is_default else ():
+            own.setdefault(d.broker, {})[name] = _own_step(d, may_delete=is_default and d.is_own)
+    return LiveStep(defaults, own)
+
+
+def _right(name: str, there: SettingSeen, wanted: str, unset_is_right: bool) -> bool:
+    return unset_is_right if there.value is None else _alike(name, there.value, wanted)
+
+
+def _alike(name: str, left: str, right: str) -> bool:
+    setting = newest_known(name)
+    return left == right if setting is None else as_kafka_reads(setting, left) == as_kafka_reads(setting, right)
+
+
+def _common_step(name: str, seen: SettingsSeen, wanted: str) -> str | None:
+    """A default that each broker without a value of its own takes in one step; None where they are too far apart."""
+    there = [settings[name] for settings in seen.brokers.values() if name in settings]
+    counts = [int(s.value) for s in there if s.value is not None and not s.is_own]
+    if name not in HALF_TO_DOUBLE or not counts:
+        return wanted
+    lowest, highest = max(c // 2 for c in counts), min(2 * c for c in counts)
+    return str(min(max(int(wanted), lowest), highest)) if lowest <= highest else None
+
+
+def _own_step(d: Deviation, *, may_delete: bool) -> str | None:
+    """Towards the wanted value by the broker's own; the last step takes that away, once the default is right."""
+    if d.name in HALF_TO_DOUBLE and d.value is not None:
+        steps = live_steps(int(d.value), int(d.wanted))
+        if len(steps) > 1 or not may_delete:
+            return str(steps[0])
+    return None if may_delete else d.wanted

@@ -1,0 +1,120 @@
+"""The settings of the fake's brokers: each has a file it was started with, the cluster has live defaults, and a broker
+may have live values of its own. What it takes live, and what it says, is as measured (`tests/kafka`)."""
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+
+from controlplane.kafka.errors import KafkaRefused
+from events.spec.setting_table import Setting, UpdateMode, settings_of
+from events.spec.setting_values import unreadable_because
+from planner.observed import SettingSeen, SettingsSeen
+from planner.rollout.live_step import LiveStep
+from planner.rollout.setting_class import HALF_TO_DOUBLE
+from tests.fakes.kafka_parts import FakeBroker
+
+
+@dataclass(slots=True)
+class FakeSettings:
+    """Everything that is set, and what brokers are made to refuse. `told` is rung when a default has changed."""
+
+    defaults: dict[str, str]
+    told: Callable[[], None]
+    own: dict[int, dict[str, str]] = field(default_factory=dict)
+    files: dict[int, Mapping[str, str]] = field(default_factory=dict)
+    """Broker -> what it was started with."""
+    refuses: dict[tuple[int, str, str], str] = field(default_factory=dict)
+    """(broker, name, value) -> its words."""
+    by_strangers: set[tuple[int, str]] = field(default_factory=set)
+    """(broker, name) of what was set by hand and not put right yet."""
+    changes: list[str] = field(default_factory=list)
+    """Each value that was set, in order: `num.io.threads=8`, of one broker `1001:num.io.threads=8`."""
+
+    def running(self, brokers: Collection[FakeBroker], names: Collection[str]) -> SettingsSeen:
+        seen = {
+            b.id: {n: self._seen(b, n) for n in sorted(names) if n in settings_of(b.version)}
+            for b in sorted(brokers, key=lambda b: b.id)
+        }
+        return SettingsSeen(seen, {n: v for n, v in sorted(self.defaults.items()) if n in names})
+
+    def refusals(self, brokers: Collection[FakeBroker], step: LiveStep) -> Mapping[int, str | None]:
+        return {b.id: self._refusal(b, step) for b in sorted(brokers, key=lambda b: b.id)}
+
+    def change(self, brokers: Collection[FakeBroker], step: LiveStep) -> None:
+        """One live broker judges the defaults, each its own values."""
+        live = sorted(brokers, key=lambda b: b.id)
+        judges = [b for b in live if b.id in step.own] or live[:1]
+        for judge in judges:
+            words = self._refusal(judge, step)
+            if words is not None:
+                raise KafkaRefused(
+                    what="changing configs", where=f"broker {judge.id}", words=words, error="InvalidRequestError"
+                )
+        self.defaults.update(step.defaults)
+        self.changes += [f"{n}={v}" for n, v in sorted(step.defaults.items())]
+        for broker, values in step.own.items():
+            for name, value in values.items():
+                self._set_own(broker, name, value)
+                self.by_strangers.discard((broker, name))
+                self.changes.append(f"{broker}:{name}={value}")
+        self.told()
+
+    def by_hand(self, broker: int, name: str, value: str | None) -> None:
+        """Somebody sets (or deletes) a value on one broker."""
+        self._set_own(broker, name, value)
+        self.by_strangers.add((broker, name))
+
+    def _set_own(self, broker: int, name: str, value: str | None) -> None:
+        own = self.own.setdefault(broker, {})
+        own.pop(name, None)
+        if value is not None:
+            own[name] = value
+
+    def scene(self) -> object:
+        """All of it that a person could have changed."""
+        own = {b: tuple(sorted(values.items())) for b, values in self.own.items() if values}
+        return (tuple(sorted(self.defaults.items())), tuple(sorted(own.items())))
+
+    def value(self, broker: FakeBroker, name: str) -> str | None:
+        """What the broker runs with."""
+        return self._seen(broker, name).value
+
+    def _seen(self, broker: FakeBroker, name: str) -> SettingSeen:
+        own = self.own.get(broker.id, {})
+        if name in own:
+            return SettingSeen(own[name], is_own=True)
+        file = self.files.get(broker.id, {})
+        return SettingSeen(self.defaults.get(name, file.get(name, settings_of(broker.version)[name].default)))
+
+    def _refusal(self, broker: FakeBroker, step: LiveStep) -> str | None:
+        own = self.own.get(broker.id, {})
+        offered = {n: v for n, v in step.defaults.items() if n not in own}
+        for name, value in {**offered, **step.own.get(broker.id, {})}.items():
+            setting = settings_of(broker.version).get(name)
+            # Kafka takes a name it does not know without a word.
+            words = None if setting is None else self._words(broker, setting, value)
+            if words is not None:
+                return words
+        return None
+
+    def _words(self, broker: FakeBroker, setting: Setting, value: str | None) -> str | None:
+        if setting.update_mode is UpdateMode.READ_ONLY:
+            return f"Cannot update these configs dynamically: Set({setting.name})"
+        file = self.files.get(broker.id, {})
+        after = self.defaults.get(setting.name, file.get(setting.name, setting.default)) if value is None else value
+        if after is None:
+            return None
+        if (broker.id, setting.name, after) in self.refuses:
+            return self.refuses[(broker.id, setting.name, after)]
+        problem = unreadable_because(setting, after)
+        if problem is not None:
+            return f"Invalid value {after} for configuration {setting.name}: {problem.why}"
+        return _pool_words(setting.name, int(self.value(broker, setting.name) or 0), after)
+
+
+def _pool_words(name: str, now: int, after: str) -> str | None:
+    if name not in HALF_TO_DOUBLE:
+        return None
+    told = f"Dynamic thread count update validation failed for {name}: value should be"
+    if int(after) > 2 * now:
+        return f"{told} not greater than double the current value {now}"
+    return f"{told} at least half the current value {now}" if int(after) < now // 2 else None

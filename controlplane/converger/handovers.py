@@ -74,12 +74,13 @@ def _take_from(situation: Situation, holder: InstanceView, new: InstanceView) ->
     return None
 
 
-def fellow_down(situation: Situation, instance: InstanceView) -> InstanceView | None:
-    """Another one of the same service that does not run, by the word of its agent: Kafka calls a process that has just
-    died alive for some seconds more. An agent that was not heard lately is left to Kafka's word.
+def service_down(situation: Situation, instance: InstanceView, *, service: str = "") -> InstanceView | None:
+    """Another one (of that `service` only, where one is named) that does not run, by the word of its agent: Kafka
+    calls a process that has just died alive for some seconds more. An agent that was not heard lately is left to
+    Kafka's word.
     """
     for other in situation.view.in_phase(Phase.JOINED):
-        if other.key == instance.key or other.planned.service != instance.planned.service or other.lost:
+        if other.key == instance.key or other.lost or (service and other.planned.service != service):
             continue
         seen, report = situation.seen.reports.get(other.key), service_report(situation, other)
         if seen is None or report is None or situation.seconds_since(seen.received_at) > HEARD_S:
@@ -114,7 +115,7 @@ def _stop(situation: Situation, old: InstanceView, new: InstanceView) -> Verdict
     if kafka is None:
         return wait("KafkaUnknown", f"handover of {old.node}: Kafka's metadata cannot be read")
     reason = "MinIsrGate" if old.is_broker else "QuorumGate"
-    down = fellow_down(situation, old)
+    down = service_down(situation, old, service=old.planned.service)
     if down is not None:
         return wait(reason, f"handover of {old.node}: {down.key} is {state_of(situation, down)}")
     gate = broker_gate(situation, kafka, old) if old.is_broker else controller_gate(situation, kafka, old)

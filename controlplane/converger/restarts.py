@@ -9,8 +9,8 @@ controllers, the quorum's leader last.
 
 from collections.abc import Sequence
 
-from controlplane.converger.arrivals import serves, service_report, state_of
-from controlplane.converger.handovers import broker_gate, controller_gate
+from controlplane.converger.arrivals import serves, state_of
+from controlplane.converger.handovers import broker_gate, controller_gate, service_down
 from controlplane.converger.replacements import pending_changes
 from controlplane.converger.toldsettings import all_told, needs_restart, where_silent
 from controlplane.converger.verdict import Situation, Verdict, record, wait
@@ -102,7 +102,7 @@ def _watch(situation: Situation, kafka: KafkaSnapshot, service: str) -> Verdict 
 
 
 def _restart(situation: Situation, kafka: KafkaSnapshot, instance: InstanceView) -> Verdict:
-    stumbling = _stumbling(situation, instance)
+    stumbling = service_down(situation, instance)
     if stumbling is not None:
         sentence = f"restart of {instance.key}: {stumbling.key} is {state_of(situation, stumbling)}"
         return wait("BrokerDown", sentence)
@@ -127,16 +127,6 @@ def _restart(situation: Situation, kafka: KafkaSnapshot, instance: InstanceView)
         reason=f"{told}{' (the first one, to be watched)' if canary else ''}",
     )
     return record(f"restarting {instance.key} for {request.reason}: {gate.reason}", request)
-
-
-def _stumbling(situation: Situation, instance: InstanceView) -> InstanceView | None:
-    """Another service that does not run, by the word of its agent: Kafka calls a process that just died alive for
-    some seconds more. An agent that says nothing is left to Kafka's word."""
-    for other in situation.view.in_phase(Phase.JOINED):
-        report = service_report(situation, other)
-        if other.key != instance.key and not other.lost and report is not None and report.state != "running":
-            return other
-    return None
 
 
 def _canary_of(situation: Situation, instance: InstanceView) -> CanaryView | None:

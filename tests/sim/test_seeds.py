@@ -20,6 +20,10 @@ def test_a_seed_that_once_failed(seed: int) -> None:
     troubled_roll(seed)
 
 
+def test_seed_2081_a_controller_is_not_stopped_a_moment_after_another_died() -> None:
+    troubled_roll(2081, chance=0.15)
+
+
 @pytest.mark.parametrize("seed", range(1000, 1012))
 def test_it_converges_after_seeded_trouble(seed: int) -> None:
     troubled_roll(seed)

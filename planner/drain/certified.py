@@ -2,10 +2,12 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import Any
 
 from planner.drain.model.measures import Measures
 from planner.drain.model.plan import Schedule
 from planner.drain.model.state import ClusterState
+from planner.drain.replay import Replay, Rule
 from planner.drain.replay.judge import Verdict, judge
 from planner.drain.solver import Infeasible, solve
 
@@ -31,13 +33,27 @@ def certified(
     allow_partial: bool = False,
 ) -> CertifiedPlan | Infeasible:
     """Solve and judge. Raises PlanRefused when the judge finds a violation (leftovers are one unless excluded)."""
-    answer = solve(state, excluded_topics=excluded_topics, pinned=pinned, allow_partial=allow_partial)
+    options: dict[str, Any] = {
+        "excluded_topics": excluded_topics,
+        "pinned": pinned,
+        "allow_partial": allow_partial,
+    }
+    answer = solve(state, **options)
     if isinstance(answer, Infeasible):
         return answer
     verdict = judge(state, answer)
+    if gathers_leaders(verdict.replay):
+        calmer = solve(state, **options, leaders_stay=True)
+        if not isinstance(calmer, Infeasible):
+            answer, verdict = calmer, judge(state, calmer)
     broken = verdict.replay.violations
     left_out = bool(excluded_topics) or bool(pinned)
     if broken or (verdict.replay.left_behind and not left_out):
         first = f"{broken[0].rule}: {broken[0].subject}: {broken[0].detail}" if broken else "replicas left behind"
         raise PlanRefused(f"the plan breaks {len(broken)} rules in its replay, first {first}; please report the state")
     return CertifiedPlan(answer, verdict.measures, verdict)
+
+
+def gathers_leaders(run: Replay) -> bool:
+    """Whether the only fault is that too much leadership gathers on sources: then they are better left where it is."""
+    return bool(run.violations) and all(v.rule is Rule.LEADERS for v in run.violations)

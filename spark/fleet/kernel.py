@@ -16,6 +16,7 @@ import pyarrow as pa
 from pydantic_core import to_json
 
 from planner.drain.bounds import Bounds, bounds_of
+from planner.drain.certified import gathers_leaders
 from planner.drain.model.arrow import POLICY, state_of
 from planner.drain.model.document import unknown_rates
 from planner.drain.model.kafka_json import reassignments, rollbacks
@@ -101,13 +102,13 @@ def _planned(cluster: str, role: Role, epoch: int, state: ClusterState, clock: _
     answer = Answer(cluster=cluster, role=role, epoch=epoch, outcome=Outcome.PLANNED)
     if role is Role.BOUNDS:
         return replace(answer, bounds=_bounds(state, clock))
-    with clock.runs("solve"):
-        schedule = solve(state)
+    schedule = _solved(state, clock)
     if isinstance(schedule, Infeasible):
         return replace(answer, outcome=Outcome.INFEASIBLE, reason=f"{schedule.kind}: {schedule.message}")
+    run = _replayed(state, schedule, clock)
+    if gathers_leaders(run) and isinstance(calmer := _solved(state, clock, leaders_stay=True), Schedule):
+        schedule, run = calmer, _replayed(state, calmer, clock)
     schedule = with_assumptions(schedule, unknown_rates(state))
-    with clock.runs("replay"):
-        run = replay(state, schedule)
     if run.violations or run.left_behind:
         reason = "; ".join(map(str, run.violations[:3])) or f"{run.left_behind} replicas left behind"
         return replace(answer, outcome=Outcome.FAILED, reason=f"the plan breaks rules in its own replay: {reason}")
@@ -116,6 +117,16 @@ def _planned(cluster: str, role: Role, epoch: int, state: ClusterState, clock: _
         answer = replace(answer, bounds=_bounds(state, clock))
     with clock.runs("render"):
         return _rendered(answer, state, schedule)
+
+
+def _solved(state: ClusterState, clock: _Clock, *, leaders_stay: bool = False) -> Schedule | Infeasible:
+    with clock.runs("solve"):
+        return solve(state, leaders_stay=leaders_stay)
+
+
+def _replayed(state: ClusterState, schedule: Schedule, clock: _Clock) -> Replay:
+    with clock.runs("replay"):
+        return replay(state, schedule)
 
 
 def _bounds(state: ClusterState, clock: _Clock) -> dict[str, float]:

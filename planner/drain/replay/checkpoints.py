@@ -64,9 +64,14 @@ def _leaders(
     led, brokers = state.partitions.leader, len(state.brokers)
     writes = np.nan_to_num(state.partitions.write_bytes_per_s)
     counts, written = leader_counts(led, brokers), _written(led, writes, brokers)
-    most = limits.leader_peak * max(int(counts.max(initial=0)), -(-len(led) // able))
-    most_written = limits.leader_peak * max(written.max(initial=0.0), writes.sum() / able, writes.max(initial=0.0))
     rows = entries.row
+    led_after = state.partitions.replicas[:, 0].copy()
+    led_after[rows] = entries.after[:, 0]
+    counts_after, written_after = leader_counts(led_after, brokers), _written(led_after, writes, brokers)
+    most = limits.leader_peak * max(int(counts.max(initial=0)), int(counts_after.max(initial=0)), -(-len(led) // able))
+    most_written = limits.leader_peak * max(
+        written.max(initial=0.0), written_after.max(initial=0.0), writes.sum() / able, writes.max(initial=0.0)
+    )
     counts -= leader_counts(led[rows], brokers)
     written -= _written(led[rows], writes[rows], brokers)
     for number in schedule.checkpoints:

@@ -73,8 +73,9 @@ def _open_moves(state: ClusterState, schedule: Schedule, entries: Entries, run: 
 
 def _livelock(state: ClusterState, schedule: Schedule, entries: Entries, run: Run) -> Iterator[Violation]:
     """H9: what in-sync followers of an open move fetch is charged to the quota of its source too (KafkaApis
-    `sizeOfThrottledPartitions`), so the quota must stay above the sum of write rate x in-sync followers. Unmeasured
-    write rates count nothing: the certificate names them as an assumption.
+    `sizeOfThrottledPartitions`), so the quota must stay above the sum of write rate x in-sync followers. Without a
+    throttle there is no quota; what migration may use is net of live writes and none either. Unmeasured write rates
+    count nothing: the certificate names them as an assumption.
     """
     moving = np.flatnonzero(entries.copies > 0).astype(np.int32)
     row = entries.row[moving]
@@ -87,8 +88,8 @@ def _livelock(state: ClusterState, schedule: Schedule, entries: Entries, run: Ru
         entry=np.concatenate([moving, moving]),
         base=np.zeros(len(state.brokers), dtype=np.int64),
     )
-    quota = np.minimum(state.brokers.egress_bytes_per_s, schedule.throttle_out_bytes_per_s)
-    allowed = np.ceil(quota).astype(np.int64) - 1
+    quota = schedule.throttle_out_bytes_per_s
+    allowed = np.where(np.isfinite(quota), np.ceil(np.minimum(quota, 2.0**62)), 2.0**62).astype(np.int64) - 1
     for event in worst_per_broker(log, (log.level - allowed[log.broker]) * (log.change > 0)):
         most = quota[log.broker[event]]
         detail = f"in-sync followers are charged {int(log.level[event])} bytes/s of a quota of {most:.0f}: no copy ends"

@@ -41,7 +41,8 @@ def affected(state: ClusterState) -> Int64s:
     return rows
 
 
-def demand_of(state: ClusterState, rows: Int64s) -> Demand:
+def demand_of(state: ClusterState, rows: Int64s, *, leaders_stay: bool = False) -> Demand:
+    """`leaders_stay`: who leads now is the only one that may be read, wherever it can be."""
     brokers, parts = state.brokers, state.partitions
     replicas = parts.replicas[rows]
     out = np.append(brokers.must_empty, False)
@@ -49,6 +50,9 @@ def demand_of(state: ClusterState, rows: Int64s) -> Demand:
     staying = (replicas != NOBODY) & ~leaving
     readable = parts.in_sync[rows] & (replicas != NOBODY)
     readable &= np.append(brokers.state != BrokerState.DEAD, False)[replicas]
+    if leaders_stay:
+        leads = readable & (replicas == parts.leader[rows][:, None])
+        readable = np.where(leads.any(axis=1)[:, None], leads, readable)
     copies = leaving.sum(axis=1).astype(np.int32)
     width = max(1, int(copies.max(initial=1)))
     return Demand(

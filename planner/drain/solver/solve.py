@@ -36,14 +36,16 @@ def solve(
     excluded_topics: Collection[str] = (),
     pinned: Collection[int] = (),
     allow_partial: bool = False,
+    leaders_stay: bool = False,
 ) -> Schedule | Infeasible:
     """Empty all OUTGOING and DEAD brokers, or say why not. The same state gives the same plan on every machine.
 
     `excluded_topics` and `pinned` (partition rows) stay where they are. `allow_partial`: an Infeasible carries the
     schedule of everything else. `state.destinations` binds what leaves a broker to the targets named there. Where
-    the state knows log directories, every new replica gets one of its target's.
+    the state knows log directories, every new replica gets one of its target's. `leaders_stay`: every copy is read
+    from who leads now: perhaps slower, and leadership gathers nowhere (H7).
     """
-    answer = _solved(no_wider_than_dirs(state), excluded_topics, pinned, allow_partial)
+    answer = _solved(no_wider_than_dirs(state), excluded_topics, pinned, allow_partial, leaders_stay)
     schedule = answer.part if isinstance(answer, Infeasible) else answer
     if schedule is None:
         return answer
@@ -58,7 +60,11 @@ def solve(
 
 
 def _solved(
-    state: ClusterState, excluded_topics: Collection[str], pinned: Collection[int], allow_partial: bool
+    state: ClusterState,
+    excluded_topics: Collection[str],
+    pinned: Collection[int],
+    allow_partial: bool,
+    leaders_stay: bool,
 ) -> Schedule | Infeasible:
     rows = affected(state)
     chosen = rows[~_left_alone(state, rows, excluded_topics, pinned)]
@@ -66,7 +72,7 @@ def _solved(
     ill = ~_healthy(state, chosen)
     if ill.any() and not allow_partial:
         return needs_repair(state, chosen[ill])
-    demand = demand_of(state, chosen[~ill])
+    demand = demand_of(state, chosen[~ill], leaders_stay=leaders_stay)
     if len(demand) == 0:
         empty = nothing_to_do(state, assumptions)
         return _refused(needs_repair(state, chosen[ill]), empty) if ill.any() else empty

@@ -7,7 +7,7 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 
 from planner.drain.certified import CertifiedPlan, certified
 from planner.drain.model.state import BrokerState, ClusterState
-from planner.drain.replay import replay
+from planner.drain.replay import Rule, replay
 from planner.drain.solver import Infeasible, solve
 from tests.unit.planner.drain.judge_cases import ACTIVE, OUTGOING, cluster
 
@@ -118,3 +118,23 @@ def test_a_dead_broker_is_emptied_and_never_read() -> None:
     answer = certified(state)
     assert isinstance(answer, CertifiedPlan)
     assert 0 not in answer.schedule.source
+
+
+def test_where_leadership_would_gather_on_one_source_it_is_left_where_it_is() -> None:
+    """One broker could serve all 24 copies by far the fastest, and would lead 24 partitions where 8 is the most now."""
+    replicas = [[(2, 5, 8)[n % 3], 1, 0] for n in range(24)]
+    egress = [1.0, 1000.0, *[1.0] * 7]
+    state = cluster("abcabcabc", [OUTGOING, *[ACTIVE] * 8], replicas, egress=egress, ingress=100.0, flow=50.0)
+    fastest = solve(state)
+    assert not isinstance(fastest, Infeasible)
+    assert {v.rule for v in replay(state, fastest).violations} == {Rule.LEADERS}
+    plan = certified(state)
+    assert isinstance(plan, CertifiedPlan)
+    assert set(plan.schedule.source[:24].tolist()) == {2, 5, 8}
+
+
+def test_a_partition_that_is_written_faster_than_migration_may_copy_is_no_livelock_without_a_throttle() -> None:
+    state = cluster("abca", [OUTGOING, ACTIVE, ACTIVE, ACTIVE], [[0, 1, 2]], write=1e6, egress=10.0, size=100)
+    plan = certified(state)
+    assert isinstance(plan, CertifiedPlan)
+    assert all(np.isinf(t) or t > 2e6 for t in plan.schedule.throttle_out_bytes_per_s)

@@ -68,7 +68,7 @@ def test_a_cap_limits_the_quota_and_the_promise_is_what_kafka_reaches_of_it() ->
 def test_what_was_assumed_is_said() -> None:
     _, asked = roll()
     said = " | ".join(plan_of(asked).certificate.assumptions)
-    for words in ("89% of a configured throttle", "write rate of 12 of 12", "bandwidth assumed", "1 of 12 moved"):
+    for words in ("90% of a configured throttle", "write rate of 12 of 12", "bandwidth assumed", "1 of 12 moved"):
         assert words in said
 
 

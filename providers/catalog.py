@@ -3,8 +3,11 @@
 Throughput figures are the sustained ones, in bytes per second: drain plans divide by them.
 """
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from importlib import import_module
 from types import MappingProxyType
+from typing import cast
 
 from providers.errors import PlaceUnknown
 
@@ -32,12 +35,34 @@ class DiskKind:
 
 
 @dataclass(frozen=True, slots=True)
+class Misfit:
+    """A part of a pool its cloud does not have: `field` is `region` or `machine`."""
+
+    field: str
+    message: str
+    fix: str
+
+
+@dataclass(frozen=True, slots=True)
 class Catalog:
     """What one cloud offers, by neutral name."""
 
     cloud: str
     shapes: MappingProxyType[str, Shape]
     disks: MappingProxyType[str, DiskKind]
+    regions: tuple[str, ...] = ()
+    """Empty where a region is whatever the person who runs the cloud calls it; then no place is judged here."""
+
+    def misfits(self, region: str, machine: str) -> Iterator[Misfit]:
+        """What of a place cannot be had there."""
+        if not self.regions:
+            return
+        if region not in self.regions:
+            yield Misfit("region", f"{self.cloud} has no region {region!r}", f"Use one of: {', '.join(self.regions)}.")
+            return
+        if machine not in self.shapes:
+            there = ", ".join(self.shapes)
+            yield Misfit("machine", f"the catalogue of {self.cloud} has no machine {machine!r}", f"It has {there}.")
 
     def shape(self, name: str) -> Shape:
         """Raises `PlaceUnknown` naming what there is."""
@@ -54,8 +79,11 @@ class Catalog:
 
 def catalog(cloud: str) -> Catalog:
     """The catalogue of a cloud. Raises `PlaceUnknown`."""
+    if cloud in _FILES:
+        module, _, attribute = _FILES[cloud].partition(":")
+        return cast(Callable[[], Catalog], getattr(import_module(module), attribute))()
     if cloud not in _CATALOGS:
-        raise PlaceUnknown(f"no catalogue for cloud {cloud!r}; there is {', '.join(_CATALOGS)}")
+        raise PlaceUnknown(f"no catalogue for cloud {cloud!r}; there is {', '.join((*_CATALOGS, *_FILES))}")
     return _CATALOGS[cloud]
 
 
@@ -68,6 +96,9 @@ def _catalog(cloud: str, shapes: tuple[Shape, ...], disks: tuple[DiskKind, ...])
 
 
 _MIB = 1024 * 1024
+
+_FILES = {"aws": "providers.aws.catalog:aws_catalog"}
+"""Clouds whose catalogue is a file, read when a spec first names the cloud."""
 
 _CATALOGS = {
     # Sizes of `local` are promises nobody enforces: they give plans something to divide by on one machine.

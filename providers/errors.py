@@ -62,6 +62,19 @@ class ResourceConflict(ProviderError):
     what_next = "Look at both objects named above; Kedge does not take over what it did not make."
 
 
+class NotFound(ProviderError):
+    """The cloud has nothing by an id that the settings or the spec name: a subnet, an image."""
+
+    what_next = "Correct the id named above where it was written down."
+
+
+class NotYetGone(ProviderError):
+    """Something else still hangs on it, or its last change is not over."""
+
+    retryable = True
+    what_next = "It is tried again when the other object has let go."
+
+
 class RunInProgress(ProviderError):
     """Another run of the same cluster and place is alive, or what it started is not proved dead yet."""
 

@@ -7,7 +7,7 @@ from typing import cast
 from providers.base import CloudProvider
 from providers.errors import PlaceUnknown
 
-_PROVIDERS = {"local": "providers.local.cloud:LocalCloud"}
+_PROVIDERS = {"aws": "providers.aws.cloud:AwsCloud", "local": "providers.local.cloud:LocalCloud"}
 
 
 def names() -> tuple[str, ...]:

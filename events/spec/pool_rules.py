@@ -1,5 +1,6 @@
 """Rules about the pools of one document: roles, counts, zones and disks."""
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 
@@ -11,6 +12,9 @@ from events.spec.suggestions import did_you_mean
 
 CLOUDS = ("local", "aws", "google", "azure", "digitalocean", "upcloud", "hetzner")
 QUORUM_SIZES = (1, 3, 5)
+
+_ZONE_SUFFIXES = {"aws": "[a-z]"}
+"""What follows the region in the name of a zone, where a cloud names its zones so."""
 
 _POOLS: Path = ("spec", "pools")
 
@@ -72,10 +76,20 @@ def _place(pool: Pool, path: Path, where: Positions) -> Iterator[Problem]:
         message = f"pool `{pool.name}` is in cloud `{place.cloud}`, which is unknown"
         yield where.problem(p.CLOUD, (*path, "place", "cloud"), message, fix)
     zones_path = (*path, "place", "zones")
+    yield from _strange_zones(pool, zones_path, where)
     repeated = list(_repeated(place.zones, zones_path, where))
     yield from repeated
     if not repeated and _possible(pool, pool.size) and pool.size % len(place.zones):
         yield _uneven(pool, path, where)
+
+
+def _strange_zones(pool: Pool, path: Path, where: Positions) -> Iterator[Problem]:
+    region = pool.place.region
+    suffix = _ZONE_SUFFIXES.get(pool.place.cloud)
+    for index, zone in enumerate(pool.place.zones):
+        if suffix is not None and not re.fullmatch(re.escape(region) + suffix, zone):
+            message = f"pool `{pool.name}` is in zone `{zone}`, which is no zone of region `{region}`"
+            yield where.problem(p.PLACE, (*path, index), message, f"Zones of it are {region}a, {region}b and so on.")
 
 
 def _uneven(pool: Pool, path: Path, where: Positions) -> Problem:

@@ -126,6 +126,7 @@ POOL_NAME = _kind(35, "pool name given twice", "Nodes are named after their pool
 REPEATED = _kind(36, "listed twice", "A repeated zone or service would be counted twice.")
 UNEVEN = _kind(37, "size is no multiple of the zones", "Zones get unequal load and unequal loss.", "warning")
 CLOUD = _kind(38, "unknown cloud", "Each cloud needs its own module and inventory.")
+PLACE = _kind(39, "unknown place or machine", "What a cloud does not offer can never be made there.")
 
 # Kafka.
 KAFKA_VERSION = _kind(

@@ -53,8 +53,8 @@ def test_a_changed_region_is_refused() -> None:
 
 
 def test_a_changed_cloud_is_refused() -> None:
-    message = "`spec.pools[brokers].place.cloud` was `local` and cannot become `aws`"
-    new = {22: "      place: {cloud: aws, region: local-1, zones: [a, b, c]}"}
+    message = "`spec.pools[brokers].place.cloud` was `local` and cannot become `google`"
+    new = {22: "      place: {cloud: google, region: local-1, zones: [a, b, c]}"}
     assert [one[:3] for one in refused(new)] == [("22:22", "KEDGE-SPEC-070", message)]
 
 

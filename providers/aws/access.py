@@ -1,0 +1,94 @@
+"""The way to one account in one region: a boto3 client, and the proof that it is the account the place means."""
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import boto3
+from botocore.config import Config
+
+from providers.aws.errors import translated
+from providers.aws.settings import AwsSettings
+from providers.base import Place
+from providers.errors import AuthFailed
+
+_CONNECT_S, _READ_S = 3.0, 7.0
+"""A call of the converger lasts at most 10 s."""
+
+_PROOF_LASTS_S = 300.0
+"""A profile may be pointed at another account while we run."""
+
+
+@dataclass(slots=True)
+class Access:
+    """Clients by place. Thread-safe. `attempts` of each call are boto3's own, with its backoff and jitter."""
+
+    settings: AwsSettings
+    attempts: int
+    clock: Callable[[], float] = time.monotonic
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _sessions: dict[str, Any] = field(default_factory=dict)
+    _clients: dict[tuple[str, str, str], Any] = field(default_factory=dict)
+    _proved: dict[str, float] = field(default_factory=dict)
+
+    def ec2(self, place: Place) -> Any:
+        """A client of EC2 whose credentials are proved to be of the place's account.
+
+        Raises `PlaceUnknown`, `AuthFailed`, and what a call to STS may end with.
+        """
+        self.settings.region(place)
+        self.prove(place)
+        return self._client("ec2", place)
+
+    def prove(self, place: Place, *, afresh: bool = False) -> None:
+        """Ask STS who we are, unless that was proved a short while ago. Raises `AuthFailed` for another account."""
+        account = self.settings.account(place)
+        with self._lock:
+            at = self._proved.get(place.account)
+        if at is not None and self.clock() - at < _PROOF_LASTS_S and not afresh:
+            return
+        with translated(f"{place}: who am I"):
+            told = str(self._client("sts", place).get_caller_identity()["Account"])
+        if told != account.id:
+            raise AuthFailed(f"{place}: the credentials are of account {told}, the place is account {account.id}")
+        with self._lock:
+            self._proved[place.account] = self.clock()
+
+    def environment(self, place: Place) -> Mapping[str, str]:
+        """The same credentials for Terraform, in the environment of its process and nowhere else."""
+        with self._lock, translated(f"{place}: credentials"):
+            credentials = self._session(place).get_credentials()
+            frozen = credentials.get_frozen_credentials() if credentials else None
+        if frozen is None:
+            raise AuthFailed(f"{place}: boto3 finds no credentials for this account profile")
+        given = {
+            "AWS_ACCESS_KEY_ID": frozen.access_key,
+            "AWS_SECRET_ACCESS_KEY": frozen.secret_key,
+            "AWS_SESSION_TOKEN": frozen.token or "",
+        }
+        return {name: value for name, value in given.items() if value}
+
+    def _client(self, service: str, place: Place) -> Any:
+        key = (service, place.account, place.region)
+        with self._lock, translated(f"{place}: credentials"):
+            if key not in self._clients:
+                endpoint = self.settings.endpoint_url
+                self._clients[key] = self._session(place).client(
+                    service,
+                    region_name=place.region,
+                    endpoint_url=str(endpoint) if endpoint else None,
+                    config=Config(
+                        connect_timeout=_CONNECT_S,
+                        read_timeout=_READ_S,
+                        retries={"mode": "standard", "total_max_attempts": self.attempts},
+                    ),
+                )
+            return self._clients[key]
+
+    def _session(self, place: Place) -> Any:
+        """Under the lock: sessions are not thread-safe while they make clients."""
+        if place.account not in self._sessions:
+            self._sessions[place.account] = boto3.Session(profile_name=self.settings.account(place).profile)
+        return self._sessions[place.account]

@@ -1,0 +1,147 @@
+"""AWS as a `CloudProvider`: Terraform makes and deletes, boto3 reads, and one thing is terminated at a time."""
+
+import os
+import re
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from botocore.exceptions import ClientError
+
+from providers import tags
+from providers.aws.access import Access
+from providers.aws.errors import is_not_found, recognise, translated
+from providers.aws.inventory import PAGE, count_owners, read_listing, read_states
+from providers.aws.settings import AwsSettings, read_settings
+from providers.aws.tags import tags_of
+from providers.aws.variables import module_variables
+from providers.base import InstanceState, Listing, Place, Resources
+from providers.errors import PlaceUnknown, ProviderError, ResourceConflict
+
+SETTLES_S = 300.0
+"""EC2 is eventually consistent: for a while after it was made an instance may be "not found". So that answer proves
+an instance gone only once we have known its id for this long."""
+
+_ID = re.compile(r"^i-([0-9a-f]{8}|[0-9a-f]{17})$")
+_BATCH = 200
+"""Values a filter may have (EC2 API Reference, Filter)."""
+
+_ASKED_SINGLY = 20
+_PASSED_ON = ("AWS_CA_BUNDLE", "HTTPS_PROXY", "NO_PROXY", "SSL_CERT_FILE")
+
+
+@dataclass(slots=True)
+class AwsCloud:
+    """One installation's view of its AWS accounts, as `settings_file` describes them. Thread-safe."""
+
+    installation_id: str
+    settings_file: Path
+    attempts: int = 3
+    page: int = PAGE
+    clock: Callable[[], float] = time.monotonic
+    _settings: AwsSettings = field(init=False)
+    _access: Access = field(init=False)
+    _known_since: dict[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._settings = read_settings(self.settings_file)
+        self._access = Access(self._settings, self.attempts, self.clock)
+
+    @property
+    def name(self) -> str:
+        return "aws"
+
+    def zones(self, region: str) -> tuple[str, ...]:
+        """Zones of a region that have a subnet in some account; names mean what that account's names mean."""
+        found = {z for a in self._settings.accounts.values() if region in a.regions for z in a.regions[region].subnets}
+        if not found:
+            there = ", ".join(sorted({r for a in self._settings.accounts.values() for r in a.regions}))
+            raise PlaceUnknown(f"no region {region!r} in aws.yaml; it has {there}")
+        return tuple(sorted(found))
+
+    def list_place(self, place: Place) -> Listing:
+        """One paged listing each of VMs, volumes and interfaces, for all clusters. Terminated VMs are not in it."""
+        ec2, account_id = self._reach(place)
+        listing = read_listing(ec2, place, installation_id=self.installation_id, account_id=account_id, page=self.page)
+        for instance in listing.instances:
+            self._known_since.setdefault(instance.id, self.clock())
+        return listing
+
+    def describe(self, place: Place, instances: Sequence[str]) -> Mapping[str, InstanceState]:
+        """`GONE` is `terminated`, or "no such instance" once EC2 had `SETTLES_S` to settle, by the right account.
+
+        What EC2 does not answer for by id is left out, as is what no EC2 could ever answer for.
+        """
+        ids = sorted({i for i in instances if _ID.match(i)})
+        ec2, account_id = self._reach(place)
+        states: dict[str, InstanceState] = {}
+        for start in range(0, len(ids), _BATCH):
+            states |= read_states(ec2, place, ids[start : start + _BATCH], account_id=account_id)
+        now = self.clock()
+        settled = [i for i in ids if i not in states and now - self._known_since.setdefault(i, now) >= SETTLES_S]
+        nowhere = [i for i in settled[:_ASKED_SINGLY] if self._is_nowhere(ec2, place, i)]
+        if nowhere:
+            self._access.prove(place, afresh=True)
+        return {**states, **dict.fromkeys(nowhere, InstanceState.GONE)}
+
+    def terminate(self, place: Place, instance: str) -> None:
+        """Terminate a VM of this installation. Idempotent. Raises `ResourceConflict` for anybody else's."""
+        ec2, _ = self._reach(place)
+        if not _ID.match(instance):
+            return
+        with translated(f"{place}: terminating {instance}"):
+            found = ec2.describe_instances(Filters=[{"Name": "instance-id", "Values": [instance]}])
+            machines = [m for r in found["Reservations"] for m in r["Instances"]]
+            if not machines or machines[0]["State"]["Name"] == "terminated":
+                return
+            if not tags.owned_by(tags_of(machines[0]), self.installation_id):
+                raise ResourceConflict(f"{place}: {instance} has not this installation's tag; it is not terminated")
+            ec2.terminate_instances(InstanceIds=[instance])
+
+    def variables(self, resources: Resources) -> dict[str, object]:
+        """Variables of `terraform/modules/aws`."""
+        place = resources.place
+        return module_variables(resources, self._settings.account(place), self._settings.region(place))
+
+    def terraform_environment(self, place: Place) -> Mapping[str, str]:
+        """Credentials of the account profile, the region, and the way out of this network; see `GivesEnvironment`."""
+        given = {
+            **{name: os.environ[name] for name in _PASSED_ON if name in os.environ},
+            **self._access.environment(place),
+            "AWS_REGION": place.region,
+            "AWS_EC2_METADATA_DISABLED": "true",
+        }
+        if self._settings.endpoint_url:
+            given["AWS_ENDPOINT_URL"] = str(self._settings.endpoint_url)
+        if self._settings.plugins:
+            # Terraform's implied mirrors are below the XDG data folders; it asks no registry for what it finds there.
+            given["XDG_DATA_DIRS"] = str(self._settings.plugins)
+        return given
+
+    def recognise(self, diagnostics: Sequence[str]) -> ProviderError | None:
+        """See `RecognisesErrors`."""
+        return recognise(diagnostics)
+
+    def strangers(self, place: Place) -> Mapping[str, int]:
+        """See `SeesStrangers`."""
+        ec2, account_id = self._reach(place)
+        owners = Counter(count_owners(ec2, place, account_id=account_id))
+        return {owner: n for owner, n in sorted(owners.items()) if owner != self.installation_id}
+
+    def _is_nowhere(self, ec2: Any, place: Place, instance: str) -> bool:
+        with translated(f"{place}: describing {instance}"):
+            try:
+                ec2.describe_instances(InstanceIds=[instance])
+            except ClientError as error:
+                if is_not_found(error):
+                    return True
+                raise
+        return False
+
+    def _reach(self, place: Place) -> tuple[Any, str]:
+        if place.cloud != self.name:
+            raise PlaceUnknown(f"{place} is not in AWS")
+        return self._access.ec2(place), self._settings.account(place).id

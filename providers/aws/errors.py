@@ -1,0 +1,111 @@
+"""AWS's words become ours here and nowhere else: boto3's exceptions, and Terraform's diagnostics.
+
+Codes are those of "Error codes for the Amazon EC2 API" and of STS; a code that is in no list is a fault of the moment,
+which retries can only make louder, never destructive.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from botocore.exceptions import (
+    BotoCoreError,
+    ClientError,
+    CredentialRetrievalError,
+    NoCredentialsError,
+    PartialCredentialsError,
+    ProfileNotFound,
+    SSOError,
+    TokenRetrievalError,
+)
+
+from providers.errors import (
+    AuthFailed,
+    CloudUnavailable,
+    NoCapacity,
+    NotFound,
+    NotYetGone,
+    PlaceUnknown,
+    ProviderError,
+    QuotaExceeded,
+    RateLimited,
+    ResourceConflict,
+)
+
+_KINDS: tuple[tuple[type[ProviderError], str], ...] = (
+    (RateLimited, r"RequestLimitExceeded|Throttling\w*|TooManyRequests\w*|SlowDown|EC2ThrottledException"),
+    (NoCapacity, r"Insufficient\w*Capacity|InsufficientFreeAddressesInSubnet|SpotMaxPriceTooLow"),
+    (QuotaExceeded, r"\w*LimitExceeded(Exception)?|MaxSpotInstanceCountExceeded|PendingVerification"),
+    (
+        AuthFailed,
+        r"AuthFailure|UnauthorizedOperation|AccessDenied\w*|InvalidClientTokenId|ExpiredToken\w*|RequestExpired"
+        r"|SignatureDoesNotMatch|UnrecognizedClient\w*|OptInRequired|InvalidAccessKeyId|Blocked|MissingAuth\w*",
+    ),
+    (NotFound, r"Invalid[\w.]*\.NotFound|Invalid[\w.]*\.Malformed|InvalidAMIID\.Unavailable"),
+    (NotYetGone, r"DependencyViolation|VolumeInUse|Invalid(NetworkInterface|IPAddress|Group|Attachment)\.InUse"),
+    (NotYetGone, r"IncorrectState\w*|IncorrectInstanceState"),
+    (ResourceConflict, r"[\w.]*Duplicate\w*|OperationNotPermitted|[\w.]*InUse|ResourceAlreadyAssociated|Idempotent\w*"),
+    (PlaceUnknown, r"Unsupported\w*|InvalidInstanceType|InvalidParameterValue"),
+    (ResourceConflict, r"InvalidVolume\.ZoneMismatch|Resource\.AlreadyAssociated"),
+)
+
+_SAID = re.compile(r"api error (?P<code>[\w.]+): (?P<message>[^\n]*)")
+
+_NO_CREDENTIALS = (
+    NoCredentialsError,
+    PartialCredentialsError,
+    ProfileNotFound,
+    CredentialRetrievalError,
+    SSOError,
+    TokenRetrievalError,
+)
+
+
+@contextmanager
+def translated(what: str) -> Iterator[None]:
+    """Whatever boto3 raises inside leaves as one of `providers.errors`, with `what` was asked and AWS's own words."""
+    try:
+        yield
+    except ClientError as error:
+        raise from_code(_code(error), f"{what}: {_message(error)}", status=_status(error)) from error
+    except _NO_CREDENTIALS as error:
+        raise AuthFailed(f"{what}: {error}") from error
+    except BotoCoreError as error:
+        raise CloudUnavailable(f"{what}: {error}") from error
+
+
+def from_code(code: str, message: str, *, status: int = 0) -> ProviderError:
+    """The typed error of one of AWS's codes. `status` decides where the code says nothing."""
+    for kind, pattern in _KINDS:
+        if re.fullmatch(pattern, code):
+            return kind(f"{message} ({code})")
+    if status in (401, 403):
+        return AuthFailed(f"{message} ({code})")
+    return CloudUnavailable(f"{message} ({code})")
+
+
+def recognise(diagnostics: Sequence[str]) -> ProviderError | None:
+    """The first error of AWS's API in Terraform's diagnostics, None when there is none."""
+    for text in diagnostics:
+        if said := _SAID.search(text):
+            return from_code(said["code"], said["message"])
+        if "No valid credential sources found" in text or "AWS account ID not allowed" in text:
+            return AuthFailed(text)
+    return None
+
+
+def is_not_found(error: ClientError) -> bool:
+    """Whether AWS answered, for the very instance it was asked about, that there is none."""
+    return _code(error) == "InvalidInstanceID.NotFound"
+
+
+def _code(error: ClientError) -> str:
+    return str(error.response.get("Error", {}).get("Code", ""))
+
+
+def _message(error: ClientError) -> str:
+    return str(error.response.get("Error", {}).get("Message", error))
+
+
+def _status(error: ClientError) -> int:
+    return int(error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))

@@ -1,0 +1,31 @@
+"""Tags AWS has besides those of every cloud (`providers.tags`). `terraform/modules/aws` writes the same words."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+VOLUME = "kedge-volume"
+"""Key of a data volume. A root disk is ours too and has none."""
+
+SHAPE = "kedge-shape"
+IMAGE = "kedge-image"
+"""The neutral machine size and the Kafka version, which AWS's own type and image id do not tell."""
+
+EPHEMERAL_VOLUMES = "kedge-ephemeral-volumes"
+"""Volumes of an instance that are its own disks, keys with a space between: no API lists what is on those."""
+
+_LONGEST = 256
+"""Characters of a tag's value (EC2 User Guide, tag restrictions)."""
+
+
+def tags_of(described: Mapping[str, Any]) -> dict[str, str]:
+    """The tags of anything EC2 describes; network interfaces have them under another name."""
+    given = described.get("Tags") or described.get("TagSet") or ()
+    return {tag["Key"]: tag["Value"] for tag in given}
+
+
+def joined(keys: Iterable[str]) -> str:
+    """Keys as one value. Raises `ValueError` when they do not fit: left out ones would look detached."""
+    value = " ".join(sorted(keys))
+    if len(value) > _LONGEST:
+        raise ValueError(f"{value!r} is longer than the {_LONGEST} characters of a tag")
+    return value

@@ -1,0 +1,19 @@
+# One subnet per zone. Which way out of it there is (a gateway, a peering, none) is not decided here: VMs get no public
+# address, and no route is made.
+locals {
+  owner = { kedge-installation = var.installation_id, kedge-network = var.name }
+}
+
+resource "aws_vpc" "network" {
+  cidr_block = var.cidr
+  tags       = merge(local.owner, { Name = var.name })
+}
+
+resource "aws_subnet" "zone" {
+  for_each = var.zones
+
+  vpc_id            = aws_vpc.network.id
+  availability_zone = each.key
+  cidr_block        = cidrsubnet(var.cidr, 4, each.value)
+  tags              = merge(local.owner, { Name = "${var.name}-${each.key}" })
+}

@@ -1,0 +1,39 @@
+# A VM per generation. Frozen: whatever is rendered for it later, nothing of it changes; change is a new generation.
+locals {
+  owner = {
+    kedge-installation = var.installation_id
+    kedge-cluster-uid  = var.cluster_uid
+    kedge-cluster-name = var.cluster_name
+  }
+  security_groups = split(" ", var.cloud["security_groups"])
+}
+
+resource "aws_instance" "instance" {
+  for_each = var.instances
+
+  ami                         = each.value.image
+  instance_type               = each.value.shape
+  subnet_id                   = var.cloud["subnet_${each.value.zone}"]
+  private_ip                  = each.value.address
+  vpc_security_group_ids      = local.security_groups
+  associate_public_ip_address = false
+  user_data                   = each.value.boot_data
+  tags                        = merge(each.value.tags, { Name = "${var.cluster_name}-${each.key}" })
+
+  # Tokens only, and one hop: no process of a container or behind a proxy gets at the VM's credentials.
+  metadata_options {
+    http_endpoint               = "enabled"
+    http_tokens                 = "required"
+    http_put_response_hop_limit = 1
+  }
+
+  root_block_device {
+    encrypted   = true
+    volume_type = "gp3"
+    tags        = merge(local.owner, { kedge-node = each.value.node, Name = "${var.cluster_name}-${each.key}-root" })
+  }
+
+  lifecycle {
+    ignore_changes = all
+  }
+}

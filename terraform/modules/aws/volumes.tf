@@ -1,0 +1,65 @@
+# A data volume outlives VMs; an attachment is a resource of its own, so that a handover can delete one and create the
+# next without touching either the VM or the disk.
+locals {
+  persistent = { for k, v in var.volumes : k => v if v.kind != "ephemeral" }
+  ephemeral  = { for k, v in var.volumes : k => v if v.kind == "ephemeral" }
+
+  # EC2 wants a device name per volume of a VM; Nitro shows disks as NVMe and the agent finds them by volume id.
+  letters = ["f", "g", "h", "i", "j", "k", "l", "m", "n", "o", "p"]
+  devices = {
+    for k, a in var.attachments : k => "/dev/sd${local.letters[
+      index(sort([for other, b in var.attachments : other if b.instance == a.instance]), k)
+    ]}"
+  }
+}
+
+resource "aws_ebs_volume" "volume" {
+  for_each = local.persistent
+
+  availability_zone = each.value.zone
+  size              = each.value.size_gib
+  type              = "gp3"
+  encrypted         = true
+  tags = merge(local.owner, {
+    kedge-volume = each.key
+    kedge-node   = each.value.node
+    Name         = "${var.cluster_name}-${each.key}"
+  })
+
+  lifecycle {
+    ignore_changes = all
+  }
+}
+
+resource "aws_volume_attachment" "attachment" {
+  for_each = { for k, a in var.attachments : k => a if contains(keys(local.persistent), a.volume) }
+
+  device_name = local.devices[each.key]
+  volume_id   = aws_ebs_volume.volume[each.value.volume].id
+  instance_id = aws_instance.instance[each.value.instance].id
+
+  lifecycle {
+    ignore_changes = all
+  }
+}
+
+# The VM's own disks (instance store) are made and gone with it. They are named here, because a run names them.
+resource "terraform_data" "volume_own" {
+  for_each = local.ephemeral
+  input    = each.key
+
+  lifecycle {
+    ignore_changes = all
+  }
+}
+
+resource "terraform_data" "attachment_own" {
+  for_each = { for k, a in var.attachments : k => a if contains(keys(local.ephemeral), a.volume) }
+  input    = each.key
+
+  depends_on = [aws_instance.instance]
+
+  lifecycle {
+    ignore_changes = all
+  }
+}

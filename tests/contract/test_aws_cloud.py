@@ -1,0 +1,202 @@
+"""What is AWS's own: pages, throttles, answers of the wrong account, ids that are not found yet, tags of others."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from providers import tags
+from providers.aws.cloud import SETTLES_S, AwsCloud
+from providers.base import InstanceState
+from providers.errors import AuthFailed, CloudUnavailable, RateLimited, ResourceConflict
+from providers.traces import SeesStrangers
+from tests.fakes.clouds.aws import OTHER_ACCOUNT, Fault, MotoCloud, moto_cloud
+from tests.fakes.clouds.aws_hands import PLACE, REGION, AwsHarness, write_settings
+from tests.fakes.resources import instance, resources, volume
+
+NEVER_THERE = "i-0123456789abcdef0"
+
+
+@dataclass
+class Clock:
+    now: float = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@dataclass
+class Bench(AwsHarness):
+    """The harness of the suite, a clock, and clouds like its own."""
+
+    file: Path = Path()
+    clock: Clock = None  # type: ignore[assignment]
+
+    def another(self, *, installation_id: str = "test", attempts: int = 1, page: int = 1000) -> AwsCloud:
+        return AwsCloud(installation_id, self.file, attempts=attempts, page=page, clock=self.clock)
+
+
+@pytest.fixture
+def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "canary-secret")
+    with moto_cloud() as aws:
+        file, clock = write_settings(tmp_path / "aws.yaml", aws), Clock()
+        yield Bench(AwsCloud("test", file, attempts=1, clock=clock), aws, file=file, clock=clock)
+
+
+def nodes(count: int) -> tuple[object, ...]:
+    return tuple(instance(f"n-{i}") for i in range(count))
+
+
+def test_a_listing_asks_by_pages_and_not_by_machines(bench: Bench) -> None:
+    bench.create(resources(*nodes(12)))
+    bench.aws.calls.clear()
+    listing = bench.another(page=5).list_place(PLACE)
+    assert sorted(i.node for i in listing.instances) == sorted(f"n-{i}" for i in range(12))
+    assert bench.aws.calls == {
+        "GetCallerIdentity": 1,
+        "DescribeInstances": 3,
+        "DescribeVolumes": 1,
+        "DescribeNetworkInterfaces": 1,
+    }
+
+
+def test_a_page_that_fails_fails_the_listing(bench: Bench) -> None:
+    bench.create(resources(*nodes(12)))
+    bench.aws.faults.append(Fault("DescribeInstances", "InternalError", 500, skip=2))
+    with pytest.raises(CloudUnavailable, match="InternalError"):
+        bench.another(page=5).list_place(PLACE)
+
+
+def test_a_throttled_page_is_asked_for_again(bench: Bench) -> None:
+    bench.create(resources(*nodes(7)))
+    bench.aws.faults.append(Fault("DescribeInstances", "RequestLimitExceeded", 503, skip=1))
+    assert len(bench.another(page=5, attempts=2).list_place(PLACE).instances) == 7
+
+
+def test_a_throttle_that_lasts_is_told(bench: Bench) -> None:
+    bench.aws.faults.append(Fault("DescribeInstances", "RequestLimitExceeded", 503, times=2))
+    with pytest.raises(RateLimited, match=r"aws/production/eu-west-1: listing"):
+        bench.another(attempts=2).list_place(PLACE)
+
+
+def test_an_id_not_found_is_unknown_until_the_cloud_had_time_to_settle(bench: Bench) -> None:
+    assert bench.cloud.describe(PLACE, [NEVER_THERE]) == {}
+    bench.clock.now += SETTLES_S - 1
+    assert bench.cloud.describe(PLACE, [NEVER_THERE]) == {}
+    bench.clock.now += 1
+    assert bench.cloud.describe(PLACE, [NEVER_THERE]) == {NEVER_THERE: InstanceState.GONE}
+
+
+def test_a_terminated_vm_is_gone_at_once(bench: Bench) -> None:
+    bench.create(resources(*nodes(1)))
+    vm = bench.id_of("n-0.g1")
+    bench.power_cut(vm)
+    assert bench.another().describe(PLACE, [vm]) == {vm: InstanceState.GONE}
+
+
+def test_a_stopped_vm_is_not_gone(bench: Bench) -> None:
+    bench.create(resources(*nodes(1)))
+    vm = bench.id_of("n-0.g1")
+    bench.aws.client(REGION).stop_instances(InstanceIds=[vm])
+    assert [i.state for i in bench.cloud.list_place(PLACE).instances] == [InstanceState.STOPPING]
+    assert bench.cloud.describe(PLACE, [vm]) == {vm: InstanceState.STOPPING}
+
+
+def test_credentials_of_another_account_are_refused_before_anything_is_believed(bench: Bench) -> None:
+    bench.create(resources(*nodes(1)))
+    bench.aws.account = OTHER_ACCOUNT
+    with pytest.raises(AuthFailed, match=f"of account {OTHER_ACCOUNT}, the place is account"):
+        bench.another().list_place(PLACE)
+    assert bench.aws.calls["DescribeInstances"] == 0
+
+
+def test_an_account_that_changes_under_us_proves_nobody_gone(bench: Bench) -> None:
+    bench.create(resources(*nodes(1)))
+    vm = bench.cloud.list_place(PLACE).instances[0].id
+    bench.clock.now += SETTLES_S - 1
+    bench.cloud.list_place(PLACE)
+    bench.clock.now += 1
+    bench.aws.account = OTHER_ACCOUNT
+    with pytest.raises(AuthFailed, match=OTHER_ACCOUNT):
+        bench.cloud.describe(PLACE, [vm])
+    with pytest.raises(AuthFailed):
+        bench.cloud.terminate(PLACE, vm)
+
+
+def test_expired_credentials_say_so(bench: Bench) -> None:
+    bench.aws.faults.append(Fault("*", "ExpiredToken", 403))
+    with pytest.raises(AuthFailed, match="ExpiredToken"):
+        bench.cloud.list_place(PLACE)
+
+
+def test_a_vm_with_our_tag_and_none_of_the_others_is_nobodys(bench: Bench) -> None:
+    tagged = [{"ResourceType": "instance", "Tags": [{"Key": tags.INSTALLATION, "Value": "test"}]}]
+    bench.aws.client(REGION).run_instances(
+        ImageId="ami-0123456789abcdef0", MinCount=1, MaxCount=1, TagSpecifications=tagged
+    )
+    bench.create(resources(*nodes(1)))
+    assert [i.key for i in bench.cloud.list_place(PLACE).instances] == ["n-0.g1"]
+
+
+def test_a_vm_of_another_installation_is_counted_and_not_terminated(bench: Bench) -> None:
+    bench.create(resources(*nodes(2)))
+    other = bench.another(installation_id="other")
+    assert isinstance(other, SeesStrangers)
+    assert other.strangers(PLACE) == {"test": 2}
+    assert bench.cloud.strangers(PLACE) == {}
+    with pytest.raises(ResourceConflict, match="not this installation's"):
+        other.terminate(PLACE, bench.id_of("n-0.g1"))
+    assert len(bench.cloud.list_place(PLACE).instances) == 2
+
+
+def test_a_twin_is_listed_beside_the_first(bench: Bench) -> None:
+    bench.create(resources(*nodes(1)))
+    bench.create(resources(*nodes(1)))
+    first, second = bench.cloud.list_place(PLACE).instances
+    assert first.key == second.key
+    assert first.id != second.id
+
+
+def test_a_volume_on_a_vm_of_a_stranger_is_attached_all_the_same(bench: Bench) -> None:
+    bench.create(resources(volume("n-0")))
+    ec2 = bench.aws.client(REGION)
+    made = ec2.run_instances(ImageId="ami-0123456789abcdef0", MinCount=1, MaxCount=1)["Instances"][0]["InstanceId"]
+    (disk,) = (v for v in ec2.describe_volumes()["Volumes"] if v.get("Tags"))
+    ec2.attach_volume(VolumeId=disk["VolumeId"], InstanceId=made, Device="/dev/sdf")
+    assert [v.attached_to for v in bench.cloud.list_place(PLACE).volumes] == [made]
+
+
+def test_a_machine_tells_its_size_and_version_by_our_names(bench: Bench) -> None:
+    bench.create(resources(*nodes(1)))
+    (seen,) = bench.cloud.list_place(PLACE).instances
+    assert (seen.shape, seen.image, seen.cluster_name) == ("small", "4.1.1", "orders")
+
+
+def test_credentials_go_into_terraforms_environment_and_nowhere_else(bench: Bench) -> None:
+    environment = bench.cloud.terraform_environment(PLACE)
+    assert environment["AWS_SECRET_ACCESS_KEY"] == "canary-secret"
+    wanted = bench.here(resources(*nodes(1)))
+    told = f"{bench.cloud} {bench.cloud.variables(wanted)} {bench.cloud.list_place(PLACE)} {bench.file.read_text()}"
+    assert "canary-secret" not in told
+
+
+def test_an_account_without_credentials_is_refused_in_words(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("AWS_ACCESS_KEY_ID")
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", "/nonexistent")
+    monkeypatch.setenv("AWS_CONFIG_FILE", "/nonexistent")
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    with pytest.raises(AuthFailed, match="redentials"):
+        bench.another().list_place(PLACE)
+
+
+def test_a_server_that_is_away_is_unavailable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
+    with moto_cloud() as aws:
+        file = write_settings(tmp_path / "aws.yaml", aws)
+    assert isinstance(aws, MotoCloud)
+    with pytest.raises(CloudUnavailable, match="who am I"):
+        AwsCloud("test", file, attempts=1).list_place(PLACE)

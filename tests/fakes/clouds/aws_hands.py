@@ -1,0 +1,170 @@
+"""Hands in a fake AWS: what Terraform, the module and fate do there, done through boto3 for tests without Terraform."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from providers import tags
+from providers.aws.cloud import AwsCloud
+from providers.aws.tags import VOLUME, tags_of
+from providers.base import Place, Resources
+from providers.catalog import EPHEMERAL
+from providers.errors import RateLimited
+from tests.fakes.clouds.aws import ACCOUNT, Fault, MotoCloud
+
+REGION, SECOND_REGION = "eu-west-1", "eu-central-1"
+PLACE = Place("aws", REGION, "production")
+SECOND_PLACE = Place("aws", SECOND_REGION, "production")
+
+
+def write_settings(path: Path, aws: MotoCloud, *, account_id: str = ACCOUNT, plugins: Path | None = None) -> Path:
+    """An `aws.yaml` for the subnets and the security group that moto has in every region, and an image made now."""
+    regions: dict[str, Any] = {}
+    for region in (REGION, SECOND_REGION):
+        ec2 = aws.client(region)
+        image = ec2.register_image(Name="kedge", RootDeviceName="/dev/xvda", Architecture="arm64")["ImageId"]
+        regions[region] = {
+            "subnets": {s["AvailabilityZone"]: s["SubnetId"] for s in ec2.describe_subnets()["Subnets"]},
+            "security_groups": [g["GroupId"] for g in ec2.describe_security_groups()["SecurityGroups"]],
+            "images": {version: {"arm64": image} for version in ("4.1.1", "4.2.0")},
+        }
+    file: dict[str, Any] = {
+        "accounts": {"production": {"id": account_id, "regions": regions}},
+        "endpoint_url": aws.url,
+    }
+    if plugins is not None:
+        file["plugins"] = str(plugins)
+    path.write_text(yaml.safe_dump(file))
+    return path
+
+
+@dataclass
+class AwsHarness:
+    """See the harness of tests/contract/test_cloud_provider.py. Zones `a`, `b`, `c` of a test are those of `REGION`."""
+
+    cloud: AwsCloud
+    aws: MotoCloud
+    place: Place = PLACE
+    second: Place = SECOND_PLACE
+
+    def zone(self, letter: str) -> str:
+        return REGION + letter
+
+    def id_of(self, key: str) -> str:
+        """The newest instance of that key; a test's own look, which no fault or lag changes."""
+        found = [m for m in self._machines() if _key(tags_of(m)) == key]
+        return str(found[-1]["InstanceId"])
+
+    def here(self, wanted: Resources) -> Resources:
+        """The rendered set of a test, in this cloud's place and zones."""
+        return replace(
+            wanted,
+            place=self.place,
+            instances=tuple(replace(i, zone=self.zone(i.zone)) for i in wanted.instances),
+            volumes=tuple(replace(v, zone=self.zone(v.zone)) for v in wanted.volumes),
+            addresses=tuple(replace(a, zone=self.zone(a.zone)) for a in wanted.addresses),
+        )
+
+    def create(self, wanted: Resources, *only: str) -> None:
+        made: dict[str, Any] = self.cloud.variables(self.here(wanted))
+        owner = {tags.INSTALLATION: made["installation_id"], tags.CLUSTER_UID: made["cluster_uid"]}
+        for key, a in made["addresses"].items():
+            if _meant(f"address/{key}", only):
+                self._ec2.create_network_interface(
+                    SubnetId=made["cloud"][f"subnet_{a['zone']}"],
+                    TagSpecifications=_tagged("network-interface", owner | {tags.NODE: key}),
+                )
+        for key, v in made["volumes"].items():
+            if _meant(f"volume/{key}", only) and v["kind"] != EPHEMERAL:
+                self._ec2.create_volume(
+                    AvailabilityZone=v["zone"],
+                    Size=v["size_gib"],
+                    VolumeType="gp3",
+                    TagSpecifications=_tagged("volume", owner | {VOLUME: key, tags.NODE: v["node"]}),
+                )
+        for key, i in made["instances"].items():
+            if _meant(f"instance/{key}", only):
+                self._ec2.run_instances(
+                    ImageId=i["image"],
+                    InstanceType=i["shape"],
+                    MinCount=1,
+                    MaxCount=1,
+                    SubnetId=made["cloud"][f"subnet_{i['zone']}"],
+                    TagSpecifications=_tagged("instance", i["tags"]),
+                )
+        for key, t in made["attachments"].items():
+            if _meant(f"attachment/{key}", only) and made["volumes"][t["volume"]]["kind"] != EPHEMERAL:
+                self._ec2.attach_volume(
+                    VolumeId=self._volume(t["volume"], wanted.cluster_uid),
+                    InstanceId=self.id_of(t["instance"]),
+                    Device="/dev/sdf",
+                )
+        for key, b in made["bindings"].items():
+            if _meant(f"binding/{key}", only):
+                self._ec2.attach_network_interface(
+                    NetworkInterfaceId=self._interface(b["node"])["NetworkInterfaceId"],
+                    InstanceId=self.id_of(b["instance"]),
+                    DeviceIndex=1,
+                )
+
+    def delete(self, wanted: Resources, *only: str) -> None:
+        made: dict[str, Any] = self.cloud.variables(self.here(wanted))
+        for key, b in made["bindings"].items():
+            if _meant(f"binding/{key}", only):
+                attached = self._interface(b["node"])["Attachment"]
+                self._ec2.detach_network_interface(AttachmentId=attached["AttachmentId"])
+        for key, t in made["attachments"].items():
+            if _meant(f"attachment/{key}", only) and made["volumes"][t["volume"]]["kind"] != EPHEMERAL:
+                self._ec2.detach_volume(
+                    VolumeId=self._volume(t["volume"], wanted.cluster_uid), InstanceId=self.id_of(t["instance"])
+                )
+        for key in made["instances"]:
+            if _meant(f"instance/{key}", only):
+                self._ec2.terminate_instances(InstanceIds=[self.id_of(key)])
+
+    def power_cut(self, vm_id: str) -> None:
+        """What AWS does to a VM whose host died."""
+        self._ec2.terminate_instances(InstanceIds=[vm_id])
+
+    def fail_once(self, error: type[Exception]) -> None:
+        limited = error is RateLimited
+        code, status = ("RequestLimitExceeded", 503) if limited else ("InternalError", 500)
+        self.aws.faults.append(Fault("*", code, status))
+
+    def lag(self, listings: int) -> None:
+        self.aws.lag = listings
+
+    def ignore_one_destroy(self) -> None:
+        self.aws.ignored_terminations = 1
+
+    def other_installation(self) -> "AwsHarness":
+        return replace(self, cloud=AwsCloud("other", self.cloud.settings_file, attempts=1))
+
+    @property
+    def _ec2(self) -> Any:
+        return self.aws.client(self.place.region)
+
+    def _machines(self) -> list[dict[str, Any]]:
+        return [m for r in self._ec2.describe_instances()["Reservations"] for m in r["Instances"]]
+
+    def _volume(self, key: str, uid: str) -> str:
+        found = [(v, tags_of(v)) for v in self._ec2.describe_volumes()["Volumes"]]
+        return next(str(v["VolumeId"]) for v, t in found if (t.get(VOLUME), t.get(tags.CLUSTER_UID)) == (key, uid))
+
+    def _interface(self, node: str) -> dict[str, Any]:
+        found: list[dict[str, Any]] = self._ec2.describe_network_interfaces()["NetworkInterfaces"]
+        return next(i for i in found if tags_of(i).get(tags.NODE) == node)
+
+
+def _meant(target: str, only: tuple[str, ...]) -> bool:
+    return not only or target in only
+
+
+def _tagged(kind: str, given: dict[str, str]) -> list[dict[str, Any]]:
+    return [{"ResourceType": kind, "Tags": [{"Key": k, "Value": v} for k, v in given.items()]}]
+
+
+def _key(own: dict[str, str]) -> str:
+    return f"{own.get(tags.NODE)}.g{own.get(tags.GENERATION)}"

@@ -1,0 +1,99 @@
+"""Where moto 5.2 is not AWS and a test would meet it: each difference has a name and a reason."""
+
+import copy
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+from unittest.mock import patch
+
+from moto.ec2.models.elastic_network_interfaces import Attachment, NetworkInterface, NetworkInterfaceBackend
+from moto.ec2.models.instances import Instance
+from moto.ec2.models.security_groups import SecurityGroupRule
+from moto.ec2.responses.instances import InstanceResponse
+
+_terminate = Instance.terminate
+_detach = Instance.detach_eni
+_validate = InstanceResponse._validate_block_device_mapping
+_interfaces = NetworkInterfaceBackend.get_all_network_interfaces
+
+_IMAGE_GIB = 8
+
+
+@contextmanager
+def patched() -> Iterator[None]:
+    """All patches of this file, for as long as the block runs."""
+    backend = NetworkInterfaceBackend
+    with ExitStack() as stack:
+        for owner, name, instead in (
+            (InstanceResponse, "_validate_block_device_mapping", root_disk_sized_by_its_image),
+            (Instance, "terminate", terminated_vm_lets_go_of_interfaces),
+            (Instance, "detach_eni", detached_interface_remembers),
+            (SecurityGroupRule, "description", property(rule_for_a_group_keeps_its_description)),
+            (backend, "get_all_network_interfaces", detached_attachment_is_told_as_detached),
+        ):
+            stack.enter_context(patch.object(owner, name, instead))
+        yield
+
+
+def root_disk_sized_by_its_image(self: InstanceResponse, mapping: dict[str, Any]) -> None:
+    """EC2 takes the size of a root disk from the image where none is given; moto refuses the call."""
+    disk = mapping.get("Ebs", {})
+    if "VolumeSize" not in disk and "SnapshotId" not in disk:
+        mapping["Ebs"] = {**disk, "VolumeSize": _IMAGE_GIB}
+    _validate(mapping)
+
+
+def terminated_vm_lets_go_of_interfaces(self: Instance) -> Any:
+    """EC2 detaches from a terminated VM the interfaces that outlive it; in moto they stay in use for ever."""
+    before = _terminate(self)
+    for index, interface in list(self.nics.items()):
+        if index > 0 and not interface.delete_on_termination:
+            self.detach_eni(interface)
+    return before
+
+
+def rule_for_a_group_keeps_its_description(self: SecurityGroupRule) -> str | None:
+    """EC2 gives back the description of every rule; moto only that of rules for addresses."""
+    told: str | None = (self.ip_range or {}).get("Description") or (self.source_group or {}).get("Description")
+    return told
+
+
+def detached_interface_remembers(self: Instance, interface: NetworkInterface) -> None:
+    """See `detached_attachment_is_told_as_detached`."""
+    attachment = interface.attachment
+    if attachment is not None:
+        attachment.status = "detached"
+    _detach(self, interface)
+    interface.last_attachment = attachment  # type: ignore[attr-defined]
+
+
+def detached_attachment_is_told_as_detached(
+    self: NetworkInterfaceBackend, eni_ids: list[str] | None = None, filters: Any = None
+) -> list[NetworkInterface]:
+    """EC2 has a state `detached` (AttachmentStatus in its model), for which Terraform's provider waits.
+
+    moto forgets an attachment at once, and the provider then counts 20 "not found", about 150 s, before it believes it.
+    """
+    found = _interfaces(self, eni_ids, filters)
+    asked = (filters or {}).get("attachment.attachment-id", ())
+    if found or not asked:
+        return found
+    return [_as_detached(each) for each in self.enis.values() if _was(each) in asked]
+
+
+class _Detached(NetworkInterface):
+    @property
+    def attachment(self) -> Attachment | None:
+        last: Attachment | None = self.last_attachment  # type: ignore[attr-defined]
+        return last
+
+
+def _as_detached(interface: NetworkInterface) -> NetworkInterface:
+    told = copy.copy(interface)
+    told.__class__ = _Detached
+    return told
+
+
+def _was(interface: NetworkInterface) -> str | None:
+    last: Attachment | None = getattr(interface, "last_attachment", None)
+    return last.attachment_id if last else None

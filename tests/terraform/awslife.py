@@ -1,0 +1,112 @@
+"""Where the AWS provider of Terraform is on this machine, and a bench with moto behind it."""
+
+import os
+import platform
+import subprocess
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from providers.aws.cloud import AwsCloud
+from providers.base import CloudInstance, Listing, TerraformRun
+from providers.tf.execute import RunResult, execute
+from providers.tf.progress import Progress
+from providers.tf.statefile import LocalStates
+from tests.fakes.clouds.aws import MotoCloud
+from tests.fakes.clouds.aws_hands import PLACE
+
+MODULES = Path(__file__).parents[2] / "terraform" / "modules"
+VERSION = "5.100.0"
+
+
+def plugin_folders() -> Iterator[Path]:
+    """Where mirrors of Terraform providers usually are: Terraform's own implied ones, then what people make."""
+    if told := os.environ.get("KEDGE_TEST_TERRAFORM_PLUGINS"):
+        yield Path(told)
+    home = Path.home()
+    data = os.environ.get("XDG_DATA_DIRS", "/usr/local/share:/usr/share").split(":")
+    yield from (Path(folder) / "terraform/plugins" for folder in data)
+    yield home / ".local/share/terraform/plugins"
+    yield home / ".terraform.d/plugins"
+    yield home / ".terraform.d/plugin-cache"
+    for top in ("/opt", "/usr/local/lib", "/usr/lib", "/usr/share", "/var/lib"):
+        yield from sorted(Path(top).glob("*terraform*"))
+        yield from sorted(Path(top).glob("*terraform*/*"))
+        yield from sorted(Path(top).glob("tf-*"))
+
+
+def aws_mirror() -> Path | None:
+    """The first folder with the pinned release, unpacked, for this platform; None when the machine has none."""
+    system = "darwin" if platform.system() == "Darwin" else "linux"
+    machine = {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
+    for folder in plugin_folders():
+        if any(folder.glob(f"*/hashicorp/aws/{VERSION}/{system}_{machine}/terraform-provider-aws_v{VERSION}*")):
+            return folder
+    return None
+
+
+def offered(mirror: Path, below: Path) -> Path:
+    """A data folder in which Terraform finds the mirror by itself, as `aws.yaml` names it in `plugins`."""
+    folder = below / "plugins"
+    (folder / "terraform").mkdir(parents=True)
+    (folder / "terraform" / "plugins").symlink_to(mirror)
+    return folder
+
+
+def terraform(directory: Path, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
+    """Terraform by hand in a folder that has its plugins (`offered`), with nothing of the person's environment."""
+    (directory / "rc").write_text("disable_checkpoint = true\n")
+    environment = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(directory),
+        "XDG_DATA_DIRS": str(directory / "plugins"),
+        "TF_CLI_CONFIG_FILE": str(directory / "rc"),
+        "AWS_EC2_METADATA_DISABLED": "true",
+        **more,
+    }
+    return subprocess.run(
+        ["terraform", *arguments], cwd=directory, env=environment, capture_output=True, text=True, check=False
+    )
+
+
+def initialised_copy(module: Path, directory: Path) -> Path:
+    """A module's files in a folder of their own, after `init`. Skips the test where the machine has no provider."""
+    mirror = aws_mirror()
+    if mirror is None:
+        pytest.skip(f"no folder of this machine has Terraform's AWS provider {VERSION}")
+    offered(mirror, directory)
+    for path in module.glob("*.tf"):
+        (directory / path.name).write_text(path.read_text())
+    done = terraform(directory, "init", "-no-color")
+    assert done.returncode == 0, done.stderr
+    return directory
+
+
+@dataclass
+class AwsBench:
+    """A cloud on moto, a state root, and one call that runs the real Terraform with the real provider on them."""
+
+    cloud: AwsCloud
+    aws: MotoCloud
+    state_root: Path
+    progress: list[Progress] = field(default_factory=list)
+
+    def execute(self, run: TerraformRun, *, stop: threading.Event | None = None) -> RunResult:
+        return execute(
+            run,
+            provider=self.cloud,
+            states=LocalStates(self.state_root),
+            module_root=MODULES,
+            on_progress=self.progress.append,
+            stop=stop or threading.Event(),
+            timeout_s=300.0,
+        )
+
+    def listing(self) -> Listing:
+        return self.cloud.list_place(PLACE)
+
+    def vm(self, key: str) -> CloudInstance:
+        return next(i for i in self.listing().instances if i.key == key)

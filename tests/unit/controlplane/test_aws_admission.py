@@ -1,0 +1,43 @@
+"""A pool in a cloud with a catalogue is held to it before anything is declared."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from controlplane.admission import admission_problems
+from controlplane.view import ClusterView
+from events.ids import ClusterUid
+from events.spec.document import load_documents
+from events.spec.problems import Problem
+
+EXAMPLE = (Path(__file__).parents[3] / "examples" / "aws-orders.yaml").read_text()
+
+
+def problems(text: str) -> list[Problem]:
+    loaded = load_documents(text.encode(), file="orders.yaml")
+    assert loaded.problems == ()
+    view = replace(ClusterView(ClusterUid("c0ffee")), name="orders-prod")
+    return admission_problems(view, loaded.documents[0], positions=loaded.positions[0], snapshot=None)
+
+
+def test_the_example_on_aws_is_admitted() -> None:
+    assert problems(EXAMPLE) == []
+
+
+@pytest.mark.parametrize(
+    ("good", "bad", "words"),
+    [
+        ("eu-west-1", "eu-moon-1", "aws has no region 'eu-moon-1'"),
+        ("machine: r7g.xlarge", "machine: r7g.gigantic", "no machine 'r7g.gigantic'"),
+    ],
+    ids=["region", "machine"],
+)
+def test_what_aws_does_not_have_is_refused_where_it_is_written(good: str, bad: str, words: str) -> None:
+    found = problems(EXAMPLE.replace(good, bad))
+    assert found
+    assert {one.code for one in found} == {"KEDGE-SPEC-039"}
+    lines = EXAMPLE.replace(good, bad).splitlines()
+    for one in found:
+        assert words in one.message
+        assert bad.split(": ")[-1] in lines[one.line - 1]

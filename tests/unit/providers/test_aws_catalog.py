@@ -1,0 +1,80 @@
+"""The catalogue: every figure has a source and a date, or is `unknown`."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import providers.aws.catalog
+from providers.aws.catalog import machine, regions
+from providers.catalog import catalog
+from providers.errors import PlaceUnknown
+
+FILE: dict[str, Any] = json.loads(Path(providers.aws.catalog.__file__).with_name("catalog.json").read_text())
+
+
+def test_every_source_is_named_with_the_day_it_was_read() -> None:
+    for source in FILE["sources"].values():
+        assert source["what"]
+        assert len(source["read"]) == len("2026-11-22")
+
+
+@pytest.mark.parametrize("part", ["machines", "disks"])
+def test_every_figure_has_a_source_or_is_unknown(part: str) -> None:
+    for name, entry in FILE[part].items():
+        assert entry["source"] in FILE["sources"], name
+        assert all(isinstance(v, (int, float, bool)) or v for v in entry.values()), name
+        assert entry["price_per_month"] == "unknown", "prices need a source of their own"
+
+
+def test_the_neutral_sizes_are_types_and_grow() -> None:
+    sizes = [machine(name) for name in ("small", "medium", "large")]
+    assert [m.type for m in sizes] == ["m7g.large", "m7g.xlarge", "m7g.2xlarge"]
+    assert [m.shape.vcpus for m in sizes] == [2, 4, 8]
+
+
+def test_a_network_figure_is_the_sustained_one_in_bytes() -> None:
+    # 0.937 Gbit/s sustained; the "up to 12.5 Gigabit" of the price list is a burst.
+    assert catalog("aws").shape("m7g.large").nic_bytes_per_s == 117_125_000
+
+
+def test_one_of_ec2s_own_names_is_a_machine_too() -> None:
+    assert machine("r7g.xlarge").architecture == "arm64"
+    assert catalog("aws").shape("r7g.xlarge").memory_mib == 32_768
+
+
+def test_an_unknown_machine_names_what_there_is() -> None:
+    with pytest.raises(PlaceUnknown, match="small, medium, large"):
+        catalog("aws").shape("x1.enormous")
+
+
+def test_regions_are_those_of_the_ordinary_partition() -> None:
+    assert {"eu-west-1", "us-east-1"} <= set(regions())
+    assert not any(name.startswith(("cn-", "us-gov", "fips")) for name in regions())
+
+
+def test_a_disk_whose_speed_nobody_measured_counts_for_none() -> None:
+    assert catalog("aws").disk("ephemeral").bytes_per_s == 0
+    assert catalog("aws").disk("persistent").bytes_per_s == 125 * 1024 * 1024
+    assert not catalog("aws").disk("ephemeral").outlives_vm
+
+
+def test_a_region_that_aws_has_and_a_machine_of_the_catalogue_fit() -> None:
+    assert list(catalog("aws").misfits("eu-west-1", "r7g.xlarge")) == []
+    assert list(catalog("aws").misfits("eu-west-1", "small")) == []
+
+
+@pytest.mark.parametrize(
+    ("region", "machine", "expected"),
+    [("eu-west-9", "small", "region"), ("eu-west-1", "m4.tiny", "machine")],
+)
+def test_what_does_not_fit_is_named(region: str, machine: str, expected: str) -> None:
+    (found,) = catalog("aws").misfits(region, machine)
+    assert found.field == expected
+    assert found.message
+    assert found.fix
+
+
+def test_the_local_cloud_judges_no_place() -> None:
+    assert list(catalog("local").misfits("anywhere", "anything")) == []

@@ -9,6 +9,7 @@ from events.spec.positions import Positions
 from events.spec.problems import Problem
 from events.spec.rules import check_change
 from planner.observed import KafkaSnapshot
+from providers.catalog import catalog
 from providers.registry import names
 
 
@@ -16,7 +17,7 @@ def admission_problems(
     view: ClusterView, document: KafkaClusterDocument, *, positions: Positions, snapshot: KafkaSnapshot | None
 ) -> list[Problem]:
     """What refuses the step from what is in force, warnings too."""
-    missing = _clouds(document, positions)
+    missing = _clouds(document, positions) or _places(document, positions)
     if missing or view.document is None:
         return missing
     held = bytes_per_pool(view, snapshot)
@@ -36,6 +37,20 @@ def _clouds(document: KafkaClusterDocument, positions: Positions) -> list[Proble
         )
         for index, pool in enumerate(document.spec.pools)
         if pool.place.cloud not in known
+    ]
+
+
+def _places(document: KafkaClusterDocument, positions: Positions) -> list[Problem]:
+    """A region or a machine the cloud does not have would be refused by it in the middle of a roll."""
+    return [
+        positions.problem(
+            p.PLACE,
+            ("spec", "pools", index, *(("machine",) if found.field == "machine" else ("place", found.field))),
+            f"pool `{pool.name}`: {found.message}",
+            found.fix,
+        )
+        for index, pool in enumerate(document.spec.pools)
+        for found in catalog(pool.place.cloud).misfits(pool.place.region, pool.machine)
     ]
 
 

@@ -31,6 +31,7 @@ from controlplane.converger.runner import ThreadRunner
 from controlplane.credentials import SqlCredentialStore
 from controlplane.doors import Address
 from controlplane.gateways import Gateways
+from controlplane.gitsync.setup import Sources, sources_of
 from controlplane.handlers import CommandHandler
 from controlplane.home import Home, Installation
 from controlplane.homeclaim import HTTP, HomeRefused, agree_on_agent_url, claim_home, homes_of
@@ -61,7 +62,7 @@ from controlplane.states.storage import Leading
 from controlplane.view import ClusterView
 from events.clock import utc_now
 from events.engine import build_engine
-from events.ids import ClusterUid, IntentId
+from events.ids import ClusterUid, Epoch, IntentId
 from events.sqlstore import SqlEventStore
 from planner.drain.infeasible import Infeasible
 from planner.drain.plan import DrainPlan
@@ -91,6 +92,7 @@ class Services:
     authority: Authority | None
     agree_on_agent_url: Callable[[str], None]
     dispose: Callable[[], None]
+    sources: Sources
 
     def end_runs(self) -> None:
         """Before the API stops, where Terraform saves its states through it: no step begins, its runs are ended."""
@@ -100,6 +102,7 @@ class Services:
 
     def close(self) -> None:
         """Begins nothing new, ends what runs, gives the lease back. VMs stay up. Only after the API has stopped."""
+        self.sources.poller.stop()
         self.scheduler.stop()
         self.converger.close()
         self.planning.stop()
@@ -203,6 +206,16 @@ def build(
         loss_grace_s=settings.loss_grace_s,
         wake=bell.ring,
     )
+    commands = CommandHandler(store, last_snapshot=converger.last_snapshot)
+    sources = sources_of(
+        settings,
+        store=store,
+        commands=commands,
+        fleet=converger,
+        leadership=candidate,
+        wake=bell.ring,
+        clock=utc_now,
+    )
     portal = PortalServices(
         version=release(),
         installation=installation,
@@ -212,7 +225,7 @@ def build(
         credentials=SqlCredentialStore(engine),
         fleet=converger,
         leadership=candidate,
-        commands=CommandHandler(store, last_snapshot=converger.last_snapshot),
+        commands=commands,
         planner_state=partial(_planner_state, settings, planning),
         progress=partial(_progress, runner),
         brake=converger.brake_on,
@@ -223,8 +236,14 @@ def build(
         states=storage.served if settings.terraform_state == HTTP else None,
         credential_life=timedelta(seconds=settings.credential_life_s),
         ca_pem=authority.pem if authority else "",
+        sources=sources.desk,
     )
-    scheduler = Scheduler(converger, candidate, bell, interval_s=settings.tick_interval_s, on_lead=runner.reclaim)
+
+    def on_lead(epoch: Epoch) -> None:
+        runner.reclaim(epoch)
+        sources.ring_all()
+
+    scheduler = Scheduler(converger, candidate, bell, interval_s=settings.tick_interval_s, on_lead=on_lead)
 
     def dispose() -> None:
         engine.dispose()
@@ -251,6 +270,7 @@ def build(
         authority,
         partial(agree_on_agent_url, engine, identity.home_id),
         dispose,
+        sources,
     )
 
 

@@ -10,6 +10,7 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Any, TypeVar
 
+from controlplane import settingfold, specsource
 from controlplane.replacement import IllegalTransition, Phase, require
 from controlplane.view import ClusterView, ConditionView, DrainView, InstanceView, IntentView
 from events import facts
@@ -51,6 +52,7 @@ def evolve(view: ClusterView, recorded: Recorded) -> ClusterView:
 
 def _declared(view: ClusterView, e: facts.ClusterDeclared, at: datetime) -> ClusterView:
     document = from_data(e.document)
+    view = settingfold.forgiven(view)
     return replace(view, name=e.name, generation=e.generation, document=document, declared_at=at)
 
 
@@ -63,6 +65,7 @@ def _paused(view: ClusterView, e: facts.ClusterPaused, at: datetime) -> ClusterV
 
 
 def _resumed(view: ClusterView, e: facts.ClusterResumed, at: datetime) -> ClusterView:
+    view = settingfold.forgiven(view)
     forgiven = {k: replace(i, failures=0, failed_at=None, retryable=True) for k, i in view.intents.items()}
     drain = replace(view.drain, round=1, failures=0, failed="", failed_at=None) if view.drain else None
     return replace(
@@ -90,7 +93,10 @@ def _surge(view: ClusterView, e: facts.SurgeRequested, at: datetime) -> ClusterV
     for planned in e.instances:
         if planned.key in instances:
             raise ValueError(f"instance {planned.key} was already requested")
-        instances[planned.key] = InstanceView(planned, Phase.REQUESTED, at, e.intent, at, bound=not planned.handover)
+        config = _config(view, planned)
+        instances[planned.key] = InstanceView(
+            planned, Phase.REQUESTED, at, e.intent, at, bound=not planned.handover, born_with=config, config=config
+        )
         if planned.handover:
             continue
         if planned.service == "broker":
@@ -101,6 +107,13 @@ def _surge(view: ClusterView, e: facts.SurgeRequested, at: datetime) -> ClusterV
             ids[planned.node] = planned.service_id
     view = _open(view, e.intent, "surge", tuple(p.key for p in e.instances), at)
     return replace(view, instances=_frozen(instances), next_broker_id=next_broker, controller_ids=_frozen(ids))
+
+
+def _config(view: ClusterView, planned: facts.PlannedInstance) -> Mapping[str, str] | None:
+    """The spec's Kafka settings an instance is made with: unless it says otherwise, those in force at its intent."""
+    if planned.config is not None or view.document is None:
+        return planned.config
+    return view.document.spec.kafka.config
 
 
 def _surged(view: ClusterView, e: facts.SurgeCompleted, at: datetime) -> ClusterView:
@@ -147,7 +160,7 @@ def _join_failed(view: ClusterView, e: facts.JoinFailed, at: datetime) -> Cluste
 
 
 def _lost(view: ClusterView, e: facts.InstanceLost, at: datetime) -> ClusterView:
-    return _change(view, e.key, lost_at=at)
+    return settingfold.lost(_change(view, e.key, lost_at=at), e.key)
 
 
 def _founded(view: ClusterView, e: facts.QuorumFounded, at: datetime) -> ClusterView:
@@ -191,6 +204,8 @@ def _found(view: ClusterView, e: facts.InstanceAdopted, at: datetime) -> Cluster
         fenced_at=at if phase is Phase.RELEASED else None,
         drained=e.drained,
         adopted=True,
+        born_with=_config(view, planned),
+        config=_config(view, planned),
     )
     ids = view.controller_ids
     if planned.service == "controller":
@@ -406,6 +421,7 @@ def _frozen(values: Mapping[_K, _V]) -> Mapping[_K, _V]:
 
 _APPLY: dict[type, Callable[[ClusterView, Any, datetime], ClusterView]] = {
     facts.ClusterDeclared: _declared,
+    facts.SourceChanged: specsource.changed,
     facts.ClusterDeletionRequested: _deletion,
     facts.ClusterPaused: _paused,
     facts.ClusterResumed: _resumed,
@@ -440,6 +456,13 @@ _APPLY: dict[type, Callable[[ClusterView, Any, datetime], ClusterView]] = {
     facts.ReplacementCompleted: _replaced,
     facts.FinalisationRequested: _finalising,
     facts.FeatureFinalised: _finalised,
+    facts.SettingsChangeRequested: settingfold.requested,
+    facts.SettingsChanged: settingfold.changed,
+    facts.SettingsRefused: settingfold.refused,
+    facts.RestartRequested: settingfold.restart,
+    facts.RestartCompleted: settingfold.restarted,
+    facts.RestartRevertRequested: settingfold.revert,
+    facts.RestartReverted: settingfold.reverted,
     facts.DestroyRequested: _destroy,
     facts.ClusterDeleted: _deleted,
     facts.ConditionChanged: _condition,

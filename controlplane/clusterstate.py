@@ -1,7 +1,9 @@
 """A cluster of ours as a state file: the metadata last read, with what the machine catalogue says of its VMs."""
 
+from datetime import datetime
 from typing import Any
 
+from controlplane.converger.traffic import UNKNOWN, Traffic
 from controlplane.planpreview import CLIENTS_KEEP, MIB
 from controlplane.view import ClusterView
 from planner.drain.model.capacity import Capacity, Origin, Source, resolve
@@ -13,8 +15,10 @@ from providers.errors import PlaceUnknown
 GIB = 1024**3
 
 
-def cluster_document(view: ClusterView, snapshot: KafkaSnapshot) -> dict[str, Any]:
-    """The state file; figures of brokers that nobody knows are left out of it.
+def cluster_document(
+    view: ClusterView, snapshot: KafkaSnapshot, *, traffic: Traffic = UNKNOWN, now: datetime | None = None
+) -> dict[str, Any]:
+    """The state file; figures of brokers that nobody knows, and write rates that `traffic` lacks, are left out of it.
 
     Brokers of the drain in hand are outgoing, with their successors as destinations. Raises RacksMissing.
     """
@@ -29,6 +33,8 @@ def cluster_document(view: ClusterView, snapshot: KafkaSnapshot) -> dict[str, An
         racks={i.service_id: i.planned.rack for i in view.brokers()},
         outgoing=outgoing,
         destinations={old: (new,) for old, new in successors.items() if new in live},
+        write_bytes_per_s=traffic.write_bytes_per_s,
+        write_rates_from=traffic.words(now or snapshot.at),
     )
     return observed_document(snapshot, capacity, policy)
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from controlplane.specsource import SpecOrigin
 from events.spec.model import KafkaClusterDocument
 from events.spec.positions import NOWHERE, Positions
 
@@ -21,7 +22,7 @@ class DeclareCluster(Command):
     """Bring this document into force. `name` is the document's own.
 
     `positions` place problems in the file; `source` is shown in the history. With `plan_digest` only if the plan, with
-    these `warnings` of the file, is still exactly that one.
+    these `warnings` of the file, is still exactly that one. `origin` is the file's address in git, None for the API.
     """
 
     document: KafkaClusterDocument
@@ -29,6 +30,7 @@ class DeclareCluster(Command):
     positions: Positions = field(default=NOWHERE, compare=False)
     warnings: tuple[str, ...] = ()
     plan_digest: str | None = None
+    origin: SpecOrigin | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,3 +61,21 @@ class DeleteCluster(Command):
 
     confirm: str
     reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TakeOverSource(Command):
+    """From here on the spec comes from `source`: `api`, or `git:BINDING`. The spec in force stays."""
+
+    source: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportSync(Command):
+    """What the git source of a cluster has to say of it: its condition `Synced`. Only changes are recorded."""
+
+    source: str
+    status: bool
+    condition_reason: str
+    message: str

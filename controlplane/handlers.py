@@ -9,9 +9,28 @@ from functools import singledispatchmethod
 
 from controlplane.admission import admission_problems
 from controlplane.cluster import fold
-from controlplane.commands import AbortRecycle, Command, DeclareCluster, DeleteCluster, PauseCluster, ResumeCluster
+from controlplane.commands import (
+    AbortRecycle,
+    Command,
+    DeclareCluster,
+    DeleteCluster,
+    PauseCluster,
+    ReportSync,
+    ResumeCluster,
+    TakeOverSource,
+)
 from controlplane.names import holding, take_name
 from controlplane.planpreview import moved_parts, preview
+from controlplane.specsource import (
+    SYNCED,
+    SourceRefusal,
+    SpecOrigin,
+    fact_of,
+    is_news,
+    refuse_declaration,
+    refuse_deletion,
+    source_name,
+)
 from controlplane.streams import cluster_stream
 from controlplane.view import ClusterView, empty_view
 from events import facts
@@ -67,10 +86,11 @@ class SpecRefused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Decision:
-    """A fact to record, or None; and what to tell the person."""
+    """A fact to record, or None; what to tell the person; and a fact that goes before it, in the same append."""
 
     fact: object | None
     sentence: str
+    before: object | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,9 +163,11 @@ class CommandHandler:
         decision = self._decide(command, history)
         if decision.fact is None:
             return _outcome(view, False, decision.sentence)
-        event = encode(decision.fact, derived_id("command", view.uid, command.command_id))
+        events = [encode(decision.fact, derived_id("command", view.uid, command.command_id))]
+        if decision.before is not None:
+            events.insert(0, encode(decision.before, derived_id("command", view.uid, command.command_id, "before")))
         recorded = self._store.append(
-            cluster_stream(uid), [event], expected_version=view.version, origin=_origin(command)
+            cluster_stream(uid), events, expected_version=view.version, origin=_origin(command)
         )
         return _outcome(fold(view, recorded), True, decision.sentence, created=view.generation == 0)
 
@@ -169,8 +191,12 @@ class CommandHandler:
     def _declare(self, command: DeclareCluster, history: _History) -> _Decision:
         view, snapshot = history.view, self._last_snapshot(history.view.uid)
         _refuse_deleted(view)
+        _refuse(refuse_declaration(view, command.origin, is_change=view.document != command.document))
         _refuse_moved(view, command, snapshot)
         if view.document == command.document:
+            origin = command.origin
+            if origin is not None and _has_moved(view, origin):
+                return _Decision(fact_of(origin), f"the file of {command.name} is {origin.path} now")
             return _Decision(None, f"{command.name} is declared like this already (generation {view.generation})")
         found = admission_problems(view, command.document, positions=command.positions, snapshot=snapshot)
         if has_errors(found):
@@ -179,7 +205,25 @@ class CommandHandler:
         declared = facts.ClusterDeclared(
             view.uid, command.name, generation, to_data(command.document), source=command.source
         )
-        return _Decision(declared, f"{command.name} is declared, generation {generation}")
+        before = fact_of(command.origin) if command.origin is not None else None
+        return _Decision(declared, f"{command.name} is declared, generation {generation}", before)
+
+    @_decide.register
+    def _take_over(self, command: TakeOverSource, history: _History) -> _Decision:
+        view = history.view
+        _refuse_deleted(view)
+        if source_name(view) == command.source:
+            return _Decision(None, f"the spec of {view.name} comes from {command.source} already")
+        taken = fact_of(SpecOrigin(command.source, "", "", "", "", ""), reason=command.reason or "taken over")
+        return _Decision(taken, f"the spec of {view.name} comes from {command.source} from here on")
+
+    @_decide.register
+    def _report_sync(self, command: ReportSync, history: _History) -> _Decision:
+        view = history.view
+        if source_name(view) != command.source or not is_news(view, command.condition_reason, command.message):
+            return _Decision(None, "nothing new")
+        fact = facts.ConditionChanged(SYNCED, command.status, command.condition_reason, command.message)
+        return _Decision(fact, command.message)
 
     @_decide.register
     def _pause(self, command: PauseCluster, history: _History) -> _Decision:
@@ -221,6 +265,7 @@ class CommandHandler:
             raise CommandRefused("name-mismatch", message, f"kedge delete {view.name} --confirm {view.name}")
         if view.tombstone:
             return _Decision(None, f"{view.name} is being deleted already")
+        _refuse(refuse_deletion(view))
         if view.held:
             message = f"{view.name} is held: {view.held}. Nothing is destroyed on what was guessed"
             raise CommandRefused("held", message, f"Look at `kedge describe {view.name}`, and resume it first.")
@@ -236,6 +281,16 @@ def _refuse_deleted(view: ClusterView) -> None:
     if view.tombstone:
         message = f"{view.name} is being deleted ({view.tombstone})"
         raise CommandRefused("being-deleted", message, "Wait until it is gone; its name is free then.")
+
+
+def _refuse(refusal: SourceRefusal | None) -> None:
+    if refusal is not None:
+        raise CommandRefused(refusal.code, refusal.message, refusal.what_next)
+
+
+def _has_moved(view: ClusterView, origin: SpecOrigin) -> bool:
+    """Whether the same document stands in another file now. Another commit of the same file is no news."""
+    return view.source is None or not view.source.origin.is_same_file(origin)
 
 
 def _refuse_moved(view: ClusterView, command: DeclareCluster, snapshot: KafkaSnapshot | None) -> None:

@@ -100,6 +100,7 @@ def _serve(services: Services, door: socket.socket, address: Address, agents_doo
     services.agree_on_agent_url(services.home.agent_url() or "")
     services.planning.warm_up()
     services.scheduler.start()
+    services.sources.poller.start()
     _log.info("listening on %s, token in %s", address.url, services.home.token_file)
     if for_agents.is_tls and told is not None and told != for_agents:
         _log.warning(

@@ -17,6 +17,7 @@ from pydantic_settings import (
 
 from controlplane.converger.fleet import MAX_ROLLING, MAX_SURGE_PER_ACCOUNT
 from controlplane.converger.verdict import LOSS_GRACE_S
+from controlplane.gitsync.binding import GitBinding, is_under
 
 LONGEST_CALL_S = 10.0
 """No call to a broker or a cloud lasts longer; a lease term is at least three of them."""
@@ -83,6 +84,8 @@ class Settings(BaseSettings):
         default="", description="path or URL of the metric lake: plans take write rates from it; empty: from logs alone"
     )
     enforce_disk: bool = Field(default=False, description="`local` cloud, root only: disks of their true size")
+    git: tuple[GitBinding, ...] = Field(default=(), description="repositories that declare clusters, `[[git]]` each")
+    git_local_paths: tuple[Path, ...] = Field(default=(), description="folders whose repositories may be bound by path")
     graceful_stop_s: float = Field(default=3.0, ge=0, le=60, description="how long open requests may go on at a stop")
     log_level: str = "INFO"
 
@@ -90,6 +93,11 @@ class Settings(BaseSettings):
     @classmethod
     def _absolute(cls, path: Path | None) -> Path | None:
         return None if path is None else path.expanduser().absolute()
+
+    @field_validator("git_local_paths")
+    @classmethod
+    def _absolute_folders(cls, folders: tuple[Path, ...]) -> tuple[Path, ...]:
+        return tuple(folder.expanduser().absolute() for folder in folders)
 
     @field_validator("log_level")
     @classmethod
@@ -137,6 +145,20 @@ class Settings(BaseSettings):
                 f"agent_name {self.agent_name!r} is no host name or address: give it without scheme and port, as in "
                 "kedge.example.com"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _binds_what_is_allowed(self) -> "Settings":
+        names = [binding.name for binding in self.git]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise ValueError(f"two git bindings are called {', '.join(twice)}: their clusters could not be told apart")
+        for binding in self.git:
+            if binding.transport == "file" and not is_under(binding.repository, self.git_local_paths):
+                raise ValueError(
+                    f"the git binding {binding.name} names {binding.repository}, which lies in no folder of "
+                    "git_local_paths: list its folder there"
+                )
         return self
 
     @property

@@ -6,6 +6,7 @@ from datetime import datetime
 from types import MappingProxyType
 
 from controlplane.replacement import ALIVE, Phase
+from controlplane.specsource import SpecSource
 from events import facts
 from events.ids import ClusterUid
 from events.spec.model import KafkaClusterDocument
@@ -39,6 +40,12 @@ class InstanceView:
     drained_moves: int = 0
     adopted: bool = False
     """Found by its tags after the history was lost: Terraform's state may not know it yet."""
+    born_with: Mapping[str, str] | None = None
+    """The spec's Kafka settings its digest was made of, None where nobody knows."""
+    config: Mapping[str, str] | None = None
+    """The spec's Kafka settings it has been told by now: those it was born with, and what was changed since."""
+    told: Mapping[str, str] | None = None
+    """What its service is started with from now on, where that is not what was planned."""
 
     @property
     def key(self) -> str:
@@ -51,6 +58,11 @@ class InstanceView:
     @property
     def service_id(self) -> int:
         return self.planned.service_id
+
+    @property
+    def settings(self) -> Mapping[str, str]:
+        """The Kafka properties its service is started with."""
+        return self.planned.settings if self.told is None else self.told
 
     @property
     def lost(self) -> bool:
@@ -111,6 +123,57 @@ class IntentView:
 
 
 @dataclass(frozen=True, slots=True)
+class SettingChangeView:
+    """The change of live settings in hand, as it was asked for."""
+
+    id: str
+    generation: int
+    live: Mapping[str, str]
+    config: Mapping[str, str | None]
+    told: Mapping[str, str | None]
+    requested_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Before:
+    """What an instance was told before a restart: what it gets back if that goes wrong."""
+
+    config: Mapping[str, str] | None
+    told: Mapping[str, str] | None
+
+
+@dataclass(frozen=True, slots=True)
+class RestartView:
+    """The restart in hand. `reverting` says why it gets its old settings back, "" while it is to run with the new."""
+
+    key: str
+    generation: int
+    since: datetime
+    canary: bool
+    before: Before
+    reverting: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CanaryView:
+    """The first service of its kind that was restarted for a generation, and since when it has served."""
+
+    key: str
+    generation: int
+    since: datetime
+    before: Before
+
+
+@dataclass(frozen=True, slots=True)
+class SettingRefusal:
+    """What a broker would not take, in its words. It stands until another spec, or until a person resumes."""
+
+    broker: int
+    values: Mapping[str, str | None]
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class ConditionView:
     """A condition as it was last recorded."""
 
@@ -131,6 +194,8 @@ class ClusterView:
     generation: int = 0
     document: KafkaClusterDocument | None = None
     declared_at: datetime | None = None
+    source: SpecSource | None = None
+    """Who may change the spec, None where nobody but the API ever declared it."""
     instances: Mapping[str, InstanceView] = field(default_factory=lambda: MappingProxyType({}))
     next_broker_id: int = FIRST_BROKER_ID
     controller_ids: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
@@ -157,6 +222,17 @@ class ClusterView:
     tombstone: str = ""
     tombstone_at: datetime | None = None
     deleted: bool = False
+    live: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    """Settings that were ever set live, and what Kafka holds of them; a live value wins over every file."""
+    setting_change: SettingChangeView | None = None
+    setting_changes: int = 0
+    """Changes of settings begun, ever."""
+    setting_refusal: SettingRefusal | None = None
+    restart: RestartView | None = None
+    canaries: Mapping[str, CanaryView] = field(default_factory=lambda: MappingProxyType({}))
+    """By service, of the last generation that restarted any."""
+    restart_refusal: tuple[str, str] | None = None
+    """Who did not stand its restart, and why: no other is restarted until another spec, or until a person resumes."""
     conditions: Mapping[str, ConditionView] = field(default_factory=lambda: MappingProxyType({}))
     progressed_at: datetime | None = None
     """Time of the last event that is not a mere condition."""

@@ -11,6 +11,17 @@ from datetime import datetime
 from typing import Any
 
 from events.registry import fact
+from events.setting_facts import RestartCompleted as RestartCompleted
+from events.setting_facts import RestartRequested as RestartRequested
+from events.setting_facts import RestartReverted as RestartReverted
+from events.setting_facts import RestartRevertRequested as RestartRevertRequested
+from events.setting_facts import SettingsChanged as SettingsChanged
+from events.setting_facts import SettingsChangeRequested as SettingsChangeRequested
+from events.setting_facts import SettingsRefused as SettingsRefused
+from events.source_facts import SourceAccepted as SourceAccepted
+from events.source_facts import SourceApplied as SourceApplied
+from events.source_facts import SourceChanged as SourceChanged
+from events.source_facts import SourceRewritten as SourceRewritten
 
 # --- declarations -----------------------------------------------------------------------------------------------
 
@@ -99,6 +110,8 @@ class PlannedInstance:
     volumes: tuple[PlannedVolume, ...]
     replaces: int
     handover: bool
+    config: Mapping[str, str] | None = None
+    """The spec's Kafka settings it is made with, where they are not those of the document in force."""
 
     @property
     def key(self) -> str:

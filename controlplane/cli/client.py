@@ -104,6 +104,22 @@ class Client:
         """Records the tombstone."""
         return self._of_cluster(name, lambda: self._post(_path(name, "delete"), order, api.CommandOut))
 
+    def sources(self) -> list[api.SourceOut]:
+        """All git sources."""
+        return self._get("/sources", list[api.SourceOut])
+
+    def poll_source(self, name: str) -> api.SourcePolledOut:
+        """Has the server look at a source now."""
+        return self._post(f"/sources/{quote(name, safe='')}/poll", api.ReasonIn(), api.SourcePolledOut)
+
+    def accept_source(self, name: str, order: api.AcceptIn) -> api.SourcePolledOut:
+        """Accepts a rewritten history."""
+        return self._post(f"/sources/{quote(name, safe='')}/accept", order, api.SourcePolledOut)
+
+    def take_over(self, name: str, order: api.SourceIn) -> api.CommandOut:
+        """Hands a cluster's spec over to another source."""
+        return self._of_cluster(name, lambda: self._post(_path(name, "source"), order, api.CommandOut))
+
     def backup(self, order: api.BackupIn) -> api.BackupOut:
         """Has the server write a backup."""
         return self._post("/backup", order, api.BackupOut)
@@ -122,7 +138,7 @@ class Client:
         try:
             return ask()
         except Refused as refused:
-            if refused.status != httpx.codes.NOT_FOUND:
+            if refused.status != httpx.codes.NOT_FOUND or refused.code == "source-not-found":
                 raise
             raise UnknownCluster(name, hint=self._hint(name)) from None
 

@@ -11,11 +11,12 @@ from rich.text import Text
 from controlplane.cli.progress import drain_words
 from controlplane.cli.quantities import ago, human_seconds, since
 from controlplane.cli.status_tree import status_tree
-from controlplane.cli.tables import generation_words, instance_table, listing, status_text
+from controlplane.cli.tables import generation_words, instance_table, listing, status_text, sync_text
 from controlplane.cli.terminal import styled
-from controlplane.cli.waiting import message_of, next_command
+from controlplane.cli.waiting import NEXT, message_of, next_command
 from controlplane.portal.schemas import ClusterDetailOut, ConditionOut
 
+SYNCED = "Synced"
 BAD_WHEN_TRUE = frozenset({"Blocked", "Paused", "HistoryUnreadable"})
 
 
@@ -36,7 +37,7 @@ def description(detail: ClusterDetailOut, *, now: datetime) -> Iterator[Renderab
 
 def next_commands(detail: ClusterDetailOut) -> list[str]:
     """What to type next, each once: what the conditions ask for, else how to follow what is going on."""
-    asked = [command for c in detail.conditions if c.status and (command := next_command(c, detail.name))]
+    asked = [command for c in detail.conditions if _asks(c) and (command := next_command(c, detail.name))]
     if not asked and detail.status == "Working":
         asked = [f"kedge wait {detail.name} --for=converged"]
     if not asked and detail.status == "Deleting":
@@ -63,6 +64,7 @@ def _facts(detail: ClusterDetailOut, now: datetime) -> Iterator[tuple[str, Text]
     yield "Last tick", styled(f"{detail.sentence or 'none yet'}" + _aged(detail, now))
     seen = "reached" if detail.converged_generation == detail.generation else "not reached yet"
     yield "Generation", styled(f"{generation_words(detail)} ({seen}), declared {ago(detail.declared_at, now)}")
+    yield from _source(detail, now)
     if detail.paused:
         yield "Paused", styled(detail.paused, "yellow")
     yield "Kafka", styled(detail.kafka_version + _features(detail.features))
@@ -70,6 +72,22 @@ def _facts(detail: ClusterDetailOut, now: datetime) -> Iterator[tuple[str, Text]
     yield "Controllers", styled(f"{detail.controllers} of {detail.desired_controllers}")
     yield "Partitions", _partitions(detail)
     yield "UID", styled(detail.uid, "dim")
+
+
+def _source(detail: ClusterDetailOut, now: datetime) -> Iterator[tuple[str, Text]]:
+    """Where the spec comes from; nothing for one that is declared through the API."""
+    source = detail.source
+    if not source.sync:
+        return
+    place = f"{source.path or 'no file yet'} in {source.repository or '?'}, branch {source.branch or '?'}"
+    yield "Source", styled(f"{source.source}: {place}")
+    if source.commit:
+        author = f", by {source.author} (claimed)" if source.author else ""
+        yield "Commit", styled(f"{source.commit[:12]}{author}")
+    why = "" if source.reason == source.sync else f" ({source.reason})"
+    age = f", {ago(source.since, now)}" if source.since else ""
+    said = source.message.partition(NEXT)[0].rstrip(" .")
+    yield "Sync", sync_text(source.sync).append_text(styled(f"{why}{age}{f': {said}' if said else ''}"))
 
 
 def _aged(detail: ClusterDetailOut, now: datetime) -> str:
@@ -91,14 +109,16 @@ def _partitions(detail: ClusterDetailOut) -> Text:
 
 
 def _conditions(detail: ClusterDetailOut, now: datetime) -> Table:
-    rows = [_condition_row(condition, detail.name, now) for condition in detail.conditions]
+    # What the source says is long, and stands at the top already.
+    told = [c.model_copy(update={"message": "see Sync"}) if c.type == SYNCED else c for c in detail.conditions]
+    rows = [_condition_row(condition, detail.name, now) for condition in told]
     return listing(["TYPE", "STATUS", "REASON", "SINCE", "MESSAGE", "NEXT"], rows)
 
 
 def _condition_row(condition: ConditionOut, name: str, now: datetime) -> Sequence[Text | str]:
     good = condition.status != (condition.type in BAD_WHEN_TRUE)
     status = styled("True" if condition.status else "False", "green" if good else "yellow")
-    command = next_command(condition, name) if condition.status else ""
+    command = next_command(condition, name) if _asks(condition) else ""
     return (
         condition.type,
         status,
@@ -107,6 +127,11 @@ def _condition_row(condition: ConditionOut, name: str, now: datetime) -> Sequenc
         message_of(condition) or "-",
         command or "-",
     )
+
+
+def _asks(condition: ConditionOut) -> bool:
+    """Whether a person is to do something: the message of one that is false may say so too, as of `Synced`."""
+    return condition.status or NEXT in condition.message
 
 
 def _instances(detail: ClusterDetailOut, now: datetime) -> RenderableType:

@@ -14,6 +14,7 @@ from controlplane.cli.verbs.events import events
 from controlplane.cli.verbs.look import describe, endpoints, get
 from controlplane.cli.verbs.rebuild import rebuild
 from controlplane.cli.verbs.serve import backup, demo, restore, server, version
+from controlplane.cli.verbs.sources import sources, take_over
 from controlplane.cli.verbs.specs import diff, plan, validate
 from controlplane.cli.verbs.state import state
 from controlplane.cli.verbs.steer import abort, delete, pause, resume
@@ -33,6 +34,7 @@ VERBS = (
     resume,
     abort,
     endpoints,
+    take_over,
     delete,
     backup,
     restore,
@@ -42,7 +44,7 @@ VERBS = (
     version,
 )
 
-GROUPS = {"drain": drain, "state": state, "brokers": brokers}
+GROUPS = {"drain": drain, "state": state, "brokers": brokers, "sources": sources}
 """Verbs of a noun."""
 
 app = typer.Typer(

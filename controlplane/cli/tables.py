@@ -20,6 +20,8 @@ STATUS_STYLE = {
     "Unreadable": "bold red",
 }
 
+SYNC_STYLE = {"Synced": "green", "OutOfSync": "yellow", "Refused": "red", "Unknown": "dim"}
+
 PHASE_STYLE = {"joined": "green", "failed": "red", "retired": "dim", "requested": "cyan", "launched": "cyan"}
 _LEAVING_STYLE = "yellow"
 
@@ -38,7 +40,15 @@ def cluster_table(clusters: Sequence[ClusterOut], *, wide: bool, now: datetime) 
     """One line a cluster: how it is, and the last tick's sentence."""
     headers = ["NAME", "STATUS", "GENERATION", "KAFKA", "BROKERS", "CONTROLLERS"]
     headers += ["DECLARED", "UID", "PAUSED"] if wide else []
-    return listing([*headers, "LAST TICK"], [_cluster_row(cluster, wide=wide, now=now) for cluster in clusters])
+    from_git = any(cluster.source.sync for cluster in clusters)
+    headers += (["SYNC", "SOURCE", "COMMIT", "PATH"] if wide else ["SYNC"]) if from_git else []
+    rows = [_cluster_row(cluster, wide=wide, from_git=from_git, now=now) for cluster in clusters]
+    return listing([*headers, "LAST TICK"], rows)
+
+
+def sync_text(sync: str) -> Text:
+    """The word of a source, coloured; `-` for a cluster that is declared through the API."""
+    return styled(sync or "-", SYNC_STYLE.get(sync, ""))
 
 
 def instance_table(instances: Sequence[InstanceOut], *, now: datetime) -> Table:
@@ -65,7 +75,7 @@ def generation_words(cluster: ClusterOut) -> str:
     return f"{cluster.converged_generation} -> {cluster.generation}"
 
 
-def _cluster_row(cluster: ClusterOut, *, wide: bool, now: datetime) -> list[Text | str]:
+def _cluster_row(cluster: ClusterOut, *, wide: bool, from_git: bool, now: datetime) -> list[Text | str]:
     row: list[Text | str] = [
         cluster.name,
         status_text(cluster.status),
@@ -76,6 +86,10 @@ def _cluster_row(cluster: ClusterOut, *, wide: bool, now: datetime) -> list[Text
     ]
     if wide:
         row += [moment(cluster.declared_at) if cluster.declared_at else "-", cluster.uid, cluster.paused or "-"]
+    if from_git:
+        source = cluster.source
+        row += [sync_text(source.sync)]
+        row += [source.source, source.commit[:7] or "-", source.path or "-"] if wide else []
     return [*row, cluster.sentence or "-"]
 
 

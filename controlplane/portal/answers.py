@@ -33,9 +33,16 @@ class AgentSeen:
     is_overdue: bool = False
 
 
-def cluster_out(view: ClusterView, fleet: Fleet, *, now: datetime, progress: str = "") -> api.ClusterOut:
-    """One cluster, in short. `progress` is what its long act in hand is at."""
-    return api.ClusterOut(**_short(view, fleet, now, progress))
+def cluster_out(
+    view: ClusterView,
+    fleet: Fleet,
+    *,
+    now: datetime,
+    progress: str = "",
+    source: api.SpecSourceOut | None = None,
+) -> api.ClusterOut:
+    """One cluster, in short. `progress` is what its long act in hand is at, `source` where its spec comes from."""
+    return api.ClusterOut(**_short(view, fleet, now, progress), source=source or api.SpecSourceOut())
 
 
 def cluster_detail(
@@ -45,6 +52,7 @@ def cluster_detail(
     agents: Mapping[str, AgentSeen],
     now: datetime,
     progress: str = "",
+    source: api.SpecSourceOut | None = None,
 ) -> api.ClusterDetailOut:
     """One cluster with all that is known of it. `agents` by instance key."""
     snapshot = fleet.last_snapshot(view.uid)
@@ -55,6 +63,7 @@ def cluster_detail(
     ]
     return api.ClusterDetailOut(
         **_short(view, fleet, now, progress),
+        source=source or api.SpecSourceOut(),
         conditions=conditions,
         instances=[_instance(view, i, agents.get(i.key, AgentSeen()), now) for i in view.alive()],
         drain=_drain(view),

@@ -6,7 +6,7 @@ from controlplane.portal.feed import Feed
 from controlplane.portal.gate import Gate
 from controlplane.portal.history import History
 from controlplane.portal.problems import answer_problems
-from controlplane.portal.routes import agents, clusters, state, system, terraform
+from controlplane.portal.routes import agents, clusters, sources, state, system, terraform
 from controlplane.portal.services import PortalServices
 
 
@@ -18,6 +18,6 @@ def create_app(services: PortalServices) -> FastAPI:
     app.state.history = History()
     app.add_middleware(Gate, services=services)
     answer_problems(app)
-    for router in (clusters.router, state.router, agents.router, system.router, terraform.router):
+    for router in (clusters.router, sources.router, state.router, agents.router, system.router, terraform.router):
         app.include_router(router)
     return app

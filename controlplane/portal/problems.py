@@ -9,6 +9,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
+from controlplane.gitsync.desk import SourceNotFound
 from controlplane.handlers import ClusterNotFound, CommandRefused, SpecRefused
 from controlplane.portal.schemas import ErrorOut
 from events.errors import StoreUnavailable, StreamConflict
@@ -38,7 +39,7 @@ class ApiError(HTTPException):
 
 def answer_problems(app: FastAPI) -> None:
     """Makes the app answer every error in this shape."""
-    for kind in (HTTPException, RequestValidationError, ClusterNotFound, CommandRefused, SpecRefused):
+    for kind in (HTTPException, RequestValidationError, ClusterNotFound, SourceNotFound, CommandRefused, SpecRefused):
         app.add_exception_handler(kind, _answer)
     app.add_exception_handler(StreamConflict, _answer)
     app.add_exception_handler(StoreUnavailable, _answer)
@@ -63,6 +64,8 @@ def api_error(error: Exception) -> ApiError:
             return ApiError(422, "request-invalid", "the request is not what this call takes", detail=_invalid(error))
         case ClusterNotFound():
             return ApiError(404, "cluster-not-found", str(error), next_step="`kedge get` lists the clusters.")
+        case SourceNotFound():
+            return ApiError(404, "source-not-found", str(error), next_step="`kedge sources` lists them.")
         case CommandRefused():
             return ApiError(409, error.code, "refused", detail=str(error), next_step=error.what_next)
         case SpecRefused():

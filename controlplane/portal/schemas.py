@@ -173,6 +173,24 @@ class DrainOut(Message):
     batches: int
 
 
+class SpecSourceOut(Message):
+    """Where the spec of a cluster comes from. Parts of a file's address are empty for `api`.
+
+    `sync`: Synced, OutOfSync, Refused, Unknown; "" for `api`.
+    """
+
+    source: str = Field(default="api", description="`git:BINDING` or `api`")
+    repository: str = ""
+    branch: str = ""
+    path: str = ""
+    commit: str = Field(default="", description="the commit whose declaration is in force")
+    author: str = Field(default="", description="whom that commit names: claimed, nobody checked it")
+    sync: str = ""
+    reason: str = ""
+    message: str = ""
+    since: datetime | None = None
+
+
 class ClusterOut(Message):
     """One cluster, in short."""
 
@@ -190,6 +208,7 @@ class ClusterOut(Message):
     desired_controllers: int
     paused: str
     declared_at: datetime | None
+    source: SpecSourceOut = Field(default_factory=SpecSourceOut)
 
 
 class ClusterDetailOut(ClusterOut):
@@ -253,6 +272,54 @@ class CommandOut(Message):
 
     cluster: str
     changed: bool
+    sentence: str
+
+
+class SourceIn(Message):
+    """Hand a cluster's spec over: to `api`, or to `git:BINDING`."""
+
+    source: str
+    reason: str = ""
+
+
+class AcceptIn(Message):
+    """Accept a commit that does not descend from the one applied. The whole id, as `kedge sources` shows it."""
+
+    commit: str
+    reason: str = ""
+
+
+class SourceOut(Message):
+    """One git source as its last poll left it."""
+
+    name: str
+    source: str
+    repository: str
+    branch: str
+    path: str
+    team: str
+    verbs: list[str]
+    poll_s: float
+    sync: str = Field(description="Synced, OutOfSync, Refused or Unknown")
+    reason: str
+    message: str
+    next: str
+    since: datetime | None
+    last_poll: datetime | None
+    last_reached: datetime | None = Field(description="when the repository last answered")
+    commit: str = Field(description="the commit whose files were looked at last")
+    tip: str = Field(description="the newest commit seen")
+    author: str = Field(description="whom it names: claimed, nobody checked it")
+    clusters: list[str]
+    missing: list[str] = Field(description="clusters of this source without a file: they stay as they are")
+    problems: list[ProblemOut]
+
+
+class SourcePolledOut(Message):
+    """Whether a look was asked for: only the leader looks."""
+
+    source: str
+    asked: bool
     sentence: str
 
 

@@ -12,6 +12,7 @@ from controlplane.backup import BackupSummary
 from controlplane.converger.loop import Said
 from controlplane.converger.traffic import Traffic
 from controlplane.credentials import CredentialStore
+from controlplane.gitsync.desk import SourceDesk
 from controlplane.handlers import CommandHandler
 from controlplane.home import Installation
 from controlplane.latest import LatestStore
@@ -78,6 +79,8 @@ class PortalServices:
     states: ServedStates | None = None
     credential_life: timedelta = timedelta(days=7)
     ca_pem: str = ""
+    sources: SourceDesk | None = None
+    """The git sources, None where git sync is no part of this server."""
 
 
 def services_of(request: Request) -> PortalServices:

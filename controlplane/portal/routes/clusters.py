@@ -16,6 +16,7 @@ from controlplane.portal.auth import Actor
 from controlplane.portal.feed import MAX_WAIT_S, Feed
 from controlplane.portal.history import History, page_of
 from controlplane.portal.services import PortalServices, Services
+from controlplane.portal.sourceanswers import spec_source_out
 from controlplane.portal.specs import Order, declare, judge
 from controlplane.view import ClusterView
 
@@ -34,7 +35,11 @@ CommandId = Annotated[str, Depends(command_id)]
 def list_clusters(services: Services) -> list[api.ClusterOut]:
     """All living clusters, by name."""
     views = [v for v in services.fleet.views() if not v.deleted]
-    return [answers.cluster_out(v, services.fleet, now=services.clock(), progress=services.progress(v)) for v in views]
+    now = services.clock()
+    return [
+        answers.cluster_out(v, services.fleet, now=now, progress=services.progress(v), source=_source(services, v))
+        for v in views
+    ]
 
 
 @router.get("/clusters/{name}")
@@ -48,7 +53,8 @@ def get_cluster(name: str, services: Services) -> api.ClusterDetailOut:
         credential_life=services.credential_life,
         now=now,
     )
-    return answers.cluster_detail(view, services.fleet, agents=agents, now=now, progress=services.progress(view))
+    progress, source = services.progress(view), _source(services, view)
+    return answers.cluster_detail(view, services.fleet, agents=agents, now=now, progress=progress, source=source)
 
 
 @router.get("/clusters/{name}/endpoints")
@@ -120,7 +126,7 @@ def apply(order: api.ApplyIn, services: Services, actor: Actor, key: CommandId) 
             dry_run=order.dry_run,
         )
         applied = declare(services, judged, how)
-        _spread(services, applied)
+        spread(services, applied)
     return api.ApplyOut(
         ok=judged.ok,
         problems=[answers.problem_out(p) for p in judged.problems],
@@ -171,16 +177,21 @@ def known(services: PortalServices, name: str) -> ClusterView:
     return max(named, key=lambda v: (not v.deleted, v.declared_at is not None and v.declared_at.timestamp()))
 
 
-def _do(services: PortalServices, command: Command) -> api.CommandOut:
-    outcome = services.commands.handle(command)
-    _spread(services, [outcome])
-    return answers.command_out(outcome)
-
-
-def _spread(services: PortalServices, outcomes: list[Outcome]) -> None:
+def spread(services: PortalServices, outcomes: list[Outcome]) -> None:
     """Whoever was answered sees it in the next answer, and the converger looks at once."""
     if any(o.changed for o in outcomes):
         services.fleet.catch_up()
     for outcome in outcomes:
         if outcome.changed:
             services.wake(outcome.uid)
+
+
+def _do(services: PortalServices, command: Command) -> api.CommandOut:
+    outcome = services.commands.handle(command)
+    spread(services, [outcome])
+    return answers.command_out(outcome)
+
+
+def _source(services: PortalServices, view: ClusterView) -> api.SpecSourceOut:
+    desk = services.sources
+    return spec_source_out(view, desk.board.of_source if desk is not None else lambda _: None)

@@ -5,7 +5,15 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from controlplane.replacement import Phase
-from controlplane.view import ClusterView, DrainView, InstanceView, IntentView
+from controlplane.view import (
+    Before,
+    ClusterView,
+    DrainView,
+    InstanceView,
+    IntentView,
+    RestartView,
+    SettingChangeView,
+)
 from events import facts
 from events.spec.conversion import to_data
 from tests.builders import BEFORE, a_document, a_planned, a_view, an_instance
@@ -53,9 +61,41 @@ SAMPLES: tuple[object, ...] = (
     facts.ReplacementCompleted("brokers-a-0", A1, A2),
     facts.FinalisationRequested("metadata.version", 29, "all nodes support 4.2.0"),
     facts.FeatureFinalised("metadata.version", 29),
+    facts.SettingsChangeRequested(
+        "change-1", 1, {"num.io.threads": "16"}, {"num.io.threads": "16"}, {"num.io.threads": "16"}, "the spec says so"
+    ),
+    facts.SettingsChanged("change-1"),
+    facts.RestartRequested(
+        A1,
+        1,
+        2,
+        {"num.partitions": "6"},
+        {"num.partitions": "6"},
+        True,
+        "num.partitions=6 (the first one, to be watched)",
+    ),
+    facts.RestartCompleted(A1),
+    facts.RestartRevertRequested(A1, 3, "not back in sync after 120 s: starting"),
+    facts.RestartReverted(A1),
+    facts.SettingsRefused("", 1, 1001, {"num.io.threads": "99"}, "not greater than double the current value 8"),
     facts.DestroyRequested("intent-5"),
     facts.ClusterDeleted(False),
     facts.ConditionChanged("Blocked", True, "MinIsrGate", "waiting. Next: kedge describe orders"),
+    facts.SourceChanged(
+        "git:teams", "https://git.example.com/specs.git", "main", "kafka/orders.yaml", "ab" * 20, "Ada <ada@x.org>", ""
+    ),
+    facts.SourceApplied(
+        "https://git.example.com/specs.git",
+        "main",
+        "kafka",
+        "ab" * 20,
+        "Ada",
+        ("orders",),
+        ("kafka/bad.yaml",),
+        ("old",),
+    ),
+    facts.SourceRewritten("ab" * 20, "cd" * 20, "cdcdcdc does not descend from abababa"),
+    facts.SourceAccepted("cd" * 20, "history was cleaned"),
 )
 
 
@@ -90,8 +130,21 @@ def states() -> Mapping[type, ClusterView]:
         facts.BindCompleted: a_view(heir, intents=_open("intent-3", "bind", CA2)),
         facts.RetireRequested: a_view(_old(Phase.FENCED)),
         facts.RetireCompleted: a_view(_old(Phase.RETIRING), intents=_open("intent-4", "retire", A1)),
+        facts.RestartCompleted: a_view(restart=_restart()),
+        facts.RestartRevertRequested: a_view(restart=_restart()),
+        facts.RestartReverted: a_view(restart=_restart()),
+        facts.SettingsChanged: a_view(setting_change=_change()),
         facts.FeatureFinalised: replace(a_view(), finalising=("metadata.version", 29)),
     }
+
+
+def _restart() -> RestartView:
+    return RestartView(A1, 1, BEFORE, canary=True, before=Before({}, {}))
+
+
+def _change() -> SettingChangeView:
+    values: Mapping[str, str | None] = {"num.io.threads": "16"}
+    return SettingChangeView("change-1", 1, {"num.io.threads": "16"}, values, values, BEFORE)
 
 
 def _old(phase: Phase) -> InstanceView:

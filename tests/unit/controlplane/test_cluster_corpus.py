@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from controlplane.cluster import _APPLY, evolve
-from events import facts
+from events import facts, setting_facts, source_facts
 from events.codec import decode, encode
 from events.envelope import Recorded
 from events.registry import REGISTRY, FactType
@@ -20,8 +20,9 @@ from tests.builders import NOW, a_view
 from tests.unit.controlplane.samples import SAMPLES, states
 
 CORPUS = Path(__file__).parent / "corpus"
-OF_OTHER_STREAMS = {facts.NameTaken}
-OURS: list[FactType] = [entry for entry in REGISTRY if entry.cls.__module__ == facts.__name__]
+OF_OTHER_STREAMS = {facts.NameTaken, facts.SourceApplied, facts.SourceRewritten, facts.SourceAccepted}
+MODULES = {facts.__name__, setting_facts.__name__, source_facts.__name__}
+OURS: list[FactType] = [entry for entry in REGISTRY if entry.cls.__module__ in MODULES]
 
 
 def _file(entry: FactType) -> Path:

@@ -2,8 +2,10 @@
 
 import json
 from dataclasses import replace
+from datetime import timedelta
 
 from controlplane.clusterstate import catalogue_capacity, cluster_document
+from controlplane.converger.traffic import Traffic
 from controlplane.view import DrainView
 from planner.drain.model.document import read_state
 from tests.builders import NOW, a_document, a_partition, a_snapshot, a_view
@@ -19,6 +21,14 @@ def test_bandwidth_is_the_catalogues_less_the_clients_share_and_an_assumption() 
     (line,) = [line for line in read.assumptions if "machine catalogue" in line]
     assert line.startswith("ingress_bytes_per_s and egress_bytes_per_s of all 3 brokers: ")
     assert "25% of the NIC left to clients" in line
+
+
+def test_write_rates_are_what_this_server_has_seen_logs_grow_by() -> None:
+    seen = a_snapshot(a_partition())
+    traffic = Traffic({seen.partitions[0].name: 5e5}, at=NOW, over_s=30)
+    read = read_state(json.dumps(cluster_document(a_view(), seen, traffic=traffic, now=NOW + timedelta(seconds=7))))
+    assert read.state.partitions.write_bytes_per_s.tolist() == [5e5]
+    assert "write rates of 1 of 1 partitions: growth of the leaders' logs over 30 s, 7 s old" in read.assumptions
 
 
 def test_the_throttle_of_the_spec_bounds_it() -> None:

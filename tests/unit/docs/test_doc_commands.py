@@ -16,7 +16,7 @@ from tests.stages import STAGES
 from tests.unit.docs.doc_pages import ROOT, blocks, text
 
 PAGES = ("README.md", "CONTRIBUTING.md", "docs/operating.md", "docs/architecture.md", "docs/life-of-a-roll.md")
-PAGES += ("docs/drain-plans.md",)
+PAGES += ("docs/drain-plans.md", "docs/git.md")
 SHELL = {"alias", "cp", "sed", "git"}
 """Programs of the shell that need no proof."""
 

@@ -15,8 +15,9 @@ from tests.unit.controlplane.cli.cli_world import World, detail
 
 HELPS = dict(reference.helps())
 EVERY_VERB = ["server", "validate", "plan", "apply", "diff", "get", "describe", "wait", "events", "pause", "resume"]
-EVERY_VERB += ["abort", "endpoints", "delete", "backup", "restore", "rebalance", "rebuild", "demo", "version"]
-EVERY_GROUP = {"drain": ["plan", "check"], "state": ["export"], "brokers": ["demote"]}
+EVERY_VERB += ["abort", "endpoints", "take-over", "delete", "backup", "restore", "rebalance", "rebuild", "demo"]
+EVERY_VERB += ["version"]
+EVERY_GROUP = {"drain": ["plan", "check"], "state": ["export"], "brokers": ["demote"], "sources": ["poll", "accept"]}
 EVERY_COMMAND = [
     *EVERY_VERB,
     *EVERY_GROUP,
@@ -29,7 +30,7 @@ def test_the_reference_page_is_current_and_with_it_the_snapshot_of_every_help() 
 
 
 def test_every_verb_is_there() -> None:
-    assert [verb.__name__ for verb in VERBS] == EVERY_VERB
+    assert [verb.__name__.replace("_", "-") for verb in VERBS] == EVERY_VERB
     assert {f"kedge {command}" for command in EVERY_COMMAND} | {"kedge"} == set(HELPS)
 
 

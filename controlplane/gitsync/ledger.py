@@ -1,0 +1,58 @@
+"""What is remembered of a source: events in a stream of its own. Any server goes on where the last one ended."""
+
+from dataclasses import dataclass, replace
+
+from events import facts
+from events.codec import decode, encode
+from events.envelope import Origin
+from events.ids import derived_id
+from events.store import EventStore
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """The fold of a source's stream. `rewritten` is the tip a person is asked about, "" when none is."""
+
+    name: str
+    version: int = 0
+    applied: facts.SourceApplied | None = None
+    rewritten: str = ""
+    accepted: str = ""
+
+    @property
+    def commit(self) -> str | None:
+        """The commit applied last."""
+        return self.applied.commit if self.applied is not None else None
+
+
+def read_ledger(store: EventStore, known: Ledger) -> Ledger:
+    """Reads what was recorded since `known`; `Ledger(name)` knows nothing yet. Raises StoreUnavailable."""
+    ledger = known
+    for recorded in store.read_stream(source_stream(known.name), known.version):
+        ledger = replace(_after(ledger, decode(recorded)), version=recorded.version)
+    return ledger
+
+
+def record(store: EventStore, ledger: Ledger, fact: object, *, actor: str) -> Ledger:
+    """Appends a fact. Raises StreamConflict when somebody else wrote meanwhile: read again."""
+    stream = source_stream(ledger.name)
+    event = encode(fact, derived_id("source", stream, str(ledger.version), repr(fact)))
+    recorded = store.append(stream, [event], expected_version=ledger.version, origin=Origin(actor=actor))
+    return replace(_after(ledger, fact), version=recorded[-1].version)
+
+
+def source_stream(name: str) -> str:
+    """The stream of a binding."""
+    return f"source-{name}"
+
+
+def _after(ledger: Ledger, fact: object) -> Ledger:
+    match fact:
+        case facts.SourceApplied():
+            return replace(ledger, applied=fact, rewritten="", accepted="")
+        case facts.SourceRewritten(found=found):
+            return replace(ledger, rewritten=found)
+        case facts.SourceAccepted(commit=commit):
+            return replace(ledger, accepted=commit)
+        case _:
+            raise TypeError(f"a {type(fact).__name__} in the stream of a source")

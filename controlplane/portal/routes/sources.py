@@ -1,0 +1,59 @@
+"""/v1/sources: git repositories that declare clusters; and the hand-over of a cluster from one source to another."""
+
+from fastapi import APIRouter
+
+from controlplane.commands import TakeOverSource
+from controlplane.gitsync.desk import SourceDesk, SourceNotFound
+from controlplane.portal import answers
+from controlplane.portal import schemas as api
+from controlplane.portal.auth import Actor
+from controlplane.portal.routes.clusters import CommandId, spread
+from controlplane.portal.services import PortalServices, Services
+from controlplane.portal.sourceanswers import source_out
+from controlplane.specsource import API, git_source
+
+router = APIRouter(prefix=api.API_PREFIX, tags=["sources"])
+
+
+@router.get("/sources")
+def list_sources(services: Services) -> list[api.SourceOut]:
+    """All git sources, by name."""
+    if services.sources is None:
+        return []
+    return [source_out(s) for s in services.sources.standings(leads=services.leadership.may_act)]
+
+
+@router.post("/sources/{name}/poll")
+def poll(name: str, services: Services) -> api.SourcePolledOut:
+    """Look at the repository soon. This is what a webhook calls: it wakes the poll and says nothing else."""
+    desk = _desk(services, name)
+    desk.standing(name)
+    asked = services.leadership.may_act and desk.ring(name)
+    sentence = "it is looked at now" if asked else "another server leads: it looks at its next poll"
+    return api.SourcePolledOut(source=git_source(name), asked=asked, sentence=sentence)
+
+
+@router.post("/sources/{name}/accept")
+def accept(name: str, body: api.AcceptIn, services: Services, actor: Actor) -> api.SourcePolledOut:
+    """A person says that a rewritten history is meant."""
+    sentence = _desk(services, name).accept(name, body.commit, reason=body.reason, actor=actor)
+    return api.SourcePolledOut(source=git_source(name), asked=True, sentence=sentence)
+
+
+@router.post("/clusters/{name}/source")
+def take_over(name: str, body: api.SourceIn, services: Services, actor: Actor, key: CommandId) -> api.CommandOut:
+    """From here on the spec comes from `source`; the one in force stays until that source declares another."""
+    if body.source != API:
+        _desk(services, body.source).refuse_unknown(body.source)
+    command = TakeOverSource(name=name, actor=actor, command_id=key, source=body.source, reason=body.reason)
+    outcome = services.commands.handle(command)
+    spread(services, [outcome])
+    if services.sources is not None and outcome.changed and body.source != API:
+        services.sources.ring(body.source.removeprefix(git_source("")))
+    return answers.command_out(outcome)
+
+
+def _desk(services: PortalServices, name: str) -> SourceDesk:
+    if services.sources is None:
+        raise SourceNotFound(name)
+    return services.sources

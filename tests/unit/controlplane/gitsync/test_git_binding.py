@@ -1,0 +1,167 @@
+"""Bindings in the settings: what is accepted, what is refused and why, and that no secret is ever a value."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from controlplane.gitsync.environment import CONFIG, fetch_environment
+from controlplane.gitsync.faults import SourceFault
+from controlplane.settings import SettingsRefused, load_settings
+from tests.unit.controlplane.gitsync.git_house import binding
+
+
+@pytest.fixture(autouse=True)
+def _clean(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in [n for n in os.environ if n.startswith("KEDGE_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("repository", "transport"),
+    [
+        ("https://git.example.org/teams/specs.git", "https"),
+        ("http://127.0.0.1:8080/specs.git", "http"),
+        ("/srv/specs.git", "file"),
+    ],
+)
+def test_a_repository_says_how_it_is_reached(repository: str, transport: str) -> None:
+    assert binding(repository=repository).transport == transport
+
+
+@pytest.mark.parametrize("repository", ["ssh://git@git.example.org:2222/specs.git", "git@git.example.org:teams/specs"])
+def test_ssh_needs_a_key_and_the_key_of_the_host(repository: str, tmp_path: Path) -> None:
+    files = {"ssh_key_file": tmp_path / "key", "known_hosts_file": tmp_path / "known"}
+    assert binding(repository=repository, **files).transport == "ssh"
+    with pytest.raises(ValueError, match="known_hosts_file"):
+        binding(repository=repository, ssh_key_file=tmp_path / "key")
+
+
+@pytest.mark.parametrize(
+    ("repository", "why"),
+    [
+        ("https://user:secret@git.example.org/specs.git", "no user, password or token"),
+        ("https://token@git.example.org/specs.git", "no user, password or token"),
+        ("http://git.example.org/specs.git", "loopback"),
+        ("ext::sh -c touch% /tmp/x", "is no repository"),
+        ("file:///srv/specs.git", "is no repository"),
+        ("--upload-pack=touch /tmp/x", "is no repository"),
+        ("-oProxyCommand=x@host:path", "is no repository"),
+        ("git@-oProxyCommand=x:path", "is no repository"),
+        ("git@host:-path", "is no repository"),
+        ("ssh://-oProxyCommand=x/path", "is no repository"),
+        ("https://git.example.org/specs.git?x=1", "ends with its path"),
+        ("https://git.example.org/a b", "ends with its path"),
+        ("specs.git", "is no repository"),
+        ("", "is no repository"),
+    ],
+)
+def test_every_other_form_of_a_repository_is_refused(repository: str, why: str) -> None:
+    with pytest.raises(ValueError, match=why) as refused:
+        binding(repository=repository)
+    assert "secret" not in str(refused.value).replace("input_value", "").split("[type=")[0]
+
+
+@pytest.mark.parametrize("branch", ["", "-x", "a..b", "main.lock", "a//b", "a b", "main~1", "/main", "@{-1}", "a:b"])
+def test_a_branch_is_a_plain_name(branch: str) -> None:
+    with pytest.raises(ValueError, match="no plain name of a branch"):
+        binding(branch=branch)
+
+
+@pytest.mark.parametrize("path", ["..", "a/../b", "a//b", ".git", "a/.hidden", ":(top)", "-x", "a\nb"])
+def test_a_path_stays_inside(path: str) -> None:
+    with pytest.raises(ValueError, match="no folder of a repository"):
+        binding(path=path)
+
+
+@pytest.mark.parametrize(("given", "kept"), [("/kafka/", "kafka"), (".", ""), ("", ""), ("a/b c", "a/b c")])
+def test_slashes_around_a_path_mean_nothing(given: str, kept: str) -> None:
+    assert binding(path=given).path == kept
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ({"token_env": "ghp_abc"}, "never the token itself"),
+        ({"token_env": "A", "token_file": Path("/x")}, "not both"),
+        ({"token_file": Path("x")}, "absolute"),
+        ({"ssh_key_file": Path("/x")}, "go with ssh"),
+        ({"repository": "/srv/x.git", "token_env": "A"}, "goes with https"),
+        ({"verbs": ()}, "verbs is empty"),
+        ({"verbs": ("delete",)}, "create"),
+        ({"name": "Teams"}, "lower-case"),
+        ({"poll_s": 0}, "greater than or equal"),
+        ({"password": "x"}, "Extra inputs"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(given: dict[str, object], why: str) -> None:
+    with pytest.raises(ValueError, match=why):
+        binding(**given)
+
+
+def test_bindings_come_from_the_settings_file(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "kedge.toml").write_text(
+        f'git_local_paths = ["{tmp_path}"]\n'
+        '[[git]]\nname = "teams"\nrepository = "https://git.example.org/specs.git"\npath = "kafka"\n'
+        f'[[git]]\nname = "lab"\nrepository = "{tmp_path}/lab.git"\npoll_s = 5\n'
+    )
+    settings = load_settings(home=home)
+    assert [(b.name, b.branch, b.path, b.poll_s) for b in settings.git] == [
+        ("teams", "main", "kafka", 60),
+        ("lab", "main", "", 5),
+    ]
+
+
+def test_a_local_repository_outside_the_listed_folders_is_refused(tmp_path: Path) -> None:
+    outside = {"name": "lab", "repository": f"{tmp_path}/lab.git"}
+    with pytest.raises(SettingsRefused, match="git_local_paths"):
+        load_settings(git=[outside])
+    with pytest.raises(SettingsRefused, match="git_local_paths"):
+        load_settings(
+            git=[{**outside, "repository": f"{tmp_path}/in/../../out.git"}], git_local_paths=[tmp_path / "in"]
+        )
+
+
+def test_two_bindings_of_one_name_are_refused() -> None:
+    one = {"name": "teams", "repository": "https://git.example.org/specs.git"}
+    with pytest.raises(SettingsRefused, match="two git bindings are called teams"):
+        load_settings(git=[one, one])
+
+
+# --- the environment git runs in --------------------------------------------------------------------------------
+
+
+def test_git_gets_one_protocol_and_nothing_of_this_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GIT_SSH_COMMAND", "evil")
+    monkeypatch.setenv("KEDGE_TOKEN", "x")
+    monkeypatch.setenv("SSH_AUTH_SOCK", "x")
+    environ, _ = fetch_environment(binding(), tmp_path)
+    assert environ["GIT_ALLOW_PROTOCOL"] == "https"
+    assert not {"GIT_SSH_COMMAND", "KEDGE_TOKEN", "SSH_AUTH_SOCK"} & environ.keys()
+    assert {"core.hooksPath=/dev/null", "http.followRedirects=false", "submodule.recurse=false"} <= set(CONFIG)
+
+
+def test_a_token_goes_by_the_environment_to_its_host_alone(tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("canary\n")
+    environ, secrets = fetch_environment(binding(token_file=tmp_path / "token"), tmp_path)
+    assert environ["GIT_CONFIG_KEY_0"] == "http.https://git.example.org/.extraHeader"
+    assert environ["GIT_CONFIG_VALUE_0"].startswith("Authorization: Basic ")
+    assert "canary" in secrets.values
+    (tmp_path / "token").write_text("rotated\n")
+    assert fetch_environment(binding(token_file=tmp_path / "token"), tmp_path)[0] != environ
+
+
+def test_ssh_believes_one_host_key_file_and_asks_nobody(tmp_path: Path) -> None:
+    key, known = tmp_path / "a key", tmp_path / "known hosts"
+    ssh = binding(repository="git@git.example.org:specs.git", ssh_key_file=key, known_hosts_file=known)
+    with pytest.raises(SourceFault, match="ssh_key_file") as fault:
+        fetch_environment(ssh, tmp_path)
+    assert fault.value.reason == "CredentialMissing"
+    key.touch()
+    known.touch()
+    command = fetch_environment(ssh, tmp_path)[0]["GIT_SSH_COMMAND"]
+    assert f"-i '{key}'" in command
+    assert all(word in command for word in ("StrictHostKeyChecking=yes", "BatchMode=yes", "-F /dev/null"))

@@ -1,0 +1,57 @@
+"""docs/git.md lists all there is: keys of a binding, reasons, codes, limits."""
+
+import ast
+
+from controlplane.gitsync import problems
+from controlplane.gitsync.binding import GitBinding
+from controlplane.gitsync.child import Limits
+from tests.unit.docs.doc_pages import ROOT, bare, table_headed, text
+
+PAGE = text("docs/git.md")
+
+
+def test_every_key_of_a_binding_is_explained_with_its_default() -> None:
+    told = {bare(row[0]): row[1].replace("`", "") for row in table_headed(PAGE, "key")}
+    assert told == {name: _default(field) for name, field in GitBinding.model_fields.items()}
+
+
+def _default(field: object) -> str:
+    if field.is_required():  # type: ignore[attr-defined]
+        return ""
+    value = field.default  # type: ignore[attr-defined]
+    if value is None:
+        return "none"
+    return ", ".join(value) if isinstance(value, tuple) else str(value) or "empty"
+
+
+def test_every_code_of_a_file_is_in_the_table() -> None:
+    told = [(bare(row[0]), row[1]) for row in table_headed(PAGE, "code")]
+    assert told == [(kind.code, kind.title) for kind in problems.KINDS]
+
+
+def test_every_reason_is_explained_and_none_that_is_gone() -> None:
+    told = [bare(row[0]) for row in table_headed(PAGE, "reason")]
+    assert sorted(told) == sorted(_reasons())
+
+
+def _reasons() -> set[str]:
+    """First arguments of faults, those a message of git is sorted under, and the words of the board."""
+    found = {"Unreachable", "NoBinding"}
+    for file in sorted((ROOT / "controlplane" / "gitsync").glob("*.py")):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "SourceFault":
+                first = node.args[0]
+                found |= {first.value} if isinstance(first, ast.Constant) else set()
+    from controlplane import specsource
+    from controlplane.gitsync import board, clone
+
+    found |= {word for word, _ in clone._SAYINGS}
+    found |= {specsource.NOT_DECLARED, specsource.SPEC_REFUSED, specsource.HISTORY_REWRITTEN}
+    return found | {board.NOT_POLLED, board.HELD_BY_LEADER, "NothingFound"}
+
+
+def test_the_limits_are_those_of_the_code() -> None:
+    limits = Limits()
+    assert f"longer than {limits.seconds:g} s" in PAGE
+    assert f"more than {limits.clone_bytes // 2**20} MiB, or more than {limits.files} files" in PAGE
+    assert f"{limits.commits:,} commits back" in PAGE

@@ -16,13 +16,9 @@ from events.ids import kafka_uuid
 from planner.observed import (
     BrokerSeen,
     KafkaSnapshot,
-    LogDirSeen,
-    LogDirsSeen,
     PartitionSeen,
-    QuorumSeen,
     SettingsSeen,
     TopicPartition,
-    VoterSeen,
 )
 from planner.rollout.live_step import LiveStep
 from tests.fakes.kafka_parts import (
@@ -33,17 +29,18 @@ from tests.fakes.kafka_parts import (
     assignment_problem,
     features_seen,
     kept_rates,
+    quorum_seen,
     supported_by,
     transfers,
     visible,
 )
 from tests.fakes.kafka_settings import FakeSettings
+from tests.fakes.kafka_shelves import FakeShelves
 
 SESSION_TIMEOUT_S = 9.0
 """`broker.session.timeout.ms`: a dead broker is called live for this long."""
 CATCH_UP_S = 1.0
 """A fresh controller has the metadata log after this time."""
-_NO_OPS_PER_S = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +85,7 @@ class FakeKafka:
         self._voters: dict[int, str] = {}
         self._leader, self._epoch = -1, 0
         self._disks_made = 0
-        self._preferred: dict[tuple[int, TopicPartition], str] = {}
-        self._shelves: dict[tuple[int, TopicPartition], str] = {}
+        self._shelves = FakeShelves(self._brokers, self._partitions)
         self._throttles = ThrottlePlan()
         self.settings = FakeSettings({"min.insync.replicas": str(min_isr)}, self._follow_min_isr)
         self._seconds, self._clock = 0.0, clock
@@ -101,16 +97,16 @@ class FakeKafka:
     def snapshot(self) -> KafkaSnapshot:
         self._require_quorum("reading metadata")
         live = [b for b in self._brokers.values() if b.serves]
+        controllers, brokers = self._controllers.values(), self._registered()
+        quorum = quorum_seen(self._leader, self._epoch, controllers, self._voters, brokers, self._seconds)
         return KafkaSnapshot(
             at=self.now(),
             cluster_id=self.cluster_id,
-            brokers={
-                b.id: BrokerSeen(b.id, b.rack, b.fenced, host=f"broker-{b.id}", port=9092) for b in self._registered()
-            },
+            brokers={b.id: BrokerSeen(b.id, b.rack, b.fenced, host=f"broker-{b.id}", port=9092) for b in brokers},
             partitions=tuple(self._partitions[n].seen() for n in sorted(self._partitions)),
-            quorum=self._quorum(),
+            quorum=quorum,
             features=features_seen(live, self.finalised),
-            log_dirs={b.id: self._log_dirs(b) for b in live},
+            log_dirs={b.id: self._shelves.log_dirs(b) for b in live},
             throttles=visible(self._throttles, {b.id for b in live}).seen,
         )
 
@@ -125,7 +121,7 @@ class FakeKafka:
                 self._partitions[name].reassign(list(target))
                 if not self._partitions[name].adding:
                     self._partitions[name].settle(self._brokers)
-        self._shelve()
+        self._shelves.sort_in()
         self._note_falls("a reassignment")
         return refused
 
@@ -140,7 +136,7 @@ class FakeKafka:
             if strange:
                 words, error = f"the broker has no {strange[0]}", "LogDirNotFoundError"
                 raise KafkaRefused(what=what, where=self.cluster_id, words=words, error=error)
-            self._preferred |= {(broker, name): path for name, path in paths.items()}
+            self._shelves.prefer(broker, paths)
 
     def cancel(self, partitions: Iterable[TopicPartition]) -> Mapping[TopicPartition, str]:
         self._require_quorum("cancelling reassignments")
@@ -252,7 +248,7 @@ class FakeKafka:
         if self._voters.get(controller) is not None:
             return False
         found = self._controllers.get(controller)
-        if found is None or found.directory_id != directory_id or not found.running or self._lag(found) > 0:
+        if found is None or found.directory_id != directory_id or not found.running or found.lag(self._seconds) > 0:
             why = "Aborted add voter operation since it is lagging behind (RequestTimedOutError)"
             raise KafkaUnavailable(what=what, where=self.cluster_id, why=why)
         self._voters[controller] = directory_id
@@ -488,53 +484,6 @@ class FakeKafka:
         for name in sorted(below - self._known_below):
             self.fell_below.append(FellBelow(self.now(), name, cause))
         self._known_below = below
-
-    def _log_dirs(self, broker: FakeBroker) -> LogDirsSeen:
-        copies = [p.copies[broker.id] for p in self._partitions.values() if broker.id in p.copies]
-        used = int(sum(c.bytes for c in copies))
-        free = max(0, broker.disk_bytes - used)
-        alone = (LogDirSeen(broker.log_dirs[0], used, broker.disk_bytes, free),)
-        several = len(broker.log_dirs) > 1
-        dirs = tuple(self._log_dir(broker, path) for path in broker.log_dirs) if several else alone
-        return LogDirsSeen(len(copies), used, broker.disk_bytes, free, dirs)
-
-    def _log_dir(self, broker: FakeBroker, path: str) -> LogDirSeen:
-        self._shelve()
-        names = [name for (b, name), at in self._shelves.items() if (b, at) == (broker.id, path)]
-        used = int(sum(self._partitions[name].copies[broker.id].bytes for name in names))
-        total = broker.disk_bytes // len(broker.log_dirs)
-        return LogDirSeen(path, used, total, max(0, total - used), frozenset(names))
-
-    def _shelve(self) -> None:
-        """Every copy has a directory: the one that was named for it, else the one with the fewest partitions."""
-        many = {b.id for b in self._brokers.values() if len(b.log_dirs) > 1}
-        copies = {(b, name) for name, p in self._partitions.items() for b in p.copies if b in many} if many else set()
-        self._shelves = {key: path for key, path in self._shelves.items() if key in copies}
-        for broker, name in sorted(copies - set(self._shelves)):
-            held = [path for (b, _), path in self._shelves.items() if b == broker]
-            fewest = min(self._brokers[broker].log_dirs, key=held.count)
-            self._shelves[broker, name] = self._preferred.pop((broker, name), fewest)
-
-    def _quorum(self) -> QuorumSeen:
-        controllers = [
-            VoterSeen(
-                c.id,
-                c.directory_id,
-                lag=self._lag(c),
-                is_voter=self._voters.get(c.id) == c.directory_id,
-                silent_s=0.0 if c.running else self._seconds - c.stopped_at,
-            )
-            for c in self._controllers.values()
-            if c.running or self._voters.get(c.id) == c.directory_id
-        ]
-        brokers = [VoterSeen(b.id, f"directory-of-{b.id}", 0, is_voter=False) for b in self._registered() if b.running]
-        members = tuple(sorted(controllers + brokers, key=lambda m: (not m.is_voter, m.id)))
-        return QuorumSeen(self._leader, self._epoch, members)
-
-    def _lag(self, controller: FakeController) -> int:
-        if not controller.running:
-            return int((self._seconds - controller.stopped_at) * _NO_OPS_PER_S)
-        return 1000 if self._seconds < controller.follows_at else 0
 
     def _elect_controller(self) -> None:
         """The leader stays while it runs and votes; a majority of voters must run."""

@@ -5,10 +5,12 @@ from dataclasses import dataclass, field
 
 from controlplane.kafka.features import METADATA
 from controlplane.kafka.throttle import CLUSTER_DEFAULT, ThrottlePlan
-from planner.observed import FeatureSeen, PartitionSeen, TopicPartition
+from planner.observed import FeatureSeen, PartitionSeen, QuorumSeen, TopicPartition, VoterSeen
 
 THROTTLE_REACHES = 0.8
 """Share of a configured throttle that real brokers reach (20 MB/s configured, 16.4 measured)."""
+
+_NO_OPS_PER_S = 2
 
 SUPPORTED: Mapping[str, Mapping[str, tuple[int, int]]] = {
     release: {
@@ -193,6 +195,36 @@ class FakeController:
     running: bool = True
     follows_at: float = 0.0
     stopped_at: float = 0.0
+
+    def lag(self, seconds: float) -> int:
+        """Records behind the leader at that time."""
+        if not self.running:
+            return int((seconds - self.stopped_at) * _NO_OPS_PER_S)
+        return 1000 if seconds < self.follows_at else 0
+
+
+def quorum_seen(
+    leader: int,
+    epoch: int,
+    controllers: Iterable[FakeController],
+    voters: Mapping[int, str],
+    brokers: Iterable["FakeBroker"],
+    seconds: float,
+) -> QuorumSeen:
+    """As the leader describes it: voters, controllers that follow without a vote, and brokers that run."""
+    members = [
+        VoterSeen(
+            c.id,
+            c.directory_id,
+            lag=c.lag(seconds),
+            is_voter=voters.get(c.id) == c.directory_id,
+            silent_s=0.0 if c.running else seconds - c.stopped_at,
+        )
+        for c in controllers
+        if c.running or voters.get(c.id) == c.directory_id
+    ]
+    members += [VoterSeen(b.id, f"directory-of-{b.id}", 0, is_voter=False) for b in brokers if b.running]
+    return QuorumSeen(leader, epoch, tuple(sorted(members, key=lambda m: (not m.is_voter, m.id))))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,48 @@
+"""Which log directory of a fake broker each copy lies in."""
+
+from collections.abc import Mapping
+
+from planner.observed import LogDirSeen, LogDirsSeen, TopicPartition
+from tests.fakes.kafka_parts import FakeBroker, FakePartition
+
+
+class FakeShelves:
+    """As brokers do it: a new copy goes where it was wished, else where the fewest partitions lie."""
+
+    def __init__(self, brokers: Mapping[int, FakeBroker], partitions: Mapping[TopicPartition, FakePartition]) -> None:
+        """Both are read whenever something is asked."""
+        self._brokers, self._partitions = brokers, partitions
+        self._wished: dict[tuple[int, TopicPartition], str] = {}
+        self._path_of: dict[tuple[int, TopicPartition], str] = {}
+
+    def prefer(self, broker: int, paths: Mapping[TopicPartition, str]) -> None:
+        """Remembered until the copy is made."""
+        self._wished |= {(broker, name): path for name, path in paths.items()}
+
+    def sort_in(self) -> None:
+        """Gives every copy that has none a directory, and forgets those of copies that are gone."""
+        many = {b.id for b in self._brokers.values() if len(b.log_dirs) > 1}
+        copies = {(b, name) for name, p in self._partitions.items() for b in p.copies if b in many} if many else set()
+        self._path_of = {key: path for key, path in self._path_of.items() if key in copies}
+        for broker, name in sorted(copies - set(self._path_of)):
+            held = [path for (b, _), path in self._path_of.items() if b == broker]
+            fewest = min(self._brokers[broker].log_dirs, key=held.count)
+            self._path_of[broker, name] = self._wished.pop((broker, name), fewest)
+
+    def log_dirs(self, broker: FakeBroker) -> LogDirsSeen:
+        """What the broker says of its disk, directory by directory."""
+        copies = [p.copies[broker.id] for p in self._partitions.values() if broker.id in p.copies]
+        used = int(sum(c.bytes for c in copies))
+        free = max(0, broker.disk_bytes - used)
+        if len(broker.log_dirs) == 1:
+            alone = (LogDirSeen(broker.log_dirs[0], used, broker.disk_bytes, free),)
+            return LogDirsSeen(len(copies), used, broker.disk_bytes, free, alone)
+        self.sort_in()
+        dirs = tuple(self._log_dir(broker, path) for path in broker.log_dirs)
+        return LogDirsSeen(len(copies), used, broker.disk_bytes, free, dirs)
+
+    def _log_dir(self, broker: FakeBroker, path: str) -> LogDirSeen:
+        names = [name for (b, name), at in self._path_of.items() if (b, at) == (broker.id, path)]
+        used = int(sum(self._partitions[name].copies[broker.id].bytes for name in names))
+        total = broker.disk_bytes // len(broker.log_dirs)
+        return LogDirSeen(path, used, total, max(0, total - used), frozenset(names))

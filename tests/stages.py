@@ -35,7 +35,7 @@ STAGES = (
     Stage("contract", 150, ((*PYTEST, "-n", "2", "tests/contract", "tests/postgres", "-m", "not soak and not kafka"),)),
     Stage("simulator", 240, ((*PYTEST, "-n", "2", "tests/sequences", "tests/sim"),)),
     Stage("terraform", 100, ((*PYTEST, "tests/terraform"),)),
-    Stage("spark", 150, ((*PYTEST, "tests/spark"),)),
+    Stage("spark", 180, ((*PYTEST, "tests/spark"),)),
     Stage(
         "kafka",
         270,

@@ -1,16 +1,20 @@
 """Who is an outlier, who is only busy, and the numbers that come with the verdict."""
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
+from spark.jobs.metric_outliers import main, outliers_in
 from spark.metrics.columns import to_table
 from spark.metrics.kernel import BrokerWindow, windows_of_broker
+from spark.metrics.lake import Lake
 from spark.metrics.outliers import outlier_brokers
 from spark.metrics.schemas import OUTLIERS, WINDOWS
 from spark.metrics.wire import decode
@@ -107,3 +111,24 @@ def test_who_is_no_outlier(outliers: dict[str, dict[int, Any]], case: str) -> No
 @pytest.mark.parametrize("case", ["just enough peers", "just enough past"])
 def test_the_least_peers_and_past_suffice(outliers: dict[str, dict[int, Any]], case: str) -> None:
     assert list(outliers[case]) == [1003]
+
+
+def test_the_job_reports_the_newest_window_of_each_cluster_as_plain_lines(
+    spark_session: "SparkSession", tmp_path: Path
+) -> None:
+    lake = Lake(spark_session, str(tmp_path))
+    lake.prepare()
+    silent = [w for w in windows_of_case("silent", Case(now={})) if w.start_ms < JUDGED.timestamp() * 1000]
+    windows = [*windows_of_case("slow", CASES["slow"]), *silent]
+    frame = spark_session.createDataFrame(to_table(windows), schema=WINDOWS)
+    lake.append_windows(frame, writer="test", batch_id=1)
+    (line,) = json.loads(json.dumps(list(outliers_in(lake))))
+    assert (line["cluster"], line["broker"], line["window_start"]) == ("slow", 1003, JUDGED.isoformat())
+    assert [f["figure"] for f in line["findings"]] == ["log_flush_p99_ms", "request_handler_idle"]
+    assert list(outliers_in(lake, judged=JUDGED - timedelta(minutes=5))) == []
+
+
+def test_a_window_without_a_time_zone_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["--lake", "nowhere", "--at", "2026-01-01T00:00:00"])
+    assert "has no time zone: write 2026-01-01T00:00:00Z" in capsys.readouterr().err

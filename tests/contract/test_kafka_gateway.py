@@ -182,11 +182,17 @@ def test_a_throttled_move_is_seen_while_it_runs_and_ends_with_the_target(world: 
     assert not broker_is_empty(world.gateway.snapshot(), before.replicas[0]).open
 
     world.gateway.clear_throttles()
-    world.until(lambda: not _partition(world, "moved").is_moving, "the move to end")
+    world.until(lambda: _rests_on(world, "moved", target), "the move to end")
     after = _partition(world, "moved")
     assert after.replicas == target
     assert set(after.isr) == set(target)
     assert after.leader in target
+
+
+def _rests_on(world: World, topic: str, replicas: tuple[int, ...]) -> bool:
+    """The controller no longer lists a move a moment before a broker's metadata leaves the other replicas out."""
+    seen = _partition(world, topic)
+    return not seen.is_moving and set(seen.replicas) == set(replicas)
 
 
 def test_refusals_come_back_by_partition_and_the_rest_is_taken(world: World) -> None:
@@ -227,8 +233,7 @@ def test_a_cancelled_move_reverts_and_nothing_to_cancel_is_no_error(world: World
     world.until(lambda: _partition(world, "undone").is_moving, "the move to be seen")
 
     assert world.gateway.cancel([name]) == {}
-    world.until(lambda: not _partition(world, "undone").is_moving, "the move to be gone")
-    assert set(_partition(world, "undone").replicas) == set(before.replicas)
+    world.until(lambda: _rests_on(world, "undone", before.replicas), "the move to be gone")
     assert world.gateway.cancel([name]) == {}
     assert set(world.gateway.cancel([TopicPartition("nowhere", 0)])) == {TopicPartition("nowhere", 0)}
     world.gateway.clear_throttles()

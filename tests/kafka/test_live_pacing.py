@@ -89,7 +89,11 @@ def _place(gateway: AdminGateway) -> None:
     """Everything is on the brokers that are to be drained or stay, and led by the one that leaves."""
     orders = {p.name: (OUTGOING, 1001, 1002) for p in gateway.snapshot().partitions if p.name.topic == "orders"}
     assert gateway.reassign(orders) == {}
-    wait_until(lambda: all(not p.is_moving for p in gateway.snapshot().partitions), "the topic in its place")
+    placed = orders.items()
+    wait_until(
+        lambda: placed <= {p.name: p.replicas for p in gateway.snapshot().partitions if not p.is_moving}.items(),
+        "the topic in its place",
+    )
     gateway.elect_preferred(list(orders))
     assert all(HEIR not in p.replicas for p in gateway.snapshot().partitions if p.name in orders)
 

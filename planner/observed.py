@@ -4,6 +4,7 @@ out."""
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cached_property
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -159,7 +160,7 @@ class SettingsSeen:
     defaults: Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # no slots: `by_name` is kept
 class KafkaSnapshot:
     """Kafka's metadata at one time. `at` is when reading *began*, so nothing in it is older."""
 
@@ -171,6 +172,11 @@ class KafkaSnapshot:
     features: Mapping[str, FeatureSeen]
     log_dirs: Mapping[int, LogDirsSeen]
     throttles: ThrottlesSeen
+
+    @cached_property
+    def by_name(self) -> Mapping[TopicPartition, PartitionSeen]:
+        """The partitions by their name, made once: a tick of a drain asks for it in half a dozen places."""
+        return {p.name: p for p in self.partitions}
 
     def live_brokers(self) -> frozenset[int]:
         return frozenset(b.id for b in self.brokers.values() if not b.fenced)

@@ -5,7 +5,7 @@ throttles (`pacing`) on exactly what is open. Pure: read off Kafka, nothing reme
 import math
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from controlplane.converger.drainprogress import left_bytes
 from controlplane.converger.verdict import Effect, ElectPreferred, PreferLogDirs, Reassign, SetThrottle
@@ -19,14 +19,14 @@ from planner.observed import KafkaSnapshot, PartitionSeen, TopicPartition
 LEADER_PEAK = 2.0
 """No broker is put in charge of more than this many times what the fullest leads now (rule H7 of docs/planning.md)."""
 
-Seen = dict[TopicPartition, PartitionSeen]
+Seen = Mapping[TopicPartition, PartitionSeen]
 
 
 def starting_now(plan: DrainPlan, left: Residual, kafka: KafkaSnapshot, allowed: Iterable[Move]) -> list[Move]:
     """The allowed moves that start in this tick, in the plan's order. Mere changes of order come when all copies have
     been handed over: they take no slot, and nothing waits for them.
     """
-    seen, live = {p.name: p for p in kafka.partitions}, kafka.live_brokers()
+    seen, live = kafka.by_name, kafka.live_brokers()
     waiting = list(allowed)
     copies = [m for m in waiting if m.added]
     return released(
@@ -57,7 +57,7 @@ def log_dir_wishes(starting: Sequence[Move], kafka: KafkaSnapshot) -> dict[int, 
     """By broker, the directory the plan has for each replica it is about to get. One that has the replica already
     would copy it over, so it is not told again.
     """
-    seen = {p.name: p for p in kafka.partitions}
+    seen = kafka.by_name
     wishes: dict[int, dict[TopicPartition, str]] = {}
     for move in starting:
         for broker, path in zip(move.added, move.log_dirs, strict=False):
@@ -70,7 +70,7 @@ def transferred(starting: Sequence[Move], kafka: KafkaSnapshot) -> list[Move]:
     """Moves whose source has to be put in charge first: it is in sync and live, the partition has enough in sync, and
     the source does not come to lead too much.
     """
-    seen, live = {p.name: p for p in kafka.partitions}, kafka.live_brokers()
+    seen, live = kafka.by_name, kafka.live_brokers()
     leads = Counter(p.leader for p in kafka.partitions if p.leader >= 0)
     fair = math.ceil(len(kafka.partitions) / max(1, len(live)))
     most = LEADER_PEAK * max([fair, *leads.values()])

@@ -1,6 +1,6 @@
 """How far a drain is: bytes that have arrived, the rate they came at, and how long the rest takes."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from controlplane.converger.traffic import UNKNOWN, Traffic
@@ -41,7 +41,7 @@ def progress_of(
     plan: DrainPlan, left: Residual, kafka: KafkaSnapshot, *, moving_s: float, traffic: Traffic = UNKNOWN
 ) -> Progress:
     """Read off Kafka and its log directories; `moving_s`: seconds since the first stretch began."""
-    seen = {p.name: p for p in kafka.partitions}
+    seen = kafka.by_name
     sizes = [left_bytes(m, seen) for m in left.running] + [_waiting_bytes(m, seen) for m in left.valid_next]
     written = traffic.write_bytes_per_s
     growths = [written.get(m.name, 0.0) * len(m.added) for m in (*left.running, *left.valid_next)]
@@ -51,7 +51,7 @@ def progress_of(
     return Progress(done, sum(sizes), rate, sum(growths), _left_s(sizes, growths, rate))
 
 
-def left_bytes(move: Move, seen: dict[TopicPartition, PartitionSeen]) -> int:
+def left_bytes(move: Move, seen: Mapping[TopicPartition, PartitionSeen]) -> int:
     """Bytes of a running move that have not arrived; all of them where a target has not told."""
     partition = seen.get(move.name)
     if partition is None or not partition.arrived_bytes:
@@ -72,12 +72,12 @@ def _left_s(sizes: Sequence[int], growths: Sequence[float], rate_bytes_per_s: fl
     return at_s
 
 
-def _waiting_bytes(move: Move, seen: dict[TopicPartition, PartitionSeen]) -> int:
+def _waiting_bytes(move: Move, seen: Mapping[TopicPartition, PartitionSeen]) -> int:
     """As large as the log is by now; as planned where no log dir tells."""
     return max(move.bytes, seen[move.name].size_bytes * len(move.added)) if move.name in seen else move.bytes
 
 
-def _arrived_bytes(move: Move, seen: dict[TopicPartition, PartitionSeen]) -> int:
+def _arrived_bytes(move: Move, seen: Mapping[TopicPartition, PartitionSeen]) -> int:
     return sum(seen[move.name].arrived_bytes) if move.name in seen else 0
 
 

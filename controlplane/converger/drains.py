@@ -175,7 +175,7 @@ def _begin_stretch(drain: DrainView, plan: DrainPlan, number: int) -> Verdict:
 
 def _gated(situation: Situation, kafka: KafkaSnapshot, moves: Sequence[Move]) -> tuple[list[Move], list[str]]:
     """Moves that keep their partition writable while they run, and why the others may not start."""
-    seen = {p.name: p for p in kafka.partitions}
+    seen = kafka.by_name
     gates = [(m, may_move(seen[m.name], m.after, allow_unavailable=situation.excused_topics)) for m in moves]
     return [m for m, gate in gates if gate.open], [gate.reason for _, gate in gates if not gate.open]
 

@@ -105,7 +105,7 @@ def _judge(view: ClusterView) -> Callable[[int, Port, _Load, Mapping[int, int]],
 
 
 def _copies(kafka: KafkaSnapshot, running: Sequence[Move], starting: Sequence[Move]) -> list[_Copy]:
-    seen, live = {p.name: p for p in kafka.partitions}, kafka.live_brokers()
+    seen, live = kafka.by_name, kafka.live_brokers()
     open_now = [(seen[m.name], seen[m.name].leader, m) for m in running]
     soon = [(seen[m.name], source_of(m, seen[m.name], live), m) for m in starting]
     return [_Copy(now, source, m.added) for now, source, m in (*open_now, *soon) if m.added]

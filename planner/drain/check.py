@@ -66,7 +66,7 @@ def _identity(plan: DrainPlan, snapshot: KafkaSnapshot, request: DrainRequest) -
 
 
 def _each_move(plan: DrainPlan, snapshot: KafkaSnapshot, request: DrainRequest) -> Iterator[Violation]:
-    seen = {p.name: p for p in snapshot.partitions}
+    seen = snapshot.by_name
     live = snapshot.live_brokers()
     staying = {b for b in snapshot.brokers if b not in request.outgoing}
     left = len(_racks(snapshot, tuple(staying)))

@@ -46,7 +46,7 @@ class Residual:
 
 def residual(plan: DrainPlan, snapshot: KafkaSnapshot, outgoing: Collection[int]) -> Residual:
     """Sort the plan's moves by what Kafka says. `outgoing` are the brokers being emptied."""
-    seen = {p.name: p for p in snapshot.partitions}
+    seen = snapshot.by_name
     valid, running, finished = [], [], []
     changed: list[TopicPartition] = []
     for move in plan.moves:

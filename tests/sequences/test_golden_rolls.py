@@ -3,18 +3,15 @@
 `KEDGE_GOLDEN=update python -m pytest tests/sequences` writes them anew; review the difference before it is committed.
 """
 
-import os
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
 from controlplane.converger.verdict import LOSS_GRACE_S
 from events import facts
 from tests.builders import a_document
+from tests.sequences.recorded import assert_told_as_recorded
 from tests.sim.world import World
-
-GOLDEN = Path(__file__).parent / "golden"
 
 
 def _with_data(world: World, name: str = "orders") -> None:
@@ -277,10 +274,4 @@ SCENARIOS: tuple[Callable[[World], None], ...] = (
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda s: s.__name__)
 def test_the_story_is_the_one_on_record(scenario: Callable[[World], None]) -> None:
-    world = World()
-    scenario(world)
-    told = "\n".join(line.rstrip() for line in world.story) + "\n"
-    record = GOLDEN / f"{scenario.__name__}.log"
-    if os.environ.get("KEDGE_GOLDEN") == "update":
-        record.write_text(told)
-    assert told == record.read_text()
+    assert_told_as_recorded(scenario)

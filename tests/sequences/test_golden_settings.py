@@ -1,6 +1,5 @@
 """The stories of changed settings, told and compared as those of rolls are (`test_golden_rolls`)."""
 
-import os
 from collections.abc import Callable
 
 import pytest
@@ -10,7 +9,7 @@ from events import facts
 from events.spec.model import KafkaClusterDocument
 from planner.rollout.live_step import LiveStep
 from tests.builders import a_document
-from tests.sequences.test_golden_rolls import GOLDEN
+from tests.sequences.recorded import assert_told_as_recorded
 from tests.sim.world import World
 
 
@@ -292,13 +291,7 @@ SCENARIOS: tuple[Callable[[World], None], ...] = (
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda s: s.__name__)
 def test_the_story_is_the_one_on_record(scenario: Callable[[World], None]) -> None:
-    world = World()
-    scenario(world)
-    told = "\n".join(line.rstrip() for line in world.story) + "\n"
-    record = GOLDEN / f"{scenario.__name__}.log"
-    if os.environ.get("KEDGE_GOLDEN") == "update":
-        record.write_text(told)
-    assert told == record.read_text()
+    assert_told_as_recorded(scenario)
 
 
 def bad_canary(world: World) -> None:

@@ -1,0 +1,23 @@
+"""Stories on record: a told world compared with its golden log.
+
+`KEDGE_GOLDEN=update python -m pytest tests/sequences` writes them anew; review the difference before it is committed.
+"""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.sim.world import World
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+def assert_told_as_recorded(scenario: Callable[[World], None]) -> None:
+    """Plays the scenario in a new world; its story is the one in `golden/<scenario>.log`, to the letter."""
+    world = World()
+    scenario(world)
+    told = "\n".join(line.rstrip() for line in world.story) + "\n"
+    record = GOLDEN / f"{scenario.__name__}.log"
+    if os.environ.get("KEDGE_GOLDEN") == "update":
+        record.write_text(told)
+    assert told == record.read_text()

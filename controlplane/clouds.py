@@ -28,10 +28,8 @@ class Clouds:
     def _settings_of(self, cloud: str) -> dict[str, object]:
         common: dict[str, object] = {"installation_id": self._installation_id}
         settings = self._settings
-        if cloud == "aws":
-            return {**common, "settings_file": settings.home / "aws.yaml"}
         if cloud != "local":
-            return common
+            return {**common, "settings_file": settings.home / f"{cloud}.yaml"}
         return {
             **common,
             "root": local_root(settings),

@@ -3,11 +3,9 @@
 Throughput figures are the sustained ones, in bytes per second: drain plans divide by them.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib import import_module
 from types import MappingProxyType
-from typing import cast
 
 from providers.errors import PlaceUnknown
 
@@ -79,12 +77,14 @@ class Catalog:
 
 def catalog(cloud: str) -> Catalog:
     """The catalogue of a cloud. Raises `PlaceUnknown`."""
-    if cloud in _FILES:
-        module, _, attribute = _FILES[cloud].partition(":")
-        return cast(Callable[[], Catalog], getattr(import_module(module), attribute))()
-    if cloud not in _CATALOGS:
-        raise PlaceUnknown(f"no catalogue for cloud {cloud!r}; there is {', '.join((*_CATALOGS, *_FILES))}")
-    return _CATALOGS[cloud]
+    from providers.catalogfile import catalog_file
+
+    if cloud in _CATALOGS:
+        return _CATALOGS[cloud]
+    kept = catalog_file(cloud)
+    if kept is None:
+        raise PlaceUnknown(f"no catalogue for cloud {cloud!r}; there is {', '.join(_CATALOGS)}")
+    return kept.catalog()
 
 
 def _catalog(cloud: str, shapes: tuple[Shape, ...], disks: tuple[DiskKind, ...]) -> Catalog:
@@ -96,9 +96,6 @@ def _catalog(cloud: str, shapes: tuple[Shape, ...], disks: tuple[DiskKind, ...])
 
 
 _MIB = 1024 * 1024
-
-_FILES = {"aws": "providers.aws.catalog:aws_catalog"}
-"""Clouds whose catalogue is a file, read when a spec first names the cloud."""
 
 _CATALOGS = {
     # Sizes of `local` are promises nobody enforces: they give plans something to divide by on one machine.

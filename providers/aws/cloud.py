@@ -15,7 +15,7 @@ from providers import tags
 from providers.aws.access import Access
 from providers.aws.errors import is_not_found, recognise, translated
 from providers.aws.inventory import PAGE, count_owners, read_listing, read_states
-from providers.aws.settings import AwsSettings, read_settings
+from providers.aws.settings import AwsSettings
 from providers.aws.tags import tags_of
 from providers.aws.variables import module_variables
 from providers.base import InstanceState, Listing, Place, Resources
@@ -47,7 +47,7 @@ class AwsCloud:
     _known_since: dict[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._settings = read_settings(self.settings_file)
+        self._settings = AwsSettings.read(self.settings_file)
         self._access = Access(self._settings, self.attempts, self.clock)
 
     @property

@@ -1,13 +1,11 @@
 """What a person tells about their AWS accounts: `aws.yaml` in the home. It holds no secret; credentials are boto3's."""
 
-from pathlib import Path
 from typing import Annotated
 
-import yaml
-from pydantic import AnyHttpUrl, BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic import AnyHttpUrl, BaseModel, ConfigDict, Field, StringConstraints
 
 from providers.base import Place
-from providers.errors import PlaceUnknown
+from providers.settingsfile import CloudSettings, region_of
 
 _AccountId = Annotated[str, StringConstraints(pattern=r"^\d{12}$")]
 _SubnetId = Annotated[str, StringConstraints(pattern=r"^subnet-[0-9a-f]{8,17}$")]
@@ -38,39 +36,11 @@ class AwsAccount(BaseModel):
     regions: dict[str, AwsRegion] = Field(min_length=1)
 
 
-class AwsSettings(BaseModel):
-    """The whole file. `endpoint_url` and `plugins` are for networks without a way to AWS's and Terraform's hosts."""
+class AwsSettings(CloudSettings[AwsAccount]):
+    """The whole file. `endpoint_url` is for networks without a way to AWS's hosts."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    accounts: dict[str, AwsAccount] = Field(min_length=1)
     endpoint_url: AnyHttpUrl | None = None
-    plugins: Path | None = None
-    """Folder with `terraform/plugins/<host>/hashicorp/aws/<version>/<platform>/`, searched before the registry."""
-
-    def account(self, place: Place) -> AwsAccount:
-        """Raises `PlaceUnknown` naming the accounts there are."""
-        if place.account not in self.accounts:
-            raise PlaceUnknown(f"{place}: no such account in aws.yaml; it has {', '.join(sorted(self.accounts))}")
-        return self.accounts[place.account]
 
     def region(self, place: Place) -> AwsRegion:
-        """Raises `PlaceUnknown` naming the regions of that account."""
-        regions = self.account(place).regions
-        if place.region not in regions:
-            raise PlaceUnknown(f"{place}: no such region in aws.yaml; it has {', '.join(sorted(regions))}")
-        return regions[place.region]
-
-
-def read_settings(path: Path) -> AwsSettings:
-    """Raises `PlaceUnknown` when there is no such file, or it makes no sense; the message says where."""
-    try:
-        value = yaml.safe_load(path.read_text())
-        return AwsSettings.model_validate(value)
-    except FileNotFoundError:
-        raise PlaceUnknown(f"no cloud `aws` here: {path} does not exist (docs/clouds.md shows what it holds)") from None
-    except yaml.YAMLError as error:
-        raise PlaceUnknown(f"{path} is no YAML: {error}") from None
-    except ValidationError as error:
-        wrong = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors(include_input=False))
-        raise PlaceUnknown(f"{path}: {wrong}") from None
+        """Raises `PlaceUnknown` naming the accounts, or the regions of that account."""
+        return region_of(self.account(place), place)

@@ -16,8 +16,8 @@ from providers.local.layout import REGIONS, Layout, layout_of, parse_instance_id
 from providers.local.ledger import Ledger, claims_dir
 from providers.local.machine import Machines, power_cut
 from providers.local.traces import count_strangers, read_agent_traces, read_spent_generations
-from providers.local.variables import module_variables
 from providers.traces import AgentTrace
+from providers.variables import module_variables
 
 
 @dataclass(slots=True)
@@ -83,8 +83,12 @@ class LocalCloud:
     def variables(self, resources: Resources) -> dict[str, object]:
         """Variables of `terraform/modules/local`; the same resources give the same addresses, always."""
         layout_of(self.root, resources.place)
+        uid = resources.cluster_uid
         return module_variables(
-            resources, cloud={"root": str(self.root), "python": self.python}, choose=self._choose_address
+            resources,
+            cloud={"root": str(self.root), "python": self.python},
+            instance=lambda i: {"address": self._choose_address(f"{uid}/{i.key}", i.address)},
+            address=lambda a: self._choose_address(f"{uid}/{a.node}", a.address),
         )
 
     def terraform_environment(self, place: Place) -> Mapping[str, str]:

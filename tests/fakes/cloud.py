@@ -21,10 +21,10 @@ from providers.base import (
 )
 from providers.catalog import EPHEMERAL
 from providers.errors import PlaceUnknown, ProviderError, ResourceConflict, RunInterrupted
-from providers.local.variables import module_variables
 from providers.tf.guard import check
 from providers.tf.plan import Action, PlannedChange
 from providers.tf.workspace import rendered
+from providers.variables import module_variables
 
 _ALIVE = (InstanceState.RUNNING, InstanceState.PENDING)
 _CREATE_ORDER = ("address", "volume", "instance", "attachment", "binding")
@@ -137,7 +137,13 @@ class FakeCloud:
 
     def variables(self, resources: Resources) -> dict[str, object]:
         self._region(resources.place)
-        return module_variables(resources, cloud={}, choose=self.world.address_of)
+        uid, choose = resources.cluster_uid, self.world.address_of
+        return module_variables(
+            resources,
+            cloud={},
+            instance=lambda i: {"address": choose(f"{uid}/{i.key}", i.address)},
+            address=lambda a: choose(f"{uid}/{a.node}", a.address),
+        )
 
     def apply(self, run: TerraformRun, *, die_after: int | None = None) -> tuple[str, ...]:
         """Run it; returns the changed targets. Raises what a real run raises.

@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
-import providers.aws.catalog
-from providers.aws.catalog import machine, regions
+import providers.aws
 from providers.catalog import catalog
+from providers.catalogfile import sold_by
 from providers.errors import PlaceUnknown
 
-FILE: dict[str, Any] = json.loads(Path(providers.aws.catalog.__file__).with_name("catalog.json").read_text())
+AWS = sold_by("aws")
+FILE: dict[str, Any] = json.loads(Path(str(providers.aws.__file__)).with_name("catalog.json").read_text())
 
 
 def test_every_source_is_named_with_the_day_it_was_read() -> None:
@@ -29,7 +30,7 @@ def test_every_figure_has_a_source_or_is_unknown(part: str) -> None:
 
 
 def test_the_neutral_sizes_are_types_and_grow() -> None:
-    sizes = [machine(name) for name in ("small", "medium", "large")]
+    sizes = [AWS.machine(name) for name in ("small", "medium", "large")]
     assert [m.type for m in sizes] == ["m7g.large", "m7g.xlarge", "m7g.2xlarge"]
     assert [m.shape.vcpus for m in sizes] == [2, 4, 8]
 
@@ -40,7 +41,7 @@ def test_a_network_figure_is_the_sustained_one_in_bytes() -> None:
 
 
 def test_one_of_ec2s_own_names_is_a_machine_too() -> None:
-    assert machine("r7g.xlarge").architecture == "arm64"
+    assert AWS.machine("r7g.xlarge").architecture == "arm64"
     assert catalog("aws").shape("r7g.xlarge").memory_mib == 32_768
 
 
@@ -50,8 +51,8 @@ def test_an_unknown_machine_names_what_there_is() -> None:
 
 
 def test_regions_are_those_of_the_ordinary_partition() -> None:
-    assert {"eu-west-1", "us-east-1"} <= set(regions())
-    assert not any(name.startswith(("cn-", "us-gov", "fips")) for name in regions())
+    assert {"eu-west-1", "us-east-1"} <= set(AWS.regions())
+    assert not any(name.startswith(("cn-", "us-gov", "fips")) for name in AWS.regions())
 
 
 def test_a_disk_whose_speed_nobody_measured_counts_for_none() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from providers.aws.settings import AwsSettings, read_settings
+from providers.aws.settings import AwsSettings
 from providers.aws.tags import joined
 from providers.aws.variables import module_variables
 from providers.base import Place, Resources
@@ -123,12 +123,12 @@ REGION = ("accounts", "production", "regions", "eu-west-1")
 def test_settings_that_make_no_sense_are_refused_by_name(file: dict[str, Any], words: str, tmp_path: Path) -> None:
     (tmp_path / "aws.yaml").write_text(yaml.safe_dump(file))
     with pytest.raises(PlaceUnknown, match=words):
-        read_settings(tmp_path / "aws.yaml")
+        AwsSettings.read(tmp_path / "aws.yaml")
 
 
 def test_without_settings_there_is_no_such_cloud_and_the_page_about_it_is_named(tmp_path: Path) -> None:
     with pytest.raises(PlaceUnknown, match=r"aws\.yaml does not exist \(docs/clouds\.md"):
-        read_settings(tmp_path / "aws.yaml")
+        AwsSettings.read(tmp_path / "aws.yaml")
 
 
 def test_an_unknown_account_or_region_names_those_there_are() -> None:

@@ -1,23 +1,28 @@
 """The rendered set of one cluster as variables of `terraform/modules/<cloud>`; the shape is terraform/README.md's."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from providers import tags
-from providers.base import Resources
+from providers.base import AddressResource, InstanceResource, Resources
 
-ChooseAddress = Callable[[str, str | None], str]
-"""(owner, address recorded in an event or None) -> the owner's address."""
+DescribeInstance = Callable[[InstanceResource], Mapping[str, object]]
+"""What a cloud calls the parts of a VM: any of `shape`, `image`, `address`, `boot_data`, `tags` in its own words."""
 
 
-def module_variables(resources: Resources, *, cloud: dict[str, str], choose: ChooseAddress) -> dict[str, object]:
-    """JSON-safe variables. Addresses that no event names yet are chosen here, before the run: it stays repeatable."""
-    uid = resources.cluster_uid
+def module_variables(
+    resources: Resources,
+    *,
+    cloud: Mapping[str, str],
+    instance: DescribeInstance = lambda _: {},
+    address: Callable[[AddressResource], str | None] = lambda a: a.address,
+) -> dict[str, object]:
+    """JSON-safe variables. What `instance` and `address` do not choose stays as the rendered set has it."""
     return {
         "installation_id": resources.installation_id,
-        "cluster_uid": uid,
+        "cluster_uid": resources.cluster_uid,
         "cluster_name": resources.cluster_name,
         "region": resources.place.region,
-        "cloud": cloud,
+        "cloud": dict(cloud),
         "instances": {
             i.key: {
                 "node": i.node,
@@ -27,8 +32,9 @@ def module_variables(resources: Resources, *, cloud: dict[str, str], choose: Cho
                 "image": i.image,
                 "intent_id": i.intent_id,
                 "boot_data": i.boot_data,
-                "address": choose(f"{uid}/{i.key}", i.address),
+                "address": i.address,
                 "tags": tags.instance_tags(resources, i),
+                **instance(i),
             }
             for i in resources.instances
         },
@@ -44,8 +50,12 @@ def module_variables(resources: Resources, *, cloud: dict[str, str], choose: Cho
             for v in resources.volumes
         },
         "attachments": {a.key: {"instance": a.instance, "volume": a.volume} for a in resources.attachments},
-        "addresses": {
-            a.key: {"zone": a.zone, "address": choose(f"{uid}/{a.node}", a.address)} for a in resources.addresses
-        },
+        "addresses": {a.key: {"zone": a.zone, "address": address(a)} for a in resources.addresses},
         "bindings": {b.key: {"node": b.node, "instance": b.instance} for b in resources.bindings},
     }
+
+
+def used_zones(resources: Resources) -> list[str]:
+    """Zones anything of the rendered set is in, sorted."""
+    parts = (*resources.instances, *resources.volumes, *resources.addresses)
+    return sorted({part.zone for part in parts})

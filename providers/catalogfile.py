@@ -1,0 +1,88 @@
+"""What a cloud sells, from `providers/<cloud>/catalog.json`: no figure without a source and a date, else `unknown`."""
+
+import json
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from providers.catalog import Catalog, DiskKind, Shape
+from providers.errors import PlaceUnknown
+
+UNKNOWN = "unknown"
+
+_BYTES_PER_GBIT = 1_000_000_000 / 8
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """A type a cloud sells. `architecture` is `arm64` or `x86_64`."""
+
+    type: str
+    architecture: str
+    shape: Shape
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogFile:
+    """One cloud's catalogue. A figure nobody has a source for counts as 0, so that nobody divides by a guess.
+
+    `raw` holds `sources`, `shapes` (neutral size -> type), `regions.names`, `disks` and `machines`.
+    """
+
+    cloud: str
+    raw: MappingProxyType[str, Any]
+
+    def machine(self, name: str) -> Machine:
+        """The type behind a neutral size or one of the cloud's own names. Raises `PlaceUnknown` with what there is."""
+        sizes, known = self.raw["shapes"], self.raw["machines"]
+        own = sizes.get(name, name)
+        if own not in known:
+            there = ", ".join([*sizes, *known])
+            raise PlaceUnknown(f"{self.cloud} has no machine {name!r} in the catalogue; it has {there}")
+        told = known[own]
+        nic = told["nic_baseline_gbps"]
+        speed = 0 if nic == UNKNOWN else int(nic * _BYTES_PER_GBIT)
+        return Machine(own, told["architecture"], Shape(own, told["vcpus"], told["memory_mib"], nic_bytes_per_s=speed))
+
+    def disk_type(self, kind: str) -> str:
+        """The cloud's own word for a disk kind. Raises `PlaceUnknown` naming what there is."""
+        if kind not in self.raw["disks"]:
+            raise PlaceUnknown(f"{self.cloud} has no disk kind {kind!r}; it has {', '.join(self.raw['disks'])}")
+        return str(self.raw["disks"][kind]["type"])
+
+    def regions(self) -> tuple[str, ...]:
+        """Regions there are; whether an account may use them only the cloud knows."""
+        return tuple(self.raw["regions"]["names"])
+
+    def catalog(self) -> Catalog:
+        """What a spec can ask for: neutral sizes first, then the cloud's own names; disk kinds."""
+        names = [*self.raw["shapes"], *self.raw["machines"]]
+        disks = {
+            kind: DiskKind(
+                kind, outlives_vm=d["outlives_vm"], bytes_per_s=0 if (r := d["bytes_per_s"]) == UNKNOWN else r
+            )
+            for kind, d in self.raw["disks"].items()
+        }
+        return Catalog(
+            self.cloud,
+            MappingProxyType({name: self.machine(name).shape for name in names}),
+            MappingProxyType(disks),
+            regions=self.regions(),
+        )
+
+
+@cache
+def catalog_file(cloud: str) -> CatalogFile | None:
+    """The catalogue of a cloud, read once; None where there is none."""
+    path = Path(__file__).parent / cloud / "catalog.json"
+    return CatalogFile(cloud, MappingProxyType(json.loads(path.read_text()))) if path.is_file() else None
+
+
+def sold_by(cloud: str) -> CatalogFile:
+    """The catalogue of a cloud. Raises `PlaceUnknown` where there is none."""
+    found = catalog_file(cloud)
+    if found is None:
+        raise PlaceUnknown(f"no catalogue for cloud {cloud!r}")
+    return found

@@ -57,5 +57,5 @@ def module_variables(
 
 def used_zones(resources: Resources) -> list[str]:
     """Zones anything of the rendered set is in, sorted."""
-    parts = (*resources.instances, *resources.volumes, *resources.addresses)
-    return sorted({part.zone for part in parts})
+    zones = [i.zone for i in resources.instances] + [v.zone for v in resources.volumes]
+    return sorted({*zones, *(a.zone for a in resources.addresses)})

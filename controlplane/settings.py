@@ -17,6 +17,7 @@ from pydantic_settings import (
 
 from controlplane.converger.fleet import MAX_ROLLING, MAX_SURGE_PER_ACCOUNT
 from controlplane.converger.verdict import LOSS_GRACE_S
+from controlplane.dns.binding import ZoneBinding
 from controlplane.gitsync.binding import GitBinding, is_under
 
 LONGEST_CALL_S = 10.0
@@ -86,6 +87,8 @@ class Settings(BaseSettings):
     enforce_disk: bool = Field(default=False, description="`local` cloud, root only: disks of their true size")
     git: tuple[GitBinding, ...] = Field(default=(), description="repositories that declare clusters, `[[git]]` each")
     git_local_paths: tuple[Path, ...] = Field(default=(), description="folders whose repositories may be bound by path")
+    dns: tuple[ZoneBinding, ...] = Field(default=(), description="zones names of clusters are kept in, `[[dns]]` each")
+    dns_poll_s: float = Field(default=10.0, ge=0.1, le=3600, description="seconds between two looks at the names")
     graceful_stop_s: float = Field(default=3.0, ge=0, le=60, description="how long open requests may go on at a stop")
     log_level: str = "INFO"
 
@@ -146,6 +149,15 @@ class Settings(BaseSettings):
                 "kedge.example.com"
             )
         return self
+
+    @field_validator("dns")
+    @classmethod
+    def _zones_once(cls, zones: tuple[ZoneBinding, ...]) -> tuple[ZoneBinding, ...]:
+        names = [binding.zone for binding in zones]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise ValueError(f"the zone {', '.join(twice)} is bound twice: it could not be told which way is meant")
+        return zones
 
     @model_validator(mode="after")
     def _binds_what_is_allowed(self) -> "Settings":

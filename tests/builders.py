@@ -54,6 +54,7 @@ spec:
   rollout:
     {{strategy: {strategy}, surge: {surge}, maxUnavailable: {max_unavailable}, pause: {pause},
      soak: {soak}, linger: {linger}, joinDeadline: {join_deadline}}}
+  bootstrap: {{{bootstrap}}}
   deletionPolicy: {deletion}
 """
 
@@ -75,6 +76,7 @@ def a_spec(**overrides: Any) -> str:
         "pause": "false",
         "join_deadline": "120s",
         "deletion": "destroy",
+        "bootstrap": "",
     }
     return _SPEC.format(**{**values, **overrides})
 

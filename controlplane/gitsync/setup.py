@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from controlplane.gitsync.board import Board
 from controlplane.gitsync.clone import Clone
 from controlplane.gitsync.desk import SourceDesk
-from controlplane.gitsync.poller import Leadership, Poller
 from controlplane.gitsync.sync import Fleet, SourceSync, SyncParts
 from controlplane.handlers import CommandHandler
+from controlplane.poller import Leadership, Poller
 from controlplane.settings import Settings
 from events.clock import Clock
 from events.store import EventStore

@@ -202,7 +202,7 @@ class Bootstrap(Part):
     """How clients find the cluster."""
 
     dns: HostName | None = classed(
-        BEHAVIOURAL, "A DNS name that people keep pointed at brokers; it is published first.", default=None
+        BEHAVIOURAL, "The cluster's DNS name, published first; kept by Kedge where its zone is bound in the settings.", default=None
     )
     list: Flag = classed(BEHAVIOURAL, "Publish the list of the brokers' addresses.", default=True)
 

@@ -30,6 +30,7 @@ class ClusterSpec:
     join_deadline_s: int = 60
     config: Mapping[str, object] = field(default_factory=dict)
     """Kafka settings beside the usual ones."""
+    dns: str = ""
 
     def rolled(self, *pools: str) -> "ClusterSpec":
         """The same with another machine for these pools: each of their VMs has to be replaced."""
@@ -57,6 +58,7 @@ class ClusterSpec:
                     "joinDeadline": self.join_deadline_s,
                     "throttleMibPerS": self.throttle_mib_per_s,
                 },
+                **({"bootstrap": {"dns": self.dns}} if self.dns else {}),
                 "deletionPolicy": "destroy",
             },
         }

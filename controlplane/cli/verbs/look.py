@@ -91,6 +91,12 @@ def endpoints(context: typer.Context, cluster: Cluster, output: Output = Format.
         session.tell(f"nothing is published yet: no broker of {cluster} has an address")
     published = f"published {moment(found.published_at)}" if found.published_at else "not published yet"
     session.tell(f"security: {found.security}; {published}")
+    for name in found.names:
+        session.tell(f"{name.name} -> {', '.join(name.addresses) or 'nothing yet'}{_trouble(name.problem)}")
+
+
+def _trouble(problem: str) -> str:
+    return f"; not kept: {problem}" if problem else ""
 
 
 def _write_list(session: Session, clusters: Sequence[ClusterOut], output: ListFormat) -> None:

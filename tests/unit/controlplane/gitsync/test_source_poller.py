@@ -2,7 +2,7 @@
 
 import threading
 
-from controlplane.gitsync.poller import Poller
+from controlplane.poller import Poller
 from events.errors import StoreUnavailable
 from tests.unit.controlplane.portal.portal_house import Lead
 

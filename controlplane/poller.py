@@ -1,4 +1,4 @@
-"""When sources are looked at: each at its own interval, by the leader alone, and at once when somebody rings."""
+"""When things outside the tick are looked at: each at its own interval, by the leader alone, at once when rung for."""
 
 import logging
 import threading
@@ -16,7 +16,7 @@ _log = logging.getLogger(__name__)
 
 _MOST_THREADS = 32
 _AT_A_TIME = 2
-"""Of one source: one that looks, and one that waits for it because somebody rang meanwhile."""
+"""Of one thing: one look, and one that waits for it because somebody rang meanwhile."""
 
 
 class Leadership(Protocol):
@@ -27,36 +27,36 @@ class Leadership(Protocol):
 
 
 class Polled(Protocol):
-    """A source; `SourceSync` is one."""
+    """What is looked at: `SourceSync` and `NameKeeper` are."""
 
     def poll(self) -> None: ...
 
 
 class Poller:
-    """Polls sources on threads between `start` and `stop`. `intervals_s` by name of binding."""
+    """Polls things on threads between `start` and `stop`. `intervals_s` by their names."""
 
     def __init__(
         self,
-        sources: Mapping[str, Polled],
+        polled: Mapping[str, Polled],
         intervals_s: Mapping[str, float],
         *,
         leadership: Leadership,
         stop: threading.Event,
     ) -> None:
-        self._sources = sources
+        self._polled = polled
         self._intervals_s = intervals_s
         self._leadership = leadership
         self._stop = stop
-        self._locks = {name: threading.Lock() for name in sources}
-        threads = min(_MOST_THREADS, _AT_A_TIME * max(1, len(sources)))
+        self._locks = {name: threading.Lock() for name in polled}
+        threads = min(_MOST_THREADS, _AT_A_TIME * max(1, len(polled)))
         self._clock = BackgroundScheduler(timezone="UTC", executors={"default": ThreadPoolExecutor(threads)})
 
     def start(self) -> None:
-        """Every source is looked at now, and then at its interval. Without sources nothing is started."""
-        if not self._sources:
+        """Everything is looked at now, and then at its interval. Where there is nothing, nothing is started."""
+        if not self._polled:
             return
         logging.getLogger("apscheduler").setLevel(logging.WARNING)
-        for name in self._sources:
+        for name in self._polled:
             self._clock.add_job(
                 self.poll,
                 "interval",
@@ -71,14 +71,14 @@ class Poller:
         self._clock.start()
 
     def stop(self) -> None:
-        """No poll begins after this returns, and none is under way: what git still did is ended."""
+        """No look begins after this returns, and none is under way: what git still did is ended."""
         self._stop.set()
         if self._clock.running:
             self._clock.shutdown(wait=True)
 
     def ring(self, name: str) -> bool:
-        """Asks for a look soon, as a webhook would. False where there is no such source."""
-        if name not in self._sources:
+        """Asks for a look soon, as a webhook would. False where nothing has that name."""
+        if name not in self._polled:
             return False
         if self._clock.running:
             try:
@@ -88,13 +88,13 @@ class Poller:
         return True
 
     def poll(self, name: str) -> None:
-        """One look at one source, after the one under way; nothing where another server leads."""
+        """One look at one thing, after the one under way; nothing where another server leads."""
         with self._locks[name]:
             if self._stop.is_set() or not self._leadership.may_act:
                 return
             try:
-                self._sources[name].poll()
+                self._polled[name].poll()
             except EventsError as error:
-                _log.warning("source git:%s: %s", name, error)
-            except Exception:  # noqa: BLE001 - a poisoned source must not stop the others
-                _log.exception("source git:%s: the poll failed; the others go on", name)
+                _log.warning("%s: %s", name, error)
+            except Exception:  # noqa: BLE001 - one that is poisoned must not stop the others
+                _log.exception("%s: the look failed; the others go on", name)

@@ -1,0 +1,139 @@
+"""A zone kept by dynamic updates, signed with TSIG: BIND, Knot, PowerDNS, Windows and many more.
+
+RFC 2136: an update names what must be so before it (section 2.4) and is carried out whole or not at all (3.7), so
+nobody's change is overwritten unseen. RFC 8945: the signature.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import dns.exception
+import dns.flags
+import dns.message
+import dns.name
+import dns.query
+import dns.rcode
+import dns.rdatatype
+import dns.tsig
+import dns.update
+
+from providers.dns.zone import NOTHING, OWNER_LABEL, Held, changed_meanwhile
+from providers.errors import AuthFailed, CloudUnavailable, NotFound, ProviderError
+
+_CALL_S = 3.0
+"""Of one message over TCP; reading a name takes three."""
+
+_FAMILIES = ("A", "AAAA")
+
+_NOT_AS_BEFORE = frozenset({dns.rcode.YXDOMAIN, dns.rcode.YXRRSET, dns.rcode.NXRRSET})
+
+
+@dataclass(frozen=True, slots=True)
+class TsigKey:
+    """A shared secret. `secret` is base64, as in BIND's `key` statement; it is never printed."""
+
+    name: str
+    algorithm: str
+    secret: str
+
+    def __repr__(self) -> str:
+        return f"TsigKey({self.name!r}, {self.algorithm!r})"
+
+
+@dataclass(frozen=True, slots=True)
+class UpdatedZone:
+    """A zone on its primary server. Thread-safe: each call has a connection of its own."""
+
+    name: str
+    server: str
+    port: int
+    key: TsigKey
+
+    def read(self, name: str) -> Held:
+        """See `DnsZone`."""
+        with self._told(f"reading {name}"):
+            sets = [self._ask(name, kind) for kind in _FAMILIES]
+            owner, owner_ttl_s = self._ask(f"{OWNER_LABEL}.{name}", "TXT")
+        addresses = frozenset(address for texts, _ in sets for address in texts)
+        if not addresses and not owner:
+            return NOTHING
+        return Held(addresses, max(ttl for _, ttl in sets), owner=" ".join(owner), owner_ttl_s=owner_ttl_s)
+
+    def replace(self, name: str, before: Held, after: Held) -> None:
+        """See `DnsZone`."""
+        update = dns.update.UpdateMessage(self.name, keyring=self._signature())
+        for kind in _FAMILIES:
+            _swap(update, f"{name}.", kind, before.of_family(kind), after.of_family(kind), after.ttl_s)
+        _swap(update, f"{OWNER_LABEL}.{name}.", "TXT", _texts(before.owner), _texts(after.owner), after.owner_ttl_s)
+        with self._told(f"changing {name}"):
+            answer = dns.query.tcp(update, self.server, port=self.port, timeout=_CALL_S)
+            if answer.rcode() in _NOT_AS_BEFORE:
+                raise changed_meanwhile(name)
+            self._check(answer.rcode(), f"changing {name}")
+
+    def _ask(self, name: str, kind: str) -> tuple[tuple[str, ...], int]:
+        """The values of a record set and its life; nothing and 0 where the server knows that there is none."""
+        query = dns.message.make_query(f"{name}.", kind)
+        query.use_tsig(self._signature())
+        answer = dns.query.tcp(query, self.server, port=self.port, timeout=_CALL_S)
+        if answer.rcode() == dns.rcode.NXDOMAIN and answer.flags & dns.flags.AA:
+            return (), 0
+        self._check(answer.rcode(), f"reading {name}")
+        if not answer.flags & dns.flags.AA:
+            raise NotFound(f"{self._where()}: the server answers for {name}, but not as the zone's own")
+        found = [s for s in answer.answer if s.rdtype == dns.rdatatype.from_text(kind)]
+        values = [_text(value) for each in found for value in each]
+        return tuple(sorted(values)), max((each.ttl for each in found), default=0)
+
+    def _check(self, rcode: dns.rcode.Rcode, what: str) -> None:
+        if rcode == dns.rcode.NOERROR:
+            return
+        word = dns.rcode.to_text(rcode)
+        if rcode in (dns.rcode.REFUSED, dns.rcode.NOTAUTH):
+            raise AuthFailed(f"{self._where()}: {what}: {word}; is key {self.key.name!r} allowed to?")
+        if rcode == dns.rcode.NOTZONE:
+            raise NotFound(f"{self._where()}: {what}: {word}")
+        raise CloudUnavailable(f"{self._where()}: {what}: {word}")
+
+    @contextmanager
+    def _told(self, what: str) -> Iterator[None]:
+        """Whatever goes wrong on the way leaves as one of `providers.errors`, with what was asked."""
+        try:
+            yield
+        except ProviderError:
+            raise
+        except (dns.tsig.PeerError, dns.tsig.BadSignature, dns.message.UnknownTSIGKey) as error:
+            raise AuthFailed(f"{self._where()}: {what}: key {self.key.name!r}: {error}") from error
+        except (dns.exception.DNSException, OSError, EOFError) as error:
+            raise CloudUnavailable(f"{self._where()}: {what}: {str(error) or type(error).__name__}") from error
+
+    def _signature(self) -> dns.tsig.Key:
+        return dns.tsig.Key(self.key.name, self.key.secret, dns.name.from_text(self.key.algorithm))
+
+    def _where(self) -> str:
+        return f"zone {self.name} on {self.server}:{self.port}"
+
+
+def _swap(
+    update: dns.update.UpdateMessage, name: str, kind: str, before: tuple[str, ...], after: tuple[str, ...], ttl_s: int
+) -> None:
+    """One record set: the prerequisite that it is `before`, and what makes it `after`."""
+    at = dns.name.from_text(name)
+    if before:
+        update.present(at, kind, *before)
+    else:
+        update.absent(at, kind)
+    if after:
+        update.replace(at, ttl_s, kind, *after)
+    elif before:
+        update.delete(at, kind)
+
+
+def _texts(owner: str) -> tuple[str, ...]:
+    return (f'"{owner}"',) if owner else ()
+
+
+def _text(value: object) -> str:
+    strings = getattr(value, "strings", None)
+    return b"".join(strings).decode(errors="replace") if strings is not None else str(value)

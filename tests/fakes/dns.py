@@ -1,0 +1,34 @@
+"""A DNS zone in memory, as strict as the real ones: a change that does not find what it read is refused."""
+
+from dataclasses import dataclass, field
+
+from providers.dns.zone import NOTHING, Held, changed_meanwhile
+from providers.errors import ProviderError
+
+
+@dataclass
+class FakeZone:
+    """`failures` are raised by the next calls, one each; `calls` is what was asked."""
+
+    name: str
+    held: dict[str, Held] = field(default_factory=dict)
+    failures: list[ProviderError] = field(default_factory=list)
+    calls: list[str] = field(default_factory=list)
+
+    def read(self, name: str) -> Held:
+        self._called(f"read {name}")
+        return self.held.get(name, NOTHING)
+
+    def replace(self, name: str, before: Held, after: Held) -> None:
+        self._called(f"replace {name}")
+        if self.held.get(name, NOTHING) != before:
+            raise changed_meanwhile(name)
+        if after == NOTHING:
+            self.held.pop(name, None)
+        else:
+            self.held[name] = after
+
+    def _called(self, what: str) -> None:
+        self.calls.append(what)
+        if self.failures:
+            raise self.failures.pop(0)

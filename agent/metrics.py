@@ -93,7 +93,7 @@ class Jolokia:
         items = self.ask([metric.request for metric in metrics])
         return {m.name: value for m, item in zip(metrics, items, strict=True) if (value := _number(item)) is not None}
 
-    def ask(self, requests: Sequence[Mapping[str, str]]) -> list[Any]:
+    def ask(self, requests: Sequence[Mapping[str, object]]) -> list[Any]:
         """One answer per request, in one round trip; each has a `status` of its own (JSON of the Jolokia protocol).
 
         Raises `JolokiaSilent` when there is no usable answer.

@@ -1,13 +1,16 @@
 """Builds reports: at once when something changed, and every few seconds anyway."""
 
 from collections.abc import Mapping
+from datetime import timedelta
 
 from agent import __version__
 from agent.boots import Sequence
+from agent.health.checkup import Checkup
+from agent.health.vitals import Finding
 from agent.status import Watch
 from agent.steps import LocalState
 from agent.surroundings import Surroundings
-from agent.wire import Report, ServiceName, ServiceReport
+from agent.wire import FindingReport, Report, ServiceName, ServiceReport
 
 
 class Reporting:
@@ -17,6 +20,7 @@ class Reporting:
         self._a = around
         self._watches = watches
         self._sequence = Sequence()
+        self._checkups = {name: Checkup(around.settings.vitals_every_s) for name in watches}
         self._last: object = None
         self._last_s = float("-inf")
 
@@ -45,7 +49,7 @@ class Reporting:
                 at=self._a.clock.now(),
                 agent_version=__version__,
                 epoch=epoch,
-                services=tuple(_service_report(name, self._watches[name]) for name in sorted(spoken)),
+                services=tuple(self._service_report(name, local.now_s) for name in sorted(spoken)),
                 attachments=tuple(sorted(local.attached.values())),
                 addresses=tuple(sorted(local.addresses)),
                 message=message,
@@ -63,23 +67,47 @@ class Reporting:
         watch.metrics = service.digest(watch.wanted) if is_running else {}
         if not is_running:
             watch.sampled_s = float("-inf")  # sample again as soon as it runs
+        self._check(name, local.now_s, watch.status.pid if is_running and watch.status else 0)
 
+    def _check(self, name: ServiceName, now_s: float, pid: int) -> None:
+        """What is wrong inside a service that runs; of one that does not, nothing is known."""
+        watch, service, checkup = self._watches[name], self._a.services[name], self._checkups[name]
+        wanted = watch.wanted
+        if pid and wanted is not None:
+            checkup.look(now_s, pid, lambda: service.vitals(wanted, watch.log_dirs, at_s=now_s))
+            watch.log_lines = service.log_lines(at_s=now_s)
+        else:
+            checkup.forget()
+            watch.log_lines = {}
+        watch.findings = checkup.findings
 
-def _service_report(name: ServiceName, watch: Watch) -> ServiceReport:
-    """The version is that of the launch the status speaks of, which may be older than the document's."""
-    status, launch = watch.status, watch.record.launch
-    if status is None:
-        raise ValueError(f"{name} has no status to report")
-    return ServiceReport(
-        name=name,
-        state=status.state,
-        start_id=status.start_id,
-        kafka_version=launch.kafka_version if launch and launch.start_id == status.start_id else "",
-        node_id=watch.wanted.node_id if watch.wanted else -1,
-        pid=status.pid,
-        exit_code=status.exit_code,
-        since=status.since,
-        message=status.message,
-        log_dirs=watch.log_dirs,
-        metrics={**watch.metrics, "unexpected_exits": float(watch.record.unexpected_exits)},
-    )
+    def _service_report(self, name: ServiceName, now_s: float) -> ServiceReport:
+        """The version is that of the launch the status speaks of, which may be older than the document's."""
+        watch = self._watches[name]
+        status, launch = watch.status, watch.record.launch
+        if status is None:
+            raise ValueError(f"{name} has no status to report")
+        return ServiceReport(
+            name=name,
+            state=status.state,
+            start_id=status.start_id,
+            kafka_version=launch.kafka_version if launch and launch.start_id == status.start_id else "",
+            node_id=watch.wanted.node_id if watch.wanted else -1,
+            pid=status.pid,
+            exit_code=status.exit_code,
+            since=status.since,
+            message=status.message,
+            log_dirs=watch.log_dirs,
+            metrics={**watch.metrics, "unexpected_exits": float(watch.record.unexpected_exits)},
+            findings=tuple(self._finding(finding, now_s) for finding in watch.findings),
+            log_lines=dict(watch.log_lines),
+        )
+
+    def _finding(self, finding: Finding, now_s: float) -> FindingReport:
+        began = self._a.clock.now() - timedelta(seconds=now_s - finding.since_s)
+        return FindingReport(
+            name=finding.name,
+            since=began.replace(microsecond=0),
+            message=finding.message,
+            numbers=dict(finding.numbers),
+        )

@@ -23,6 +23,7 @@ class AgentSettings:
     busy_tick_s: float = 0.2
     probe_every_s: float = 2.0
     metrics_every_s: float = 5.0
+    vitals_every_s: float = 15.0
     report_every_s: float = 3.0
     stop_deadline_s: float = 60.0
     restart_backoff_s: float = 1.0

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from agent.health.vitals import Finding
 from agent.records import ServiceRecord
 from agent.wire import LogDirReport, ServiceDocument, ServiceState
 
@@ -40,6 +41,8 @@ class Watch:
     record: ServiceRecord = field(default_factory=ServiceRecord)
     log_dirs: tuple[LogDirReport, ...] = ()
     metrics: Mapping[str, float] = field(default_factory=dict)
+    findings: tuple[Finding, ...] = ()
+    log_lines: Mapping[str, int] = field(default_factory=dict)
 
     def say(self, status: Status) -> None:
         """Keeps the time of the state when only its details change."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
+from agent.health.vitals import Vitals
 from agent.inbox import Inbox
 from agent.layout import Layout
 from agent.probes import Health
@@ -60,6 +61,14 @@ class Service(Protocol):
     def usage(self, service: ServiceDocument) -> tuple[LogDirReport, ...]: ...
 
     def digest(self, service: ServiceDocument) -> Mapping[str, float]: ...
+
+    def vitals(self, service: ServiceDocument, usage: tuple[LogDirReport, ...], *, at_s: float) -> Vitals | None:
+        """A sample of the running process, None when it does not tell."""
+        ...
+
+    def log_lines(self, *, at_s: float) -> Mapping[str, int]:
+        """Lines of its log in the last whole minute, by class."""
+        ...
 
     def note(self, service: ServiceDocument) -> str:
         """What a person should know about a running service's document, e.g. settings that are ignored; else empty."""

@@ -97,6 +97,15 @@ class LogDirReport(Wire):
     partitions: int
 
 
+class FindingReport(Wire):
+    """Something is wrong inside a service that still runs. `name` may have a part after a colon: a log directory."""
+
+    name: str
+    since: datetime
+    message: str
+    numbers: dict[str, float] = Field(default_factory=dict)
+
+
 class ServiceReport(Wire):
     """What one service is doing. `stopped` is only said when the process is proved gone and that is persisted."""
 
@@ -111,6 +120,12 @@ class ServiceReport(Wire):
     message: str = ""
     log_dirs: tuple[LogDirReport, ...] = ()
     metrics: dict[str, float] = Field(default_factory=dict, description="a small digest by Jolokia, by short name")
+    findings: tuple[FindingReport, ...] = Field(
+        default=(), description="came later than wire version 1; an older agent tells none"
+    )
+    log_lines: dict[str, int] = Field(
+        default_factory=dict, description="lines of Kafka's log in the last whole minute, by class"
+    )
 
 
 class Report(Wire):

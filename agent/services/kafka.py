@@ -6,6 +6,9 @@ from importlib import resources
 from pathlib import Path
 
 from agent.durable import write_durably
+from agent.health.loglines import LogLines
+from agent.health.reading import read_vitals
+from agent.health.vitals import Vitals
 from agent.layout import Layout
 from agent.metrics import DIGEST, Jolokia, JolokiaSilent
 from agent.probes import Health, log_dir_reports, probe
@@ -35,6 +38,7 @@ class KafkaService:
         self._marks = Marks.of(root=layout.root, service=name, directory=self._directory)
         self._process = adopt(self._marks)
         self._jolokia: tuple[str, Jolokia] | None = None
+        self._log_lines = LogLines(layout.logs / f"{name}.log")
 
     @property
     def process(self) -> ServiceProcess | None:
@@ -88,6 +92,20 @@ class KafkaService:
             return jolokia.read(DIGEST[self._name]) if jolokia else {}
         except JolokiaSilent:
             return {}
+
+    def vitals(self, service: ServiceDocument, usage: tuple[LogDirReport, ...], *, at_s: float) -> Vitals | None:
+        """A sample by the metrics port; None when it is silent or there is none."""
+        jolokia, process = self._metrics_port(service), self._process
+        if jolokia is None or process is None:
+            return None
+        try:
+            return read_vitals(jolokia, at_s=at_s, pid=process.pid, log_dirs=usage, proc=Path("/proc"))
+        except JolokiaSilent:
+            return None
+
+    def log_lines(self, *, at_s: float) -> Mapping[str, int]:
+        self._log_lines.look(at_s)
+        return self._log_lines.per_minute
 
     def note(self, service: ServiceDocument) -> str:
         ignored = ignored_settings(service)

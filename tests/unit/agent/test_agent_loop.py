@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from agent.client import NewDocument
+from agent.health.vitals import Vitals
 from agent.inbox import Inbox
 from agent.layout import Layout
 from agent.loop import Converger
@@ -55,6 +56,7 @@ class FakeKafka:
         self.format_error: Exception | None = None
         self.start_error: OSError | None = None
         self.seen_formatting: list[str] = []
+        self.offline_log_dirs = 0
 
     def is_installed(self, service: ServiceDocument) -> bool:
         return service.kafka_version == "4.1.1"
@@ -81,6 +83,13 @@ class FakeKafka:
 
     def digest(self, service: ServiceDocument) -> Mapping[str, float]:
         return {"leaders": 2.0}
+
+    def vitals(self, service: ServiceDocument, usage: tuple[LogDirReport, ...], *, at_s: float) -> Vitals | None:
+        pid = self.process.pid if self.process else 0
+        return Vitals(at_s=at_s, pid=pid, offline_log_dirs=self.offline_log_dirs)
+
+    def log_lines(self, *, at_s: float) -> Mapping[str, int]:
+        return {"errors": 4}
 
     def note(self, service: ServiceDocument) -> str:
         return ""
@@ -223,6 +232,27 @@ def test_a_broker_is_measured_while_it_is_up_and_the_document_says_where_to(vm: 
     assert measured == [None, Measured(broker(), told.cluster_uid, told.node, topic), None]
     assert vm.kafka.process is not None, "a change of where metrics go restarts nothing"
     assert vm.said.pid == 100
+
+
+def test_what_is_wrong_inside_a_running_broker_is_reported_with_the_time_it_began(vm: Vm) -> None:
+    vm.serve(document(broker()))
+    assert vm.settle(20).findings == ()
+    vm.kafka.offline_log_dirs = 1
+    first = vm.settle(20).findings
+    assert [(f.name, f.numbers) for f in first] == [("log_dir_failed", {"log_dirs": 1.0})]
+    assert vm.settle(40).findings[0].since == first[0].since
+    assert vm.said.log_lines == {"errors": 4}
+    vm.kafka.offline_log_dirs = 0
+    assert vm.settle(20).findings == ()
+
+
+def test_nothing_is_found_in_a_broker_that_does_not_run(vm: Vm) -> None:
+    vm.kafka.offline_log_dirs = 1
+    vm.serve(document(broker()))
+    assert vm.settle(20).findings
+    vm.serve(document(broker(state="stopped")), "e2")
+    said = vm.settle(20)
+    assert (said.state, said.findings, said.log_lines) == ("stopped", (), {})
 
 
 def test_the_document_is_on_disk_before_it_is_acted_on_and_used_after_a_reboot(vm: Vm) -> None:

@@ -1,0 +1,184 @@
+"""Findings from a history of vitals. Pure: one rule per finding, each with the numbers it went by.
+
+A rule speaks only when what it needs was told, and for as long as it says: a busy second is no finding.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+
+from agent.health.trend import slope, thinned
+from agent.health.vitals import Finding, Vitals
+
+MOST_POINTS = 60
+"""Of a trend."""
+
+NEARLY_ALL = 0.85
+"""Of threads, descriptors or heap: what is left does not carry a burst."""
+
+BUSY_IDLE, BUSY_FOR_S = 0.05, 60.0
+"""Request handlers or network processors with less idle time than that, for so long, are the bottleneck."""
+
+LEAK_COLLECTIONS, LEAK_FOR_S, LEAK_FULL_IN_S = 6, 300.0, 3600.0
+COLLECTING_SHARE, COLLECTING_FOR_S = 0.5, 45.0
+LAG_MS, LAG_FOR_S = 30_000, 30.0
+"""Active controllers write a no-op record every 0.5 s (metadata.max.idle.interval.ms), so a broker's lag stays below a
+second while it follows."""
+FILLING_FOR_S, FILLING_FULL_IN_S = 120.0, 86_400.0
+FULL_SHARE = 0.05
+
+_Rule = Callable[[Sequence[Vitals]], Iterator[tuple[str, str, dict[str, float]]]]
+
+
+def judge(history: Sequence[Vitals], before: Sequence[Finding] = ()) -> tuple[Finding, ...]:
+    """What is wrong now, by name. `history` is of one process, oldest first; `before` is what was wrong at the last
+    look: a finding keeps the time it began. Empty without history."""
+    if not history:
+        return ()
+    began = {f.name: f.since_s for f in before}
+    now_s = history[-1].at_s
+    found = [
+        Finding(name, message, began.get(name, now_s), numbers)
+        for rule in _RULES
+        for name, message, numbers in rule(history)
+    ]
+    return tuple(sorted(found, key=lambda f: f.name))
+
+
+def _deadlock(history: Sequence[Vitals]) -> Iterator[tuple[str, str, dict[str, float]]]:
+    last = history[-1]
+    if last.deadlocked and len(history) > 1 and history[-2].deadlocked == last.deadlocked:
+        names = ", ".join(last.deadlocked[:4])
+        message = f"{len(last.deadlocked)} threads wait for each other for ever: {names}"
+        yield "deadlock", message, {"threads": float(len(last.deadlocked))}
+
+
+def _heap(history: Sequence[Vitals]) -> Iterator[tuple[str, str, dict[str, float]]]:
+    points = _after_collections(history)
+    full = history[-1].old_max_bytes
+    if not points or not full:
+        return
+    used = points[-1][1]
+    numbers = {"used_bytes": used, "max_bytes": float(full)}
+    if len(points) >= 3 and all(y >= NEARLY_ALL * full for _, y in points[-3:]):
+        message = f"{_mib(used)} of {_mib(full)} MiB of old generation are left in use after each of 3 collections"
+        yield "heap_full", message, numbers
+        return
+    grows = slope(thinned(points, MOST_POINTS))
+    if grows is None or grows <= 0 or len(points) < LEAK_COLLECTIONS or points[-1][0] - points[0][0] < LEAK_FOR_S:
+        return
+    full_in_s = (full - used) / grows
+    if full_in_s <= LEAK_FULL_IN_S and _rises(points):
+        message = (
+            f"what collections cannot free grows by {_mib(grows * 60):.1f} MiB a minute ({len(points)} collections); "
+            f"the heap is full in {full_in_s / 60:.0f} min"
+        )
+        yield "memory_leak", message, {**numbers, "bytes_per_s": grows, "full_in_s": full_in_s}
+
+
+def _collecting(history: Sequence[Vitals]) -> Iterator[tuple[str, str, dict[str, float]]]:
+    stretch = _last(history, COLLECTING_FOR_S)
+    if stretch is None or stretch[0].collecting_ms_total is None or stretch[-1].collecting_ms_total is None:
+        return
+    spent_s = (stretch[-1].collecting_ms_total - stretch[0].collecting_ms_total) / 1000
+    share = spent_s / (stretch[-1].at_s - stretch[0].at_s)
+    if share >= COLLECTING_SHARE:
+        yield "gc_thrashing", f"{share:.0%} of the time goes into garbage collection", {"share": share}
+
+
+def _limits(history: Sequence[Vitals]) -> Iterator[tuple[str, str, dict[str, float]]]:
+    last = history[-1]
+    for name, what, used, most in (
+        ("threads_exhausted", "threads", last.threads, last.threads_max),
+        ("descriptors_exhausted", "open files", last.descriptors, last.descriptors_max),
+    ):
+        if used is not None and most and used >= NEARLY_ALL * most:
+            numbers = {"used": float(used), "max": float(most)}
+            yield name, f"{used} of {most} {what} are in use", numbers
+
+
+def _busy(history: Sequence[Vitals]) -> Iterator[tuple[str, str, dict[str, float]]]:
+    stretch = _last(history, BUSY_FOR_S)
+    if stretch is None:
+        return
+    for name, what, values in (
+        ("request_handlers_busy", "request handlers", [v.request_handler_idle for v in stretch]),
+        ("network_processors_busy", "network processors", [v.network_processor_idle for v in stretch]),
+    ):
+        told = [v for v in values if v is not None]
+        if len(told) == len(values) and max(told) < BUSY_IDLE:
+            over_s = stretch[-1].at_s - stretch[0].at_s
+            message = f"{what} were idle {max(told):.1%} of the time at most over {over_s:.0f} s"
+            yield name, message, {"idle": max(told), "over_s": over_s}
+
+
+def _storage(history: Sequence[Vitals]) -> Iterator[tuple[str, str, dict[str, float]]]:
+    last = history[-1]
+    if last.cleaner_dead_threads:
+        message = f"{last.cleaner_dead_threads} log cleaner threads are dead: compacted topics only grow"
+        yield "log_cleaner_dead", message, {"threads": float(last.cleaner_dead_threads)}
+    if last.uncleanable_partitions:
+        message = f"the log cleaner has given up on {last.uncleanable_partitions} partitions"
+        yield "log_cleaner_gave_up", message, {"partitions": float(last.uncleanable_partitions)}
+    if last.offline_log_dirs:
+        message = f"{last.offline_log_dirs} log directories are offline"
+        yield "log_dir_failed", message, {"log_dirs": float(last.offline_log_dirs)}
+
+
+def _disk(history: Sequence[Vitals]) -> Iterator[tuple[str, str, dict[str, float]]]:
+    last = history[-1]
+    for name, free in sorted(last.free_bytes.items()):
+        total = last.total_bytes.get(name, 0)
+        numbers = {"free_bytes": float(free), "total_bytes": float(total)}
+        points = [(v.at_s, float(v.free_bytes[name])) for v in history if name in v.free_bytes]
+        grows = -(slope(thinned(points, MOST_POINTS)) or 0.0)
+        is_long = points[-1][0] - points[0][0] >= FILLING_FOR_S
+        if total and free < FULL_SHARE * total:
+            yield f"disk_full:{name}", f"{name}: {_mib(free)} of {_mib(total)} MiB are free", numbers
+        elif is_long and grows > 0 and free / grows <= FILLING_FULL_IN_S:
+            full_in_s = free / grows
+            message = f"{name}: full in {full_in_s / 3600:.1f} h at {_mib(grows * 60):.1f} MiB a minute"
+            yield f"disk_filling:{name}", message, {**numbers, "bytes_per_s": grows, "full_in_s": full_in_s}
+
+
+def _metadata(history: Sequence[Vitals]) -> Iterator[tuple[str, str, dict[str, float]]]:
+    last = history[-1]
+    if last.metadata_errors:
+        message = (
+            f"{last.metadata_errors} metadata records could not be applied: what the broker believes is not what is"
+        )
+        yield "metadata_errors", message, {"errors": float(last.metadata_errors)}
+    stretch = _last(history, LAG_FOR_S)
+    lags = [v.metadata_lag_ms for v in stretch or ()]
+    told = [lag for lag in lags if lag is not None]
+    if stretch and len(told) == len(lags) and min(told) >= LAG_MS:
+        yield "metadata_lag", f"its metadata is {told[-1] / 1000:.0f} s old", {"lag_s": told[-1] / 1000}
+
+
+_RULES: tuple[_Rule, ...] = (_deadlock, _heap, _collecting, _limits, _busy, _storage, _disk, _metadata)
+
+
+def _after_collections(history: Sequence[Vitals]) -> list[tuple[float, float]]:
+    """(time, bytes) after each collection of the old generation: the same number again is the same collection."""
+    points: list[tuple[float, float]] = []
+    for vitals in history:
+        used = vitals.old_used_bytes
+        if used and (not points or points[-1][1] != used):
+            points.append((vitals.at_s, float(used)))
+    return points
+
+
+def _rises(points: Sequence[tuple[float, float]]) -> bool:
+    """Whether each third of the points lies above the one before: a cache that fills up once levels off."""
+    n = len(points) // 3
+    first, middle, final = ([y for _, y in part] for part in (points[:n], points[n:-n], points[-n:]))
+    return max(first) < min(final) and sum(first) / len(first) < sum(middle) / len(middle) < sum(final) / len(final)
+
+
+def _last(history: Sequence[Vitals], seconds: float) -> Sequence[Vitals] | None:
+    """The samples of the last so many seconds, one from before that among them; None when there is none that old."""
+    since_s = history[-1].at_s - seconds
+    older = [n for n, vitals in enumerate(history) if vitals.at_s <= since_s]
+    return history[older[-1] :] if older else None
+
+
+def _mib(size: float) -> float:
+    return round(size / (1024 * 1024), 1)

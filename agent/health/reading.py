@@ -1,0 +1,177 @@
+"""Reads the vitals of one service: one bulk request to its metrics port, the process table, the log directories."""
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from agent.health.vitals import Vitals
+from agent.metrics import Jolokia
+from agent.wire import LogDirReport
+
+_THREADING = "java.lang:type=Threading"
+_SYSTEM = "java.lang:type=OperatingSystem"
+
+_REQUESTS: Mapping[str, Mapping[str, object]] = {
+    "deadlocked": {"type": "exec", "mbean": _THREADING, "operation": "findDeadlockedThreads"},
+    "threads": {"type": "read", "mbean": _THREADING, "attribute": "ThreadCount"},
+    "descriptors": {"type": "read", "mbean": _SYSTEM, "attribute": "OpenFileDescriptorCount"},
+    "descriptors_max": {"type": "read", "mbean": _SYSTEM, "attribute": "MaxFileDescriptorCount"},
+    "pools": {"type": "read", "mbean": "java.lang:type=MemoryPool,name=*", "attribute": "CollectionUsage"},
+    "collecting": {"type": "read", "mbean": "java.lang:type=GarbageCollector,name=*", "attribute": "CollectionTime"},
+    "request_handler_idle": {
+        "type": "read",
+        "mbean": "kafka.server:type=KafkaRequestHandlerPool,name=RequestHandlerAvgIdlePercent",
+        "attribute": "OneMinuteRate",
+    },
+    "network_processor_idle": {
+        "type": "read",
+        "mbean": "kafka.network:type=SocketServer,name=NetworkProcessorAvgIdlePercent",
+        "attribute": "Value",
+    },
+    "cleaner_dead_threads": {
+        "type": "read",
+        "mbean": "kafka.log:type=LogCleaner,name=DeadThreadCount",
+        "attribute": "Value",
+    },
+    "uncleanable": {
+        "type": "read",
+        "mbean": "kafka.log:type=LogCleanerManager,name=uncleanable-partitions-count,logDirectory=*",
+        "attribute": "Value",
+    },
+    "offline_log_dirs": {
+        "type": "read",
+        "mbean": "kafka.log:type=LogManager,name=OfflineLogDirectoryCount",
+        "attribute": "Value",
+    },
+    "metadata_lag_ms": {
+        "type": "read",
+        "mbean": "kafka.server:type=broker-metadata-metrics",
+        "attribute": "last-applied-record-lag-ms",
+    },
+    "metadata_load_errors": {
+        "type": "read",
+        "mbean": "kafka.server:type=broker-metadata-metrics",
+        "attribute": "metadata-load-error-count",
+    },
+    "metadata_apply_errors": {
+        "type": "read",
+        "mbean": "kafka.server:type=broker-metadata-metrics",
+        "attribute": "metadata-apply-error-count",
+    },
+}
+"""By what is asked. A controller lacks the brokers' beans: their answers are errors of their own, and stay untold."""
+
+_OLD = re.compile(r"old gen|tenured", re.IGNORECASE)
+
+
+def read_vitals(jolokia: Jolokia, *, at_s: float, pid: int, log_dirs: Sequence[LogDirReport], proc: Path) -> Vitals:
+    """One sample. `proc` is /proc. Raises `JolokiaSilent`."""
+    answers = dict(zip(_REQUESTS, jolokia.ask(list(_REQUESTS.values())), strict=True))
+    told = {name: _value(item) for name, item in answers.items()}
+    used, most = _old_generation(told["pools"])
+    deadlocked = told["deadlocked"] if isinstance(told["deadlocked"], list) else []
+    return Vitals(
+        at_s=at_s,
+        pid=pid,
+        deadlocked=_thread_names(jolokia, deadlocked) if deadlocked else (),
+        threads=_whole(told["threads"]),
+        threads_max=threads_max(proc, pid),
+        descriptors=_whole(told["descriptors"]),
+        descriptors_max=_whole(told["descriptors_max"]),
+        old_used_bytes=used,
+        old_max_bytes=most,
+        collecting_ms_total=_sum(told["collecting"], "CollectionTime"),
+        request_handler_idle=_number(told["request_handler_idle"]),
+        network_processor_idle=_number(told["network_processor_idle"]),
+        cleaner_dead_threads=_whole(told["cleaner_dead_threads"]),
+        uncleanable_partitions=_sum(told["uncleanable"], "Value"),
+        offline_log_dirs=_whole(told["offline_log_dirs"]),
+        metadata_lag_ms=_whole(told["metadata_lag_ms"]),
+        metadata_errors=_both(told["metadata_load_errors"], told["metadata_apply_errors"]),
+        free_bytes={d.name: d.free_bytes for d in log_dirs},
+        total_bytes={d.name: d.total_bytes for d in log_dirs},
+    )
+
+
+def threads_max(proc: Path, pid: int) -> int | None:
+    """How many threads the process may have: the lowest of its own limit, its control group's and the machine's."""
+    found = [_limit_of_processes(proc / str(pid) / "limits"), _first_number(proc / "sys/kernel/threads-max")]
+    group = _control_group(proc / str(pid) / "cgroup")
+    if group is not None:
+        found.append(_first_number(Path("/sys/fs/cgroup") / group / "pids.max"))
+    known = [n for n in found if n is not None]
+    return min(known) if known else None
+
+
+def _thread_names(jolokia: Jolokia, ids: Sequence[int]) -> tuple[str, ...]:
+    """Names of threads by id; the id itself where the JVM does not tell."""
+    asked = [
+        {"type": "exec", "mbean": _THREADING, "operation": "getThreadInfo(long)", "arguments": [thread]}
+        for thread in ids
+    ]
+    infos = [_value(item) for item in jolokia.ask(asked)]
+    names = [i.get("threadName") if isinstance(i, dict) else None for i in infos]
+    return tuple(sorted(str(name or f"thread {n}") for n, name in zip(ids, names, strict=True)))
+
+
+def _old_generation(pools: object) -> tuple[int | None, int | None]:
+    """(used after its last collection, most) of the pool that holds what lives long."""
+    for bean, told in pools.items() if isinstance(pools, dict) else ():
+        usage = told.get("CollectionUsage") if isinstance(told, dict) else None
+        if _OLD.search(bean) and isinstance(usage, dict):
+            most = _whole(usage.get("max"))
+            return _whole(usage.get("used")), most if most and most > 0 else None
+    return None, None
+
+
+def _sum(beans: object, attribute: str) -> int | None:
+    """The attribute of all beans of a pattern, added up; None where none tells it."""
+    told = [b.get(attribute) for b in beans.values() if isinstance(b, dict)] if isinstance(beans, dict) else []
+    known = [v for v in (_whole(value) for value in told) if v is not None]
+    return sum(known) if known else None
+
+
+def _both(one: object, other: object) -> int | None:
+    known = [n for n in (_whole(one), _whole(other)) if n is not None]
+    return sum(known) if known else None
+
+
+def _value(item: Any) -> Any:
+    return item.get("value") if isinstance(item, dict) and item.get("status") == 200 else None
+
+
+def _number(value: object) -> float | None:
+    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+
+
+def _whole(value: object) -> int | None:
+    number = _number(value)
+    return None if number is None else int(number)
+
+
+def _limit_of_processes(limits: Path) -> int | None:
+    """The soft limit "Max processes" of /proc/<pid>/limits (proc(5)); it binds nobody who is root."""
+    try:
+        lines = limits.read_text().splitlines()
+    except OSError:
+        return None
+    found = next((line.split() for line in lines if line.startswith("Max processes")), None)
+    return int(found[2]) if found and found[2].isdecimal() else None
+
+
+def _first_number(path: Path) -> int | None:
+    try:
+        text = path.read_text().strip()
+    except OSError:
+        return None
+    return int(text) if text.isdecimal() else None
+
+
+def _control_group(cgroup: Path) -> str | None:
+    """The path of the process in the unified hierarchy (cgroups(7)): the line `0::/...`."""
+    try:
+        lines = cgroup.read_text().splitlines()
+    except OSError:
+        return None
+    return next((line[3:].lstrip("/") for line in lines if line.startswith("0::")), None)

@@ -1,0 +1,43 @@
+"""One look at a running service, as plain numbers. None is "not told": it is never taken for a good value."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Vitals:
+    """A sample. `at_s` is monotonic. Bytes and counts are of that moment, `*_total` since the process began."""
+
+    at_s: float
+    pid: int
+    deadlocked: tuple[str, ...] = ()
+    """Names of the threads that wait for each other, sorted."""
+    threads: int | None = None
+    threads_max: int | None = None
+    descriptors: int | None = None
+    descriptors_max: int | None = None
+    old_used_bytes: int | None = None
+    """In the old generation right after its last collection: what could not be freed."""
+    old_max_bytes: int | None = None
+    collecting_ms_total: int | None = None
+    request_handler_idle: float | None = None
+    """0 to 1, over the last minute."""
+    network_processor_idle: float | None = None
+    cleaner_dead_threads: int | None = None
+    uncleanable_partitions: int | None = None
+    offline_log_dirs: int | None = None
+    metadata_lag_ms: int | None = None
+    metadata_errors: int | None = None
+    free_bytes: Mapping[str, int] = field(default_factory=dict)
+    """By log directory."""
+    total_bytes: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something is wrong, with its numbers. `since_s` is the monotonic time it was first seen in this stretch."""
+
+    name: str
+    message: str
+    since_s: float
+    numbers: Mapping[str, float] = field(default_factory=dict)

@@ -1,0 +1,139 @@
+"""Findings in real JVMs that are made ill on purpose, read through the metrics port that brokers have."""
+
+import resource
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib import resources
+from pathlib import Path
+
+import pytest
+
+from agent.health.judge import judge
+from agent.health.reading import read_vitals
+from agent.health.vitals import Finding, Vitals
+from agent.metrics import Jolokia, JolokiaSilent
+from tests.agent.agent_vm import KAFKA
+
+pytestmark = pytest.mark.kafka
+
+SOURCE = Path(__file__).with_name("SickJvm.java")
+WITHIN_S = 40.0
+
+
+@contextmanager
+def running(folder: Path, *illness: str, limit: tuple[int, int] | None = None) -> Iterator[tuple[Jolokia, int]]:
+    """A JVM with that illness, its metrics port and its pid. `limit` is one of its resource limits, (which, most)."""
+    policy = folder / "jolokia-access.xml"
+    policy.write_bytes((resources.files("agent.services") / "jolokia-access.xml").read_bytes())
+    (jar,) = (KAFKA / "4.1.1" / "libs").glob("jolokia-agent-jvm-*javaagent.jar")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = int(free.getsockname()[1])
+    java = shutil.which("java") or "java"
+    agent = f"-javaagent:{jar}=host=127.0.0.1,port={port},discoveryEnabled=false,policyLocation=file:{policy}"
+    command = [java, "-Xmx64m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", agent, str(SOURCE), *illness]
+
+    def limited() -> None:
+        if limit is not None:
+            resource.setrlimit(limit[0], (limit[1], limit[1]))
+
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, preexec_fn=limited)
+    jolokia = Jolokia(f"http://127.0.0.1:{port}")
+    try:
+        assert process.stdout is not None
+        assert b"ill\n" in iter(process.stdout.readline, b""), "it ended before it was ill"
+        yield jolokia, process.pid
+    finally:
+        jolokia.close()
+        process.kill()
+        process.wait()
+        process.stdout.close() if process.stdout else None
+
+
+def watched(jolokia: Jolokia, pid: int, until: Callable[[tuple[Finding, ...]], bool], *, speed: float = 1.0) -> Finding:
+    """The first finding that fits. `speed`: how much faster than the machine's the clock of the samples runs."""
+    history: list[Vitals] = []
+    found: tuple[Finding, ...] = ()
+    began_s = time.monotonic()
+    while time.monotonic() - began_s < WITHIN_S:
+        at_s = (time.monotonic() - began_s) * speed
+        history.append(read_vitals(jolokia, at_s=at_s, pid=pid, log_dirs=(), proc=Path("/proc")))
+        found = judge(history, found)
+        if until(found):
+            return next(f for f in found if until((f,)))
+        time.sleep(0.1)
+    raise AssertionError(f"not found within {WITHIN_S} s; the last sample was {history[-1]}")
+
+
+def is_a(name: str) -> Callable[[tuple[Finding, ...]], bool]:
+    return lambda found: any(f.name == name for f in found)
+
+
+def test_a_well_process_has_all_vitals_and_no_findings(tmp_path: Path) -> None:
+    with running(tmp_path, "well") as (jolokia, pid):
+        history = [read_vitals(jolokia, at_s=n * 15.0, pid=pid, log_dirs=(), proc=Path("/proc")) for n in range(20)]
+    last = history[-1]
+    assert judge(history) == ()
+    assert None not in (last.threads, last.threads_max, last.descriptors, last.descriptors_max, last.old_max_bytes)
+    assert last.offline_log_dirs is None, "it is no broker"
+
+
+def test_a_deadlock_is_found_with_the_names_of_its_threads(tmp_path: Path) -> None:
+    with running(tmp_path, "deadlock") as (jolokia, pid):
+        found = watched(jolokia, pid, is_a("deadlock"))
+    assert found.message == "2 threads wait for each other for ever: first-then-second, second-then-first"
+
+
+def test_threads_near_their_limit_are_found(tmp_path: Path) -> None:
+    with running(tmp_path, "threads", "380", limit=(resource.RLIMIT_NPROC, 420)) as (jolokia, pid):
+        found = watched(jolokia, pid, is_a("threads_exhausted"))
+    assert found.numbers["max"] == 420
+
+
+def test_files_near_their_limit_are_found(tmp_path: Path) -> None:
+    with running(tmp_path, "files", "420", limit=(resource.RLIMIT_NOFILE, 480)) as (jolokia, pid):
+        found = watched(jolokia, pid, is_a("descriptors_exhausted"))
+    assert found.numbers["max"] == 480
+
+
+def test_a_leak_is_found_before_the_heap_is_full(tmp_path: Path) -> None:
+    # A hundred seconds of the samples' clock are one of the machine's: five minutes of growth take three seconds.
+    with running(tmp_path, "leak") as (jolokia, pid):
+        found = watched(jolokia, pid, is_a("memory_leak"), speed=100)
+    assert found.numbers["bytes_per_s"] > 0
+    assert found.numbers["used_bytes"] < 0.85 * found.numbers["max_bytes"]
+
+
+def test_a_heap_that_collections_cannot_free_is_found(tmp_path: Path) -> None:
+    with running(tmp_path, "full") as (jolokia, pid):
+        found = watched(jolokia, pid, is_a("heap_full"))
+    assert found.numbers["used_bytes"] >= 0.85 * found.numbers["max_bytes"]
+
+
+def test_the_metrics_port_lets_nobody_change_anything(tmp_path: Path) -> None:
+    with running(tmp_path, "well") as (jolokia, _):
+        refused = jolokia.ask(
+            [
+                {"type": "exec", "mbean": "java.lang:type=Memory", "operation": "gc"},
+                {"type": "exec", "mbean": "java.lang:type=Threading", "operation": "resetPeakThreadCount"},
+                {"type": "write", "mbean": "java.lang:type=Memory", "attribute": "Verbose", "value": True},
+            ]
+        )
+        assert [item["status"] for item in refused] == [403, 403, 403]
+        allowed = jolokia.ask(
+            [{"type": "exec", "mbean": "java.lang:type=Threading", "operation": "findDeadlockedThreads"}]
+        )
+        assert allowed[0]["status"] == 200
+
+
+def test_a_process_that_is_stopped_says_nothing() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        silent = Jolokia(f"http://127.0.0.1:{taken.getsockname()[1]}")
+        with pytest.raises(JolokiaSilent):
+            read_vitals(silent, at_s=0, pid=1, log_dirs=(), proc=Path("/proc"))
+        silent.close()

@@ -1,0 +1,184 @@
+"""Findings from vitals: each is raised with its numbers when it is so, and not raised without cause."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import pytest
+
+from agent.health.checkup import FORGET_S, Checkup
+from agent.health.judge import judge
+from agent.health.trend import slope, thinned
+from agent.health.vitals import Vitals
+
+MIB = 1024 * 1024
+WELL = Vitals(
+    at_s=0.0,
+    pid=7,
+    threads=80,
+    threads_max=4000,
+    descriptors=200,
+    descriptors_max=100_000,
+    old_used_bytes=100 * MIB,
+    old_max_bytes=1000 * MIB,
+    collecting_ms_total=0,
+    request_handler_idle=0.9,
+    network_processor_idle=0.95,
+    cleaner_dead_threads=0,
+    uncleanable_partitions=0,
+    offline_log_dirs=0,
+    metadata_lag_ms=200,
+    metadata_errors=0,
+    free_bytes={"data": 50_000 * MIB},
+    total_bytes={"data": 100_000 * MIB},
+)
+EVERY_S = 15.0
+
+
+def history(n: int, change: Callable[[int], dict[str, object]] = lambda _: {}) -> list[Vitals]:
+    """`n` samples, 15 s apart, each WELL but for what `change` says of it."""
+    return [replace(WELL, at_s=k * EVERY_S, **change(k)) for k in range(n)]  # type: ignore[arg-type]
+
+
+def names(samples: Sequence[Vitals]) -> list[str]:
+    return [f.name for f in judge(samples)]
+
+
+def test_a_healthy_service_has_no_findings() -> None:
+    assert judge(history(120)) == ()
+
+
+def test_a_service_that_tells_nothing_has_no_findings() -> None:
+    assert judge([Vitals(at_s=k * EVERY_S, pid=7) for k in range(120)]) == ()
+    assert judge([]) == ()
+
+
+def test_threads_that_wait_for_each_other_twice_in_a_row_are_a_deadlock() -> None:
+    stuck = ("kafka-request-handler-1", "kafka-request-handler-2")
+    (found,) = judge(history(5, lambda k: {"deadlocked": stuck if k >= 3 else ()}))
+    assert found.name == "deadlock"
+    assert found.message == ("2 threads wait for each other for ever: kafka-request-handler-1, kafka-request-handler-2")
+    assert names(history(5, lambda k: {"deadlocked": stuck if k == 4 else ()})) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "name", "numbers"),
+    [
+        ({"threads": 3600}, "threads_exhausted", {"used": 3600, "max": 4000}),
+        ({"descriptors": 90_000}, "descriptors_exhausted", {"used": 90_000, "max": 100_000}),
+        ({"cleaner_dead_threads": 1}, "log_cleaner_dead", {"threads": 1}),
+        ({"uncleanable_partitions": 4}, "log_cleaner_gave_up", {"partitions": 4}),
+        ({"offline_log_dirs": 2}, "log_dir_failed", {"log_dirs": 2}),
+        ({"metadata_errors": 1}, "metadata_errors", {"errors": 1}),
+        (
+            {"free_bytes": {"data": 4_000 * MIB}},
+            "disk_full:data",
+            {"free_bytes": 4_000 * MIB, "total_bytes": 100_000 * MIB},
+        ),
+    ],
+)
+def test_what_is_wrong_at_once_is_told_at_once(change: dict[str, object], name: str, numbers: dict[str, float]) -> None:
+    (found,) = judge(history(1, lambda _: change))
+    assert (found.name, dict(found.numbers)) == (name, numbers)
+
+
+@pytest.mark.parametrize(
+    ("field", "bad", "name"),
+    [
+        ("request_handler_idle", 0.01, "request_handlers_busy"),
+        ("network_processor_idle", 0.02, "network_processors_busy"),
+        ("metadata_lag_ms", 45_000, "metadata_lag"),
+    ],
+)
+def test_what_may_pass_is_told_only_when_it_has_lasted(field: str, bad: float, name: str) -> None:
+    assert names(history(20, lambda k: {field: bad if k >= 10 else getattr(WELL, field)})) == [name]
+    assert names(history(20, lambda k: {field: bad if k >= 18 else getattr(WELL, field)})) == []
+    assert names(history(20, lambda k: {field: bad if k >= 10 and k != 17 else getattr(WELL, field)})) == []
+    assert names(history(20, lambda k: {field: bad if k >= 10 and k != 17 else None})) == [], "once it was not told"
+
+
+def test_a_heap_that_stays_full_after_three_collections_is_full() -> None:
+    used = [100, 880, 870, 900]
+    (found,) = judge(history(8, lambda k: {"old_used_bytes": used[min(k, 3)] * MIB}))
+    assert found.name == "heap_full"
+    assert "900" in found.message
+    assert names(history(8, lambda k: {"old_used_bytes": (100, 880, 500, 900)[min(k, 3)] * MIB})) == []
+
+
+def test_a_heap_that_grows_collection_by_collection_is_a_leak_with_its_time_to_full() -> None:
+    (found,) = judge(history(60, lambda k: {"old_used_bytes": (200 + 8 * (k // 2)) * MIB}))
+    assert found.name == "memory_leak"
+    assert found.numbers["bytes_per_s"] == pytest.approx(8 * MIB / 30)
+    assert found.numbers["full_in_s"] == pytest.approx((1000 - 432) * MIB / (8 * MIB / 30))
+    assert "16.0 MiB a minute (30 collections); the heap is full in 36 min" in found.message
+
+
+@pytest.mark.parametrize(
+    "used",
+    [
+        lambda k: 100 + 8 * min(k, 20),  # a cache fills up and levels off
+        lambda k: 400 + 300 * (k % 7),  # saw teeth
+        lambda k: 200 + 0.1 * k,  # slow: days to full
+        lambda k: 900 - 8 * k,
+    ],
+    ids=["cache", "saw teeth", "slow", "falling"],
+)
+def test_a_heap_that_lives_is_no_leak(used: Callable[[int], float]) -> None:
+    assert names(history(80, lambda k: {"old_used_bytes": int(used(k) * MIB), "old_max_bytes": 4000 * MIB})) == []
+
+
+def test_most_of_the_time_in_collections_is_thrashing() -> None:
+    (found,) = judge(history(10, lambda k: {"collecting_ms_total": int(k * EVERY_S * 600)}))
+    assert (found.name, found.message) == ("gc_thrashing", "60% of the time goes into garbage collection")
+    assert names(history(10, lambda k: {"collecting_ms_total": int(k * EVERY_S * 100)})) == []
+
+
+def test_a_disk_that_fills_has_a_time_to_full_though_segments_are_deleted_now_and_then() -> None:
+    def free(k: int) -> int:
+        return (50_000 - 100 * k + (2_000 if k in (17, 31) else 0)) * MIB
+
+    (found,) = judge(history(40, lambda k: {"free_bytes": {"data": free(k)}}))
+    assert found.name == "disk_filling:data"
+    assert found.numbers["full_in_s"] == pytest.approx(46_100 * EVERY_S / 100, rel=0.05)
+    assert "full in 1.9 h at 400.0 MiB a minute" in found.message
+
+
+def test_a_disk_that_fills_in_weeks_or_empties_is_none() -> None:
+    assert names(history(40, lambda k: {"free_bytes": {"data": 50_000 * MIB - k * 100_000}})) == []
+    assert names(history(40, lambda k: {"free_bytes": {"data": (50_000 + 100 * k) * MIB}})) == []
+
+
+def test_a_finding_keeps_the_time_it_began_until_it_ends() -> None:
+    samples = history(30, lambda k: {"offline_log_dirs": 1 if 5 <= k < 10 or k >= 20 else 0})
+    found, since = judge(samples[:1]), []
+    for n in range(2, 31):
+        found = judge(samples[:n], found)
+        since += [f.since_s for f in found]
+    assert sorted(set(since)) == [75.0, 300.0]
+
+
+def test_another_process_begins_anew_and_a_silent_one_is_forgotten() -> None:
+    checkup = Checkup(every_s=10)
+    checkup.look(0, 7, lambda: replace(WELL, at_s=0, offline_log_dirs=1))
+    assert [f.name for f in checkup.findings] == ["log_dir_failed"]
+    checkup.look(5, 7, lambda: pytest.fail("too early"))
+    checkup.look(20, 7, lambda: None)
+    assert checkup.findings, "one silence proves nothing"
+    checkup.look(20 + FORGET_S, 7, lambda: None)
+    assert checkup.findings == ()
+    checkup.look(200, 7, lambda: replace(WELL, at_s=200, offline_log_dirs=1))
+    checkup.look(211, 8, lambda: replace(WELL, at_s=211, pid=8))
+    assert checkup.findings == ()
+
+
+def test_a_slope_is_not_bent_by_a_few_wild_points() -> None:
+    points = [(float(x), 3.0 * x + (500.0 if x % 5 == 0 else 0.0)) for x in range(30)]
+    assert slope(points) == pytest.approx(3.0, rel=0.05)
+    assert slope(points[:2]) is None
+    assert slope([(1.0, 1.0)] * 5) is None
+
+
+def test_thinned_points_keep_both_ends() -> None:
+    points = [(float(x), 0.0) for x in range(100)]
+    few = thinned(points, 10)
+    assert (len(few), few[0], few[-1]) == (10, points[0], points[-1])
+    assert thinned(few, 10) == few

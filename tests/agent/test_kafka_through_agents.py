@@ -3,106 +3,16 @@
 import os
 import signal
 from collections.abc import Iterator
-from pathlib import Path
 
 import httpx
 import pytest
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic
 
-from agent.wire import Document, LogDir, ServiceDocument, Voter
-from tests.agent.agent_vm import AgentVm, eventually
-from tests.agent.control_server import ControlServer
+from tests.agent.agent_vm import eventually
+from tests.agent.small_cluster import BROKER, CONTROLLER, Cluster
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(120)]
-
-CONTROLLER, BROKER = "127.0.40.101", "127.0.40.11"
-CLUSTER_ID = "kedgeAgentTestClusterA"
-CONTROLLER_DIR, BROKER_DIR = "Y29udHJvbGxlci1kaXItMQ", "YnJva2VyLWRpci1vbmUtMQ"
-ONE_BROKER = {
-    "default.replication.factor": "1",
-    "offsets.topic.replication.factor": "1",
-    "transaction.state.log.replication.factor": "1",
-    "transaction.state.log.min.isr": "1",
-    # A broker that comes back is let in when the session of its last life is over: 9 s by default.
-    "broker.session.timeout.ms": "2000",
-    "broker.heartbeat.interval.ms": "500",
-}
-
-
-class Cluster:
-    """One controller and one broker, each on a VM of its own."""
-
-    def __init__(self, base: Path) -> None:
-        self.server = ControlServer()
-        self.disks = base / "disks"
-        self.base = base
-        self.controller = self.vm("controllers-0")
-        self.broker = self.vm("brokers-0")
-
-    def vm(self, node: str, generation: int = 1) -> AgentVm:
-        root = self.base / f"{node}.g{generation}"
-        return AgentVm(root, server_url=self.server.url, node=node, generation=generation)
-
-    def serve_controller(
-        self, start_id: str, *, generation: int = 1, fresh: bool = True, state: str = "running"
-    ) -> None:
-        service = self.service("controller", start_id, state=state, fresh=fresh)
-        self.server.serve(document("controllers-0", service, generation=generation))
-
-    def serve_broker(self, start_id: str, *, state: str = "running", epoch: int = 1) -> None:
-        self.server.serve(document("brokers-0", self.service("broker", start_id, state=state), epoch=epoch))
-
-    def service(self, name: str, start_id: str, *, state: str, fresh: bool = True) -> ServiceDocument:
-        is_broker = name == "broker"
-        node = "brokers-0" if is_broker else "controllers-0"
-        log_dir = LogDir(
-            name="data" if is_broker else "metadata",
-            volume=f"{node}.{'data' if is_broker else 'metadata'}.v1",
-            directory_id=BROKER_DIR if is_broker else CONTROLLER_DIR,
-            fresh=fresh,
-        )
-        return ServiceDocument(
-            name=name,
-            state=state,
-            start_id=start_id,
-            kafka_version="4.1.1",
-            cluster_id=CLUSTER_ID,
-            node_id=1000 if is_broker else 100,
-            address=BROKER if is_broker else CONTROLLER,
-            port=9092 if is_broker else 9093,
-            rack="a",
-            log_dirs=(log_dir,),
-            voters=(Voter(id=100, address=CONTROLLER, port=9093, directory_id=CONTROLLER_DIR),),
-            founder=not is_broker,
-            metadata_level="4.1",
-            settings=ONE_BROKER,
-            heap_mib=256 if is_broker else 128,
-        )
-
-    def start(self) -> None:
-        self.controller.attach("controllers-0.metadata.v1", self.disks / "metadata")
-        self.broker.attach("brokers-0.data.v1", self.disks / "data")
-        self.controller.bind(CONTROLLER)
-        self.broker.bind(BROKER)
-        self.serve_controller("c-1")
-        self.serve_broker("b-1")
-        self.controller.boot()
-        self.broker.boot()
-
-    def broker_running(self, start_id: str, after: int = 0):  # type: ignore[no-untyped-def]
-        return self.server.wait_for_service(
-            self.broker.instance, "broker", lambda s: s.state == "running" and s.start_id == start_id, after=after
-        )
-
-    def close(self) -> None:
-        self.broker.cut_power()
-        self.controller.cut_power()
-        self.server.close()
-
-
-def document(node: str, *services: ServiceDocument, generation: int = 1, epoch: int = 1) -> Document:
-    return Document(epoch=epoch, cluster_uid="c1", node=node, generation=generation, services=services)
 
 
 @pytest.fixture(scope="module")

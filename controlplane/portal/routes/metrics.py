@@ -1,0 +1,37 @@
+"""/v1/metrics for Prometheus: as much of the fleet as the caller may see, and the server's own process."""
+
+from collections.abc import Iterator
+
+from fastapi import APIRouter
+from prometheus_client import ProcessCollector
+from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import CollectorRegistry
+from starlette.responses import Response
+
+from controlplane.portal import schemas as api
+from controlplane.portal.services import Services
+from controlplane.telemetry.families import families
+from controlplane.telemetry.gather import sight_of
+from controlplane.telemetry.sight import Sight
+
+router = APIRouter(prefix=api.API_PREFIX, tags=["system"])
+
+
+class _Collected:
+    """One sight as a collector of `prometheus_client`."""
+
+    def __init__(self, sight: Sight) -> None:
+        self._sight = sight
+
+    def collect(self) -> Iterator[Metric]:
+        return families(self._sight)
+
+
+@router.get("/metrics", response_class=Response)
+def metrics(services: Services) -> Response:
+    """Prometheus text. Scrape it with the installation's token as bearer, every 15 s or slower."""
+    registry = CollectorRegistry()
+    ProcessCollector(registry=registry)
+    registry.register(_Collected(sight_of(services)))
+    return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)

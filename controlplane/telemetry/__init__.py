@@ -1,0 +1,1 @@
+"""What Prometheus is told of the server, its clusters and their services."""

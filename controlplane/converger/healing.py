@@ -1,0 +1,125 @@
+"""What is done by itself about what agents find wrong inside services that run.
+
+    a finding that lasts -> healing.requested + restart.requested       (the gate of a restart, the sick one excepted)
+                         -> healing.requested + node.replace_requested  (the machine of a roll does the rest)
+
+It begins before anything of a roll does, since a sick service keeps the roll from beginning; never while something is
+in hand. Which cure, and how often, is `planner.healing`'s to say.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+
+from controlplane.converger.handovers import controller_gate, service_down
+from controlplane.converger.observation import STALE_AFTER
+from controlplane.converger.verdict import Situation, Verdict, record, wait
+from controlplane.converger.wholeness import cluster_is_whole
+from controlplane.kafka.gates import Gate, falling_without
+from controlplane.replacement import Phase
+from controlplane.view import InstanceView
+from events import facts
+from planner.healing import Ailment, Cure, HealingPolicy, Prescription, Refusal, prescribe
+from planner.observed import KafkaSnapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """What is to be done now, and what is left alone, with the reason."""
+
+    prescription: Prescription | None
+    refusals: tuple[Refusal, ...]
+
+
+def healing_step(situation: Situation) -> Verdict | None:
+    """Begins one cure. None when nobody is ill, nothing is to be done about it, or its gate is closed: what keeps that
+    closed may well be mended by the steps after this one."""
+    prescription = health_of(situation).prescription
+    if prescription is None:
+        return None
+    ailment, words = prescription.ailment, _words(prescription)
+    event = facts.HealingRequested(ailment.key, ailment.node, ailment.finding, str(prescription.cure), words)
+    if prescription.cure is Cure.REPLACE:
+        replacing = facts.NodeReplaceRequested(ailment.key, f"healing of {ailment.finding}")
+        return record(f"replacing {ailment.key} ({words})", event, replacing)
+    gate = _gate(situation, ailment.key)
+    if not gate.open:
+        return None
+    request = facts.RestartRequested(
+        key=ailment.key,
+        generation=situation.view.generation,
+        start=situation.view.instances[ailment.key].starts + 1,
+        config={},
+        told={},
+        canary=False,
+        reason=f"healing of {ailment.finding}",
+    )
+    return record(f"restarting {ailment.key} ({words}): {gate.reason}", event, request)
+
+
+def healing_left_step(situation: Situation) -> Verdict | None:
+    """Says what a cure waits for, once nothing else is to be done."""
+    prescription = health_of(situation).prescription
+    if prescription is None:
+        return None
+    gate = _gate(situation, prescription.ailment.key)
+    sentence = f"restart of {prescription.ailment.key} ({_words(prescription)}) waits: {gate.reason}"
+    return wait("HealingGate", sentence, patience_s=60)
+
+
+def health_of(situation: Situation) -> Health:
+    """Findings of services that serve, by reports young enough to act on, judged against what was done before."""
+    view, document = situation.view, situation.view.document
+    if document is None:
+        return Health(None, ())
+    spec = document.spec.healing
+    policy = HealingPolicy(spec.restart, spec.replace, timedelta(seconds=spec.after_s), spec.per_day)
+    return Health(*prescribe(_ailments(situation), view.cures, policy, situation.now))
+
+
+def healing_gate(situation: Situation, kafka: KafkaSnapshot, instance: InstanceView) -> Gate:
+    """As before any restart, but what is wrong with the sick one itself is the reason for it, not against it."""
+    stumbling = service_down(situation, instance)
+    if stumbling is not None:
+        return Gate(False, f"{stumbling.key} does not run")
+    if not instance.is_broker:
+        return controller_gate(situation, kafka, instance)
+    broker = instance.service_id
+    others = [i.service_id for i in situation.view.brokers() if i.phase is Phase.JOINED and i.key != instance.key]
+    whole = cluster_is_whole(kafka, others, excepted=frozenset({broker}))
+    if not whole.open:
+        return whole
+    if any(p.is_moving for p in kafka.hosted_by(broker)):
+        return Gate(False, f"partitions on broker {broker} are being moved")
+    hosted = [p for p in kafka.hosted_by(broker) if p.name.topic not in situation.excused_topics]
+    falling = falling_without(hosted, broker)
+    if falling:
+        return Gate(
+            False, f"{len(falling)} partitions would fall below min ISR without it, {falling[0].name} among them"
+        )
+    return Gate(True, f"all {len(hosted)} partitions on broker {broker} keep their min ISR without it")
+
+
+def _gate(situation: Situation, key: str) -> Gate:
+    kafka = situation.seen.fresh_kafka(situation.now)
+    if kafka is None:
+        return Gate(False, "Kafka's metadata cannot be read")
+    return healing_gate(situation, kafka, situation.view.instances[key])
+
+
+def _words(prescription: Prescription) -> str:
+    return f"{prescription.ailment.finding}: {prescription.ailment.message}; {prescription.reason}"
+
+
+def _ailments(situation: Situation) -> Iterator[Ailment]:
+    view = situation.view
+    in_hand = {*view.to_replace, *((view.restart.key,) if view.restart else ())}
+    for instance in view.in_phase(Phase.JOINED):
+        seen = situation.seen.reports.get(instance.key)
+        if instance.lost or instance.key in in_hand or seen is None:
+            continue
+        service = seen.service(instance.planned.service)
+        if service is None or situation.now - seen.received_at > STALE_AFTER or service.state != "running":
+            continue
+        for found in service.findings:
+            yield Ailment(instance.node, instance.key, found.name, found.since, found.message)

@@ -1,0 +1,39 @@
+"""What is kept of an agent's report: the report itself, and a mark where it tells that something is wrong.
+
+Clusters at rest are not looked at report by report: the marks, read for the whole fleet at once, say which ones to look
+at. A mark is never taken away; it counts as long as it is young.
+"""
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from agent.wire import Report
+from controlplane.converger.observation import STALE_AFTER
+from controlplane.converger.ports import AGENT_REPORT
+from controlplane.latest import LatestStore, Observation, Subject
+from events.ids import ClusterUid
+
+AGENT_FINDINGS = "agent-findings"
+"""Kind of the latest-value rows that say of which VM's agent findings were told, and when."""
+
+
+def keep_report(latest: LatestStore, cluster_uid: ClusterUid, key: str, report: Report, at: datetime) -> bool:
+    """Keeps it under the key of its instance. Whether it was news. Raises StoreUnavailable."""
+    told = Observation(
+        subject=Subject(AGENT_REPORT, cluster_uid, key),
+        value=report.model_dump(mode="json"),
+        source="agent",
+        observed_at=at,
+        boot_id=report.boot_id,
+        seq=report.seq,
+    )
+    count = sum(len(service.findings) for service in report.services)
+    if count:
+        mark = Subject(AGENT_FINDINGS, cluster_uid, key)
+        latest.put(Observation(mark, {"findings": count}, source="agent", observed_at=at))
+    return latest.put(told)
+
+
+def ailing(marks: Iterable[Observation], now: datetime) -> frozenset[ClusterUid]:
+    """Clusters of which something was found a moment ago."""
+    return frozenset(m.subject.cluster_uid for m in marks if now - m.observed_at <= STALE_AFTER)

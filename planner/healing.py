@@ -1,0 +1,147 @@
+"""Which cure a finding gets: the gentlest that has not failed yet, never more often than a sick fleet can bear. Pure.
+
+A restart first, where a fresh process is a cure; a new VM where the restart did not last, or where the disk is what
+failed. A cure that comes again and again is none, and a cluster is not rolled to death on findings: hence the caps.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+
+class Cure(StrEnum):
+    """What is done about a finding."""
+
+    RESTART = "restart"
+    REPLACE = "replace"
+
+
+_A_FRESH_PROCESS_HELPS = frozenset(
+    {
+        "deadlock",
+        "heap_full",
+        "memory_leak",
+        "gc_thrashing",
+        "threads_exhausted",
+        "descriptors_exhausted",
+        "log_cleaner_dead",
+        "log_cleaner_gave_up",
+        "metadata_lag",
+        "metadata_errors",
+    }
+)
+_THE_DISK_FAILED = frozenset({"log_dir_failed"})
+"""A new process would find the same disk. What is in neither set is for a person: more brokers, more disk."""
+
+LASTED = timedelta(hours=6)
+"""A restart after which the same finding stays away for so long was a cure; sooner, the next cure is a new VM."""
+
+BACK_OFF = timedelta(minutes=10)
+"""Between two cures of one node, doubled with each cure of the last day."""
+
+WITHIN = timedelta(days=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Ailment:
+    """A finding in a service: `node` is the durable slot, `since` when its agent saw it begin."""
+
+    node: str
+    key: str
+    finding: str
+    since: datetime
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class PastCure:
+    """What was done about a finding of a node, and when it was asked for."""
+
+    node: str
+    finding: str
+    cure: Cure
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class HealingPolicy:
+    """What may be done without asking. `after` a finding has to last, `a_day` are cures of the cluster."""
+
+    restart: bool = True
+    replace: bool = True
+    after: timedelta = timedelta(seconds=60)
+    a_day: int = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Prescription:
+    """A cure, and in words why this one."""
+
+    ailment: Ailment
+    cure: Cure
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A finding nothing is done about for now. `reason` is for people, `gave_up` where time will not help."""
+
+    ailment: Ailment
+    reason: str
+    gave_up: bool
+
+
+def prescribe(
+    ailments: Iterable[Ailment], past: Sequence[PastCure], policy: HealingPolicy, now: datetime
+) -> tuple[Prescription | None, tuple[Refusal, ...]]:
+    """The one cure to begin now, of the finding that is there longest; and what is left alone, with the reason.
+
+    `ailments` are of services that answer now; `past` is everything that was done to this cluster, oldest first.
+    """
+    recent = [c for c in past if now - c.at < WITHIN]
+    chosen, refusals = None, []
+    for ailment in sorted(ailments, key=lambda a: (a.since, a.key, a.finding)):
+        judged = _judge(ailment, recent, [c for c in past if c.node == ailment.node], policy, now)
+        if isinstance(judged, Refusal):
+            refusals.append(judged)
+        elif judged is not None and chosen is None:
+            chosen = judged
+    return chosen, tuple(refusals)
+
+
+def _judge(
+    ailment: Ailment, recent: Sequence[PastCure], own: Sequence[PastCure], policy: HealingPolicy, now: datetime
+) -> Prescription | Refusal | None:
+    kind = ailment.finding.partition(":")[0]
+    if kind not in _A_FRESH_PROCESS_HELPS | _THE_DISK_FAILED or now - ailment.since < policy.after:
+        return None
+    cure, why = _gentlest(ailment, kind, own, now)
+    if not (policy.restart if cure is Cure.RESTART else policy.replace):
+        return Refusal(ailment, f"{why}, and the spec allows no {cure} without asking", gave_up=True)
+    if own and own[-1].cure is Cure.REPLACE and own[-1].finding == ailment.finding and now - own[-1].at < WITHIN:
+        return Refusal(ailment, "it came back on a new VM: its cause is not the machine", gave_up=True)
+    if policy.a_day == 0:
+        return Refusal(ailment, f"{why}, and the spec allows 0 cures a day", gave_up=True)
+    if len(recent) >= policy.a_day:
+        at = recent[-policy.a_day].at + WITHIN
+        reason = f"{len(recent)} cures in a day are the most this cluster gets, the next at {at:%H:%M} UTC"
+        return Refusal(ailment, reason, gave_up=False)
+    pause = BACK_OFF * 2 ** max(0, sum(c.node == ailment.node for c in recent) - 1)
+    if own and now - own[-1].at < pause:
+        left_min = (own[-1].at + pause - now).total_seconds() / 60
+        reason = (
+            f"{ailment.node} had its {own[-1].cure} a moment ago: the next cure in {left_min:.0f} min at the earliest"
+        )
+        return Refusal(ailment, reason, gave_up=False)
+    return Prescription(ailment, cure, why)
+
+
+def _gentlest(ailment: Ailment, kind: str, own: Sequence[PastCure], now: datetime) -> tuple[Cure, str]:
+    if kind in _THE_DISK_FAILED:
+        return Cure.REPLACE, "a failed disk does not come back with a new process"
+    restarted = [c for c in own if c.cure is Cure.RESTART and c.finding == ailment.finding and now - c.at < LASTED]
+    if restarted:
+        ago_min = (now - restarted[-1].at).total_seconds() / 60
+        return Cure.REPLACE, f"the restart {ago_min:.0f} min ago did not last"
+    return Cure.RESTART, "a fresh process is the gentlest cure"

@@ -1,0 +1,116 @@
+"""Healing: what begins a cure, what it waits for, and what is never taken for a finding."""
+
+import re
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from controlplane.converger.healing import healing_gate, healing_left_step, healing_step
+from controlplane.converger.verdict import Situation
+from controlplane.view import ReplaceView
+from events import facts
+from tests.builders import BEFORE, NOW, a_document, a_partition, a_report, a_situation, a_snapshot, a_view, an_instance
+from tests.builders import an_observation as seen_of
+
+SICK = "brokers-a-0.g1"
+STUCK = {"name": "deadlock", "since": BEFORE, "message": "2 threads wait for each other for ever"}
+
+
+def situation(finding: dict[str, Any] = STUCK, *, key: str = SICK, **about: Any) -> Situation:
+    """A converged cluster where the agent of `key` tells a finding. `about`: of the view, the report, what is seen."""
+    view = a_view(**about.pop("view", {}))
+    reports = dict(seen_of(view).reports)
+    reports[key] = a_report(view.instances[key], findings=[finding], **about.pop("report", {}))
+    return a_situation(view, reports=reports, **about)
+
+
+def test_a_finding_that_lasts_begins_a_restart_with_its_own_words() -> None:
+    verdict = healing_step(situation())
+    assert verdict is not None
+    healing, restart = verdict.events
+    assert healing == facts.HealingRequested(
+        SICK,
+        "brokers-a-0",
+        "deadlock",
+        "restart",
+        "deadlock: 2 threads wait for each other for ever; a fresh process is the gentlest cure",
+    )
+    assert isinstance(restart, facts.RestartRequested)
+    assert (restart.key, restart.start, restart.config, restart.told, restart.canary) == (SICK, 2, {}, {}, False)
+
+
+def test_a_controller_is_cured_like_a_broker() -> None:
+    verdict = healing_step(situation(key="controllers-b-0.g1"))
+    assert verdict is not None
+    assert [type(e) for e in verdict.events] == [facts.HealingRequested, facts.RestartRequested]
+
+
+@pytest.mark.parametrize(
+    "about",
+    [
+        {"report": {"received_at": NOW - timedelta(seconds=31)}},
+        {"report": {"state": "starting"}},
+        {"view": {"to_replace": {SICK: ReplaceView("asked by anna", False, BEFORE)}}},
+        {"finding": {**STUCK, "since": NOW - timedelta(seconds=59)}},
+        {"finding": {**STUCK, "name": "disk_full:data"}},
+        {"view": {"document": a_document(healing="restart: false")}},
+        {"view": {"document": a_document(healing="perDay: 0")}},
+    ],
+    ids=["old report", "starting", "replaced anyway", "young", "not curable", "switched off", "none a day"],
+)
+def test_nothing_is_begun_without_cause_or_leave(about: dict[str, Any]) -> None:
+    here = situation(**about)
+    assert healing_step(here) is None
+    assert healing_left_step(here) is None
+
+
+def test_a_lost_vm_is_replaced_for_that_and_not_cured() -> None:
+    lost = an_instance("brokers-a-0", lost_at=BEFORE)
+    view = a_view(lost)
+    reports = {SICK: a_report(lost, findings=[STUCK])}
+    assert healing_step(a_situation(view, reports=reports)) is None
+
+
+@pytest.mark.parametrize(
+    ("kafka", "words"),
+    [
+        (None, "Kafka's metadata cannot be read"),
+        (a_snapshot(brokers=(1000, 1001), fenced=(1002,)), r"broker 1002 \(rack c\) is down"),
+        (a_snapshot(a_partition(isr=(1000, 1001))), "1 partitions are under-replicated"),
+        (a_snapshot(a_partition(isr=(1000, 1001), replicas=(1000, 1001))), "1 partitions would fall below min ISR"),
+        (a_snapshot(a_partition(adding=(1001,))), "are being moved"),
+    ],
+    ids=["unknown", "another one down", "another one behind", "no replica to spare", "moving"],
+)
+def test_a_restart_waits_for_its_gate_and_blocks_nobody_else(kafka: Any, words: str) -> None:
+    here = situation(kafka=kafka)
+    assert healing_step(here) is None, "what keeps the gate closed may be mended by the other steps"
+    waiting = healing_left_step(here)
+    assert waiting is not None
+    assert waiting.wait is not None
+    assert waiting.wait.reason == "HealingGate"
+    assert re.search(words, waiting.sentence), waiting.sentence
+
+
+def test_that_the_sick_one_is_out_of_sync_is_the_reason_and_not_an_obstacle() -> None:
+    here = situation(kafka=a_snapshot(a_partition(isr=(1001, 1002), leader=1001)))
+    kafka = here.seen.kafka
+    assert kafka is not None
+    assert healing_gate(here, kafka, here.view.instances[SICK]).open
+    assert healing_step(here) is not None
+
+
+def test_topics_that_may_be_unavailable_do_not_hold_a_cure_up() -> None:
+    thin = a_snapshot(a_partition(replicas=(1000,), isr=(1000,), min_isr=1))
+    held = situation(kafka=thin)
+    assert healing_step(held) is None
+    excused = replace(held.view, document=_excusing("orders"))
+    assert healing_step(replace(held, view=excused)) is not None
+
+
+def _excusing(topic: str) -> Any:
+    document = a_document()
+    rollout = document.spec.rollout.model_copy(update={"allow_unavailable": (topic,)})
+    return document.model_copy(update={"spec": document.spec.model_copy(update={"rollout": rollout})})

@@ -9,6 +9,7 @@ KAFKA_VERSIONS := 4.1.1 4.2.0
 CACHE := .cache
 KERNELS := $(CACHE)/kernels.compiled
 LAKE_JARS := $(CACHE)/spark/jars/delta-storage-4.4.0.jar
+HCLOUD := $(CACHE)/terraform/hcloud.built
 IMAGES := $(foreach v,$(KAFKA_VERSIONS),$(CACHE)/kafka/$(v)/cds/broker.jsa)
 
 export PYSPARK_PYTHON := $(abspath $(BIN)/python)
@@ -37,6 +38,13 @@ $(LAKE_JARS): spark/pom.xml | $(VENV)/.locked
 	@$(BIN)/python -m spark.lake_jars --cache $(CACHE)
 	@touch $@
 
+# For the tests alone: without Go everything else works, and the tests that need it fail and say so.
+$(HCLOUD): tests/tools/hcloud/go.mod tests/tools/hcloud/go.sum | $(VENV)/.locked
+	@if command -v go > /dev/null; then \
+	  echo "building Terraform's provider for Hetzner Cloud (two minutes the first time)"; \
+	  $(BIN)/python -m tests.tools.hcloud.build --cache $(CACHE) && touch $@; \
+	else echo "no Go here: Terraform's provider for Hetzner Cloud is not built, its tests will fail"; fi
+
 # numba looks only at the file of the outermost kernel: what one of its parts left behind goes first.
 $(KERNELS): $(shell find planner -name '*.py') | $(VENV)/.locked
 	@echo "compiling the planner's kernels"
@@ -44,8 +52,15 @@ $(KERNELS): $(shell find planner -name '*.py') | $(VENV)/.locked
 	@$(BIN)/python -m planner.compile
 	@touch $@
 
+# Stand-ins for vendors' Terraform providers (tests/standins): `tf` needs an older protobuf than Google's SDK.
+$(CACHE)/standins/.locked: tests/standins/requirements.txt
+	@$(PYTHON) -m venv $(CACHE)/standins
+	@echo "installing what the stand-in Terraform providers need"
+	@$(CACHE)/standins/bin/pip install --quiet --disable-pip-version-check --require-hashes -r $<
+	@touch $@
+
 .PHONY: setup
-setup: check $(VENV)/.locked $(IMAGES) $(LAKE_JARS) $(KERNELS) ## virtual environment, packages, Kafka, Spark's jars, kernels
+setup: check $(VENV)/.locked $(IMAGES) $(LAKE_JARS) $(KERNELS) $(HCLOUD) $(CACHE)/standins/.locked ## virtual environment, packages, Kafka, Spark's jars, kernels
 
 .PHONY: demo
 demo: setup ## the main job, told as a story; REPORT=FILE writes it as JSON too

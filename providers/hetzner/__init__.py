@@ -1,0 +1,1 @@
+"""Hetzner Cloud: servers by Terraform (`terraform/modules/hetzner`), read and deleted through hcloud."""

@@ -1,0 +1,145 @@
+"""Hetzner Cloud as a `CloudProvider`: Terraform makes and deletes, hcloud reads, and one thing is deleted at a time."""
+
+import os
+import re
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from hcloud import APIException, Client
+
+from providers import tags
+from providers.base import InstanceState, Listing, Place, Resources
+from providers.errors import PlaceUnknown, ProviderError, ResourceConflict
+from providers.handover import Handover
+from providers.hetzner.access import Access
+from providers.hetzner.errors import is_not_found, recognise, translated
+from providers.hetzner.imports import imports_of
+from providers.hetzner.inventory import PAGE, Standing, count_owners, find, read_listing, read_states
+from providers.hetzner.settings import HetznerRegion, HetznerSettings
+from providers.hetzner.tags import tags_of
+from providers.hetzner.variables import module_variables
+from providers.tf.abilities import Import
+
+_ID = re.compile(r"^[1-9]\d{0,18}$")
+
+_ASKED_SINGLY = 20
+"""Hetzner has no call for the states of several servers. What is over it is left out, and asked for the next time."""
+
+_PASSED_ON = ("HTTPS_PROXY", "NO_PROXY", "SSL_CERT_FILE")
+
+
+@dataclass(slots=True)
+class HetznerCloud:
+    """One installation's view of its projects at Hetzner, as `settings_file` describes them. Thread-safe."""
+
+    installation_id: str
+    settings_file: Path
+    attempts: int = 3
+    page: int = PAGE
+    clock: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], None] = time.sleep
+    _settings: HetznerSettings = field(init=False)
+    _access: Access = field(init=False)
+    _standing: dict[Place, Standing] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._settings = HetznerSettings.read(self.settings_file)
+        self._access = Access(self._settings, self.attempts, self.clock, self.sleep)
+
+    @property
+    def name(self) -> str:
+        return "hetzner"
+
+    def zones(self, region: str) -> tuple[str, ...]:
+        """Zones of a region that have a subnet in some account."""
+        accounts = self._settings.accounts.values()
+        found = {zone for a in accounts if region in a.regions for zone in a.regions[region].subnets}
+        if not found:
+            there = ", ".join(sorted({r for a in accounts for r in a.regions}))
+            raise PlaceUnknown(f"no region {region!r} in hetzner.yaml; it has {there}")
+        return tuple(sorted(found))
+
+    def handover(self) -> Handover:
+        """A VM leaves the node network, the next one enters it with the same address; neither is stopped for it."""
+        return Handover.REBIND
+
+    def list_place(self, place: Place) -> Listing:
+        """One paged listing each of servers and volumes, for all clusters. Deleted servers are not in it."""
+        client, region = self._reach(place)
+        listing, standing = read_listing(client, place, region, installation_id=self.installation_id, page=self.page)
+        self._standing[place] = standing
+        return listing
+
+    def describe(self, place: Place, instances: Sequence[str]) -> Mapping[str, InstanceState]:
+        """`GONE` is Hetzner's own "not found" for that id, by a token that is of the place's project then as well.
+
+        Ids are never given twice. What no Hetzner could ever answer for is left out.
+        """
+        client, _ = self._reach(place)
+        asked = sorted({i for i in instances if _ID.match(i)}, key=int)[:_ASKED_SINGLY]
+        states = read_states(client, place, asked)
+        if None in states.values():
+            self._access.prove(place, afresh=True)
+        return {one: state or InstanceState.GONE for one, state in states.items()}
+
+    def terminate(self, place: Place, instance: str) -> None:
+        """Delete a server of this installation. Idempotent. Raises `ResourceConflict` for anybody else's."""
+        client, _ = self._reach(place)
+        if not _ID.match(instance):
+            return
+        found = find(client, place, instance)
+        if found is None:
+            return
+        if not tags.owned_by(tags_of(found["labels"]), self.installation_id):
+            raise ResourceConflict(f"{place}: {instance} has not this installation's label; it is not deleted")
+        with translated(f"{place}: deleting server {instance}"):
+            try:
+                client.request(method="DELETE", url=f"/servers/{instance}")
+            except APIException as error:
+                if not is_not_found(error):
+                    raise
+
+    def variables(self, resources: Resources) -> dict[str, object]:
+        """Variables of `terraform/modules/hetzner`. Where something is to be placed, a listing was read before."""
+        place = resources.place
+        region = self._settings.region(place)
+        placed = resources.addresses or (resources.instances and region.placement_groups)
+        if placed and place not in self._standing:
+            self.list_place(place)
+        standing = self._standing.get(place, Standing())
+        return module_variables(resources, region, standing, impatient=self._settings.endpoint_url is not None)
+
+    def terraform_environment(self, place: Place) -> Mapping[str, str]:
+        """The token of the account, and the way out of this network; see `GivesEnvironment`."""
+        given = {
+            **{name: os.environ[name] for name in _PASSED_ON if name in os.environ},
+            **self._access.environment(place),
+        }
+        if self._settings.endpoint_url:
+            given["HCLOUD_ENDPOINT"] = str(self._settings.endpoint_url).rstrip("/")
+        if self._settings.plugins:
+            # Terraform's implied mirrors are below the XDG data folders; it asks no registry for what it finds there.
+            given["XDG_DATA_DIRS"] = str(self._settings.plugins)
+        return given
+
+    def recognise(self, diagnostics: Sequence[str]) -> ProviderError | None:
+        """See `RecognisesErrors`."""
+        return recognise(diagnostics)
+
+    def imports(self, target: str, resources: Resources, listing: Listing) -> tuple[Import, ...] | None:
+        """See `ImportsResources`."""
+        return imports_of(target, resources, listing)
+
+    def strangers(self, place: Place) -> Mapping[str, int]:
+        """See `SeesStrangers`."""
+        client, _ = self._reach(place)
+        owners = Counter(count_owners(client, place))
+        return {owner: n for owner, n in sorted(owners.items()) if owner != self.installation_id}
+
+    def _reach(self, place: Place) -> tuple[Client, HetznerRegion]:
+        if place.cloud != self.name:
+            raise PlaceUnknown(f"{place} is not at Hetzner")
+        return self._access.client(place), self._settings.region(place)

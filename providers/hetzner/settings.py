@@ -1,0 +1,63 @@
+"""What a person tells about their projects at Hetzner: `hetzner.yaml` in the home. Tokens come from the environment."""
+
+import ipaddress
+from typing import Annotated
+
+from pydantic import AfterValidator, AnyHttpUrl, BaseModel, ConfigDict, Field, PositiveInt, StringConstraints
+
+from providers.base import Place
+from providers.settingsfile import CloudSettings, region_of
+
+
+def _network(value: str) -> str:
+    return str(ipaddress.IPv4Network(value))
+
+
+_Cidr = Annotated[str, AfterValidator(_network)]
+_Zone = Annotated[str, StringConstraints(pattern=r"^[a-z]+[0-9]*(-[a-z0-9]+)?$")]
+_Variable = Annotated[str, StringConstraints(pattern=r"^[A-Z][A-Z0-9_]*$")]
+
+
+class HetznerRegion(BaseModel):
+    """What exists in a network zone before Kedge; `terraform/modules/hetzner-network` gives all but the images.
+
+    A zone is a location (`fsn1`), or a part of one that only people see (`ash-a`): then nothing but the placement
+    groups keeps zones apart.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    network: PositiveInt
+    """Where each VM has an address of its own. Its id is what proves whose a token is."""
+    subnets: dict[_Zone, _Cidr] = Field(min_length=1)
+    node_network: PositiveInt
+    """Where addresses are that belong to nodes and pass from VM to VM."""
+    member_range: _Cidr
+    """Its subnet for VMs of nodes that own no address, and the one for addresses that nodes own."""
+    node_range: _Cidr
+    clients: tuple[_Cidr, ...] = ()
+    """Networks clients of Kafka come from; VMs of later generations let them in."""
+    placement_groups: tuple[PositiveInt, ...] = Field(default=(), max_length=50)
+    """Groups of type `spread`, ten VMs each. Without any, nothing keeps two VMs off one host."""
+    images: dict[str, dict[str, PositiveInt]] = Field(default_factory=dict)
+    """Kafka version -> architecture (`arm64`, `x86_64`) -> snapshot. Keep one for as long as VMs of it stand."""
+
+
+class HetznerAccount(BaseModel):
+    """A project. Hetzner tells of no token whose it is, so a region's network stands for the project."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    token_variable: _Variable = "HCLOUD_TOKEN"  # noqa: S105  # a name, no secret
+    """Environment variable with the token of that project."""
+    regions: dict[str, HetznerRegion] = Field(min_length=1)
+
+
+class HetznerSettings(CloudSettings[HetznerAccount]):
+    """The whole file. `endpoint_url` is for a stand-in for Hetzner's API; actions of one are asked after often."""
+
+    endpoint_url: AnyHttpUrl | None = None
+
+    def region(self, place: Place) -> HetznerRegion:
+        """Raises `PlaceUnknown` naming the accounts, or the regions of that account."""
+        return region_of(self.account(place), place)

@@ -1,0 +1,96 @@
+"""The rendered set of one cluster as variables of `terraform/modules/hetzner`; the shape is terraform/README.md's."""
+
+from providers import tags, variables
+from providers.base import InstanceResource, Resources
+from providers.catalog import EPHEMERAL
+from providers.catalogfile import Machine, sold_by
+from providers.errors import PlaceUnknown
+from providers.hetzner.inventory import Standing
+from providers.hetzner.placement import addresses_for, groups_for
+from providers.hetzner.settings import HetznerRegion
+from providers.hetzner.tags import ADDRESS, EPHEMERAL_VOLUMES, IMAGE, SHAPE, ZONE, labels_of
+from providers.hetzner.userdata import user_data
+from providers.variables import used_zones
+
+SMALLEST_GIB = 10
+"""The smallest volume Hetzner sells (docs.hetzner.com, Volumes)."""
+
+
+def module_variables(
+    resources: Resources, region: HetznerRegion, standing: Standing, *, impatient: bool = False
+) -> dict[str, object]:
+    """JSON-safe variables. Pure. `impatient`: ask after actions often, which a stand-in for Hetzner does not mind.
+
+    Raises `PlaceUnknown` for a zone without a subnet, a machine not in the catalogue, a version without an image, a
+    volume too small; `QuotaExceeded` where addresses are used up.
+    """
+    _refuse_what_is_not_there(resources, region)
+    addresses = addresses_for(resources, region.node_range, standing)
+    return variables.module_variables(
+        resources,
+        cloud=_cloud(resources, region, standing)
+        | ({"poll_interval": "50ms", "poll_function": "constant"} if impatient else {}),
+        instance=lambda i: _instance(resources, i, region, addresses.get(i.node)),
+        address=lambda a: addresses[a.node],
+    )
+
+
+def _refuse_what_is_not_there(resources: Resources, region: HetznerRegion) -> None:
+    for zone in used_zones(resources):
+        if zone not in region.subnets:
+            there = ", ".join(sorted(region.subnets))
+            raise PlaceUnknown(f"{resources.place}: no subnet for zone {zone!r} in hetzner.yaml; it has {there}")
+    for volume in resources.volumes:
+        if volume.kind != EPHEMERAL and volume.size_gib < SMALLEST_GIB:
+            least = f"the smallest volume of Hetzner has {SMALLEST_GIB}"
+            raise PlaceUnknown(f"{resources.place}: {volume.key} is to have {volume.size_gib} GiB; {least}")
+
+
+def _cloud(resources: Resources, region: HetznerRegion, standing: Standing) -> dict[str, str]:
+    owner = {
+        tags.INSTALLATION: resources.installation_id,
+        tags.CLUSTER_UID: resources.cluster_uid,
+        tags.CLUSTER_NAME: resources.cluster_name,
+    }
+    groups = groups_for(resources, region.placement_groups, standing)
+    return {
+        "network": str(region.network),
+        "node_network": str(region.node_network),
+        "member_range": region.member_range,
+        "node_range": region.node_range,
+        **{f"subnet_{zone}": subnet for zone, subnet in sorted(region.subnets.items())},
+        **{f"label_{name}": value for name, value in labels_of(owner).items()},
+        **{f"placement_group_{key}": str(group) for key, group in sorted(groups.items())},
+    }
+
+
+def _instance(
+    resources: Resources, instance: InstanceResource, region: HetznerRegion, owned: str | None
+) -> dict[str, object]:
+    kind = sold_by("hetzner").machine(instance.shape)
+    own = {v.key for v in resources.volumes if v.kind == EPHEMERAL}
+    ephemeral = sorted(a.volume for a in resources.attachments if a.instance == instance.key and a.volume in own)
+    more = {
+        ZONE: instance.zone,
+        SHAPE: instance.shape,
+        IMAGE: instance.image,
+        EPHEMERAL_VOLUMES: " ".join(ephemeral),
+        ADDRESS: owned or "",
+    }
+    return {
+        "shape": kind.type,
+        "image": _image(resources, instance, region, kind),
+        "boot_data": user_data(instance.boot_data, region),
+        "tags": labels_of(tags.instance_tags(resources, instance) | {k: v for k, v in more.items() if v}),
+    }
+
+
+def _image(resources: Resources, instance: InstanceResource, region: HetznerRegion, kind: Machine) -> str:
+    image = region.images.get(instance.image, {}).get(kind.architecture)
+    if image is None:
+        there = [f"{version} for {each}" for version, by in sorted(region.images.items()) for each in sorted(by)]
+        raise PlaceUnknown(
+            f"{resources.place}: no image of Kafka {instance.image} for {kind.architecture} ({kind.type}) in "
+            f"hetzner.yaml; it has {', '.join(there) or 'none'}"
+        )
+    return str(image)

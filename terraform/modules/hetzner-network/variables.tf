@@ -1,0 +1,71 @@
+# A network for the clusters of one project and network zone. It is safe to apply by hand; what it gives goes into
+# `hetzner.yaml`. A network of Hetzner takes 100 VMs: more need a project of their own.
+
+variable "installation_id" {
+  description = "Marks what belongs to one Kedge, as in the modules of the clusters."
+  type        = string
+  validation {
+    condition     = can(regex("^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$", var.installation_id))
+    error_message = "installation_id: 1-63 of a-z, 0-9 and '-', not starting or ending with '-'."
+  }
+}
+
+variable "name" {
+  description = "Name of the network, for people."
+  type        = string
+  validation {
+    condition     = can(regex("^[a-z0-9]([a-z0-9-]{0,46}[a-z0-9])?$", var.name))
+    error_message = "name: 1-48 of a-z, 0-9 and '-', not starting or ending with '-'."
+  }
+}
+
+variable "region" {
+  description = "Network zone: what Hetzner calls a region of locations that share a network."
+  type        = string
+  validation {
+    condition     = can(regex("^[a-z0-9][a-z0-9-]*$", var.region))
+    error_message = "region: a-z, 0-9 and '-'."
+  }
+}
+
+variable "cidr" {
+  description = "Addresses of both networks. Those that are to reach one another must not overlap; nothing checks that."
+  type        = string
+  validation {
+    condition     = can(cidrnetmask(var.cidr)) && tonumber(split("/", var.cidr)[1]) >= 16 && tonumber(split("/", var.cidr)[1]) <= 22
+    error_message = "cidr: an IPv4 network of /16 to /22."
+  }
+}
+
+variable "zones" {
+  description = "Zone -> number of its subnet, which never changes: numbers are kept for zones that come later."
+  type        = map(number)
+  validation {
+    condition     = length(var.zones) >= 1 && alltrue([for n in values(var.zones) : n >= 0 && n <= 15 && floor(n) == n])
+    error_message = "zones: at least one, each with a number of 0 to 15 (a subnet is a sixteenth of the first network)."
+  }
+  validation {
+    condition     = length(distinct(values(var.zones))) == length(var.zones)
+    error_message = "zones: each zone has a number of its own."
+  }
+}
+
+variable "clients" {
+  description = "Networks clients of Kafka come from, by CIDR; none are let in otherwise."
+  type        = set(string)
+  default     = []
+  validation {
+    condition     = alltrue([for c in var.clients : can(cidrnetmask(c))])
+    error_message = "clients: each is an IPv4 network, as 10.8.0.0/16."
+  }
+}
+
+variable "cloud" {
+  description = "Hetzner's own: `placement_groups`, how many (5 when not told); a project may have 50."
+  type        = map(string)
+  default     = {}
+  validation {
+    condition     = can(regex("^([0-9]|[1-4][0-9]|50)$", lookup(var.cloud, "placement_groups", "5")))
+    error_message = "cloud: `placement_groups` must be a number of 0 to 50."
+  }
+}

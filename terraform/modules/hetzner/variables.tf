@@ -1,0 +1,169 @@
+# The module contract (terraform/README.md): the same variables on every cloud.
+
+variable "installation_id" {
+  description = "Marks everything this Kedge owns; objects of another installation are never touched."
+  type        = string
+  validation {
+    condition     = can(regex("^[a-z0-9][a-z0-9-]{0,62}$", var.installation_id))
+    error_message = "installation_id: 1-63 of a-z, 0-9 and '-', not starting with '-'."
+  }
+}
+
+variable "cluster_uid" {
+  description = "Uid of the cluster, minted when it was first declared."
+  type        = string
+  validation {
+    condition     = can(regex("^[a-z0-9][a-z0-9-]{0,62}$", var.cluster_uid))
+    error_message = "cluster_uid: 1-63 of a-z, 0-9 and '-', not starting with '-'."
+  }
+}
+
+variable "cluster_name" {
+  description = "Name of the cluster, for people."
+  type        = string
+  validation {
+    condition     = can(regex("^[a-z0-9][a-z0-9-]{0,62}$", var.cluster_name))
+    error_message = "cluster_name: 1-63 of a-z, 0-9 and '-', not starting with '-'."
+  }
+}
+
+variable "region" {
+  description = "Region of the cloud; one state per account and region."
+  type        = string
+  validation {
+    condition     = can(regex("^[a-z0-9][a-z0-9-]*$", var.region))
+    error_message = "region: a-z, 0-9 and '-'."
+  }
+}
+
+variable "cloud" {
+  description = "Hetzner's own: networks and ranges by id and CIDR, `label_<tag>` of the owner, a group per new VM."
+  type        = map(string)
+  validation {
+    condition     = alltrue([for n in ["network", "node_network"] : can(regex("^[0-9]+$", var.cloud[n]))])
+    error_message = "cloud: `network` and `node_network` must be ids of networks."
+  }
+  validation {
+    condition     = alltrue([for n in ["member_range", "node_range"] : can(cidrnetmask(var.cloud[n]))])
+    error_message = "cloud: `member_range` and `node_range` must be subnets of the node network, as 10.20.8.0/22."
+  }
+  validation {
+    condition     = alltrue([for i in var.instances : can(cidrnetmask(var.cloud["subnet_${i.zone}"]))])
+    error_message = "cloud: each zone in use needs `subnet_<zone>`, a subnet of `network`."
+  }
+  validation {
+    condition = alltrue([
+      for name, value in var.cloud :
+      !startswith(name, "label_") || can(regex("^([A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?$", value))
+    ])
+    error_message = "cloud: the value of a label has at most 63 letters, digits, '.', '_' and '-'."
+  }
+  validation {
+    condition = alltrue([
+      for name, value in var.cloud : !startswith(name, "placement_group_") || can(regex("^[0-9]+$", value))
+    ])
+    error_message = "cloud: `placement_group_<instance key>` must be the id of a placement group."
+  }
+}
+
+variable "instances" {
+  description = "VMs by `<node>.g<generation>`. Frozen: what was recorded with the intent never changes."
+  type = map(object({
+    node       = string
+    generation = number
+    zone       = string
+    shape      = string
+    image      = string
+    intent_id  = string
+    boot_data  = string
+    address    = string
+    tags       = map(string)
+  }))
+  default = {}
+  validation {
+    condition     = alltrue([for k, i in var.instances : k == "${i.node}.g${i.generation}"])
+    error_message = "instances: the key must be `<node>.g<generation>`."
+  }
+  validation {
+    condition     = alltrue([for i in var.instances : can(regex("^[a-z0-9][a-z0-9-]*$", i.node)) && i.intent_id != ""])
+    error_message = "instances: node is made of a-z, 0-9 and '-', and every VM carries its intent id."
+  }
+  validation {
+    condition     = alltrue([for i in var.instances : can(regex("^[0-9]+$", i.image))])
+    error_message = "instances: image must be the id of a snapshot; a name could mean another one tomorrow."
+  }
+  validation {
+    condition     = alltrue([for i in var.instances : length(i.boot_data) <= 32768])
+    error_message = "instances: boot_data is at most 32 KiB (Hetzner's limit of user data)."
+  }
+}
+
+variable "volumes" {
+  description = "Disks by `<node>.<dir>.v<version>`; they outlive VMs unless their kind is `ephemeral`."
+  type = map(object({
+    node     = string
+    dir      = string
+    version  = number
+    zone     = string
+    kind     = string
+    size_gib = number
+  }))
+  default = {}
+  validation {
+    condition     = alltrue([for k, v in var.volumes : k == "${v.node}.${v.dir}.v${v.version}"])
+    error_message = "volumes: the key must be `<node>.<dir>.v<version>`."
+  }
+  validation {
+    condition     = alltrue([for v in var.volumes : v.kind == "ephemeral" || v.size_gib >= 10 && v.size_gib <= 10240])
+    error_message = "volumes: size_gib must be 10 to 10240 (the volumes Hetzner sells)."
+  }
+}
+
+variable "attachments" {
+  description = "A volume on an instance, by `<instance key>.<dir>`."
+  type = map(object({
+    instance = string
+    volume   = string
+  }))
+  default = {}
+  validation {
+    condition = alltrue([
+      for a in var.attachments :
+      contains(keys(var.instances), a.instance) && contains(keys(var.volumes), a.volume)
+    ])
+    error_message = "attachments: both the instance and the volume must be in the rendered set."
+  }
+  validation {
+    condition     = alltrue([for i in values(var.attachments)[*].instance : length([for a in var.attachments : a if a.instance == i]) <= 16])
+    error_message = "attachments: an instance has at most 16 volumes."
+  }
+}
+
+variable "addresses" {
+  description = "Addresses owned by a node rather than by one of its instances, by node."
+  type = map(object({
+    zone    = string
+    address = string
+  }))
+  default = {}
+  validation {
+    condition     = alltrue([for a in var.addresses : can(cidrhost("${a.address}/32", 0))])
+    error_message = "addresses: each is an IPv4 address of `node_range`; Hetzner chooses none."
+  }
+}
+
+variable "bindings" {
+  description = "A node's address on one of its instances, by instance key."
+  type = map(object({
+    node     = string
+    instance = string
+  }))
+  default = {}
+  validation {
+    condition = alltrue([
+      for k, b in var.bindings :
+      k == b.instance && contains(keys(var.instances), b.instance) && contains(keys(var.addresses), b.node)
+    ])
+    error_message = "bindings: the key is the instance; both it and the node's address must be in the rendered set."
+  }
+}

@@ -1,0 +1,109 @@
+"""Where Terraform's provider for Hetzner is on this machine, and a bench with a fake Hetzner behind it."""
+
+import os
+import signal
+import subprocess
+import threading
+import uuid
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from providers.base import CloudInstance, Listing, TerraformRun
+from providers.hetzner.cloud import HetznerCloud
+from providers.tf.execute import RunResult, execute
+from providers.tf.progress import Progress
+from providers.tf.runfolder import processes_of
+from providers.tf.statefile import LocalStates
+from tests.fakes.clouds.hetzner import FakeHetzner
+from tests.fakes.clouds.hetzner_hands import PLACE
+from tests.tools.hcloud.build import SOURCE, version
+
+ROOT = Path(__file__).parents[2]
+MODULES = ROOT / "terraform" / "modules"
+VERSION = "1.68.0"
+
+
+def hcloud_plugins() -> Path:
+    """The folder `make setup` built the provider into, as `hetzner.yaml` names it in `plugins`. Fails without it."""
+    assert version() == VERSION, "tests/tools/hcloud/go.mod and the modules name different versions"
+    cache = ROOT / ".cache"
+    if not any(cache.glob(f"terraform/plugins/*/{SOURCE}/{VERSION}/*/terraform-provider-hcloud_v{VERSION}")):
+        pytest.fail(f"Terraform's provider {SOURCE} {VERSION} is not built: install Go 1.26 and run `make setup`")
+    return cache
+
+
+def terraform(directory: Path, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
+    """Terraform by hand in a folder, with the provider that was built and nothing of the person's environment."""
+    (directory / "rc").write_text("disable_checkpoint = true\n")
+    environment = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(directory),
+        "XDG_DATA_DIRS": str(hcloud_plugins()),
+        "TF_CLI_CONFIG_FILE": str(directory / "rc"),
+        **more,
+    }
+    return subprocess.run(
+        ["terraform", *arguments], cwd=directory, env=environment, capture_output=True, text=True, check=False
+    )
+
+
+def initialised_copy(module: Path, directory: Path) -> Path:
+    """A module's files in a folder of their own, after `init`."""
+    for path in module.glob("*.tf"):
+        (directory / path.name).write_text(path.read_text())
+    done = terraform(directory, "init", "-no-color")
+    assert done.returncode == 0, done.stderr
+    return directory
+
+
+@dataclass
+class HetznerBench:
+    """A cloud on the fake, a state root, and one call that runs the real Terraform with the real provider on them."""
+
+    cloud: HetznerCloud
+    hetzner: FakeHetzner
+    state_root: Path
+    progress: list[Progress] = field(default_factory=list)
+    name: str = field(default_factory=lambda: uuid.uuid4().hex[:8])
+
+    def execute(self, run: TerraformRun, *, stop: threading.Event | None = None) -> RunResult:
+        """The run, under a name of this bench's own: the next one ends what is left of a run of its name."""
+        return execute(
+            replace(run, intent_id=self.run_id(run)),
+            provider=self.cloud,
+            states=LocalStates(self.state_root),
+            module_root=MODULES,
+            on_progress=self.progress.append,
+            stop=stop or threading.Event(),
+            timeout_s=120.0,
+        )
+
+    def listing(self) -> Listing:
+        return self.cloud.list_place(PLACE)
+
+    def vm(self, key: str) -> CloudInstance:
+        return next(i for i in self.listing().instances if i.key == key)
+
+    def run_id(self, run: TerraformRun) -> str:
+        return f"{self.name}-{run.intent_id}"
+
+    def kill_during(self, run: TerraformRun, *calls: str) -> None:
+        """Kill -9 of Terraform and its plugins once Hetzner has done one of `calls`, before anybody hears of it.
+
+        Once for each. A call is told as `POST /servers`, or by how its path ends.
+        """
+        answer, left = self.hetzner.answer, set(calls)
+
+        def kill(method: str, path: str, token: str, body: bytes) -> Any:
+            told = answer(method, path, token, body)
+            done = next((call for call in left if f"{method} {path.removeprefix('/v1')}".endswith(call)), None)
+            if done is not None:
+                left.discard(done)
+                for pid in processes_of(self.run_id(run)):
+                    os.kill(pid, signal.SIGKILL)
+            return told
+
+        self.hetzner.answering = kill

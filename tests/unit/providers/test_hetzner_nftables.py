@@ -1,0 +1,45 @@
+"""The packet filter of a VM: closed but for Kafka, named by network, and metadata for root alone."""
+
+import re
+
+import pytest
+
+from providers.hetzner.nftables import rules
+
+
+def accepted(text: str) -> list[str]:
+    return [line.strip() for line in text.splitlines() if "accept" in line and "dport" in line]
+
+
+def test_members_reach_brokers_and_controllers_and_clients_brokers() -> None:
+    text = rules(["10.20.8.0/21", "10.20.0.0/21"], ["10.8.0.0/16"])
+    assert accepted(text)[1:] == [
+        "tcp dport { 9092, 9093 } ip saddr { 10.20.0.0/21, 10.20.8.0/21 } accept",
+        "tcp dport 9092 ip saddr { 10.8.0.0/16 } accept",
+    ]
+
+
+def test_nobody_else_gets_in_and_nobody_logs_in() -> None:
+    text = rules(["10.20.0.0/20"])
+    assert text.count("policy drop") == 2
+    assert re.findall(r"dport[^\n]*\b22\b", text) == []
+    assert "9092 ip saddr" not in text
+
+
+def test_boot_data_of_the_metadata_service_is_for_root_alone() -> None:
+    assert "ip daddr 169.254.169.254 meta skuid != 0 reject" in rules(["10.20.0.0/20"])
+
+
+def test_it_is_the_same_whatever_the_order() -> None:
+    assert rules(["10.1.0.0/16", "10.0.0.0/16"]) == rules(["10.0.0.0/16", "10.1.0.0/16", "10.0.0.0/16"])
+
+
+def test_braces_are_in_pairs() -> None:
+    text = rules(["10.20.0.0/20"], ["10.8.0.0/16"])
+    assert text.count("{") == text.count("}")
+
+
+@pytest.mark.parametrize("wrong", [["everybody"], ["10.0.0.1/8"], ["10.0.0.0/8; flush"], []])
+def test_what_is_no_network_is_refused(wrong: list[str]) -> None:
+    with pytest.raises(ValueError, match=r".+"):
+        rules(wrong)

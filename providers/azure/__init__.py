@@ -1,0 +1,1 @@
+"""Microsoft Azure: virtual machines by Terraform (`terraform/modules/azure`), read and terminated through its SDK."""

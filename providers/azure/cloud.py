@@ -1,0 +1,175 @@
+"""Azure as a `CloudProvider`: Terraform makes and deletes, the SDK reads, and one thing is terminated at a time."""
+
+import os
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from azure.core.exceptions import HttpResponseError
+
+from providers import tags
+from providers.azure.access import Access, Clients
+from providers.azure.errors import is_not_there, recognise, translated
+from providers.azure.ids import canonical, machine_of
+from providers.azure.imports import imports_of
+from providers.azure.inventory import count_owners, read_listing, read_states, state_of
+from providers.azure.settings import AzureSettings
+from providers.azure.tags import tags_of
+from providers.azure.variables import module_variables
+from providers.base import InstanceState, Listing, Place, Resources
+from providers.errors import PlaceUnknown, ProviderError, ResourceConflict
+from providers.handover import Handover
+from providers.tf.abilities import Import
+
+SETTLES_S = 300.0
+"""Resource Manager is eventually consistent between its regions: for a while after it was made a VM may be "not found".
+So that answer proves one gone only if it was seen before, or once its id has been known to us for this long."""
+
+_ASKED_SINGLY = 20
+"""Azure has no call for a list of ids: few are asked for one by one, more by the listings of the subscription."""
+
+_PASSED_ON = ("HTTPS_PROXY", "NO_PROXY", "SSL_CERT_FILE", "IDENTITY_ENDPOINT", "IDENTITY_HEADER")
+
+
+@dataclass(slots=True)
+class AzureCloud:
+    """One installation's view of its subscriptions, as `settings_file` describes them. Thread-safe."""
+
+    installation_id: str
+    settings_file: Path
+    attempts: int = 3
+    clock: Callable[[], float] = time.monotonic
+    _settings: AzureSettings = field(init=False)
+    _access: Access = field(init=False)
+    _known_since: dict[str, float] = field(default_factory=dict)
+    _seen: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self._settings = AzureSettings.read(self.settings_file)
+        self._access = Access(self._settings, self.attempts, self.clock)
+
+    @property
+    def name(self) -> str:
+        return "azure"
+
+    def handover(self) -> Handover:
+        """See `DeclaresHandover`: a network interface goes on a VM when that is made, or while it is deallocated."""
+        return Handover.DELETE_FIRST
+
+    def zones(self, region: str) -> tuple[str, ...]:
+        """Zones of a region in some account's settings; names mean what that account's names mean."""
+        found = {z for a in self._settings.accounts.values() if region in a.regions for z in a.regions[region].zones}
+        if not found:
+            there = ", ".join(sorted({r for a in self._settings.accounts.values() for r in a.regions}))
+            raise PlaceUnknown(f"no region {region!r} in azure.yaml; it has {there}")
+        return tuple(sorted(found))
+
+    def list_place(self, place: Place) -> Listing:
+        """One paged listing each of VMs, their states, disks and network interfaces, for all clusters."""
+        clients, account_id = self._reach(place)
+        listing = read_listing(clients, place, installation_id=self.installation_id, account_id=account_id)
+        self._saw(i.id for i in listing.instances)
+        return listing
+
+    def describe(self, place: Place, instances: Sequence[str]) -> Mapping[str, InstanceState]:
+        """`GONE` is "not found" for that id, of a VM that was seen or had `SETTLES_S` to settle, by the right account.
+
+        What Azure does not answer for by id is left out, as is what no Azure could ever answer for.
+        """
+        clients, account_id = self._reach(place)
+        spelled = {canonical(i): i for i in instances if machine_of(i, account_id) is not None}
+        states: dict[str, InstanceState] = {}
+        if len(spelled) > _ASKED_SINGLY:
+            listed = read_states(clients, place, account_id=account_id)
+            states = {i: state for i, state in listed.items() if i in spelled}
+        nowhere = []
+        for arm_id in sorted(spelled.keys() - states.keys())[:_ASKED_SINGLY]:
+            machine = self._machine(clients, place, arm_id)
+            if machine is not None:
+                states[arm_id] = state_of(machine, machine["properties"].get("instanceView") or {})
+            elif self._has_settled(arm_id):
+                nowhere.append(arm_id)
+        self._saw(states)
+        if nowhere:
+            self._access.prove(place, afresh=True)
+        return {spelled[i]: state for i, state in {**states, **dict.fromkeys(nowhere, InstanceState.GONE)}.items()}
+
+    def terminate(self, place: Place, instance: str) -> None:
+        """Delete a VM of this installation. Idempotent. Raises `ResourceConflict` for anybody else's.
+
+        Its network interface stays, which is Terraform's to delete, and so does the disk of its operating system: with
+        the VM gone, Terraform does not know of that any more, and a person deletes it.
+        """
+        clients, account_id = self._reach(place)
+        parts = machine_of(instance, account_id)
+        machine = self._machine(clients, place, canonical(instance)) if parts else None
+        if parts is None or machine is None:
+            return
+        if not tags.owned_by(tags_of(machine), self.installation_id):
+            raise ResourceConflict(f"{place}: {instance} has not this installation's tag; it is not terminated")
+        self._saw([canonical(instance)])
+        if str(machine["properties"].get("provisioningState")).lower() == "deleting":
+            return
+        with translated(f"{place}: terminating {instance}"):
+            clients.compute.virtual_machines.begin_delete(*parts, polling=False)
+
+    def variables(self, resources: Resources) -> dict[str, object]:
+        """Variables of `terraform/modules/azure`."""
+        place = resources.place
+        return module_variables(resources, self._settings.account(place), self._settings.region(place))
+
+    def terraform_environment(self, place: Place) -> Mapping[str, str]:
+        """Credentials of the account, and the way out of this network; see `GivesEnvironment`."""
+        given = {
+            **{name: os.environ[name] for name in _PASSED_ON if name in os.environ},
+            **self._access.environment(place),
+        }
+        if self._settings.endpoint_url:
+            given["ARM_METADATA_HOSTNAME"] = f"{self._settings.endpoint_url.host}:{self._settings.endpoint_url.port}"
+        if self._settings.plugins:
+            # Terraform's implied mirrors are below the XDG data folders; it asks no registry for what it finds there.
+            given["XDG_DATA_DIRS"] = str(self._settings.plugins)
+        return given
+
+    def recognise(self, diagnostics: Sequence[str]) -> ProviderError | None:
+        """See `RecognisesErrors`."""
+        return recognise(diagnostics)
+
+    def imports(self, target: str, resources: Resources, listing: Listing) -> tuple[Import, ...] | None:
+        """See `ImportsResources`."""
+        return imports_of(target, resources, listing)
+
+    def strangers(self, place: Place) -> Mapping[str, int]:
+        """See `SeesStrangers`."""
+        clients, account_id = self._reach(place)
+        owners = Counter(count_owners(clients, place, account_id=account_id))
+        return {owner: n for owner, n in sorted(owners.items()) if owner != self.installation_id}
+
+    def _machine(self, clients: Clients, place: Place, arm_id: str) -> Mapping[str, Any] | None:
+        """What Azure says of that VM; None if it says there is none of that name."""
+        parts = machine_of(arm_id, self._settings.account(place).id)
+        if parts is None:
+            return None
+        with translated(f"{place}: describing {arm_id}"):
+            try:
+                found: Mapping[str, Any] = clients.compute.virtual_machines.get(*parts, expand="instanceView")
+            except HttpResponseError as error:
+                if is_not_there(error):
+                    return None
+                raise
+        return found
+
+    def _saw(self, ids: Iterable[str]) -> None:
+        self._seen.update(ids)
+
+    def _has_settled(self, arm_id: str) -> bool:
+        now = self.clock()
+        return arm_id in self._seen or now - self._known_since.setdefault(arm_id, now) >= SETTLES_S
+
+    def _reach(self, place: Place) -> tuple[Clients, str]:
+        if place.cloud != self.name:
+            raise PlaceUnknown(f"{place} is not in Azure")
+        return self._access.clients(place), self._settings.account(place).id

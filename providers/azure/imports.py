@@ -1,0 +1,65 @@
+"""By which address and id `terraform/modules/azure` takes in what exists; ids as in the pages "Import" of the provider.
+
+    instance    azurerm_linux_virtual_machine                   .../virtualMachines/NAME
+                azurerm_network_interface (instance_nic)        .../networkInterfaces/NAME, unless the node's is bound
+    volume      azurerm_managed_disk                            .../disks/NAME
+    attachment  azurerm_virtual_machine_data_disk_attachment    VM/dataDisks/DISK
+    address     azurerm_network_interface                       .../networkInterfaces/NAME
+
+A binding and a VM's own disks are names only (`terraform_data`): they are made again, which makes nothing.
+"""
+
+from providers.azure.ids import interface_of, name_of
+from providers.base import Listing, Resources
+from providers.catalog import EPHEMERAL
+from providers.tf.abilities import Import
+from providers.tf.imports import in_module
+
+Imports = tuple[Import, ...] | None
+
+
+def imports_of(target: str, resources: Resources, listing: Listing) -> Imports:
+    """See `ImportsResources`. The listing has one VM and one volume a key, all of this cluster."""
+    word, _, key = target.partition("/")
+    match word:
+        case "instance":
+            return _instance(key, resources, listing)
+        case "volume":
+            if _is_own(key, resources):
+                return ()
+            return _one("azurerm_managed_disk.volume", key, next((v.id for v in listing.volumes if v.key == key), ""))
+        case "attachment":
+            return _attachment(key, resources, listing)
+        case "address":
+            found = listing.node_address_ids.get((resources.cluster_uid, key), "")
+            return _one("azurerm_network_interface.address", key, found)
+        case "binding":
+            return ()
+        case _:
+            return None
+
+
+def _instance(key: str, resources: Resources, listing: Listing) -> Imports:
+    machine = next((i.id for i in listing.instances if i.key == key), "")
+    made = _one("azurerm_linux_virtual_machine.instance", key, machine)
+    if made is None or any(b.instance == key for b in resources.bindings):
+        return made
+    return (*made, Import(in_module("azurerm_network_interface.instance_nic", key), interface_of(machine)))
+
+
+def _attachment(key: str, resources: Resources, listing: Listing) -> Imports:
+    tie = next(a for a in resources.attachments if a.key == key)
+    if _is_own(tie.volume, resources):
+        return ()
+    machine = next((i.id for i in listing.instances if i.key == tie.instance), "")
+    disk = next((v.id for v in listing.volumes if v.key == tie.volume), "")
+    found = f"{machine}/dataDisks/{name_of(disk)}" if machine and disk else ""
+    return _one("azurerm_virtual_machine_data_disk_attachment.attachment", key, found)
+
+
+def _is_own(volume: str, resources: Resources) -> bool:
+    return any(v.key == volume and v.kind == EPHEMERAL for v in resources.volumes)
+
+
+def _one(resource: str, key: str, found: str) -> Imports:
+    return (Import(in_module(resource, key), found),) if found else None

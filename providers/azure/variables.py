@@ -1,0 +1,60 @@
+"""The rendered set of one cluster as variables of `terraform/modules/azure`; the shape is terraform/README.md's."""
+
+from providers import tags, variables
+from providers.azure.settings import AzureAccount, AzureRegion
+from providers.azure.tags import EPHEMERAL_VOLUMES, IMAGE, SHAPE, ZONE, joined
+from providers.base import InstanceResource, Resources
+from providers.catalog import EPHEMERAL
+from providers.catalogfile import Machine, sold_by
+from providers.errors import PlaceUnknown
+from providers.variables import used_zones
+
+
+def module_variables(resources: Resources, account: AzureAccount, region: AzureRegion) -> dict[str, object]:
+    """JSON-safe variables. Pure: Azure chooses an address nobody recorded, so none is made up here.
+
+    Raises `PlaceUnknown` for a zone that is not in the settings, a machine not in the catalogue, a version without an
+    image.
+    """
+    for zone in used_zones(resources):
+        if zone not in region.zones:
+            there = ", ".join(sorted(region.zones))
+            raise PlaceUnknown(f"{resources.place}: no zone {zone!r} in azure.yaml; it has {there}")
+    return variables.module_variables(
+        resources,
+        cloud={
+            "account_id": account.id,
+            "tenant_id": account.tenant_id,
+            "resource_group": region.resource_group,
+            "ssh_key": account.ssh_key,
+            "encryption_at_host": str(account.encryption_at_host).lower(),
+            "secure_boot": str(account.secure_boot).lower(),
+            "scale_set": region.scale_set or "",
+            **{f"subnet_{name}": zone.subnet for name, zone in sorted(region.zones.items())},
+            **{f"zone_{name}": zone.place for name, zone in sorted(region.zones.items())},
+        },
+        instance=lambda i: _instance(resources, i, region),
+    )
+
+
+def _instance(resources: Resources, instance: InstanceResource, region: AzureRegion) -> dict[str, object]:
+    kind = sold_by("azure").machine(instance.shape)
+    own = {v.key for v in resources.volumes if v.kind == EPHEMERAL}
+    ephemeral = joined(a.volume for a in resources.attachments if a.instance == instance.key and a.volume in own)
+    more = {ZONE: instance.zone, SHAPE: instance.shape, IMAGE: instance.image, EPHEMERAL_VOLUMES: ephemeral}
+    return {
+        "shape": kind.type,
+        "image": _image(resources, instance, region, kind),
+        "tags": tags.instance_tags(resources, instance) | {k: v for k, v in more.items() if v},
+    }
+
+
+def _image(resources: Resources, instance: InstanceResource, region: AzureRegion, kind: Machine) -> str:
+    image = region.images.get(instance.image, {}).get(kind.architecture)
+    if image is None:
+        there = [f"{version} for {each}" for version, by in sorted(region.images.items()) for each in sorted(by)]
+        raise PlaceUnknown(
+            f"{resources.place}: no image of Kafka {instance.image} for {kind.architecture} ({kind.type}) in "
+            f"azure.yaml; it has {', '.join(there) or 'none'}"
+        )
+    return image

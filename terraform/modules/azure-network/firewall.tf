@@ -1,0 +1,67 @@
+# Membership is the subnet: a new VM changes nothing here, and no rule names one. Rules are resources of their own, one
+# style only; inline rules beside them would take turns with them at every apply.
+locals {
+  subnets = [for zone in sort(keys(var.zones)) : cidrsubnet(var.cidr, 4, var.zones[zone])]
+}
+
+resource "azurerm_network_security_group" "kafka" {
+  name                = "${var.name}-kafka"
+  location            = azurerm_resource_group.network.location
+  resource_group_name = azurerm_resource_group.network.name
+  tags                = local.owner
+}
+
+resource "azurerm_network_security_rule" "members" {
+  for_each = { brokers = { port = 9092, priority = 100 }, controllers = { port = 9093, priority = 110 } }
+
+  name                         = "${each.key}-from-members"
+  resource_group_name          = azurerm_resource_group.network.name
+  network_security_group_name  = azurerm_network_security_group.kafka.name
+  priority                     = each.value.priority
+  direction                    = "Inbound"
+  access                       = "Allow"
+  protocol                     = "Tcp"
+  source_port_range            = "*"
+  source_address_prefixes      = local.subnets
+  destination_port_range       = tostring(each.value.port)
+  destination_address_prefixes = local.subnets
+}
+
+resource "azurerm_network_security_rule" "clients" {
+  count = length(var.clients) > 0 ? 1 : 0
+
+  name                         = "clients-of-kafka"
+  resource_group_name          = azurerm_resource_group.network.name
+  network_security_group_name  = azurerm_network_security_group.kafka.name
+  priority                     = 200
+  direction                    = "Inbound"
+  access                       = "Allow"
+  protocol                     = "Tcp"
+  source_port_range            = "*"
+  source_address_prefixes      = var.clients
+  destination_port_range       = "9092"
+  destination_address_prefixes = local.subnets
+}
+
+# Azure lets the whole network and everything peered with it in, by rules nobody can delete: this one comes before them.
+# It closes administration too, and the probes of Azure's load balancers.
+resource "azurerm_network_security_rule" "nobody_else" {
+  name                        = "nobody-else"
+  resource_group_name         = azurerm_resource_group.network.name
+  network_security_group_name = azurerm_network_security_group.kafka.name
+  priority                    = 4096
+  direction                   = "Inbound"
+  access                      = "Deny"
+  protocol                    = "*"
+  source_port_range           = "*"
+  source_address_prefix       = "*"
+  destination_port_range      = "*"
+  destination_address_prefix  = "*"
+}
+
+resource "azurerm_subnet_network_security_group_association" "zone" {
+  for_each = azurerm_subnet.zone
+
+  subnet_id                 = each.value.id
+  network_security_group_id = azurerm_network_security_group.kafka.id
+}

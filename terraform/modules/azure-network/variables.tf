@@ -1,0 +1,80 @@
+# A network for the clusters of one account and region. It is applied by a person, once, with a state of its own; what
+# it gives goes into `azure.yaml`. Kedge itself never changes a network.
+
+variable "installation_id" {
+  description = "Marks what belongs to one Kedge, as in the modules of the clusters."
+  type        = string
+  validation {
+    condition     = can(regex("^[a-z0-9][a-z0-9-]{0,62}$", var.installation_id))
+    error_message = "installation_id: 1-63 of a-z, 0-9 and '-', not starting with '-'."
+  }
+}
+
+variable "name" {
+  description = "Name of the network and of its resource group."
+  type        = string
+  validation {
+    condition     = can(regex("^[a-z0-9][a-z0-9-]{0,62}$", var.name))
+    error_message = "name: 1-63 of a-z, 0-9 and '-', not starting with '-'."
+  }
+}
+
+variable "region" {
+  description = "Region of the network."
+  type        = string
+  validation {
+    condition     = can(regex("^[a-z0-9][a-z0-9-]*$", var.region))
+    error_message = "region: a-z, 0-9 and '-'."
+  }
+}
+
+variable "cidr" {
+  description = "Addresses of the network. Networks that are to reach one another must not overlap; nothing checks that."
+  type        = string
+  validation {
+    condition     = can(cidrnetmask(var.cidr)) && tonumber(split("/", var.cidr)[1]) >= 16 && tonumber(split("/", var.cidr)[1]) <= 24
+    error_message = "cidr: an IPv4 network of /16 to /24."
+  }
+}
+
+variable "zones" {
+  description = "Zone -> number of its subnet, which never changes: numbers are kept for zones that come later."
+  type        = map(number)
+  validation {
+    condition     = length(var.zones) >= 1 && alltrue([for n in values(var.zones) : n >= 0 && n <= 15 && floor(n) == n])
+    error_message = "zones: at least one, each with a number of 0 to 15 (a subnet is a sixteenth of the network)."
+  }
+  validation {
+    condition     = alltrue([for zone in keys(var.zones) : can(regex("^${var.region}-[a-z0-9]+$", zone))])
+    error_message = "zones: a zone is named after its region, as westeurope-1, or westeurope-fd0 for a fault domain."
+  }
+  validation {
+    condition     = length(distinct(values(var.zones))) == length(var.zones)
+    error_message = "zones: each zone has a number of its own."
+  }
+}
+
+variable "clients" {
+  description = "Networks clients of Kafka come from, by CIDR. Without any, only the subnets of this network are let in."
+  type        = set(string)
+  default     = []
+  validation {
+    condition     = alltrue([for c in var.clients : can(cidrnetmask(c))])
+    error_message = "clients: each is an IPv4 network, as 10.8.0.0/16."
+  }
+}
+
+variable "cloud" {
+  description = "Azure's own: `account_id` (the subscription), `tenant_id`, and `zone_<zone>` where a zone's name does not say which one of the subscription it is."
+  type        = map(string)
+  validation {
+    condition     = alltrue([for key in ["account_id", "tenant_id"] : can(regex("^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$", var.cloud[key]))])
+    error_message = "cloud: `account_id` must be the id of the subscription and `tenant_id` that of its directory."
+  }
+  validation {
+    condition = alltrue([
+      for zone in keys(var.zones) : can(regex("^([1-3]|fd[0-4])$", lookup(var.cloud, "zone_${zone}", reverse(split("-", zone))[0])))
+    ])
+    error_message = "cloud: each zone is one of the subscription's zones 1 to 3, or a fault domain fd0 to fd4."
+  }
+}

@@ -1,0 +1,19 @@
+# The module contract (terraform/README.md): the same outputs on every cloud.
+
+output "instances" {
+  description = "Cloud id and own address of each VM, by instance key."
+  value       = { for k, r in azurerm_linux_virtual_machine.instance : k => { id = r.id, address = r.private_ip_address } }
+}
+
+output "volumes" {
+  description = "Cloud id of each disk, by volume key; a VM's own disk has its key."
+  value = merge(
+    { for k, r in azurerm_managed_disk.volume : k => { id = r.id } },
+    { for k, r in terraform_data.volume_own : k => { id = r.output } },
+  )
+}
+
+output "addresses" {
+  description = "Address of each node that owns one, by node."
+  value       = { for k, r in azurerm_network_interface.address : k => r.private_ip_address }
+}

@@ -1,0 +1,288 @@
+"""Azure on a loopback port: Resource Manager's paths for what Kedge uses, stateful, with faults before it.
+
+Written from Azure's REST reference; `tests/contract/test_azure_document.py` holds its answers to Microsoft's own
+document of the API, and differences.md lists what it does otherwise. Who may call: the SDK, and the stand-in for
+Terraform's provider. What a type of thing obeys is in `azure_things.py`.
+"""
+
+import json
+import re
+import threading
+import time
+import uuid
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from tests.fakes.clouds.azure_things import MACHINES, Refusal, Things
+
+ACCOUNT = "00000000-1111-2222-3333-444444444444"
+OTHER_ACCOUNT = "99999999-1111-2222-3333-444444444444"
+TENANT = "aaaaaaaa-1111-2222-3333-444444444444"
+OTHER_TENANT = "bbbbbbbb-1111-2222-3333-444444444444"
+
+_THING = re.compile(
+    r"^/subscriptions/(?P<account>[^/]+)/resourcegroups/(?P<group>[^/]+)"
+    r"(?:/providers/(?P<kind>microsoft\.\w+/\w+)/(?P<name>[^/]+)(?:/(?P<part>subnets|securityrules)/(?P<child>[^/]+))?"
+    r"(?:/(?P<action>start|deallocate|poweroff))?)?$"
+)
+_LISTING = re.compile(r"^/subscriptions/(?P<account>[^/]+)/providers/(?P<kind>microsoft\.\w+/\w+)$")
+_OPERATION = re.compile(
+    r"^/subscriptions/(?P<account>[^/]+)/providers/microsoft\.\w+/locations/[^/]+/operations/(?P<id>.+)$"
+)
+_ACCOUNT = re.compile(r"^/subscriptions/(?P<account>[^/]+)$")
+
+Answer = Callable[[str, str, dict[str, str], bytes], tuple[int, dict[str, str], bytes]]
+"""(method, path, headers, body) -> (status, headers, body)"""
+
+
+@dataclass(slots=True)
+class Fault:
+    """What the next calls of an action get instead of an answer. `skip` of them pass first; `made` acts all the same.
+
+    An action is a method and a type, as `PUT virtualMachines`, or `LIST disks`; `*` is any.
+    """
+
+    action: str
+    code: str
+    status: int = 400
+    times: int = 1
+    skip: int = 0
+    made: bool = False
+    retry_after_s: int = 0
+
+
+@dataclass(slots=True)
+class Operation:
+    """Something that takes its time. `end` does it, or gives the (code, message) of its failure."""
+
+    subject: str
+    end: Callable[[], tuple[str, str] | None]
+    ready_at: float
+    status: str = "InProgress"
+    error: tuple[str, str] | None = None
+
+
+@dataclass(slots=True)
+class AzureCloudFake:
+    """A running server. `calls` counts what was asked; `lag` listings of VMs repeat the one before."""
+
+    port: int = 0
+    account: str = ACCOUNT
+    tenant: str = TENANT
+    state: str = "Enabled"
+    things: Things = field(default_factory=Things)
+    calls: Counter[str] = field(default_factory=Counter)
+    faults: list[Fault] = field(default_factory=list)
+    page: int = 1000
+    lag: int = 0
+    ignored_terminations: int = 0
+    operation_s: float = 0.0
+    """How long a change of a VM takes. 0: it is over at the next call."""
+    failing_operations: list[tuple[str, str]] = field(default_factory=list)
+    """(code, message) the next creates of VMs end with, after they were accepted."""
+    answering: Answer | None = None
+    """A test's own way to answer, in the place of `answer`, which it may call."""
+    operations: dict[str, Operation] = field(default_factory=dict)
+    last_listing: dict[str, Any] | None = None
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def told(self, method: str, path: str, headers: dict[str, str], body: bytes) -> tuple[int, dict[str, str], bytes]:
+        """What the server says."""
+        return (self.answering or self.answer)(method, path, headers, body)
+
+    def answer(self, method: str, path: str, headers: dict[str, str], body: bytes) -> tuple[int, dict[str, str], bytes]:
+        """One call: a fault, or what Azure would say. One at a time."""
+        with self.lock:
+            self._end_operations(time.monotonic())
+            url = urlsplit(path)
+            query = {name: values[0] for name, values in parse_qs(url.query).items()}
+            action = _action(method, url.path.lower())
+            self.calls[action] += 1
+            fault = next((f for f in self.faults if f.action in (action, "*") and f.times > 0), None)
+            if fault is not None and fault.skip > 0:
+                fault.skip, fault = fault.skip - 1, None
+            try:
+                if fault is not None:
+                    fault.times -= 1
+                    if fault.made:
+                        self._act(method, url.path, query, json.loads(body or b"{}"))
+                    raise Refusal(fault.status, fault.code, "fault of a test", fault.retry_after_s)
+                if not headers.get("Authorization", "").startswith("Bearer "):
+                    raise Refusal(401, "AuthenticationFailed", "Authentication failed. No bearer token.")
+                status, more, told = self._act(method, url.path, query, json.loads(body or b"{}"))
+            except Refusal as refusal:
+                status, more, told = refusal.status, refusal.headers, refusal.body
+            text = b"" if told is None else json.dumps(told).encode()
+            return status, {"Content-Type": "application/json", **more}, text
+
+    def by_hand(self, method: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
+        """What a test does there itself: uncounted, past every fault, and over at once. Raises `Refusal`."""
+        with self.lock:
+            told = self._act(method, path, {"api-version": "by-hand"}, body or {})[2]
+            self._end_operations(float("inf"))
+            return told or {}
+
+    def finish(self) -> None:
+        """Every operation on its way is over."""
+        with self.lock:
+            self._end_operations(float("inf"))
+
+    def _act(
+        self, method: str, path: str, query: dict[str, str], body: dict[str, Any]
+    ) -> tuple[int, dict[str, str], dict[str, Any] | None]:
+        low = path.lower()
+        if "api-version" not in query:
+            raise Refusal(400, "MissingApiVersionParameter", "The api-version query parameter is required.")
+        if not low.startswith(f"/subscriptions/{self.account}"):
+            account = low.split("/")[2]
+            raise Refusal(404, "SubscriptionNotFound", f"The subscription '{account}' could not be found.")
+        if _ACCOUNT.match(low):
+            told = {"id": path, "subscriptionId": self.account, "tenantId": self.tenant, "state": self.state}
+            return 200, {}, told
+        if found := _OPERATION.match(low):
+            return 200, {}, self._operation(found["id"])
+        if found := _LISTING.match(low):
+            return 200, {}, self._listed(found["kind"], query)
+        if found := _THING.match(low):
+            return self._thing(method, path, found, query, body)
+        raise Refusal(404, "InvalidResourceType", f"The resource type of {path} could not be found.")
+
+    def _thing(
+        self, method: str, path: str, found: re.Match[str], query: dict[str, str], body: dict[str, Any]
+    ) -> tuple[int, dict[str, str], dict[str, Any] | None]:
+        arm_id, things = path.lower(), self.things
+        if found["action"]:
+            return 202, {}, things.power(arm_id.rpartition("/")[0], found["action"])
+        if method == "GET":
+            return 200, {}, things.shown(arm_id, expand=query.get("$expand", ""))
+        if any(o.subject == arm_id and o.status == "InProgress" for o in self.operations.values()):
+            raise Refusal(409, "Conflict", "The request failed due to conflict with a concurrent request.")
+        is_machine = found["kind"] == MACHINES
+        if method == "PUT":
+            new = arm_id not in things.by_id
+            things.put(path, body)
+            if not is_machine:
+                return (201 if new else 200), {}, things.shown(arm_id)
+            failure = self.failing_operations.pop(0) if new and self.failing_operations else None
+            more = self._start(arm_id, lambda: things.ready(arm_id, failure))
+            return (201 if new else 200), more, things.shown(arm_id)
+        if method == "DELETE":
+            if arm_id not in things.by_id:
+                return 204, {}, None
+            if not is_machine:
+                things.delete(arm_id)
+                return 200, {}, None
+            if self.ignored_terminations > 0:
+                self.ignored_terminations -= 1
+                return 202, self._start(arm_id, lambda: None), None
+            things.going(arm_id)
+            return 202, self._start(arm_id, lambda: things.delete(arm_id)), None
+        raise Refusal(405, "HttpMethodNotAllowed", f"The request does not support method {method!r}.")
+
+    def _listed(self, kind: str, query: dict[str, str]) -> dict[str, Any]:
+        if "$expand" in query and "$filter" not in query:
+            raise Refusal(400, "InvalidParameter", "Expand is only supported with a filter by scale set.")
+        listing = kind == MACHINES and "$skiptoken" not in query and "statusOnly" not in query
+        if listing and self.lag > 0 and self.last_listing is not None:
+            self.lag -= 1
+            return self.last_listing
+        start = int(query.get("$skiptoken", 0))
+        statuses = query.get("statusOnly") == "true"
+        found = self.things.of_kind(kind)
+        told: dict[str, Any] = {
+            "value": [self.things.listed(i, statuses=statuses) for i in found[start : start + self.page]]
+        }
+        if start + self.page < len(found):
+            kept = "&statusOnly=true" if statuses else ""
+            told["nextLink"] = (
+                f"{self.url}/subscriptions/{self.account}/providers/{kind}"
+                f"?api-version={query['api-version']}{kept}&$skiptoken={start + self.page}"
+            )
+        if listing:
+            self.last_listing = told
+        return told
+
+    def _start(self, subject: str, end: Callable[[], tuple[str, str] | None]) -> dict[str, str]:
+        number = str(uuid.uuid4())
+        self.operations[number] = Operation(subject, end, time.monotonic() + self.operation_s)
+        where = f"/subscriptions/{self.account}/providers/Microsoft.Compute/locations/westeurope/operations/{number}"
+        return {"Azure-AsyncOperation": f"{self.url}{where}?api-version=2026-04-01", "Retry-After": "1"}
+
+    def _operation(self, number: str) -> dict[str, Any]:
+        if number not in self.operations:
+            raise Refusal(404, "NotFound", "The entity was not found.")
+        operation = self.operations[number]
+        told: dict[str, Any] = {"name": number, "status": operation.status}
+        if operation.error is not None:
+            told["error"] = {"code": operation.error[0], "message": operation.error[1]}
+        return told
+
+    def _end_operations(self, now: float) -> None:
+        for operation in self.operations.values():
+            if operation.status == "InProgress" and operation.ready_at <= now:
+                operation.error = operation.end()
+                operation.status = "Failed" if operation.error else "Succeeded"
+
+
+@contextmanager
+def azure_cloud() -> Iterator[AzureCloudFake]:
+    """An empty subscription on a free loopback port; over when the block ends."""
+    cloud = AzureCloudFake()
+    with serving(cloud.told) as cloud.port:
+        yield cloud
+
+
+@contextmanager
+def serving(answer: Answer) -> Iterator[int]:
+    """Whoever answers Resource Manager's calls, on a loopback port of its own: that port."""
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        wbufsize = 65536  # head and body in one packet: in two, the second waits for an acknowledgement
+
+        def _call(self) -> None:
+            body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            status, headers, told = answer(self.command, self.path, dict(self.headers.items()), body)
+            self.send_response(status)
+            for name, value in headers.items():
+                self.send_header(name, value)
+            self.send_header("Content-Length", str(len(told)))
+            self.end_headers()
+            self.wfile.write(told)
+
+        do_GET = do_PUT = do_POST = do_DELETE = _call  # noqa: N815  # the names http.server looks for
+
+        def log_message(self, *_: object) -> None:
+            """Quiet: a test that fails shows what was asked by `calls`."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, name="azure", daemon=True)
+    thread.start()
+    try:
+        yield server.server_address[1]
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def _action(method: str, path: str) -> str:
+    """`GET subscriptions`, `LIST virtualmachines`, `PUT disks`, `POST start`."""
+    if found := _LISTING.match(path):
+        return f"LIST {found['kind'].partition('/')[2]}"
+    if _OPERATION.match(path):
+        return "GET operations"
+    if found := _THING.match(path):
+        kind = found["part"] or (found["kind"] or "/resourcegroups").partition("/")[2]
+        return f"{method} {found['action'] or kind}"
+    return f"{method} subscriptions"

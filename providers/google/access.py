@@ -1,0 +1,177 @@
+"""The way to one project: clients of the SDK, and the proof that they reach the project the place means.
+
+The SDK takes two seconds to import, so that happens here and only when the first client is made.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from functools import partial, wraps
+from pathlib import Path
+from typing import Any
+
+import google.auth
+from google.api_core.exceptions import GoogleAPICallError
+from google.auth.credentials import Credentials
+from google.auth.transport.requests import Request
+from google.oauth2.service_account import Credentials as ServiceAccount
+from requests.exceptions import ConnectionError as NoConnection
+from requests.exceptions import Timeout
+
+from providers.base import Place
+from providers.errors import AuthFailed, CloudUnavailable, RateLimited
+from providers.google.errors import from_reason, reason_of, translated
+from providers.google.settings import GoogleAccount, GoogleSettings
+
+CALL_S = 10.0
+"""A call of the converger lasts at most that long, its attempts together."""
+
+_PROOF_LASTS_S = 300.0
+"""The credentials may be exchanged for others while we run."""
+
+_TOKEN_S = 4.0
+_LONGEST_PAUSE_S = 4.0
+_SCOPES = ("https://www.googleapis.com/auth/compute", "https://www.googleapis.com/auth/userinfo.email")
+_LASTS_A_RUN = timedelta(minutes=20)
+"""A Terraform command may take 15 minutes (`providers.tf.execute`), and its token is not renewed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tries:
+    """How often a call is made; the SDK takes it as `retry`. `Retry-After` is honoured; a long one ends it at once."""
+
+    attempts: int
+    sleep: Callable[[float], None] = time.sleep
+
+    def __call__(self, call: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(call)
+        def tried(*arguments: Any, **named: Any) -> Any:
+            for made in range(1, self.attempts + 1):
+                try:
+                    return call(*arguments, **named)
+                except (GoogleAPICallError, NoConnection, Timeout) as error:
+                    pause_s = _pause_s(error, made)
+                    if made == self.attempts or pause_s is None:
+                        raise
+                    self.sleep(pause_s)
+            raise AssertionError("unreachable: the last attempt returns or raises")
+
+        return tried
+
+
+@dataclass(slots=True)
+class Access:
+    """Clients by account. Thread-safe."""
+
+    settings: GoogleSettings
+    attempts: int
+    clock: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], None] = time.sleep
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _credentials: dict[str, "_Token"] = field(default_factory=dict)
+    _clients: dict[tuple[str, str], Any] = field(default_factory=dict)
+    _proved: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def how(self) -> dict[str, Any]:
+        """Arguments of every call of the SDK."""
+        return {"timeout": CALL_S, "retry": Tries(self.attempts, self.sleep)}
+
+    def client(self, place: Place, kind: str) -> Any:
+        """A client (`Instances`, `Disks`, `Addresses`) whose project is proved to be the place's.
+
+        Raises `PlaceUnknown`, `AuthFailed`, and what a call may end with.
+        """
+        self.settings.region(place)
+        self.prove(place)
+        return self._client(place, kind)
+
+    def prove(self, place: Place, *, afresh: bool = False) -> None:
+        """Ask whose the project is, unless that was proved a short while ago. Raises `AuthFailed` for another one."""
+        account = self.settings.account(place)
+        with self._lock:
+            at = self._proved.get(place.account)
+        if at is not None and self.clock() - at < _PROOF_LASTS_S and not afresh:
+            return
+        with translated(f"{place}: which project is {account.project}"):
+            told = self._client(place, "Projects").get(request={"project": account.project}, **self.how)
+        if (told.name, str(told.id)) != (account.project, account.number):
+            raise AuthFailed(
+                f"{place}: the credentials reach project {told.name} (number {told.id}), "
+                f"the place is {account.project} (number {account.number})"
+            )
+        with self._lock:
+            self._proved[place.account] = self.clock()
+
+    def environment(self, place: Place) -> Mapping[str, str]:
+        """A token for Terraform, in the environment of its process and nowhere else; it lasts an hour at most."""
+        with self._lock, translated(f"{place}: credentials"):
+            credentials = self._token(place.account, self.settings.account(place))
+            if credentials.ends_within(_LASTS_A_RUN):
+                credentials.refresh(Request())
+            token = credentials.token
+        return {"GOOGLE_OAUTH_ACCESS_TOKEN": str(token)}
+
+    def _client(self, place: Place, kind: str) -> Any:
+        from google.cloud import compute_v1
+
+        key = (place.account, kind)
+        with self._lock, translated(f"{place}: credentials"):
+            if key not in self._clients:
+                endpoint = self.settings.endpoint_url
+                self._clients[key] = getattr(compute_v1, f"{kind}Client")(
+                    credentials=self._token(place.account, self.settings.account(place)),
+                    client_options={"api_endpoint": str(endpoint).rstrip("/")} if endpoint else None,
+                )
+            return self._clients[key]
+
+    def _token(self, name: str, account: GoogleAccount) -> "_Token":
+        if name not in self._credentials:
+            self._credentials[name] = _Token(_found(account.service_account_file))
+        return self._credentials[name]
+
+
+class _Token(Credentials):
+    """Credentials of whatever kind, renewed within the time of a call; the SDK and Terraform use the same token."""
+
+    def __init__(self, source: Any) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._source = source
+        self._renewing = threading.Lock()
+
+    def refresh(self, request: Any) -> None:
+        with self._renewing:
+            self._source.refresh(partial(request, timeout=_TOKEN_S))
+            self.token, self.expiry = self._source.token, self._source.expiry
+
+    def ends_within(self, time_left: timedelta) -> bool:
+        """Also true of a token that was never made."""
+        return self.token is None or (
+            self.expiry is not None and self.expiry - datetime.now(UTC).replace(tzinfo=None) < time_left
+        )
+
+
+def _pause_s(error: Exception, made: int) -> float | None:
+    """Seconds before the next attempt; None when another one would get the same answer, or come too late."""
+    pause_s = min(0.25 * 2.0**made, _LONGEST_PAUSE_S)
+    if not isinstance(error, GoogleAPICallError):
+        return pause_s
+    kind = from_reason(reason_of(error), error.message, status=int(error.code or 0))
+    if not isinstance(kind, RateLimited | CloudUnavailable):
+        return None
+    asked = getattr(error.response, "headers", {}).get("Retry-After", "")
+    if not asked.isdecimal():
+        return pause_s
+    return float(asked) if float(asked) <= _LONGEST_PAUSE_S else None
+
+
+def _found(service_account_file: Path | None) -> Any:
+    """Credentials for Compute Engine: of one kind of file, or whatever the environment of this process has."""
+    if service_account_file is None:
+        return google.auth.default(scopes=_SCOPES)[0]
+    try:
+        return ServiceAccount.from_service_account_file(str(service_account_file), scopes=_SCOPES)  # type: ignore[no-untyped-call]
+    except (OSError, ValueError) as error:
+        raise AuthFailed(f"{service_account_file} is no key file of a service account: {error}") from None

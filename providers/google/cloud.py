@@ -1,0 +1,181 @@
+"""Google Cloud as a `CloudProvider`: Terraform makes and deletes, the SDK reads, and one thing is deleted at a time."""
+
+import os
+import re
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from google.api_core.exceptions import GoogleAPICallError
+
+from providers import tags
+from providers.base import InstanceState, Listing, Place, Resources
+from providers.errors import PlaceUnknown, ProviderError, ResourceConflict
+from providers.google.access import Access
+from providers.google.errors import recognise, translated
+from providers.google.imports import imports_of
+from providers.google.inventory import PAGE, count_owners, id_of, read_listing, read_machine, state_of
+from providers.google.settings import GoogleSettings
+from providers.google.tags import decoded
+from providers.google.variables import module_variables
+from providers.handover import Handover
+from providers.tf.abilities import Import
+
+SETTLES_S = 300.0
+"""An id this server never saw alive proves nothing by not being found at once: it has to stay so for that long."""
+
+_ID = re.compile(
+    r"^(?P<zone>[a-z][a-z0-9]*(?:-[a-z0-9]+)+)/(?P<name>[a-z][a-z0-9-]{0,62})/(?P<number>[1-9][0-9]{0,19})$"
+)
+
+_ASKED_SINGLY = 20
+_PASSED_ON = ("HTTPS_PROXY", "NO_PROXY", "SSL_CERT_FILE")
+
+
+@dataclass(slots=True)
+class GoogleCloud:
+    """One installation's view of its projects, as `settings_file` describes them. Thread-safe.
+
+    The id of an instance is `<zone>/<name>/<number>`.
+    """
+
+    installation_id: str
+    settings_file: Path
+    attempts: int = 3
+    page: int = PAGE
+    clock: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], None] = time.sleep
+    _settings: GoogleSettings = field(init=False)
+    _access: Access = field(init=False)
+    _seen: set[str] = field(default_factory=set)
+    _missed_since: dict[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._settings = GoogleSettings.read(self.settings_file)
+        self._access = Access(self._settings, self.attempts, self.clock, self.sleep)
+
+    @property
+    def name(self) -> str:
+        return "google"
+
+    def handover(self) -> Handover:
+        """See `DeclaresHandover`: an address of a VM's first interface is there from its birth to its end."""
+        return Handover.DELETE_FIRST
+
+    def zones(self, region: str) -> tuple[str, ...]:
+        """Zones of a region that have a subnetwork in some account."""
+        accounts = self._settings.accounts.values()
+        found = {z for a in accounts if region in a.regions for z in a.regions[region].subnetworks}
+        if not found:
+            there = ", ".join(sorted({r for a in accounts for r in a.regions}))
+            raise PlaceUnknown(f"no region {region!r} in google.yaml; it has {there}")
+        return tuple(sorted(found))
+
+    def list_place(self, place: Place) -> Listing:
+        """One paged listing each of VMs, disks and addresses, for all clusters. A deleted VM is not in it."""
+        self._reach(place)
+        listing = read_listing(self._access, place, installation_id=self.installation_id, page=self.page)
+        self._seen.update(i.id for i in listing.instances)
+        return listing
+
+    def describe(self, place: Place, instances: Sequence[str]) -> Mapping[str, InstanceState]:
+        """`GONE` is "no such VM" by name, or another number under that name, said by the right project.
+
+        An id this server never saw alive has to be missing for `SETTLES_S`. What Google does not answer for by name is
+        left out, as is what could never be an id. Many ids cost one listing, and then a call for each it has not.
+        """
+        ids = sorted({i for i in instances if _ID.match(i)})
+        self._reach(place)
+        states: dict[str, InstanceState] = {}
+        if len(ids) > _ASKED_SINGLY:
+            states = {i.id: i.state for i in self.list_place(place).instances if i.id in set(ids)}
+        missing = []
+        for one in [i for i in ids if i not in states][:_ASKED_SINGLY]:
+            state = self._state(place, one)
+            if state is not None:
+                states[one] = state
+            elif self._has_settled(one):
+                missing.append(one)
+        if missing:
+            self._access.prove(place, afresh=True)
+        return {**states, **dict.fromkeys(missing, InstanceState.GONE)}
+
+    def terminate(self, place: Place, instance: str) -> None:
+        """Delete a VM of this installation. Idempotent. Raises `ResourceConflict` for anybody else's."""
+        found = _ID.match(instance)
+        self._reach(place)
+        if found is None:
+            return
+        machine = read_machine(self._access, place, found["zone"], found["name"])
+        if machine is None or id_of(machine) != instance:
+            return
+        if not tags.owned_by(decoded(machine.labels), self.installation_id):
+            raise ResourceConflict(f"{place}: {instance} has not this installation's label; it is not deleted")
+        request = {
+            "project": self._settings.account(place).project,
+            "zone": found["zone"],
+            "instance": found["name"],
+        }
+        with translated(f"{place}: deleting {instance}"):
+            try:
+                self._access.client(place, "Instances").delete_unary(request=request, **self._access.how)
+            except GoogleAPICallError as error:
+                if error.code != 404:
+                    raise
+
+    def variables(self, resources: Resources) -> dict[str, object]:
+        """Variables of `terraform/modules/google`."""
+        place = resources.place
+        return module_variables(resources, self._settings.account(place), self._settings.region(place))
+
+    def terraform_environment(self, place: Place) -> Mapping[str, str]:
+        """A token of the account's credentials, and the way out of this network; see `GivesEnvironment`."""
+        given = {
+            **{name: os.environ[name] for name in _PASSED_ON if name in os.environ},
+            **self._access.environment(place),
+        }
+        if self._settings.endpoint_url:
+            given["GOOGLE_COMPUTE_CUSTOM_ENDPOINT"] = f"{str(self._settings.endpoint_url).rstrip('/')}/compute/v1/"
+        if self._settings.plugins:
+            # Terraform's implied mirrors are below the XDG data folders; it asks no registry for what it finds there.
+            given["XDG_DATA_DIRS"] = str(self._settings.plugins)
+        return given
+
+    def recognise(self, diagnostics: Sequence[str]) -> ProviderError | None:
+        """See `RecognisesErrors`."""
+        return recognise(diagnostics)
+
+    def imports(self, target: str, resources: Resources, listing: Listing) -> tuple[Import, ...] | None:
+        """See `ImportsResources`."""
+        return imports_of(target, resources, listing, self._settings.account(resources.place).project)
+
+    def strangers(self, place: Place) -> Mapping[str, int]:
+        """See `SeesStrangers`."""
+        self._reach(place)
+        owners = Counter(count_owners(self._access, place))
+        return {owner: n for owner, n in sorted(owners.items()) if owner != self.installation_id}
+
+    def _state(self, place: Place, instance: str) -> InstanceState | None:
+        """None when Google says that there is no such VM."""
+        told = _ID.match(instance)
+        if told is None:
+            return None
+        machine = read_machine(self._access, place, told["zone"], told["name"])
+        if machine is None or id_of(machine) != instance:
+            return None
+        self._seen.add(instance)
+        self._missed_since.pop(instance, None)
+        return state_of(machine)
+
+    def _has_settled(self, instance: str) -> bool:
+        now = self.clock()
+        return instance in self._seen or now - self._missed_since.setdefault(instance, now) >= SETTLES_S
+
+    def _reach(self, place: Place) -> None:
+        """Raises `PlaceUnknown`, and `AuthFailed` for another project."""
+        if place.cloud != self.name:
+            raise PlaceUnknown(f"{place} is not in Google Cloud")
+        self._settings.region(place)
+        self._access.prove(place)

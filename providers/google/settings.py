@@ -1,0 +1,61 @@
+"""What a person tells about their projects of Google Cloud: `google.yaml` in the home. It holds no secret."""
+
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import AnyHttpUrl, BaseModel, ConfigDict, Field, StringConstraints, field_validator
+
+from providers.base import Place
+from providers.settingsfile import CloudSettings, region_of
+
+_ProjectId = Annotated[str, StringConstraints(pattern=r"^([a-z0-9.-]+:)?[a-z][a-z0-9-]{4,28}[a-z0-9]$")]
+_ProjectNumber = Annotated[str, StringConstraints(pattern=r"^[1-9][0-9]{0,18}$")]
+_Subnetwork = Annotated[
+    str, StringConstraints(pattern=r"^projects/[a-z0-9.:-]+/regions/[a-z0-9-]+/subnetworks/[a-z][a-z0-9-]{0,62}$")
+]
+_NetworkTag = Annotated[str, StringConstraints(pattern=r"^[a-z]([a-z0-9-]{0,61}[a-z0-9])?$")]
+_Image = Annotated[str, StringConstraints(pattern=r"^projects/[a-z0-9.:-]+/global/images/[a-z][a-z0-9-]{0,62}$")]
+_Zone = Annotated[str, StringConstraints(pattern=r"^[a-z]+(-[a-z]+)*-[a-z]+\d+-[a-z]$")]
+
+
+class GoogleRegion(BaseModel):
+    """What exists in a region before Kedge: a subnetwork per zone, network tags the firewall knows, machine images."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    subnetworks: dict[_Zone, _Subnetwork] = Field(min_length=1)
+    """Subnetworks are regional; zones may share one."""
+    network_tags: tuple[_NetworkTag, ...] = Field(min_length=1)
+    images: dict[str, dict[str, _Image]] = Field(default_factory=dict)
+    """Kafka version -> architecture (`arm64`, `x86_64`) -> image. A family would mean another image tomorrow."""
+
+
+class GoogleAccount(BaseModel):
+    """A project. `number` is checked against what the credentials reach under its id, before anything is believed."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    project: _ProjectId
+    number: _ProjectNumber
+    service_account_file: Path | None = None
+    """Key file of a service account; without one, the application default credentials of the server's environment."""
+    regions: dict[str, GoogleRegion] = Field(min_length=1)
+
+    @field_validator("regions")
+    @classmethod
+    def _belongs_together(cls, regions: dict[str, GoogleRegion]) -> dict[str, GoogleRegion]:
+        for name, region in regions.items():
+            for zone, subnetwork in region.subnetworks.items():
+                if zone.rpartition("-")[0] != name or f"/regions/{name}/" not in subnetwork:
+                    raise ValueError(f"zone {zone!r} with {subnetwork!r} is not in region {name!r}")
+        return regions
+
+
+class GoogleSettings(CloudSettings[GoogleAccount]):
+    """The whole file. `endpoint_url` is for networks without a way to Google's hosts."""
+
+    endpoint_url: AnyHttpUrl | None = None
+
+    def region(self, place: Place) -> GoogleRegion:
+        """Raises `PlaceUnknown` naming the accounts, or the regions of that account."""
+        return region_of(self.account(place), place)

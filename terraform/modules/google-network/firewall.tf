@@ -1,0 +1,37 @@
+# Membership is a network tag, never a list of VMs: a new VM changes nothing here. What no rule allows is refused; what
+# goes out is allowed. Agents call the server, and nobody calls an agent. No rule opens SSH.
+locals {
+  tag = "${var.name}-kafka"
+}
+
+resource "google_compute_firewall" "members" {
+  for_each = { brokers = "9092", controllers = "9093" }
+
+  name        = "${var.name}-${each.key}"
+  description = "${local.description}: ${each.key}, from members"
+  network     = google_compute_network.network.id
+  direction   = "INGRESS"
+  source_tags = [local.tag]
+  target_tags = [local.tag]
+
+  allow {
+    protocol = "tcp"
+    ports    = [each.value]
+  }
+}
+
+resource "google_compute_firewall" "clients" {
+  for_each = length(var.clients) > 0 ? { brokers = "9092" } : {}
+
+  name          = "${var.name}-clients"
+  description   = "${local.description}: clients of Kafka"
+  network       = google_compute_network.network.id
+  direction     = "INGRESS"
+  source_ranges = var.clients
+  target_tags   = [local.tag]
+
+  allow {
+    protocol = "tcp"
+    ports    = [each.value]
+  }
+}

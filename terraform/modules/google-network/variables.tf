@@ -1,0 +1,74 @@
+# A network for the clusters of one project and region. It is applied by a person, once, with a state of its own; what it
+# gives goes into `google.yaml`.
+
+variable "installation_id" {
+  description = "Marks what belongs to one Kedge, as in the modules of the clusters."
+  type        = string
+  validation {
+    condition     = can(regex("^[a-z0-9][a-z0-9-]{0,62}$", var.installation_id))
+    error_message = "installation_id: 1-63 of a-z, 0-9 and '-', not starting with '-'."
+  }
+}
+
+variable "name" {
+  description = "Name of the network, unique in the project; everything else here begins with it."
+  type        = string
+  validation {
+    condition     = can(regex("^[a-z]([a-z0-9-]{0,28}[a-z0-9])?$", var.name))
+    error_message = "name: a letter and at most 29 more of a-z, 0-9 and '-', so that what begins with it has room."
+  }
+}
+
+variable "region" {
+  description = "Region of the network."
+  type        = string
+  validation {
+    condition     = can(regex("^[a-z0-9][a-z0-9-]*$", var.region))
+    error_message = "region: a-z, 0-9 and '-'."
+  }
+}
+
+variable "cidr" {
+  description = "Addresses of the network. Networks that are to reach one another must not overlap; nothing checks that."
+  type        = string
+  validation {
+    condition     = can(cidrnetmask(var.cidr)) && tonumber(split("/", var.cidr)[1]) >= 16 && tonumber(split("/", var.cidr)[1]) <= 24
+    error_message = "cidr: an IPv4 network of /16 to /24."
+  }
+}
+
+variable "zones" {
+  description = "Zone -> number of its subnetwork, which never changes: numbers are kept for zones that come later."
+  type        = map(number)
+  validation {
+    condition     = length(var.zones) >= 1 && alltrue([for n in values(var.zones) : n >= 0 && n <= 15 && floor(n) == n])
+    error_message = "zones: at least one, each with a number of 0 to 15 (a subnetwork is a sixteenth of the network)."
+  }
+  validation {
+    condition     = alltrue([for zone in keys(var.zones) : can(regex("^[a-z0-9-]+-[a-z]$", zone))])
+    error_message = "zones: each is named as a zone of Google, as europe-west1-b."
+  }
+  validation {
+    condition     = length(distinct(values(var.zones))) == length(var.zones)
+    error_message = "zones: each zone has a number of its own."
+  }
+}
+
+variable "clients" {
+  description = "Networks clients of Kafka come from, by CIDR. Without any, only members are let in."
+  type        = set(string)
+  default     = []
+  validation {
+    condition     = alltrue([for c in var.clients : can(cidrnetmask(c))])
+    error_message = "clients: each is an IPv4 network, as 10.8.0.0/16."
+  }
+}
+
+variable "cloud" {
+  description = "Google's own: `project`."
+  type        = map(string)
+  validation {
+    condition     = can(regex("^([a-z0-9.-]+:)?[a-z][a-z0-9-]{4,28}[a-z0-9]$", var.cloud["project"]))
+    error_message = "cloud: `project` must be the id of the project the network is made in."
+  }
+}

@@ -1,0 +1,63 @@
+# A VM per generation. Frozen: whatever is rendered for it later, nothing of it changes; change is a new generation.
+locals {
+  network_tags = split(" ", var.cloud["network_tags"])
+
+  labels = {
+    kedge-installation = var.installation_id
+    kedge-cluster-uid  = var.cluster_uid
+    kedge-cluster-name = var.cluster_name
+    kedge-region       = var.region
+  }
+}
+
+resource "google_compute_instance" "instance" {
+  for_each = var.instances
+
+  name         = local.instance_names[each.key]
+  zone         = each.value.zone
+  machine_type = each.value.shape
+  labels       = each.value.tags
+  tags         = local.network_tags
+
+  # The boot data is for cloud-init. Nobody gets in by keys of the project, by OS Login or by the serial console.
+  metadata = {
+    user-data              = each.value.boot_data
+    kedge-intent           = each.value.intent_id
+    block-project-ssh-keys = "TRUE"
+    enable-oslogin         = "FALSE"
+    serial-port-enable     = "FALSE"
+  }
+
+  # No disk of Google's is ever unencrypted; the keys are Google's own.
+  boot_disk {
+    auto_delete = true
+
+    initialize_params {
+      image  = each.value.image
+      type   = "pd-balanced"
+      labels = local.labels
+    }
+  }
+
+  # No `access_config`: no public address. A node's own address goes with the VM it was made with (addresses.tf).
+  network_interface {
+    subnetwork = var.cloud["subnetwork_${each.value.zone}"]
+    network_ip = (
+      contains(keys(var.bindings), each.key)
+      ? google_compute_address.address[var.bindings[each.key].node].address
+      : each.value.address
+    )
+  }
+
+  shielded_instance_config {
+    enable_secure_boot          = true
+    enable_vtpm                 = true
+    enable_integrity_monitoring = true
+  }
+
+  # No `service_account`: a VM has no rights in the project.
+
+  lifecycle {
+    ignore_changes = all
+  }
+}

@@ -1,0 +1,177 @@
+# The module contract (terraform/README.md): the same variables on every cloud.
+
+variable "installation_id" {
+  description = "Marks everything this Kedge owns; objects of another installation are never touched."
+  type        = string
+  validation {
+    condition     = can(regex("^[a-z0-9][a-z0-9-]{0,62}$", var.installation_id))
+    error_message = "installation_id: 1-63 of a-z, 0-9 and '-', not starting with '-'."
+  }
+}
+
+variable "cluster_uid" {
+  description = "Uid of the cluster, minted when it was first declared."
+  type        = string
+  validation {
+    condition     = can(regex("^[a-z0-9][a-z0-9-]{0,62}$", var.cluster_uid))
+    error_message = "cluster_uid: 1-63 of a-z, 0-9 and '-', not starting with '-'."
+  }
+}
+
+variable "cluster_name" {
+  description = "Name of the cluster, for people."
+  type        = string
+  validation {
+    condition     = can(regex("^[a-z0-9][a-z0-9-]{0,62}$", var.cluster_name))
+    error_message = "cluster_name: 1-63 of a-z, 0-9 and '-', not starting with '-'."
+  }
+}
+
+variable "region" {
+  description = "Region of the cloud; one state per account and region."
+  type        = string
+  validation {
+    condition     = can(regex("^[a-z0-9][a-z0-9-]*$", var.region))
+    error_message = "region: a-z, 0-9 and '-'."
+  }
+}
+
+variable "cloud" {
+  description = "Google's own: `project`, `network_tags` (a space between), `subnetwork_<zone>` for each zone in use."
+  type        = map(string)
+  validation {
+    condition     = can(regex("^([a-z0-9.-]+:)?[a-z][a-z0-9-]{4,28}[a-z0-9]$", var.cloud["project"]))
+    error_message = "cloud: `project` must be the id of the project the credentials are for."
+  }
+  validation {
+    condition     = can(regex("^[a-z]([a-z0-9-]{0,61}[a-z0-9])?( [a-z]([a-z0-9-]{0,61}[a-z0-9])?)*$", var.cloud["network_tags"]))
+    error_message = "cloud: `network_tags` must be network tags with a space between."
+  }
+  validation {
+    condition = alltrue([
+      for zone in concat([for i in var.instances : i.zone], [for a in var.addresses : a.zone]) :
+      can(regex("^projects/[a-z0-9.:-]+/regions/[a-z0-9-]+/subnetworks/[a-z][a-z0-9-]{0,62}$", var.cloud["subnetwork_${zone}"]))
+    ])
+    error_message = "cloud: each zone in use needs `subnetwork_<zone>`, as projects/P/regions/R/subnetworks/S."
+  }
+}
+
+variable "instances" {
+  description = "VMs by `<node>.g<generation>`. Frozen: what was recorded with the intent never changes."
+  type = map(object({
+    node       = string
+    generation = number
+    zone       = string
+    shape      = string
+    image      = string
+    intent_id  = string
+    boot_data  = string
+    address    = string
+    tags       = map(string)
+  }))
+  default = {}
+  validation {
+    condition     = alltrue([for k, i in var.instances : k == "${i.node}.g${i.generation}"])
+    error_message = "instances: the key must be `<node>.g<generation>`."
+  }
+  validation {
+    condition     = alltrue([for i in var.instances : can(regex("^[a-z0-9][a-z0-9-]*$", i.node)) && i.intent_id != ""])
+    error_message = "instances: node is made of a-z, 0-9 and '-', and every VM carries its intent id."
+  }
+  validation {
+    condition     = alltrue([for i in var.instances : can(regex("^projects/[a-z0-9.:-]+/global/images/[a-z][a-z0-9-]{0,62}$", i.image))])
+    error_message = "instances: image must be projects/P/global/images/I; a family could mean another one tomorrow."
+  }
+  validation {
+    condition     = alltrue([for i in var.instances : length(i.boot_data) <= 262144])
+    error_message = "instances: boot_data is at most 256 KiB (Google's limit of a value of metadata)."
+  }
+  validation {
+    condition = alltrue([
+      for i in var.instances : length(i.tags) <= 64 && alltrue([
+        for k, v in i.tags : can(regex("^[a-z][a-z0-9_-]{0,62}$", k)) && can(regex("^[a-z0-9_-]{0,63}$", v))
+      ])
+    ])
+    error_message = "instances: tags are labels, at most 64 of a-z, 0-9, '_' and '-', each at most 63 characters."
+  }
+}
+
+variable "volumes" {
+  description = "Disks by `<node>.<dir>.v<version>`; they outlive VMs unless their kind is `ephemeral`."
+  type = map(object({
+    node     = string
+    dir      = string
+    version  = number
+    zone     = string
+    kind     = string
+    size_gib = number
+  }))
+  default = {}
+  validation {
+    condition     = alltrue([for k, v in var.volumes : k == "${v.node}.${v.dir}.v${v.version}"])
+    error_message = "volumes: the key must be `<node>.<dir>.v<version>`."
+  }
+  validation {
+    condition     = alltrue([for v in var.volumes : v.size_gib >= 1])
+    error_message = "volumes: size_gib must be at least 1."
+  }
+  validation {
+    condition = alltrue([
+      for v in var.volumes : can(regex("^[a-z][a-z0-9-]{0,39}$", v.dir)) && length(v.node) <= 126
+    ])
+    error_message = "volumes: dir is a letter and at most 39 more of a-z, 0-9 and '-', node at most 126 characters."
+  }
+}
+
+variable "attachments" {
+  description = "A volume on an instance, by `<instance key>.<dir>`."
+  type = map(object({
+    instance = string
+    volume   = string
+  }))
+  default = {}
+  validation {
+    condition = alltrue([
+      for a in var.attachments :
+      contains(keys(var.instances), a.instance) && contains(keys(var.volumes), a.volume)
+    ])
+    error_message = "attachments: both the instance and the volume must be in the rendered set."
+  }
+  validation {
+    condition     = length(distinct([for a in var.attachments : a.volume])) == length(var.attachments)
+    error_message = "attachments: a volume is on one instance at a time."
+  }
+}
+
+variable "addresses" {
+  description = "Addresses owned by a node rather than by one of its instances, by node."
+  type = map(object({
+    zone    = string
+    address = string
+  }))
+  default = {}
+  validation {
+    condition     = alltrue([for a in var.addresses : a.address == null || can(cidrhost("${a.address}/32", 0))])
+    error_message = "addresses: an address is null, and the subnetwork chooses it, or an IPv4 address of the subnetwork."
+  }
+}
+
+variable "bindings" {
+  description = "A node's address on one of its instances, by instance key."
+  type = map(object({
+    node     = string
+    instance = string
+  }))
+  default = {}
+  validation {
+    condition = alltrue([
+      for k, b in var.bindings :
+      k == b.instance && contains(keys(var.instances), b.instance) && contains(keys(var.addresses), b.node)
+    ])
+    error_message = "bindings: the key is the instance; both it and the node's address must be in the rendered set."
+  }
+  validation {
+    condition     = length(distinct([for b in var.bindings : b.node])) == length(var.bindings)
+    error_message = "bindings: a node's address is on one instance at a time."
+  }
+}

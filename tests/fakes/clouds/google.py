@@ -1,0 +1,329 @@
+"""Compute Engine on a loopback port: one project behind a small HTTP server, with faults before it.
+
+Whoever speaks its REST API may call: google-cloud-compute, and a Terraform provider. `google_world` has the rules.
+"""
+
+import json
+import re
+import sys
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+from tests.fakes.clouds.google_world import BASE, PROJECT, Refused, Thing, World, short
+
+OTHER_NUMBER = "210987654321"
+TOKEN = "ya29.canary-secret"
+
+Answer = Callable[[str, str, dict[str, str], bytes], tuple[int, dict[str, str], bytes]]
+"""(method, path, headers, body) -> (status, headers, body)"""
+
+_PART = {"instances": "instances", "disks": "disks"}
+
+
+@dataclass(slots=True)
+class Fault:
+    """What the next calls of an action get instead of an answer. `skip` of them pass first.
+
+    An action is a method of the API without its first word: `instances.insert`. With status 200 the call is taken, and
+    its operation ends with `code`. `done`: the call is carried out and only its answer is lost.
+    """
+
+    action: str
+    code: str
+    status: int = 400
+    times: int = 1
+    skip: int = 0
+    done: bool = False
+    message: str = ""
+    headers: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """One call and its answer, for whoever holds them against Google's own document."""
+
+    action: str
+    method: str
+    path: str
+    query: dict[str, str]
+    body: Thing | None
+    status: int
+    answer: Thing
+
+
+@dataclass(slots=True)
+class GoogleFake:
+    """A running server. `calls` counts what was asked; `lag` listings of VMs repeat the one before."""
+
+    port: int = 0
+    world: World = field(default_factory=World)
+    calls: Counter[str] = field(default_factory=Counter)
+    exchanges: list[Exchange] = field(default_factory=list)
+    faults: list[Fault] = field(default_factory=list)
+    token_lasts_s: int = 3599
+    lag: int = 0
+    ignored_deletions: int = 0
+    unreachable: set[str] = field(default_factory=set)
+    """Zones that do not answer."""
+    answering: Answer | None = None
+    """A test's own way to answer, in the place of `answer`, which it may call."""
+    last_listing: Thing | None = None
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def told(self, method: str, path: str, headers: dict[str, str], body: bytes) -> tuple[int, dict[str, str], bytes]:
+        """What the server says."""
+        return (self.answering or self.answer)(method, path, headers, body)
+
+    def answer(self, method: str, path: str, headers: dict[str, str], body: bytes) -> tuple[int, dict[str, str], bytes]:
+        """One call: a token, a fault, or what the project says."""
+        asked = urlsplit(path)
+        if asked.path == "/token":
+            self.calls["token"] += 1
+            return _json(200, {"access_token": TOKEN, "expires_in": self.token_lasts_s, "token_type": "Bearer"})
+        route, words = _route(method, asked.path)
+        query, given = dict(parse_qsl(asked.query)), json.loads(body) if body else None
+        with self.lock:
+            self.calls[route] += 1
+            try:
+                status, told, more = 200, self._carried_out(route, words, headers, query, given), {}
+            except _Faulted as fault:
+                status, told, more = fault.status, _error(fault.status, fault.code, fault.message), fault.headers
+            except Refused as refused:
+                status, told, more = refused.status, _error(refused.status, refused.reason, str(refused)), {}
+            self.exchanges.append(Exchange(route, method, asked.path, query, given, status, told))
+        status, known, content = _json(status, told)
+        return status, known | more, content
+
+    def _carried_out(
+        self, route: str, words: dict[str, str], headers: dict[str, str], query: dict[str, str], body: Thing | None
+    ) -> Thing:
+        if not headers.get("Authorization", headers.get("authorization", "")).startswith("Bearer ya29."):
+            raise Refused(401, "required", "Login Required.")
+        fault = next((f for f in self.faults if f.action in (route, "*") and f.times > 0), None)
+        if fault is not None and fault.skip > 0:
+            fault.skip, fault = fault.skip - 1, None
+        if fault is not None:
+            fault.times -= 1
+            if fault.status == 200:
+                return self._failing(words, fault)
+            if fault.done:
+                self._perform(route, words, query, body)
+            raise _Faulted(fault.status, fault.code, fault.message or f"{fault.code} (fault of a test)", fault.headers)
+        return self._perform(route, words, query, body)
+
+    def _failing(self, words: dict[str, str], fault: Fault) -> Thing:
+        path = f"projects/{words['project']}/{words['scope']}/{words['kind']}/{words.get('name', 'new')}"
+        failed = self.world._done(words["scope"], "insert", path, error=(fault.code, fault.message or fault.code))
+        return {**failed, "status": "RUNNING"}
+
+    def _perform(self, route: str, words: dict[str, str], query: dict[str, str], body: Thing | None) -> Thing:
+        world, kind, verb = self.world, *route.split(".")
+        if words.get("project") != world.project and kind != "images":
+            raise Refused(403, "forbidden", f"Required permission for 'projects/{words.get('project')}'")
+        path = "/".join(f"projects/{words[k]}" if k == "project" else words[k] for k in words if k != "verb")
+        match kind, verb:
+            case "projects", "get":
+                return {"kind": "compute#project", "id": world.number, "name": world.project, "selfLink": BASE + path}
+            case (("zones" | "regions" | "images" | "machineTypes"), "get"):
+                return self._fixture(kind, path)
+            case _, "aggregatedList":
+                return self._everywhere(kind, query)
+            case _, "list":
+                return self._one_scope(kind, words["scope"], query)
+            case "zoneOperations" | "regionOperations" | "globalOperations", "get":
+                return world.look(path)
+            case _, "get":
+                return world.get(path)
+            case _, "insert":
+                return world.insert(words["scope"], kind, body or {})
+            case "instances", "attachDisk":
+                return world.attach(path, body or {})
+            case "instances", "detachDisk":
+                return world.detach(path, query["deviceName"])
+            case "instances", "delete" if self.ignored_deletions > 0:
+                self.ignored_deletions -= 1
+                return world.nothing_happens(path)
+            case _, "delete":
+                return world.delete(path)
+        raise Refused(404, "notFound", f"no method {route} in this fake")
+
+    def _fixture(self, kind: str, path: str) -> Thing:
+        name = path.rpartition("/")[2]
+        known = {"zones": self.world.zones(), "regions": list(self.world.regions)}
+        if name not in known.get(kind, [name]):
+            raise Refused(404, "notFound", f"The resource '{path}' was not found")
+        return {"kind": f"compute#{kind.removesuffix('s')}", "name": name, "id": "1", "selfLink": BASE + path}
+
+    def _everywhere(self, kind: str, query: dict[str, str]) -> Thing:
+        if kind == "instances" and self.lag > 0 and self.last_listing is not None:
+            self.lag -= 1
+            return self.last_listing
+        found = [t for t in self.world.of(kind) if _fits(t, query.get("filter", "")) and not self._is_away(t)]
+        page, more = _paged(found, query)
+        items: dict[str, Thing] = {}
+        for zone in self.world.zones():
+            here = [t for t in page if t["zone"].endswith(f"/{zone}")]
+            away = zone in self.unreachable
+            code, words = ("UNREACHABLE", "cannot be reached") if away else ("NO_RESULTS_ON_PAGE", "has no results")
+            warning = {"code": code, "message": f"The scope 'zones/{zone}' {words}.", "data": []}
+            items[f"zones/{zone}"] = {_PART[kind]: here} if here else {"warning": warning}
+        told = {"kind": f"compute#{kind.removesuffix('s')}AggregatedList", "id": "list", "items": items, **more}
+        if kind == "instances":
+            self.last_listing = told
+        return told
+
+    def _one_scope(self, kind: str, scope: str, query: dict[str, str]) -> Thing:
+        mine = f"/{scope}/{kind}/"
+        found = [t for t in self.world.of(kind) if mine in t["selfLink"] and _fits(t, query.get("filter", ""))]
+        page, more = _paged(found, query)
+        return {
+            "kind": f"compute#{kind.removesuffix('s')}List",
+            "id": "list",
+            **({"items": page} if page else {}),
+            **more,
+        }
+
+    def _is_away(self, thing: Thing) -> bool:
+        return short(thing["zone"]).rpartition("/")[2] in self.unreachable
+
+
+class _Faulted(Exception):
+    def __init__(self, status: int, code: str, message: str, headers: dict[str, str]) -> None:
+        super().__init__(message)
+        self.status, self.code, self.message, self.headers = status, code, message, headers
+
+
+class _Server(ThreadingHTTPServer):
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A caller that was killed is no fault of the server; anything else is shown."""
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            super().handle_error(request, client_address)
+
+
+@contextmanager
+def google_fake(project: str = PROJECT) -> Iterator[GoogleFake]:
+    """An empty project on a free loopback port; over when the block ends."""
+    fake = GoogleFake(world=World(project=project))
+    with serving(fake.told) as fake.port:
+        yield fake
+
+
+@contextmanager
+def serving(answer: Answer) -> Iterator[int]:
+    """Whoever answers Google's calls, on a loopback port of its own: that port."""
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            self._tell()
+
+        def do_POST(self) -> None:
+            self._tell()
+
+        def do_DELETE(self) -> None:
+            self._tell()
+
+        def _tell(self) -> None:
+            body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            status, headers, told = answer(self.command, self.path, dict(self.headers.items()), body)
+            self.send_response(status)
+            for name, value in headers.items():
+                self.send_header(name, value)
+            self.send_header("Content-Length", str(len(told)))
+            self.end_headers()
+            self.wfile.write(told)
+
+        def log_message(self, *_: object) -> None:
+            """Quiet: a test that fails shows what was asked by `calls`."""
+
+    server = _Server(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, name="google", daemon=True)
+    thread.start()
+    try:
+        yield server.server_address[1]
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+_PATHS: tuple[tuple[str, str, str], ...] = (
+    ("GET", r"projects/(?P<project>[^/]+)", "projects.get"),
+    ("GET", r"projects/(?P<project>[^/]+)/aggregated/(?P<kind>instances|disks)", "{kind}.aggregatedList"),
+    ("GET", r"projects/(?P<project>[^/]+)/(?P<kind>zones|regions)/(?P<name>[^/]+)", "{kind}.get"),
+    (
+        "GET",
+        r"projects/(?P<project>[^/]+)/(?P<scope>(?:zones|regions)/[^/]+|global)/(?P<kind>operations)/(?P<name>[^/]+)",
+        "{of}Operations.get",
+    ),
+    (
+        "POST",
+        r"projects/(?P<project>[^/]+)/(?P<scope>zones/[^/]+)/(?P<kind>instances)/(?P<name>[^/]+)/(?P<verb>attachDisk|detachDisk)",
+        "{kind}.{verb}",
+    ),
+    ("GET", r"projects/(?P<project>[^/]+)/(?P<scope>(?:zones|regions)/[^/]+|global)/(?P<kind>\w+)", "{kind}.list"),
+    ("POST", r"projects/(?P<project>[^/]+)/(?P<scope>(?:zones|regions)/[^/]+|global)/(?P<kind>\w+)", "{kind}.insert"),
+    (
+        "GET",
+        r"projects/(?P<project>[^/]+)/(?P<scope>(?:zones|regions)/[^/]+|global)/(?P<kind>\w+)/(?P<name>[^/]+)",
+        "{kind}.get",
+    ),
+    (
+        "DELETE",
+        r"projects/(?P<project>[^/]+)/(?P<scope>(?:zones|regions)/[^/]+|global)/(?P<kind>\w+)/(?P<name>[^/]+)",
+        "{kind}.delete",
+    ),
+)
+
+
+def _route(method: str, path: str) -> tuple[str, dict[str, str]]:
+    """(method of the API, words of its path)."""
+    for verb, pattern, name in _PATHS:
+        found = re.fullmatch(f"/compute/v1/{pattern}", path)
+        if verb == method and found:
+            words = {k: v for k, v in found.groupdict().items() if v is not None}
+            of = words.get("scope", "").partition("/")[0].removesuffix("s")
+            return name.format(**words, of=of), words
+    return "unknown.unknown", {}
+
+
+_LABELLED = re.compile(r'\(labels\.(?P<key>[a-z0-9_-]+)(?: = "(?P<value>[^"]*)"|(?P<any>:\*))\)')
+_DESCRIBED = re.compile(r'description eq "(?P<pattern>.*)"')
+
+
+def _fits(thing: Thing, wanted: str) -> bool:
+    """The two ways to filter Kedge uses; anything else is an error of the test that asks."""
+    if found := _DESCRIBED.fullmatch(wanted):
+        return re.fullmatch(found["pattern"], thing.get("description", "")) is not None
+    labels = thing.get("labels", {})
+    left = _LABELLED.sub("", wanted).strip()
+    assert not left, f"this fake does not know the filter {wanted!r}"
+    return all(m["key"] in labels and (m["any"] or labels[m["key"]] == m["value"]) for m in _LABELLED.finditer(wanted))
+
+
+def _paged(found: list[Thing], query: dict[str, str]) -> tuple[list[Thing], dict[str, str]]:
+    size, start = int(query.get("maxResults", 500)), int(query.get("pageToken", 0))
+    assert 0 <= size <= 500
+    more = {"nextPageToken": str(start + size)} if start + size < len(found) else {}
+    return found[start : start + size], more
+
+
+def _error(status: int, reason: str, message: str) -> Thing:
+    detail = {"message": message, "domain": "global", "reason": reason}
+    return {"error": {"code": status, "message": message, "errors": [detail]}}
+
+
+def _json(status: int, told: Any) -> tuple[int, dict[str, str], bytes]:
+    return status, {"Content-Type": "application/json; charset=UTF-8"}, json.dumps(told).encode()

@@ -1,0 +1,1 @@
+"""DigitalOcean. Terraform makes and deletes Droplets, the SDK (pydo) reads them."""

@@ -1,0 +1,153 @@
+"""DigitalOcean as a `CloudProvider`: Terraform makes and deletes, pydo reads, and one thing is deleted at a time."""
+
+import os
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from providers import tags
+from providers.base import InstanceState, Listing, Place, Resources
+from providers.digitalocean.access import Access
+from providers.digitalocean.errors import is_not_found, recognise, translated
+from providers.digitalocean.imports import imports_of
+from providers.digitalocean.inventory import PAGE, count_owners, read_listing, read_one, state_of
+from providers.digitalocean.settings import DigitaloceanSettings
+from providers.digitalocean.tags import tags_of
+from providers.digitalocean.variables import module_variables
+from providers.errors import PlaceUnknown, ProviderError, ResourceConflict
+from providers.handover import Handover
+from providers.tf.abilities import Import
+
+SETTLES_S = 60.0
+"""Nothing says that DigitalOcean knows a Droplet everywhere as soon as it was made. So "no such Droplet" proves one
+gone that we saw ourselves, and else only once we have known its id for this long."""
+
+_ASKED_SINGLY = 20
+_PASSED_ON = ("HTTPS_PROXY", "NO_PROXY", "SSL_CERT_FILE")
+
+
+@dataclass(slots=True)
+class DigitaloceanCloud:
+    """One installation's view of its teams at DigitalOcean, as `settings_file` describes them. Thread-safe."""
+
+    installation_id: str
+    settings_file: Path
+    attempts: int = 3
+    page: int = PAGE
+    clock: Callable[[], float] = time.monotonic
+    _settings: DigitaloceanSettings = field(init=False)
+    _access: Access = field(init=False, repr=False)
+    _seen: set[str] = field(default_factory=set)
+    _known_since: dict[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._settings = DigitaloceanSettings.read(self.settings_file)
+        self._access = Access(self._settings, self.attempts, self.clock)
+
+    @property
+    def name(self) -> str:
+        return "digitalocean"
+
+    def handover(self) -> Handover:
+        """A private address stays with its VM; reserved addresses are public."""
+        return Handover.NONE
+
+    def zones(self, region: str) -> tuple[str, ...]:
+        """Labels of racks in that region in some account. They promise nothing: DigitalOcean has no zones."""
+        found = {z for a in self._settings.accounts.values() if region in a.regions for z in a.regions[region].racks}
+        if not found:
+            there = ", ".join(sorted({r for a in self._settings.accounts.values() for r in a.regions}))
+            raise PlaceUnknown(f"no region {region!r} in digitalocean.yaml; it has {there}")
+        return tuple(sorted(found))
+
+    def list_place(self, place: Place) -> Listing:
+        """One paged listing each of Droplets and volumes, for all clusters. A deleted Droplet is in none."""
+        client = self._reach(place)
+        listing = read_listing(client, place, installation_id=self.installation_id, page=self.page)
+        self._seen.update(i.id for i in listing.instances)
+        return listing
+
+    def describe(self, place: Place, instances: Sequence[str]) -> Mapping[str, InstanceState]:
+        """`GONE` is "no such Droplet" for that id by the right team: at once where we saw it, else after `SETTLES_S`.
+
+        Ids are asked for one by one, at most 20 at a time; of more, those that the listing has are taken from it. What
+        is left over is left out, as is what DigitalOcean could never answer for.
+        """
+        ids = sorted({i for i in instances if i.isdecimal()}, key=int)
+        client = self._reach(place)
+        states: dict[str, InstanceState] = {}
+        if len(ids) > _ASKED_SINGLY:
+            states = {i.id: i.state for i in self.list_place(place).instances if i.id in ids}
+        nowhere: list[str] = []
+        for one in [i for i in ids if i not in states][:_ASKED_SINGLY]:
+            told = read_one(client, place, int(one))
+            if told is not None:
+                self._seen.add(one)
+                states[one] = state_of(told)
+            elif self._is_settled(one):
+                nowhere.append(one)
+        if nowhere:
+            self._access.prove(place, afresh=True)
+        return {**states, **dict.fromkeys(nowhere, InstanceState.GONE)}
+
+    def terminate(self, place: Place, instance: str) -> None:
+        """Delete a VM of this installation, not its volumes. Idempotent. Raises `ResourceConflict` for another's."""
+        client = self._reach(place)
+        if not instance.isdecimal():
+            return
+        found = read_one(client, place, int(instance))
+        if found is None:
+            return
+        if not tags.owned_by(tags_of(found["tags"]), self.installation_id):
+            raise ResourceConflict(f"{place}: {instance} has not this installation's tag; it is not deleted")
+        with translated(f"{place}: deleting {instance}"):
+            answer = client.droplets.destroy(droplet_id=int(instance))
+        if answer and not is_not_found(answer):
+            raise ResourceConflict(f"{place}: deleting {instance}: {answer}")
+
+    def variables(self, resources: Resources) -> dict[str, object]:
+        """Variables of `terraform/modules/digitalocean`. Raises `PlaceUnknown` for a node that is to own an address."""
+        place = resources.place
+        return module_variables(resources, self._settings.account(place), self._settings.region(place))
+
+    def terraform_environment(self, place: Place) -> Mapping[str, str]:
+        """The account's token, and the way out of this network; see `GivesEnvironment`.
+
+        Whose the token is, is proved first: DigitalOcean's Terraform provider cannot be told whose it must be.
+        """
+        self._access.prove(place, afresh=True)
+        given = {
+            **{name: os.environ[name] for name in _PASSED_ON if name in os.environ},
+            "DIGITALOCEAN_TOKEN": self._access.token(place),
+        }
+        if self._settings.endpoint_url:
+            given["DIGITALOCEAN_API_URL"] = str(self._settings.endpoint_url)
+        if self._settings.plugins:
+            # Terraform's implied mirrors are below the XDG data folders; it asks no registry for what it finds there.
+            given["XDG_DATA_DIRS"] = str(self._settings.plugins)
+        return given
+
+    def recognise(self, diagnostics: Sequence[str]) -> ProviderError | None:
+        """See `RecognisesErrors`."""
+        return recognise(diagnostics)
+
+    def imports(self, target: str, resources: Resources, listing: Listing) -> tuple[Import, ...] | None:
+        """See `ImportsResources`."""
+        return imports_of(target, resources, listing)
+
+    def strangers(self, place: Place) -> Mapping[str, int]:
+        """See `SeesStrangers`."""
+        owners = Counter(count_owners(self._reach(place), place, page=self.page))
+        return {owner: n for owner, n in sorted(owners.items()) if owner != self.installation_id}
+
+    def _is_settled(self, one: str) -> bool:
+        now = self.clock()
+        return one in self._seen or now - self._known_since.setdefault(one, now) >= SETTLES_S
+
+    def _reach(self, place: Place) -> Any:
+        if place.cloud != self.name:
+            raise PlaceUnknown(f"{place} is not in DigitalOcean")
+        return self._access.client(place)

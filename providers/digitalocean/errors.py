@@ -1,0 +1,100 @@
+"""DigitalOcean's words become ours here and nowhere else: pydo's exceptions, and Terraform's diagnostics.
+
+An error is a status, an id and a message (DigitalOcean API reference, "Responses"); one id stands for many reasons, so
+of a 422 and a 403 the message decides. What is in no list is a fault of the moment: it is tried again, proves nothing.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from azure.core.exceptions import AzureError, HttpResponseError
+
+from providers.errors import (
+    AuthFailed,
+    CloudUnavailable,
+    NoCapacity,
+    NotFound,
+    NotYetGone,
+    ProviderError,
+    QuotaExceeded,
+    RateLimited,
+    ResourceConflict,
+)
+
+_BY_MESSAGE: tuple[tuple[type[ProviderError], str], ...] = (
+    (QuotaExceeded, r"limit (has been )?(reached|exceeded)|exceed\w* your|droplet limit|volume limit|quota"),
+    (
+        NoCapacity,
+        r"temporarily unavailable|server capacity|size is not available|(currently|is) unavailable|no capacity",
+    ),
+    (
+        NotYetGone,
+        r"pending event|is (still )?attached|attached to a droplet|with members|in use|being (created|destroyed)",
+    ),
+    (NotFound, r"not found|could not be found|does not exist|is not valid|invalid (image|size|region|vpc)"),
+    (ResourceConflict, r"already (exists|attached|in use)|same region|duplicate"),
+)
+
+_BY_STATUS = {
+    401: AuthFailed,
+    403: AuthFailed,
+    404: NotFound,
+    409: ResourceConflict,
+    412: ResourceConflict,
+    422: ResourceConflict,
+    429: RateLimited,
+}
+
+_SAID = re.compile(r"(?:GET|POST|PUT|DELETE) \S+: (?P<status>\d{3}) (?:\(request \"[^\"]*\"\) )?(?P<message>[^\n]*)")
+"""How godo, below the Terraform provider, writes an answer it did not want (godo, `ErrorResponse.Error`)."""
+
+_AWAY = re.compile(r"dial tcp|connection refused|no such host|deadline exceeded|\bEOF\b")
+
+
+@contextmanager
+def translated(what: str) -> Iterator[None]:
+    """Whatever pydo raises inside leaves as one of `providers.errors`, with what was asked and DigitalOcean's words."""
+    try:
+        yield
+    except HttpResponseError as error:
+        raise from_answer(error.status_code or 0, f"{what}: {_message(error)}") from error
+    except (AzureError, OSError) as error:
+        raise CloudUnavailable(f"{what}: {error}") from error
+
+
+def from_answer(status: int, message: str) -> ProviderError:
+    """The typed error of an answer."""
+    told = f"{message} ({status})"
+    if status in (403, 409, 412, 422):
+        for kind, pattern in _BY_MESSAGE:
+            if re.search(pattern, message, re.IGNORECASE):
+                return kind(told)
+    return _BY_STATUS.get(status, CloudUnavailable)(told)
+
+
+def recognise(diagnostics: Sequence[str]) -> ProviderError | None:
+    """The first error of DigitalOcean's API in Terraform's diagnostics, None when there is none."""
+    for text in diagnostics:
+        if said := _SAID.search(text):
+            return from_answer(int(said["status"]), said["message"])
+        if _AWAY.search(text):
+            return CloudUnavailable(text)
+        if "token" in text.lower() and "digitalocean" in text.lower():
+            return AuthFailed(text)
+    return None
+
+
+def is_not_found(answer: object) -> bool:
+    """Whether DigitalOcean answered, for the very thing it was asked about, that there is none; pydo returns that."""
+    return isinstance(answer, dict) and answer.get("id") in ("not_found", "resource_not_found")
+
+
+def _message(error: HttpResponseError) -> str:
+    body = error.response.text() if error.response is not None else ""
+    try:
+        told = json.loads(body)
+    except ValueError:
+        return str(error.message)
+    return str(told.get("message", error.message)) if isinstance(told, dict) else str(error.message)

@@ -1,0 +1,68 @@
+"""The rendered set of one cluster as variables of `terraform/modules/digitalocean` (shape: terraform/README.md)."""
+
+from providers import tags, variables
+from providers.base import InstanceResource, Resources
+from providers.catalog import EPHEMERAL
+from providers.catalogfile import sold_by
+from providers.digitalocean.settings import DigitaloceanAccount, DigitaloceanRegion
+from providers.digitalocean.tags import EPHEMERAL_VOLUMES, IMAGE, SHAPE, encoded_values
+from providers.errors import PlaceUnknown
+from providers.variables import used_zones
+
+
+def module_variables(
+    resources: Resources, account: DigitaloceanAccount, region: DigitaloceanRegion
+) -> dict[str, object]:
+    """JSON-safe variables; values of tags are in DigitalOcean's words (`providers.digitalocean.tags`). Pure.
+
+    Raises `PlaceUnknown` for a node that is to own an address, a rack the settings do not have, a machine that is not
+    in the catalogue, a version without an image. `ValueError` for a tag that does not fit.
+    """
+    _refuse_addresses(resources)
+    for zone in used_zones(resources):
+        if zone not in region.racks:
+            there = ", ".join(region.racks)
+            raise PlaceUnknown(f"{resources.place}: no rack {zone!r} in digitalocean.yaml; it has {there}")
+    return variables.module_variables(
+        resources,
+        cloud={
+            "vpc": region.vpc,
+            "firewall_tag": region.firewall_tag,
+            "ssh_keys": " ".join(map(str, account.ssh_keys)),
+        },
+        instance=lambda i: _instance(resources, i, region),
+    )
+
+
+def _refuse_addresses(resources: Resources) -> None:
+    nodes = sorted({*(a.node for a in resources.addresses), *(b.node for b in resources.bindings)})
+    if nodes:
+        raise PlaceUnknown(
+            f"{resources.place}: {', '.join(nodes)} cannot own an address: DigitalOcean hands no private address from "
+            "a VM to another, and its reserved addresses are public. Before fewer than two listed controllers keep "
+            "their addresses, give the brokers the new bootstrap list, or put controllers where addresses pass on"
+        )
+
+
+def _instance(resources: Resources, instance: InstanceResource, region: DigitaloceanRegion) -> dict[str, object]:
+    own = {v.key for v in resources.volumes if v.kind == EPHEMERAL}
+    ephemeral = " ".join(
+        sorted(a.volume for a in resources.attachments if a.instance == instance.key and a.volume in own)
+    )
+    more = {SHAPE: instance.shape, IMAGE: instance.image, EPHEMERAL_VOLUMES: ephemeral}
+    given = tags.instance_tags(resources, instance) | {k: v for k, v in more.items() if v}
+    return {
+        "shape": sold_by("digitalocean").machine(instance.shape).type,
+        "image": _image(resources, instance, region),
+        "tags": encoded_values(given),
+    }
+
+
+def _image(resources: Resources, instance: InstanceResource, region: DigitaloceanRegion) -> str:
+    image = region.images.get(instance.image)
+    if image is None:
+        there = ", ".join(sorted(region.images)) or "none"
+        raise PlaceUnknown(
+            f"{resources.place}: no image of Kafka {instance.image} in digitalocean.yaml; it has {there}"
+        )
+    return str(image)

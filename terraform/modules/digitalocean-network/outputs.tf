@@ -1,0 +1,8 @@
+output "settings" {
+  description = "As the region's section in `digitalocean.yaml`; images are added there."
+  value = {
+    vpc          = digitalocean_vpc.network.id
+    firewall_tag = digitalocean_tag.members.id
+    racks        = sort(keys(var.zones))
+  }
+}

@@ -1,0 +1,41 @@
+"""A pool at DigitalOcean is held to its catalogue before anything is declared, and its controllers are refused."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from controlplane.admission import admission_problems
+from controlplane.view import ClusterView
+from events.ids import ClusterUid
+from events.spec.document import load_documents
+from events.spec.problems import Problem
+
+EXAMPLE = (Path(__file__).parents[3] / "examples" / "digitalocean-orders.yaml").read_text()
+STAYS = "an address of digitalocean stays with its VM"
+
+
+def problems(text: str) -> list[Problem]:
+    loaded = load_documents(text.encode(), file="orders.yaml")
+    assert loaded.problems == ()
+    view = replace(ClusterView(ClusterUid("c0ffee")), name="orders-nyc")
+    return admission_problems(view, loaded.documents[0], positions=loaded.positions[0], snapshot=None)
+
+
+def test_controllers_at_digitalocean_are_refused_and_nothing_else_of_the_example_is() -> None:
+    (only,) = problems(EXAMPLE)
+    assert STAYS in only.message
+
+
+@pytest.mark.parametrize(
+    ("good", "bad", "words"),
+    [
+        ("region: nyc3", "region: moon1", "digitalocean has no region 'moon1'"),
+        ("machine: m3-4vcpu-32gb", "machine: x-1", "no machine 'x-1'"),
+    ],
+    ids=["region", "machine"],
+)
+def test_what_digitalocean_does_not_have_is_refused(good: str, bad: str, words: str) -> None:
+    found = [one for one in problems(EXAMPLE.replace(good, bad)) if STAYS not in one.message]
+    assert found
+    assert all(words in one.message for one in found)

@@ -10,7 +10,7 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Any, TypeVar
 
-from controlplane import settingfold, specsource
+from controlplane import healingfold, nodefold, settingfold, specsource
 from controlplane.replacement import IllegalTransition, Phase, require
 from controlplane.view import ClusterView, ConditionView, DrainView, InstanceView, IntentView
 from events import facts
@@ -81,6 +81,7 @@ def _resumed(view: ClusterView, e: facts.ClusterResumed, at: datetime) -> Cluste
 
 
 def _aborted(view: ClusterView, e: facts.RecycleAborted, at: datetime) -> ClusterView:
+    view = nodefold.given_up(view)
     return replace(view, aborting=e.reason or "aborted", paused=e.reason or "aborted", paused_until=None)
 
 
@@ -105,7 +106,9 @@ def _surge(view: ClusterView, e: facts.SurgeRequested, at: datetime) -> ClusterV
             next_broker = planned.service_id + 1
         else:
             ids[planned.node] = planned.service_id
-    view = _open(view, e.intent, "surge", tuple(p.key for p in e.instances), at)
+    made = tuple(p.key for p in e.instances if not p.deferred)
+    if made:
+        view = _open(view, e.intent, "surge", made, at)
     return replace(view, instances=_frozen(instances), next_broker_id=next_broker, controller_ids=_frozen(ids))
 
 
@@ -140,8 +143,19 @@ def _run_failed(view: ClusterView, e: facts.RunFailed, at: datetime) -> ClusterV
         failed_at=at,
         error=f"{e.error}: {e.message}",
         retryable=e.retryable,
+        substituted=False,
     )
     return replace(view, intents=_frozen({**view.intents, e.intent: failed}))
+
+
+def _substituted(view: ClusterView, e: facts.MachineSubstituted, at: datetime) -> ClusterView:
+    for key, machine in e.machines.items():
+        instance = view.instances[key]
+        if instance.phase is not Phase.REQUESTED:
+            raise ValueError(f"instance {key} exists already and stays the machine it is")
+        view = _change(view, key, planned=replace(instance.planned, shape=machine))
+    intent = replace(view.intents[e.intent], substituted=True)
+    return replace(view, intents=_frozen({**view.intents, e.intent: intent}))
 
 
 def _joined(view: ClusterView, e: facts.InstanceJoined, at: datetime) -> ClusterView:
@@ -238,8 +252,9 @@ def _drain(view: ClusterView, e: facts.DrainRequested, at: datetime) -> ClusterV
         at,
         done_bytes=e.done_bytes,
         done_moves=e.done_moves,
+        stays=e.stays,
     )
-    return replace(view, drain=drain, drains=view.drains + 1)
+    return replace(nodefold.emptying(view, e.keys), drain=drain, drains=view.drains + 1)
 
 
 def _planned(view: ClusterView, e: facts.DrainPlanned, at: datetime) -> ClusterView:
@@ -320,12 +335,12 @@ def _unregistered(view: ClusterView, e: facts.BrokerUnregistered, at: datetime) 
 
 
 def _release(view: ClusterView, e: facts.ReleaseRequested, at: datetime) -> ClusterView:
-    return _open(view, e.intent, "release", (e.key,), at)
+    return _open(view, e.intent, "release", (e.key,), at, with_vm=e.with_vm)
 
 
 def _released(view: ClusterView, e: facts.ReleaseCompleted, at: datetime) -> ClusterView:
-    key = view.intents[e.intent].keys[0]
-    return _move(_close(view, e.intent), key, Phase.RELEASED, at, bound=False)
+    intent = view.intents[e.intent]
+    return _move(_close(view, e.intent), intent.keys[0], Phase.RELEASED, at, bound=False, deleted=intent.with_vm)
 
 
 def _bind(view: ClusterView, e: facts.BindRequested, at: datetime) -> ClusterView:
@@ -334,7 +349,10 @@ def _bind(view: ClusterView, e: facts.BindRequested, at: datetime) -> ClusterVie
 
 def _bound(view: ClusterView, e: facts.BindCompleted, at: datetime) -> ClusterView:
     key = view.intents[e.intent].keys[0]
-    return _change(_close(view, e.intent), key, bound=True, since=at)
+    view = _close(view, e.intent)
+    for made in e.instances:
+        view = _move(view, made.key, Phase.LAUNCHED, at, cloud_id=made.cloud_id, address=made.address, launched_at=at)
+    return _change(view, key, bound=True, since=at)
 
 
 def _retire(view: ClusterView, e: facts.RetireRequested, at: datetime) -> ClusterView:
@@ -346,7 +364,7 @@ def _retire(view: ClusterView, e: facts.RetireRequested, at: datetime) -> Cluste
 
 def _retired(view: ClusterView, e: facts.RetireCompleted, at: datetime) -> ClusterView:
     keys = view.intents[e.intent].keys
-    view = _close(view, e.intent)
+    view = nodefold.gone(_close(view, e.intent), keys)
     for key in keys:
         view = _move(view, key, Phase.RETIRED, at)
     return replace(view, replaced_at=at)
@@ -397,10 +415,13 @@ def _open(
     keys: tuple[str, ...],
     at: datetime,
     volumes: tuple[str, ...] = (),
+    *,
+    with_vm: bool = False,
 ) -> ClusterView:
     if intent in view.intents:
         raise ValueError(f"intent {intent} is already open")
-    return replace(view, intents=_frozen({**view.intents, intent: IntentView(intent, kind, keys, at, volumes)}))
+    opened = IntentView(intent, kind, keys, at, volumes, with_vm)
+    return replace(view, intents=_frozen({**view.intents, intent: opened}))
 
 
 def _close(view: ClusterView, intent: str) -> ClusterView:
@@ -428,6 +449,7 @@ _APPLY: dict[type, Callable[[ClusterView, Any, datetime], ClusterView]] = {
     facts.RecycleAborted: _aborted,
     facts.SurgeRequested: _surge,
     facts.SurgeCompleted: _surged,
+    facts.MachineSubstituted: _substituted,
     facts.RunFailed: _run_failed,
     facts.InstanceJoined: _joined,
     facts.JoinFailed: _join_failed,
@@ -463,6 +485,13 @@ _APPLY: dict[type, Callable[[ClusterView, Any, datetime], ClusterView]] = {
     facts.RestartCompleted: settingfold.restarted,
     facts.RestartRevertRequested: settingfold.revert,
     facts.RestartReverted: settingfold.reverted,
+    facts.RollingRestartRequested: nodefold.restart_requested,
+    facts.RollingRestartCompleted: nodefold.restart_completed,
+    facts.NodeReplaceRequested: nodefold.replace_requested,
+    facts.EvacuationRequested: nodefold.evacuation_requested,
+    facts.EvacuationCompleted: nodefold.evacuated,
+    facts.EvacuationEnded: nodefold.evacuation_ended,
+    facts.HealingRequested: healingfold.requested,
     facts.DestroyRequested: _destroy,
     facts.ClusterDeleted: _deleted,
     facts.ConditionChanged: _condition,

@@ -56,6 +56,44 @@ class AbortRecycle(Command):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RestartServices(Command):
+    """Start services anew where they are, one at a time: those of these brokers, of a pool, or all of the cluster."""
+
+    reason: str
+    brokers: tuple[int, ...] = ()
+    pool: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplaceNode(Command):
+    """Give one node its next VM, though the spec did not change. Exactly one of `broker` and `node` is named.
+
+    With `new_disk` a broker's disk goes too, where the policy would hand it over.
+    """
+
+    reason: str
+    broker: int | None = None
+    node: str = ""
+    new_disk: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvacuateBrokers(Command):
+    """Empty these brokers and keep them empty; they stay."""
+
+    reason: str
+    brokers: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadmitBrokers(Command):
+    """Let these brokers receive replicas again."""
+
+    reason: str
+    brokers: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteCluster(Command):
     """The tombstone. `confirm` must be the cluster's name."""
 
@@ -79,3 +117,12 @@ class ReportSync(Command):
     status: bool
     condition_reason: str
     message: str
+
+
+class CommandRefused(Exception):
+    """The command contradicts what is in force. What now: give up; `what_next` says what a person can do."""
+
+    def __init__(self, code: str, message: str, what_next: str = "") -> None:
+        super().__init__(message)
+        self.code = code
+        self.what_next = what_next

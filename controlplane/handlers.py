@@ -14,12 +14,18 @@ from controlplane.commands import (
     Command,
     DeclareCluster,
     DeleteCluster,
+    EvacuateBrokers,
     PauseCluster,
+    ReadmitBrokers,
+    ReplaceNode,
     ReportSync,
+    RestartServices,
     ResumeCluster,
     TakeOverSource,
 )
+from controlplane.commands import CommandRefused as CommandRefused
 from controlplane.names import holding, take_name
+from controlplane.nodecommands import Asked, evacuation_asked, readmission_asked, replacement_asked, restart_asked
 from controlplane.planpreview import moved_parts, preview
 from controlplane.specsource import (
     SYNCED,
@@ -65,15 +71,6 @@ class ClusterNotFound(LookupError):
     def __init__(self, name: str) -> None:
         super().__init__(f"there is no cluster {name!r}")
         self.name = name
-
-
-class CommandRefused(Exception):
-    """The command contradicts what is in force. What now: give up; `what_next` says what a person can do."""
-
-    def __init__(self, code: str, message: str, what_next: str = "") -> None:
-        super().__init__(message)
-        self.code = code
-        self.what_next = what_next
 
 
 class SpecRefused(Exception):
@@ -252,10 +249,30 @@ class CommandHandler:
         _refuse_deleted(view)
         if view.aborting:
             return _Decision(None, f"the roll of {view.name} is aborted already: {view.aborting}")
-        if not view.recycling:
+        if not (view.recycling or view.rolling_restart or view.to_replace or view.is_evacuating()):
             return _Decision(None, f"{view.name} is not rolling: there is nothing to abort")
         sentence = f"the roll of {view.name} stops after the replacement in hand, and the cluster is paused then"
         return _Decision(facts.RecycleAborted(command.reason or "aborted"), sentence)
+
+    @_decide.register
+    def _restart(self, command: RestartServices, history: _History) -> _Decision:
+        _refuse_deleted(history.view)
+        return _asked(restart_asked(history.view, command))
+
+    @_decide.register
+    def _replace(self, command: ReplaceNode, history: _History) -> _Decision:
+        _refuse_deleted(history.view)
+        return _asked(replacement_asked(history.view, command, self._last_snapshot(history.view.uid)))
+
+    @_decide.register
+    def _evacuate(self, command: EvacuateBrokers, history: _History) -> _Decision:
+        _refuse_deleted(history.view)
+        return _asked(evacuation_asked(history.view, command, self._last_snapshot(history.view.uid)))
+
+    @_decide.register
+    def _readmit(self, command: ReadmitBrokers, history: _History) -> _Decision:
+        _refuse_deleted(history.view)
+        return _asked(readmission_asked(history.view, command))
 
     @_decide.register
     def _delete(self, command: DeleteCluster, history: _History) -> _Decision:
@@ -275,6 +292,10 @@ class CommandHandler:
             facts.ClusterDeletionRequested(view.name, command.reason or "asked for"),
             f"{view.name} is deleted: {fate}, as its deletion policy says",
         )
+
+
+def _asked(asked: Asked) -> _Decision:
+    return _Decision(asked.fact, asked.sentence)
 
 
 def _refuse_deleted(view: ClusterView) -> None:

@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import datetime
 from types import MappingProxyType
 
+from controlplane import nodefold
 from controlplane.view import (
     Before,
     CanaryView,
@@ -55,14 +56,15 @@ def restart(view: ClusterView, e: facts.RestartRequested, at: datetime) -> Clust
     instance = view.instances[e.key]
     before = Before(instance.config, instance.told)
     config = None if instance.config is None else with_values(instance.config, e.config)
-    new = replace(instance, starts=e.start, config=config, told=with_values(instance.settings, e.told))
-    in_hand = RestartView(e.key, e.generation, at, e.canary, before)
+    told = with_values(instance.settings, e.told) if e.told else instance.told
+    new = replace(instance, starts=e.start, config=config, told=told)
+    in_hand = RestartView(e.key, e.generation, at, e.canary, before, new_settings=bool(e.config or e.told))
     return replace(view, restart=in_hand, instances=MappingProxyType({**view.instances, e.key: new}))
 
 
 def restarted(view: ClusterView, e: facts.RestartCompleted, at: datetime) -> ClusterView:
     """It serves; the canary of its kind is watched from here on."""
-    done, canaries = _restarting(view, e.key), dict(view.canaries)
+    view, done, canaries = nodefold.started_anew(view, e.key), _restarting(view, e.key), dict(view.canaries)
     if done.canary:
         canaries[view.instances[e.key].planned.service] = CanaryView(e.key, done.generation, at, done.before)
     return replace(view, restart=None, canaries=MappingProxyType(canaries))
@@ -73,7 +75,8 @@ def revert(view: ClusterView, e: facts.RestartRevertRequested, at: datetime) -> 
     instance = view.instances[e.key]
     before, generation = _before(view, instance)
     old = replace(instance, starts=e.start, config=before.config, told=before.told)
-    in_hand = RestartView(e.key, generation, at, canary=False, before=before, reverting=e.reason)
+    changed = (instance.config, instance.told) != (before.config, before.told)
+    in_hand = RestartView(e.key, generation, at, False, before, reverting=e.reason, new_settings=changed)
     return replace(
         view,
         restart=in_hand,

@@ -10,6 +10,7 @@ from controlplane.specsource import SpecSource
 from events import facts
 from events.ids import ClusterUid
 from events.spec.model import KafkaClusterDocument
+from planner.healing import PastCure
 
 FIRST_CONTROLLER_ID = 100
 FIRST_BROKER_ID = 1000
@@ -38,6 +39,8 @@ class InstanceView:
     """Emptied on purpose: it goes for good, nothing of it is handed over."""
     drained_bytes: int = 0
     drained_moves: int = 0
+    deleted: bool = False
+    """Its VM went with its release; only its end is still to be recorded."""
     adopted: bool = False
     """Found by its tags after the history was lost: Terraform's state may not know it yet."""
     born_with: Mapping[str, str] | None = None
@@ -67,6 +70,11 @@ class InstanceView:
     @property
     def lost(self) -> bool:
         return self.lost_at is not None
+
+    @property
+    def awaits_bind(self) -> bool:
+        """It has no VM until its node's volumes and address are free: its bind makes it."""
+        return self.planned.deferred and self.phase is Phase.REQUESTED
 
     @property
     def is_broker(self) -> bool:
@@ -102,6 +110,8 @@ class DrainView:
     failed_at: datetime | None = None
     done_bytes: int = 0
     done_moves: int = 0
+    stays: bool = False
+    """An evacuation: the brokers are emptied and stay."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +123,10 @@ class IntentView:
     keys: tuple[str, ...]
     requested_at: datetime
     volumes: tuple[str, ...] = ()
+    with_vm: bool = False
+    """A release that deletes the VM, too."""
+    substituted: bool = False
+    """Since its last failure, VMs of it became another machine."""
     failures: int = 0
     """Since a person last let it go on."""
     tries: int = 0
@@ -152,6 +166,8 @@ class RestartView:
     canary: bool
     before: Before
     reverting: str = ""
+    new_settings: bool = True
+    """Whether it has, or had, others than before: it has none where a person asked for the restart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +178,35 @@ class CanaryView:
     generation: int
     since: datetime
     before: Before
+
+
+@dataclass(frozen=True, slots=True)
+class RollingRestartView:
+    """The rolling restart a person asked for. `left` are those of `keys` that were not started anew for it yet."""
+
+    id: str
+    keys: tuple[str, ...]
+    left: tuple[str, ...]
+    reason: str
+    requested_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ReplaceView:
+    """A person wants this VM replaced: who and why, and whether its disk is to go too."""
+
+    reason: str
+    new_disk: bool
+    requested_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class EvacuationView:
+    """A person wants this broker to be empty and to stay so. `empty_at`: since when it is, None before."""
+
+    reason: str
+    requested_at: datetime
+    empty_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,6 +278,13 @@ class ClusterView:
     """By service, of the last generation that restarted any."""
     restart_refusal: tuple[str, str] | None = None
     """Who did not stand its restart, and why: no other is restarted until another spec, or until a person resumes."""
+    rolling_restart: RollingRestartView | None = None
+    to_replace: Mapping[str, ReplaceView] = field(default_factory=lambda: MappingProxyType({}))
+    """By instance key, until that VM is retired."""
+    evacuations: Mapping[str, EvacuationView] = field(default_factory=lambda: MappingProxyType({}))
+    """By instance key, until a person takes it back or that VM is retired."""
+    cures: tuple[PastCure, ...] = ()
+    """What was done about findings of agents, oldest first."""
     conditions: Mapping[str, ConditionView] = field(default_factory=lambda: MappingProxyType({}))
     progressed_at: datetime | None = None
     """Time of the last event that is not a mere condition."""
@@ -269,6 +321,15 @@ class ClusterView:
 
     def brokers(self) -> tuple[InstanceView, ...]:
         return tuple(i for i in self.alive() if i.is_broker)
+
+    def receivers(self) -> tuple[InstanceView, ...]:
+        """Brokers that replicas may be moved to."""
+        there = (i for i in self.brokers() if i.phase is Phase.JOINED and not i.lost)
+        return tuple(i for i in there if i.key not in self.evacuations)
+
+    def is_evacuating(self) -> bool:
+        """Whether a broker that is to be empty is not known to be yet."""
+        return any(e.empty_at is None for e in self.evacuations.values())
 
     def controllers(self) -> tuple[InstanceView, ...]:
         return tuple(i for i in self.alive() if not i.is_broker)

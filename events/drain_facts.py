@@ -22,6 +22,8 @@ class DrainRequested:
     done_bytes: int = 0
     """Copied in earlier rounds of the same drain."""
     done_moves: int = 0
+    stays: bool = False
+    """They are emptied and stay: an evacuation. Otherwise they leave once they are empty."""
 
 
 @fact("drain.planned", schema=1)

@@ -16,6 +16,13 @@ from events.drain_facts import DrainPlanFailed as DrainPlanFailed
 from events.drain_facts import DrainPlanned as DrainPlanned
 from events.drain_facts import DrainRequested as DrainRequested
 from events.drain_facts import NodeDrained as NodeDrained
+from events.healing_facts import HealingRequested as HealingRequested
+from events.node_facts import EvacuationCompleted as EvacuationCompleted
+from events.node_facts import EvacuationEnded as EvacuationEnded
+from events.node_facts import EvacuationRequested as EvacuationRequested
+from events.node_facts import NodeReplaceRequested as NodeReplaceRequested
+from events.node_facts import RollingRestartCompleted as RollingRestartCompleted
+from events.node_facts import RollingRestartRequested as RollingRestartRequested
 from events.registry import fact
 from events.setting_facts import RestartCompleted as RestartCompleted
 from events.setting_facts import RestartRequested as RestartRequested
@@ -117,6 +124,8 @@ class PlannedInstance:
     replaces: int
     handover: bool
     config: Mapping[str, str] | None = None
+    deferred: bool = False
+    """Made by its bind, not by the surge: its cloud gives a node's address or disk to a VM only when that is made."""
     """The spec's Kafka settings it is made with, where they are not those of the document in force."""
 
     @property
@@ -151,6 +160,19 @@ class SurgeCompleted:
     intent: str
     instances: tuple[LaunchedInstance, ...]
     node_addresses: Mapping[str, str]
+
+
+@fact("machine.substituted", schema=1)
+@dataclass(frozen=True, slots=True)
+class MachineSubstituted:
+    """The cloud had no capacity: VMs that do not exist yet are made as another machine of their pool's list.
+
+    `machines`: instance key -> machine from now on.
+    """
+
+    intent: str
+    machines: Mapping[str, str]
+    reason: str
 
 
 @fact("run.failed", schema=1)
@@ -320,10 +342,14 @@ class BrokerUnregistered:
 @fact("release.requested", schema=1)
 @dataclass(frozen=True, slots=True)
 class ReleaseRequested:
-    """The attachments and the address of a stopped controller are to be taken off its instance."""
+    """The attachments and the address of a stopped controller are to be taken off its instance.
+
+    `with_vm`: its cloud lets go of them only with the VM, so that is deleted, too.
+    """
 
     intent: str
     key: str
+    with_vm: bool = False
 
 
 @fact("release.completed", schema=1)
@@ -344,7 +370,10 @@ class BindRequested:
 @fact("bind.completed", schema=1)
 @dataclass(frozen=True, slots=True)
 class BindCompleted:
+    """`instances` has the VM where the bind made it."""
+
     intent: str
+    instances: tuple[LaunchedInstance, ...] = ()
 
 
 @fact("retire.requested", schema=1)

@@ -27,7 +27,6 @@ from controlplane.converger.verdict import (
     wait,
 )
 from controlplane.kafka.gates import broker_is_empty, may_move
-from controlplane.replacement import Phase
 from controlplane.view import DrainView
 from events import facts
 from events.ids import derived_id
@@ -53,6 +52,8 @@ def drain_step(situation: Situation) -> Verdict | None:
     kafka = situation.seen.fresh_kafka(situation.now)
     if kafka is None:
         return wait("KafkaUnknown", f"drain of {_names(drain)}: {_why_unknown(situation)}")
+    if drain.stays and not set(drain.keys) <= situation.view.evacuations.keys():
+        return _taken_back(drain, kafka)
     dead = [t for t in drain.successors.values() if _is_gone(situation, t)] or _bystanders(situation, drain)
     if dead:
         return _give_up(situation, drain, kafka, dead)
@@ -74,24 +75,40 @@ def request_drain(
     round_number: int,
     reason: str,
     done: Sequence[Move] = (),
+    stays: bool = False,
 ) -> facts.DrainRequested:
-    """The intent to empty these instances; targets are all brokers that stay. `done`: moves of the round before."""
+    """The intent to empty these instances; targets are all brokers that stay and are not kept empty. `done`: moves of
+    the round before; `stays`: they do not leave once they are empty."""
     view = situation.view
     outgoing = tuple(view.instances[k].service_id for k in keys)
     leaving = set(outgoing)
-    joined = [i for i in view.brokers() if i.phase is Phase.JOINED and not i.lost]
-    targets = tuple(sorted(i.service_id for i in joined if i.service_id not in leaving))
+    targets = tuple(sorted(i.service_id for i in view.receivers() if i.service_id not in leaving))
     return facts.DrainRequested(
         drain=derived_id("drain", view.uid, str(view.drains + 1)),
         keys=tuple(keys),
         outgoing=outgoing,
-        successors={str(old): new for old, new in successors.items()},
+        # A successor that is to be kept empty takes nothing: its share goes to whoever has room.
+        successors={str(old): new for old, new in successors.items() if new in targets},
         targets=targets,
         round=round_number,
         reason=reason,
         done_bytes=sum(m.bytes for m in done) + (view.drain.done_bytes if view.drain else 0),
         done_moves=len(done) + (view.drain.done_moves if view.drain else 0),
+        stays=stays,
     )
+
+
+def _taken_back(drain: DrainView, kafka: KafkaSnapshot) -> Verdict:
+    """Nobody wants the brokers empty any more: what runs ends, nothing else begins, finished moves stay."""
+    running = [p for p in kafka.moving() if set(p.replicas) & set(drain.outgoing)]
+    if running:
+        return wait(
+            "DrainMoves", f"drain of {_names(drain)}: taken back; {len(running)} moves that run are seen through"
+        )
+    if kafka.throttles.any and not kafka.moving():
+        return act(f"drain of {_names(drain)}: taken back, clearing the throttles", ClearThrottles())
+    taken_back = facts.DrainAbandoned(drain.id, "the evacuation was taken back")
+    return record(f"drain of {_names(drain)} ends here: {taken_back.reason}", taken_back)
 
 
 def _plan(situation: Situation, drain: DrainView) -> Verdict:
@@ -227,9 +244,11 @@ def _end_round(
     if not hosted and not closed:
         if kafka.throttles.any:
             return act(f"drain of {_names(drain)}: done, clearing the throttles", *_tidied(plan, kafka))
-        moved = drain.done_bytes + sum(m.bytes for m in plan.moves)
-        drained = facts.NodeDrained(drain.id, drain.keys, moved, drain.done_moves + len(plan.moves))
-        return record(f"{_names(drain)} holds no replica: {drained.moves} moves done", drained)
+        moved, moves = drain.done_bytes + sum(m.bytes for m in plan.moves), drain.done_moves + len(plan.moves)
+        outcome = facts.EvacuationCompleted if drain.stays else facts.NodeDrained
+        return record(
+            f"{_names(drain)} holds no replica: {moves} moves done", outcome(drain.id, drain.keys, moved, moves)
+        )
     if not hosted:
         return wait("LogDirsNotEmpty", f"drain of {_names(drain)}: {closed[0].reason}")
     settling = [p for p in hosted if _is_settling(plan, p)]
@@ -253,6 +272,7 @@ def _end_round(
         round_number=drain.round + 1,
         reason=f"{len(hosted)} partitions are still there ({', '.join(topics[:3])})",
         done=left.finished,
+        stays=drain.stays,
     )
     return record(f"drain of {_names(drain)}: round {again.round}, {again.reason}", again)
 
@@ -272,7 +292,14 @@ def _deferred(situation: Situation, drain: DrainView, plan: DrainPlan) -> Verdic
     )
     if situation.seconds_since(situation.view.progressed_at or situation.now) < ASK_AGAIN_S:
         return wait("MovesDeferred", sentence, patience_s=0)
-    again = request_drain(situation, drain.keys, dict(drain.successors), round_number=drain.round, reason=first.reason)
+    again = request_drain(
+        situation,
+        drain.keys,
+        dict(drain.successors),
+        round_number=drain.round,
+        reason=first.reason,
+        stays=drain.stays,
+    )
     return record(sentence, again)
 
 

@@ -1,22 +1,23 @@
-"""Settings that Kafka reads only when it starts: services are started anew where they are, one at a time.
+"""Services are started anew where they are, one at a time: for settings that Kafka reads only when it starts, and
+because a person asked for it (`kedge restart`).
 
     gate -> restart.requested (a new start id in its document) -> back in every ISR -> restart.completed -> the next one
                         +--> not back by its deadline: restart.revert_requested -> restart.reverted, and nothing else
 
-The first of each kind is the canary: it is watched for the soak before the next one. Brokers go rack by rack, then the
-controllers, the quorum's leader last.
+The first of each kind that gets new settings is the canary: it is watched for the soak before the next one. Brokers go
+rack by rack, then the controllers, the quorum's leader last.
 """
 
 from collections.abc import Sequence
 
 from controlplane.converger.arrivals import serves, state_of
-from controlplane.converger.handovers import broker_gate, controller_gate, service_down
 from controlplane.converger.replacements import pending_changes
+from controlplane.converger.restartsafety import restart_safety
 from controlplane.converger.toldsettings import all_told, needs_restart, where_silent
 from controlplane.converger.verdict import Situation, Verdict, record, wait
 from controlplane.kafka.gates import is_following
 from controlplane.replacement import Phase
-from controlplane.view import CanaryView, InstanceView, RestartView
+from controlplane.view import CanaryView, ClusterView, InstanceView, RestartView, RollingRestartView
 from events import facts
 from planner.observed import KafkaSnapshot
 from planner.rollout.diff import Change, NodeChange
@@ -34,11 +35,14 @@ def restart_in_hand_step(situation: Situation) -> Verdict | None:
     state = state_of(situation, instance)
     waited_s, deadline_s = situation.seconds_since(restart.since), situation.join_deadline_s
     if waited_s <= deadline_s:
-        with_what = " with its old settings" if restart.reverting else ""
-        sentence = f"waiting for {restart.key} ({state}) to be back in sync after its restart{with_what}"
+        again = " with its old settings" if restart.new_settings else ", once more"
+        how = again if restart.reverting else ""
+        sentence = f"waiting for {restart.key} ({state}) to be back in sync after its restart{how}"
         return wait("Restart", sentence, patience_s=deadline_s + 30)
     if restart.reverting:
-        sentence = f"{restart.key} is not back with its old settings either ({state} after {waited_s:.0f} s)"
+        sentence = (
+            f"{restart.key} is not back{_as_before(restart.new_settings)} either ({state} after {waited_s:.0f} s)"
+        )
         return wait("RestartFailed", sentence, next_command=f"kedge describe {situation.view.name}", patience_s=0)
     if situation.seen.fresh_kafka(situation.now) is None and state == "running":
         return wait(
@@ -50,16 +54,15 @@ def restart_in_hand_step(situation: Situation) -> Verdict | None:
 def restart_step(situation: Situation) -> Verdict | None:
     """Begins the next restart, once the canary has been watched and the gate is open. None when none is left."""
     view = situation.view
-    if all_told(view):
+    if all_told(view) and view.rolling_restart is None:
         return None
     left = [c for c in pending_changes(view) if c.change is Change.RESTART]
+    if view.rolling_restart is not None and not any(c.incumbent and c.incumbent.restart_asked for c in left):
+        return _all_restarted(view.rolling_restart)
     if not left:
         return None
     if view.restart_refusal is not None:
-        key, reason = view.restart_refusal
-        sentence = f"{key} was {reason}; it has its old settings back, and {len(left)} services were not restarted"
-        again = f"kedge apply, with other settings, or kedge resume {view.name} to try again"
-        return wait("RestartReverted", sentence, next_command=again, patience_s=0)
+        return _refused(view, view.restart_refusal, left)
     kafka = situation.seen.fresh_kafka(situation.now)
     if kafka is None:
         reason = situation.seen.missing.get("kafka", "Kafka's metadata is older than 30 s")
@@ -74,6 +77,21 @@ def restart_step(situation: Situation) -> Verdict | None:
         return watched
     key = change.incumbent.key if change.incumbent else ""
     return _restart(situation, kafka, view.instances[key])
+
+
+def _all_restarted(rolling: RollingRestartView) -> Verdict:
+    sentence = f"all {len(rolling.keys)} services were started anew, {rolling.reason}"
+    return record(sentence, facts.RollingRestartCompleted(rolling.id))
+
+
+def _refused(view: ClusterView, refusal: tuple[str, str], left: Sequence[NodeChange]) -> Verdict:
+    key, reason = refusal
+    settings = any(c.incumbent and c.incumbent.restarts for c in left)
+    now = "has its old settings back" if settings else "was started once more"
+    sentence = f"{key} was {reason}; it {now}, and {len(left)} services were not restarted"
+    resume = f"kedge resume {view.name} to try again"
+    again = f"kedge apply, with other settings, or {resume}" if settings else resume
+    return wait("RestartReverted", sentence, next_command=again, patience_s=0)
 
 
 def _begin(situation: Situation, left: Sequence[NodeChange]) -> Verdict:
@@ -102,20 +120,16 @@ def _watch(situation: Situation, kafka: KafkaSnapshot, service: str) -> Verdict 
 
 
 def _restart(situation: Situation, kafka: KafkaSnapshot, instance: InstanceView) -> Verdict:
-    stumbling = service_down(situation, instance)
-    if stumbling is not None:
-        sentence = f"restart of {instance.key}: {stumbling.key} is {state_of(situation, stumbling)}"
-        return wait("BrokerDown", sentence)
-    gate = (
-        broker_gate(situation, kafka, instance) if instance.is_broker else controller_gate(situation, kafka, instance)
-    )
-    if not gate.open:
-        return wait("MinIsrGate" if instance.is_broker else "QuorumGate", f"restart of {instance.key}: {gate.reason}")
+    safety = restart_safety(situation, kafka, instance)
+    if safety.waits is not None:
+        return Verdict(f"restart of {instance.key}: {safety.gate.reason}", wait=safety.waits)
     view, document = situation.view, situation.view.document
     names = needs_restart(view, instance)
     wanted = document.spec.kafka.config if document else {}
     silent = where_silent(document) if document else {}
-    canary = _canary_of(situation, instance) is None
+    # Nothing new is tried where only a person asked: there is nothing to watch the first one for.
+    canary = bool(names) and _canary_of(situation, instance) is None
+    asked = _asked(view, instance.key)
     told = ", ".join(f"{n}={wanted[n]}" if n in wanted else f"{n} unset" for n in names)
     request = facts.RestartRequested(
         key=instance.key,
@@ -124,9 +138,18 @@ def _restart(situation: Situation, kafka: KafkaSnapshot, instance: InstanceView)
         config={n: wanted.get(n) for n in names},
         told={n: wanted.get(n, silent.get(n)) for n in names},
         canary=canary,
-        reason=f"{told}{' (the first one, to be watched)' if canary else ''}",
+        reason=f"{told or asked}{' (the first one, to be watched)' if canary else ''}",
     )
-    return record(f"restarting {instance.key} for {request.reason}: {gate.reason}", request)
+    why = f"for {request.reason}" if told else f"({asked})"
+    return record(f"restarting {instance.key} {why}: {safety.gate.reason}", request)
+
+
+def _asked(view: ClusterView, key: str) -> str:
+    """`asked by anna: new certificates, 2 of 6`; "" where nobody asked for this one."""
+    rolling = view.rolling_restart
+    if rolling is None or key not in rolling.left:
+        return ""
+    return f"{rolling.reason}, {len(rolling.keys) - len(rolling.left) + 1} of {len(rolling.keys)}"
 
 
 def _canary_of(situation: Situation, instance: InstanceView) -> CanaryView | None:
@@ -136,13 +159,19 @@ def _canary_of(situation: Situation, instance: InstanceView) -> CanaryView | Non
 
 def _revert(situation: Situation, instance: InstanceView, why: str) -> Verdict:
     request = facts.RestartRevertRequested(instance.key, instance.starts + 1, why)
-    return record(f"{instance.key} gets its old settings back: {why}", request)
+    restart = situation.view.restart
+    what = "gets its old settings back" if restart is None or restart.new_settings else "is started once more"
+    return record(f"{instance.key} {what}: {why}", request)
 
 
 def _ended(restart: RestartView) -> Verdict:
     if restart.reverting:
-        return record(f"{restart.key} serves with its old settings", facts.RestartReverted(restart.key))
+        return record(f"{restart.key} serves{_as_before(restart.new_settings)}", facts.RestartReverted(restart.key))
     return record(f"{restart.key} is back in sync", facts.RestartCompleted(restart.key))
+
+
+def _as_before(new_settings: bool) -> str:
+    return " with its old settings" if new_settings else " after another start"
 
 
 def _is_back(situation: Situation, instance: InstanceView, restart: RestartView) -> bool:

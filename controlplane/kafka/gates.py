@@ -35,13 +35,23 @@ def may_stop_broker(snapshot: KafkaSnapshot, broker: int, *, allow_unavailable: 
     if seen.fenced:
         return Gate(True, f"broker {broker} is fenced: it serves no replica now")
     hosted = [p for p in snapshot.hosted_by(broker) if p.name.topic not in allow_unavailable]
-    below = [p for p in hosted if len(p.isr) < p.min_isr]
+    below = below_min_isr(hosted)
     if below:
         return Gate(False, f"{_count(below)} on broker {broker} below min ISR already, e.g. {_isr_of(below)}")
-    blocked = [p for p in hosted if broker in p.isr and _survivors(p, broker) < p.min_isr]
+    blocked = falling_without(hosted, broker)
     if blocked:
         return Gate(False, f"{_count(blocked)} would fall below min ISR without broker {broker}: {_isr_of(blocked)}")
     return Gate(True, f"all {len(hosted)} partitions on broker {broker} keep their min ISR without it")
+
+
+def below_min_isr(partitions: Iterable[PartitionSeen]) -> tuple[PartitionSeen, ...]:
+    """Partitions with fewer replicas in sync than writes need."""
+    return tuple(p for p in partitions if len(p.isr) < p.min_isr)
+
+
+def falling_without(partitions: Iterable[PartitionSeen], broker: int) -> tuple[PartitionSeen, ...]:
+    """Partitions that would have fewer replicas in sync than writes need once this broker has stopped."""
+    return tuple(p for p in partitions if broker in p.isr and _survivors(p, broker) < p.min_isr)
 
 
 def may_move(

@@ -106,6 +106,13 @@ class Pool(Part):
         le=1000,
     )
     machine: CloudWord = classed(STATIC, "`small`, `medium`, `large`, or a machine type in the cloud's own words.")
+    alternatives: tuple[CloudWord, ...] = classed(
+        BEHAVIOURAL,
+        "Machines to make instead, in this order, while the cloud has no capacity for `machine` in a node's zone. "
+        "A node never goes to another zone by itself.",
+        default=(),
+        max_length=8,
+    )
     disk: Disk = classed(STATIC, "The data disk of each instance.")
     place: PlaceSpec = classed(IDENTITY, "Where the instances live.")
     heap_mib: Whole | None = classed(
@@ -202,9 +209,27 @@ class Bootstrap(Part):
     """How clients find the cluster."""
 
     dns: HostName | None = classed(
-        BEHAVIOURAL, "The cluster's DNS name, published first; kept by Kedge where its zone is bound in the settings.", default=None
+        BEHAVIOURAL,
+        "The cluster's DNS name, published first; kept by Kedge where its zone is bound in the settings.",
+        default=None,
     )
     list: Flag = classed(BEHAVIOURAL, "Publish the list of the brokers' addresses.", default=True)
+
+
+class Healing(Part):
+    """What Kedge does by itself about findings of agents: a restart first, a new VM where that did not last."""
+
+    restart: Flag = classed(BEHAVIOURAL, "Restart a service in place where a fresh process is a cure.", default=True)
+    replace: Flag = classed(BEHAVIOURAL, "Replace a VM whose restart did not last, or whose disk failed.", default=True)
+    after_s: Seconds = classed(
+        BEHAVIOURAL,
+        "How long a finding has to last before anything is done. Seconds, or as in `2m`.",
+        default=60,
+        alias="after",
+    )
+    per_day: Whole = classed(
+        BEHAVIOURAL, "Cures the cluster gets in 24 hours; further findings wait and are told.", default=4, ge=0, le=100
+    )
 
 
 class ClusterSpec(Part):
@@ -222,6 +247,7 @@ class ClusterSpec(Part):
         RESTART, "Listeners of the brokers.", default=(Listener(),), min_length=1, max_length=8
     )
     bootstrap: Bootstrap = classed(BEHAVIOURAL, "How clients find the cluster.", default_factory=Bootstrap)
+    healing: Healing = classed(BEHAVIOURAL, "What is done about findings without asking.", default_factory=Healing)
     deletion_policy: Literal["retain", "destroy"] = classed(
         BEHAVIOURAL,
         "What a deletion that was confirmed with the cluster's name does to its VMs and disks. "

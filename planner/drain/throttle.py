@@ -109,7 +109,10 @@ def assumptions(request: DrainRequest, rows: Int64s, usable_bytes_per_s: Mapping
         f"one partition's fetch reaches {human_bytes(FLOW_BYTES_PER_S)}/s",
     ]
     lines.extend(_write_rates(request, rows))
-    if request.bandwidth.source != "measured":
+    if request.bandwidth.source == "assumed":
+        rate = human_bytes(request.bandwidth.bytes_per_s)
+        lines.append(f"bandwidth assumed: {rate}/s per broker, as no figure is known of every machine")
+    elif request.bandwidth.source != "measured":
         lines.append(f"bandwidth {request.bandwidth.source}: {human_bytes(request.bandwidth.bytes_per_s)}/s per broker")
     raised = sorted(b for b, rate in usable_bytes_per_s.items() if rate > replication_share(request, b))
     if raised:

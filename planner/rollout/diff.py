@@ -35,6 +35,10 @@ class Incumbent:
     lost: bool
     config: Mapping[str, str] | None = None
     restarts: tuple[str, ...] = ()
+    restart_asked: str = ""
+    """Why a person wants its service started anew, "" when nobody does."""
+    replace_asked: str = ""
+    """Why a person wants the VM replaced, "" when nobody does."""
 
     @property
     def key(self) -> str:
@@ -78,8 +82,12 @@ def _change(node: str, want: DesiredNode | None, have: Incumbent | None) -> Node
         return NodeChange(node, Change.REPLACE, f"the VM of {node} is gone", want, have)
     if _is_another_vm(want, have):
         return NodeChange(node, Change.REPLACE, f"{node}: {_difference(want, have)}", want, have)
+    if have.replace_asked:
+        return NodeChange(node, Change.REPLACE, f"{node}: {have.replace_asked}", want, have)
     if have.restarts:
         return NodeChange(node, Change.RESTART, f"{node}: {_restart_words(have.restarts)}", want, have)
+    if have.restart_asked:
+        return NodeChange(node, Change.RESTART, f"{node}: {have.restart_asked}", want, have)
     return NodeChange(node, Change.KEEP, "", want, have)
 
 

@@ -136,19 +136,26 @@ def _step(change: NodeChange, assumptions: RolloutAssumptions) -> RolloutStep:
 
 
 def _restart_phases(restarts: Sequence[NodeChange], assumptions: RolloutAssumptions) -> list[RolloutPhase]:
-    """The first of each kind of service alone, because it is watched, then the others of its kind."""
+    """The first of each kind of service that gets new settings alone, because it is watched, then the others of its
+    kind."""
     phases = []
     for service in sorted({c.service for c in restarts}):
         first, *others = [c for c in restarts if c.service == service]
+        if not any(c.incumbent and c.incumbent.restarts for c in (first, *others)):
+            phases.append(_serial_restarts((first, *others), f"restart {1 + len(others)} {service}"))
+            continue
         watched = RESTART_S + (assumptions.soak_s if others else 0.0)
         canary = _restart_step(first, watched, ("stop", "start", "back in sync", *(("soak",) if others else ())))
         then = f" and watch it for {assumptions.soak_s:.0f} s" if others else ""
         phases.append(RolloutPhase(f"restart the first {service} in place{then}", False, (canary,)))
-        steps = tuple(_restart_step(c, RESTART_S, ("stop", "start", "back in sync")) for c in others)
-        racks = ", ".join(dict.fromkeys(c.rack for c in others))
-        title = f"restart {len(steps)} more {service}{'s' if len(steps) > 1 else ''}, one at a time, in {racks}"
-        phases += [RolloutPhase(title, False, steps)] if steps else []
+        phases += [_serial_restarts(others, f"restart {len(others)} more {service}")] if others else []
     return phases
+
+
+def _serial_restarts(restarts: Sequence[NodeChange], title: str) -> RolloutPhase:
+    steps = tuple(_restart_step(c, RESTART_S, ("stop", "start", "back in sync")) for c in restarts)
+    racks = ", ".join(dict.fromkeys(c.rack for c in restarts))
+    return RolloutPhase(f"{title}{'s' if len(steps) > 1 else ''}, one at a time, in {racks}", False, steps)
 
 
 def _restart_step(change: NodeChange, seconds: float, how: tuple[str, ...]) -> RolloutStep:

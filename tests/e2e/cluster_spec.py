@@ -31,6 +31,7 @@ class ClusterSpec:
     config: Mapping[str, object] = field(default_factory=dict)
     """Kafka settings beside the usual ones."""
     dns: str = ""
+    heal_after_s: int = 60
 
     def rolled(self, *pools: str) -> "ClusterSpec":
         """The same with another machine for these pools: each of their VMs has to be replaced."""
@@ -59,6 +60,7 @@ class ClusterSpec:
                     "throttleMibPerS": self.throttle_mib_per_s,
                 },
                 **({"bootstrap": {"dns": self.dns}} if self.dns else {}),
+                "healing": {"after": self.heal_after_s},
                 "deletionPolicy": "destroy",
             },
         }

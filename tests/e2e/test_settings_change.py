@@ -5,6 +5,8 @@ from dataclasses import replace
 import psutil
 import pytest
 
+from controlplane.cli.errors import Refused
+from controlplane.portal import nodeschemas as node_api
 from planner.rollout.live_step import LiveStep
 from tests.e2e.cluster_spec import ClusterSpec
 from tests.e2e.invariants import settled
@@ -71,6 +73,29 @@ def test_what_kafka_reads_at_its_start_restarts_one_service_after_the_other(livi
     assert [d["canary"] for d in asked] == [True, False, False, True]
 
 
+def test_a_rolling_restart_that_a_person_asks_for_loses_no_record_and_keeps_every_vm(
+    living_cluster: LivingCluster,
+) -> None:
+    cluster = living_cluster
+    before, vms, processes, name = cluster.head(), cluster.vms(), _processes(cluster), cluster.spec.name
+    # The server looks at a cluster at rest once a minute only.
+    answer = cluster.until(lambda: _check(cluster), "all services to be safe to restart", timeout_s=90)
+    assert [s.service for s in answer.services].count("broker") == 3
+    with traffic(cluster.bootstrap):
+        said = cluster.client.restart(name, node_api.RestartIn(reason="new certificates"))
+        assert "3 brokers and 1 controller" in said.sentence
+        with pytest.raises(Refused) as second:
+            cluster.client.restart(name, node_api.RestartIn())
+        assert second.value.code == "restart-running"
+        cluster.event("rolling_restart.completed", before, within_s=120)
+        settled(cluster)
+    assert cluster.vms() == vms
+    assert not set(_processes(cluster)) & set(processes)
+    asked = [e.data for e in cluster.events(before) if e.type == "restart.requested"]
+    assert [d["key"].split("-")[0] for d in asked] == ["one", "two", "three", "controllers"]
+    assert {(d["canary"], d["reason"].split(",")[0]) for d in asked} == {(False, "asked by e2e: new certificates")}
+
+
 def test_a_broker_that_does_not_start_gets_its_old_settings_back(living_cluster: LivingCluster) -> None:
     cluster = living_cluster
     before = cluster.head()
@@ -85,6 +110,12 @@ def test_a_broker_that_does_not_start_gets_its_old_settings_back(living_cluster:
         settled(cluster, within_s=200)
     asked = [e.data["key"] for e in cluster.events(before) if e.type == "restart.revert_requested"]
     assert len(asked) == 1
+
+
+def _check(cluster: LivingCluster) -> node_api.RestartCheckOut | None:
+    """The answer, once every service may be restarted."""
+    answer = cluster.client.restart_check(cluster.spec.name)
+    return answer if all(s.safe for s in answer.services) else None
 
 
 def _declare(cluster: LivingCluster, **config: object) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from events import facts
 from planner.observed import TopicPartition
 from tests.builders import a_document
+from tests.sim.asking import try_to_ask
 from tests.sim.world import World
 
 SPECS: tuple[dict[str, object], ...] = (
@@ -20,10 +21,19 @@ class Trouble:
     """Draws faults from the world's own seed. At most one VM is lost at a time: two racks down is another story."""
 
     def __init__(
-        self, world: World, *, chance: float = 0.08, rivals: bool = False, settings: bool = False, **spec: object
+        self,
+        world: World,
+        *,
+        chance: float = 0.08,
+        rivals: bool = False,
+        settings: bool = False,
+        asking: bool = False,
+        ailing: bool = False,
+        **spec: object,
     ) -> None:
         """`spec` overrides every document that is declared meanwhile; with `rivals` other servers take over at times,
-        with `settings` those of the spec change, and people set others by hand.
+        with `settings` those of the spec change, and people set others by hand; with `asking` people ask for restarts
+        and for single VMs to be replaced; with `ailing` agents find things wrong in services that run.
 
         What is drawn for a seed must not change: seeds that once failed are kept as tests.
         """
@@ -50,6 +60,8 @@ class Trouble:
             ("records are written", self._write),
             *((("another server takes over", self._another_server),) if rivals else ()),
             *(((n, f) for n, f in self._setting_faults() for _ in range(3)) if settings else ()),
+            *((("somebody asks for a restart or a new VM", self._somebody_asks),) * 4 if asking else ()),
+            *((("a service falls ill", self._falls_ill),) * 6 if ailing else ()),
         )
         self._ends: list[tuple[float, Callable[[], None]]] = []
 
@@ -185,6 +197,18 @@ class Trouble:
             return False
         value = self._random.choice(("3", "8", "12"))
         self._world.kafka.settings.by_hand(self._random.choice(brokers), "num.io.threads", value)
+        return True
+
+    def _somebody_asks(self) -> bool:
+        return try_to_ask(self._world)
+
+    def _falls_ill(self) -> bool:
+        machines = self._world.machines
+        running = sorted(k for k, vm in machines.vms.items() if vm.alive and vm.process and vm.process.up)
+        if not running:
+            return False
+        finding = self._random.choice(("deadlock", "memory_leak", "log_dir_failed", "disk_full:data", "heap_full"))
+        machines.fall_ill(self._random.choice(running), finding, lasts=self._random.random() < 0.3)
         return True
 
     def _stillborn(self) -> bool:

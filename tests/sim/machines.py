@@ -4,14 +4,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from agent.wire import Document, Report, ServiceDocument, ServiceReport
+from agent.wire import Document, FindingReport, Report, ServiceDocument, ServiceReport
 from controlplane.converger.observation import InventorySeen
-from controlplane.converger.ports import AGENT_REPORT
-from controlplane.latest import LatestStore, Observation, Subject
+from controlplane.latest import LatestStore
+from controlplane.reports import keep_report
 from controlplane.view import ClusterView
 from events.ids import ClusterUid
 from providers.base import CloudInstance, CloudVolume, InstanceState, TerraformRun
 from providers.errors import CloudUnavailable
+from providers.handover import Handover
 from tests.fakes.kafka import FakeKafka
 from tests.sim.evidence import Deletion, Evidence
 
@@ -48,6 +49,8 @@ class Vm:
     zone: str
     address: str
     created_at: float
+    made_by: str = ""
+    """Intent of the run that made it."""
     alive: bool = True
     boots: bool = True
     deaf: bool = False
@@ -61,6 +64,15 @@ class Vm:
     @property
     def key(self) -> str:
         return f"{self.node}.g{self.generation}"
+
+
+@dataclass(slots=True)
+class Illness:
+    """What the agent of a VM finds wrong in its service. `lasts`: a new process has it again after a while."""
+
+    finding: str
+    since: datetime
+    lasts: bool = False
 
 
 class Machines:
@@ -87,7 +99,11 @@ class Machines:
         """Settings no process comes up with."""
         self.stillborn: set[str] = set()
         """Nodes whose next VM never boots."""
+        self.illnesses: dict[str, Illness] = {}
+        """By instance key."""
         self._next_address = 0
+        self.handover = Handover.REBIND
+        """What this cloud can do with a node's address; with `DELETE_FIRST`, and its disks."""
 
     @property
     def created(self) -> list[str]:
@@ -131,6 +147,7 @@ class Machines:
             else:
                 self.addresses.pop(key, None)
         elif verb == "create":
+            self._refuse_late_tie(run, key, kind)
             self.vms[key].bound = True
         elif key in self.vms:
             self.vms[key].bound = False
@@ -150,6 +167,7 @@ class Machines:
             wanted.zone,
             self._new_address(),
             self.seconds,
+            made_by=run.intent_id,
             boots=boots,
         )
 
@@ -185,6 +203,7 @@ class Machines:
         instance, _, dir_name = key.rpartition(".")
         found = [a for a in run.resources.attachments if a.key == key]
         if verb == "create":
+            self._refuse_late_tie(run, instance, "attachment")
             volume = self.volumes[found[0].volume]
             holder = self.vms.get(volume.attached_to or "")
             if volume.attached_to != instance and holder is not None and holder.alive:
@@ -197,6 +216,12 @@ class Machines:
                 if vm is not None and vm.process is not None and vm.alive:
                     raise Violation(f"{volume.key} is taken from {instance} while its service runs")
                 self.volumes[volume.key] = _moved(volume, None)
+
+    def _refuse_late_tie(self, run: TerraformRun, key: str, kind: str) -> None:
+        if self.handover is Handover.DELETE_FIRST and self.vms[key].made_by != run.intent_id:
+            raise Violation(f"{key} stands already: here a VM gets its {kind} when it is made")
+        if self.handover is Handover.NONE and kind == "binding" and self.vms[key].generation > 1:
+            raise Violation(f"an address that stays with its VM is asked for by {key}")
 
     def _new_address(self) -> str:
         self._next_address += 1
@@ -237,16 +262,7 @@ class Machines:
             self._obey(vm, service)
         vm.seq += 1
         report = self._report(vm, service)
-        self._latest.put(
-            Observation(
-                Subject(AGENT_REPORT, ClusterUid(vm.uid), vm.key),
-                report.model_dump(mode="json"),
-                "agent",
-                self._clock(),
-                boot_id=report.boot_id,
-                seq=vm.seq,
-            )
-        )
+        keep_report(self._latest, ClusterUid(vm.uid), vm.key, report, self._clock())
 
     def _obey(self, vm: Vm, service: ServiceDocument) -> None:
         if service.state == "stopped":
@@ -276,7 +292,19 @@ class Machines:
         needs_address = service.name == "controller"
         return all(d.volume in attached for d in service.log_dirs) and (vm.bound or not needs_address)
 
+    @property
+    def is_ill(self) -> bool:
+        """Whether there is an illness that something may be done about."""
+        return any(not illness.finding.startswith("disk_") for illness in self.illnesses.values())
+
+    def fall_ill(self, key: str, finding: str, *, lasts: bool = False) -> None:
+        """From now on the agent of this VM finds that."""
+        self.illnesses[key] = Illness(finding, self._clock(), lasts)
+
     def _start(self, vm: Vm, service: ServiceDocument) -> None:
+        illness = self.illnesses.pop(vm.key, None)
+        if illness is not None and illness.lasts:
+            self.illnesses[vm.key] = Illness(illness.finding, self._clock(), lasts=True)
         if service.name == "broker":
             owner = self.broker_ids.get(service.node_id)
             volume = service.log_dirs[0].volume
@@ -335,7 +363,14 @@ class Machines:
             kafka_version=service.kafka_version,
             node_id=service.node_id,
             since=self._clock(),
+            findings=self._findings(vm) if up else (),
         )
+
+    def _findings(self, vm: Vm) -> tuple[FindingReport, ...]:
+        illness = self.illnesses.get(vm.key)
+        if illness is None:
+            return ()
+        return (FindingReport(name=illness.finding, since=illness.since, message="as simulated"),)
 
 
 def _ordered(run: TerraformRun) -> Iterator[tuple[str, str, str]]:

@@ -1,7 +1,10 @@
 """Seeded trouble of all sorts at once: P1-P9 after every step, convergence when it stops. Seeds are in test names."""
 
+from typing import Any
+
 import pytest
 
+from providers.handover import Handover
 from tests.sim.stories import troubled_roll
 from tests.sim.sweep import sweep
 
@@ -40,6 +43,49 @@ def test_it_converges_though_settings_change_meanwhile(seed: int) -> None:
     assert {"settings.changed", "restart.completed"} & {r.type for r in world.history()}
 
 
+@pytest.mark.parametrize("seed", range(1300, 1308))
+def test_it_converges_though_people_ask_for_restarts_new_vms_and_empty_brokers(seed: int) -> None:
+    world = troubled_roll(seed, chance=0.12, asking=True, brokers=6 if seed % 2 else 3)
+    asked = {"rolling_restart.requested", "node.replace_requested", "evacuation.requested"}
+    assert asked & {r.type for r in world.history()}
+
+
+def test_seed_5018_a_successor_that_is_to_be_kept_empty_stops_nobody() -> None:
+    troubled_roll(5018, chance=0.15, asking=True, settings=True)
+
+
+@pytest.mark.parametrize("seed", range(1500, 1508))
+def test_it_converges_though_services_fall_ill(seed: int) -> None:
+    world = troubled_roll(seed, chance=0.12, ailing=True, steps=500)
+    assert any(r.type == "healing.requested" for r in world.history())
+
+
+@pytest.mark.parametrize("seed", range(1400, 1408))
+def test_it_converges_where_an_old_vm_goes_before_its_address_and_disk_pass(seed: int) -> None:
+    """Every other seed hands over brokers, too."""
+    spec: dict[str, Any] = {"strategy": "reattach", "max_unavailable": 1} if seed % 2 else {}
+    world = troubled_roll(seed, chance=0.12, handover=Handover.DELETE_FIRST, **spec)
+    assert any(r.data.get("with_vm") for r in world.history() if r.type == "release.requested")
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(7200)
+def test_it_converges_after_much_more_trouble_with_people_who_ask() -> None:
+    def run(seed: int) -> object:
+        return troubled_roll(seed, chance=0.15, asking=True, settings=seed % 2 == 0, brokers=6 if seed % 3 == 0 else 3)
+
+    sweep("troubled_roll, chance=0.15, asking=True, seed", range(5000, 5100), run)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(7200)
+def test_it_converges_after_much_more_trouble_with_illnesses() -> None:
+    def run(seed: int) -> object:
+        return troubled_roll(seed, chance=0.15, ailing=True, asking=seed % 2 == 0, steps=500)
+
+    sweep("troubled_roll, chance=0.15, ailing=True, steps=500, seed", range(7000, 7100), run)
+
+
 @pytest.mark.soak
 @pytest.mark.timeout(7200)
 def test_it_converges_after_much_more_trouble_with_settings() -> None:
@@ -62,3 +108,13 @@ def test_it_converges_after_much_more_trouble_with_rivals() -> None:
         return troubled_roll(seed, chance=0.15, rivals=True)
 
     sweep("troubled_roll, chance=0.15, rivals=True, seed", range(3000, 3100), run)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(7200)
+def test_it_converges_after_much_more_trouble_where_an_old_vm_goes_first() -> None:
+    def run(seed: int) -> object:
+        spec: dict[str, Any] = {"strategy": "reattach", "max_unavailable": 1} if seed % 2 else {}
+        return troubled_roll(seed, chance=0.15, handover=Handover.DELETE_FIRST, **spec)
+
+    sweep("troubled_roll, chance=0.15, handover=DELETE_FIRST, seed", range(6000, 6100), run)

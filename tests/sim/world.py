@@ -51,7 +51,6 @@ NEIGHBOUR = ClusterUid("bad0bad0bad0bad0bad0bad0bad0bad0")
 RUN_S = 2.0
 PLAN_S = 1.0
 
-
 _NUMBERS = re.compile(r"[0-9.]+")
 
 
@@ -280,6 +279,7 @@ class World:
                 installation_id="sim",
                 clock=self.clock,
                 epoch=lambda: self._right_to_act(own),
+                handover=lambda _cloud: self.machines.handover,
             ),
             FleetBrake(),
         )
@@ -463,7 +463,8 @@ class World:
             self.machines.outage or self.kafka.outage,
             self.kafka.scene(),
         )
-        at_rest = self.is_converged() and not self.is_held() and self.kafka.is_at_rest()
+        refilled = any(self.kafka_hosts(view.instances[key].service_id) for key in view.evacuations)
+        at_rest = self.is_converged() and not self.is_held() and self.kafka.is_at_rest() and not (refilled or self.machines.is_ill)
         at_rest = at_rest and all(vm.alive for vm in self.machines.vms.values()) and not self.machines.outage
         self.calm.quiet_ticks = self.calm.quiet_ticks + 1 if at_rest and scene == self.calm.scene else 0
         self.calm.scene = scene

@@ -1,0 +1,207 @@
+"""Verbs for single nodes: restart, restart-check, replace. The commands wait for the same gates as a roll."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Annotated
+
+import typer
+from rich.console import RenderableType
+from rich.text import Text
+
+from controlplane.cli import exits
+from controlplane.cli.errors import CliError
+from controlplane.cli.options import Cluster, Output, Reason
+from controlplane.cli.output import Format, document, write_document
+from controlplane.cli.quantities import counted, human_seconds
+from controlplane.cli.session import Session, session_of
+from controlplane.cli.tables import listing
+from controlplane.cli.terminal import styled
+from controlplane.portal import nodeschemas as node_api
+from controlplane.portal import schemas as api
+
+_NAMED = 20
+"""Partitions listed for one service; of the others only how many."""
+
+Broker = Annotated[
+    int | None, typer.Option("--broker", metavar="ID", show_default=False, help="The broker with this id.")
+]
+
+Brokers = Annotated[
+    list[int],
+    typer.Option("--broker", metavar="ID", show_default=False, help="A broker by its id. May be given again."),
+]
+
+
+def restart(
+    context: typer.Context,
+    cluster: Cluster,
+    rolling: Annotated[
+        bool,
+        typer.Option("--rolling", help="All services, or those of --pool: one at a time, the active controller last."),
+    ] = False,
+    broker: Annotated[
+        list[int] | None,
+        typer.Option("--broker", metavar="ID", show_default=False, help="Only this broker. May be given again."),
+    ] = None,
+    pool: Annotated[
+        str, typer.Option("--pool", metavar="NAME", show_default=False, help="Only services of this pool.")
+    ] = "",
+    reason: Reason = "",
+    output: Output = Format.TEXT,
+) -> None:
+    """Start services anew where they are, one at a time.
+
+    Each waits until the one before is back in every ISR, leadership is given back, and no partition would fall below
+    its min ISR. Needs --rolling, or the brokers by id.
+
+    \b
+    Examples:
+      kedge restart orders --rolling --reason "new certificates"
+      kedge restart orders --rolling --pool controllers
+      kedge restart orders --broker 1001 && kedge wait orders --for=converged
+    """
+    if rolling == bool(broker):
+        why = "name the brokers, or say --rolling for all services" if not rolling else "--rolling means all brokers"
+        raise CliError(
+            "nothing was asked for", why=why, next_step=f"kedge restart {cluster} --rolling", exit_code=exits.USAGE
+        )
+    session = session_of(context)
+    order = node_api.RestartIn(reason=reason, brokers=list(broker or ()), pool=pool)
+    _answer(session, session.client.restart(cluster, order), output)
+    session.tell(f"to see it through: kedge wait {cluster} --for=converged; to end it early: kedge abort {cluster}")
+
+
+def restart_check(
+    context: typer.Context, cluster: Cluster, broker: Broker = None, output: Output = Format.TEXT
+) -> None:
+    """Tell whether services may be restarted now.
+
+    The server asks itself the very same before each restart. Partitions that are in the way are listed.
+
+    Exit codes: 0 each may be restarted now, 1 at least one may not.
+
+    \b
+    Examples:
+      kedge restart-check orders
+      kedge restart-check orders --broker 1001
+      kedge restart-check orders -o json | jq '.services[] | select(.safe | not)'
+    """
+    session = session_of(context)
+    found = session.client.restart_check(cluster)
+    services = [s for s in found.services if broker is None or (s.service, s.service_id) == ("broker", broker)]
+    if broker is not None and not services:
+        known = ", ".join(str(s.service_id) for s in found.services if s.service == "broker") or "none"
+        raise CliError(f"{cluster} has no broker {broker} that serves", why=f"those that do: {known}")
+    chosen = found.model_copy(update={"services": services})
+    if output is Format.TEXT:
+        session.show(*check_lines(chosen))
+    else:
+        write_document(session, output, document("RestartCheck", chosen))
+    if not all(s.safe for s in services):
+        raise typer.Exit(exits.FAILED)
+
+
+def replace(
+    context: typer.Context,
+    cluster: Cluster,
+    broker: Broker = None,
+    node: Annotated[
+        str, typer.Option("--node", metavar="NAME", show_default=False, help="The node of this name, a controller too.")
+    ] = "",
+    new_disk: Annotated[
+        bool, typer.Option("--new-disk", help="The disk goes too, where the strategy would hand it over.")
+    ] = False,
+    reason: Reason = "",
+    output: Output = Format.TEXT,
+) -> None:
+    """Replace one VM by the next of its node.
+
+    The same way a roll does it: the new VM first, then the drain or the handover, then the old VM goes. Refused while
+    the cluster is not whole, unless it is this very node that is broken.
+
+    \b
+    Examples:
+      kedge replace orders --broker 1001 --reason "slow disk"
+      kedge replace orders --node controllers-a-0
+      kedge replace orders --broker 1001 --new-disk
+    """
+    if (broker is None) == (not node):
+        why = "name one node, by its broker's id or by its own name"
+        next_step = f"kedge replace {cluster} --broker ID"
+        raise CliError("nothing was asked for", why=why, next_step=next_step, exit_code=exits.USAGE)
+    session = session_of(context)
+    order = node_api.ReplaceIn(reason=reason, broker=broker, node=node, new_disk=new_disk)
+    _answer(session, session.client.replace(cluster, order), output)
+    session.tell(f"to see it through: kedge wait {cluster} --for=converged; to end it early: kedge abort {cluster}")
+
+
+def evacuate(
+    context: typer.Context, cluster: Cluster, brokers: Brokers, reason: Reason = "", output: Output = Format.TEXT
+) -> None:
+    """Empty brokers and keep them empty.
+
+    They stay and serve on; what they hold moves to the others, and no move of Kedge goes to them any more. Kafka itself
+    may place new topics there: those are moved off again. Refused when the others have no room, with the numbers.
+
+    \b
+    Examples:
+      kedge evacuate orders --broker 1001 --reason "strange noises"
+      kedge evacuate orders --broker 1001 --broker 1004 && kedge wait orders --for=converged
+      kedge drain plan --cluster orders --brokers 1001     # what would be moved
+    """
+    session = session_of(context)
+    _answer(session, session.client.evacuate(cluster, node_api.BrokersIn(brokers=brokers, reason=reason)), output)
+    first = f"kedge readmit {cluster} --broker {brokers[0]}"
+    session.tell(f"to see it through: kedge wait {cluster} --for=converged; to take it back: {first}")
+
+
+def readmit(
+    context: typer.Context, cluster: Cluster, brokers: Brokers, reason: Reason = "", output: Output = Format.TEXT
+) -> None:
+    """Let evacuated brokers receive replicas again.
+
+    Nothing is moved back by itself: kedge rebalance plans that.
+
+    \b
+    Examples:
+      kedge readmit orders --broker 1001
+    """
+    session = session_of(context)
+    _answer(session, session.client.readmit(cluster, node_api.BrokersIn(brokers=brokers, reason=reason)), output)
+
+
+def check_lines(found: node_api.RestartCheckOut) -> Iterator[RenderableType]:
+    """A line a service, then the partitions that are in somebody's way, each once."""
+    rows = [_row(service) for service in found.services]
+    yield listing(["SERVICE", "INSTANCE", "RACK", "NOW", "WHY"], rows)
+    blocking = {(b.topic, b.partition): b for s in found.services for b in s.blocking}
+    if blocking:
+        yield Text()
+        yield listing(
+            ["PARTITION", "ISR", "OF", "MIN ISR", "WHY"], [_partition_row(b) for b in _first(blocking.values())]
+        )
+        if len(blocking) > _NAMED:
+            yield styled(f"and {counted(len(blocking) - _NAMED, 'partition')} more", "dim")
+    for step in dict.fromkeys(s.next for s in found.services if s.next):
+        yield styled(f"next: {step}", "bold")
+    yield styled(f"by metadata read {human_seconds(round(found.metadata_age_s))} ago", "dim")
+
+
+def _row(service: node_api.RestartSafetyOut) -> Sequence[Text | str]:
+    word = styled("safe", "green") if service.safe else styled("not now", "red")
+    return f"{service.service} {service.service_id}", service.key, service.rack, word, service.reason
+
+
+def _partition_row(blocking: node_api.BlockingPartitionOut) -> Sequence[Text | str]:
+    isr, replicas = (", ".join(map(str, ids)) or "none" for ids in (blocking.isr, blocking.replicas))
+    return f"{blocking.topic}-{blocking.partition}", isr, replicas, str(blocking.min_isr), blocking.why
+
+
+def _first(blocking: Iterable[node_api.BlockingPartitionOut]) -> list[node_api.BlockingPartitionOut]:
+    return sorted(blocking, key=lambda b: (b.topic, b.partition))[:_NAMED]
+
+
+def _answer(session: Session, answer: api.CommandOut, output: Format) -> None:
+    if output is Format.TEXT:
+        session.show(answer.sentence)
+    else:
+        write_document(session, output, document("Command", answer))

@@ -1,0 +1,50 @@
+"""`kedge plans`: the roll in hand step by step, and those that are over."""
+
+from typing import Annotated
+
+import typer
+
+from controlplane.cli.options import Cluster, Output
+from controlplane.cli.output import Format, document, write_document
+from controlplane.cli.rolls_view import roll_lines, roll_table
+from controlplane.cli.session import session_of
+
+
+def plans(
+    context: typer.Context,
+    cluster: Cluster,
+    last: Annotated[int, typer.Option("--last", metavar="N", min=1, max=200, help="How many rolls, newest first.")] = 5,
+    steps: Annotated[bool, typer.Option("--steps", help="The steps of rolls that are over, too.")] = False,
+    output: Output = Format.TEXT,
+) -> None:
+    """Show a cluster's rolls: the one in hand, and those before.
+
+    For the one in hand each step with its state, reason, since when, and the estimate of what waits. They are read from
+    the events, which are kept for ever.
+
+    To hold it: kedge pause. To go on, or to try again what failed: kedge resume. To end it: kedge abort. No step is
+    forced past a gate: a topic that may be unavailable is named in the spec (rollout.allowUnavailable).
+
+    \b
+    Examples:
+      kedge plans orders
+      kedge plans orders --last 20 --steps
+      kedge plans orders -o json | jq '.rolls[0].steps[] | select(.state == "failed")'
+    """
+    session = session_of(context)
+    found = session.client.rolls(cluster, limit=last)
+    if output is not Format.TEXT:
+        write_document(session, output, document("Rolls", found))
+        return
+    if not found.rolls:
+        session.tell(f"{cluster} was never rolled")
+        return
+    now = session.around.utc_now()
+    current = [roll for roll in found.rolls if roll.state in ("running", "waiting")]
+    over = [roll for roll in found.rolls if roll.state not in ("running", "waiting")]
+    for roll in [*current, *(over if steps else [])]:
+        session.show(*roll_lines(roll, now=now, sentence=found.sentence if roll in current else ""))
+    if over and not steps:
+        session.show(roll_table(over))
+    if found.total > len(found.rolls):
+        session.tell(f"{found.total - len(found.rolls)} more before: kedge plans {cluster} --last {found.total}")

@@ -1,0 +1,58 @@
+"""Brokers a person wants empty and kept empty: drained by the drain's own machine, but they stay.
+
+    evacuation.requested -> drain.requested (stays) -> ... -> evacuation.completed, the broker serves on, empty
+                                  ^------ a new topic put a replica on it: drained again ------+
+
+Moves of anybody else's drain never go to such a broker. Kafka itself may still place new topics there.
+"""
+
+from collections.abc import Sequence
+
+from controlplane.converger.drains import request_drain
+from controlplane.converger.verdict import Situation, Verdict, record, wait
+from controlplane.converger.wholeness import cluster_is_whole
+from controlplane.replacement import Phase
+from controlplane.view import InstanceView
+from events import facts
+from planner.observed import KafkaSnapshot
+
+
+def evacuation_step(situation: Situation) -> Verdict | None:
+    """Begins to empty what is to be empty and is not. None when nothing is to be done, or what is lost goes first."""
+    view = situation.view
+    there = [i for k in sorted(view.evacuations) if (i := view.instances[k]).phase is Phase.JOINED and not i.lost]
+    if not there or any(i.lost for i in view.alive()):
+        return None
+    kafka = situation.seen.fresh_kafka(situation.now)
+    if kafka is None:
+        reason = situation.seen.missing.get("kafka", "Kafka's metadata is older than 30 s")
+        return wait("KafkaUnknown", f"evacuation of {_keys(there)}: {reason}") if view.is_evacuating() else None
+    filled = [i for i in there if kafka.hosted_by(i.service_id)]
+    if filled:
+        return _empty(situation, kafka, filled)
+    fresh = tuple(i.key for i in there if view.evacuations[i.key].empty_at is None)
+    if not fresh:
+        return None
+    return record(f"{', '.join(fresh)} held no replica anyway", facts.EvacuationCompleted("", fresh, 0, 0))
+
+
+def _empty(situation: Situation, kafka: KafkaSnapshot, filled: Sequence[InstanceView]) -> Verdict:
+    view, ids = situation.view, frozenset(i.service_id for i in filled)
+    if not situation.allowance.may_roll:
+        return wait("FleetBrake", f"waiting to evacuate {_keys(filled)}: {situation.allowance.reason}")
+    expected = {i.service_id for i in view.brokers() if i.phase is Phase.JOINED} - ids
+    gate = cluster_is_whole(kafka, expected, excepted=ids)
+    if not gate.open:
+        return wait("BrokerDown", f"not evacuating {_keys(filled)}: {gate.reason}")
+    reason = f"to be empty, {view.evacuations[filled[0].key].reason}"
+    if view.recycling != view.generation:
+        started = facts.RecycleStarted(
+            view.generation, create=(), replace=(), remove=(), reason=f"{_keys(filled)} {reason}"
+        )
+        return record(f"working towards generation {view.generation}: {started.reason}", started)
+    drain = request_drain(situation, [i.key for i in filled], {}, round_number=1, reason=reason, stays=True)
+    return record(f"draining {_keys(filled)}: {reason}", drain)
+
+
+def _keys(instances: Sequence[InstanceView]) -> str:
+    return ", ".join(i.key for i in instances)

@@ -1,0 +1,124 @@
+"""/v1/clusters/NAME: what is asked for single nodes, and whether it would be safe now."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from agent.wire import Report
+from controlplane.commands import EvacuateBrokers, ReadmitBrokers, ReplaceNode, RestartServices
+from controlplane.converger.observation import Observation, ReportSeen
+from controlplane.converger.ports import AGENT_REPORT
+from controlplane.converger.restartsafety import RestartSafety, restart_safety
+from controlplane.converger.verdict import Situation
+from controlplane.planpreview import pending_rollout
+from controlplane.portal import nodeschemas as node_api
+from controlplane.portal import schemas as api
+from controlplane.portal.auth import Actor
+from controlplane.portal.problems import ApiError
+from controlplane.portal.rolls import rolls_of, rolls_out
+from controlplane.portal.routes.clusters import CommandId, carry_out, living
+from controlplane.portal.services import PortalServices, Services
+from controlplane.replacement import Phase
+from controlplane.streams import cluster_stream
+from controlplane.view import ClusterView, InstanceView
+
+router = APIRouter(prefix=api.API_PREFIX, tags=["nodes"])
+
+
+@router.post("/clusters/{name}/restart")
+def restart(name: str, body: node_api.RestartIn, services: Services, actor: Actor, key: CommandId) -> api.CommandOut:
+    """Start services anew where they are, one at a time."""
+    command = RestartServices(
+        name=name, actor=actor, command_id=key, reason=body.reason, brokers=tuple(body.brokers), pool=body.pool
+    )
+    return carry_out(services, command)
+
+
+@router.post("/clusters/{name}/replace")
+def replace(name: str, body: node_api.ReplaceIn, services: Services, actor: Actor, key: CommandId) -> api.CommandOut:
+    """Give one node its next VM."""
+    command = ReplaceNode(
+        name=name,
+        actor=actor,
+        command_id=key,
+        reason=body.reason,
+        broker=body.broker,
+        node=body.node,
+        new_disk=body.new_disk,
+    )
+    return carry_out(services, command)
+
+
+@router.post("/clusters/{name}/evacuate")
+def evacuate(name: str, body: node_api.BrokersIn, services: Services, actor: Actor, key: CommandId) -> api.CommandOut:
+    """Empty brokers and keep them empty."""
+    command = EvacuateBrokers(name=name, actor=actor, command_id=key, reason=body.reason, brokers=tuple(body.brokers))
+    return carry_out(services, command)
+
+
+@router.post("/clusters/{name}/readmit")
+def readmit(name: str, body: node_api.BrokersIn, services: Services, actor: Actor, key: CommandId) -> api.CommandOut:
+    """Let brokers receive replicas again."""
+    command = ReadmitBrokers(name=name, actor=actor, command_id=key, reason=body.reason, brokers=tuple(body.brokers))
+    return carry_out(services, command)
+
+
+@router.get("/clusters/{name}/restart-check")
+def restart_check(name: str, services: Services) -> node_api.RestartCheckOut:
+    """Whether each service may be started anew now, and which partitions are in the way."""
+    view = living(services, name)
+    kafka = services.fleet.last_snapshot(view.uid)
+    if kafka is None:
+        then = "Try again when its brokers are up: `kedge describe` says what it waits for."
+        raise ApiError(409, "kafka-unknown", f"Kafka of {name} was not read yet by this server", next_step=then)
+    situation = Situation(view, Observation(kafka=kafka, reports=_reports(services, view)), services.clock())
+    serving = sorted((i for i in view.alive() if i.phase is Phase.JOINED and not i.lost), key=lambda i: i.service_id)
+    return node_api.RestartCheckOut(
+        cluster=name,
+        metadata_age_s=max(0.0, (services.clock() - kafka.at).total_seconds()),
+        services=[_safety_out(i, restart_safety(situation, kafka, i)) for i in serving],
+    )
+
+
+@router.get("/clusters/{name}/rolls")
+def rolls(name: str, services: Services, limit: Annotated[int, Query(ge=1, le=200)] = 20) -> node_api.RollsOut:
+    """The rolls of the cluster as its events have them, the newest first, with the steps of each."""
+    view = living(services, name)
+    found = rolls_of(services.store.read_stream(cluster_stream(view.uid)))
+    pending = pending_rollout(view, services.fleet.last_snapshot(view.uid))
+    said = services.fleet.said(view.uid)
+    return node_api.RollsOut(
+        cluster=name,
+        sentence=said.sentence if said else "",
+        rolls=rolls_out(found, pending, now=services.clock(), limit=limit),
+        total=len(found),
+    )
+
+
+def _reports(services: PortalServices, view: ClusterView) -> dict[str, ReportSeen]:
+    rows = services.latest.of_cluster(view.uid, AGENT_REPORT)
+    return {r.subject.name: ReportSeen(Report.model_validate(dict(r.value)), r.observed_at) for r in rows}
+
+
+def _safety_out(instance: InstanceView, safety: RestartSafety) -> node_api.RestartSafetyOut:
+    return node_api.RestartSafetyOut(
+        key=instance.key,
+        service=instance.planned.service,
+        service_id=instance.service_id,
+        rack=instance.planned.rack,
+        safe=safety.is_safe,
+        reason=safety.gate.reason,
+        waits_for=safety.waits.reason if safety.waits else "",
+        blocking=[
+            node_api.BlockingPartitionOut(
+                topic=b.partition.name.topic,
+                partition=b.partition.name.partition,
+                isr=list(b.partition.isr),
+                replicas=list(b.partition.replicas),
+                min_isr=b.partition.min_isr,
+                why=b.why,
+            )
+            for b in safety.blocking
+        ],
+        next=safety.waits.next_command if safety.waits else "",
+    )

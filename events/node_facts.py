@@ -1,0 +1,69 @@
+"""What people asked for single nodes of a cluster that runs, beside its spec: part of its stream, see `facts`."""
+
+from dataclasses import dataclass
+
+from events.registry import fact
+
+
+@fact("rolling_restart.requested", schema=1)
+@dataclass(frozen=True, slots=True)
+class RollingRestartRequested:
+    """The services on these instances are to be started anew where they are, one at a time.
+
+    `keys` are those that served when it was asked for; one that is replaced meanwhile has been started anew by that.
+    `reason` names who asked, and why.
+    """
+
+    request: str
+    keys: tuple[str, ...]
+    reason: str
+
+
+@fact("rolling_restart.completed", schema=1)
+@dataclass(frozen=True, slots=True)
+class RollingRestartCompleted:
+    """Each of them was started anew, or has a successor that was."""
+
+    request: str
+
+
+@fact("node.replace_requested", schema=1)
+@dataclass(frozen=True, slots=True)
+class NodeReplaceRequested:
+    """The VM of this instance is to go, though nothing in the spec says so: its node gets the next generation.
+
+    `reason` names who asked, and why. `new_disk`: its disk goes with it, also where the policy would hand it over.
+    """
+
+    key: str
+    reason: str
+    new_disk: bool = False
+
+
+@fact("evacuation.requested", schema=1)
+@dataclass(frozen=True, slots=True)
+class EvacuationRequested:
+    """The brokers on these instances are to be emptied and kept empty: they stay, and receive nothing any more."""
+
+    keys: tuple[str, ...]
+    reason: str
+
+
+@fact("evacuation.completed", schema=1)
+@dataclass(frozen=True, slots=True)
+class EvacuationCompleted:
+    """They hold no replica. `drain` is the one that did it, "" where nothing was there to move."""
+
+    drain: str
+    keys: tuple[str, ...]
+    bytes: int
+    moves: int
+
+
+@fact("evacuation.ended", schema=1)
+@dataclass(frozen=True, slots=True)
+class EvacuationEnded:
+    """They may receive replicas again; nothing is moved back by that."""
+
+    keys: tuple[str, ...]
+    reason: str

@@ -1,0 +1,67 @@
+"""What people ask of a simulated cluster: through the same decisions that answer the API."""
+
+from controlplane.commands import CommandRefused, EvacuateBrokers, ReplaceNode, RestartServices
+from controlplane.nodecommands import evacuation_asked, replacement_asked, restart_asked
+from events import facts
+from tests.sim.world import World
+
+
+def ask_for_restart(world: World, *keys: str, reason: str = "new certificates") -> None:
+    """A rolling restart of all services, or of the brokers with these keys."""
+    ids = tuple(world.view().instances[key].service_id for key in keys)
+    command = RestartServices(
+        name="orders", actor="person:anna", command_id=f"c{world.ticks}", reason=reason, brokers=ids
+    )
+    asked = restart_asked(world.view(), command)
+    assert isinstance(asked.fact, facts.RollingRestartRequested)
+    world.person(asked.fact)
+
+
+def ask_for_replacement(world: World, key: str, reason: str, *, new_disk: bool = False) -> None:
+    """The next VM for the node of this instance."""
+    command = ReplaceNode(
+        name="orders",
+        actor="person:anna",
+        command_id=f"c{world.ticks}",
+        reason=reason,
+        node=world.view().instances[key].node,
+        new_disk=new_disk,
+    )
+    asked = replacement_asked(world.view(), command, world.kafka.snapshot())
+    assert isinstance(asked.fact, facts.NodeReplaceRequested)
+    world.person(asked.fact)
+
+
+def ask_for_evacuation(world: World, key: str, reason: str) -> None:
+    """The broker on this instance is to be empty and to stay so."""
+    command = EvacuateBrokers(
+        name="orders",
+        actor="person:anna",
+        command_id=f"c{world.ticks}",
+        reason=reason,
+        brokers=(world.view().instances[key].service_id,),
+    )
+    asked = evacuation_asked(world.view(), command, world.kafka.snapshot())
+    assert isinstance(asked.fact, facts.EvacuationRequested)
+    world.person(asked.fact)
+
+
+def try_to_ask(world: World) -> bool:
+    """Somebody asks for something at a bad moment: refused, or recorded. Draws from the world's own seed."""
+    view = world.view()
+    serving = sorted(i.key for i in view.in_phase("joined") if not i.lost)
+    if not serving or world.kafka.outage:
+        return False
+    key, what = world.random.choice(serving), world.random.randrange(5)
+    try:
+        if what < 2:
+            ask_for_restart(world)
+        elif what < 4:
+            ask_for_replacement(world, key, "a hunch")
+        elif view.evacuations:
+            world.person(facts.EvacuationEnded(tuple(view.evacuations), "asked by anna: enough"))
+        else:
+            ask_for_evacuation(world, key, "a hunch")
+    except (CommandRefused, AssertionError):
+        return False
+    return True

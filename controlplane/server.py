@@ -21,6 +21,7 @@ from controlplane.doors import Address, AddressRefused, CannotListen, address_of
 from controlplane.home import Home, ServerRecord
 from controlplane.homeclaim import HomeRefused
 from controlplane.migrate import MigrationError
+from controlplane.portal.access.people import FIRST_USER
 from controlplane.portal.app import create_app
 from controlplane.portal.feed import Feed
 from controlplane.settings import Settings
@@ -101,7 +102,9 @@ def _serve(services: Services, door: socket.socket, address: Address, agents_doo
     services.planning.warm_up()
     services.scheduler.start()
     services.sources.poller.start()
+    services.names.start()
     _log.info("listening on %s, token in %s", address.url, services.home.token_file)
+    _tell_first_password(services, address)
     if for_agents.is_tls and told is not None and told != for_agents:
         _log.warning(
             "VMs were told %s, and so are new ones while one of those lives; then they are told %s",
@@ -216,6 +219,18 @@ def _agents_door(settings: Settings) -> Iterator[socket.socket | None]:
     finally:
         if door is not None:
             door.close()
+
+
+def _tell_first_password(services: Services, address: Address) -> None:
+    """To the terminal and not to the log: it is told once, and kept nowhere."""
+    password = services.portal.people.first_password(services.portal.clock())
+    if password:
+        print(
+            f"The portal is at {address.url}/ - sign in as {FIRST_USER} with the password {password}\n"
+            "It is shown this once; choose one of your own there.",
+            file=sys.stderr,
+            flush=True,
+        )
 
 
 def _served_to_agents(settings: Settings, address: Address, agents_door: socket.socket | None) -> Address:

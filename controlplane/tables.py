@@ -151,6 +151,40 @@ class TerraformLockRow(SQLModel, table=True):
     lock_info: dict[str, Any] | None = Field(default=None, sa_column=Column(JSON(none_as_null=True), nullable=True))
 
 
+class PortalUserRow(SQLModel, table=True):
+    """A person who signs in with a password; only its Argon2id hash is kept."""
+
+    __tablename__ = "portal_user"
+
+    name: str = Field(primary_key=True)
+    password_hash: str
+    must_change: bool
+    made_at: datetime = Field(sa_column=_time())
+
+
+class RoleBindingRow(SQLModel, table=True):
+    """`user:NAME` has a role on `*`, `team:NAME` or `label:KEY=VALUE`."""
+
+    __tablename__ = "role_binding"
+
+    subject: str = Field(primary_key=True)
+    role: str = Field(primary_key=True)
+    scope: str = Field(primary_key=True)
+
+
+class PortalSessionRow(SQLModel, table=True):
+    """A session of the portal under the SHA-256 of its cookie."""
+
+    __tablename__ = "portal_session"
+    __table_args__ = (Index("ix_portal_session_user_name", "user_name"),)
+
+    key: str = Field(primary_key=True)
+    user_name: str
+    csrf: str
+    began_at: datetime = Field(sa_column=_time())
+    seen_at: datetime = Field(sa_column=_time())
+
+
 LEASE = table_of(LeaseRow)
 HOME = table_of(HomeRow)
 JOB = table_of(JobRow)
@@ -159,3 +193,6 @@ LATEST = table_of(LatestRow)
 AGENT_CREDENTIAL = table_of(AgentCredentialRow)
 TERRAFORM_STATE = table_of(TerraformStateRow)
 TERRAFORM_LOCK = table_of(TerraformLockRow)
+PORTAL_USER = table_of(PortalUserRow)
+ROLE_BINDING = table_of(RoleBindingRow)
+PORTAL_SESSION = table_of(PortalSessionRow)

@@ -44,6 +44,7 @@ STAGES = (
             (*PYTEST, "tests/contract", "-m", "not soak and kafka"),
         ),
     ),
+    Stage("portal", 150, ((*PYTEST, "tests/portal"),)),
     # One cluster at a time: two of them, with their Spark, are more than 2 cores can keep to deadlines.
     Stage("end to end", 600, ((*PYTEST, "tests/e2e"),)),
 )

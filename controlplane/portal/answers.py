@@ -10,8 +10,10 @@ from controlplane.converger.observation import ReportSeen
 from controlplane.converger.observe import has_work
 from controlplane.converger.pausing import hold_on
 from controlplane.credentials import Credential
+from controlplane.endpoints import listed_brokers
 from controlplane.handlers import Outcome
 from controlplane.latest import Observation
+from controlplane.nodecommands import asked_for
 from controlplane.planpreview import Preview, pending_rollout
 from controlplane.portal import schemas as api
 from controlplane.portal.services import Fleet
@@ -87,15 +89,13 @@ def agents_seen(
     return {key: AgentSeen(reports.get(key), shown.get(key), key in overdue) for key in reports.keys() | shown.keys()}
 
 
-def endpoints_out(view: ClusterView) -> api.EndpointsOut:
-    """How clients find the cluster: the DNS name first, then the brokers that are to stay."""
+def endpoints_out(view: ClusterView, names: Iterable[Observation] = ()) -> api.EndpointsOut:
+    """How clients find the cluster: the DNS name first, then the brokers that are to stay. `names` as kept in DNS."""
     document = view.document
     if document is None:
         return api.EndpointsOut(cluster=view.name, bootstrap=[], dns=None, security="plaintext", published_at=None)
     listener, bootstrap = document.spec.listeners[0], document.spec.bootstrap
-    serving = [i for i in view.brokers() if i.phase in SERVING and i.launched_at and i.address and not i.lost]
-    listed = [i for i in serving if i.phase is Phase.JOINED] or [i for i in serving if i.phase is not Phase.LAUNCHED]
-    listed.sort(key=lambda i: i.service_id)
+    listed = listed_brokers(view)
     addresses = [f"{view.address_of(i)}:{listener.port}" for i in listed] if bootstrap.list else []
     return api.EndpointsOut(
         cluster=view.name,
@@ -103,6 +103,14 @@ def endpoints_out(view: ClusterView) -> api.EndpointsOut:
         dns=bootstrap.dns,
         security=listener.security,
         published_at=max((i.since for i in listed), default=None),
+        names=[_dns_name(o) for o in names if o.value["addresses"] or o.value["problem"]],
+    )
+
+
+def _dns_name(seen: Observation) -> api.DnsNameOut:
+    value = dict(seen.value)
+    return api.DnsNameOut(
+        name=seen.subject.name, addresses=value["addresses"], problem=value["problem"], since=seen.observed_at
     )
 
 
@@ -250,9 +258,11 @@ def _instance(view: ClusterView, instance: InstanceView, agent: AgentSeen, now: 
         replaces=f"{instance.node}.g{planned.replaces}" if planned.replaces else "",
         reported_state=service.state if service else "",
         report_age_s=max(0.0, (now - seen.received_at).total_seconds()) if seen else None,
+        asked=asked_for(view, instance.key),
         credential_since=credential.since if credential else None,
         credential_overdue=agent.is_overdue,
         outdated_credential_at=credential.outdated_shown_at if credential else None,
+        findings=[api.FindingOut(**f.model_dump()) for f in service.findings] if service else [],
     )
 
 

@@ -1,23 +1,63 @@
-"""The HTTP API of `kedge server`, as an ASGI app. It builds nothing: what it needs is handed in."""
+"""The HTTP API and the portal of `kedge server`, as one ASGI app. It builds nothing: what it needs is handed in."""
 
 from fastapi import FastAPI
 
 from controlplane.portal.feed import Feed
 from controlplane.portal.gate import Gate
 from controlplane.portal.history import History
+from controlplane.portal.pages import (
+    agents as agent_pages,
+)
+from controlplane.portal.pages import (
+    assets,
+    brokers,
+    cluster,
+    comparison,
+    fleet,
+    history,
+    live,
+    rollout,
+    signing,
+)
+from controlplane.portal.pages import (
+    people as people_pages,
+)
+from controlplane.portal.pages import (
+    sources as source_pages,
+)
+from controlplane.portal.pages.frame import PositionNoted
+from controlplane.portal.pages.stages import Rolls
 from controlplane.portal.problems import answer_problems
-from controlplane.portal.routes import agents, clusters, sources, state, system, terraform
+from controlplane.portal.routes import agents, clusters, metrics, nodes, people, sources, state, system, terraform
 from controlplane.portal.services import PortalServices
+
+API = (clusters, nodes, sources, people, state, agents, metrics, system, terraform)
+PAGES = (
+    fleet,
+    cluster,
+    rollout,
+    brokers,
+    history,
+    comparison,
+    source_pages,
+    agent_pages,
+    people_pages,
+)
+BESIDE_PAGES = (signing, live, assets)
 
 
 def create_app(services: PortalServices) -> FastAPI:
-    """The app. `app.state.feed.close()` sends long polls away before a stop."""
+    """The app. `app.state.feed.close()` sends long polls and live pages away before a stop."""
     app = FastAPI(title="Kedge", version=services.version, openapi_url=None, docs_url=None, redoc_url=None)
     app.state.services = services
-    app.state.feed = Feed(services.fleet)
+    app.state.tailer = live.Tailer(services.store, services.fleet)
+    app.state.feed = Feed(services.fleet, also_close=app.state.tailer.close)
     app.state.history = History()
+    app.state.rolls = Rolls(services.store)
     app.add_middleware(Gate, services=services)
     answer_problems(app)
-    for router in (clusters.router, sources.router, state.router, agents.router, system.router, terraform.router):
-        app.include_router(router)
+    for module in (*API, *BESIDE_PAGES):
+        app.include_router(module.router)
+    for module in PAGES:
+        app.include_router(module.router, dependencies=[PositionNoted])
     return app

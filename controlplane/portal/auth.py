@@ -19,6 +19,13 @@ OPEN_PATHS = frozenset({"/healthz", "/agent/v1/enrol", "/agent/v1/ca"})
 AGENT_PATHS = "/agent/"
 """Prefix of what agents call; everything else but `RUN_PATHS` is for people."""
 
+API_PATHS = ("/v1/", "/openapi.json")
+"""Prefixes of what programs of people call, with a token; a browser's session opens nothing there."""
+
+STATIC_PATHS = "/static/"
+OPEN_PAGES = frozenset({"/login"})
+"""Pages for people nobody knows yet, and what such a page is drawn with."""
+
 RUN_PATHS = "/terraform/"
 """Prefix of what Terraform calls, with the credentials of its run: those routes check them."""
 
@@ -26,6 +33,11 @@ INSTANCE_HEADER = "X-Kedge-Instance"
 
 _INSTANCE = re.compile(r"([0-9a-f]{8,64})/([a-z0-9][a-z0-9-]{0,200})\.g([1-9][0-9]{0,8})", re.ASCII)
 _ACTOR = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}", re.ASCII)
+
+
+def cookie_name(installation_id: str) -> str:
+    """Browsers share cookies among all ports of a host: two servers on loopback must not take each other's."""
+    return f"kedge_session_{installation_id[:8]}"
 
 
 def is_person(authorization: str, token: str) -> bool:

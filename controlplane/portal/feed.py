@@ -27,7 +27,10 @@ class _Waiter:
 class Feed:
     """For one event loop at a time. `close` may be called from any thread."""
 
-    def __init__(self, fleet: Fleet, *, look_every_s: float = LOOK_EVERY_S) -> None:
+    def __init__(
+        self, fleet: Fleet, *, look_every_s: float = LOOK_EVERY_S, also_close: Callable[[], None] = lambda: None
+    ) -> None:
+        self._also_close = also_close
         self._fleet = fleet
         self._look_every_s = look_every_s
         self._waiting: defaultdict[ClusterUid, set[_Waiter]] = defaultdict(set)
@@ -55,6 +58,7 @@ class Feed:
     def close(self) -> None:
         """Sends everybody who waits away at the next look: the server stops."""
         self._closing = True
+        self._also_close()
 
     def _look_from_now_on(self) -> None:
         loop = asyncio.get_running_loop()

@@ -1,11 +1,33 @@
-"""What every request passes before any route: size, Host, Origin and, unless it is an agent's or a run's, the token."""
+"""What every request passes before any route: size, Host, Origin, and who asks. What they may do is judged behind it.
 
+A person's program shows the installation's token as a bearer; a browser shows the cookie of a session, which counts
+for pages only. A request with a bearer is judged by that alone, whatever cookies come with it.
+"""
+
+from urllib.parse import quote
+
+from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import HTTPConnection, Request
+from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from controlplane.portal.auth import AGENT_PATHS, OPEN_PATHS, RUN_PATHS, is_foreign_origin, is_person
-from controlplane.portal.problems import ApiError
+from controlplane.portal.access.rights import Rights, whole_rights
+from controlplane.portal.access.scoped import scoped
+from controlplane.portal.auth import (
+    AGENT_PATHS,
+    API_PATHS,
+    OPEN_PAGES,
+    OPEN_PATHS,
+    RUN_PATHS,
+    STATIC_PATHS,
+    cookie_name,
+    is_foreign_origin,
+    is_person,
+)
+from controlplane.portal.problems import ApiError, answer_of, wants_page
 from controlplane.portal.services import PortalServices
+from events.errors import StoreUnavailable
 
 MAX_BODY_BYTES = 1024 * 1024
 MAX_STATE_BYTES = 64 * 1024 * 1024
@@ -16,32 +38,44 @@ _HEADERS = {
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
 }
 
 
 class Gate:
-    """Denies by default: a route nobody thought of is a route for people, behind the token."""
+    """Denies by default: a route nobody thought of is a route for people who are known."""
 
     def __init__(self, app: ASGIApp, services: PortalServices) -> None:
         self._app = app
         self._services = services
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Lets a request through, or answers it."""
+        """Lets a request through with its caller's services, or answers it."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
         headers = Headers(scope=scope)
         most = MAX_STATE_BYTES if scope["path"].startswith(RUN_PATHS) else MAX_BODY_BYTES
         is_over_tls = scope.get("scheme") == "https"
-        refused = _not_for_agents(scope["path"]) if is_over_tls else self._refusal(scope["path"], headers)
+        refused = _not_for_agents(scope["path"]) if is_over_tls else self._refusal(headers)
         refused = refused or _too_large(headers, most)
         if refused is not None:
-            await refused.response()(scope, receive, _with_headers(send))
+            await answer_of(refused, Request(scope))(scope, receive, _with_headers(send))
             return
+        try:
+            rights = await self._rights(scope, headers)
+        except StoreUnavailable as away:
+            await answer_of(away, Request(scope))(scope, receive, _with_headers(send))
+            return
+        if rights is None:
+            await _stranger(Request(scope))(scope, receive, _with_headers(send))
+            return
+        state = scope.setdefault("state", {})
+        state["rights"], state["services"] = rights, scoped(self._services, rights)
         await self._app(scope, _limited(receive, most), _with_headers(send))
 
-    def _refusal(self, path: str, headers: Headers) -> ApiError | None:
+    def _refusal(self, headers: Headers) -> ApiError | None:
         hosts = self._services.hosts
         if headers.get("host", "") not in hosts:
             title, why = "this server is not that host", f"It answers to {', '.join(sorted(hosts))}."
@@ -49,12 +83,42 @@ class Gate:
         origin = headers.get("origin")
         if origin is not None and is_foreign_origin(origin, hosts):
             return ApiError(403, "foreign-origin", "a page of another site sent this request")
+        return None
+
+    async def _rights(self, scope: Scope, headers: Headers) -> Rights | None:
+        """None for somebody nobody knows. Machines prove themselves to their routes."""
+        path = scope["path"]
         if path in OPEN_PATHS or path.startswith((AGENT_PATHS, RUN_PATHS)):
-            return None
-        if is_person(headers.get("authorization", ""), self._services.installation.token):
-            return None
+            return whole_rights("machine")
+        bearer = headers.get("authorization", "")
+        if bearer:
+            return whole_rights("installation") if is_person(bearer, self._services.installation.token) else None
+        is_page = not path.startswith(API_PATHS)
+        cookie = HTTPConnection(scope).cookies.get(cookie_name(self._services.installation.id), "")
+        if is_page and cookie:
+            known = await run_in_threadpool(self._services.people.recognise, cookie, self._services.clock())
+            if known is not None:
+                return known
+        is_open = path in OPEN_PAGES or path.startswith(STATIC_PATHS)
+        return Rights("nobody", ()) if is_open else None
+
+
+def _stranger(request: Request) -> Response:
+    """The way to the login page for a browser, 401 for a program."""
+    if request.url.path.startswith(API_PATHS) or not wants_page(request):
         then = "Send `Authorization: Bearer TOKEN` with the text of the file `token` in the server's home."
-        return ApiError(401, "token-needed", "the token is missing or not this server's", next_step=then)
+        return ApiError(401, "token-needed", "the token is missing or not this server's", next_step=then).response()
+    if request.headers.get("hx-request") == "true":
+        here = request.headers.get("hx-current-url", "")
+        path = "/" + here.split("://", 1)[-1].partition("/")[2] if "://" in here else "/"
+        return Response(status_code=401, headers={"HX-Redirect": login_address(path)})
+    wanted = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+    return RedirectResponse(login_address(wanted if request.method == "GET" else "/"), 303)
+
+
+def login_address(wanted: str) -> str:
+    """The login page, which leads on to a page of ours."""
+    return "/login" if wanted in ("", "/") else f"/login?next={quote(wanted, safe='/')}"
 
 
 def _not_for_agents(path: str) -> ApiError | None:

@@ -11,12 +11,18 @@ from starlette.responses import Response
 
 from controlplane.gitsync.desk import SourceNotFound
 from controlplane.handlers import ClusterNotFound, CommandRefused, SpecRefused
+from controlplane.portal.access.bindings import BindingRefused
+from controlplane.portal.access.people import UserRefused
+from controlplane.portal.access.rights import Forbidden
 from controlplane.portal.schemas import ErrorOut
 from events.errors import StoreUnavailable, StreamConflict
 
 _log = logging.getLogger(__name__)
 
 PROBLEM_JSON = "application/problem+json"
+
+NO_PAGES = ("/v1/", "/agent/", "/terraform/", "/openapi.json", "/healthz")
+"""Where no browser ever looks: errors are problem+json whatever it says to accept."""
 
 
 class ApiError(HTTPException):
@@ -41,13 +47,30 @@ def answer_problems(app: FastAPI) -> None:
     """Makes the app answer every error in this shape."""
     for kind in (HTTPException, RequestValidationError, ClusterNotFound, SourceNotFound, CommandRefused, SpecRefused):
         app.add_exception_handler(kind, _answer)
+    for refusal in (Forbidden, UserRefused, BindingRefused):
+        app.add_exception_handler(refusal, _answer)
     app.add_exception_handler(StreamConflict, _answer)
     app.add_exception_handler(StoreUnavailable, _answer)
     app.add_exception_handler(Exception, _answer)
 
 
+def wants_page(request: Request) -> bool:
+    """Whether a browser asks, for a page or a part of one, and not for the API."""
+    return "text/html" in request.headers.get("accept", "") or request.headers.get("hx-request") == "true"
+
+
+def answer_of(error: Exception, request: Request) -> Response:
+    """The answer to an error: a page for a browser, problem+json for a program."""
+    told = api_error(error)
+    if wants_page(request) and not request.url.path.startswith(NO_PAGES):
+        from controlplane.portal.pages.errors import error_page  # the pages know this module
+
+        return error_page(request, told)
+    return told.response()
+
+
 async def _answer(request: Request, error: Exception) -> Response:
-    return api_error(error).response()
+    return answer_of(error, request)
 
 
 def api_error(error: Exception) -> ApiError:
@@ -71,6 +94,10 @@ def api_error(error: Exception) -> ApiError:
         case SpecRefused():
             detail = "\n".join(str(problem) for problem in error.problems)
             return ApiError(422, "spec-refused", "the spec is refused", detail=detail)
+        case Forbidden():
+            return ApiError(403, "forbidden", str(error), next_step=error.needs)
+        case UserRefused() | BindingRefused():
+            return ApiError(422, "refused", str(error))
         case StreamConflict():
             return ApiError(
                 409, "busy", "others are writing to this cluster", detail=str(error), next_step="Try again."

@@ -131,6 +131,15 @@ class ConditionOut(Message):
     since: datetime
 
 
+class FindingOut(Message):
+    """What the agent of a VM found wrong inside a service that still runs."""
+
+    name: str
+    since: datetime
+    message: str
+    numbers: dict[str, float] = {}
+
+
 class InstanceOut(Message):
     """One VM. `phase` as in `controlplane.replacement.Phase`."""
 
@@ -151,6 +160,7 @@ class InstanceOut(Message):
     replaces: str
     reported_state: str = Field(description="what the agent last said of the service, empty when it has not spoken")
     report_age_s: float | None
+    asked: str = Field(default="", description="what a person asked for it and is not done, and why")
     credential_since: datetime | None = Field(
         default=None, description="when the agent's credential came into force, None before it has enrolled"
     )
@@ -160,6 +170,7 @@ class InstanceOut(Message):
     outdated_credential_at: datetime | None = Field(
         default=None, description="when somebody last showed a credential the agent had let go of: a copy may exist"
     )
+    findings: list[FindingOut] = Field(default=[], description="what is wrong inside the service, by its agent's word")
 
 
 class DrainOut(Message):
@@ -227,6 +238,15 @@ class ClusterDetailOut(ClusterOut):
     stream_version: int
 
 
+class DnsNameOut(Message):
+    """A name Kedge keeps in DNS: what it says there, and what stands in the way of what it should say."""
+
+    name: str
+    addresses: list[str]
+    problem: str = ""
+    since: datetime
+
+
 class EndpointsOut(Message):
     """How clients find the cluster."""
 
@@ -235,6 +255,7 @@ class EndpointsOut(Message):
     dns: str | None
     security: str
     published_at: datetime | None
+    names: list[DnsNameOut] = []
 
 
 class EventOut(Message):
@@ -321,6 +342,40 @@ class SourcePolledOut(Message):
     source: str
     asked: bool
     sentence: str
+
+
+class BindingIn(Message):
+    """A role of a subject on a scope: `user:NAME`, and `*`, `team:NAME` or `label:KEY=VALUE`."""
+
+    subject: str
+    role: str = Field(description="viewer, operator, owner, approver or admin")
+    scope: str
+
+
+class UserIn(Message):
+    name: str
+
+
+class UserOut(Message):
+    """A person who may sign in. `must_change`: the password was made by the server."""
+
+    name: str
+    must_change: bool
+    made_at: datetime
+    bindings: list[BindingIn]
+
+
+class PasswordOut(Message):
+    """A password that was made, told this once."""
+
+    name: str
+    password: str
+
+
+class ChangedOut(Message):
+    """Whether anything was changed."""
+
+    changed: bool
 
 
 class BackupIn(Message):

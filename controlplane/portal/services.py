@@ -1,7 +1,7 @@
 """What the HTTP API is made of, handed to it whole: it builds nothing and knows no driver."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Protocol
@@ -9,13 +9,15 @@ from typing import Annotated, Protocol
 from fastapi import Depends, Request
 
 from controlplane.backup import BackupSummary
+from controlplane.commands import Command, DeclareCluster
 from controlplane.converger.loop import Said
 from controlplane.converger.traffic import Traffic
 from controlplane.credentials import CredentialStore
 from controlplane.gitsync.desk import SourceDesk
-from controlplane.handlers import CommandHandler
+from controlplane.handlers import Outcome
 from controlplane.home import Installation
 from controlplane.latest import LatestStore
+from controlplane.portal.access.people import People
 from controlplane.states.storage import ServedStates
 from controlplane.view import ClusterView
 from events.clock import Clock
@@ -38,6 +40,16 @@ class Fleet(Protocol):
     def traffic(self, uid: ClusterUid) -> Traffic: ...
 
     def catch_up(self) -> None: ...
+
+
+class Commands(Protocol):
+    """What people ask for; `CommandHandler` is one."""
+
+    def handle(self, command: Command) -> Outcome: ...
+
+    def check(self, command: DeclareCluster) -> None: ...
+
+    def current(self, name: str) -> ClusterView: ...
 
 
 class Leadership(Protocol):
@@ -68,7 +80,7 @@ class PortalServices:
     credentials: CredentialStore
     fleet: Fleet
     leadership: Leadership
-    commands: CommandHandler
+    commands: Commands
     planner_state: Callable[[], str]
     progress: Callable[[ClusterView], str]
     brake: Callable[[ClusterView], str]
@@ -81,11 +93,13 @@ class PortalServices:
     ca_pem: str = ""
     sources: SourceDesk | None = None
     """The git sources, None where git sync is no part of this server."""
+    people: People = field(default_factory=People)
+    """Users, their roles and sessions."""
 
 
 def services_of(request: Request) -> PortalServices:
-    """The services of the app a request came to."""
-    services: PortalServices = request.app.state.services
+    """The services as far as the rights of the caller go. The gate has found those; without them nothing is served."""
+    services: PortalServices = request.state.services
     return services
 
 

@@ -201,4 +201,4 @@ def test_a_backup_is_verified_without_a_database(engine, store, tmp_path):
     made = backup(store, engine, tmp_path / "kedge.backup")
     assert verify(tmp_path / "kedge.backup") == made
     header = json.loads((tmp_path / "kedge.backup").read_text().splitlines()[0])
-    assert (header["format"], header["revision"], header["head"]) == ("kedge-backup", "e1_0004", 60)
+    assert (header["format"], header["revision"], header["head"]) == ("kedge-backup", "e1_0005", 60)

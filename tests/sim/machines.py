@@ -293,9 +293,10 @@ class Machines:
         return all(d.volume in attached for d in service.log_dirs) and (vm.bound or not needs_address)
 
     @property
-    def is_ill(self) -> bool:
-        """Whether there is an illness that something may be done about."""
-        return any(not illness.finding.startswith("disk_") for illness in self.illnesses.values())
+    def are_well(self) -> bool:
+        """Whether no VM is dead, the cloud answers, and there is no illness that something may be done about."""
+        is_ill = any(not illness.finding.startswith("disk_") for illness in self.illnesses.values())
+        return all(vm.alive for vm in self.vms.values()) and not self.outage and not is_ill
 
     def fall_ill(self, key: str, finding: str, *, lasts: bool = False) -> None:
         """From now on the agent of this VM finds that."""

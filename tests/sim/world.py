@@ -48,8 +48,7 @@ from tests.sim.properties import is_held_up, judge
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
 UID = ClusterUid("c0ffee00c0ffee00c0ffee00c0ffee00")
 NEIGHBOUR = ClusterUid("bad0bad0bad0bad0bad0bad0bad0bad0")
-RUN_S = 2.0
-PLAN_S = 1.0
+RUN_S, PLAN_S = 2.0, 1.0
 
 _NUMBERS = re.compile(r"[0-9.]+")
 
@@ -464,8 +463,8 @@ class World:
             self.kafka.scene(),
         )
         refilled = any(self.kafka_hosts(view.instances[key].service_id) for key in view.evacuations)
-        at_rest = self.is_converged() and not self.is_held() and self.kafka.is_at_rest() and not (refilled or self.machines.is_ill)
-        at_rest = at_rest and all(vm.alive for vm in self.machines.vms.values()) and not self.machines.outage
+        is_quiet = self.kafka.is_at_rest() and not refilled and self.machines.are_well
+        at_rest = self.is_converged() and not self.is_held() and is_quiet
         self.calm.quiet_ticks = self.calm.quiet_ticks + 1 if at_rest and scene == self.calm.scene else 0
         self.calm.scene = scene
 

@@ -11,9 +11,7 @@ from starlette.responses import Response
 
 from agent.wire import WIRE_VERSION, EnrolRequest, Report, ReportAnswer, RotateRequest
 from controlplane.converger.observe import has_work
-from controlplane.converger.ports import AGENT_REPORT
 from controlplane.credentials import CredentialRefused, Vm
-from controlplane.latest import Observation, Subject
 from controlplane.portal.auth import Agent, ShownCredential, enrolment_token, same_secret
 from controlplane.portal.documents import Offer, offer
 from controlplane.portal.feed import MAX_WAIT_S, Feed
@@ -21,6 +19,7 @@ from controlplane.portal.problems import ApiError
 from controlplane.portal.schemas import AcceptedOut
 from controlplane.portal.services import PortalServices, Services
 from controlplane.replacement import Phase
+from controlplane.reports import keep_report
 from controlplane.view import ClusterView, InstanceView
 from events.ids import ClusterUid, IntentId, NodeName
 
@@ -113,15 +112,7 @@ def put_report(report: Report, vm: Agent, shown: ShownCredential, services: Serv
     instance = view.instances.get(_key(vm)) if view is not None else None
     if view is not None and instance is not None and _is_over(view, instance):
         raise _gone(vm)
-    observation = Observation(
-        subject=Subject(AGENT_REPORT, vm.cluster_uid, _key(vm)),
-        value=report.model_dump(mode="json"),
-        source="agent",
-        observed_at=services.clock(),
-        boot_id=report.boot_id,
-        seq=report.seq,
-    )
-    is_news = services.latest.put(observation)
+    is_news = keep_report(services.latest, vm.cluster_uid, _key(vm), report, services.clock())
     if is_news and view is not None and has_work(view):
         services.wake(vm.cluster_uid)
     is_old = shown.is_older_than(services.credential_life, services.clock())

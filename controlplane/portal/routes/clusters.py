@@ -9,6 +9,7 @@ from starlette.concurrency import run_in_threadpool
 
 from controlplane.commands import AbortRecycle, Command, DeleteCluster, PauseCluster, ResumeCluster
 from controlplane.converger.ports import AGENT_REPORT
+from controlplane.dns.keeper import DNS_NAME
 from controlplane.handlers import ClusterNotFound, Outcome
 from controlplane.portal import answers
 from controlplane.portal import schemas as api
@@ -37,7 +38,9 @@ def list_clusters(services: Services) -> list[api.ClusterOut]:
     views = [v for v in services.fleet.views() if not v.deleted]
     now = services.clock()
     return [
-        answers.cluster_out(v, services.fleet, now=now, progress=services.progress(v), source=_source(services, v))
+        answers.cluster_out(
+            v, services.fleet, now=now, progress=services.progress(v), source=source_of_cluster(services, v)
+        )
         for v in views
     ]
 
@@ -53,14 +56,15 @@ def get_cluster(name: str, services: Services) -> api.ClusterDetailOut:
         credential_life=services.credential_life,
         now=now,
     )
-    progress, source = services.progress(view), _source(services, view)
+    progress, source = services.progress(view), source_of_cluster(services, view)
     return answers.cluster_detail(view, services.fleet, agents=agents, now=now, progress=progress, source=source)
 
 
 @router.get("/clusters/{name}/endpoints")
 def get_endpoints(name: str, services: Services) -> api.EndpointsOut:
     """How clients find the cluster."""
-    return answers.endpoints_out(living(services, name))
+    view = living(services, name)
+    return answers.endpoints_out(view, services.latest.of_cluster(view.uid, DNS_NAME))
 
 
 @router.get("/clusters/{name}/events")
@@ -139,26 +143,26 @@ def apply(order: api.ApplyIn, services: Services, actor: Actor, key: CommandId) 
 def pause(name: str, body: api.ReasonIn, services: Services, actor: Actor, key: CommandId) -> api.CommandOut:
     """Begin no new step."""
     command = PauseCluster(name=name, actor=actor, command_id=key, reason=body.reason, until=answers.in_utc(body.until))
-    return _do(services, command)
+    return carry_out(services, command)
 
 
 @router.post("/clusters/{name}/resume")
 def resume(name: str, body: api.ReasonIn, services: Services, actor: Actor, key: CommandId) -> api.CommandOut:
     """Go on, and forgive the attempts that failed."""
-    return _do(services, ResumeCluster(name=name, actor=actor, command_id=key, reason=body.reason))
+    return carry_out(services, ResumeCluster(name=name, actor=actor, command_id=key, reason=body.reason))
 
 
 @router.post("/clusters/{name}/abort")
 def abort(name: str, body: api.ReasonIn, services: Services, actor: Actor, key: CommandId) -> api.CommandOut:
     """Stop the roll after the replacement in hand."""
-    return _do(services, AbortRecycle(name=name, actor=actor, command_id=key, reason=body.reason))
+    return carry_out(services, AbortRecycle(name=name, actor=actor, command_id=key, reason=body.reason))
 
 
 @router.post("/clusters/{name}/delete")
 def delete(name: str, body: api.DeleteIn, services: Services, actor: Actor, key: CommandId) -> api.CommandOut:
     """The tombstone; the name must be typed out."""
     command = DeleteCluster(name=name, actor=actor, command_id=key, confirm=body.confirm, reason=body.reason)
-    return _do(services, command)
+    return carry_out(services, command)
 
 
 def living(services: PortalServices, name: str) -> ClusterView:
@@ -186,12 +190,13 @@ def spread(services: PortalServices, outcomes: list[Outcome]) -> None:
             services.wake(outcome.uid)
 
 
-def _do(services: PortalServices, command: Command) -> api.CommandOut:
+def carry_out(services: PortalServices, command: Command) -> api.CommandOut:
+    """Records a command, and has the converger look at once. Raises what the handler raises."""
     outcome = services.commands.handle(command)
     spread(services, [outcome])
     return answers.command_out(outcome)
 
 
-def _source(services: PortalServices, view: ClusterView) -> api.SpecSourceOut:
+def source_of_cluster(services: PortalServices, view: ClusterView) -> api.SpecSourceOut:
     desk = services.sources
     return spec_source_out(view, desk.board.of_source if desk is not None else lambda _: None)

@@ -1,11 +1,12 @@
 """A whole portal on memory stores for tests: real handlers, real fold, real app; no Terraform, no Kafka."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from argon2 import PasswordHasher
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
@@ -18,8 +19,13 @@ from controlplane.home import Installation
 from controlplane.jobstore import MemoryJobStore
 from controlplane.latest import MemoryLatestStore
 from controlplane.planstore import MemoryPlanStore
+from controlplane.portal.access.bindings import Binding
+from controlplane.portal.access.passwords import Passwords
+from controlplane.portal.access.people import People
+from controlplane.portal.access.sessions import begin_session
+from controlplane.portal.access.users import User
 from controlplane.portal.app import create_app
-from controlplane.portal.auth import loopback_hosts
+from controlplane.portal.auth import cookie_name, loopback_hosts
 from controlplane.portal.services import PortalServices
 from controlplane.streams import cluster_stream
 from controlplane.view import ClusterView
@@ -34,6 +40,9 @@ from tests.unit.events.spec_texts import ORDERS
 TOKEN = "the-token"
 PORT = 8428
 START = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
+
+
+CHEAP = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
 
 
 class Lead:
@@ -92,6 +101,7 @@ class House:
             wake=self.woken.append,
             backup=self._backup,
             clock=lambda: self.now,
+            people=People(passwords=Passwords(CHEAP)),
         )
         self.app: FastAPI = create_app(self.services)
         self.client = self.client_with({"Authorization": f"Bearer {TOKEN}"})
@@ -102,6 +112,19 @@ class House:
     def agent(self, vm: Vm, credential: str) -> TestClient:
         instance = f"{vm.cluster_uid}/{vm.node}.g{vm.generation}"
         return self.client_with({"Authorization": f"Bearer {credential}", "X-Kedge-Instance": instance})
+
+    def browser(self, name: str = "ada", *bindings: Binding, csrf: bool = True) -> TestClient:
+        """A browser of a person who has signed in, with these roles. Pages are asked for as browsers do."""
+        people = self.services.people
+        people.users.add(User(name, people.passwords.hashed("a good password"), False, self.now))
+        for one in bindings:
+            people.users.bind(replace(one, subject=f"user:{name}"))
+        cookie, session = begin_session(people.sessions, name, self.now)
+        shown = {"X-CSRF-Token": session.csrf} if csrf else {}
+        client = self.client_with({"Accept": "text/html", **shown})
+        client.cookies.set(cookie_name("inst"), cookie)
+        client.follow_redirects = False
+        return client
 
     def pass_time(self, **by: float) -> None:
         self.now += timedelta(**by)

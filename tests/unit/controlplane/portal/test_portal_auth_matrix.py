@@ -8,9 +8,10 @@ from fastapi.routing import APIRoute, APIRouter
 
 from controlplane.credentials import Vm
 from events.ids import ClusterUid, IntentId, NodeName
+from tests.unit.controlplane.portal.page_routes import PAGE_ROUTES, filled
 from tests.unit.controlplane.portal.portal_house import TOKEN, House
 
-PERSON, AGENT, OPEN, RUN = "person", "agent", "open", "run"
+PERSON, PAGE, AGENT, OPEN, DOOR, RUN = "person", "page", "agent", "open", "door", "run"
 
 ROUTES = {
     ("GET", "/v1/clusters"): PERSON,
@@ -26,12 +27,29 @@ ROUTES = {
     ("POST", "/v1/clusters/{name}/abort"): PERSON,
     ("POST", "/v1/clusters/{name}/delete"): PERSON,
     ("POST", "/v1/clusters/{name}/source"): PERSON,
+    ("GET", "/v1/metrics"): PERSON,
+    ("GET", "/v1/clusters/{name}/restart-check"): PERSON,
+    ("GET", "/v1/clusters/{name}/rolls"): PERSON,
+    ("POST", "/v1/clusters/{name}/readmit"): PERSON,
+    ("POST", "/v1/clusters/{name}/evacuate"): PERSON,
+    ("POST", "/v1/clusters/{name}/replace"): PERSON,
+    ("POST", "/v1/clusters/{name}/restart"): PERSON,
     ("GET", "/v1/sources"): PERSON,
     ("POST", "/v1/sources/{name}/poll"): PERSON,
     ("POST", "/v1/sources/{name}/accept"): PERSON,
     ("GET", "/v1/version"): PERSON,
     ("POST", "/v1/backup"): PERSON,
+    ("GET", "/v1/users"): PERSON,
+    ("POST", "/v1/users"): PERSON,
+    ("POST", "/v1/users/{name}/password"): PERSON,
+    ("DELETE", "/v1/users/{name}"): PERSON,
+    ("POST", "/v1/bindings"): PERSON,
+    ("POST", "/v1/bindings/remove"): PERSON,
     ("GET", "/openapi.json"): PERSON,
+    ("GET", "/login"): DOOR,
+    ("POST", "/login"): DOOR,
+    ("GET", "/static/{stamp}/{name:path}"): DOOR,
+    **dict.fromkeys(PAGE_ROUTES, PAGE),
     ("GET", "/agent/v1/document"): AGENT,
     ("POST", "/agent/v1/report"): AGENT,
     ("POST", "/agent/v1/rotate"): AGENT,
@@ -65,6 +83,8 @@ CALLERS = {
 }
 LET_IN = {
     PERSON: {"a person", "a person who claims an instance"},
+    PAGE: {"a person", "a person who claims an instance"},
+    DOOR: {"nobody", "a person", "a person who claims an instance"},
     AGENT: {"an agent"},
     OPEN: set(CALLERS),
     RUN: set[str](),
@@ -75,19 +95,20 @@ LET_IN = {
 def house() -> House:
     house = House()
     digest = hashlib.sha256(CREDENTIAL.encode()).hexdigest()
+    house.app.state.tailer.close()  # live streams end at once
     house.credentials.enroll(Vm(UID, NodeName("brokers-a-0"), 1), credential_sha256=digest, intent_id=IntentId("i"))
     return house
 
 
 def test_the_table_names_every_route_there_is(house: House) -> None:
-    found = {(m, r.path) for r in _routes(house.app.routes) for m in r.methods - {"HEAD"}}
+    found = {(m, r.path) for r in routes_of(house.app.routes) for m in r.methods - {"HEAD"}}
     assert found == set(ROUTES)
 
 
 @pytest.mark.parametrize("caller", CALLERS)
 @pytest.mark.parametrize(("method", "path"), ROUTES)
 def test_a_route_lets_in_whom_the_table_says(house: House, method: str, path: str, caller: str) -> None:
-    response = house.client_with(CALLERS[caller]).request(method, path.replace("{name}", "orders"))
+    response = house.client_with(CALLERS[caller]).request(method, filled(path))
     if caller in LET_IN[ROUTES[method, path]]:
         assert response.status_code != 401
     else:
@@ -97,7 +118,7 @@ def test_a_route_lets_in_whom_the_table_says(house: House, method: str, path: st
         assert response.headers["content-type"] == "application/problem+json"
 
 
-@pytest.mark.parametrize("path", ["/", "/docs", "/redoc", "/v1/nothing", "/static/x", "/healthz/", "/agent"])
+@pytest.mark.parametrize("path", ["/", "/docs", "/redoc", "/v1/nothing", "/static", "/login/", "/healthz/", "/agent"])
 def test_a_path_nobody_thought_of_asks_for_the_token_first(house: House, path: str) -> None:
     assert house.client_with({}).get(path).status_code == 401
 
@@ -107,13 +128,13 @@ def test_the_health_page_says_nothing(house: House) -> None:
     assert (response.status_code, response.text) == (200, "ok\n")
 
 
-def _routes(routes: Iterable[object]) -> list[APIRoute]:
+def routes_of(routes: Iterable[object]) -> list[APIRoute]:
     """All API routes, also those of included routers. Anything else that answers would be a way round the table."""
     found: list[APIRoute] = []
     for route in routes:
         inner = getattr(route, "original_router", route)
         if isinstance(inner, APIRouter):
-            found += _routes(inner.routes)
+            found += routes_of(inner.routes)
         else:
             assert isinstance(inner, APIRoute), f"what is {inner!r}?"
             found.append(inner)

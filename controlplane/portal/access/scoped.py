@@ -1,0 +1,222 @@
+"""The services as one caller may use them: what they may not read is not there, what they may not do is refused.
+
+Every route takes its services from here, so a page, an API call, a search, a count and an event stream judge alike.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from controlplane.backup import BackupSummary
+from controlplane.commands import (
+    AbortRecycle,
+    Command,
+    DeclareCluster,
+    DeleteCluster,
+    EvacuateBrokers,
+    PauseCluster,
+    ReadmitBrokers,
+    ReplaceNode,
+    RestartServices,
+    ResumeCluster,
+    TakeOverSource,
+)
+from controlplane.converger.loop import Said
+from controlplane.converger.traffic import UNKNOWN, Traffic
+from controlplane.gitsync.board import Standing
+from controlplane.gitsync.desk import SourceDesk, SourceNotFound
+from controlplane.handlers import ClusterNotFound, Outcome
+from controlplane.portal.access.bindings import Traits, traits_of
+from controlplane.portal.access.rights import Rights
+from controlplane.portal.access.roles import Verb
+from controlplane.portal.services import Commands, Fleet, PortalServices
+from controlplane.view import ClusterView
+from events.ids import ClusterUid
+from planner.observed import KafkaSnapshot
+
+VERB_OF: dict[type[Command], Verb] = {
+    DeclareCluster: Verb.DECLARE,
+    PauseCluster: Verb.STEER,
+    ResumeCluster: Verb.STEER,
+    AbortRecycle: Verb.STEER,
+    RestartServices: Verb.STEER,
+    ReplaceNode: Verb.STEER,
+    EvacuateBrokers: Verb.STEER,
+    ReadmitBrokers: Verb.STEER,
+    DeleteCluster: Verb.DELETE,
+    TakeOverSource: Verb.HAND_OVER,
+}
+"""What each command of people does. One that is not listed is an administrator's."""
+
+ANOTHER = "another cluster"
+
+
+def scoped(services: PortalServices, rights: Rights) -> PortalServices:
+    """The same services, as far as these rights go."""
+    if rights.may_everywhere(Verb.ADMINISTER):
+        return services
+    fleet = ScopedFleet(services.fleet, rights)
+    return replace(
+        services,
+        fleet=fleet,
+        commands=ScopedCommands(services.commands, rights),
+        sources=_scoped_desk(services.sources, rights),
+        brake=lambda view: fleet.without_others(services.brake(view)),
+        backup=_administrators_backup(services.backup, rights),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ScopedFleet:
+    """The clusters a caller may read. Names of others are taken out of what is said about those."""
+
+    fleet: Fleet
+    rights: Rights
+
+    def views(self) -> list[ClusterView]:
+        """See Fleet."""
+        every = self.fleet.views()
+        shown = [view for view in every if self._shows(view)]
+        if len(shown) == len(every):
+            return shown
+        others = _others(every, shown)
+        return [_told(view, others) for view in shown]
+
+    def view(self, uid: ClusterUid) -> ClusterView | None:
+        """See Fleet."""
+        view = self.fleet.view(uid)
+        return _told(view, self._others()) if view is not None and self._shows(view) else None
+
+    def said(self, uid: ClusterUid) -> Said | None:
+        """See Fleet."""
+        said = self.fleet.said(uid) if self._may_see(uid) else None
+        return said and replace(said, sentence=self.without_others(said.sentence))
+
+    def last_snapshot(self, uid: ClusterUid) -> KafkaSnapshot | None:
+        """See Fleet."""
+        return self.fleet.last_snapshot(uid) if self._may_see(uid) else None
+
+    def traffic(self, uid: ClusterUid) -> Traffic:
+        """See Fleet."""
+        return self.fleet.traffic(uid) if self._may_see(uid) else UNKNOWN
+
+    def catch_up(self) -> None:
+        """See Fleet."""
+        self.fleet.catch_up()
+
+    def without_others(self, text: str) -> str:
+        """The text without names of clusters that the caller may not read."""
+        return _without(text, self._others())
+
+    def _others(self) -> re.Pattern[str] | None:
+        every = self.fleet.views()
+        return _others(every, [view for view in every if self._shows(view)])
+
+    def _may_see(self, uid: ClusterUid) -> bool:
+        view = self.fleet.view(uid)
+        return view is not None and self._shows(view)
+
+    def _shows(self, view: ClusterView) -> bool:
+        return self.rights.may_on(Verb.READ, view)
+
+
+@dataclass(frozen=True, slots=True)
+class ScopedCommands:
+    """Commands a caller may give. A cluster they may not read does not exist for them, its name is taken all the same.
+
+    A declaration needs the right on the cluster as it is and as it would be: nobody takes or gives away another's.
+    """
+
+    commands: Commands
+    rights: Rights
+
+    def handle(self, command: Command) -> Outcome:
+        """See CommandHandler. Raises Forbidden."""
+        self._judge(command)
+        return self.commands.handle(command)
+
+    def check(self, command: DeclareCluster) -> None:
+        """See CommandHandler. Raises Forbidden."""
+        self._judge(command)
+        self.commands.check(command)
+
+    def current(self, name: str) -> ClusterView:
+        """See CommandHandler. Raises Forbidden for a cluster that is not theirs."""
+        view = self.commands.current(name)
+        if view.uid:
+            self.rights.require(Verb.READ, traits_of(view.document), f"the cluster called {name}")
+        return view
+
+    def _judge(self, command: Command) -> None:
+        view = self.commands.current(command.name)
+        verb = VERB_OF.get(type(command), Verb.ADMINISTER)
+        if isinstance(command, DeclareCluster):
+            self.rights.require(verb, traits_of(command.document), f"{command.name} as this spec has it")
+            if view.uid:
+                self.rights.require(verb, traits_of(view.document), command.name)
+            return
+        if not self.rights.may_on(Verb.READ, view):
+            raise ClusterNotFound(command.name)
+        self.rights.require(verb, traits_of(view.document), command.name)
+
+
+@dataclass(frozen=True, slots=True)
+class ScopedDesk(SourceDesk):
+    """The sources of a caller's teams. One without a team is everybody's who may read everything."""
+
+    rights: Rights
+
+    def standings(self, *, leads: bool = True) -> list[Standing]:
+        """See SourceDesk."""
+        every = SourceDesk(self.board, self.store, self.ring).standings(leads=leads)
+        return [standing for standing in every if self._may(Verb.READ, standing)]
+
+    def standing(self, name: str) -> Standing:
+        """See SourceDesk."""
+        standing = SourceDesk(self.board, self.store, self.ring).standing(name)
+        if not self._may(Verb.READ, standing):
+            raise SourceNotFound(name)
+        return standing
+
+    def accept(self, name: str, commit: str, *, reason: str, actor: str) -> str:
+        """See SourceDesk. Raises Forbidden."""
+        standing = self.standing(name)
+        self.rights.require(Verb.HAND_OVER, Traits(standing.binding.team), f"the source {name}")
+        return SourceDesk(self.board, self.store, self.ring).accept(name, commit, reason=reason, actor=actor)
+
+    def _may(self, verb: Verb, standing: Standing) -> bool:
+        return self.rights.may(verb, Traits(standing.binding.team))
+
+
+def _others(every: Sequence[ClusterView], shown: Sequence[ClusterView]) -> re.Pattern[str] | None:
+    """What finds the names of clusters that are not shown, None where there is none. A name both have is no secret."""
+    names = {v.name for v in every if v.name} - {v.name for v in shown}
+    if not names:
+        return None
+    longest_first = sorted(names, key=lambda name: (-len(name), name))
+    return re.compile(rf"(?<![\w-])(?:{'|'.join(re.escape(name) for name in longest_first)})(?![\w-])")
+
+
+def _without(text: str, others: re.Pattern[str] | None) -> str:
+    return text if others is None else others.sub(ANOTHER, text)
+
+
+def _told(view: ClusterView, others: re.Pattern[str] | None) -> ClusterView:
+    """The view with the names of others taken out of its conditions."""
+    if others is None or not any(others.search(c.message) for c in view.conditions.values()):
+        return view
+    conditions = {t: replace(c, message=_without(c.message, others)) for t, c in view.conditions.items()}
+    return replace(view, conditions=conditions)
+
+
+def _scoped_desk(desk: SourceDesk | None, rights: Rights) -> SourceDesk | None:
+    return None if desk is None else ScopedDesk(desk.board, desk.store, desk.ring, rights)
+
+
+def _administrators_backup(backup: Callable[[Path], BackupSummary], rights: Rights) -> Callable[[Path], BackupSummary]:
+    def judged(path: Path) -> BackupSummary:
+        rights.require_everywhere(Verb.ADMINISTER, "the installation")
+        return backup(path)
+
+    return judged

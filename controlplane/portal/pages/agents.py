@@ -1,0 +1,69 @@
+"""The agents of the fleet: one line a VM, the silent ones first."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from controlplane.converger.ports import AGENT_REPORT
+from controlplane.portal import answers
+from controlplane.portal.answers import AgentSeen
+from controlplane.portal.pages.frame import page
+from controlplane.portal.services import PortalServices, Services
+from controlplane.view import ClusterView, InstanceView
+
+router = APIRouter(tags=["pages"], include_in_schema=False)
+
+SILENT = timedelta(seconds=30)
+"""Agents report every few seconds; older than this nobody destroys anything on it either."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentRow:
+    """One VM and its agent."""
+
+    cluster: str
+    instance: InstanceView
+    seen: AgentSeen
+    age_s: float | None
+
+    @property
+    def word(self) -> str:
+        """silent, overdue, or well; unheard where it never spoke."""
+        if self.age_s is None:
+            return "unheard"
+        if self.age_s > SILENT.total_seconds():
+            return "silent"
+        return "overdue" if self.seen.is_overdue else "well"
+
+    @property
+    def tone(self) -> str:
+        return {"unheard": "mute", "silent": "bad", "overdue": "warn", "well": "good"}[self.word]
+
+
+@router.get("/agents")
+def agents(request: Request, services: Services) -> Response:
+    """Every VM of the clusters a caller may read."""
+    rows = [row for v in services.fleet.views() if not v.deleted for row in _rows(services, v)]
+    ranks = {"silent": 0, "overdue": 1, "unheard": 2, "well": 3}
+    rows.sort(key=lambda r: (ranks[r.word], r.cluster, r.instance.key))
+    tally = {word: sum(r.word == word for r in rows) for word in ranks}
+    return page(request, "agents.html", rows=rows, tally={w: n for w, n in tally.items() if n})
+
+
+def _rows(services: PortalServices, view: ClusterView) -> list[AgentRow]:
+    now = services.clock()
+    seen = answers.agents_seen(
+        services.latest.of_cluster(view.uid, AGENT_REPORT),
+        services.credentials.of_cluster(view.uid).values(),
+        credential_life=services.credential_life,
+        now=now,
+    )
+    return [_row(view, i, seen.get(i.key, AgentSeen()), services) for i in view.alive()]
+
+
+def _row(view: ClusterView, instance: InstanceView, seen: AgentSeen, services: PortalServices) -> AgentRow:
+    heard = seen.report.received_at if seen.report else None
+    age_s = max(0.0, (services.clock() - heard).total_seconds()) if heard else None
+    return AgentRow(view.name, instance, seen, age_s)

@@ -1,0 +1,183 @@
+"""The brokers of a cluster as rows: which VM each is on, what it holds and leads, how full and how busy it is. Pure."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from controlplane.converger.traffic import Traffic
+from controlplane.kafka.gates import Gate, may_stop_broker
+from controlplane.view import ClusterView, InstanceView
+from planner.observed import KafkaSnapshot, PartitionSeen
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerRow:
+    """One broker. What is None is not known: nobody has told yet, or Kafka does not list it."""
+
+    id: int
+    key: str
+    cloud_id: str
+    console: str
+    """The VM's page in its cloud's console, "" where there is none."""
+    address: str
+    zone: str
+    machine: str
+    version: str
+    phase: str
+    lost: bool
+    state: str
+    """live, fenced, not registered, or unknown."""
+    leaders: int | None
+    replicas: int | None
+    in_sync: int | None
+    disk_used_bytes: int | None
+    disk_total_bytes: int | None
+    write_bytes_per_s: float | None
+    read_bytes_per_s: float | None
+    leader_skew: float | None
+    replica_skew: float | None
+    """How far above (+) or below (-) the mean of the live brokers, as a share of it."""
+
+    @property
+    def disk_share(self) -> float | None:
+        if not self.disk_total_bytes or self.disk_used_bytes is None:
+            return None
+        return self.disk_used_bytes / self.disk_total_bytes
+
+
+SORTS = (
+    "id",
+    "key",
+    "cloud_id",
+    "zone",
+    "version",
+    "state",
+    "leaders",
+    "replicas",
+    "in_sync",
+    "disk_share",
+    "write_bytes_per_s",
+    "read_bytes_per_s",
+    "leader_skew",
+    "replica_skew",
+)
+
+
+def broker_rows(view: ClusterView, snapshot: KafkaSnapshot | None, traffic: Traffic) -> list[BrokerRow]:
+    """Every broker whose VM may exist, by id."""
+    leaders, replicas, in_sync = _counts(snapshot)
+    live = snapshot.live_brokers() if snapshot else frozenset()
+    mean_leaders, mean_replicas = _mean(leaders, live), _mean(replicas, live)
+    writes = _writes(snapshot, traffic)
+    rows = []
+    for instance in sorted(view.brokers(), key=lambda i: i.service_id):
+        number = instance.service_id
+        dirs = snapshot.log_dirs.get(number) if snapshot else None
+        counted = snapshot is not None and number in snapshot.brokers
+        rows.append(
+            BrokerRow(
+                id=number,
+                key=instance.key,
+                cloud_id=instance.cloud_id,
+                console=console_of(view, instance),
+                address=view.address_of(instance),
+                zone=instance.planned.rack,
+                machine=instance.planned.shape,
+                version=instance.planned.kafka_version,
+                phase=instance.phase.value,
+                lost=instance.lost,
+                state=_state(snapshot, number),
+                leaders=leaders[number] if counted else None,
+                replicas=replicas[number] if counted else None,
+                in_sync=in_sync[number] if counted else None,
+                disk_used_bytes=dirs.total_bytes - dirs.usable_bytes if dirs and dirs.total_bytes else None,
+                disk_total_bytes=dirs.total_bytes if dirs and dirs.total_bytes else None,
+                write_bytes_per_s=writes.get(number) if writes else None,
+                read_bytes_per_s=traffic.read_bytes_per_s.get(number),
+                leader_skew=_skew(leaders[number], mean_leaders) if number in live else None,
+                replica_skew=_skew(replicas[number], mean_replicas) if number in live else None,
+            )
+        )
+    return rows
+
+
+def chosen(rows: Sequence[BrokerRow], *, text: str, sort: str, down: bool) -> list[BrokerRow]:
+    """Rows with the text in their id, VM, address or zone, in the order asked for. The unknown comes last."""
+    wanted = text.strip().lower()
+    found = [r for r in rows if wanted in f"{r.id} {r.key} {r.cloud_id} {r.address} {r.zone} {r.version}".lower()]
+    by = sort if sort in SORTS else "id"
+    known = [r for r in found if getattr(r, by) is not None]
+    unknown = [r for r in found if getattr(r, by) is None]
+    return [*sorted(known, key=lambda r: (getattr(r, by), r.id), reverse=down), *unknown]
+
+
+def console_of(view: ClusterView, instance: InstanceView) -> str:
+    """The page of a VM in its cloud's console, by addresses the clouds have published. "" where none is known."""
+    pools = view.document.spec.pools if view.document else ()
+    place = next((p.place for p in pools if p.name == instance.planned.pool), None)
+    number = instance.cloud_id
+    if place is None or not number or not number.replace("-", "").isalnum():
+        return ""
+    if place.cloud == "aws":
+        region = place.region
+        return f"https://{region}.console.aws.amazon.com/ec2/home?region={region}#InstanceDetails:instanceId={number}"
+    if place.cloud == "digitalocean" and number.isdigit():
+        return f"https://cloud.digitalocean.com/droplets/{number}"
+    return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Safety:
+    """Whether a broker may be stopped now. `blocking` are the partitions that say no."""
+
+    gate: Gate
+    blocking: tuple[PartitionSeen, ...]
+
+
+def safety_of(snapshot: KafkaSnapshot, broker: int, allow_unavailable: frozenset[str]) -> Safety:
+    """By the very gate a roll waits for, asked for all partitions together and for each alone."""
+    gate = may_stop_broker(snapshot, broker, allow_unavailable=allow_unavailable)
+    if gate.open:
+        return Safety(gate, ())
+    hosted = snapshot.hosted_by(broker)
+    blocking = tuple(
+        p
+        for p in hosted
+        if not may_stop_broker(replace(snapshot, partitions=(p,)), broker, allow_unavailable=allow_unavailable).open
+    )
+    return Safety(gate, blocking)
+
+
+def _counts(snapshot: KafkaSnapshot | None) -> tuple[Counter[int], Counter[int], Counter[int]]:
+    leaders, replicas, in_sync = Counter[int](), Counter[int](), Counter[int]()
+    for p in snapshot.partitions if snapshot else ():
+        leaders[p.leader] += 1
+        replicas.update(p.replicas)
+        in_sync.update(p.isr)
+    return leaders, replicas, in_sync
+
+
+def _writes(snapshot: KafkaSnapshot | None, traffic: Traffic) -> dict[int, float]:
+    written: dict[int, float] = {}
+    if snapshot is None or not traffic.write_bytes_per_s:
+        return written
+    for p in snapshot.partitions:
+        written[p.leader] = written.get(p.leader, 0.0) + traffic.write_bytes_per_s.get(p.name, 0.0)
+    return {**dict.fromkeys(snapshot.brokers, 0.0), **written}
+
+
+def _state(snapshot: KafkaSnapshot | None, number: int) -> str:
+    if snapshot is None:
+        return "unknown"
+    seen = snapshot.brokers.get(number)
+    if seen is None:
+        return "not registered"
+    return "fenced" if seen.fenced else "live"
+
+
+def _mean(counts: Counter[int], live: frozenset[int]) -> float:
+    return sum(counts[b] for b in live) / len(live) if live else 0.0
+
+
+def _skew(count: int, mean: float) -> float | None:
+    return count / mean - 1.0 if mean else None

@@ -1,0 +1,128 @@
+"""Events as people read them: who, what, in a sentence. Pure."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from controlplane.portal.pages.stages import planned_by
+from events.envelope import Recorded
+from planner.quantities import human_bytes
+
+_MOST = 160
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One event in words. `generation` is set where it declares one."""
+
+    position: int
+    version: int
+    type: str
+    at: datetime
+    who: str
+    kind: str
+    """person, git or kedge."""
+    sentence: str
+    generation: int = 0
+
+
+def changes_of(events: Iterable[Recorded]) -> list[Change]:
+    """The newest first."""
+    told = [_change(e) for e in events]
+    told.reverse()
+    return told
+
+
+def _change(event: Recorded) -> Change:
+    kind, _, name = event.actor.partition(":")
+    return Change(
+        position=event.position,
+        version=event.version,
+        type=event.type,
+        at=event.recorded_at,
+        who=name or ("Kedge" if kind == "converger" else kind),
+        kind=kind if kind in ("person", "git") else "kedge",
+        sentence=_sentence(event.type, event.data),
+        generation=int(event.data["generation"]) if event.type == "cluster.declared" else 0,
+    )
+
+
+def _sentence(kind: str, data: Mapping[str, Any]) -> str:
+    said = _SENTENCES.get(kind)
+    if said is not None:
+        return said(data)
+    parts = (f"{name} {_short(value)}" for name, value in data.items() if name in _TOLD and value not in ("", [], None))
+    return ", ".join(parts)[:_MOST]
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, list):
+        named = ", ".join(str(v) for v in value[:3])
+        return f"{named} and {len(value) - 3} more" if len(value) > 3 else named
+    return str(value)
+
+
+def _declared(data: Mapping[str, Any]) -> str:
+    source = f" from {data['source']}" if data.get("source") else ""
+    return f"declared generation {data['generation']}{source}"
+
+
+def _paused(data: Mapping[str, Any]) -> str:
+    return f"paused: {data['reason']}" + (f", until {data['until']}" if data.get("until") else "")
+
+
+def _started(data: Mapping[str, Any]) -> str:
+    counts = [f"{len(data[k])} to {k}" for k in ("create", "replace", "remove") if data[k]]
+    return f"roll to generation {data['generation']} began: {', '.join(counts) or 'no VM to change'}"
+
+
+def _surge(data: Mapping[str, Any]) -> str:
+    made = [f"{p['node']}.g{p['generation']} ({p['service']} {p['service_id']})" for p in data["instances"]]
+    return f"{_short(made)} to be made: {data['reason']}"
+
+
+def _launched(data: Mapping[str, Any]) -> str:
+    return f"{_short([i['key'] for i in data['instances']])} run"
+
+
+def _condition(data: Mapping[str, Any]) -> str:
+    return f"{data['type']} is {data['status']} ({data['reason']}){': ' + data['message'] if data['message'] else ''}"
+
+
+def _planned(data: Mapping[str, Any]) -> str:
+    return f"{data['moves']} moves {planned_by(data['engine'])}, {human_bytes(data['bytes'])}"
+
+
+_SENTENCES = {
+    "cluster.declared": _declared,
+    "cluster.paused": _paused,
+    "cluster.resumed": lambda d: f"resumed: {d['reason']}" if d["reason"] else "resumed",
+    "cluster.aborted": lambda d: f"aborted the roll: {d['reason']}",
+    "cluster.deletion_requested": lambda d: f"deletion asked for: {d['reason']}",
+    "recycle.started": _started,
+    "recycle.completed": lambda d: f"generation {d['generation']} is in force",
+    "surge.requested": _surge,
+    "surge.completed": _launched,
+    "condition.changed": _condition,
+    "drain.planned": _planned,
+}
+
+_TOLD = frozenset(
+    {
+        "key",
+        "keys",
+        "node",
+        "old",
+        "new",
+        "reason",
+        "service_id",
+        "round",
+        "batch",
+        "moves",
+        "bytes",
+        "feature",
+        "level",
+    }
+    | {"proof", "message", "error", "source", "commit", "name"}
+)

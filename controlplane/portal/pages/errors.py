@@ -1,0 +1,16 @@
+"""An error as a page: what, why, what next."""
+
+from fastapi import Request
+from starlette.responses import Response
+
+from controlplane.portal.pages.frame import page
+from controlplane.portal.problems import ApiError
+
+
+def error_page(request: Request, told: ApiError) -> Response:
+    """The page of an error, with its status. htmx shows it only for 422; the page it came from says the rest."""
+    answer = page(request, "error.html", status=told.status_code, told=told.body)
+    for name, value in (told.headers or {}).items():
+        if name.lower() != "www-authenticate":
+            answer.headers[name] = value
+    return answer

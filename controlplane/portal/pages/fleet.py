@@ -1,0 +1,131 @@
+"""The fleet: every cluster the caller may read, in a line each; and the search over all of them."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request
+from starlette.responses import Response
+
+from controlplane.portal import answers
+from controlplane.portal import schemas as api
+from controlplane.portal.access.roles import Verb
+from controlplane.portal.pages.frame import Caller, page
+from controlplane.portal.pages.words import Word, health_word, sync_word
+from controlplane.portal.routes.clusters import source_of_cluster
+from controlplane.portal.services import PortalServices, Services
+from controlplane.view import ClusterView
+
+router = APIRouter(tags=["pages"], include_in_schema=False)
+
+MOST_HITS = 50
+
+SORTS = ("name", "team", "kafka", "sync", "health", "brokers", "urp")
+
+
+@dataclass(frozen=True, slots=True)
+class FleetRow:
+    """One cluster as the list shows it. Counts of partitions are None where Kafka was not read."""
+
+    cluster: api.ClusterOut
+    team: str
+    sync: Word
+    health: Word
+    under_replicated: int | None
+    offline: int | None
+
+    @property
+    def needs_attention(self) -> bool:
+        return self.health.tone in ("bad", "warn")
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One thing that was found: what it is, its name, why it was found, and where it is."""
+
+    kind: str
+    name: str
+    detail: str
+    address: str
+
+
+@router.get("/")
+def fleet(
+    request: Request,
+    services: Services,
+    rights: Caller,
+    q: Annotated[str, Query(max_length=100)] = "",
+    health: Annotated[str, Query(max_length=20)] = "",
+    sort: Annotated[str, Query(max_length=20)] = "name",
+    down: bool = False,
+) -> Response:
+    """The list. What is asked for is in the address, so a view of it can be kept and sent."""
+    rows = [fleet_row(services, v) for v in services.fleet.views() if not v.deleted]
+    shown = [r for r in rows if q.lower() in f"{r.cluster.name} {r.team}".lower()]
+    shown = [r for r in shown if health in ("", r.health.text)]
+    order = sort if sort in SORTS else "name"
+    shown.sort(key=lambda r: _sort_key(r, order), reverse=down)
+    tally = {word: sum(r.health.text == word for r in rows) for word in sorted({r.health.text for r in rows})}
+    return page(
+        request,
+        "fleet.html",
+        rows=shown,
+        total=len(rows),
+        tally=tally,
+        q=q,
+        health=health,
+        sort=order,
+        down=down,
+        may_declare=rights.may_everywhere(Verb.DECLARE),
+        home_url=str(request.base_url).rstrip("/"),
+    )
+
+
+@router.get("/search")
+def search(request: Request, services: Services, q: Annotated[str, Query(max_length=100)] = "") -> Response:
+    """Clusters, nodes, broker ids, instance ids and addresses that hold the text, of clusters the caller may read."""
+    hits = list(hits_of(services.fleet.views(), q.strip()))[: MOST_HITS + 1] if q.strip() else []
+    return page(request, "search.html", q=q, hits=hits[:MOST_HITS], more=len(hits) > MOST_HITS)
+
+
+def fleet_row(services: PortalServices, view: ClusterView) -> FleetRow:
+    """The line of one cluster."""
+    snapshot, source, now = services.fleet.last_snapshot(view.uid), source_of_cluster(services, view), services.clock()
+    return FleetRow(
+        cluster=answers.cluster_out(view, services.fleet, now=now, progress=services.progress(view), source=source),
+        team=view.document.metadata.owner if view.document else "",
+        sync=sync_word(view, source.sync),
+        health=health_word(view, snapshot, now),
+        under_replicated=len(snapshot.under_replicated()) if snapshot else None,
+        offline=sum(p.leader < 0 for p in snapshot.partitions) if snapshot else None,
+    )
+
+
+def hits_of(views: Iterable[ClusterView], text: str) -> Iterable[Hit]:
+    """Everything with the text in its name, id or address; clusters first."""
+    wanted = text.lower()
+    living = [v for v in views if not v.deleted]
+    for view in living:
+        if wanted in view.name.lower() or wanted == view.uid:
+            yield Hit("cluster", view.name, "", f"/clusters/{view.name}")
+    for view in living:
+        for i in view.alive():
+            address = view.address_of(i)
+            if wanted in f"{i.key} {i.cloud_id} {address}".lower() or wanted == str(i.service_id):
+                where = f"/clusters/{view.name}/brokers/{i.service_id}" if i.is_broker else f"/clusters/{view.name}"
+                detail = ", ".join(part for part in (view.name, i.cloud_id, address, i.planned.rack) if part)
+                yield Hit(f"{i.planned.service} {i.service_id}", i.key, detail, where)
+
+
+def _sort_key(row: FleetRow, by: str) -> tuple[object, str]:
+    ranks = {"bad": 0, "warn": 1, "mute": 2, "busy": 3, "good": 4}
+    first: dict[str, object] = {
+        "name": row.cluster.name,
+        "team": row.team,
+        "kafka": tuple(int(part) if part.isdigit() else 0 for part in row.cluster.kafka_version.split(".")),
+        "sync": ranks[row.sync.tone],
+        "health": ranks[row.health.tone],
+        "brokers": row.cluster.brokers,
+        "urp": -1 if row.under_replicated is None else row.under_replicated,
+    }
+    return first[by], row.cluster.name

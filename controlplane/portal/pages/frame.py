@@ -1,0 +1,135 @@
+"""How a page is made: templates, the frame around each, and the headers a page goes out with."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+from fastapi import Depends, Request
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+
+from controlplane.cli.quantities import ago, counted, human_seconds, moment
+from controlplane.portal.access.rights import Rights
+from controlplane.portal.access.roles import Verb
+from controlplane.portal.auth import same_secret
+from controlplane.portal.pages.assets import asset_address
+from controlplane.portal.problems import ApiError
+from controlplane.portal.services import PortalServices, Services, services_of
+from planner.quantities import human_bytes
+
+CSP = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; "
+    "base-uri 'none'; frame-ancestors 'none'"
+)
+PAGE_HEADERS = {
+    "Content-Security-Policy": CSP,
+    "Vary": "HX-Request, Cookie",
+    "Cache-Control": "no-store",
+    # Not `no-referrer`: browsers then send `Origin: null` with our own forms, and the gate refuses those.
+    "Referrer-Policy": "same-origin",
+}
+
+CSRF_HEADER, CSRF_FIELD = "X-CSRF-Token", "csrf"
+
+
+def page(request: Request, template: str, *, status: int = 200, **content: object) -> HTMLResponse:
+    """A whole page, for a browser and for htmx alike: what htmx takes of it, its attributes say."""
+    text = _TEMPLATES.get_template(template).render(**_frame(request), **content)
+    return HTMLResponse(text, status, headers=PAGE_HEADERS)
+
+
+def onwards(request: Request, path: str) -> Response:
+    """To another page after something was done: a redirect, which htmx is told in its own way."""
+    if request.headers.get("hx-request") == "true":
+        return Response(status_code=204, headers={"HX-Redirect": path, **PAGE_HEADERS})
+    return RedirectResponse(path, 303, headers=PAGE_HEADERS)
+
+
+def caller(request: Request) -> Rights:
+    """Who asks. The gate has found out."""
+    rights: Rights = request.state.rights
+    return rights
+
+
+def position_noted(request: Request, services: Services) -> None:
+    """Which position of the event log the page is drawn from, or from a later one: what its stream goes on from."""
+    request.state.position = services.store.head()
+    services.fleet.catch_up()
+
+
+async def csrf_checked(request: Request) -> None:
+    """Every unsafe method of a page shows the token of its session, by header or as a field of its form. 403 otherwise.
+
+    A request with a bearer has no session and needs none: no page of another site can make a browser send one.
+    """
+    session = caller(request).session
+    if request.method in ("GET", "HEAD", "OPTIONS") or session is None:
+        return
+    shown = request.headers.get(CSRF_HEADER, "")
+    if not shown and _is_form(request):
+        field = (await request.form()).get(CSRF_FIELD, "")
+        shown = field if isinstance(field, str) else ""
+    if not same_secret(shown, session.csrf):
+        then = "Load the page again and repeat it: the page was from an earlier session."
+        raise ApiError(403, "csrf", "this form is not of your session", next_step=then)
+
+
+Caller = Annotated[Rights, Depends(caller)]
+CsrfChecked = Depends(csrf_checked)
+PositionNoted = Depends(position_noted)
+
+
+def here_of(request: Request) -> str:
+    """The address of this page, with what was asked of it."""
+    return request.url.path + (f"?{request.url.query}" if request.url.query else "")
+
+
+def _is_form(request: Request) -> bool:
+    kind = request.headers.get("content-type", "")
+    return kind.startswith(("application/x-www-form-urlencoded", "multipart/form-data"))
+
+
+def _frame(request: Request) -> Mapping[str, object]:
+    """What every page shows. A stranger's login page has no session and no menu."""
+    rights: Rights | None = getattr(request.state, "rights", None)
+    services: PortalServices | None = services_of(request) if rights is not None else None
+    known = rights is not None and bool(rights.bindings or rights.session)
+    return {
+        "known": known,
+        "who": rights.subject.removeprefix("user:") if rights and known else "",
+        "csrf": rights.session.csrf if rights and rights.session else "",
+        "is_admin": bool(rights and rights.may_everywhere(Verb.ADMINISTER)),
+        "version": services.version if services and known else "",
+        "now": services.clock() if services else None,
+        "here": here_of(request),
+        "path": request.url.path,
+        "position": getattr(request.state, "position", 0),
+    }
+
+
+def _age_words(then: datetime | None, now: datetime) -> str:
+    return ago(then, now)
+
+
+def _environment() -> Environment:
+    made = Environment(
+        loader=FileSystemLoader(Path(__file__).resolve().parent.parent / "templates"),
+        autoescape=select_autoescape(default=True, default_for_string=True),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    filters: dict[str, Any] = {
+        "ago": _age_words,
+        "bytes": human_bytes,
+        "counted": counted,
+        "moment": moment,
+        "seconds": human_seconds,
+    }
+    made.filters.update(filters)
+    made.globals["asset"] = asset_address
+    return made
+
+
+_TEMPLATES = _environment()

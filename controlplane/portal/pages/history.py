@@ -1,0 +1,111 @@
+"""What happened to a cluster, newest first; a declaration as it was; and two of them side by side."""
+
+from typing import Annotated
+
+import yaml
+from fastapi import APIRouter, Query, Request
+from starlette.responses import Response
+
+from controlplane.portal.pages.changes import changes_of
+from controlplane.portal.pages.cluster import head_of
+from controlplane.portal.pages.frame import Caller, page
+from controlplane.portal.problems import ApiError
+from controlplane.portal.routes.clusters import living
+from controlplane.portal.services import PortalServices, Services
+from controlplane.streams import cluster_stream
+from controlplane.view import ClusterView
+from events.envelope import Recorded
+from events.spec.change import differences
+from events.spec.conversion import from_data
+
+router = APIRouter(prefix="/clusters/{name}", tags=["pages"], include_in_schema=False)
+
+ON_A_PAGE = 100
+WHOSE = ("all", "people", "kedge")
+
+
+@router.get("/history")
+def history(
+    request: Request,
+    name: str,
+    services: Services,
+    rights: Caller,
+    whose: Annotated[str, Query(max_length=10)] = "all",
+    q: Annotated[str, Query(max_length=100)] = "",
+    before: Annotated[int, Query(ge=0)] = 0,
+) -> Response:
+    """A page of events, and the declarations to compare."""
+    view = living(services, name)
+    events = services.store.read_stream(cluster_stream(view.uid))
+    told = changes_of(events)
+    kinds = {"people": ("person", "git"), "kedge": ("kedge",)}.get(whose, ("person", "git", "kedge"))
+    found = [c for c in told if c.kind in kinds and q.strip().lower() in f"{c.type} {c.who} {c.sentence}".lower()]
+    shown = [c for c in found if not before or c.version < before]
+    return page(
+        request,
+        "history.html",
+        head=head_of(request, services, rights, view),
+        tab="history",
+        changes=shown[:ON_A_PAGE],
+        older=shown[ON_A_PAGE - 1].version if len(shown) > ON_A_PAGE else 0,
+        found=len(found),
+        total=len(told),
+        declarations=[c for c in told if c.generation],
+        whose=whose if whose in WHOSE else "all",
+        q=q,
+        before=before,
+    )
+
+
+@router.get("/compare")
+def compare(
+    request: Request,
+    name: str,
+    services: Services,
+    rights: Caller,
+    old: Annotated[int, Query(ge=0)] = 0,
+    new: Annotated[int, Query(ge=0)] = 0,
+) -> Response:
+    """Two declarations by their generations; the last two where none are named."""
+    view = living(services, name)
+    declared = _declarations(services, view)
+    new = new or max(declared, default=0)
+    old = old or max((g for g in declared if g < new), default=new)
+    for generation in (old, new):
+        if generation not in declared:
+            raise ApiError(404, "generation-not-found", f"{name} has no generation {generation}")
+    before, after = (from_data(dict(declared[g].data["document"])) for g in (old, new))
+    return page(
+        request,
+        "compare.html",
+        head=head_of(request, services, rights, view),
+        tab="history",
+        old=old,
+        new=new,
+        generations=sorted(declared, reverse=True),
+        declared=declared,
+        changes=differences(before, after),
+    )
+
+
+@router.get("/generations/{generation}")
+def declaration(request: Request, name: str, generation: int, services: Services, rights: Caller) -> Response:
+    """The spec as it was declared then."""
+    view = living(services, name)
+    found = _declarations(services, view).get(generation)
+    if found is None:
+        raise ApiError(404, "generation-not-found", f"{name} has no generation {generation}")
+    text = yaml.safe_dump(dict(found.data["document"]), sort_keys=False, allow_unicode=True)
+    return page(
+        request,
+        "declaration.html",
+        head=head_of(request, services, rights, view),
+        tab="history",
+        event=found,
+        text=text,
+    )
+
+
+def _declarations(services: PortalServices, view: ClusterView) -> dict[int, Recorded]:
+    events = services.store.read_stream(cluster_stream(view.uid))
+    return {int(e.data["generation"]): e for e in events if e.type == "cluster.declared"}

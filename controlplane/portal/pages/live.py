@@ -1,0 +1,215 @@
+"""Open pages hear that something has changed: server-sent events, each with the position of the event log as its id.
+
+The stream says *that*, never *what*: the page asks for itself again, and is drawn from the fold like any other time. So
+a message that is lost, doubled or late does no harm, and a browser that comes back with the last id it saw is told at
+once if it missed anything. One tailer reads the log for everybody; who waits holds no thread and no connection.
+"""
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Annotated
+
+from fastapi import APIRouter, Header, Query, Request
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import StreamingResponse
+
+from controlplane.portal.access.rights import Rights
+from controlplane.portal.access.roles import Verb
+from controlplane.portal.auth import cookie_name
+from controlplane.portal.pages.frame import Caller
+from controlplane.portal.problems import ApiError
+from controlplane.portal.services import Fleet, PortalServices
+from events.errors import EventsError
+from events.ids import ClusterUid
+from events.store import EventStore
+
+LOOK_EVERY_S = 0.2
+PING_EVERY_S = 15.0
+"""Between two signs of life; the session and its rights are looked at again as often."""
+MOST_OF_ONE = 24
+"""Streams of one person: a browser holds one a page."""
+
+router = APIRouter(tags=["pages"], include_in_schema=False)
+
+Pulse = tuple[int, str]
+"""(stream version, last sentence) of a cluster: what a page of it shows is drawn anew when this changes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What one look of the tailer found: the log's head, and the pulse of each living cluster."""
+
+    head: int
+    pulses: dict[ClusterUid, Pulse]
+
+
+class Tailer:
+    """Looks a few times a second while anybody listens. For one event loop at a time; `close` from any thread."""
+
+    def __init__(self, store: EventStore, fleet: Fleet, *, look_every_s: float = LOOK_EVERY_S) -> None:
+        self._store = store
+        self._fleet = fleet
+        self._look_every_s = look_every_s
+        self._last: Look | None = None
+        self._listening: dict[str, int] = {}
+        self._looking: asyncio.Task[None] | None = None
+        self._news = asyncio.Condition()
+        self._closing = False
+
+    async def looks(self, who: str) -> AsyncGenerator[Look | None]:
+        """The newest look whenever it differs from the one given before; None as a sign of life. Ends at a stop."""
+        self._listening[who] = self._listening.get(who, 0) + 1
+        try:
+            self._look_from_now_on()
+            given: Look | None = None
+            while not self._closing:
+                if self._last is not None and self._last is not given:
+                    given = self._last
+                    yield given
+                if not await self._changed(given):
+                    yield None
+        finally:
+            self._listening[who] -= 1
+            if not self._listening[who]:
+                del self._listening[who]
+
+    @property
+    def listeners(self) -> int:
+        """Streams that are open now."""
+        return sum(self._listening.values())
+
+    def is_too_much(self, who: str) -> bool:
+        """Whether that person listens as often as anybody may."""
+        return self._listening.get(who, 0) >= MOST_OF_ONE
+
+    def close(self) -> None:
+        """Sends everybody who listens away at the next look: the server stops."""
+        self._closing = True
+
+    async def _changed(self, given: Look | None) -> bool:
+        """Waits for another look than that; False when time for a sign of life has come."""
+        try:
+            async with asyncio.timeout(PING_EVERY_S), self._news:
+                await self._news.wait_for(lambda: self._closing or self._last not in (None, given))
+            return True
+        except TimeoutError:
+            return False
+
+    def _look_from_now_on(self) -> None:
+        loop = asyncio.get_running_loop()
+        if self._looking is None or self._looking.done() or self._looking.get_loop() is not loop:
+            self._news = asyncio.Condition()
+            self._looking = loop.create_task(self._look())
+
+    async def _look(self) -> None:
+        while self._listening and not self._closing:
+            found = await run_in_threadpool(self._look_now)
+            if found != self._last:
+                async with self._news:
+                    self._last = found
+                    self._news.notify_all()
+            await asyncio.sleep(self._look_every_s)
+        async with self._news:
+            self._news.notify_all()
+
+    def _look_now(self) -> Look | None:
+        try:
+            head = self._store.head()
+            if self._last is None or head != self._last.head:
+                self._fleet.catch_up()
+        except EventsError:
+            return self._last  # the database is away: pages say how old they are, and go on later
+        views = self._fleet.views()
+        return Look(head, {v.uid: (v.version, _sentence(self._fleet, v.uid)) for v in views if not v.deleted})
+
+
+@router.get("/live")
+async def live(
+    request: Request,
+    rights: Caller,
+    cluster: Annotated[str, Query(max_length=64)] = "",
+    seen: Annotated[int | None, Query(ge=0)] = None,
+    last_event_id: Annotated[str, Header()] = "",
+) -> StreamingResponse:
+    """The stream of one cluster by its uid, or of all a caller may read.
+
+    It goes on from `seen`, the position the page was drawn from, and after a lost connection from `Last-Event-ID`.
+    """
+    services: PortalServices = request.app.state.services
+    tailer: Tailer = request.app.state.tailer
+    if tailer.is_too_much(rights.subject):
+        then = "Close some of the open pages."
+        raise ApiError(429, "too-many-streams", "too many live pages of one person", next_step=then)
+    seen = int(last_event_id) if last_event_id.isdigit() else seen
+    listener = _Listener(services, rights, request, ClusterUid(cluster) if cluster else None)
+    headers = {"X-Accel-Buffering": "no"}
+    return StreamingResponse(_stream(tailer, listener, seen), media_type="text/event-stream", headers=headers)
+
+
+@dataclass(slots=True)
+class _Listener:
+    services: PortalServices
+    rights: Rights
+    request: Request
+    only: ClusterUid | None
+
+    async def is_welcome(self) -> bool:
+        """Whether the session is still one, with the rights as they are by now."""
+        if self.rights.session is None:
+            return True
+        cookie = self.request.cookies.get(cookie_name(self.services.installation.id), "")
+        try:
+            now_has = await run_in_threadpool(self.services.people.recognise, cookie, self.services.clock())
+        except EventsError:
+            return False
+        self.rights = now_has or self.rights
+        return now_has is not None
+
+    def pulse(self, look: Look) -> dict[ClusterUid, Pulse]:
+        """What of a look is this listener's business."""
+        wanted = look.pulses if self.only is None else {u: p for u, p in look.pulses.items() if u == self.only}
+        if self.rights.may_everywhere(Verb.READ):
+            return wanted
+        visible = {view.uid for view in self.services.fleet.views() if self.rights.may_on(Verb.READ, view)}
+        return {uid: pulse for uid, pulse in wanted.items() if uid in visible}
+
+
+async def _stream(tailer: Tailer, listener: _Listener, seen: int | None) -> AsyncIterator[str]:
+    yield "retry: 1000\n\n"
+    async with aclosing(tailer.looks(listener.rights.subject)) as looks:
+        async for message in _messages(looks, listener, seen):
+            yield message
+
+
+async def _messages(looks: AsyncIterator[Look | None], listener: _Listener, seen: int | None) -> AsyncIterator[str]:
+    told: dict[ClusterUid, Pulse] | None = None
+    looked_at = time.monotonic()
+    async for look in looks:
+        if time.monotonic() - looked_at >= PING_EVERY_S:
+            looked_at = time.monotonic()
+            if not await listener.is_welcome():
+                yield _message("over", {}, seen or 0)
+                return
+        if look is None:
+            yield ": still here\n\n"
+            continue
+        pulse = await run_in_threadpool(listener.pulse, look)
+        missed = told is None and seen is not None and seen < look.head
+        if missed or (told is not None and pulse != told):
+            yield _message("changed", {"position": look.head}, look.head)
+        elif told is None:
+            yield _message("here", {"position": look.head}, look.head)
+        told, seen = pulse, look.head
+
+
+def _message(name: str, data: dict[str, object], position: int) -> str:
+    return f"id: {position}\nevent: {name}\ndata: {json.dumps(data)}\n\n"
+
+
+def _sentence(fleet: Fleet, uid: ClusterUid) -> str:
+    said = fleet.said(uid)
+    return said.sentence if said else ""

@@ -1,0 +1,20 @@
+"""The git sources, as their last poll left them."""
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from controlplane.portal.pages.frame import page
+from controlplane.portal.services import Services
+from controlplane.portal.sourceanswers import source_out
+
+router = APIRouter(tags=["pages"], include_in_schema=False)
+
+TONES = {"Synced": "good", "OutOfSync": "warn", "Refused": "bad", "Unknown": "mute"}
+
+
+@router.get("/sources")
+def sources(request: Request, services: Services) -> Response:
+    """All the caller may see, by name."""
+    desk = services.sources
+    found = desk.standings(leads=services.leadership.may_act) if desk is not None else []
+    return page(request, "sources.html", sources=[source_out(s) for s in found], tones=TONES)

@@ -1,0 +1,71 @@
+"""/v1/users and /v1/bindings: people of the portal, for administrators."""
+
+from fastapi import APIRouter, Request
+
+from controlplane.portal import schemas as api
+from controlplane.portal.access.bindings import Binding, binding
+from controlplane.portal.access.rights import Rights
+from controlplane.portal.access.roles import Verb
+from controlplane.portal.services import Services
+
+router = APIRouter(prefix=api.API_PREFIX, tags=["people"])
+
+
+@router.get("/users")
+def list_users(request: Request, services: Services) -> list[api.UserOut]:
+    """Everybody, with what they may do."""
+    _require(request)
+    bindings = services.people.users.bindings()
+    return [
+        api.UserOut(
+            name=user.name,
+            must_change=user.must_change,
+            made_at=user.made_at,
+            bindings=[_binding_out(b) for b in bindings if b.subject == user.subject],
+        )
+        for user in services.people.users.all()
+    ]
+
+
+@router.post("/users")
+def add_user(request: Request, body: api.UserIn, services: Services) -> api.PasswordOut:
+    """A new user. The password in the answer is told this once."""
+    _require(request)
+    return api.PasswordOut(name=body.name, password=services.people.add(body.name, services.clock()))
+
+
+@router.post("/users/{name}/password")
+def renew_password(request: Request, name: str, services: Services) -> api.PasswordOut:
+    """A new password for somebody who lost theirs; their sessions end."""
+    _require(request)
+    return api.PasswordOut(name=name, password=services.people.renew(name))
+
+
+@router.delete("/users/{name}")
+def remove_user(request: Request, name: str, services: Services) -> api.ChangedOut:
+    """The user, their bindings and sessions."""
+    _require(request)
+    return api.ChangedOut(changed=services.people.remove(name))
+
+
+@router.post("/bindings")
+def bind(request: Request, body: api.BindingIn, services: Services) -> api.ChangedOut:
+    """Gives a role on a scope."""
+    _require(request)
+    return api.ChangedOut(changed=services.people.users.bind(binding(body.subject, body.role, body.scope)))
+
+
+@router.post("/bindings/remove")
+def unbind(request: Request, body: api.BindingIn, services: Services) -> api.ChangedOut:
+    """Takes it away."""
+    _require(request)
+    return api.ChangedOut(changed=services.people.users.unbind(binding(body.subject, body.role, body.scope)))
+
+
+def _require(request: Request) -> None:
+    rights: Rights = request.state.rights
+    rights.require_everywhere(Verb.ADMINISTER, "people")
+
+
+def _binding_out(found: Binding) -> api.BindingIn:
+    return api.BindingIn(subject=found.subject, role=found.role.value, scope=found.scope)

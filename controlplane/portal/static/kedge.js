@@ -1,0 +1,96 @@
+/* What pages need beside htmx: the key "/", news of changes, ages that grow, and panels that stay open. */
+"use strict";
+(() => {
+  const region = () => document.getElementById("live");
+
+  document.addEventListener("keydown", (event) => {
+    const at = event.target;
+    const typing = at instanceof HTMLElement && (at.matches("input, textarea, select") || at.isContentEditable);
+    if (event.key === "/" && !typing && !event.ctrlKey && !event.metaKey && !event.altKey) {
+      const field = document.getElementById("search");
+      if (field) { event.preventDefault(); field.focus(); field.select(); }
+    }
+    if (event.key === "Escape") {
+      const open = document.querySelector("details.act[open]");
+      if (open) { open.open = false; open.querySelector("summary").focus(); }
+    }
+  });
+
+  /* The server says that something changed; the region asks for itself again, a few times a second at most. */
+  const EVERY_MS = 400;
+  let last = 0, waiting = 0;
+  const ask = () => {
+    if (waiting) return;
+    waiting = window.setTimeout(() => {
+      waiting = 0;
+      last = Date.now();
+      const here = region();
+      if (here && !here.querySelector("details.act[open]")) htmx.trigger(here, "kedge:changed");
+      else if (here) ask();
+    }, Math.max(0, last + EVERY_MS - Date.now()));
+  };
+  const lost = (on) => {
+    const banner = document.getElementById("lost");
+    if (banner) banner.classList.toggle("on", on);
+  };
+  const listen = () => {
+    const main = document.querySelector("[data-live]");
+    if (!main || !window.EventSource) return;
+    const source = new EventSource(main.dataset.live);
+    let wasLost = false;
+    source.addEventListener("here", () => { lost(false); if (wasLost) ask(); wasLost = false; });
+    source.addEventListener("changed", () => { lost(false); wasLost = false; ask(); });
+    source.addEventListener("over", () => { source.close(); ask(); });
+    source.onerror = () => {
+      wasLost = true;
+      lost(true);
+      if (source.readyState === EventSource.CLOSED) {
+        ask();
+        window.setTimeout(listen, 5000);
+      }
+    };
+    window.addEventListener("pagehide", () => source.close());
+    window.addEventListener("pageshow", (event) => { if (event.persisted) window.location.reload(); });
+  };
+
+  /* Panels a person opened stay open when the region is drawn anew. */
+  let open = [];
+  document.addEventListener("htmx:beforeSwap", () => {
+    open = [...document.querySelectorAll("details[id][open]")].map((panel) => panel.id);
+  });
+  document.addEventListener("htmx:afterSwap", () => {
+    for (const id of open) { const panel = document.getElementById(id); if (panel) panel.open = true; }
+    age();
+  });
+
+  const words = (seconds) => {
+    const units = [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]];
+    const found = units.findIndex(([size]) => seconds >= size);
+    const first = found < 0 ? 3 : found;
+    let left = Math.round(seconds);
+    return units.slice(first, first + 2).map(([size, unit]) => {
+      const count = Math.floor(left / size);
+      left -= count * size;
+      return count || size === units[first][0] ? `${count} ${unit}` : "";
+    }).filter(Boolean).join(" ") + " ago";
+  };
+  /* The server's clock counts: its time when the page was made, and how long ago that was. */
+  const age = () => {
+    const made = Date.parse(document.body.dataset.now || "");
+    const here = region();
+    const fresh = here && here.dataset.now ? Date.parse(here.dataset.now) : made;
+    if (!fresh) return;
+    const key = String(fresh);
+    if (age.key !== key) { age.key = key; age.at = performance.now(); }
+    const now = fresh + performance.now() - age.at;
+    for (const spot of document.querySelectorAll("time[data-ago]")) {
+      spot.textContent = words(Math.max(0, (now - Date.parse(spot.dateTime)) / 1000));
+    }
+  };
+
+  document.addEventListener("DOMContentLoaded", () => {
+    listen();
+    age();
+    window.setInterval(age, 1000);
+  });
+})();

@@ -1,0 +1,201 @@
+"""The real portal over the simulator's fleet, served by a real uvicorn on loopback; time passes as tests say."""
+
+import socket
+import threading
+import time
+import uuid
+from dataclasses import dataclass, field
+from typing import Any
+
+import uvicorn
+from argon2 import PasswordHasher
+
+from controlplane.backup import BackupSummary
+from controlplane.commands import DeclareCluster
+from controlplane.credentials import MemoryCredentialStore
+from controlplane.handlers import CommandHandler
+from controlplane.home import Installation
+from controlplane.portal.access.passwords import Passwords
+from controlplane.portal.access.people import People
+from controlplane.portal.app import create_app
+from controlplane.portal.auth import loopback_hosts
+from controlplane.portal.services import PortalServices
+from events.envelope import Recorded
+from events.ids import Epoch
+from events.memory import MemoryEventStore
+from events.spec.model import KafkaClusterDocument
+from tests.builders import a_document
+from tests.sim.world import UID, CrashingStore, World
+
+CHEAP = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
+START_WITHIN_S = 20.0
+
+
+class EmptyWorld(World):
+    """Without the neighbour whose every tick fails."""
+
+    def _poison_a_neighbour(self) -> None:
+        return
+
+
+class PeoplesStore:
+    """The world's store for what people do: they do not crash the server and act under no epoch."""
+
+    def __init__(self, store: CrashingStore) -> None:
+        self._store = store
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    def append(self, *args: Any, **more: Any) -> list[Recorded]:
+        return MemoryEventStore.append(self._store, *args, **more)
+
+
+class Leads:
+    """This server leads."""
+
+    may_act = True
+
+    def held_epoch(self) -> Epoch | None:
+        return Epoch(1)
+
+
+@dataclass
+class LivingPortal:
+    """`world` is the fleet; `play` lets its time run in a thread. `password` is that of the first user."""
+
+    world: World = field(default_factory=lambda: World())
+    empty: bool = False
+    """Leaves out the simulator's second cluster."""
+
+    def __post_init__(self) -> None:
+        if self.empty:
+            self.world = EmptyWorld()
+        self._turn = threading.Lock()
+        self._playing = threading.Event()
+        self._ended = threading.Event()
+        self.people = People(passwords=Passwords(CHEAP))
+        self.door = socket.create_server(("127.0.0.1", 0))
+        port = self.door.getsockname()[1]
+        self.url = f"http://127.0.0.1:{port}"
+        snapshot_of = self.world.converger.last_snapshot
+        self._commands = CommandHandler(PeoplesStore(self.world.store), last_snapshot=snapshot_of, new_uid=lambda: UID)
+        self.services = PortalServices(
+            version="1.2.3",
+            installation=Installation("0123456789abcdef", b"server key", "the-token"),
+            hosts=loopback_hosts("127.0.0.1", port),
+            store=self.world.store,
+            latest=self.world.latest,
+            credentials=MemoryCredentialStore(),
+            fleet=self.world.converger,
+            leadership=Leads(),
+            commands=self._commands,
+            planner_state=lambda: "in-process",
+            progress=lambda view: "",
+            brake=self.world.converger.brake_on,
+            wake=lambda uid: None,
+            backup=_no_backup,
+            clock=self.world.clock,
+            people=self.people,
+        )
+        self.password = self.people.first_password(self.world.clock())
+        self.app = create_app(self.services)
+        self._server = uvicorn.Server(uvicorn.Config(self.app, log_level="warning", lifespan="off"))
+        self._threads = [
+            threading.Thread(target=self._server.run, kwargs={"sockets": [self.door]}, daemon=True),
+            threading.Thread(target=self._run, daemon=True),
+        ]
+
+    def start(self) -> "LivingPortal":
+        for thread in self._threads:
+            thread.start()
+        deadline = time.monotonic() + START_WITHIN_S
+        while not self._server.started:
+            assert time.monotonic() < deadline, "the portal does not start"
+            time.sleep(0.02)
+        return self
+
+    def stop(self) -> None:
+        self._ended.set()
+        self._playing.set()
+        self.app.state.feed.close()
+        self._server.should_exit = True
+        for thread in self._threads:
+            thread.join(timeout=20)
+
+    def wait_for_listener(self) -> None:
+        """Until an open page has its live stream."""
+        deadline = time.monotonic() + START_WITHIN_S
+        while not self.app.state.tailer.listeners:
+            assert time.monotonic() < deadline, "no page listens"
+            time.sleep(0.02)
+
+    def drop_streams(self) -> None:
+        """Ends every live stream, as a server does that goes away; new ones are taken at once."""
+        tailer = self.app.state.tailer
+        tailer.close()
+        deadline = time.monotonic() + 5
+        while tailer.listeners:
+            assert time.monotonic() < deadline, "somebody goes on listening"
+            time.sleep(0.05)
+        tailer._closing = False
+
+    def play(self) -> None:
+        """Time runs: ten ticks a second."""
+        self._playing.set()
+
+    def hold(self) -> None:
+        """Time stands still."""
+        self._playing.clear()
+        with self._turn:
+            pass
+
+    def ticks(self, count: int) -> None:
+        """So many ticks at once."""
+        for _ in range(count):
+            with self._turn:
+                self.world.tick()
+
+    def converge(self, **spec: Any) -> None:
+        """Declares the cluster and lets it come to rest, with some topics in it."""
+        with self._turn:
+            self._declare(a_document(**spec))
+            self.world.converge()
+
+    def roll(self, **spec: Any) -> None:
+        """Declares a change; nothing happens until time runs."""
+        with self._turn:
+            self._declare(a_document(**spec))
+
+    def fill(self, *topics: str, partitions: int = 12) -> None:
+        """Topics of three replicas and 50 MB a partition."""
+        with self._turn:
+            for topic in topics:
+                self.world.kafka.create_topic(
+                    topic, partitions=partitions, rf=3, min_isr=2, bytes_per_partition=50_000_000
+                )
+            self.world.tick()
+
+    def _declare(self, document: KafkaClusterDocument) -> None:
+        command = DeclareCluster(
+            name=document.metadata.name,
+            actor="person:ada",
+            command_id=uuid.uuid4().hex,
+            document=document,
+            source="orders.yaml",
+        )
+        self._commands.handle(command)
+        self.world.disturbed()
+
+    def _run(self) -> None:
+        while not self._ended.is_set():
+            self._playing.wait()
+            if self._ended.is_set():
+                return
+            with self._turn:
+                self.world.tick()
+            time.sleep(0.1)
+
+
+def _no_backup(_: object) -> BackupSummary:
+    raise OSError("no backup here")

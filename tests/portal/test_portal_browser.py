@@ -1,0 +1,213 @@
+"""The portal in a real browser, over a simulated fleet that rolls while one looks."""
+
+import time
+from collections.abc import Callable
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect
+
+from controlplane.portal.access.bindings import Binding
+from controlplane.portal.access.roles import Role
+from tests.portal.living_portal import LivingPortal
+from tests.portal.watched import Watched, serious
+
+Visit = Callable[..., Watched]
+
+PAGES = (
+    "/",
+    "/?health=Healthy",
+    "/search?q=1001",
+    "/sources",
+    "/agents",
+    "/people",
+    "/account",
+    "/clusters/orders",
+    "/clusters/orders/rollout",
+    "/clusters/orders/brokers",
+    "/clusters/orders/brokers/1001",
+    "/clusters/orders/diff",
+    "/clusters/orders/diff?unchanged=true",
+    "/clusters/orders/history",
+    "/clusters/orders/compare",
+    "/clusters/orders/generations/2",
+)
+HOSTILE = '<img src=x onerror="window.hacked=1"><script>window.hacked=1</script>\'{{7*7}}'
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_no_page_has_a_serious_accessibility_violation_or_breaks_its_policy(
+    portal: LivingPortal, visit: Visit, scheme: str
+) -> None:
+    stranger = visit(portal, scheme=scheme, signed_in=False)
+    stranger.go("/login")
+    assert not serious(Axe().run(stranger.page).response)
+    portal.roll(version="4.2.0")
+    portal.ticks(14)
+    window = visit(portal, scheme=scheme)
+    found = {}
+    for path in PAGES:
+        window.go(path)
+        found[path] = serious(Axe().run(window.page).response)
+        window.assert_content()
+    assert not {path: violations for path, violations in found.items() if violations}
+    window.go("/clusters/nobody", status=404)
+    assert not serious(Axe().run(window.page).response)
+
+
+def test_no_page_is_wider_than_1280_pixels(portal: LivingPortal, visit: Visit) -> None:
+    portal.roll(version="4.2.0")
+    portal.ticks(14)
+    window = visit(portal)
+    for path in PAGES:
+        window.go(path)
+        assert window.page.evaluate("document.documentElement.scrollWidth") <= 1280, path
+
+
+def test_an_open_page_shows_an_event_within_a_second(portal: LivingPortal, visit: Visit) -> None:
+    window = visit(portal)
+    window.go("/clusters/orders")
+    portal.wait_for_listener()
+    took = []
+    for generation in (2, 3, 4):
+        portal.roll(version="4.1.1", soak=f"{generation}s")
+        declared = time.monotonic()
+        expect(window.page.get_by_text(f"declared generation {generation}")).to_be_visible(timeout=5000)
+        took.append(time.monotonic() - declared)
+        window.page.wait_for_timeout(500)
+    assert sorted(took)[1] <= 1.0, took
+    window.assert_content()
+
+
+def test_a_roll_is_watched_from_its_first_step_to_its_last_without_touching_anything(
+    portal: LivingPortal, visit: Visit
+) -> None:
+    window = visit(portal)
+    window.go("/clusters/orders/rollout")
+    portal.roll(version="4.2.0")
+    portal.play()
+    timeline = window.page.locator("#timeline")
+    expect(timeline.locator("tr", has_text="brokers-a-0").locator("td.now")).to_be_visible()
+    expect(window.page.get_by_text("Roll to generation 2")).to_be_visible()
+    expect(timeline.locator("tr.finished", has_text="brokers-a-0")).to_be_visible(timeout=30_000)
+    portal.hold()
+    for _ in range(40):
+        portal.ticks(10)
+        if portal.world.is_converged():
+            break
+    expect(window.page.get_by_text("The last roll, to generation 2")).to_be_visible()
+    expect(window.page.get_by_text("Synced")).to_be_visible()
+    window.assert_content()
+
+
+def test_a_page_whose_connection_was_lost_says_so_and_then_catches_up(portal: LivingPortal, visit: Visit) -> None:
+    window = visit(portal)
+    window.go("/clusters/orders")
+    expect(window.page.locator("#lost")).to_be_hidden()
+    portal.wait_for_listener()
+    window.page.context.set_offline(True)
+    portal.drop_streams()
+    expect(window.page.get_by_text("connection to the server is lost")).to_be_visible()
+    portal.roll(version="4.1.1", soak="9s")
+    window.page.context.set_offline(False)
+    expect(window.page.get_by_text("declared generation 2")).to_be_visible(timeout=10_000)
+    expect(window.page.locator("#lost")).to_be_hidden()
+
+
+def test_the_keyboard_alone_is_enough(portal: LivingPortal, visit: Visit) -> None:
+    window = visit(portal, signed_in=False)
+    page = window.page
+    window.go("/login")
+    page.keyboard.type("admin")
+    page.keyboard.press("Tab")
+    page.keyboard.type(portal.password)
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"{portal.url}/")
+    page.keyboard.press("/")
+    page.keyboard.type("1001")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/search?q=1001")
+    focus = page.locator("main a").first
+    for _ in range(40):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.getAttribute('href')") == focus.get_attribute("href"):
+            break
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/clusters/orders/brokers/1001")
+    window.go("/clusters/orders")
+    page.locator("#act-pause summary").focus()
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    page.keyboard.type("freeze")
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("Paused.")).to_be_visible()
+    expect(page.locator(".note")).to_contain_text(["freeze"])
+    window.assert_content()
+
+
+def test_an_open_panel_with_a_half_typed_reason_is_not_taken_away_by_news(portal: LivingPortal, visit: Visit) -> None:
+    window = visit(portal)
+    window.go("/clusters/orders")
+    window.page.locator("#act-pause summary").click()
+    window.page.locator("#act-pause input[name=reason]").fill("because of")
+    portal.roll(version="4.1.1", soak="9s")
+    window.page.wait_for_timeout(1500)
+    expect(window.page.locator("#act-pause input[name=reason]")).to_have_value("because of")
+    window.page.keyboard.press("Escape")
+    expect(window.page.get_by_text("declared generation 2")).to_be_visible()
+
+
+def test_hostile_names_are_text_and_run_nothing(portal: LivingPortal, visit: Visit) -> None:
+    portal.people.users.bind(Binding("user:admin", Role.VIEWER, f"label:x={HOSTILE}"))
+    window = visit(portal)
+    window.go("/clusters/orders")
+    window.page.locator("#act-pause summary").click()
+    window.page.locator("#act-pause input[name=reason]").fill(HOSTILE)
+    window.page.locator("#act-pause button").click()
+    expect(window.page.get_by_text("Paused.")).to_be_visible()
+    for path in ("/", "/clusters/orders", "/clusters/orders/history", "/people", "/account"):
+        window.go(path)
+        assert window.page.evaluate("window.hacked") is None
+        assert window.page.locator("img").count() == 0
+        window.assert_content()
+    window.page.goto(f"{portal.url}/search?q=" + HOSTILE.replace("<", "%3C").replace('"', "%22").replace(" ", "+"))
+    assert window.page.evaluate("window.hacked") is None
+    window.assert_content()
+
+
+def test_a_session_that_is_over_leads_an_open_page_to_the_login_form(portal: LivingPortal, visit: Visit) -> None:
+    window = visit(portal)
+    window.go("/clusters/orders/brokers")
+    portal.wait_for_listener()
+    portal.people.sessions.end_all_of("admin")
+    window.page.locator("#filter").press_sequentially("1001")
+    window.page.wait_for_url("**/login?next=**")
+    window.page.get_by_label("Name").fill("admin")
+    window.page.get_by_label("Password").fill(portal.password)
+    window.page.get_by_role("button", name="Sign in").click()
+    window.page.wait_for_url("**/clusters/orders/brokers**")
+
+
+def test_everything_can_be_done_without_javascript(portal: LivingPortal, visit: Visit) -> None:
+    window = visit(portal, java_script_enabled=False)
+    page = window.page
+    page.goto(f"{portal.url}/clusters/orders/brokers?q=1001&sort=leaders")
+    assert page.locator("tbody tr").count() == 1
+    page.goto(f"{portal.url}/clusters/orders")
+    page.locator("#act-pause summary").click()
+    page.locator("#act-pause input[name=reason]").fill("by hand")
+    page.locator("#act-pause button").click()
+    expect(page.get_by_text("Paused.")).to_be_visible()
+    page.get_by_role("button", name="Sign out").click()
+    page.wait_for_url("**/login")
+
+
+def test_an_empty_fleet_says_what_to_do_next_and_shows_the_first_cluster_by_itself(
+    empty_portal: LivingPortal, visit: Visit
+) -> None:
+    window = visit(empty_portal)
+    expect(window.page.get_by_text("No cluster yet")).to_be_visible()
+    expect(window.page.get_by_text("kedge apply -f orders.yaml")).to_be_visible()
+    empty_portal.roll()
+    expect(window.page.get_by_role("link", name="orders", exact=True)).to_be_visible(timeout=5000)
+    window.assert_content()

@@ -1,0 +1,66 @@
+"""A page of a real browser that keeps what the browser complains of: policy violations and errors."""
+
+from typing import Any
+
+from playwright.sync_api import ConsoleMessage, Error, Page
+
+_REPORTER = """
+window.__violations = [];
+document.addEventListener("securitypolicyviolation", (e) => {
+  window.__violations.push(`${e.violatedDirective} ${e.blockedURI} ${e.sourceFile}:${e.lineNumber}`);
+});
+"""
+
+
+class Watched:
+    """`page` with its complaints. Navigations to pages that are errors on purpose go by `go(..., status=...)`."""
+
+    def __init__(self, page: Page, url: str) -> None:
+        self.page = page
+        self.url = url
+        self.complaints: list[str] = []
+        self._forgiven = 0
+        page.add_init_script(_REPORTER)
+        page.on("pageerror", self._script_error)
+        page.on("console", self._console)
+        page.set_default_timeout(15_000)
+
+    def go(self, path: str, *, status: int = 200) -> None:
+        """Opens a page of the portal, and wants that answer."""
+        answer = self.page.goto(f"{self.url}{path}")
+        assert answer is not None
+        assert answer.status == status, f"{path}: {answer.status}"
+
+    def sign_in(self, password: str, name: str = "admin") -> None:
+        """By the form, as people do."""
+        self.go("/login")
+        self.page.get_by_label("Name").fill(name)
+        self.page.get_by_label("Password").fill(password)
+        self.page.get_by_role("button", name="Sign in").click()
+        self.page.wait_for_url(lambda url: "/login" not in url)
+
+    def violations(self) -> list[str]:
+        """What this page did against its policy."""
+        found: list[str] = self.page.evaluate("window.__violations")
+        return found
+
+    def assert_content(self) -> None:
+        """The browser has nothing to complain of."""
+        assert not self.violations()
+        assert not self.complaints
+
+    def _script_error(self, error: Error) -> None:
+        self.complaints.append(f"script: {error}")
+
+    def _console(self, message: ConsoleMessage) -> None:
+        if message.type == "error" and "Failed to load resource" not in message.text:
+            self.complaints.append(f"console: {message.text}")
+
+
+def serious(results: dict[str, Any]) -> list[str]:
+    """Accessibility violations that axe calls serious or critical, with where they are."""
+    return [
+        f"{v['id']} ({v['impact']}): {v['help']}: " + "; ".join(n["html"][:160] for n in v["nodes"][:3])
+        for v in results["violations"]
+        if v["impact"] in ("serious", "critical")
+    ]

@@ -1,0 +1,43 @@
+"""Every page of the portal and what it asks of whoever looks at it. A page that is not in here fails the tests."""
+
+from controlplane.portal.access.roles import Verb
+
+KNOWN = "known"
+"""Whoever has signed in: the page shows what they may see, which may be nothing."""
+
+PAGE_ROUTES: dict[tuple[str, str], Verb | str] = {
+    ("GET", "/"): KNOWN,
+    ("GET", "/search"): KNOWN,
+    ("GET", "/sources"): KNOWN,
+    ("GET", "/agents"): KNOWN,
+    ("GET", "/account"): KNOWN,
+    ("GET", "/live"): KNOWN,
+    ("POST", "/logout"): KNOWN,
+    ("POST", "/account/password"): KNOWN,
+    ("GET", "/clusters/{name}"): Verb.READ,
+    ("GET", "/clusters/{name}/rollout"): Verb.READ,
+    ("GET", "/clusters/{name}/brokers"): Verb.READ,
+    ("GET", "/clusters/{name}/brokers.csv"): Verb.READ,
+    ("GET", "/clusters/{name}/brokers/{broker}"): Verb.READ,
+    ("GET", "/clusters/{name}/history"): Verb.READ,
+    ("GET", "/clusters/{name}/compare"): Verb.READ,
+    ("GET", "/clusters/{name}/generations/{generation}"): Verb.READ,
+    ("GET", "/clusters/{name}/diff"): Verb.READ,
+    ("POST", "/clusters/{name}/pause"): Verb.STEER,
+    ("POST", "/clusters/{name}/resume"): Verb.STEER,
+    ("POST", "/clusters/{name}/abort"): Verb.STEER,
+    ("GET", "/people"): Verb.ADMINISTER,
+    ("POST", "/people/add"): Verb.ADMINISTER,
+    ("POST", "/people/bind"): Verb.ADMINISTER,
+    ("POST", "/people/unbind"): Verb.ADMINISTER,
+    ("POST", "/people/{name}/password"): Verb.ADMINISTER,
+    ("POST", "/people/{name}/remove"): Verb.ADMINISTER,
+}
+
+
+def filled(path: str) -> str:
+    """The path of a route with things in it that are there."""
+    names = {"{name}": "orders", "{broker}": "1000", "{generation}": "1", "{stamp}": "0", "{name:path}": "kedge.css"}
+    for name, value in names.items():
+        path = path.replace(name, value)
+    return path

@@ -1,0 +1,204 @@
+"""Streams of changes: one tailer for all, positions as ids, nothing of what a listener may not read."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from controlplane.portal.access.bindings import Binding
+from controlplane.portal.access.rights import Rights, rights_of, whole_rights
+from controlplane.portal.access.roles import Role
+from controlplane.portal.pages import live
+from controlplane.portal.pages.live import MOST_OF_ONE, Tailer, _Listener, _stream
+from events.errors import StoreUnavailable
+from tests.unit.controlplane.portal.portal_house import House
+from tests.unit.controlplane.portal.test_portal_roles_matrix import OURS
+from tests.unit.events.spec_texts import ORDERS
+
+THEIRS = ORDERS.replace("name: orders", "name: ledger\n  owner: search")
+
+
+@pytest.fixture
+def house() -> House:
+    house = House()
+    house.apply(OURS)
+    return house
+
+
+def tailer_of(house: House) -> Tailer:
+    return Tailer(house.store, house.converger, look_every_s=0.001)
+
+
+def listener(house: House, rights: Rights) -> _Listener:
+    return _Listener(house.services, rights, SimpleNamespace(cookies={}), None)  # type: ignore[arg-type]
+
+
+def viewer() -> Rights:
+    return rights_of("user:ada", [Binding("user:ada", Role.VIEWER, "team:payments")])
+
+
+async def told(stream: AsyncIterator[str]) -> str:
+    """The next message that says something."""
+    async with asyncio.timeout(5):
+        async for message in stream:
+            if "event:" in message:
+                return message
+    return ""
+
+
+def listening(house: House, rights: Rights, seen: int | None = None) -> tuple[Tailer, AsyncIterator[str]]:
+    tailer = tailer_of(house)
+    return tailer, _stream(tailer, listener(house, rights), seen)
+
+
+def run(coroutine: Any) -> Any:
+    return asyncio.run(coroutine)
+
+
+def test_an_event_is_told_with_its_position_as_id(house: House) -> None:
+    async def scene() -> None:
+        tailer, stream = listening(house, whole_rights("x"))
+        assert (
+            await told(stream)
+            == f'id: {house.store.head()}\nevent: here\ndata: {{"position": {house.store.head()}}}\n\n'
+        )
+        house.client.post("/v1/clusters/orders/pause", json={"reason": "x"})
+        changed = await told(stream)
+        assert changed.startswith(f"id: {house.store.head()}\nevent: changed\n")
+        tailer.close()
+
+    run(scene())
+
+
+def test_a_browser_that_comes_back_is_told_at_once_what_it_missed(house: House) -> None:
+    async def scene() -> None:
+        before = house.store.head()
+        house.client.post("/v1/clusters/orders/pause", json={"reason": "x"})
+        _, missed = listening(house, whole_rights("x"), seen=before)
+        assert "event: changed" in await told(missed)
+        _, empty = listening(house, whole_rights("x"), seen=0)
+        assert "event: changed" in await told(empty), "the page was drawn while there was nothing"
+        _, nothing = listening(house, whole_rights("x"), seen=house.store.head())
+        assert "event: here" in await told(nothing)
+
+    run(scene())
+
+
+def test_a_new_sentence_is_told_though_it_is_no_event(house: House) -> None:
+    from controlplane.converger.loop import Said
+
+    async def scene() -> None:
+        tailer, stream = listening(house, whole_rights("x"))
+        await told(stream)
+        house.converger._said[house.view().uid] = Said(house.now, "12 moves left")
+        assert "event: changed" in await told(stream)
+        tailer.close()
+
+    run(scene())
+
+
+def test_what_happens_to_a_cluster_of_others_is_not_told(house: House) -> None:
+    async def scene() -> None:
+        tailer, stream = listening(house, viewer())
+        await told(stream)
+        house.apply(THEIRS)
+        waiting = asyncio.ensure_future(told(stream))
+        await asyncio.sleep(0.05)
+        assert not waiting.done()
+        house.client.post("/v1/clusters/orders/pause", json={"reason": "x"})
+        assert "event: changed" in await waiting
+        tailer.close()
+
+    run(scene())
+
+
+def test_one_look_serves_everybody_who_listens(house: House) -> None:
+    looks = 0
+    real = house.store.head
+
+    def head() -> int:
+        nonlocal looks
+        looks += 1
+        return real()
+
+    async def scene() -> None:
+        nonlocal looks
+        tailer = Tailer(SimpleNamespace(head=head), house.converger, look_every_s=10)  # type: ignore[arg-type]
+        streams = [_stream(tailer, listener(house, whole_rights(f"p{n}")), None) for n in range(8)]
+        for stream in streams:
+            await told(stream)
+        assert looks == 1
+        assert tailer.listeners == 8
+        for stream in streams:
+            await stream.aclose()  # type: ignore[attr-defined]
+
+    run(scene())
+
+
+def test_one_person_holds_so_many_streams_and_no_more(house: House) -> None:
+    async def scene() -> None:
+        tailer = tailer_of(house)
+        streams = [_stream(tailer, listener(house, whole_rights("ada")), None) for _ in range(MOST_OF_ONE)]
+        for stream in streams:
+            await told(stream)
+        assert tailer.is_too_much("ada")
+        assert not tailer.is_too_much("bob")
+        for stream in streams:
+            await stream.aclose()  # type: ignore[attr-defined]
+        assert not tailer.is_too_much("ada")
+
+    run(scene())
+
+
+def test_a_stop_sends_everybody_away(house: House) -> None:
+    async def scene() -> None:
+        tailer, stream = listening(house, whole_rights("x"))
+        await told(stream)
+        tailer.close()
+        assert await told(stream) == ""
+        assert tailer.listeners == 0
+
+    run(scene())
+
+
+def test_a_database_that_is_away_ends_no_stream(house: House) -> None:
+    real, away = house.store.head, False
+
+    def head() -> int:
+        if away:
+            raise StoreUnavailable("away")
+        return real()
+
+    async def scene() -> None:
+        nonlocal away
+        store = SimpleNamespace(head=head)
+        tailer = Tailer(store, house.converger, look_every_s=0.001)  # type: ignore[arg-type]
+        stream = _stream(tailer, listener(house, whole_rights("x")), None)
+        await told(stream)
+        away = True
+        await asyncio.sleep(0.02)
+        house.client.post("/v1/clusters/orders/pause", json={"reason": "x"})
+        away = False
+        assert "event: changed" in await told(stream)
+        tailer.close()
+
+    run(scene())
+
+
+def test_a_stream_ends_with_its_session(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live, "PING_EVERY_S", 0.01)
+
+    async def scene() -> None:
+        browser = house.browser("ada", Binding("", Role.VIEWER, "*"))
+        name, cookie = next(iter(browser.cookies.items()))
+        rights = house.services.people.recognise(cookie, house.now)
+        assert rights is not None
+        request = SimpleNamespace(cookies={name: cookie})
+        stream = _stream(tailer_of(house), _Listener(house.services, rights, request, None), None)  # type: ignore[arg-type]
+        await told(stream)
+        house.services.people.remove("ada")
+        assert "event: over" in await told(stream)
+
+    run(scene())

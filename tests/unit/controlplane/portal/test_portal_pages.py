@@ -1,0 +1,149 @@
+"""Pages as a browser gets them: headers, errors, hostile names, and what they say of a cluster."""
+
+import csv
+import io
+from dataclasses import replace
+
+import pytest
+
+from controlplane.portal.access.bindings import Binding
+from controlplane.portal.access.roles import Role, Verb
+from controlplane.portal.pages.brokerrows import broker_rows, chosen, safety_of
+from events import facts
+from tests.builders import a_partition, a_snapshot
+from tests.unit.controlplane.portal.page_routes import PAGE_ROUTES, filled
+from tests.unit.controlplane.portal.portal_house import House, broker, three_brokers
+from tests.unit.controlplane.portal.test_portal_roles_matrix import house_with_orders
+
+ADMIN = Binding("", Role.ADMIN, "*")
+HOSTILE = "<img src=x onerror=alert(1)>\"'{{7*7}}"
+GETS = [p for m, p in PAGE_ROUTES if m == "GET" and p != "/live"]
+
+
+@pytest.mark.parametrize("path", GETS)
+def test_every_page_goes_out_under_a_strict_policy_and_is_kept_by_nobody(path: str) -> None:
+    headers = house_with_orders().browser("ada", ADMIN).get(filled(path)).headers
+    assert headers["cache-control"] == "no-store"
+    assert "HX-Request" in headers["vary"]
+    policy = headers["content-security-policy"]
+    assert "unsafe" not in policy
+    assert {"default-src 'none'", "script-src 'self'", "frame-ancestors 'none'", "base-uri 'none'"} <= set(
+        policy.split("; ")
+    )
+    assert headers["x-content-type-options"] == "nosniff"
+
+
+def test_an_empty_fleet_says_what_to_do_next() -> None:
+    text = House().browser("ada", ADMIN).get("/").text
+    assert "kedge init" in text
+    assert "kedge apply" in text
+
+
+def test_an_empty_fleet_shows_no_commands_to_somebody_who_may_not_declare() -> None:
+    text = House().browser("ada", Binding("", Role.VIEWER, "*")).get("/").text
+    assert "kedge apply" not in text
+    assert "administrator" in text
+
+
+@pytest.mark.parametrize("path", ["/clusters/nobody", "/nothing", "/clusters/orders/brokers/9", "/clusters/orders/x"])
+def test_an_error_is_a_page_for_a_browser_and_a_problem_for_a_program(path: str) -> None:
+    house = house_with_orders()
+    shown = house.browser("ada", ADMIN).get(path)
+    assert (shown.status_code, shown.headers["content-type"]) == (404, "text/html; charset=utf-8")
+    assert "To the fleet" in shown.text
+    told = house.client.get(path)
+    assert (told.status_code, told.headers["content-type"]) == (404, "application/problem+json")
+
+
+def test_a_hostile_reason_is_text_on_every_page() -> None:
+    house = house_with_orders()
+    browser = house.browser("ada", ADMIN)
+    browser.post("/clusters/orders/pause", data={"reason": HOSTILE})
+    for path in GETS:
+        text = browser.get(filled(path)).text
+        assert "<img" not in text
+        assert "onerror=alert(1)&gt;" in text or "onerror" not in text
+    assert "&lt;img src=x" in browser.get("/clusters/orders").text
+
+
+def test_a_hostile_search_is_text() -> None:
+    browser = house_with_orders().browser("ada", ADMIN)
+    for path in ("/", "/search", "/clusters/orders/brokers", "/clusters/orders/history"):
+        text = browser.get(path, params={"q": HOSTILE}).text
+        assert "<img" not in text
+        assert "49" not in text.replace("49", "", 0) or "{{7*7}}" in text
+
+
+def test_brokers_are_found_by_instance_id_and_named_with_it() -> None:
+    browser = house_with_orders().browser("ada", ADMIN)
+    assert "vm-brokers-b-0.g1" in browser.get("/clusters/orders/brokers?q=vm-brokers-b").text
+    assert "/clusters/orders/brokers/1001" in browser.get("/search?q=vm-brokers-b").text
+    assert "vm-brokers-a" not in browser.get("/clusters/orders/brokers?q=vm-brokers-b").text
+
+
+def test_the_csv_is_the_table_and_no_cell_is_a_formula() -> None:
+    house = House()
+    house.apply()
+    house.surge(broker())
+    launched = facts.LaunchedInstance("brokers-a-0.g1", "=cmd()", "127.64.0.10")
+    house.record(facts.SurgeCompleted("intent-1", (launched,), {}))
+    answer = house.browser("ada", ADMIN).get("/clusters/orders/brokers.csv")
+    assert answer.headers["content-disposition"] == 'attachment; filename="orders-brokers.csv"'
+    (row,) = csv.DictReader(io.StringIO(answer.text))
+    assert (row["id"], row["cloud_id"], row["leaders"]) == ("1000", "'=cmd()", "")
+
+
+def test_what_is_not_known_is_called_unknown_and_never_nought() -> None:
+    house = house_with_orders()
+    rows = broker_rows(house.view(), None, house.converger.traffic(house.view().uid))
+    assert {(r.leaders, r.state, r.disk_share) for r in rows} == {(None, "unknown", None)}
+    assert "unknown" in house.browser("ada", ADMIN).get("/clusters/orders/brokers").text
+
+
+def test_leaders_replicas_and_skew_are_counted_from_metadata() -> None:
+    house = house_with_orders()
+    snapshot = a_snapshot(*(a_partition(f"t-{n}") for n in range(3)))
+    rows = broker_rows(house.view(), snapshot, house.converger.traffic(house.view().uid))
+    assert [(r.id, r.leaders, r.replicas, r.in_sync) for r in rows] == [
+        (1000, 3, 3, 3),
+        (1001, 0, 3, 3),
+        (1002, 0, 3, 3),
+    ]
+    assert [r.leader_skew for r in rows] == [2.0, -1.0, -1.0]
+    assert [r.id for r in chosen(rows, text="", sort="leaders", down=True)] == [1000, 1002, 1001]
+
+
+def test_a_broker_is_safe_to_restart_exactly_when_the_rolls_own_gate_says_so() -> None:
+    fine = a_partition("fine-0")
+    tight = replace(a_partition("tight-0"), isr=(1000, 1001), min_isr=2)
+    snapshot = a_snapshot(fine, tight)
+    assert [str(p.name) for p in safety_of(snapshot, 1000, frozenset()).blocking] == ["tight-0"]
+    assert safety_of(snapshot, 1000, frozenset({"tight"})).gate.open
+
+
+def test_two_declarations_are_compared_field_by_field_with_what_they_cost() -> None:
+    house = house_with_orders()
+    from tests.unit.controlplane.portal.test_portal_roles_matrix import OURS
+
+    house.apply(OURS.replace("version: 4.1.1", "version: 4.2.0"))
+    text = house.browser("ada", ADMIN).get("/clusters/orders/compare").text
+    assert "spec.kafka.version" in text
+    assert '<span class="was">4.1.1</span>' in text
+    assert '<span class="is">4.2.0</span>' in text
+    assert "static" in text
+
+
+def test_a_page_offers_what_its_reader_may_do_and_nothing_else() -> None:
+    house = house_with_orders()
+    assert "/clusters/orders/pause" in house.browser("op", Binding("", Role.OPERATOR, "*")).get("/clusters/orders").text
+    assert "/pause" not in house.browser("view", Binding("", Role.VIEWER, "*")).get("/clusters/orders").text
+    assert PAGE_ROUTES["POST", "/clusters/{name}/pause"] == Verb.STEER
+
+
+def test_a_diff_names_a_node_that_is_not_there_yet() -> None:
+    house = House()
+    house.apply()
+    house.join(*three_brokers()[:1])
+    text = house.browser("ada", ADMIN).get("/clusters/orders/diff").text
+    assert "not there yet" in text
+    assert "to be changed" in text

@@ -1,0 +1,151 @@
+"""Every page, every role, on a cluster of one's own team and on another's. Roles are judged in one place, for all."""
+
+import inspect
+import itertools
+
+import pytest
+
+from controlplane import commands
+from controlplane.commands import (
+    AbortRecycle,
+    Command,
+    DeclareCluster,
+    DeleteCluster,
+    PauseCluster,
+    ReportSync,
+    ResumeCluster,
+    TakeOverSource,
+)
+from controlplane.handlers import ClusterNotFound
+from controlplane.portal.access.bindings import Binding
+from controlplane.portal.access.rights import Forbidden, rights_of
+from controlplane.portal.access.roles import ALLOWS, Role, Verb
+from controlplane.portal.access.scoped import VERB_OF, scoped
+from tests.unit.controlplane.portal.page_routes import KNOWN, PAGE_ROUTES, filled
+from tests.unit.controlplane.portal.portal_house import House, three_brokers
+from tests.unit.controlplane.portal.test_portal_auth_matrix import ROUTES, routes_of
+from tests.unit.events.spec_texts import ORDERS, document
+
+OURS = ORDERS.replace("name: orders", "name: orders\n  owner: payments\n  labels: {env: prod}")
+SCOPES = {"*": True, "team:payments": True, "label:env=prod": True, "team:search": False, "label:env=test": False}
+CASES = [(None, "*"), *itertools.product(Role, SCOPES)]
+
+
+def house_with_orders() -> House:
+    house = House()
+    house.apply(OURS)
+    house.join(*three_brokers())
+    house.app.state.tailer.close()
+    return house
+
+
+def bindings(role: Role | None, scope: str) -> tuple[Binding, ...]:
+    return (Binding("user:ada", role, scope),) if role else ()
+
+
+def expected(verb: Verb | str, role: Role | None, scope: str) -> set[int]:
+    """What a page may answer. A cluster one may not read is not there; what one may not do there is refused."""
+    allowed = ALLOWS[role] if role is not None and SCOPES[scope] else frozenset()
+    if verb == KNOWN:
+        return {200, 204, 303, 422}
+    if verb == Verb.ADMINISTER:
+        may = role is not None and scope == "*" and Verb.ADMINISTER in ALLOWS[role]
+        return {200, 303, 422} if may else {403}
+    if Verb.READ not in allowed:
+        return {404}
+    return {200, 303} if verb in allowed else {403}
+
+
+@pytest.mark.parametrize(("role", "scope"), CASES)
+def test_a_page_answers_a_role_as_the_table_says(role: Role | None, scope: str) -> None:
+    house = house_with_orders()
+    for number, ((method, path), verb) in enumerate(PAGE_ROUTES.items()):
+        browser = house.browser(f"ada{number}", *bindings(role, scope))
+        got = browser.request(method, filled(path)).status_code
+        assert got in expected(verb, role, scope), f"{method} {path} for {role} on {scope}: {got}"
+
+
+def test_every_page_is_in_the_table() -> None:
+    pages = {key for key, kind in ROUTES.items() if kind == "page"}
+    assert pages == set(PAGE_ROUTES)
+    found = {(m, r.path) for r in routes_of(House().app.routes) for m in r.methods - {"HEAD"}}
+    outside = {(m, p) for m, p in found if not p.startswith(("/v1", "/agent/", "/terraform/", "/static/"))}
+    assert outside - {("GET", "/healthz"), ("GET", "/openapi.json"), ("GET", "/login"), ("POST", "/login")} == pages
+
+
+COMMANDS = (
+    PauseCluster(name="orders", actor="person:ada", command_id="1", reason="x"),
+    ResumeCluster(name="orders", actor="person:ada", command_id="2", reason="x"),
+    AbortRecycle(name="orders", actor="person:ada", command_id="3", reason="x"),
+    TakeOverSource(name="orders", actor="person:ada", command_id="4", source="api", reason="x"),
+    ReportSync(
+        name="orders", actor="a", command_id="5", source="git:x", status=True, condition_reason="r", message="m"
+    ),
+    DeleteCluster(name="orders", actor="person:ada", command_id="6", confirm="orders", reason="x"),
+)
+"""In an order in which each is possible after those before it."""
+
+
+@pytest.mark.parametrize(("role", "scope"), CASES)
+def test_a_command_is_judged_where_commands_are_handled(role: Role | None, scope: str) -> None:
+    house = house_with_orders()
+    mine = scoped(house.services, rights_of("user:ada", bindings(role, scope)))
+    allowed = ALLOWS[role] if role is not None and SCOPES[scope] else frozenset[Verb]()
+    for command in COMMANDS:
+        if VERB_OF.get(type(command), Verb.ADMINISTER) in allowed:
+            mine.commands.handle(command)
+        else:
+            with pytest.raises(Forbidden if Verb.READ in allowed else ClusterNotFound):
+                mine.commands.handle(command)
+
+
+def test_every_command_of_people_has_its_verb() -> None:
+    kinds = {kind for _, kind in inspect.getmembers(commands, inspect.isclass) if issubclass(kind, Command)}
+    assert kinds - set(VERB_OF) == {Command, ReportSync}, "the poller alone reports, and is no person"
+
+
+def declare(owner: str) -> DeclareCluster:
+    edited = document({4: f"  name: orders\n  owner: {owner}"})
+    return DeclareCluster(name="orders", actor="person:ada", command_id=owner, document=edited, source="x")
+
+
+def test_nobody_declares_a_cluster_into_another_team_or_takes_one_from_it() -> None:
+    house = house_with_orders()
+    ours = scoped(house.services, rights_of("user:ada", bindings(Role.OWNER, "team:payments")))
+    theirs = scoped(house.services, rights_of("user:ada", bindings(Role.OWNER, "team:search")))
+    with pytest.raises(Forbidden):
+        ours.commands.handle(declare("search"))
+    with pytest.raises(Forbidden):
+        theirs.commands.handle(declare("search"))
+    assert ours.commands.handle(declare("payments")).changed
+
+
+@pytest.mark.parametrize("role", Role)
+def test_one_role_more_never_takes_a_right_away(role: Role) -> None:
+    house = house_with_orders()
+    view = house.view()
+    for other in Role:
+        fewer = rights_of("user:ada", bindings(other, "*"))
+        more = rights_of("user:ada", (*bindings(other, "*"), *bindings(role, "team:payments")))
+        assert {v for v in Verb if fewer.may_on(v, view)} <= {v for v in Verb if more.may_on(v, view)}
+
+
+def test_what_is_not_ones_own_is_in_no_list_count_search_or_sentence() -> None:
+    house = house_with_orders()
+    house.apply(ORDERS.replace("name: orders", "name: secret-ledger\n  owner: search"))
+    browser = house.browser("ada", Binding("", Role.VIEWER, "team:payments"))
+    for path in ("/", "/search?q=secret", "/agents", "/?q=secret"):
+        text = browser.get(path).text
+        assert "secret-ledger" not in text.replace("secret-ledger</", "")
+    assert "all 1" in browser.get("/").text
+    mine = scoped(house.services, rights_of("user:ada", bindings(Role.VIEWER, "team:payments")))
+    told = mine.fleet.without_others("2 clusters are rolling (orders, secret-ledger), at most 2 may")  # type: ignore[attr-defined]
+    assert told == "2 clusters are rolling (orders, another cluster), at most 2 may"
+
+
+def test_a_backup_is_an_administrators(tmp_path) -> None:  # type: ignore[no-untyped-def]
+    house = house_with_orders()
+    with pytest.raises(Forbidden):
+        scoped(house.services, rights_of("user:ada", bindings(Role.OWNER, "*"))).backup(tmp_path / "b")
+    scoped(house.services, rights_of("user:ada", bindings(Role.ADMIN, "*"))).backup(tmp_path / "b")
+    assert house.backups == [tmp_path / "b"]

@@ -1,0 +1,69 @@
+"""Two words a cluster: is it what was asked for, and is it well."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from controlplane.portal.pages.words import health_word, sync_word
+from controlplane.view import ClusterView, ConditionView
+from tests.builders import NOW, a_partition, a_snapshot, a_view
+
+WELL = a_snapshot(a_partition())
+
+
+def test_a_converged_cluster_is_synced_and_healthy() -> None:
+    assert sync_word(a_view()).text == "Synced"
+    assert health_word(a_view(), WELL, NOW).text == "Healthy"
+
+
+@pytest.mark.parametrize(
+    ("source", "word"),
+    [
+        ("", "Synced"),
+        ("Synced", "Synced"),
+        ("OutOfSync", "OutOfSync"),
+        ("Refused", "OutOfSync"),
+        ("Unknown", "Unknown"),
+    ],
+)
+def test_a_cluster_is_no_more_in_sync_than_its_source(source: str, word: str) -> None:
+    assert sync_word(a_view(), source).text == word
+
+
+def test_a_declared_generation_that_is_not_reached_is_out_of_sync() -> None:
+    view = replace(a_view(), generation=2, converged=1, recycling=2)
+    assert sync_word(view).text == "OutOfSync"
+    assert health_word(view, WELL, NOW).text == "Progressing"
+
+
+def lost() -> ClusterView:
+    view = a_view()
+    first = view.brokers()[0]
+    return replace(view, instances={**view.instances, first.key: replace(first, lost_at=NOW)})
+
+
+BLOCKED = {"Blocked": ConditionView(True, "MinIsrGate", "waits for orders-0", NOW)}
+
+
+@pytest.mark.parametrize(
+    ("view", "snapshot", "word"),
+    [
+        (replace(a_view(), unreadable="event 7"), WELL, "Unknown"),
+        (lost(), WELL, "Degraded"),
+        (a_view(), a_snapshot(a_partition(leader=-1)), "Degraded"),
+        (a_view(), a_snapshot(a_partition(isr=(1000,))), "Degraded"),
+        (a_view(), a_snapshot(a_partition(isr=(1000, 1001))), "Degraded"),
+        (replace(a_view(), conditions=BLOCKED), WELL, "Degraded"),
+        (replace(a_view(), paused="freeze"), WELL, "Suspended"),
+        (replace(a_view(), held="adopted"), WELL, "Suspended"),
+        (replace(a_view(), tombstone="asked for"), WELL, "Progressing"),
+        (replace(a_view(), instances={}), WELL, "Missing"),
+        (a_view(), None, "Unknown"),
+        (a_view(), replace(WELL, at=NOW - timedelta(minutes=4)), "Unknown"),
+    ],
+)
+def test_what_is_wrong_with_a_cluster_is_its_word(view: ClusterView, snapshot, word: str) -> None:  # type: ignore[no-untyped-def]
+    found = health_word(view, snapshot, NOW)
+    assert found.text == word
+    assert found.why

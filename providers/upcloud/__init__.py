@@ -1,0 +1,1 @@
+"""UpCloud: servers and storages by Terraform (`terraform/modules/upcloud`), read and stopped through upcloud-api."""

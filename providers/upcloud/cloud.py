@@ -1,0 +1,167 @@
+"""UpCloud as a `CloudProvider`: Terraform makes and deletes, upcloud-api reads, and one thing is deleted at a time."""
+
+import os
+import re
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from providers import tags
+from providers.base import InstanceState, Listing, Place, Resources
+from providers.errors import PlaceUnknown, ProviderError, ResourceConflict
+from providers.handover import Handover
+from providers.tf.abilities import Import
+from providers.upcloud.access import Access
+from providers.upcloud.calls import Calls, Pauses
+from providers.upcloud.errors import recognise
+from providers.upcloud.imports import imports_of
+from providers.upcloud.inventory import PAGE, count_owners, read_listing, read_server, read_states
+from providers.upcloud.removal import remove_server
+from providers.upcloud.settings import UpcloudSettings
+from providers.upcloud.tags import labels_of
+from providers.upcloud.variables import Owner, addresses_in_use, module_variables, node_addresses
+
+SETTLES_S = 300.0
+"""That there is no server by an id proves it gone if we have seen the server before; of an id nobody has seen, only
+once we have known of it for this long: it may be of a server that is just being made."""
+
+_ID = re.compile(r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
+_ASKED_SINGLY = 20
+"""A call for each: the rest of a longer question stays unanswered, and comes first when it is asked again."""
+
+_PASSED_ON = ("HTTPS_PROXY", "NO_PROXY", "SSL_CERT_FILE")
+
+
+@dataclass(slots=True)
+class UpcloudCloud:
+    """One installation's view of its UpCloud accounts, as `settings_file` describes them. Thread-safe."""
+
+    installation_id: str
+    settings_file: Path
+    attempts: int = 3
+    page: int = PAGE
+    clock: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], None] = time.sleep
+    _settings: UpcloudSettings = field(init=False)
+    _access: Access = field(init=False)
+    _known_since: dict[str, float] = field(default_factory=dict)
+    _seen: set[str] = field(default_factory=set)
+    _asked: dict[str, int] = field(default_factory=dict)
+    _in_use: dict[Place, dict[str, Owner | None]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._settings = UpcloudSettings.read(self.settings_file)
+        self._access = Access(self._settings, Pauses(self.attempts, self.sleep), self.clock)
+
+    @property
+    def name(self) -> str:
+        return "upcloud"
+
+    def zones(self, region: str) -> tuple[str, ...]:
+        """Racks of a region in some account. They are labels: UpCloud has nothing below its own zone."""
+        found = {z for a in self._settings.accounts.values() if region in a.regions for z in a.regions[region].zones}
+        if not found:
+            there = ", ".join(sorted({r for a in self._settings.accounts.values() for r in a.regions}))
+            raise PlaceUnknown(f"no region {region!r} in upcloud.yaml; it has {there}")
+        return tuple(sorted(found))
+
+    def handover(self) -> Handover:
+        """Disks and private addresses are given to a server when it is made: the old one goes first."""
+        return Handover.DELETE_FIRST
+
+    def list_place(self, place: Place) -> Listing:
+        """One paged listing each of servers and storages, and the account's addresses, for all clusters."""
+        listing = read_listing(self._reach(place), place, installation_id=self.installation_id, page=self.page)
+        self._seen.update(instance.id for instance in listing.instances)
+        self._in_use[place] = addresses_in_use(listing)
+        return listing
+
+    def describe(self, place: Place, instances: Sequence[str]) -> Mapping[str, InstanceState]:
+        """`GONE` is "no such server" for an id we have seen, or have known for `SETTLES_S`, by the right account.
+
+        What UpCloud does not answer for by id is left out, as is what no UpCloud could ever answer for.
+        """
+        ids = self._next_in_turn({i for i in instances if _ID.match(i)})
+        states, nowhere = read_states(self._reach(place), place, ids)
+        self._seen.update(states)
+        now = self.clock()
+        gone = [i for i in nowhere if i in self._seen or now - self._known_since.setdefault(i, now) >= SETTLES_S]
+        if gone:
+            self._access.prove(place, afresh=True)
+        return {**states, **dict.fromkeys(gone, InstanceState.GONE)}
+
+    def terminate(self, place: Place, instance: str) -> None:
+        """Delete a VM of this installation with its root disk, and nothing else. Idempotent.
+
+        Raises `ResourceConflict` for anybody else's, `NotYetGone` while it stops.
+        """
+        api = self._reach(place)
+        if not _ID.match(instance):
+            return
+        server = read_server(api, place, instance)
+        if server is None:
+            return
+        if not tags.owned_by(labels_of(server), self.installation_id):
+            raise ResourceConflict(f"{place}: {instance} has not this installation's label; it is not deleted")
+        self._seen.add(instance)
+        remove_server(api, place, server, sleep=self.sleep)
+
+    def variables(self, resources: Resources) -> dict[str, object]:
+        """Variables of `terraform/modules/upcloud`. Where an address is to be chosen, past those of the last listing.
+
+        Raises what `list_place` does, if there was none yet.
+        """
+        return module_variables(resources, self._settings.region(resources.place), self._others_addresses(resources))
+
+    def terraform_environment(self, place: Place) -> Mapping[str, str]:
+        """Credentials of the account profile, proved, and the way out of this network; see `GivesEnvironment`.
+
+        The Terraform provider has no way to name the account it may act on, so the proof is made here, afresh.
+        """
+        self._access.prove(place, afresh=True)
+        given = {
+            **{name: os.environ[name] for name in _PASSED_ON if name in os.environ},
+            **self._access.environment(place),
+        }
+        if self._settings.endpoint_url:
+            given["UPCLOUD_DEBUG_API_BASE_URL"] = str(self._settings.endpoint_url).rstrip("/")
+        if self._settings.plugins:
+            # Terraform's implied mirrors are below the XDG data folders; it asks no registry for what it finds there.
+            given["XDG_DATA_DIRS"] = str(self._settings.plugins)
+        return given
+
+    def recognise(self, diagnostics: Sequence[str]) -> ProviderError | None:
+        """See `RecognisesErrors`."""
+        return recognise(diagnostics)
+
+    def imports(self, target: str, resources: Resources, listing: Listing) -> tuple[Import, ...] | None:
+        """See `ImportsResources`."""
+        region = self._settings.region(resources.place)
+        chosen = node_addresses(resources, region, self._others_addresses(resources))
+        return imports_of(target, resources, listing, rendered_addresses=chosen)
+
+    def strangers(self, place: Place) -> Mapping[str, int]:
+        """See `SeesStrangers`."""
+        owners = Counter(count_owners(self._reach(place), place))
+        return {owner: n for owner, n in sorted(owners.items()) if owner != self.installation_id}
+
+    def _next_in_turn(self, ids: set[str]) -> list[str]:
+        """Those nobody asked about for longest, so that each gets its answer however many are asked about."""
+        chosen = sorted(ids, key=lambda i: (self._asked.get(i, 0), i))[:_ASKED_SINGLY]
+        turn = 1 + max(self._asked.values(), default=0)
+        self._asked.update(dict.fromkeys(chosen, turn))
+        return chosen
+
+    def _others_addresses(self, resources: Resources) -> Mapping[str, Owner | None]:
+        if all(a.address is not None for a in resources.addresses):
+            return {}
+        if resources.place not in self._in_use:
+            self.list_place(resources.place)
+        return self._in_use[resources.place]
+
+    def _reach(self, place: Place) -> Calls:
+        if place.cloud != self.name:
+            raise PlaceUnknown(f"{place} is not in UpCloud")
+        return self._access.api(place)

@@ -1,0 +1,64 @@
+"""What a person tells about their UpCloud accounts: `upcloud.yaml` in the home. It holds no secret."""
+
+import ipaddress
+from typing import Annotated, Self
+
+from pydantic import AfterValidator, AnyHttpUrl, BaseModel, ConfigDict, Field, StringConstraints, model_validator
+
+from providers.base import Place
+from providers.settingsfile import CloudSettings, region_of
+
+_Uuid = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")]
+_Region = Annotated[str, StringConstraints(pattern=r"^[a-z]{2}-[a-z]{3}\d$")]
+_Zone = Annotated[str, StringConstraints(pattern=r"^[a-z]{2}-[a-z]{3}\d-[a-z0-9]+$")]
+_Variable = Annotated[str, StringConstraints(pattern=r"^[A-Z][A-Z0-9_]*$")]
+
+
+def _network(given: str) -> str:
+    return str(ipaddress.IPv4Network(given))
+
+
+class UpcloudRegion(BaseModel):
+    """What exists in a region, which is one of UpCloud's zones, before Kedge: a network, a server group, templates."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    network: _Uuid
+    node_addresses: Annotated[str, AfterValidator(_network)]
+    """Part of the network, by CIDR: addresses that belong to nodes are taken from it. DHCP must not use it."""
+    zones: tuple[_Zone, ...] = Field(min_length=1)
+    """Racks, named after the region (`fi-hel1-a`). UpCloud has nothing of the kind: they are labels."""
+    server_group: _Uuid | None = None
+    """Its policy spreads VMs over hosts, when they start."""
+    encrypt: bool = True
+    images: dict[str, _Uuid] = Field(default_factory=dict)
+    """Kafka version -> template. Keep a template for as long as VMs of it stand."""
+
+
+class UpcloudAccount(BaseModel):
+    """An account profile. `username` is checked against whose the credentials are, before anything is believed."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    username: Annotated[str, StringConstraints(min_length=1)]
+    token_variable: _Variable | None = None
+    """Environment variable with the API token; without one, what UpCloud's SDK finds in the environment."""
+    regions: dict[_Region, UpcloudRegion] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _zones_are_of_their_region(self) -> Self:
+        for name, region in self.regions.items():
+            for zone in region.zones:
+                if zone.rpartition("-")[0] != name:
+                    raise ValueError(f"zone {zone!r} is none of region {name!r}; its zones are {name}-a, {name}-b ...")
+        return self
+
+
+class UpcloudSettings(CloudSettings[UpcloudAccount]):
+    """The whole file. `endpoint_url` is for networks without a way to UpCloud's hosts."""
+
+    endpoint_url: AnyHttpUrl | None = None
+
+    def region(self, place: Place) -> UpcloudRegion:
+        """Raises `PlaceUnknown` naming the accounts, or the regions of that account."""
+        return region_of(self.account(place), place)

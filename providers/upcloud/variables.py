@@ -1,0 +1,105 @@
+"""The rendered set of one cluster as variables of `terraform/modules/upcloud`; the shape is terraform/README.md's."""
+
+import hashlib
+import ipaddress
+from collections.abc import Mapping
+
+from providers import tags, variables
+from providers.base import InstanceResource, Listing, Resources
+from providers.catalog import EPHEMERAL
+from providers.catalogfile import sold_by
+from providers.errors import PlaceUnknown, QuotaExceeded
+from providers.upcloud.settings import UpcloudRegion
+from providers.upcloud.tags import EPHEMERAL_VOLUMES, IMAGE, REGION, SHAPE, VOLUMES, ZONE, joined
+from providers.variables import used_zones
+
+Owner = tuple[str, str]
+"""Cluster uid and node."""
+
+
+def module_variables(
+    resources: Resources, region: UpcloudRegion, in_use: Mapping[str, Owner | None] = {}
+) -> dict[str, object]:
+    """JSON-safe variables. Pure. `in_use` is what `addresses_in_use` gives of the place.
+
+    Raises `PlaceUnknown` for a zone that is not in the settings, a machine not in the catalogue, a version without a
+    template, and `QuotaExceeded` when the range for nodes has no address left.
+    """
+    for zone in used_zones(resources):
+        if zone not in region.zones:
+            there = ", ".join(region.zones)
+            raise PlaceUnknown(f"{resources.place}: no zone {zone!r} in upcloud.yaml; it has {there}")
+    chosen = node_addresses(resources, region, in_use)
+    return variables.module_variables(
+        resources,
+        cloud={
+            "network": region.network,
+            "encrypt": "true" if region.encrypt else "false",
+            **({"server_group": region.server_group} if region.server_group else {}),
+        },
+        instance=lambda i: _instance(resources, i, region),
+        address=lambda a: chosen[a.node],
+    )
+
+
+def addresses_in_use(listing: Listing) -> dict[str, Owner | None]:
+    """Address -> the node that owns it, None where it is a VM's own."""
+    of_machines: dict[str, Owner | None] = {i.address: None for i in listing.instances if i.address}
+    return of_machines | {address: owner for owner, address in listing.node_addresses.items()}
+
+
+def node_addresses(
+    resources: Resources, region: UpcloudRegion, in_use: Mapping[str, Owner | None] = {}
+) -> dict[str, str]:
+    """An address of the region's range for each node that owns one: the recorded, the one it has in the cloud, else one
+    that follows from its name, past those in use.
+
+    UpCloud reserves no private address, so it has to be known before the node's first VM is made. The module keeps the
+    first one it was given. Two clusters that are made at the same moment may still meet: UpCloud refuses the second VM.
+    """
+    own = {owner[1]: address for address, owner in in_use.items() if owner and owner[0] == resources.cluster_uid}
+    range_ = ipaddress.IPv4Network(region.node_addresses)
+    first, usable = int(range_.network_address) + 1, range_.num_addresses - 2
+    recorded = {a.node: a.address or own.get(a.node) for a in resources.addresses}
+    chosen = {node: address for node, address in recorded.items() if address}
+    taken = {*chosen.values(), *in_use}
+    within = sum(ipaddress.IPv4Address(address) in range_ for address in taken)
+    if within + len(recorded) - len(chosen) > usable:
+        raise QuotaExceeded(
+            f"{resources.place}: `node_addresses` in upcloud.yaml is {range_}, {usable} addresses; "
+            f"{resources.cluster_name} needs one that is free"
+        )
+    for node in sorted(recorded.keys() - chosen.keys()):
+        digest = hashlib.sha256(f"{resources.installation_id}/{resources.cluster_uid}/{node}".encode()).digest()
+        number = int.from_bytes(digest[:8]) % usable
+        while (address := str(ipaddress.IPv4Address(first + number))) in taken:
+            number = (number + 1) % usable
+        taken.add(address)
+        chosen[node] = address
+    return chosen
+
+
+def _instance(resources: Resources, instance: InstanceResource, region: UpcloudRegion) -> dict[str, object]:
+    own = {v.key for v in resources.volumes if v.kind == EPHEMERAL}
+    held = [a.volume for a in resources.attachments if a.instance == instance.key]
+    more = {
+        ZONE: instance.zone,
+        REGION: resources.place.region,
+        SHAPE: instance.shape,
+        IMAGE: instance.image,
+        VOLUMES: joined(v for v in held if v not in own),
+        EPHEMERAL_VOLUMES: joined(v for v in held if v in own),
+    }
+    return {
+        "shape": sold_by("upcloud").machine(instance.shape).type,
+        "image": _template(resources, instance, region),
+        "tags": tags.instance_tags(resources, instance) | {k: v for k, v in more.items() if v},
+    }
+
+
+def _template(resources: Resources, instance: InstanceResource, region: UpcloudRegion) -> str:
+    template = region.images.get(instance.image)
+    if template is None:
+        there = ", ".join(sorted(region.images)) or "none"
+        raise PlaceUnknown(f"{resources.place}: no template of Kafka {instance.image} in upcloud.yaml; it has {there}")
+    return template

@@ -1,0 +1,75 @@
+# A network for the clusters of one account and region. It is applied by a person, once, with a state of its own; what
+# it gives goes into `upcloud.yaml`. Kedge itself never changes a network.
+
+variable "installation_id" {
+  description = "Marks what belongs to one Kedge, as in the modules of the clusters."
+  type        = string
+  validation {
+    condition     = can(regex("^[a-z0-9][a-z0-9-]{0,62}$", var.installation_id))
+    error_message = "installation_id: 1-63 of a-z, 0-9 and '-', not starting with '-'."
+  }
+}
+
+variable "name" {
+  description = "Name of the network, for people."
+  type        = string
+  validation {
+    condition     = can(regex("^[a-z0-9][a-z0-9-]{0,62}$", var.name))
+    error_message = "name: 1-63 of a-z, 0-9 and '-', not starting with '-'."
+  }
+}
+
+variable "region" {
+  description = "Region of the network: one of UpCloud's zones."
+  type        = string
+  validation {
+    condition     = can(regex("^[a-z]{2}-[a-z]{3}[0-9]$", var.region))
+    error_message = "region: one of UpCloud's zones, as fi-hel1."
+  }
+}
+
+variable "cidr" {
+  description = "Addresses of the network. The upper half is for addresses that belong to nodes; the larger, the less two clusters chance on the same. Networks that are to reach one another must not overlap; nothing checks that."
+  type        = string
+  validation {
+    condition     = can(cidrnetmask(var.cidr)) && tonumber(split("/", var.cidr)[1]) >= 8 && tonumber(split("/", var.cidr)[1]) <= 24
+    error_message = "cidr: an IPv4 network of /8 to /24."
+  }
+}
+
+variable "zones" {
+  description = "Racks, named after the region, with a number each as on other clouds. They are labels here: one network holds all of them."
+  type        = map(number)
+  validation {
+    condition     = length(var.zones) >= 1 && alltrue([for zone in keys(var.zones) : can(regex("^${var.region}-[a-z0-9]+$", zone))])
+    error_message = "zones: at least one, each named after its region, as fi-hel1-a."
+  }
+  validation {
+    condition     = length(distinct(values(var.zones))) == length(var.zones)
+    error_message = "zones: each zone has a number of its own."
+  }
+}
+
+variable "clients" {
+  description = "Networks clients of Kafka come from, by CIDR. UpCloud filters nothing in a private network, so none can be named: clients are members of it, or reach it through its router."
+  type        = set(string)
+  default     = []
+  validation {
+    condition     = length(var.clients) == 0
+    error_message = "clients: UpCloud filters nothing in a private network; attach the clients' network to the router instead."
+  }
+}
+
+variable "cloud" {
+  description = "UpCloud's own: `anti_affinity`, which is `yes` (as far as there are hosts, the default), `strict` or `no`."
+  type        = map(string)
+  default     = {}
+  validation {
+    condition     = contains(["yes", "strict", "no"], lookup(var.cloud, "anti_affinity", "yes"))
+    error_message = "cloud: `anti_affinity` must be yes, strict or no."
+  }
+  validation {
+    condition     = length(setsubtract(keys(var.cloud), ["anti_affinity"])) == 0
+    error_message = "cloud: there is `anti_affinity` and nothing else."
+  }
+}

@@ -1,0 +1,19 @@
+# The module contract (terraform/README.md): the same outputs on every cloud.
+
+output "instances" {
+  description = "Cloud id and own address of each VM, by instance key."
+  value       = { for k, r in upcloud_server.instance : k => { id = r.id, address = r.network_interface[0].ip_address } }
+}
+
+output "volumes" {
+  description = "Cloud id of each disk, by volume key; a VM's own disk has its key."
+  value = merge(
+    { for k, r in upcloud_storage.volume : k => { id = r.id } },
+    { for k, r in terraform_data.volume_own : k => { id = r.output } },
+  )
+}
+
+output "addresses" {
+  description = "Address of each node that owns one, by node."
+  value       = { for k, r in terraform_data.address : k => r.output }
+}

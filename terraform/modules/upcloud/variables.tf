@@ -1,0 +1,164 @@
+# The module contract (terraform/README.md): the same variables on every cloud.
+
+variable "installation_id" {
+  description = "Marks everything this Kedge owns; objects of another installation are never touched."
+  type        = string
+  validation {
+    condition     = can(regex("^[a-z0-9][a-z0-9-]{0,62}$", var.installation_id))
+    error_message = "installation_id: 1-63 of a-z, 0-9 and '-', not starting with '-'."
+  }
+}
+
+variable "cluster_uid" {
+  description = "Uid of the cluster, minted when it was first declared."
+  type        = string
+  validation {
+    condition     = can(regex("^[a-z0-9][a-z0-9-]{0,62}$", var.cluster_uid))
+    error_message = "cluster_uid: 1-63 of a-z, 0-9 and '-', not starting with '-'."
+  }
+}
+
+variable "cluster_name" {
+  description = "Name of the cluster, for people."
+  type        = string
+  validation {
+    condition     = can(regex("^[a-z0-9][a-z0-9-]{0,62}$", var.cluster_name))
+    error_message = "cluster_name: 1-63 of a-z, 0-9 and '-', not starting with '-'."
+  }
+}
+
+variable "region" {
+  description = "Region of the cloud; one state per account and region."
+  type        = string
+  validation {
+    condition     = can(regex("^[a-z0-9][a-z0-9-]*$", var.region))
+    error_message = "region: a-z, 0-9 and '-'."
+  }
+}
+
+variable "cloud" {
+  description = "UpCloud's own: `network` (UUID), `encrypt` (true or false), and `server_group` (UUID) where there is one."
+  type        = map(string)
+  validation {
+    condition     = can(regex("^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$", var.cloud["network"]))
+    error_message = "cloud: `network` must be the UUID of a private network."
+  }
+  validation {
+    condition     = can(regex("^(true|false)$", var.cloud["encrypt"]))
+    error_message = "cloud: `encrypt` must be true or false."
+  }
+  validation {
+    condition     = can(regex("^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$", lookup(var.cloud, "server_group", var.cloud["network"])))
+    error_message = "cloud: `server_group` must be the UUID of a server group."
+  }
+}
+
+variable "instances" {
+  description = "VMs by `<node>.g<generation>`. Frozen: what was recorded with the intent never changes."
+  type = map(object({
+    node       = string
+    generation = number
+    zone       = string
+    shape      = string
+    image      = string
+    intent_id  = string
+    boot_data  = string
+    address    = string
+    tags       = map(string)
+  }))
+  default = {}
+  validation {
+    condition     = alltrue([for k, i in var.instances : k == "${i.node}.g${i.generation}"])
+    error_message = "instances: the key must be `<node>.g<generation>`."
+  }
+  validation {
+    condition     = alltrue([for i in var.instances : can(regex("^[a-z0-9][a-z0-9-]*$", i.node)) && i.intent_id != ""])
+    error_message = "instances: node is made of a-z, 0-9 and '-', and every VM carries its intent id."
+  }
+  validation {
+    condition     = alltrue([for i in var.instances : can(regex("^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$", i.image))])
+    error_message = "instances: image must be the UUID of a template; a title could mean another one tomorrow."
+  }
+  validation {
+    condition     = alltrue([for i in var.instances : startswith(i.zone, "${var.region}-")])
+    error_message = "instances: a zone is a rack of the region, named after it, as fi-hel1-a in fi-hel1."
+  }
+  validation {
+    condition = alltrue(flatten([
+      for i in var.instances : [for k, v in i.tags : length(k) >= 2 && length(k) <= 32 && length(v) <= 255]
+    ]))
+    error_message = "instances: a label's key has 2 to 32 characters and its value at most 255 (UpCloud's rule)."
+  }
+}
+
+variable "volumes" {
+  description = "Disks by `<node>.<dir>.v<version>`; they outlive VMs unless their kind is `ephemeral`."
+  type = map(object({
+    node     = string
+    dir      = string
+    version  = number
+    zone     = string
+    kind     = string
+    size_gib = number
+  }))
+  default = {}
+  validation {
+    condition     = alltrue([for k, v in var.volumes : k == "${v.node}.${v.dir}.v${v.version}"])
+    error_message = "volumes: the key must be `<node>.<dir>.v<version>`."
+  }
+  validation {
+    condition     = alltrue([for v in var.volumes : v.size_gib >= 1 && v.size_gib <= 4096])
+    error_message = "volumes: size_gib must be 1 to 4096."
+  }
+}
+
+variable "attachments" {
+  description = "A volume on an instance, by `<instance key>.<dir>`."
+  type = map(object({
+    instance = string
+    volume   = string
+  }))
+  default = {}
+  validation {
+    condition = alltrue([
+      for a in var.attachments :
+      contains(keys(var.instances), a.instance) && contains(keys(var.volumes), a.volume)
+    ])
+    error_message = "attachments: both the instance and the volume must be in the rendered set."
+  }
+  validation {
+    condition = alltrue([
+      for i in values(var.attachments)[*].instance : length([for a in var.attachments : a if a.instance == i]) <= 15
+    ])
+    error_message = "attachments: an instance has at most 15 volumes beside its root disk (UpCloud's limit is 16 disks)."
+  }
+}
+
+variable "addresses" {
+  description = "Addresses owned by a node rather than by one of its instances, by node. The first one given stays."
+  type = map(object({
+    zone    = string
+    address = string
+  }))
+  default = {}
+  validation {
+    condition     = alltrue([for a in var.addresses : can(cidrhost("${a.address}/32", 0))])
+    error_message = "addresses: an address is an IPv4 address of the network; UpCloud reserves none, so it cannot choose."
+  }
+}
+
+variable "bindings" {
+  description = "A node's address on one of its instances, by instance key."
+  type = map(object({
+    node     = string
+    instance = string
+  }))
+  default = {}
+  validation {
+    condition = alltrue([
+      for k, b in var.bindings :
+      k == b.instance && contains(keys(var.instances), b.instance) && contains(keys(var.addresses), b.node)
+    ])
+    error_message = "bindings: the key is the instance; both it and the node's address must be in the rendered set."
+  }
+}

@@ -1,0 +1,300 @@
+"""UpCloud on a loopback port: the part of its API 1.3 that upcloud-api and the Terraform provider use, with faults.
+
+Whoever speaks that API may call: the real Python SDK, and the stand-in of the Terraform provider. What it does
+otherwise than UpCloud is in `differences.md`.
+"""
+
+import base64
+import json
+import re
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+from tests.fakes.clouds.upcloud_things import Body, RefusedError, Things, new_id
+
+USERNAME, OTHER_USERNAME = "kedge-test", "somebody-else"
+TOKEN = "ucat_test"
+
+Answer = tuple[int, dict[str, str], bytes]
+Query = list[tuple[str, str]]
+Routed = tuple[str, Callable[[], tuple[int, Body | None]]]
+"""The name of what is asked, and what answers: (status, JSON)."""
+
+_LEFT_OUT = frozenset(
+    {"boot_order", "firewall", "metadata", "networking", "nic_model", "storage_devices", "timezone", "user_data"}
+    | {"video_model"}
+)
+"""What the list of servers does not tell: addresses and disks above all (recorded in getserverswithfilters.yaml)."""
+
+_DEFAULT_LIMIT, _LARGEST_LIMIT = 25, 100
+
+
+@dataclass(slots=True)
+class Fault:
+    """What the next calls of an action get instead of an answer. `skip` of them pass first; `done` is done all the
+    same, and only the answer is lost."""
+
+    action: str
+    code: str
+    status: int = 400
+    times: int = 1
+    skip: int = 0
+    done: bool = False
+    retry_after_s: int | None = None
+
+
+@dataclass(slots=True)
+class UpcloudServer:
+    """A running server. `calls` counts what was asked; `lag` listings of servers repeat the one before."""
+
+    port: int
+    things: Things = field(default_factory=Things)
+    calls: Counter[str] = field(default_factory=Counter)
+    faults: list[Fault] = field(default_factory=list)
+    lag: int = 0
+    ignored_terminations: int = 0
+    username: str = USERNAME
+    """Whose the credentials are, whatever they are."""
+    tells_holders: bool = True
+    """Whether a listing of storages that was asked for servers has them."""
+    tells_private_addresses: bool = True
+    watching: Callable[[str], None] | None = None
+    """Told the name of each call, before it is answered."""
+    last_listing: dict[str, Body] = field(default_factory=dict)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def told(self, method: str, target: str, headers: dict[str, str], body: bytes) -> Answer:
+        """What the server says: one call at a time, a fault or an answer."""
+        parts = urlsplit(target)
+        given = json.loads(body) if body else {}
+        with self.lock:
+            try:
+                action, answer = self._route(method, parts.path, parse_qsl(parts.query), given)
+                self.calls[action] += 1
+                if self.watching is not None:
+                    self.watching(action)
+                fault = self._fault(action)
+                if fault is not None and fault.done:
+                    answer()
+                if fault is not None:
+                    pause = {} if fault.retry_after_s is None else {"Retry-After": str(fault.retry_after_s)}
+                    told = {"error": {"error_code": fault.code, "error_message": f"{fault.code} (fault of a test)"}}
+                    return fault.status, pause, json.dumps(told).encode()
+                _check_login(headers)
+                status, told = answer()
+            except RefusedError as error:
+                status, told = error.status, error.body
+            return status, {}, b"" if told is None else json.dumps(told).encode()
+
+    def _fault(self, action: str) -> Fault | None:
+        found = next((f for f in self.faults if f.action in (action, "*") and f.times > 0), None)
+        if found is None:
+            return None
+        if found.skip > 0:
+            found.skip -= 1
+            return None
+        found.times -= 1
+        return found
+
+    def _route(self, method: str, path: str, query: Query, given: Body) -> Routed:
+        match method, *path.strip("/").split("/")[1:]:
+            case "GET", "account":
+                return "GetAccount", lambda: (200, {"account": {"credits": 1.0, "username": self.username}})
+            case "GET", "ip_address":
+                return "ListIpAddresses", lambda: (200, {"ip_addresses": {"ip_address": self._addresses()}})
+            case method, "server", *rest if routed := self._on_servers(method, rest, query, given):
+                return routed
+            case method, "storage", *rest if routed := self._on_storages(method, rest, query, given):
+                return routed
+            case method, ("network" | "router" | "server-group") as kind, *rest:
+                return self._plain(method, kind, rest, given)
+        raise RefusedError(404, "NOT_FOUND", f"The fake has no {method} {path}.")
+
+    def _on_servers(self, method: str, rest: list[str], query: Query, given: Body) -> Routed | None:
+        things, device = self.things, given.get("storage_device", {})
+        match method, *rest:
+            case ["GET"]:
+                return "ListServers", lambda: (200, self._list_servers(query))
+            case ["POST"]:
+                return "CreateServer", lambda: (202, _told(things.create_server(given["server"])))
+            case "GET", uuid:
+                return "GetServer", lambda: (200, _told(things.server(uuid)))
+            case "POST", uuid, "stop":
+                return "StopServer", lambda: (200, _told(self._stopped(uuid)))
+            case "POST", uuid, "storage", "attach":
+                return "AttachStorage", lambda: (200, _told(things.attach_storage(uuid, device)))
+            case "DELETE", uuid:
+                wide = dict(query).get("storages") in ("1", "true")
+                name = "DeleteServerAndStorages" if wide else "DeleteServer"
+                return name, lambda: (204, self._deleted(uuid, storages=wide))
+        return None
+
+    def _on_storages(self, method: str, rest: list[str], query: Query, given: Body) -> Routed | None:
+        things = self.things
+        match method, *rest:
+            case ["GET"]:
+                return "ListStorages", lambda: (200, self._list_storages(query))
+            case ["POST"]:
+                return "CreateStorage", lambda: (201, {"storage": things.create_storage(given["storage"])})
+            case "GET", uuid:
+                return "GetStorage", lambda: (200, {"storage": things.storage(uuid)})
+            case "DELETE", uuid:
+                return "DeleteStorage", lambda: (204, things.delete_storage(uuid))
+        return None
+
+    def _plain(self, method: str, kind: str, rest: list[str], given: Body) -> Routed:
+        """Networks, routers and groups: made, read, deleted."""
+        things, word = self.things, kind.replace("-", "_")
+        kept = {"network": things.networks, "router": things.routers, "server_group": things.groups}[word]
+        name = word.title().replace("_", "")
+        if method == "POST":
+            return f"Create{name}", lambda: (201, {word: self._made(word, kept, given[word])})
+        uuid = rest[0] if rest else ""
+        if uuid not in kept:
+            code = {"network": "NETWORK_NOT_FOUND", "router": "ROUTER_NOT_FOUND"}.get(word, "GROUP_NOT_FOUND")
+            return f"Get{name}", lambda: _refuse(404, code)
+        if method == "GET":
+            return f"Get{name}", lambda: (200, {word: kept[uuid]})
+        return f"Delete{name}", lambda: (204, self._gone(word, kept, uuid))
+
+    def _made(self, word: str, kept: dict[str, Body], given: Body) -> Body:
+        if word == "network":
+            return self.things.create_network(given)
+        prefix, more = ("04", {"type": "normal"}) if word == "router" else ("0b", {"servers": {"server": []}})
+        made = {**more, **given, "uuid": new_id(prefix)}
+        kept[made["uuid"]] = made
+        return made
+
+    def _gone(self, word: str, kept: dict[str, Body], uuid: str) -> None:
+        if word == "network" and any(uuid in json.dumps(s["networking"]) for s in self.things.servers.values()):
+            raise RefusedError(409, "NETWORK_NOT_EMPTY")
+        if word == "router" and any(n.get("router") == uuid for n in self.things.networks.values()):
+            raise RefusedError(409, "ROUTER_ATTACHED")
+        del kept[uuid]
+
+    def _stopped(self, uuid: str) -> Body:
+        return self.things.server(uuid) if self.ignored_terminations > 0 else self.things.stop_server(uuid)
+
+    def _deleted(self, uuid: str, *, storages: bool) -> None:
+        if self.ignored_terminations > 0:
+            self.ignored_terminations -= 1
+            return
+        self.things.server(uuid)
+        self.things.delete_server(uuid, storages=storages)
+
+    def _list_servers(self, query: Query) -> Body:
+        asked = json.dumps(query)
+        if self.lag > 0 and asked in self.last_listing:
+            self.lag -= 1
+            return self.last_listing[asked]
+        servers = [self.things.server(uuid) for uuid in list(self.things.servers)]
+        found = [s for s in servers if _has(s["labels"]["label"], query)]
+        listed = [{k: v for k, v in s.items() if k not in _LEFT_OUT} for s in _page(found, query)]
+        self.last_listing[asked] = json.loads(json.dumps({"servers": {"server": listed}}))
+        return self.last_listing[asked]
+
+    def _list_storages(self, query: Query) -> Body:
+        found = [s for s in self.things.storages.values() if _has(s["labels"], query)]
+        with_holders = self.tells_holders and dict(query).get("servers") in ("yes", "1")
+        left_out = () if with_holders else ("servers",)
+        listed = [{k: v for k, v in s.items() if k not in left_out} for s in _page(found, query)]
+        return {"storages": {"storage": listed}}
+
+    def _addresses(self) -> list[Body]:
+        told = self.things.addresses()
+        return told if self.tells_private_addresses else [a for a in told if a["access"] != "private"]
+
+
+@contextmanager
+def upcloud_cloud() -> Iterator[UpcloudServer]:
+    """An empty account on a free loopback port; over when the block ends."""
+    cloud = UpcloudServer(port=0)
+    with serving(cloud.told) as cloud.port:
+        yield cloud
+
+
+@contextmanager
+def serving(answer: Callable[[str, str, dict[str, str], bytes], Answer]) -> Iterator[int]:
+    """Whoever answers, on a loopback port of its own: that port."""
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        wbufsize = -1
+        disable_nagle_algorithm = True
+
+        def _answer(self) -> None:
+            body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            status, headers, told = answer(self.command, self.path, dict(self.headers.items()), body)
+            self.send_response(status)
+            for name, value in headers.items():
+                self.send_header(name, value)
+            self.send_header("Content-Type", "application/json; charset=UTF-8")
+            self.send_header("Content-Length", str(len(told)))
+            self.end_headers()
+            self.wfile.write(told)
+
+        do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = _answer  # noqa: N815  # the library's names
+
+        def log_message(self, *_: object) -> None:
+            """Quiet: a test that fails shows what was asked by `calls`."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, name="upcloud", daemon=True)
+    thread.start()
+    try:
+        yield server.server_address[1]
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def _check_login(headers: dict[str, str]) -> None:
+    given = headers.get("Authorization", "")
+    if re.fullmatch(r"Bearer \S+", given):
+        return
+    if given.startswith("Basic ") and b":" in base64.b64decode(given.removeprefix("Basic ")):
+        return
+    raise RefusedError(401, "AUTHENTICATION_FAILED", "Authentication failed using the given username and password.")
+
+
+def _refuse(status: int, code: str) -> Any:
+    raise RefusedError(status, code)
+
+
+def _told(server: Body) -> Body:
+    """A server with its details: never the user data, and its addresses a second time."""
+    interfaces = server["networking"]["interfaces"]["interface"]
+    addresses = [
+        {"access": i["type"], "address": a["address"], "family": a["family"]}
+        for i in interfaces
+        for a in i["ip_addresses"]["ip_address"]
+    ]
+    shown = {k: v for k, v in server.items() if k != "user_data"}
+    return {"server": {**shown, "ip_addresses": {"ip_address": addresses}}}
+
+
+def _has(labels: list[Body], query: Query) -> bool:
+    own = {label["key"]: label["value"] for label in labels}
+    for name, wanted in query:
+        key, told, value = wanted.partition("=")
+        if name == "label" and (key not in own or (told and own[key] != value)):
+            return False
+    return True
+
+
+def _page(found: list[Body], query: Query) -> list[Body]:
+    asked = dict(query)
+    offset, limit = int(asked.get("offset", 0)), min(int(asked.get("limit", _DEFAULT_LIMIT)), _LARGEST_LIMIT)
+    return found[offset : offset + limit]

@@ -63,8 +63,8 @@ $(CACHE)/standins/.locked: tests/standins/requirements.txt
 setup: check $(VENV)/.locked $(IMAGES) $(LAKE_JARS) $(KERNELS) $(HCLOUD) $(CACHE)/standins/.locked ## virtual environment, packages, Kafka, Spark's jars, kernels
 
 .PHONY: demo
-demo: setup ## the main job, told as a story; REPORT=FILE writes it as JSON too
-	@$(BIN)/python -m controlplane.cli demo $(if $(REPORT),--report $(REPORT))
+demo: setup ## the main job, told as a story; REPORT=FILE writes it as JSON too, KEEP=1 stays open with the portal
+	@$(BIN)/python -m controlplane.cli demo $(if $(REPORT),--report $(REPORT)) $(if $(KEEP),--keep)
 
 .PHONY: test
 test: setup ## all tests, with their time budget at the end

@@ -13,6 +13,9 @@ from providers.catalog import catalog
 from providers.registry import names
 
 
+_OF_POOL = ("machine", "alternatives")
+
+
 def admission_problems(
     view: ClusterView, document: KafkaClusterDocument, *, positions: Positions, snapshot: KafkaSnapshot | None
 ) -> list[Problem]:
@@ -45,12 +48,14 @@ def _places(document: KafkaClusterDocument, positions: Positions) -> list[Proble
     return [
         positions.problem(
             p.PLACE,
-            ("spec", "pools", index, *(("machine",) if found.field == "machine" else ("place", found.field))),
+            ("spec", "pools", index, *((found.field,) if found.field in _OF_POOL else ("place", found.field))),
             f"pool `{pool.name}`: {found.message}",
             found.fix,
         )
         for index, pool in enumerate(document.spec.pools)
-        for found in catalog(pool.place.cloud).misfits(pool.place.region, pool.machine)
+        for found in catalog(pool.place.cloud).misfits(
+            pool.place.region, pool.machine, pool.alternatives, controllers=pool.is_controller
+        )
     ]
 
 

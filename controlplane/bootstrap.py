@@ -6,7 +6,7 @@ import os
 import secrets
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
@@ -29,6 +29,7 @@ from controlplane.converger.loop import Converger
 from controlplane.converger.ports import Ports
 from controlplane.converger.runner import ThreadRunner
 from controlplane.credentials import SqlCredentialStore
+from controlplane.dns.setup import names_of
 from controlplane.doors import Address
 from controlplane.gateways import Gateways
 from controlplane.gitsync.setup import Sources, sources_of
@@ -44,6 +45,10 @@ from controlplane.leadership import SqlLeaseStore
 from controlplane.migrate import upgrade
 from controlplane.planning import PlanningService, PlanningSettings
 from controlplane.planstore import SqlPlanStore
+from controlplane.poller import Poller
+from controlplane.portal.access.people import People
+from controlplane.portal.access.sessions import SqlSessionStore
+from controlplane.portal.access.users import SqlUserStore
 from controlplane.portal.auth import enrolment_token, loopback_hosts
 from controlplane.portal.services import PortalServices
 from controlplane.scheduler import Bell, Scheduler
@@ -68,6 +73,7 @@ from planner.drain.infeasible import Infeasible
 from planner.drain.plan import DrainPlan
 from planner.drain.request import DrainRequest
 from providers.base import CloudProvider, TerraformRun
+from providers.handover import handover_of
 from providers.tf.execute import execute
 from providers.tf.modules import module_root as shipped_modules
 from providers.tf.progress import Progress
@@ -93,6 +99,7 @@ class Services:
     agree_on_agent_url: Callable[[str], None]
     dispose: Callable[[], None]
     sources: Sources
+    names: Poller
 
     def end_runs(self) -> None:
         """Before the API stops, where Terraform saves its states through it: no step begins, its runs are ended."""
@@ -103,6 +110,7 @@ class Services:
     def close(self) -> None:
         """Begins nothing new, ends what runs, gives the lease back. VMs stay up. Only after the API has stopped."""
         self.sources.poller.stop()
+        self.names.stop()
         self.scheduler.stop()
         self.converger.close()
         self.planning.stop()
@@ -197,6 +205,7 @@ def build(
         installation_id=installation.id,
         clock=utc_now,
         epoch=candidate.epoch,
+        handover=lambda cloud: handover_of(clouds(cloud)),
     )
     converger = Converger(
         ports,
@@ -214,6 +223,14 @@ def build(
         fleet=converger,
         leadership=candidate,
         wake=bell.ring,
+        clock=utc_now,
+    )
+    names = names_of(
+        settings,
+        fleet=converger,
+        latest=latest,
+        installation_id=installation.id,
+        leadership=candidate,
         clock=utc_now,
     )
     portal = PortalServices(
@@ -237,6 +254,7 @@ def build(
         credential_life=timedelta(seconds=settings.credential_life_s),
         ca_pem=authority.pem if authority else "",
         sources=sources.desk,
+        people=People(SqlUserStore(engine), SqlSessionStore(engine)),
     )
 
     def on_lead(epoch: Epoch) -> None:
@@ -271,6 +289,7 @@ def build(
         partial(agree_on_agent_url, engine, identity.home_id),
         dispose,
         sources,
+        names,
     )
 
 
@@ -330,13 +349,13 @@ def _run_terraform(
     run: TerraformRun,
     tell: Callable[[str], None],
     stop: threading.Event,
-) -> None:
+) -> Mapping[str, str]:
     refuse_if_moved()
 
     def on_progress(progress: Progress) -> None:
         tell(" ".join(part for part in (progress.kind, progress.action, progress.target, progress.message) if part))
 
-    execute(
+    result = execute(
         run,
         provider=clouds(run.resources.place.cloud),
         states=storage.states,
@@ -344,6 +363,7 @@ def _run_terraform(
         on_progress=on_progress,
         stop=stop,
     )
+    return {key: cloud_id for key, cloud_id in result.instances.items() if f"instance/{key}" in run.creates}
 
 
 def _solve(planning: PlanningService, lake: str, request: DrainRequest) -> DrainPlan | Infeasible:

@@ -28,8 +28,8 @@ class Clouds:
     def _settings_of(self, cloud: str) -> dict[str, object]:
         common: dict[str, object] = {"installation_id": self._installation_id}
         settings = self._settings
-        if cloud != "local":
-            return {**common, "settings_file": settings.home / f"{cloud}.yaml"}
+        if (file := settings_file_of(settings, cloud)) is not None:
+            return {**common, "settings_file": file}
         return {
             **common,
             "root": local_root(settings),
@@ -37,6 +37,11 @@ class Clouds:
             "kafka_dir": settings.kafka_dir,
             "enforce_disk": settings.enforce_disk,
         }
+
+
+def settings_file_of(settings: Settings, cloud: str) -> Path | None:
+    """What a person tells about their accounts with a cloud; None for `local`, which has none."""
+    return None if cloud == "local" else settings.home / f"{cloud}.yaml"
 
 
 def local_root(settings: Settings) -> Path:

@@ -3,14 +3,12 @@
 from datetime import datetime
 from typing import Any
 
+from controlplane.bandwidth import CLIENTS_KEEP, MIB, nic_bytes_per_s
 from controlplane.converger.traffic import UNKNOWN, Traffic
-from controlplane.planpreview import CLIENTS_KEEP, MIB
 from controlplane.view import ClusterView
 from planner.drain.model.capacity import Capacity, Origin, Source, resolve
 from planner.drain.model.observed import Policy, brokers_of, dead_brokers, measured_disks, observed_document
 from planner.observed import KafkaSnapshot
-from providers.catalog import catalog
-from providers.errors import PlaceUnknown
 
 GIB = 1024**3
 
@@ -42,7 +40,7 @@ def cluster_document(
 def catalogue_capacity(view: ClusterView) -> Source:
     """The disk a pool asks for and what the clients leave of the NIC of its machines, under the spec's own throttle.
 
-    A machine type in a cloud's own words may not be in the catalogue: its bandwidth stays unknown.
+    What the catalogue does not know of a machine stays unknown, but for the spec's own throttle.
     """
     spec = view.document.spec if view.document else None
     pools = {pool.name: pool for pool in spec.pools} if spec else {}
@@ -60,11 +58,11 @@ def catalogue_capacity(view: ClusterView) -> Source:
 
 
 def _rate(cloud: str, shape: str, cap_mib_per_s: int | None) -> float | None:
-    try:
-        rate = catalog(cloud).shape(shape).nic_bytes_per_s * (1 - CLIENTS_KEEP)
-    except PlaceUnknown:
-        return None
-    return min(rate, cap_mib_per_s * MIB) if cap_mib_per_s else rate
+    known, cap = nic_bytes_per_s(cloud, shape), cap_mib_per_s * MIB if cap_mib_per_s else None
+    if known is None:
+        return cap
+    rate = known * (1 - CLIENTS_KEEP)
+    return min(rate, cap) if cap else rate
 
 
 def _words(cap_mib_per_s: int | None) -> str:

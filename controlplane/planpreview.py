@@ -6,9 +6,10 @@ force on the cluster, and the steps. Bytes and seconds are left out: they grow w
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from controlplane.bandwidth import ASSUMED_BYTES_PER_S, CLIENTS_KEEP, MIB, nic_bytes_per_s, usable_bytes_per_s
 from controlplane.converger.replacements import pending_changes
 from controlplane.footprint import bytes_by_broker
 from controlplane.replacement import ALIVE
@@ -24,15 +25,6 @@ from planner.rollout.diff import Change, NodeChange
 from planner.rollout.setting_change import SettingChange, setting_changes
 from planner.rollout.setting_class import SettingClass
 from planner.rollout.steps import RolloutAssumptions, RolloutPlan, rollout_plan
-from providers.catalog import catalog
-from providers.errors import PlaceUnknown
-
-MIB = 1024 * 1024
-CLIENTS_KEEP = 0.25
-"""Share of a broker's bandwidth a drain leaves to clients (`DrainRequest.client_fraction`)."""
-
-USUAL_BYTES_PER_S = 100 * MIB
-"""What is assumed of a machine type the catalogue does not know."""
 
 NO_ADDRESS_SURVIVES = (
     "no address of the last published bootstrap list survives the roll: every broker gets a new VM and there is no "
@@ -166,8 +158,10 @@ def _assumptions(
     view: ClusterView, document: KafkaClusterDocument, snapshot: KafkaSnapshot | None
 ) -> RolloutAssumptions:
     policy = document.spec.rollout
-    rate = int(min(_nic_bytes_per_s(document)) * (1 - CLIENTS_KEEP))
     cap = policy.throttle_mib_per_s
+    machines = [(pool.place.cloud, pool.machine) for pool in document.spec.broker_pools]
+    usable = [usable_bytes_per_s(*m, cap) for m in machines]
+    rate = int(min(usable) * (1 - CLIENTS_KEEP))
     return RolloutAssumptions(
         bytes_by_broker=bytes_by_broker(snapshot),
         bandwidth_bytes_per_s=min(rate, int(cap * MIB * KAFKA_REACHES)) if cap else rate,
@@ -179,18 +173,18 @@ def _assumptions(
     )
 
 
-def _nic_bytes_per_s(document: KafkaClusterDocument) -> list[int]:
-    rates = []
-    for pool in document.spec.broker_pools:
-        try:
-            rates.append(catalog(pool.place.cloud).shape(pool.machine).nic_bytes_per_s)
-        except PlaceUnknown:
-            rates.append(USUAL_BYTES_PER_S)
-    return rates
+def _unknown_networks(document: KafkaClusterDocument) -> Iterator[str]:
+    """A warning for each machine whose network nobody has a figure of."""
+    cap = document.spec.rollout.throttle_mib_per_s
+    basis = f"rollout.throttleMibPerS = {cap} MiB/s" if cap else f"{ASSUMED_BYTES_PER_S // MIB} MiB/s, which is a guess"
+    for cloud, machine in sorted({(p.place.cloud, p.machine) for p in document.spec.broker_pools}):
+        if nic_bytes_per_s(cloud, machine) is None:
+            yield f"the network of machine {machine} on {cloud} is unknown: times and drains rest on {basis}"
 
 
 def _warnings(view: ClusterView, nodes: Sequence[NodeChange]) -> list[str]:
     lost = [NO_ADDRESS_SURVIVES] if _clients_are_lost(view, nodes) else []
+    lost += _unknown_networks(view.document) if view.document else ()
     return [*lost, ONE_CONTROLLER] if _hands_over_the_only_controller(view, nodes) else lost
 
 

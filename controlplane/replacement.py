@@ -6,6 +6,8 @@
                      +--> FAILED (never joined) -> FENCING | RETIRING
                      +--> RETIRING (a controller's successor that an abort takes back: nothing was handed to it)
 
+    REQUESTED goes to RETIRING, too, where an abort takes back a successor that only its bind would have made.
+
 A node that is to go while its handover is under way is drained from where it stands, from the surviving copies.
 A fenced broker that metadata still names goes back to JOINED (`FenceReverted`). Whether the VM is *lost* is a flag
 beside the phase: a broker that dies while it is drained is still being drained, from its surviving copies.
@@ -31,7 +33,7 @@ class Phase(StrEnum):
 
 
 LEGAL: dict[Phase, frozenset[Phase]] = {
-    Phase.REQUESTED: frozenset({Phase.LAUNCHED, Phase.FAILED}),
+    Phase.REQUESTED: frozenset({Phase.LAUNCHED, Phase.FAILED, Phase.RETIRING}),
     Phase.LAUNCHED: frozenset({Phase.JOINED, Phase.FAILED, Phase.RETIRING}),
     Phase.JOINED: frozenset({Phase.DRAINING, Phase.FENCING, Phase.FENCED}),
     Phase.DRAINING: frozenset({Phase.DRAINING, Phase.LINGERING, Phase.JOINED}),

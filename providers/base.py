@@ -55,6 +55,9 @@ class CloudVolume:
     zone: str
     size_gib: int
     attached_to: str | None
+    id: str = ""
+    """The cloud's own id, and `device` its name on the VM, where Terraform imports by them."""
+    device: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +70,9 @@ class Listing:
     volumes: tuple[CloudVolume, ...] = ()
     node_addresses: Mapping[tuple[str, str], str] = field(default_factory=dict)
     """(cluster uid, node) -> address owned by the node rather than by one of its instances."""
+    node_address_ids: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    """(cluster uid, node) -> the cloud's id of that address, and `binding_ids` of what ties it to a VM now."""
+    binding_ids: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 Throughput figures are the sustained ones, in bytes per second: drain plans divide by them.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -34,7 +34,7 @@ class DiskKind:
 
 @dataclass(frozen=True, slots=True)
 class Misfit:
-    """A part of a pool its cloud does not have: `field` is `region` or `machine`."""
+    """A part of a pool its cloud does not have: `field` is `region`, `machine`, `alternatives` or `cloud`."""
 
     field: str
     message: str
@@ -50,17 +50,31 @@ class Catalog:
     disks: MappingProxyType[str, DiskKind]
     regions: tuple[str, ...] = ()
     """Empty where a region is whatever the person who runs the cloud calls it; then no place is judged here."""
+    keeps_addresses: bool = True
+    """Whether a node's address can pass to the node's next VM (`providers.handover`), without which no controller of
+    its can ever be replaced."""
 
-    def misfits(self, region: str, machine: str) -> Iterator[Misfit]:
+    def misfits(
+        self, region: str, machine: str, alternatives: Sequence[str] = (), *, controllers: bool = False
+    ) -> Iterator[Misfit]:
         """What of a place cannot be had there."""
+        if controllers and not self.keeps_addresses:
+            message = f"an address of {self.cloud} stays with its VM: a controller there could never be replaced"
+            yield Misfit("cloud", message, "Put the controllers into a cloud whose addresses pass on (docs/clouds.md).")
         if not self.regions:
             return
         if region not in self.regions:
             yield Misfit("region", f"{self.cloud} has no region {region!r}", f"Use one of: {', '.join(self.regions)}.")
             return
         if machine not in self.shapes:
-            there = ", ".join(self.shapes)
-            yield Misfit("machine", f"the catalogue of {self.cloud} has no machine {machine!r}", f"It has {there}.")
+            yield self._no_machine("machine", machine)
+        for other in alternatives:
+            if other not in self.shapes:
+                yield self._no_machine("alternatives", other)
+
+    def _no_machine(self, field: str, machine: str) -> Misfit:
+        there = ", ".join(self.shapes)
+        return Misfit(field, f"the catalogue of {self.cloud} has no machine {machine!r}", f"It has {there}.")
 
     def shape(self, name: str) -> Shape:
         """Raises `PlaceUnknown` naming what there is."""

@@ -7,8 +7,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from providers.callbudget import CallRate
 from providers.catalog import Catalog, DiskKind, Shape
 from providers.errors import PlaceUnknown
+from providers.handover import Handover
 
 UNKNOWN = "unknown"
 
@@ -28,7 +30,8 @@ class Machine:
 class CatalogFile:
     """One cloud's catalogue. A figure nobody has a source for counts as 0, so that nobody divides by a guess.
 
-    `raw` holds `sources`, `shapes` (neutral size -> type), `regions.names`, `disks` and `machines`.
+    `raw` holds `sources`, `shapes` (neutral size -> type), `regions.names`, `disks` and `machines`; and `handover`
+    where that is `none` (`providers.handover`).
     """
 
     cloud: str
@@ -52,6 +55,11 @@ class CatalogFile:
             raise PlaceUnknown(f"{self.cloud} has no disk kind {kind!r}; it has {', '.join(self.raw['disks'])}")
         return str(self.raw["disks"][kind]["type"])
 
+    def call_rate(self) -> CallRate | None:
+        """How often an account may call in one region (`calls`: burst, per_s, source); None: no figure."""
+        told = self.raw.get("calls", UNKNOWN)
+        return None if told == UNKNOWN else CallRate(int(told["burst"]), float(told["per_s"]))
+
     def regions(self) -> tuple[str, ...]:
         """Regions there are; whether an account may use them only the cloud knows."""
         return tuple(self.raw["regions"]["names"])
@@ -70,6 +78,7 @@ class CatalogFile:
             MappingProxyType({name: self.machine(name).shape for name in names}),
             MappingProxyType(disks),
             regions=self.regions(),
+            keeps_addresses=self.raw.get("handover") != Handover.NONE,
         )
 
 

@@ -95,6 +95,12 @@ class StateUnreadable(ProviderError):
     what_next = "Restore the state file from a backup; Kedge does not guess what it held."
 
 
+class NotImportable(ProviderError):
+    """Something stands that the Terraform state does not know, and it can neither be imported nor made again."""
+
+    what_next = "Put the state back from a copy, or remove by hand what is named above, then resume."
+
+
 class TerraformFailed(ProviderError):
     """Terraform ended with an error that no cloud recognised. `diagnostics` holds its own words."""
 

@@ -7,7 +7,15 @@ from typing import cast
 from providers.base import CloudProvider
 from providers.errors import PlaceUnknown
 
-_PROVIDERS = {"aws": "providers.aws.cloud:AwsCloud", "local": "providers.local.cloud:LocalCloud"}
+_PROVIDERS = {
+    "aws": "providers.aws.cloud:AwsCloud",
+    "azure": "providers.azure.cloud:AzureCloud",
+    "digitalocean": "providers.digitalocean.cloud:DigitaloceanCloud",
+    "google": "providers.google.cloud:GoogleCloud",
+    "hetzner": "providers.hetzner.cloud:HetznerCloud",
+    "local": "providers.local.cloud:LocalCloud",
+    "upcloud": "providers.upcloud.cloud:UpcloudCloud",
+}
 
 
 def names() -> tuple[str, ...]:

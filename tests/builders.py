@@ -55,6 +55,7 @@ spec:
     {{strategy: {strategy}, surge: {surge}, maxUnavailable: {max_unavailable}, pause: {pause},
      soak: {soak}, linger: {linger}, joinDeadline: {join_deadline}}}
   bootstrap: {{{bootstrap}}}
+  healing: {{{healing}}}
   deletionPolicy: {deletion}
 """
 
@@ -77,6 +78,7 @@ def a_spec(**overrides: Any) -> str:
         "join_deadline": "120s",
         "deletion": "destroy",
         "bootstrap": "",
+        "healing": "",
     }
     return _SPEC.format(**{**values, **overrides})
 

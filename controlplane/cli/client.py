@@ -14,6 +14,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from controlplane.cli import replies
 from controlplane.cli.address import Address
 from controlplane.cli.errors import CliError, Refused, UnknownCluster
+from controlplane.portal import nodeschemas as node_api
 from controlplane.portal import schemas as api
 from events.spec.suggestions import nearest
 
@@ -99,6 +100,31 @@ class Client:
     def command(self, name: str, verb: str, reason: api.ReasonIn) -> api.CommandOut:
         """`pause`, `resume` or `abort`."""
         return self._of_cluster(name, lambda: self._post(_path(name, verb), reason, api.CommandOut))
+
+    def restart(self, name: str, order: node_api.RestartIn) -> api.CommandOut:
+        """Asks for a rolling restart."""
+        return self._of_cluster(name, lambda: self._post(_path(name, "restart"), order, api.CommandOut))
+
+    def replace(self, name: str, order: node_api.ReplaceIn) -> api.CommandOut:
+        """Asks for one node's next VM."""
+        return self._of_cluster(name, lambda: self._post(_path(name, "replace"), order, api.CommandOut))
+
+    def evacuate(self, name: str, order: node_api.BrokersIn) -> api.CommandOut:
+        """Asks for brokers to be emptied and kept empty."""
+        return self._of_cluster(name, lambda: self._post(_path(name, "evacuate"), order, api.CommandOut))
+
+    def readmit(self, name: str, order: node_api.BrokersIn) -> api.CommandOut:
+        """Lets brokers receive replicas again."""
+        return self._of_cluster(name, lambda: self._post(_path(name, "readmit"), order, api.CommandOut))
+
+    def rolls(self, name: str, *, limit: int = 20) -> node_api.RollsOut:
+        """The rolls of a cluster, the newest first."""
+        params = {"limit": str(limit)}
+        return self._of_cluster(name, lambda: self._get(_path(name, "rolls"), node_api.RollsOut, params=params))
+
+    def restart_check(self, name: str) -> node_api.RestartCheckOut:
+        """Whether each service may be started anew now."""
+        return self._of_cluster(name, lambda: self._get(_path(name, "restart-check"), node_api.RestartCheckOut))
 
     def delete(self, name: str, order: api.DeleteIn) -> api.CommandOut:
         """Records the tombstone."""

@@ -14,10 +14,10 @@ from controlplane.cli.status_tree import status_tree
 from controlplane.cli.tables import generation_words, instance_table, listing, status_text, sync_text
 from controlplane.cli.terminal import styled
 from controlplane.cli.waiting import NEXT, message_of, next_command
-from controlplane.portal.schemas import ClusterDetailOut, ConditionOut
+from controlplane.portal.schemas import ClusterDetailOut, ConditionOut, FindingOut, InstanceOut
 
 SYNCED = "Synced"
-BAD_WHEN_TRUE = frozenset({"Blocked", "Paused", "HistoryUnreadable"})
+BAD_WHEN_TRUE = frozenset({"Blocked", "Paused", "HistoryUnreadable", "Twins"})
 
 
 def description(detail: ClusterDetailOut, *, now: datetime) -> Iterator[RenderableType]:
@@ -28,6 +28,9 @@ def description(detail: ClusterDetailOut, *, now: datetime) -> Iterator[Renderab
     if detail.drain is not None:
         yield from _section("Drain", styled(drain_words(detail.drain)))
     yield from _section("Instances", _instances(detail, now))
+    ill = [(i, f) for i in detail.instances for f in i.findings]
+    if ill:
+        yield from _section("Findings", _findings(ill, now))
     if detail.pending:
         yield from _section("Pending", status_tree(detail.pending, detail.instances))
     commands = next_commands(detail)
@@ -132,6 +135,12 @@ def _condition_row(condition: ConditionOut, name: str, now: datetime) -> Sequenc
 def _asks(condition: ConditionOut) -> bool:
     """Whether a person is to do something: the message of one that is false may say so too, as of `Synced`."""
     return condition.status or NEXT in condition.message
+
+
+def _findings(ill: Sequence[tuple[InstanceOut, FindingOut]], now: datetime) -> Table:
+    """What agents found wrong inside services that still run."""
+    rows = [(i.key, str(i.service_id), styled(f.name, "yellow"), since(f.since, now), f.message) for i, f in ill]
+    return listing(["INSTANCE", "ID", "FINDING", "SINCE", "MESSAGE"], rows)
 
 
 def _instances(detail: ClusterDetailOut, now: datetime) -> RenderableType:

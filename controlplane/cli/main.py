@@ -9,9 +9,12 @@ from controlplane.cli.session import open_session
 from controlplane.cli.surroundings import Surroundings, of_this_process
 from controlplane.cli.verbs.apply import apply
 from controlplane.cli.verbs.balance import brokers, rebalance
+from controlplane.cli.verbs.doctor import doctor
 from controlplane.cli.verbs.drain import drain
 from controlplane.cli.verbs.events import events
 from controlplane.cli.verbs.look import describe, endpoints, get
+from controlplane.cli.verbs.nodes import evacuate, readmit, replace, restart, restart_check
+from controlplane.cli.verbs.plans import plans
 from controlplane.cli.verbs.rebuild import rebuild
 from controlplane.cli.verbs.serve import backup, demo, restore, server, version
 from controlplane.cli.verbs.sources import sources, take_over
@@ -28,11 +31,17 @@ VERBS = (
     diff,
     get,
     describe,
+    plans,
     wait,
     events,
     pause,
     resume,
     abort,
+    restart,
+    restart_check,
+    replace,
+    evacuate,
+    readmit,
     endpoints,
     take_over,
     delete,
@@ -40,6 +49,7 @@ VERBS = (
     restore,
     rebalance,
     rebuild,
+    doctor,
     demo,
     version,
 )

@@ -2,7 +2,7 @@
 
     successor | its predecessor | what becomes of it
     on the way (a broker) | serves | waited for: only one that has joined, or failed, can be stopped for certain
-    not bound (a controller) | serves | retired: it never held anything
+    not bound (a controller) | serves | retired: it never held anything, or was never made
     joined, empty | serves | fenced, unregistered, retired
     joined, holds replicas | serves | drained back first, then the same
     any | is being drained, stopped, released | finished by the steps that began it
@@ -32,7 +32,7 @@ def abortion_step(situation: Situation) -> Verdict | None:
     if not situation.view.aborting:
         return None
     pairs = revertible(situation.view)
-    unbound = [new for _, new in pairs if not new.bound and new.phase is Phase.LAUNCHED]
+    unbound = [new for _, new in pairs if not new.bound and (new.awaits_bind or new.phase is Phase.LAUNCHED)]
     if unbound:
         return request_retire(situation, unbound, f"the roll was aborted: {situation.view.aborting}")
     brokers = [(old, new) for old, new in pairs if new.is_broker and new.phase is Phase.JOINED]

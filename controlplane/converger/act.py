@@ -3,6 +3,7 @@
 import math
 from datetime import datetime
 
+from controlplane.bandwidth import nic_bytes_per_s, usable_bytes_per_s
 from controlplane.converger.diskroom import DISK_LIMIT_FRACTION
 from controlplane.converger.foresight import with_arrivals
 from controlplane.converger.ports import Ports
@@ -28,7 +29,6 @@ from controlplane.view import ClusterView, DrainView, InstanceView
 from events.ids import Epoch
 from planner.drain.request import Bandwidth, DrainRequest
 from planner.observed import KafkaSnapshot
-from providers.catalog import catalog
 
 MIB = 1024 * 1024
 
@@ -120,8 +120,10 @@ def drain_request(
     """What the planner is asked: the drain in hand, on the cluster as Kafka shows it now (its own time by default)."""
     shapes = {i.service_id: (i.planned.pool, i.planned.shape) for i in view.brokers()}
     clouds = {p.name: p.place.cloud for p in view.document.spec.pools} if view.document else {}
-    rates = {b: catalog(clouds[pool]).shape(shape).nic_bytes_per_s for b, (pool, shape) in shapes.items()}
     cap = view.document.spec.rollout.throttle_mib_per_s if view.document else None
+    machines = {b: (clouds.get(pool, ""), shape) for b, (pool, shape) in shapes.items()}
+    rates = {b: usable_bytes_per_s(*m, cap) for b, m in machines.items()}
+    is_known = all(nic_bytes_per_s(*machine) for machine in machines.values())
     live = kafka.live_brokers()
     return DrainRequest.from_snapshot(
         kafka,
@@ -131,7 +133,7 @@ def drain_request(
         outgoing=drain.outgoing,
         targets=tuple(t for t in drain.targets if t in live),
         successors={o: n for o, n in drain.successors.items() if n in live},
-        bandwidth=Bandwidth(min(rates.values()), "catalogue", by_broker=rates),
+        bandwidth=Bandwidth(min(rates.values()), "catalogue" if is_known else "assumed", by_broker=rates),
         disk_limit_fraction=DISK_LIMIT_FRACTION,
         throttle_cap_bytes_per_s=cap * MIB if cap else None,
         write_bytes_per_s={name: math.ceil(rate) for name, rate in traffic.write_bytes_per_s.items()},

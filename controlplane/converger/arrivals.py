@@ -31,7 +31,8 @@ def loss_step(situation: Situation) -> Verdict | None:
     inventory = situation.seen.inventory
     if inventory is None:
         return None
-    lost = [i for i in situation.view.alive() if _vanished(i, inventory)]
+    going = {k for intent in situation.view.intents.values() if intent.with_vm for k in intent.keys}
+    lost = [i for i in situation.view.alive() if i.key not in going and _vanished(i, inventory)]
     if not lost:
         return None
     racks = _racks_without_a_vm(situation.view, {i.key for i in lost})
@@ -48,7 +49,7 @@ def loss_step(situation: Situation) -> Verdict | None:
 
 
 def _vanished(instance: InstanceView, inventory: InventorySeen) -> bool:
-    if instance.lost or instance.phase in _NOT_THERE:
+    if instance.lost or instance.deleted or instance.phase in _NOT_THERE:
         return False
     return instance.key in inventory.gone
 

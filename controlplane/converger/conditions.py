@@ -1,5 +1,7 @@
 """Conditions: the short answer to "how is it, since when, and what do I do?". Only changes are recorded."""
 
+from controlplane.converger.capacity import fallen_back
+from controlplane.converger.healing import health_of
 from controlplane.converger.pausing import hold_on
 from controlplane.converger.verdict import Situation, Verdict
 from controlplane.view import ClusterView
@@ -8,11 +10,15 @@ from events import facts
 CONVERGED = "Converged"
 BLOCKED = "Blocked"
 PAUSED = "Paused"
+TWINS = "Twins"
+FALLBACK = "MachineFallback"
+AILING = "Ailing"
 
 
 def condition_changes(situation: Situation, verdict: Verdict) -> tuple[facts.ConditionChanged, ...]:
     """The conditions this verdict changes. A new number in a message is no change."""
-    wanted = (_converged(situation, verdict), _blocked(situation, verdict), _paused(situation))
+    lasting = (_paused(situation), _twins(situation), _fallback(situation), _ailing(situation))
+    wanted = (_converged(situation, verdict), _blocked(situation, verdict), *lasting)
     return tuple(c for c in wanted if c is not None and _differs(situation.view, c))
 
 
@@ -41,6 +47,45 @@ def _paused(situation: Situation) -> facts.ConditionChanged:
     if hold is not None:
         return facts.ConditionChanged(PAUSED, True, "Paused", hold.sentence)
     return facts.ConditionChanged(PAUSED, False, "Free", "")
+
+
+def _ailing(situation: Situation) -> facts.ConditionChanged:
+    """Findings that have a cure which is not given: because it has failed, is not allowed, or was given too often."""
+    left = sorted(health_of(situation).refusals, key=lambda r: not r.gave_up)
+    if not left:
+        return facts.ConditionChanged(AILING, False, "Free", "")
+    told = "; ".join(f"{r.ailment.key}: {r.ailment.finding} ({r.ailment.message}): {r.reason}" for r in left[:3])
+    message = f"{told}. Next: kedge describe {situation.view.name}"
+    return facts.ConditionChanged(AILING, True, "GaveUp" if left[0].gave_up else "Resting", message)
+
+
+def _twins(situation: Situation) -> facts.ConditionChanged | None:
+    """VMs that carry the key of another one. They go with their node: that nobody ever enrolled on one is not proved
+    by anything a cloud tells, and its tags may have been copied by hand together with a stranger's work.
+    """
+    inventory = situation.seen.fresh_inventory(situation.now)
+    if inventory is None:
+        return None
+    if not inventory.twins:
+        return facts.ConditionChanged(TWINS, False, "Free", "")
+    named = "; ".join(
+        f"{', '.join(t.id for t in twins)} as {key}" for key, twins in sorted(inventory.twins.items())[:3]
+    )
+    message = (
+        f"{sum(map(len, inventory.twins.values()))} VMs more than instances carry this cluster's tags: {named}. They "
+        "hold no node and are terminated with theirs; what is nobody's may be terminated by hand before"
+    )
+    return facts.ConditionChanged(TWINS, True, "TwinFound", message)
+
+
+def _fallback(situation: Situation) -> facts.ConditionChanged:
+    other = fallen_back(situation.view)
+    if not other:
+        return facts.ConditionChanged(FALLBACK, False, "Free", "")
+    named = ", ".join(f"{key} is {machine}" for key, machine in sorted(other.items())[:3])
+    more = " and others" if len(other) > 3 else ""
+    message = f"the cloud had no capacity: {named}{more}. They stay so; `kedge replace` tries the first choice again"
+    return facts.ConditionChanged(FALLBACK, True, "NoCapacity", message)
 
 
 def _differs(view: ClusterView, wanted: facts.ConditionChanged) -> bool:

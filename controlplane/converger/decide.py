@@ -12,8 +12,10 @@ from controlplane.converger.conditions import condition_changes
 from controlplane.converger.deletion import deletion_step
 from controlplane.converger.departures import departure_step
 from controlplane.converger.drains import drain_step
+from controlplane.converger.evacuations import evacuation_step
 from controlplane.converger.finalisation import finalisation_step
 from controlplane.converger.handovers import handover_step
+from controlplane.converger.healing import healing_left_step, healing_step
 from controlplane.converger.intents import intent_step
 from controlplane.converger.livesettings import settings_in_hand_step, settings_left_step, settings_step
 from controlplane.converger.pausing import hold_on
@@ -39,7 +41,16 @@ IN_HAND: tuple[Step, ...] = (
 )
 """What goes on while a cluster is paused too: it ends what has begun, safely."""
 
-NEXT: tuple[Step, ...] = (settings_step, replacement_step, settings_left_step, restart_step, finalisation_step)
+NEXT: tuple[Step, ...] = (
+    healing_step,
+    settings_step,
+    evacuation_step,
+    replacement_step,
+    settings_left_step,
+    restart_step,
+    healing_left_step,
+    finalisation_step,
+)
 """What begins something new."""
 
 

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from controlplane.converger.arrivals import service_report, start_id
+from controlplane.converger.arrivals import has_reported, service_report, start_id
 from controlplane.converger.drains import request_drain
 from controlplane.converger.verdict import Situation, Unregister, Verdict, act, record, wait
-from controlplane.kafka.gates import Gate, broker_is_empty, hosts_nothing, may_stop_broker
+from controlplane.kafka.gates import Gate, broker_is_empty, hosts_nothing, is_following, may_stop_broker
 from controlplane.replacement import Phase
 from controlplane.view import InstanceView
 from events import facts
@@ -41,9 +41,23 @@ def _fence_proofs(situation: Situation) -> Verdict | None:
         report = service_report(situation, instance)
         if report and report.state == "stopped" and report.start_id == start_id(instance):
             proofs.append(facts.NodeFenced(instance.key, "agent"))
+        elif _never_spoke(situation, instance):
+            proofs.append(facts.NodeFenced(instance.key, "silence"))
     if not proofs:
         return None
     return record(f"stopped for certain: {', '.join(f'{p.key} (by {p.proof})' for p in proofs)}", *proofs)
+
+
+def _never_spoke(situation: Situation, instance: InstanceView) -> bool:
+    """A VM made by its bind that nobody ever heard of, and whose service Kafka does not count on: deleting it with its
+    release ends what may run there, so nobody has to prove before that it stopped.
+    """
+    kafka = situation.seen.fresh_kafka(situation.now)
+    if not instance.planned.deferred or kafka is None or has_reported(situation, instance):
+        return False
+    if instance.is_broker:
+        return instance.service_id not in kafka.live_brokers()
+    return not any(m.id == instance.service_id and is_following(m) for m in kafka.quorum.members)
 
 
 def _linger(situation: Situation) -> Verdict | None:

@@ -30,7 +30,7 @@ def foreseen_drain(view: ClusterView, now: datetime) -> DrainView | None:
     if view.drain is not None or not pairs or len(pairs) < len(arriving):
         return None
     outgoing = tuple(old.service_id for old, _ in pairs)
-    staying = {i.service_id for i in view.in_phase(Phase.JOINED) if i.is_broker and not i.lost} - set(outgoing)
+    staying = {i.service_id for i in view.receivers()} - set(outgoing)
     return DrainView(
         id=derived_id("drain", view.uid, str(view.drains + 1)),
         keys=tuple(old.key for old, _ in pairs),

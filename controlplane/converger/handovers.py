@@ -2,6 +2,10 @@
 
     successor reports -> gate -> fence old -> release (run) -> bind (run) -> serve again -> retire old
 
+Where a VM gets a node's address or disk only when it is made (`Handover.DELETE_FIRST`), the successor has no VM yet:
+
+    gate -> fence old -> release, which deletes the old VM -> bind, which makes the new one -> serve again -> retire old
+
 Controllers always go this way, brokers where the strategy is `reattach`. One node at a time: the next gate opens only
 when the quorum has caught up, or every replica is back in its ISR. With three voters the swap runs on two.
 """
@@ -39,7 +43,7 @@ def _pair(situation: Situation, node: str) -> tuple[list[InstanceView], Instance
     if len(present) < 2 or not present[-1].planned.handover:
         return None
     heir = present[-1]
-    return (present[:-1], heir) if heir.phase in (Phase.LAUNCHED, Phase.JOINED) else None
+    return (present[:-1], heir) if heir.awaits_bind or heir.phase in (Phase.LAUNCHED, Phase.JOINED) else None
 
 
 def _orphans(situation: Situation) -> bool:
@@ -50,7 +54,7 @@ def _orphans(situation: Situation) -> bool:
 
 def _hand_over(situation: Situation, olds: list[InstanceView], new: InstanceView) -> Verdict | None:
     """`olds` are all earlier instances of the node: one that failed to join may hold the volume now."""
-    if not has_reported(situation, new):
+    if not new.awaits_bind and not has_reported(situation, new):
         return wait("SuccessorSilent", f"{new.key} runs; waiting for its agent before {olds[0].key} is touched")
     holder = next((i for i in olds if i.bound), None)
     if holder is not None:
@@ -69,8 +73,9 @@ def _take_from(situation: Situation, holder: InstanceView, new: InstanceView) ->
         return _stop(situation, holder, new)
     if holder.phase is Phase.FENCED:
         intent = intent_id(situation.view.uid, "release", holder.key, 1)
-        sentence = f"releasing the volume and the address of {holder.key}"
-        return record(sentence, facts.ReleaseRequested(intent, holder.key))
+        gone_too = ", with its VM" if new.awaits_bind else ""
+        sentence = f"releasing the volume and the address of {holder.key}{gone_too}"
+        return record(sentence, facts.ReleaseRequested(intent, holder.key, with_vm=new.awaits_bind))
     return None
 
 

@@ -3,15 +3,17 @@
 A run that ended well is an outcome only once the inventory shows its effect: what Terraform says is a hint.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from controlplane.converger.backoff import delay_s
+from controlplane.converger.capacity import substitution_step
 from controlplane.converger.observation import InventorySeen, JobSeen
 from controlplane.converger.verdict import Situation, StartRun, TerminateInstance, Verdict, act, record, wait
 from controlplane.replacement import Phase
 from controlplane.view import InstanceView, IntentView
 from events import facts
 from providers.base import CloudInstance, InstanceState
+from providers.twins import keeper
 
 MAX_RUN_FAILURES = 6
 """Tries of one intent before a person is asked; with the back-off that is about half an hour."""
@@ -49,6 +51,9 @@ def _start(situation: Situation, intent: IntentView, what: str) -> Verdict:
     if intent.failures and not intent.retryable:
         sentence = f"Terraform: {what} was refused: {intent.error}"
         return wait("RunRefused", sentence, next_command=_resume(situation), patience_s=0)
+    other_machine = substitution_step(situation, intent)
+    if other_machine is not None:
+        return other_machine
     if intent.failures >= MAX_RUN_FAILURES:
         sentence = f"Terraform: {what} failed {intent.failures} times, last: {intent.error}"
         return wait("RunFailed", sentence, next_command=_resume(situation), patience_s=0)
@@ -70,20 +75,21 @@ def _confirm(situation: Situation, intent: IntentView, job: JobSeen, what: str) 
         return wait("InventoryUnknown", f"{what} ran; waiting for an inventory newer than it")
     match intent.kind:
         case "surge":
-            return _surged(situation, intent, inventory, what)
+            return _surged(situation, intent, inventory, job, what)
         case "release":
             return _unbound(situation, intent, inventory, what)
         case "bind":
-            return _bound(situation, intent, inventory, what)
+            return _bound(situation, intent, inventory, job, what)
         case "retire":
             return _retired(situation, intent, inventory, what)
         case _:
             return _destroyed(situation, intent, inventory, what)
 
 
-def _surged(situation: Situation, intent: IntentView, inventory: InventorySeen, what: str) -> Verdict:
+def _surged(situation: Situation, intent: IntentView, inventory: InventorySeen, job: JobSeen, what: str) -> Verdict:
     view = situation.view
-    running = [c for key in intent.keys if (c := _running(inventory, key, intent.id)) is not None]
+    made = _made(job)
+    running = [c for key in intent.keys if (c := _running(inventory, key, intent.id, made.get(key, ""))) is not None]
     lost = [k for k in intent.keys if k in inventory.gone and k not in {c.key for c in running}]
     missing = [k for k in intent.keys if k not in lost and k not in {c.key for c in running}]
     deadline_s = situation.join_deadline_s
@@ -100,9 +106,17 @@ def _surged(situation: Situation, intent: IntentView, inventory: InventorySeen, 
     return record(sentence, facts.SurgeCompleted(intent.id, launched, addresses), *vanished, *failed)
 
 
-def _running(inventory: InventorySeen, key: str, intent: str) -> CloudInstance | None:
-    found = inventory.instances.get(key)
-    if found is None or found.intent_id != intent or found.state is not InstanceState.RUNNING:
+def _made(job: JobSeen) -> Mapping[str, str]:
+    """Instance key -> cloud id, as far as the run's own state tells."""
+    told = job.result.get("instances")
+    return {str(k): str(v) for k, v in told.items()} if isinstance(told, Mapping) else {}
+
+
+def _running(inventory: InventorySeen, key: str, intent: str, made: str) -> CloudInstance | None:
+    """The VM of a key that runs for the intent: of twins the one Terraform's state has, `made`, where it tells."""
+    carrying = [c for c in inventory.carrying(key) if c.intent_id == intent]
+    found = keeper(carrying, made) if carrying else None
+    if found is None or found.state is not InstanceState.RUNNING:
         return None
     return found if found.address else None
 
@@ -114,6 +128,9 @@ def _attached(situation: Situation, inventory: InventorySeen, key: str) -> Seque
 
 def _unbound(situation: Situation, intent: IntentView, inventory: InventorySeen, what: str) -> Verdict:
     key = intent.keys[0]
+    left = _still_there(situation, intent, inventory, what) if intent.with_vm else None
+    if left is not None:
+        return left
     # A dead VM holds nothing, whatever the record of its disks still says.
     attached = [] if key in inventory.gone else _attached(situation, inventory, key)
     if attached:
@@ -121,19 +138,57 @@ def _unbound(situation: Situation, intent: IntentView, inventory: InventorySeen,
     return record(f"{key} has given up its volumes and address", facts.ReleaseCompleted(intent.id))
 
 
-def _bound(situation: Situation, intent: IntentView, inventory: InventorySeen, what: str) -> Verdict:
+def _bound(situation: Situation, intent: IntentView, inventory: InventorySeen, job: JobSeen, what: str) -> Verdict:
     key = intent.keys[0]
-    wanted = situation.view.instances[key].planned.volumes
+    instance = situation.view.instances[key]
+    wanted = instance.planned.volumes
+    if instance.awaits_bind and (verdict := _born(situation, intent, instance, inventory, job, what)) is not None:
+        return verdict
     attached = _attached(situation, inventory, key)
     if len(attached) < len(wanted):
         return wait(
             "VolumeDetached",
             f"{what} ran, but the cloud shows {len(attached)} of {len(wanted)} volumes there",
         )
-    return record(f"{key} holds the volumes and the address of its node", facts.BindCompleted(intent.id))
+    made = _launched(instance, inventory, job) if instance.awaits_bind else ()
+    return record(f"{key} holds the volumes and the address of its node", facts.BindCompleted(intent.id, made))
+
+
+def _born(
+    situation: Situation,
+    intent: IntentView,
+    instance: InstanceView,
+    inventory: InventorySeen,
+    job: JobSeen,
+    what: str,
+) -> Verdict | None:
+    """None once the VM its bind has made runs. One that does not is called bound at the deadline: its arrival then
+    fails like any other's, and what it holds passes on.
+    """
+    key, deadline_s = instance.key, situation.join_deadline_s
+    if _running(inventory, key, instance.intent, _made(job).get(key, "")) is not None:
+        return None
+    if key not in inventory.gone and situation.seconds_since(intent.requested_at) < deadline_s:
+        return wait("VmsBoot", f"{what}: waiting for {key} to run", patience_s=deadline_s)
+    launched = _launched(instance, inventory, job)
+    return record(f"{key} was made and does not run", facts.BindCompleted(intent.id, launched))
+
+
+def _launched(instance: InstanceView, inventory: InventorySeen, job: JobSeen) -> tuple[facts.LaunchedInstance, ...]:
+    carrying = [c for c in inventory.carrying(instance.key) if c.intent_id == instance.intent]
+    seen = keeper(carrying, _made(job).get(instance.key, "")) if carrying else None
+    return (facts.LaunchedInstance(instance.key, seen.id if seen else "", (seen.address if seen else "") or ""),)
 
 
 def _retired(situation: Situation, intent: IntentView, inventory: InventorySeen, what: str) -> Verdict:
+    left = _still_there(situation, intent, inventory, what)
+    if left is not None:
+        return left
+    return record(f"{', '.join(intent.keys)} gone", facts.RetireCompleted(intent.id), *_replacements(situation, intent))
+
+
+def _still_there(situation: Situation, intent: IntentView, inventory: InventorySeen, what: str) -> Verdict | None:
+    """None once each VM that was to be deleted is proved gone."""
     left = _left(situation, intent, inventory)
     if left:
         kills = tuple(TerminateInstance(c.key, c.id) for c in left)
@@ -142,17 +197,17 @@ def _retired(situation: Situation, intent: IntentView, inventory: InventorySeen,
     unproved = [k for k in intent.keys if not _proved_gone(situation, k, inventory)]
     if unproved:
         return wait("InventoryUnknown", f"{what} ran; the cloud has not yet answered for {', '.join(unproved)}")
-    return record(f"{', '.join(intent.keys)} gone", facts.RetireCompleted(intent.id), *_replacements(situation, intent))
+    return None
 
 
 def _left(situation: Situation, intent: IntentView, inventory: InventorySeen) -> list[CloudInstance]:
-    found = [inventory.instances[k] for k in intent.keys if k in inventory.instances]
+    found = [c for k in intent.keys for c in inventory.carrying(k)]
     return [c for c in found if c.state in (InstanceState.RUNNING, InstanceState.PENDING)]
 
 
 def _proved_gone(situation: Situation, key: str, inventory: InventorySeen) -> bool:
     never_ran = not situation.view.instances[key].cloud_id
-    return key in inventory.gone or (never_ran and key not in inventory.instances)
+    return key in inventory.gone or (never_ran and not inventory.carrying(key))
 
 
 def _replacements(situation: Situation, intent: IntentView) -> list[facts.ReplacementCompleted]:
@@ -165,7 +220,8 @@ def _replacements(situation: Situation, intent: IntentView) -> list[facts.Replac
 
 
 def _destroyed(situation: Situation, intent: IntentView, inventory: InventorySeen, what: str) -> Verdict:
-    left = [c for c in inventory.instances.values() if c.state is not InstanceState.GONE]
+    keys = {*inventory.instances, *inventory.twins}
+    left = [c for k in sorted(keys) for c in inventory.carrying(k) if c.state is not InstanceState.GONE]
     if left:
         kills = tuple(TerminateInstance(c.key, c.id) for c in left)
         return wait("VmLeftBehind", f"{what} ran, but {len(left)} VMs are still there", *kills)

@@ -2,7 +2,7 @@
 
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -13,6 +13,7 @@ from controlplane.view import ClusterView
 from events.clock import Clock
 from providers.base import CloudInstance, CloudProvider, CloudVolume, InstanceState, Listing, Place
 from providers.errors import ProviderError
+from providers.twins import keeper, standing
 
 Cloud = Callable[[str], CloudProvider]
 
@@ -25,7 +26,7 @@ class _Indexed:
     """A listing, cut up by cluster."""
 
     listing: Listing
-    instances: Mapping[str, Mapping[str, CloudInstance]]
+    instances: Mapping[str, Sequence[CloudInstance]]
     volumes: Mapping[str, Mapping[str, CloudVolume]]
     addresses: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
@@ -53,23 +54,31 @@ class ListedInventory:
         volumes: dict[str, CloudVolume] = {}
         addresses: dict[str, str] = {}
         gone: set[str] = set()
+        twins: dict[str, tuple[CloudInstance, ...]] = {}
         for place in places:
-            listed = place.instances.get(view.uid, {})
-            gone |= {k for k, i in listed.items() if i.state is InstanceState.GONE}
-            gone |= self._answered_gone(view, place.listing.place, listed)
-            instances.update({k: i for k, i in listed.items() if i.state is not InstanceState.GONE})
+            listed = place.instances.get(view.uid, ())
+            gone |= {i.key for i in listed if i.state is InstanceState.GONE}
+            gone |= self._answered_gone(view, place.listing.place, {i.id for i in listed})
+            for key, carrying in standing(listed).items():
+                own = _own(view, key, carrying)
+                if own is not None:
+                    instances[key] = own
+                    gone.discard(key)
+                if others := tuple(i for i in carrying if i is not own):
+                    twins[key] = others
             volumes.update(place.volumes.get(view.uid, {}))
             addresses.update(place.addresses.get(view.uid, {}))
         at = min((p.listing.at for p in places), default=self._clock())
-        return InventorySeen(at, instances, frozenset(gone), volumes, addresses)
+        return InventorySeen(at, instances, frozenset(gone), volumes, addresses, twins)
 
     def terminate(self, view: ClusterView, cloud_id: str) -> None:
         """See Inventory."""
         for place in places_of(view):
             self._cloud(place.cloud).terminate(place, cloud_id)
 
-    def _answered_gone(self, view: ClusterView, place: Place, listed: Mapping[str, CloudInstance]) -> set[str]:
-        missing = {i.cloud_id: i.key for i in view.alive() if i.cloud_id and i.key not in listed}
+    def _answered_gone(self, view: ClusterView, place: Place, listed: Collection[str]) -> set[str]:
+        """`listed` are ids: a twin that lives says nothing of the VM it has its key from."""
+        missing = {i.cloud_id: i.key for i in view.alive() if i.cloud_id and i.cloud_id not in listed}
         if not missing:
             return set()
         answers = self._cloud(place.cloud).describe(place, sorted(missing))
@@ -105,12 +114,20 @@ class ListedInventory:
             raise error.with_traceback(None)
 
 
+def _own(view: ClusterView, key: str, carrying: Sequence[CloudInstance]) -> CloudInstance | None:
+    """Which of the VMs with that key is the instance: the recorded one, and, before one is recorded, the one kept."""
+    instance = view.instances.get(key)
+    if instance is None or not instance.cloud_id:
+        return keeper(carrying)
+    return next((i for i in carrying if i.id == instance.cloud_id), None)
+
+
 def _index(listing: Listing) -> _Indexed:
-    instances: dict[str, dict[str, CloudInstance]] = defaultdict(dict)
+    instances: dict[str, list[CloudInstance]] = defaultdict(list)
     volumes: dict[str, dict[str, CloudVolume]] = defaultdict(dict)
     addresses: dict[str, dict[str, str]] = defaultdict(dict)
     for instance in listing.instances:
-        instances[instance.cluster_uid][instance.key] = instance
+        instances[instance.cluster_uid].append(instance)
     for volume in listing.volumes:
         volumes[volume.cluster_uid][volume.key] = volume
     for (uid, node), address in listing.node_addresses.items():

@@ -13,6 +13,7 @@ from planner.drain.plan import DrainPlan
 from planner.observed import KafkaSnapshot, SettingSeen
 from planner.rollout.live_step import NO_STEP, Deviation, LiveStep
 from providers.base import CloudInstance, CloudVolume
+from providers.handover import Handover
 
 STALE_AFTER = timedelta(seconds=30)
 """Nothing is destroyed on an observation older than this."""
@@ -27,6 +28,13 @@ class InventorySeen:
     gone: frozenset[str] = frozenset()
     volumes: Mapping[str, CloudVolume] = field(default_factory=dict)
     node_addresses: Mapping[str, str] = field(default_factory=dict)
+    twins: Mapping[str, tuple[CloudInstance, ...]] = field(default_factory=dict)
+    """Other VMs that carry the key of an instance: made by a run that was killed, or copied by somebody's hand."""
+
+    def carrying(self, key: str) -> tuple[CloudInstance, ...]:
+        """Every VM with that key: the instance itself, then its twins."""
+        own = self.instances.get(key)
+        return (*((own,) if own is not None else ()), *self.twins.get(key, ()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +99,8 @@ class Observation:
     plan_sha256: str = ""
     """The plan that was looked for; `plan` is None when it is missing or corrupt."""
     traffic: Traffic = UNKNOWN
+    handover: Handover | None = Handover.REBIND
+    """What the cluster's cloud can do with a node's address and disks; None while that cannot be told."""
     settings: SettingsObserved | None = None
     """Asked for only where something is to be set, and at rest as often as the metadata is read."""
     missing: Mapping[str, str] = field(default_factory=dict)

@@ -1,7 +1,7 @@
 """Reads what one tick sees of one cluster, and no more than it needs: Kafka is dialled where work is in hand."""
 
 from collections.abc import Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from agent.wire import Report
 from controlplane.converger.disks import with_volume_sizes
@@ -9,20 +9,26 @@ from controlplane.converger.foresight import foreseen_drain, plan_job_id
 from controlplane.converger.intents import job_id
 from controlplane.converger.observation import JobSeen, Observation, ReportSeen, SettingsObserved
 from controlplane.converger.ports import AGENT_REPORT, Ports
+from controlplane.converger.rendering import places_of
 from controlplane.converger.settingwork import SettingWork, drift_work, is_between_steps, setting_work
 from controlplane.converger.traffic import UNKNOWN, Traffic, TrafficWatch, sent_by
 from controlplane.job import Job
 from controlplane.kafka.errors import KafkaFault
 from controlplane.replacement import Phase
+from controlplane.reports import AGENT_FINDINGS, ailing
 from controlplane.view import ClusterView
-from events.ids import IntentId
+from events.ids import ClusterUid, IntentId
 from planner.drain.plan import DrainPlan, PlanUnreadable
 from planner.observed import KafkaSnapshot
 from planner.rollout.live_step import deviations, next_live_step
 from providers import errors as provider_errors
+from providers.handover import Handover
 
 LOOK_EVERY = timedelta(seconds=60)
 """How often a converged cluster's brokers are asked how they are."""
+
+FINDINGS_EVERY = timedelta(seconds=5)
+"""How often it is asked which clusters agents found something wrong in."""
 
 
 class Observer:
@@ -32,6 +38,7 @@ class Observer:
         self._ports = ports
         self._snapshots: dict[str, KafkaSnapshot] = {}
         self._acted: set[str] = set()
+        self._ailing: tuple[datetime, frozenset[ClusterUid]] | None = None
         self._watches: dict[str, TrafficWatch] = {}
 
     def observe(self, view: ClusterView) -> Observation:
@@ -60,6 +67,7 @@ class Observer:
             settings=self._settings(view, missing) if kafka is not None and kafka is not before else None,
             missing=missing,
             traffic=self.traffic(view.uid) if has_work(view) else UNKNOWN,
+            handover=self._handover(view, missing),
         )
 
     def look_again(self, uid: str) -> None:
@@ -82,11 +90,27 @@ class Observer:
         known = self._snapshots.get(view.uid)
         return known is None or self._must_dial(view, known)
 
+    def _handover(self, view: ClusterView, missing: dict[str, str]) -> Handover | None:
+        clouds = {p.cloud for p in places_of(view)}
+        try:
+            return next((self._ports.handover(cloud) for cloud in sorted(clouds)), Handover.REBIND)
+        except provider_errors.ProviderError as error:
+            missing["handover"] = str(error)
+            return None
+
     def _must_dial(self, view: ClusterView, known: KafkaSnapshot) -> bool:
-        return has_work(view) or view.uid in self._acted or self._ports.clock() - known.at >= LOOK_EVERY
+        is_due = self._ports.clock() - known.at >= LOOK_EVERY
+        return has_work(view) or view.uid in self._acted or is_due or self._is_ailing(view)
+
+    def _is_ailing(self, view: ClusterView) -> bool:
+        """Whether agents found something wrong in it. Read for all clusters at once, every few seconds."""
+        now = self._ports.clock()
+        if self._ailing is None or now - self._ailing[0] >= FINDINGS_EVERY:
+            self._ailing = now, ailing(self._ports.latest.of_kind(AGENT_FINDINGS), now)
+        return view.uid in self._ailing[1]
 
     def _reports(self, view: ClusterView) -> Mapping[str, ReportSeen]:
-        if not has_work(view):
+        if not has_work(view) and not self._is_ailing(view):
             return {}
         rows = self._ports.latest.of_cluster(view.uid, AGENT_REPORT)
         return {r.subject.name: ReportSeen(Report.model_validate(dict(r.value)), r.observed_at) for r in rows}
@@ -152,6 +176,8 @@ def has_work(view: ClusterView) -> bool:
     if view.converged != view.generation or view.recycling or view.intents or view.drain or view.tombstone:
         return True
     if view.setting_change is not None or view.restart is not None:
+        return True
+    if view.rolling_restart is not None or view.to_replace or view.is_evacuating():
         return True
     return any(i.phase is not Phase.JOINED or i.lost for i in view.alive())
 

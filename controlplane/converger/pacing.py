@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
+from controlplane.bandwidth import nic_bytes_per_s
 from controlplane.converger.copying import source_of
 from controlplane.converger.traffic import Traffic
 from controlplane.converger.verdict import Situation
@@ -18,8 +19,6 @@ from planner.drain.correction import Due, PortTraffic, due
 from planner.drain.plan import DrainPlan, Move, Port
 from planner.observed import KafkaSnapshot, PartitionSeen
 from planner.quantities import human_bytes
-from providers.catalog import catalog
-from providers.errors import PlaceUnknown
 
 MIB = 1024 * 1024
 
@@ -147,11 +146,9 @@ def _bandwidth(view: ClusterView) -> dict[int, int]:
     clouds = {p.name: p.place.cloud for p in view.document.spec.pools} if view.document else {}
     found = {}
     for instance in view.brokers():
-        try:
-            shape = catalog(clouds.get(instance.planned.pool, "")).shape(instance.planned.shape)
-        except PlaceUnknown:
-            continue
-        found[instance.service_id] = shape.nic_bytes_per_s
+        rate = nic_bytes_per_s(clouds.get(instance.planned.pool, ""), instance.planned.shape)
+        if rate is not None:
+            found[instance.service_id] = rate
     return found
 
 

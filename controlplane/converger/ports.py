@@ -17,6 +17,7 @@ from events.store import EventStore
 from planner.drain.request import DrainRequest
 from planner.observed import KafkaSnapshot
 from providers.base import TerraformRun
+from providers.handover import Handover
 
 AGENT_REPORT = "agent-report"
 """Kind of the latest-value rows that hold the agents' reports."""
@@ -67,3 +68,5 @@ class Ports:
     clock: Clock
     epoch: Callable[[], Epoch]
     """The epoch this server may act under. Raises LostLeadership when it holds the lease no more."""
+    handover: Callable[[str], Handover] = lambda cloud: Handover.REBIND
+    """Name of a cloud -> what it can do with a node's address. Raises `ProviderError` where that cannot be told."""

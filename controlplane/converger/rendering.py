@@ -69,7 +69,7 @@ def _adopted(view: ClusterView, intent: IntentView, installation_id: str, boot_d
     if not any(i.adopted for i in view.alive()):
         return None
     new = set(intent.keys) if intent.kind == "surge" else set()
-    there = [i for i in view.alive() if i.phase is not Phase.REQUESTED and i.key not in new]
+    there = [i for i in view.alive() if i.phase is not Phase.REQUESTED and i.key not in new and not i.deleted]
     volumes = {
         v.key: VolumeResource(i.node, v.dir, v.version, i.planned.rack, v.kind, v.size_gib)
         for i in there
@@ -94,7 +94,9 @@ def _standing(view: ClusterView, intent: IntentView, kind: RunKind) -> list[Inst
     if kind is RunKind.DESTROY:
         return []
     leaving = set(intent.keys) if kind is RunKind.RETIRE else set()
-    alive = [i for i in view.alive() if i.key not in leaving]
+    if intent.with_vm:
+        leaving |= set(intent.keys)
+    alive = [i for i in view.alive() if i.key not in leaving and not i.deleted]
     return [i for i in alive if i.phase is not Phase.REQUESTED or i.key in intent.keys]
 
 
@@ -157,7 +159,8 @@ def _ties(instance: InstanceView) -> list[str]:
 
 def _creates(view: ClusterView, intent: IntentView, kind: RunKind) -> frozenset[str]:
     if kind is RunKind.BIND:
-        return frozenset(_ties(view.instances[intent.keys[0]]))
+        new = view.instances[intent.keys[0]]
+        return frozenset([*_ties(new), f"instance/{new.key}"] if new.awaits_bind else _ties(new))
     if kind is not RunKind.SURGE:
         return frozenset()
     names: set[str] = set()
@@ -175,7 +178,8 @@ def _creates(view: ClusterView, intent: IntentView, kind: RunKind) -> frozenset[
 
 def _deletes(view: ClusterView, intent: IntentView, kind: RunKind) -> frozenset[str]:
     if kind is RunKind.RELEASE:
-        return frozenset(_ties(view.instances[intent.keys[0]]))
+        old = view.instances[intent.keys[0]]
+        return frozenset([*_ties(old), f"instance/{old.key}"] if intent.with_vm else _ties(old))
     if kind not in (RunKind.RETIRE, RunKind.DESTROY):
         return frozenset()
     leaving = [view.instances[k] for k in intent.keys]

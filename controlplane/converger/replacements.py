@@ -14,6 +14,7 @@ from events.ids import intent_id, kafka_uuid
 from planner.rollout.desired import DesiredNode, desired_nodes
 from planner.rollout.diff import Change, Incumbent, NodeChange, node_changes
 from planner.rollout.order import Work, first_nodes, next_work
+from providers.handover import Handover
 
 MAX_JOIN_FAILURES = 2
 """New VMs in a row that may fail to join before the cluster waits for a person."""
@@ -75,6 +76,10 @@ def _incumbent(view: ClusterView, node: str) -> Incumbent | None:
         lost=best.lost or stranded,
         config=best.born_with,
         restarts=needs_restart(view, best),
+        restart_asked=view.rolling_restart.reason
+        if view.rolling_restart and best.key in view.rolling_restart.left
+        else "",
+        replace_asked=view.to_replace[best.key].reason if best.key in view.to_replace else "",
     )
 
 
@@ -169,10 +174,23 @@ def _surge(situation: Situation, work: Work) -> Verdict:
         else:
             service_id = _controller_id(view, change.node, taken)
             taken.add(service_id)
-        planned.append(_plan_instance(view, change.desired, service_id))
+        planned.append(_plan_instance(view, change.desired, service_id, situation.seen.handover))
+    if any(p.handover for p in planned) and situation.seen.handover is None:
+        told = situation.seen.missing.get("handover", "its cloud does not tell")
+        return wait("InventoryUnknown", f"not replacing {planned[0].node}: how addresses pass is unknown: {told}")
+    if situation.seen.handover is Handover.NONE and (heirs := [p for p in planned if _inherits_address(p)]):
+        sentence = (
+            f"not replacing {heirs[0].node}: on this cloud an address stays with its VM, and the other members would "
+            "look for the controller where it was"
+        )
+        return wait("AddressStays", sentence, next_command=f"kedge describe {view.name}", patience_s=0)
     keys = ",".join(p.key for p in planned)
     intent = intent_id(view.uid, "surge", keys, 1)
     return record(f"creating {keys}: {work.reason}", facts.SurgeRequested(intent, tuple(planned), work.reason))
+
+
+def _inherits_address(planned: facts.PlannedInstance) -> bool:
+    return planned.handover and planned.service != "broker"
 
 
 def _controller_id(view: ClusterView, node: str, taken: set[int]) -> int:
@@ -182,7 +200,9 @@ def _controller_id(view: ClusterView, node: str, taken: set[int]) -> int:
     return next(i for i in range(FIRST_CONTROLLER_ID, FIRST_CONTROLLER_ID + 100) if i not in taken)
 
 
-def _plan_instance(view: ClusterView, want: DesiredNode, service_id: int) -> facts.PlannedInstance:
+def _plan_instance(
+    view: ClusterView, want: DesiredNode, service_id: int, way: Handover | None
+) -> facts.PlannedInstance:
     past = [i for i in view.instances.values() if i.node == want.node]
     spent = view.spent.get(want.node)
     generation = max((i.planned.generation for i in past), default=0) + 1
@@ -209,6 +229,7 @@ def _plan_instance(view: ClusterView, want: DesiredNode, service_id: int) -> fac
         replaces=old.planned.generation if old else 0,
         handover=heir,
         config=config,
+        deferred=heir and way is Handover.DELETE_FIRST,
     )
 
 
@@ -225,6 +246,9 @@ def _config_to_make(view: ClusterView, want: DesiredNode) -> tuple[Mapping[str, 
 def _reattaches(view: ClusterView, key: str) -> bool:
     """Whether a broker's successor takes over its disk and its id: by policy, or because a handover is under way."""
     instance = view.instances[key]
+    asked = view.to_replace.get(key)
+    if asked is not None and asked.new_disk:
+        return False
     policy = view.document.spec.rollout.strategy if view.document else "migrate"
     outlives = all(v.kind == "persistent" for v in instance.planned.volumes)
     return outlives and (policy == "reattach" or (instance.planned.handover and instance.phase is not Phase.JOINED))

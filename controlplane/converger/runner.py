@@ -28,7 +28,8 @@ from providers.errors import ProviderError
 _log = logging.getLogger(__name__)
 
 Progress = Callable[[str], None]
-RunTerraform = Callable[[TerraformRun, Progress, threading.Event], None]
+RunTerraform = Callable[[TerraformRun, Progress, threading.Event], Mapping[str, str]]
+"""Returns instance key -> the cloud's id, of what the run was to make and the state has."""
 Solve = Callable[[DrainRequest], DrainPlan | Infeasible]
 Work = Callable[[threading.Event], Mapping[str, Any]]
 
@@ -180,8 +181,7 @@ class ThreadRunner:
         def progress(text: str) -> None:
             self.progress[job_id] = text
 
-        self._run_terraform(run, progress, stop)
-        return {}
+        return {"instances": dict(self._run_terraform(run, progress, stop))}
 
     def _plan(self, request: DrainRequest, snapshot: KafkaSnapshot) -> Mapping[str, Any]:
         answer = self._solve(request)

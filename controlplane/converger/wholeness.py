@@ -3,7 +3,7 @@
 from collections.abc import Collection
 
 from controlplane.kafka.gates import Gate
-from planner.observed import KafkaSnapshot
+from planner.observed import KafkaSnapshot, PartitionSeen
 
 
 def cluster_is_whole(kafka: KafkaSnapshot, expected: Collection[int], *, excepted: frozenset[int]) -> Gate:
@@ -18,8 +18,15 @@ def cluster_is_whole(kafka: KafkaSnapshot, expected: Collection[int], *, excepte
     leaderless = [p for p in kafka.partitions if p.leader < 0]
     if leaderless:
         return Gate(False, f"{len(leaderless)} partitions have no leader, {leaderless[0].name} among them")
-    behind = [p for p in kafka.partitions if any(r not in p.isr for r in p.target if r not in (*p.adding, *excepted))]
+    behind = out_of_sync(kafka, excepted=excepted)
     if behind:
         sentence = f"{len(behind)} partitions are under-replicated, {behind[0].name} among them"
         return Gate(False, f"{sentence} (ISR {list(behind[0].isr)} of {list(behind[0].target)})")
     return Gate(True, f"{len(kafka.live_brokers())} brokers serve, {len(kafka.partitions)} partitions in sync")
+
+
+def out_of_sync(kafka: KafkaSnapshot, *, excepted: frozenset[int] = frozenset()) -> tuple[PartitionSeen, ...]:
+    """Partitions with a replica that is to stay out of the ISR, those of `excepted` brokers not counted."""
+    return tuple(
+        p for p in kafka.partitions if any(r not in p.isr for r in p.target if r not in (*p.adding, *excepted))
+    )

@@ -9,9 +9,11 @@ from typing import Any
 import boto3
 from botocore.config import Config
 
-from providers.aws.errors import translated
+from providers.aws.errors import is_throttle, translated
 from providers.aws.settings import AwsSettings
 from providers.base import Place
+from providers.callbudget import CallBudget, TokenBucket, retry_after_s
+from providers.catalogfile import sold_by
 from providers.errors import AuthFailed
 
 _CONNECT_S, _READ_S = 3.0, 7.0
@@ -28,6 +30,7 @@ class Access:
     settings: AwsSettings
     attempts: int
     clock: Callable[[], float] = time.monotonic
+    budget: CallBudget = field(default_factory=lambda: CallBudget(sold_by("aws").call_rate()))
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _sessions: dict[str, Any] = field(default_factory=dict)
     _clients: dict[tuple[str, str, str], Any] = field(default_factory=dict)
@@ -75,7 +78,7 @@ class Access:
         with self._lock, translated(f"{place}: credentials"):
             if key not in self._clients:
                 endpoint = self.settings.endpoint_url
-                self._clients[key] = self._session(place).client(
+                client = self._session(place).client(
                     service,
                     region_name=place.region,
                     endpoint_url=str(endpoint) if endpoint else None,
@@ -85,7 +88,26 @@ class Access:
                         retries={"mode": "standard", "total_max_attempts": self.attempts},
                     ),
                 )
+                if service == "ec2":
+                    self._count_calls(client, self.budget.of(place))
+                self._clients[key] = client
             return self._clients[key]
+
+    def _count_calls(self, client: Any, bucket: TokenBucket) -> None:
+        """Each call, each try of it too, takes a token; a throttled one makes all wait."""
+
+        def before_send(**_: Any) -> None:
+            bucket.take(patience_s=_READ_S)
+
+        def received(
+            response_dict: dict[str, Any] | None = None, parsed_response: dict[str, Any] | None = None, **_: Any
+        ) -> None:
+            if is_throttle(parsed_response or {}):
+                headers = {k.lower(): v for k, v in (response_dict or {}).get("headers", {}).items()}
+                bucket.pause(retry_after_s(headers.get("retry-after")))
+
+        client.meta.events.register("before-send.ec2", before_send)
+        client.meta.events.register("response-received.ec2", received)
 
     def _session(self, place: Place) -> Any:
         """Under the lock: sessions are not thread-safe while they make clients."""

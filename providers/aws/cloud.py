@@ -4,7 +4,7 @@ import os
 import re
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,12 +14,17 @@ from botocore.exceptions import ClientError
 from providers import tags
 from providers.aws.access import Access
 from providers.aws.errors import is_not_found, recognise, translated
+from providers.aws.examination import examine_region
+from providers.aws.imports import imports_of
 from providers.aws.inventory import PAGE, count_owners, read_listing, read_states
 from providers.aws.settings import AwsSettings
 from providers.aws.tags import tags_of
 from providers.aws.variables import module_variables
 from providers.base import InstanceState, Listing, Place, Resources
+from providers.callbudget import TokenBucket
+from providers.doctor import Finding
 from providers.errors import PlaceUnknown, ProviderError, ResourceConflict
+from providers.tf.abilities import Import
 
 SETTLES_S = 300.0
 """EC2 is eventually consistent: for a while after it was made an instance may be "not found". So that answer proves
@@ -124,6 +129,19 @@ class AwsCloud:
     def recognise(self, diagnostics: Sequence[str]) -> ProviderError | None:
         """See `RecognisesErrors`."""
         return recognise(diagnostics)
+
+    def examine(self, place: Place) -> Iterator[Finding]:
+        """See `ExaminesPlaces`."""
+        ec2, _ = self._reach(place)
+        return examine_region(ec2, place, self._settings.region(place))
+
+    def calls(self, place: Place) -> TokenBucket:
+        """See `SharesCalls`."""
+        return self._access.budget.of(place)
+
+    def imports(self, target: str, resources: Resources, listing: Listing) -> tuple[Import, ...] | None:
+        """See `ImportsResources`."""
+        return imports_of(target, resources, listing)
 
     def strangers(self, place: Place) -> Mapping[str, int]:
         """See `SeesStrangers`."""

@@ -5,8 +5,9 @@ which retries can only make louder, never destructive.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 from botocore.exceptions import (
     BotoCoreError,
@@ -92,6 +93,11 @@ def recognise(diagnostics: Sequence[str]) -> ProviderError | None:
         if "No valid credential sources found" in text or "AWS account ID not allowed" in text:
             return AuthFailed(text)
     return None
+
+
+def is_throttle(parsed: Mapping[str, Any]) -> bool:
+    """Whether an answer, as boto3 parsed it, says that the account calls too often."""
+    return isinstance(from_code(str(parsed.get("Error", {}).get("Code", "")), ""), RateLimited)
 
 
 def is_not_found(error: ClientError) -> bool:

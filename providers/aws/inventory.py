@@ -1,6 +1,6 @@
 """One reading of an account and region: three paged listings by our installation's tag, whatever the fleet's size."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -46,6 +46,7 @@ def read_listing(ec2: Any, place: Place, *, installation_id: str, account_id: st
     keys = {m["InstanceId"]: f"{t[tags.NODE]}.g{t[tags.GENERATION]}" for m in machines if _is_whole(t := tags_of(m))}
     volumes = tuple(_volume(d, keys) for d in disks if {VOLUME, tags.CLUSTER_UID} <= tags_of(d).keys())
     owned = {i["NetworkInterfaceId"]: i for i in interfaces if {tags.CLUSTER_UID, tags.NODE} <= tags_of(i).keys()}
+    of_nodes = _by_node(owned.values())
     attached = {d["VolumeId"]: tags_of(d)[VOLUME] for d in disks if VOLUME in tags_of(d)}
     found = (_instance(m, attached, owned) for m in machines if m["InstanceId"] in keys)
     return Listing(
@@ -53,8 +54,12 @@ def read_listing(ec2: Any, place: Place, *, installation_id: str, account_id: st
         at=at,
         instances=tuple(sorted(found, key=lambda i: (i.cluster_uid, i.node, i.generation, i.id))),
         volumes=tuple(sorted(volumes, key=lambda v: (v.cluster_uid, v.key))),
-        node_addresses={
-            (t[tags.CLUSTER_UID], t[tags.NODE]): str(i["PrivateIpAddress"]) for i in owned.values() if (t := tags_of(i))
+        node_addresses={node: str(i["PrivateIpAddress"]) for node, i in of_nodes.items()},
+        node_address_ids={node: str(i["NetworkInterfaceId"]) for node, i in of_nodes.items()},
+        binding_ids={
+            node: str(i["Attachment"]["AttachmentId"])
+            for node, i in of_nodes.items()
+            if "AttachmentId" in i.get("Attachment", ())
         },
     )
 
@@ -98,6 +103,15 @@ def _is_whole(own: Mapping[str, str]) -> bool:
     return all(own.get(name) for name in needed) and own.get(tags.GENERATION, "").isdecimal()
 
 
+def _by_node(interfaces: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str], Mapping[str, Any]]:
+    """(cluster uid, node) -> its interface. Of two, which a killed run may leave, the one on a VM, else the first."""
+    found: dict[tuple[str, str], Mapping[str, Any]] = {}
+    for interface in sorted(interfaces, key=lambda i: (not i.get("Attachment"), i["NetworkInterfaceId"])):
+        own = tags_of(interface)
+        found.setdefault((own[tags.CLUSTER_UID], own[tags.NODE]), interface)
+    return found
+
+
 def _instance(
     machine: Mapping[str, Any], volumes: Mapping[str, str], owned: Mapping[str, Mapping[str, Any]]
 ) -> CloudInstance:
@@ -123,12 +137,15 @@ def _instance(
 
 def _volume(disk: Mapping[str, Any], keys: Mapping[str, str]) -> CloudVolume:
     own = tags_of(disk)
-    holders = [a["InstanceId"] for a in disk.get("Attachments", ()) if a.get("State") != "detached"]
+    ties = [a for a in disk.get("Attachments", ()) if a.get("State") != "detached"]
+    holder = str(ties[0]["InstanceId"]) if ties else None
     return CloudVolume(
         key=own[VOLUME],
         cluster_uid=own[tags.CLUSTER_UID],
         zone=disk["AvailabilityZone"],
         size_gib=int(disk["Size"]),
         # On a VM that is not ours it is attached all the same: its id says so, and nobody takes it away.
-        attached_to=keys.get(holders[0], holders[0]) if holders else None,
+        attached_to=keys.get(holder, holder) if holder else None,
+        id=disk["VolumeId"],
+        device=str(ties[0].get("Device", "")) if ties else "",
     )

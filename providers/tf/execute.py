@@ -2,26 +2,31 @@
 
 import threading
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from providers.base import CloudProvider, TerraformRun
-from providers.errors import TerraformFailed
-from providers.tf.abilities import GivesEnvironment, RecognisesErrors, RepeatsCreates
+from providers.errors import RateLimited, TerraformFailed
+from providers.tf.abilities import GivesEnvironment, Import, RecognisesErrors, RepeatsCreates, SharesCalls
 from providers.tf.adoption import adopting_run
-from providers.tf.guard import check
+from providers.tf.guard import check, check_import
+from providers.tf.imports import import_step
 from providers.tf.initialised import Initialised
 from providers.tf.plan import Action, StateResource, planned_changes, resources_before
 from providers.tf.progress import OnProgress
+from providers.tf.renderedset import targets_of
 from providers.tf.runfolder import RUN_ID
 from providers.tf.runner import TerraformRunner
-from providers.tf.statebody import serial_of, targets_in
+from providers.tf.statebody import instance_ids_in, serial_of, targets_in
 from providers.tf.states import Access, StateStorage, TerraformState, state_key
 from providers.tf.unfinished import in_question, settle
 from providers.tf.workspace import Workspace, open_workspace, rendered
 
 _TIMEOUT_S = 900.0
+
+CALLS_PER_RESOURCE, CALLS_OF_A_RUN = 3, 4
+"""About what a run asks of a cloud: a plan of 10 resources on AWS was seen to read 34 times (docs/clouds.md)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +40,10 @@ class RunResult:
     changed: tuple[str, ...]
     done_before: tuple[str, ...]
     seconds: float
+    imported: tuple[str, ...] = ()
+    """Terraform's addresses of what the state did not know before."""
+    instances: Mapping[str, str] = field(default_factory=dict)
+    """Instance key -> the cloud's id of the VM the state has."""
 
 
 def execute(
@@ -53,24 +62,34 @@ def execute(
     (`terraform/modules`). `timeout_s` bounds each Terraform command. Blocks until the run is over; call it
     from a worker thread.
 
-    Raises `UnsafeChange` (nothing was applied), `RunInProgress`, `RunInterrupted` (stop was set, or time is
-    over), whatever typed error the cloud gave, else `TerraformFailed`.
+    What exists and the state does not know is adopted or imported first, as a step of its own.
+
+    Raises `UnsafeChange` (nothing was applied), `NotImportable`, `RunInProgress`, `RunInterrupted` (stop was
+    set, or time is over), whatever typed error the cloud gave, else `TerraformFailed`.
     """
     started = time.monotonic()
     state = states.of(state_key(run.resources.cluster_uid, run.resources.place))
     variables = provider.variables(rendered(run))
+    imported: tuple[str, ...] = ()
     with state.locked(run.intent_id, on_lost=stop.set) as access:
         here = _Bench(state, access, provider, module_root, on_progress, stop, timeout_s)
         state.repair()
-        adopting = adopting_run(run, targets_in(state.read()), provider) if run.adopts is not None else None
-        if adopting is not None:
-            here.perform(adopting, provider.variables(rendered(adopting)))
+        known = _last_known(state)
+        if _repeats_creates(provider):
+            if (adopting := adopting_run(run, targets_in(known), provider)) is not None:
+                here.perform(adopting, provider.variables(rendered(adopting)))
+        elif (step := import_step(run, known, provider)) is not None:
+            here.perform(step.run, provider.variables(rendered(step.run)), step.imports)
+            imported = tuple(i.address for i in step.imports)
         changed = here.perform(run, variables)
+        instances = instance_ids_in(state.read())
     named = run.creates | run.deletes
     return RunResult(
         changed=changed,
         done_before=tuple(sorted(named - set(changed))),
         seconds=time.monotonic() - started,
+        imported=imported,
+        instances=instances,
     )
 
 
@@ -86,16 +105,20 @@ class _Bench:
     stop: threading.Event
     timeout_s: float
 
-    def perform(self, run: TerraformRun, variables: Mapping[str, object]) -> tuple[str, ...]:
-        """The targets that were changed."""
+    def perform(
+        self, run: TerraformRun, variables: Mapping[str, object], imports: Sequence[Import] = ()
+    ) -> tuple[str, ...]:
+        """The targets that were changed. With `imports` the run takes those into the state."""
         workspace = open_workspace(
             self.state.folder.workspaces,
             module=self.module_root / self.provider.name,
             backend=self.access.backend,
             variables=variables,
             intent_id=run.intent_id,
+            imports=imports,
         )
         try:
+            self._pay(run)
             terraform = _runner(
                 workspace,
                 run,
@@ -105,33 +128,56 @@ class _Bench:
                 stop=self.stop,
                 timeout_s=self.timeout_s,
             )
-            return _perform(run, terraform, self.state, self.provider)
+            return _perform(run, terraform, self.state, self.provider, imports)
         except TerraformFailed as error:
             Initialised(self.state.folder.initialised).drop()
             provider = self.provider
             recognised = provider.recognise(error.diagnostics) if isinstance(provider, RecognisesErrors) else None
+            if isinstance(recognised, RateLimited) and isinstance(provider, SharesCalls):
+                provider.calls(run.resources.place).pause()
             raise (recognised or error) from error
         finally:
             workspace.remove()
 
+    def _pay(self, run: TerraformRun) -> None:
+        """For the calls the run will make, before it makes any. Raises `RateLimited` where the wait is too long."""
+        if isinstance(self.provider, SharesCalls):
+            calls = CALLS_PER_RESOURCE * len(targets_of(run.resources)) + CALLS_OF_A_RUN
+            bucket = self.provider.calls(run.resources.place)
+            bucket.take(calls, patience_s=self.timeout_s, stop=self.stop)
+
 
 def _perform(
-    run: TerraformRun, terraform: TerraformRunner, state: TerraformState, provider: CloudProvider
+    run: TerraformRun,
+    terraform: TerraformRunner,
+    state: TerraformState,
+    provider: CloudProvider,
+    imports: Sequence[Import],
 ) -> tuple[str, ...]:
     terraform.prepare(Initialised(state.folder.initialised))
     for path in _left_behind(state):
         terraform.push_state(path)
     state.folder.clear_workspaces(keep=terraform.workspace.directory)
     state.keep_copy()
-    plan = terraform.plan()
+    # An import looks at nothing but what it imports: whatever else has changed is for the run after it to judge.
+    plan = terraform.plan(refresh=not imports)
     if _settle(run, terraform, resources_before(plan), provider):
-        plan = terraform.plan()
+        plan = terraform.plan(refresh=not imports)
     changes = planned_changes(plan)
-    check(changes, run)
+    if imports:
+        check_import(changes, run, frozenset(i.address for i in imports))
+    else:
+        check(changes, run)
     acting = tuple(sorted({c.target for c in changes if c.action in (Action.CREATE, Action.DELETE)}))
-    if acting:
+    if acting or imports:
         terraform.apply()
     return acting
+
+
+def _last_known(state: TerraformState) -> bytes | None:
+    """The newest state there is, be it one that still has to be pushed."""
+    left = _left_behind(state)
+    return left[-1].read_bytes() if left else state.read()
 
 
 def _left_behind(state: TerraformState) -> tuple[Path, ...]:
@@ -152,12 +198,16 @@ def _settle(
     questioned = in_question(held, run)
     if not questioned:  # the usual case, and it needs no look at the inventory
         return bool(gone)
-    repeatable = isinstance(provider, RepeatsCreates) and provider.creates_are_repeatable()
-    settlement = settle(questioned, run, provider.list_place(run.resources.place), repeatable=repeatable)
+    listing = provider.list_place(run.resources.place)
+    settlement = settle(questioned, run, listing, repeatable=_repeats_creates(provider))
     for address in settlement.untaint:
         terraform.untaint(address)
     terraform.forget(settlement.recreate)
     return bool(gone or settlement.untaint or settlement.recreate)
+
+
+def _repeats_creates(provider: CloudProvider) -> bool:
+    return isinstance(provider, RepeatsCreates) and provider.creates_are_repeatable()
 
 
 def _runner(

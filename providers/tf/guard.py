@@ -28,6 +28,25 @@ def check(changes: Iterable[PlannedChange], run: TerraformRun) -> None:
         raise UnsafeChange(f"{run.kind} run {run.intent_id} of cluster {run.resources.cluster_name}", offences)
 
 
+def check_import(changes: Iterable[PlannedChange], run: TerraformRun, addresses: frozenset[str]) -> None:
+    """The guard of the step before a run: exactly `addresses` come into the state, as they are, and nothing changes.
+
+    Raises `UnsafeChange`.
+    """
+    changes = tuple(changes)
+    coming = {c.address for c in changes if c.imported}
+    offences = [Offence(a, "it is to be imported, and the plan does not import it") for a in sorted(addresses - coming)]
+    for change in changes:
+        if change.imported and change.address not in addresses:
+            offences.append(Offence(change.target, "the plan would import it, and nobody asked for that"))
+        elif change.imported and change.action is not Action.NOOP:
+            offences.append(Offence(change.target, f"its import would {change.action} it; an import changes nothing"))
+        elif not change.imported and (reason := _refusal(change, run)) is not None:
+            offences.append(Offence(change.target, reason))
+    if offences:
+        raise UnsafeChange(f"import before run {run.intent_id} of cluster {run.resources.cluster_name}", offences)
+
+
 def _intent(run: TerraformRun) -> Iterator[Offence]:
     """A run that asks for what its kind may not do is refused before the plan is looked at."""
     for target in sorted(run.deletes if run.kind in _MAY_CREATE else run.creates):

@@ -77,9 +77,10 @@ class TerraformRunner(Terraform):  # type: ignore[misc]  # python-terraform has 
             kept = initialised.keep(self.workspace, binary=self.terraform_bin_path)
         self._data = kept
 
-    def plan(self) -> dict[str, Any]:
-        """Save a plan and return it as data (`show -json`, format 1.2)."""
-        self.cmd("plan", out=str(self.workspace.plan), input=False, json=IsFlagged)
+    def plan(self, *, refresh: bool = True) -> dict[str, Any]:
+        """Save a plan and return it as data (`show -json`, format 1.2). Imports are read from the cloud in any case."""
+        more = {} if refresh else {"refresh": False}
+        self.cmd("plan", out=str(self.workspace.plan), input=False, json=IsFlagged, **more)
         _, stdout, _ = self.cmd("show", str(self.workspace.plan), json=IsFlagged)
         value = json.loads(stdout)
         return value if isinstance(value, dict) else {}

@@ -34,14 +34,26 @@ def lineage_of(body: bytes) -> str:
 
 def targets_in(body: bytes | None) -> frozenset[str]:
     """What the state holds, as `<resource>/<key>`; empty for a state that was never written."""
-    found = _read(body or b"").get("resources")
-    resources = [r for r in found if isinstance(r, dict)] if isinstance(found, list) else []
     return frozenset(
-        target_of(address=str(resource.get("name")), name=str(resource.get("name")), key=instance.get("index_key"))
-        for resource in resources
-        if resource.get("mode") == "managed"
-        for instance in resource.get("instances", [])
+        target_of(address=str(resource.get("name")), name=str(resource.get("name")), key=key)
+        for resource, key in _managed(body)
     )
+
+
+def addresses_in(body: bytes | None) -> frozenset[str]:
+    """What the state holds, by Terraform's own addresses, as `module.kedge.aws_instance.instance["b-0.g1"]`."""
+    return frozenset(
+        ".".join(filter(None, (resource.get("module"), str(resource.get("type")), str(resource.get("name")))))
+        + (f"[{json.dumps(key)}]" if key is not None else "")
+        for resource, key in _managed(body)
+    )
+
+
+def instance_ids_in(body: bytes | None) -> dict[str, str]:
+    """Instance key -> cloud id, by the output `instances` of the module contract; of the last run that changed any."""
+    outputs = _read(body or b"").get("outputs")
+    value = outputs.get("instances", {}).get("value", {}) if isinstance(outputs, dict) else {}
+    return {key: str(told["id"]) for key, told in value.items() if isinstance(told, dict) and told.get("id")}
 
 
 def refuse_unless_later(body: bytes, *, serial: int, lineage: str) -> None:
@@ -62,6 +74,13 @@ def refuse_unless_state(body: bytes) -> None:
     """Raises StateRefused for bytes that are no whole state."""
     if not is_state(body) or serial_of(body) < 0:
         raise StateRefused(f"what was sent ({len(body)} bytes) is no Terraform state: it has no lineage and serial")
+
+
+def _managed(body: bytes | None) -> list[tuple[dict[str, Any], Any]]:
+    """(resource, key of one of its instances)"""
+    found = _read(body or b"").get("resources")
+    resources = [r for r in found if isinstance(r, dict)] if isinstance(found, list) else []
+    return [(r, i.get("index_key")) for r in resources if r.get("mode") == "managed" for i in r.get("instances", [])]
 
 
 def _read(body: bytes) -> dict[str, Any]:

@@ -10,11 +10,12 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from providers.base import Resources, TerraformRun
+from providers.tf.abilities import Import
 
 _OUTPUTS = ("instances", "volumes", "addresses")
 
@@ -55,6 +56,7 @@ def open_workspace(
     backend: Mapping[str, Mapping[str, object]],
     variables: Mapping[str, object],
     intent_id: str,
+    imports: Sequence[Import] = (),
 ) -> Workspace:
     """Render a workspace below `parent` for a module directory and a `backend` block: where the state is kept."""
     parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -64,6 +66,10 @@ def open_workspace(
     configuration = _configuration(source, backend, tuple(variables))
     _write(directory / "main.tf.json", configuration)
     _write(directory / "kedge.auto.tfvars.json", dict(variables))
+    if imports:
+        # In a file of its own, and not in the fingerprint: `init` makes nothing of it.
+        blocks = [_literal({"to": i.address, "id": i.id}) for i in imports]
+        _write(directory / "imports.tf.json", {"import": blocks})
     workspace = Workspace(directory, _fingerprint(configuration, module))
     workspace.cli_config.write_text("disable_checkpoint = true\n")
     return workspace

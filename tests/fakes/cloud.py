@@ -21,6 +21,7 @@ from providers.base import (
 )
 from providers.catalog import EPHEMERAL
 from providers.errors import PlaceUnknown, ProviderError, ResourceConflict, RunInterrupted
+from providers.handover import Handover
 from providers.tf.guard import check
 from providers.tf.plan import Action, PlannedChange
 from providers.tf.workspace import rendered
@@ -35,6 +36,8 @@ class _Vm:
     installation_id: str
     seen: CloudInstance
     boots_at: datetime
+    made_by: str = ""
+    """Intent of the run that made it."""
     powered: bool = True
 
 
@@ -54,6 +57,7 @@ class _Region:
     """(cluster uid, node) -> (installation id, address)"""
     bound: dict[tuple[str, str], str] = field(default_factory=dict)
     """(cluster uid, node) -> instance key"""
+    had_address: set[tuple[str, str]] = field(default_factory=set)
 
 
 @dataclass(slots=True)
@@ -81,6 +85,9 @@ def _utc_now() -> datetime:
 class FakeCloud:
     """One installation's view of a `World`. `boot_time` is how long a new VM is pending by `now`.
 
+    `kind` is what the cloud can do with a node's address: with `DELETE_FIRST` a VM gets address and disk only in the
+    run that makes it, with `NONE` no VM gets an address that another one had.
+
     Faults: `failures` are raised by the next calls, one each; `list_lag` listings repeat the last one;
     `ignored_destroys` deletes report success and leave the VM running.
     """
@@ -94,11 +101,15 @@ class FakeCloud:
         default_factory=lambda: {"local-1": ("a", "b", "c"), "local-2": ("a", "b", "c")}
     )
     failures: list[ProviderError] = field(default_factory=list)
+    kind: Handover = Handover.REBIND
     list_lag: int = 0
     ignored_destroys: int = 0
     applied: list[TerraformRun] = field(default_factory=list)
     states: dict[tuple[str, Place], set[str]] = field(default_factory=dict)
     _last: dict[Place, Listing] = field(default_factory=dict)
+
+    def handover(self) -> Handover:
+        return self.kind
 
     def zones(self, region: str) -> tuple[str, ...]:
         if region not in self.regions:
@@ -160,7 +171,7 @@ class FakeCloud:
         acting = [c for c in changes if c.action is not Action.NOOP]
         for done, change in enumerate(sorted(acting, key=_order)):
             if change.action is Action.CREATE:
-                self._create(region, resources, change.target)
+                self._create(region, resources, change.target, run.intent_id)
             else:
                 self._delete(region, uid, change.target)
             if die_after is not None and done >= die_after:
@@ -175,17 +186,18 @@ class FakeCloud:
     def power_on(self, place: Place, instance: str) -> None:
         self._region(place).vms[instance].powered = True
 
-    def _create(self, region: _Region, resources: Resources, target: str) -> None:
+    def _create(self, region: _Region, resources: Resources, target: str, intent: str) -> None:
         word, _, key = target.partition("/")
         uid = resources.cluster_uid
         if word == "instance":
-            self._boot(region, resources, next(i for i in resources.instances if i.key == key))
+            self._boot(region, resources, next(i for i in resources.instances if i.key == key), intent)
         elif word == "volume":
             wanted = next(v for v in resources.volumes if v.key == key)
             disk = CloudVolume(key, uid, wanted.zone, wanted.size_gib, attached_to=None)
             region.disks.setdefault((uid, key), _Disk(self.installation_id, disk, wanted.kind == EPHEMERAL))
         elif word == "attachment":
             attachment = next(a for a in resources.attachments if a.key == key)
+            self._refuse_late_tie(region, uid, attachment.instance, intent)
             self._attach(region, uid, attachment.instance, attachment.volume)
         elif word == "address":
             wanted_address = next(a for a in resources.addresses if a.key == key)
@@ -194,6 +206,10 @@ class FakeCloud:
         else:
             node = next(b.node for b in resources.bindings if b.key == key)
             holder = region.bound.get((uid, node))
+            self._refuse_late_tie(region, uid, key, intent)
+            if self.kind is Handover.NONE and (uid, node) in region.had_address:
+                raise ResourceConflict(f"the address of {node} stays with the VM that had it first")
+            region.had_address.add((uid, node))
             if holder not in (None, key) and self._alive(region, uid, str(holder)):
                 raise ResourceConflict(f"address of {node} is bound to {holder}, which is alive")
             self._living(region, uid, key)
@@ -219,7 +235,11 @@ class FakeCloud:
         else:
             region.bound = {owner: held for owner, held in region.bound.items() if (owner[0], held) != (uid, key)}
 
-    def _boot(self, region: _Region, resources: Resources, wanted: InstanceResource) -> None:
+    def _refuse_late_tie(self, region: _Region, uid: str, key: str, intent: str) -> None:
+        if self.kind is Handover.DELETE_FIRST and self._living(region, uid, key).made_by != intent:
+            raise ResourceConflict(f"{key} stands already: this cloud gives a VM its address and disks when it is made")
+
+    def _boot(self, region: _Region, resources: Resources, wanted: InstanceResource, intent: str) -> None:
         uid = resources.cluster_uid
         vm_id = f"{uid}/{wanted.key}"
         if vm_id in region.buried:
@@ -239,7 +259,7 @@ class FakeCloud:
             state=InstanceState.PENDING,
             address=self.world.address_of(vm_id, wanted.address),
         )
-        region.vms[vm_id] = _Vm(resources.installation_id, seen, self.now() + self.boot_time)
+        region.vms[vm_id] = _Vm(resources.installation_id, seen, self.now() + self.boot_time, intent)
 
     def _attach(self, region: _Region, uid: str, instance: str, key: str) -> None:
         vm, disk = self._living(region, uid, instance), region.disks[uid, key]

@@ -1,6 +1,9 @@
 """Small rendered sets of the module contract, for tests of providers and of whoever renders them."""
 
+import hashlib
 import json
+from dataclasses import replace
+from pathlib import Path
 
 from providers.base import (
     AddressResource,
@@ -108,3 +111,12 @@ def run(
 def surge(rendered: Resources, *, only: frozenset[str] | None = None, intent: str = "run-1") -> TerraformRun:
     """A surge that creates the whole set, or only some of it."""
     return run(RunKind.SURGE, rendered, creates=targets(rendered) if only is None else only, intent=intent)
+
+
+def own(run: TerraformRun, folder: Path) -> TerraformRun:
+    """The run under an id that only tests with this folder have: processes are found by it on the machine, and killed.
+
+    The same run in the same folder has the same id, in other processes too.
+    """
+    mark = hashlib.sha256(str(folder).encode()).hexdigest()[:8]
+    return replace(run, intent_id=f"{mark}-{run.intent_id}")

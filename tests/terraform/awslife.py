@@ -16,7 +16,8 @@ from providers.tf.execute import RunResult, execute
 from providers.tf.progress import Progress
 from providers.tf.statefile import LocalStates
 from tests.fakes.clouds.aws import MotoCloud
-from tests.fakes.clouds.aws_hands import PLACE
+from tests.fakes.clouds.aws_hands import PLACE, write_settings
+from tests.fakes.resources import own
 
 MODULES = Path(__file__).parents[2] / "terraform" / "modules"
 VERSION = "5.100.0"
@@ -96,7 +97,7 @@ class AwsBench:
 
     def execute(self, run: TerraformRun, *, stop: threading.Event | None = None) -> RunResult:
         return execute(
-            run,
+            self.marked(run),
             provider=self.cloud,
             states=LocalStates(self.state_root),
             module_root=MODULES,
@@ -105,8 +106,17 @@ class AwsBench:
             timeout_s=300.0,
         )
 
+    def marked(self, run: TerraformRun) -> TerraformRun:
+        return own(run, self.state_root)
+
     def listing(self) -> Listing:
         return self.cloud.list_place(PLACE)
 
     def vm(self, key: str) -> CloudInstance:
         return next(i for i in self.listing().instances if i.key == key)
+
+
+def bench_on(aws: MotoCloud, folder: Path, mirror: Path) -> AwsBench:
+    """A bench with its settings and states below `folder`."""
+    settings = write_settings(folder / "aws.yaml", aws, plugins=offered(mirror, folder))
+    return AwsBench(AwsCloud("test", settings), aws, folder / "states")

@@ -18,7 +18,7 @@ from providers.tf.runfolder import processes_of
 from providers.tf.statefile import LocalStates
 from tests.fakes.clouds.azure import AzureCloudFake, azure_cloud
 from tests.fakes.clouds.azure_hands import PLACE, SECRET, AzureHarness, write_settings
-from tests.fakes.resources import resources
+from tests.fakes.resources import own, resources
 from tests.standins.mirror import MODULES, mirrored
 
 
@@ -32,7 +32,7 @@ class AzureBench:
 
     def execute(self, run: TerraformRun, *, stop: threading.Event | None = None) -> RunResult:
         return execute(
-            run,
+            own(run, self.state_root),
             provider=self.cloud,
             states=LocalStates(self.state_root),
             module_root=MODULES,
@@ -66,9 +66,9 @@ class AzureBench:
 
         self.azure.answering = answering
 
-    def kill(self, run_id: str) -> None:
+    def kill(self, run: TerraformRun) -> None:
         """Kills Terraform and its plugins, by their ids."""
-        for pid in processes_of(run_id):
+        for pid in processes_of(own(run, self.state_root).intent_id):
             os.kill(pid, signal.SIGKILL)
 
 

@@ -16,7 +16,7 @@ from providers.local.reap import reap
 from providers.tf.execute import RunResult, execute
 from providers.tf.progress import Progress
 from providers.tf.statefile import LocalStates, StateFile, state_file
-from tests.fakes.resources import PLACE, UID
+from tests.fakes.resources import PLACE, UID, own
 
 MODULES = Path(__file__).parents[2] / "terraform" / "modules"
 
@@ -31,7 +31,7 @@ class Bench:
 
     def execute(self, run: TerraformRun, *, stop: threading.Event | None = None, timeout_s: float = 60.0) -> RunResult:
         return execute(
-            run,
+            own(run, self.cloud.root),
             provider=self.cloud,
             states=LocalStates(self.state_root),
             module_root=MODULES,

@@ -3,10 +3,9 @@
 import os
 import signal
 import threading
-import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from providers.base import CloudInstance, Listing, TerraformRun
@@ -18,6 +17,7 @@ from providers.tf.statefile import LocalStates
 from tests.fakes.clouds.digitalocean import DigitaloceanFake, digitalocean_cloud
 from tests.fakes.clouds.digitalocean_hands import PLACE, DigitaloceanHarness, write_settings
 from tests.fakes.clouds.digitalocean_http import Answer
+from tests.fakes.resources import own
 from tests.standins.mirror import mirrored
 from tests.terraform.standins import MODULES
 
@@ -30,8 +30,6 @@ class DigitaloceanBench:
     fake: DigitaloceanFake
     state_root: Path
     progress: list[Progress] = field(default_factory=list)
-    mark: str = field(default_factory=lambda: uuid.uuid4().hex[:8])
-    """Begins the id of each run: a test that kills a run's processes finds them by it, and nobody else's."""
 
     @property
     def hands(self) -> DigitaloceanHarness:
@@ -49,7 +47,7 @@ class DigitaloceanBench:
         )
 
     def marked(self, run: TerraformRun) -> TerraformRun:
-        return replace(run, intent_id=f"{self.mark}-{run.intent_id}")
+        return own(run, self.state_root)
 
     def listing(self) -> Listing:
         return self.cloud.list_place(PLACE)

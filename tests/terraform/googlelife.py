@@ -1,10 +1,9 @@
 """A bench with the fake Google Cloud, the stand-in for its provider, and the real Terraform between them."""
 
 import threading
-import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from providers.base import CloudInstance, Listing, TerraformRun
@@ -14,6 +13,7 @@ from providers.tf.progress import Progress
 from providers.tf.statefile import LocalStates
 from tests.fakes.clouds.google import GoogleFake, google_fake
 from tests.fakes.clouds.google_hands import PLACE, GoogleHarness, write_settings
+from tests.fakes.resources import own
 from tests.standins.mirror import mirrored
 from tests.terraform.standins import MODULES
 
@@ -26,8 +26,6 @@ class GoogleBench:
     google: GoogleFake
     state_root: Path
     progress: list[Progress] = field(default_factory=list)
-    mark: str = field(default_factory=lambda: uuid.uuid4().hex[:8])
-    """Begins the id of each run: a test that kills a run's processes finds them by it, and nobody else's."""
 
     @property
     def hands(self) -> GoogleHarness:
@@ -35,7 +33,7 @@ class GoogleBench:
 
     def execute(self, run: TerraformRun, *, stop: threading.Event | None = None) -> RunResult:
         return execute(
-            replace(run, intent_id=f"{self.mark}-{run.intent_id}"),
+            self.marked(run),
             provider=self.cloud,
             states=LocalStates(self.state_root),
             module_root=MODULES,
@@ -43,6 +41,9 @@ class GoogleBench:
             stop=stop or threading.Event(),
             timeout_s=120.0,
         )
+
+    def marked(self, run: TerraformRun) -> TerraformRun:
+        return own(run, self.state_root)
 
     def listing(self) -> Listing:
         return self.cloud.list_place(PLACE)

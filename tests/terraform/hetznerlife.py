@@ -4,8 +4,7 @@ import os
 import signal
 import subprocess
 import threading
-import uuid
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from providers.tf.runfolder import processes_of
 from providers.tf.statefile import LocalStates
 from tests.fakes.clouds.hetzner import FakeHetzner
 from tests.fakes.clouds.hetzner_hands import PLACE
+from tests.fakes.resources import own
 from tests.tools.hcloud.build import SOURCE, version
 
 ROOT = Path(__file__).parents[2]
@@ -67,12 +67,10 @@ class HetznerBench:
     hetzner: FakeHetzner
     state_root: Path
     progress: list[Progress] = field(default_factory=list)
-    name: str = field(default_factory=lambda: uuid.uuid4().hex[:8])
 
     def execute(self, run: TerraformRun, *, stop: threading.Event | None = None) -> RunResult:
-        """The run, under a name of this bench's own: the next one ends what is left of a run of its name."""
         return execute(
-            replace(run, intent_id=self.run_id(run)),
+            self.marked(run),
             provider=self.cloud,
             states=LocalStates(self.state_root),
             module_root=MODULES,
@@ -87,22 +85,22 @@ class HetznerBench:
     def vm(self, key: str) -> CloudInstance:
         return next(i for i in self.listing().instances if i.key == key)
 
-    def run_id(self, run: TerraformRun) -> str:
-        return f"{self.name}-{run.intent_id}"
+    def marked(self, run: TerraformRun) -> TerraformRun:
+        return own(run, self.state_root)
 
     def kill_during(self, run: TerraformRun, *calls: str) -> None:
         """Kill -9 of Terraform and its plugins once Hetzner has done one of `calls`, before anybody hears of it.
 
         Once for each. A call is told as `POST /servers`, or by how its path ends.
         """
-        answer, left = self.hetzner.answer, set(calls)
+        answer, left, run_id = self.hetzner.answer, set(calls), self.marked(run).intent_id
 
         def kill(method: str, path: str, token: str, body: bytes) -> Any:
             told = answer(method, path, token, body)
             done = next((call for call in left if f"{method} {path.removeprefix('/v1')}".endswith(call)), None)
             if done is not None:
                 left.discard(done)
-                for pid in processes_of(self.run_id(run)):
+                for pid in processes_of(run_id):
                     os.kill(pid, signal.SIGKILL)
             return told
 

@@ -23,6 +23,7 @@ from providers.local.cloud import LocalCloud
 from providers.tf.execute import RunResult, execute
 from providers.tf.progress import OnProgress
 from providers.tf.states import StateKey
+from tests.fakes.resources import own
 from tests.fakes.states import Served
 from tests.terraform.conftest import MODULES
 from tests.unit.controlplane.portal.portal_house import House
@@ -55,7 +56,7 @@ class Server:
         self, run: TerraformRun, *, stop: threading.Event | None = None, on_progress: OnProgress = lambda _: None
     ) -> RunResult:
         return execute(
-            run,
+            own(run, self.cloud.root),
             provider=self.cloud,
             states=self.states,
             module_root=MODULES,

@@ -18,7 +18,7 @@ MODULE = MODULES / "aws-network"
 GOOD: dict[str, Any] = {
     "installation_id": "test",
     "name": "kedge",
-    "account_id": ACCOUNT,
+    "cloud": {"account_id": ACCOUNT},
     "region": REGION,
     "cidr": "10.20.0.0/20",
     "zones": {f"{REGION}a": 0, f"{REGION}b": 1, f"{REGION}c": 2},
@@ -52,7 +52,7 @@ def test_wrong_values_are_refused(folder: Path) -> None:
     wrong = {
         "installation_id": "No",
         "name": "",
-        "account_id": "12",
+        "cloud": {"account_id": "12"},
         "region": "A",
         "cidr": "10.0.0.0/8",
         "zones": {"a": 1, "b": 1, "c": 16},
@@ -89,7 +89,9 @@ def test_a_network_is_made_is_stable_and_its_outputs_are_settings(folder: Path, 
     assert made.returncode == 0, made.stderr
     again = run("plan", "-no-color", "-input=false", "-detailed-exitcode")
     assert again.returncode == 0, again.stdout
-    given = {name: one["value"] for name, one in json.loads(run("output", "-json").stdout).items()}
+    outputs = {name: one["value"] for name, one in json.loads(run("output", "-json").stdout).items()}
+    assert set(outputs) == {"settings"}
+    given = outputs["settings"]
     settings = AwsSettings.model_validate({"accounts": {"p": {"id": ACCOUNT, "regions": {REGION: given}}}})
     assert set(settings.accounts["p"].regions[REGION].subnets) == set(GOOD["zones"])
 

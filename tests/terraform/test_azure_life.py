@@ -7,7 +7,6 @@ tests/standins/README.md.
 import base64
 import json
 import threading
-import uuid
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -150,13 +149,14 @@ def test_azures_own_words_arrive_typed(bench: AzureBench) -> None:
 
 
 def test_a_vm_made_while_terraform_was_killed_is_imported_by_the_same_run(bench: AzureBench) -> None:
-    wanted, name = bench.set_of(*BROKER), f"azure-{uuid.uuid4()}"
-    bench.on("PUT /virtualMachines/", lambda: bench.kill(name))
+    wanted = bench.set_of(*BROKER)
+    run_of_it = surge(wanted)
+    bench.on("PUT /virtualMachines/", lambda: bench.kill(run_of_it))
     with pytest.raises(TerraformFailed, match="exit code"):
-        bench.execute(surge(wanted, intent=name))
+        bench.execute(run_of_it)
     (made,) = bench.listing().instances
     bench.azure.answering = None
-    again = bench.execute(surge(wanted, intent=name))
+    again = bench.execute(run_of_it)
     assert 'module.kedge.azurerm_linux_virtual_machine.instance["b-0.g1"]' in again.imported
     assert "instance/b-0.g1" in again.done_before
     assert [i.id for i in bench.listing().instances] == [made.id]

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from providers.base import InstanceState, Resources, RunKind
+from providers.base import InstanceState, Resources, RunKind, TerraformRun
 from providers.errors import (
     NoCapacity,
     NotYetGone,
@@ -121,7 +121,7 @@ def test_googles_own_words_arrive_typed(bench: GoogleBench) -> None:
 
 def test_a_vm_made_while_terraform_was_killed_is_imported_by_the_same_run(bench: GoogleBench) -> None:
     wanted = bench.hands.here(resources(*BROKER, OLD, *KEPT, *ON_OLD))
-    killed_during(bench, "instances.insert")
+    killed_during(bench, surge(wanted), "instances.insert")
     with pytest.raises(TerraformFailed, match="exit code"):
         bench.execute(surge(wanted))
     bench.google.answering = None
@@ -198,15 +198,15 @@ def test_a_new_vm_cannot_have_an_address_the_old_one_still_has(bench: GoogleBenc
     assert {i.key: i.addresses for i in bench.listing().instances} == {"c-0.g1": (owned,)}
 
 
-def killed_during(bench: GoogleBench, action: str) -> None:
+def killed_during(bench: GoogleBench, run: TerraformRun, action: str) -> None:
     """Kills Terraform and its plugins once Google has done `action`, before anybody hears of it; once."""
-    answer, left = bench.google.answer, [action]
+    answer, left, run_id = bench.google.answer, [action], bench.marked(run).intent_id
 
     def kill(method: str, path: str, headers: dict[str, str], body: bytes) -> Any:
         told = answer(method, path, headers, body)
         if left and bench.google.calls[action]:
             left.clear()
-            for pid in processes_of(f"{bench.mark}-run-1"):
+            for pid in processes_of(run_id):
                 os.kill(pid, signal.SIGKILL)
         return told
 

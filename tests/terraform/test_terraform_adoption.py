@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from providers.base import InstanceState, RunKind
-from providers.errors import StateUnreadable
-from providers.tf.adoption import adopting_run
+from providers.errors import NotImportable
+from providers.tf.imports import import_step
 from tests.fakes.cloud import FakeCloud
 from tests.fakes.resources import (
     PLACE,
@@ -82,9 +82,10 @@ def test_what_does_not_exist_is_not_made_by_adopting(bench: Bench) -> None:
     assert "instance/b-0.g1" not in bench.state().targets()
 
 
-def test_a_cloud_that_cannot_adopt_by_creating_says_what_to_do() -> None:
+def test_a_cloud_that_can_neither_adopt_nor_import_says_what_to_do() -> None:
     stands = resources(*OLD)
     cloud = FakeCloud()
     cloud.apply(surge(stands))
-    with pytest.raises(StateUnreadable, match="put the state back, or import"):
-        adopting_run(replace(surge(stands, only=frozenset()), adopts=stands), frozenset(), cloud)
+    with pytest.raises(NotImportable, match=r"does not know attachment/b-0\.g1\.data, which exists") as refused:
+        import_step(replace(surge(stands, only=frozenset()), adopts=stands), None, cloud)
+    assert "Put the state back" in refused.value.what_next

@@ -29,10 +29,10 @@ SERVER = textwrap.dedent(
     from providers.tf.execute import execute
     from providers.tf.statefile import LocalStates
     from tests.terraform.test_terraform_interrupted import WANTED
-    from tests.fakes.resources import surge
+    from tests.fakes.resources import own, surge
     cloud = LocalCloud(Path(sys.argv[1]), "test", sys.executable, command=("/bin/sleep", "600"))
-    execute(surge(WANTED), provider=cloud, states=LocalStates(Path(sys.argv[2])), module_root=Path(sys.argv[3]),
-            on_progress=lambda _: None, stop=threading.Event())
+    execute(own(surge(WANTED), cloud.root), provider=cloud, states=LocalStates(Path(sys.argv[2])),
+            module_root=Path(sys.argv[3]), on_progress=lambda _: None, stop=threading.Event())
     """
 )
 

@@ -2,7 +2,7 @@
 
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -60,8 +60,8 @@ class Servers:
         assert found is not None
         return found
 
-    def _run(self, run: TerraformRun, _tell: Any, stop: threading.Event) -> None:
-        self.bench.execute(run, stop=stop)
+    def _run(self, run: TerraformRun, _tell: Any, stop: threading.Event) -> Mapping[str, str]:
+        return self.bench.execute(run, stop=stop).instances
 
 
 @pytest.fixture

@@ -3,9 +3,8 @@
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from uuid import uuid4
 
 import pytest
 
@@ -17,6 +16,7 @@ from providers.tf.statefile import LocalStates
 from providers.upcloud.cloud import UpcloudCloud
 from tests.fakes.clouds.upcloud import UpcloudServer, upcloud_cloud
 from tests.fakes.clouds.upcloud_hands import PLACE, no_sleep, write_settings
+from tests.fakes.resources import own
 from tests.standins.mirror import mirrored
 from tests.terraform.standins import MODULES
 
@@ -31,12 +31,10 @@ class UpcloudBench:
     upcloud: UpcloudServer
     state_root: Path
     progress: list[Progress] = field(default_factory=list)
-    mark: str = field(default_factory=lambda: uuid4().hex[:8])
-    """Before the id of each run: tests beside this one find processes by such ids, and kill them."""
 
     def execute(self, run: TerraformRun, *, stop: threading.Event | None = None) -> RunResult:
         return execute(
-            replace(run, intent_id=f"{self.mark}-{run.intent_id}"),
+            own(run, self.state_root),
             provider=self.cloud,
             states=LocalStates(self.state_root),
             module_root=MODULES,

@@ -88,6 +88,11 @@ class House:
                 self._server.wait()
         return reap(self.home / LOCAL_CLOUD)
 
+    def welcome(self) -> str:
+        """Where the portal is and how to sign in, as the server told it at its first start; "" if it did not."""
+        told = self.log.read_text(errors="replace").splitlines()
+        return "\n".join(line for line in told if line.startswith("The portal is at "))
+
     def tail(self, lines: int = 15) -> str:
         """The end of the server's log."""
         try:

@@ -5,8 +5,11 @@ import os
 import signal
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from types import FrameType
+
+from rich.console import Console
 
 from controlplane.atomicfile import replacing
 from controlplane.cli import terminal
@@ -19,10 +22,14 @@ from controlplane.kafka.errors import KafkaFault
 SPEC = Path("examples") / "orders.yaml"
 HOME = Path(".kedge") / "demo"
 INTERRUPTED = 130
+_LOOK_S = 1.0
 
 
 def run_demo(report_to: Path | None, *, keep: bool = False, plain: bool = False) -> int:
-    """Runs the demo. Exit 0 when nothing was lost, nothing twice and min ISR held; 1 otherwise; 130 on Ctrl-C."""
+    """Runs the demo. Exit 0 when nothing was lost, nothing twice and min ISR held; 1 otherwise; 130 on Ctrl-C.
+
+    With `keep` the cluster goes on after the audit, and its portal, until Ctrl-C.
+    """
     animated = terminal.can_animate(os.environ, is_terminal=sys.stdout.isatty()) and not plain
     colour = terminal.wants_colour(os.environ, no_color=plain, is_terminal=sys.stdout.isatty())
     console = terminal.console(sys.stdout, os.environ, colour=colour, is_terminal=sys.stdout.isatty())
@@ -43,14 +50,25 @@ def run_demo(report_to: Path | None, *, keep: bool = False, plain: bool = False)
     except KeyboardInterrupt:
         console.print("interrupted: ending everything the demo started")
         return INTERRUPTED
+    else:
+        closing.show(console, figures)
+        if report_to is not None:
+            _write(report_to, closing.as_json(figures))
+            console.print(f"report: {report_to}")
+        if keep:
+            _stay_open(console, house)
+        return 0 if figures.is_good else 1
     finally:
-        if not keep:
-            house.close()
-    closing.show(console, figures)
-    if report_to is not None:
-        _write(report_to, closing.as_json(figures))
-        console.print(f"report: {report_to}")
-    return 0 if figures.is_good else 1
+        house.close()
+
+
+def _stay_open(console: Console, house: House) -> None:
+    """The cluster and its portal go on until Ctrl-C."""
+    console.print("the cluster goes on; Ctrl-C ends it, its VMs and its server")
+    console.print(house.welcome())
+    with suppress(KeyboardInterrupt):
+        while house.is_up:
+            time.sleep(_LOOK_S)
 
 
 def _tell(story: Story, house: House) -> closing.Figures:

@@ -148,7 +148,7 @@ def demo(
     report: Annotated[
         Path | None, typer.Option("--report", metavar="FILE", show_default=False, help="Write the figures as JSON.")
     ] = None,
-    keep: Annotated[bool, typer.Option("--keep", help="Leave the cluster running at the end.")] = False,
+    keep: Annotated[bool, typer.Option("--keep", help="Go on at the end, with the portal, until Ctrl-C.")] = False,
     plain: Annotated[bool, typer.Option("--plain", help="Plain lines even on a terminal.")] = False,
 ) -> None:
     """Run the main job on this machine, on real parts.

@@ -1,9 +1,7 @@
-output "subnets" {
-  description = "Zone -> subnet, as `subnets` of a region in `aws.yaml`."
-  value       = { for zone, subnet in aws_subnet.zone : zone => subnet.id }
-}
-
-output "security_groups" {
-  description = "As `security_groups` of a region in `aws.yaml`."
-  value       = [aws_security_group.kafka.id]
+output "settings" {
+  description = "The region's section in `aws.yaml`, images left out."
+  value = {
+    subnets         = { for zone, subnet in aws_subnet.zone : zone => subnet.id }
+    security_groups = [aws_security_group.kafka.id]
+  }
 }

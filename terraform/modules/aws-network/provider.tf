@@ -1,5 +1,5 @@
 # Credentials come from the environment. The account is checked before anything of it is read or changed.
 provider "aws" {
   region              = var.region
-  allowed_account_ids = [var.account_id]
+  allowed_account_ids = [var.cloud["account_id"]]
 }

@@ -19,15 +19,6 @@ variable "name" {
   }
 }
 
-variable "account_id" {
-  description = "The account the credentials must be of."
-  type        = string
-  validation {
-    condition     = can(regex("^[0-9]{12}$", var.account_id))
-    error_message = "account_id: 12 digits."
-  }
-}
-
 variable "region" {
   description = "Region of the network."
   type        = string
@@ -66,5 +57,14 @@ variable "clients" {
   validation {
     condition     = alltrue([for c in var.clients : can(cidrnetmask(c))])
     error_message = "clients: each is an IPv4 network, as 10.8.0.0/16."
+  }
+}
+
+variable "cloud" {
+  description = "AWS's own: `account_id`, the account the credentials must be of."
+  type        = map(string)
+  validation {
+    condition     = can(regex("^[0-9]{12}$", var.cloud["account_id"]))
+    error_message = "cloud: `account_id` must be the 12 digits of the account the credentials are of."
   }
 }

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from moto.backends import get_backend
 
 from providers import tags
 from providers.aws.cloud import AwsCloud
@@ -25,6 +26,8 @@ def write_settings(path: Path, aws: MotoCloud, *, account_id: str = ACCOUNT, plu
     for region in (REGION, SECOND_REGION):
         ec2 = aws.client(region)
         image = ec2.register_image(Name="kedge", RootDeviceName="/dev/xvda", Architecture="arm64")["ImageId"]
+        # moto forgets the processor an image is registered for; EC2 tells it.
+        get_backend("ec2")[aws.account][region].amis[image].architecture = "arm64"
         regions[region] = {
             "subnets": {s["AvailabilityZone"]: s["SubnetId"] for s in ec2.describe_subnets()["Subnets"]},
             "security_groups": [g["GroupId"] for g in ec2.describe_security_groups()["SecurityGroups"]],

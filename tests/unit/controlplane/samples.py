@@ -9,9 +9,11 @@ from controlplane.view import (
     Before,
     ClusterView,
     DrainView,
+    EvacuationView,
     InstanceView,
     IntentView,
     RestartView,
+    RollingRestartView,
     SettingChangeView,
 )
 from events import facts
@@ -30,6 +32,7 @@ SAMPLES: tuple[object, ...] = (
     facts.SurgeRequested("intent-1", (a_planned("brokers-a-0", 2, service_id=1200),), "Kafka 4.1.1 -> 4.2.0"),
     facts.SurgeCompleted("intent-1", (facts.LaunchedInstance(A2, "vm-1", "127.64.0.9"),), {}),
     facts.RunFailed("intent-1", "RunInterrupted", "killed half-way", True),
+    facts.MachineSubstituted("intent-1", {A2: "medium"}, "NoCapacity: none left"),
     facts.InstanceJoined(A2, 1003),
     facts.JoinFailed(A2, "its agent has not reported after 120 s"),
     facts.InstanceLost(A1, "the cloud says it is gone"),
@@ -78,6 +81,12 @@ SAMPLES: tuple[object, ...] = (
     facts.RestartRevertRequested(A1, 3, "not back in sync after 120 s: starting"),
     facts.RestartReverted(A1),
     facts.SettingsRefused("", 1, 1001, {"num.io.threads": "99"}, "not greater than double the current value 8"),
+    facts.RollingRestartRequested("request-1", (A1, CA1), "asked by anna: new certificates"),
+    facts.RollingRestartCompleted("request-1"),
+    facts.NodeReplaceRequested(A1, "asked by anna: slow disk", True),
+    facts.EvacuationRequested((A1,), "asked by anna: strange noises"),
+    facts.EvacuationCompleted("drain-1", (A1,), 600, 12),
+    facts.EvacuationEnded((A1,), "asked by anna: it was the fan"),
     facts.DestroyRequested("intent-5"),
     facts.ClusterDeleted(False),
     facts.ConditionChanged("Blocked", True, "MinIsrGate", "waiting. Next: kedge describe orders"),
@@ -114,6 +123,7 @@ def states() -> Mapping[type, ClusterView]:
         facts.RecycleCompleted: a_view(recycling=1, converged=0),
         facts.SurgeCompleted: requested,
         facts.RunFailed: requested,
+        facts.MachineSubstituted: requested,
         facts.InstanceJoined: launched,
         facts.JoinFailed: launched,
         facts.DrainPlanned: draining,
@@ -134,8 +144,17 @@ def states() -> Mapping[type, ClusterView]:
         facts.RestartRevertRequested: a_view(restart=_restart()),
         facts.RestartReverted: a_view(restart=_restart()),
         facts.SettingsChanged: a_view(setting_change=_change()),
+        facts.RollingRestartCompleted: a_view(
+            rolling_restart=RollingRestartView("request-1", (A1,), (), "asked by anna", BEFORE)
+        ),
+        facts.EvacuationCompleted: replace(draining, evacuations=_evacuation(), drain=replace(drain, stays=True)),
+        facts.EvacuationEnded: a_view(evacuations=_evacuation()),
         facts.FeatureFinalised: replace(a_view(), finalising=("metadata.version", 29)),
     }
+
+
+def _evacuation() -> Mapping[str, EvacuationView]:
+    return {A1: EvacuationView("asked by anna", BEFORE)}
 
 
 def _restart() -> RestartView:

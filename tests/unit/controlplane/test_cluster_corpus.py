@@ -12,16 +12,17 @@ from pathlib import Path
 import pytest
 
 from controlplane.cluster import _APPLY, evolve
-from events import facts, setting_facts, source_facts
+from events import facts, node_facts, setting_facts, source_facts
 from events.codec import decode, encode
 from events.envelope import Recorded
 from events.registry import REGISTRY, FactType
+from events.spec.conversion import from_data, to_data
 from tests.builders import NOW, a_view
 from tests.unit.controlplane.samples import SAMPLES, states
 
 CORPUS = Path(__file__).parent / "corpus"
 OF_OTHER_STREAMS = {facts.NameTaken, facts.SourceApplied, facts.SourceRewritten, facts.SourceAccepted}
-MODULES = {facts.__name__, setting_facts.__name__, source_facts.__name__}
+MODULES = {facts.__name__, node_facts.__name__, setting_facts.__name__, source_facts.__name__}
 OURS: list[FactType] = [entry for entry in REGISTRY if entry.cls.__module__ in MODULES]
 
 
@@ -81,4 +82,8 @@ def test_a_stored_event_is_still_folded(path: Path) -> None:
 def test_the_samples_are_what_the_corpus_holds() -> None:
     """A sample changed in code would hide that the stored one can no longer be written."""
     for sample in SAMPLES:
-        assert decode(_stored(_file(REGISTRY.of_fact(sample)))) == sample
+        stored = decode(_stored(_file(REGISTRY.of_fact(sample))))
+        if isinstance(stored, facts.ClusterDeclared):
+            # Keys that came to the spec later take their defaults.
+            stored = replace(stored, document=to_data(from_data(stored.document)))
+        assert stored == sample

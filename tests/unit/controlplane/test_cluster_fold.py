@@ -240,8 +240,9 @@ def test_a_move_is_legal_only_by_the_table(old: Phase, new: Phase) -> None:
 
 
 def test_nothing_serving_is_retired_without_being_stopped() -> None:
-    """Only what never served, or is proved stopped, may lose its VM."""
+    """Only what was never made or never served, or is proved stopped, may lose its VM."""
     assert {p for p in Phase if Phase.RETIRING in LEGAL[p]} == {
+        Phase.REQUESTED,
         Phase.LAUNCHED,
         Phase.FENCED,
         Phase.RELEASED,

@@ -14,8 +14,9 @@ from controlplane.cli.surroundings import Surroundings
 from tests.unit.controlplane.cli.cli_world import World, detail
 
 HELPS = dict(reference.helps())
-EVERY_VERB = ["server", "validate", "plan", "apply", "diff", "get", "describe", "wait", "events", "pause", "resume"]
-EVERY_VERB += ["abort", "endpoints", "take-over", "delete", "backup", "restore", "rebalance", "rebuild", "demo"]
+EVERY_VERB = ["server", "validate", "plan", "apply", "diff", "get", "describe", "plans", "wait", "events", "pause"]
+EVERY_VERB += ["resume", "abort", "restart", "restart-check", "replace", "evacuate", "readmit"]
+EVERY_VERB += ["endpoints", "take-over", "delete", "backup", "restore", "rebalance", "rebuild", "doctor", "demo"]
 EVERY_VERB += ["version"]
 EVERY_GROUP = {"drain": ["plan", "check"], "state": ["export"], "brokers": ["demote"], "sources": ["poll", "accept"]}
 EVERY_COMMAND = [

@@ -163,3 +163,36 @@ def test_the_plan_warns_before_the_only_controller_is_handed_over() -> None:
     assert ONE_CONTROLLER in newer.warnings
     assert ONE_CONTROLLER not in preview(at_rest, a_document(controllers=1, brokers=6), snapshot=None).warnings
     assert ONE_CONTROLLER not in preview(a_view(), a_document(version="4.2.0"), snapshot=None).warnings
+
+
+# --- clouds where an address or a disk does not pass from VM to VM ----------------------------------------------------
+
+UNMADE = an_instance("controllers-a-0", 2, Phase.REQUESTED, bound=False, deferred=True)
+
+
+def test_where_the_old_vm_goes_first_nobody_waits_for_a_successor_that_does_not_exist() -> None:
+    verdict = _step(new=UNMADE, speaks=False)
+    assert verdict is not None
+    assert verdict.events == (facts.FenceRequested(("controllers-a-0.g1",), "handover to controllers-a-0.g2"),)
+
+
+def test_where_the_old_vm_goes_first_its_gate_is_the_same() -> None:
+    verdict = _step(new=UNMADE, kafka=_quorum(_voter(0), _voter(1), _voter(2, lag=10_000)))
+    assert verdict is not None
+    assert (verdict.events, verdict.wait and verdict.wait.reason) == ((), "QuorumGate")
+
+
+def test_where_the_old_vm_goes_first_the_release_takes_it_along() -> None:
+    verdict = _step(an_instance("controllers-a-0", 1, Phase.FENCED), UNMADE)
+    assert verdict is not None
+    (asked,) = verdict.events
+    assert isinstance(asked, facts.ReleaseRequested)
+    assert (asked.key, asked.with_vm) == ("controllers-a-0.g1", True)
+
+
+def test_elsewhere_a_release_leaves_the_vm_alone() -> None:
+    verdict = _step(an_instance("controllers-a-0", 1, Phase.FENCED))
+    assert verdict is not None
+    (asked,) = verdict.events
+    assert isinstance(asked, facts.ReleaseRequested)
+    assert not asked.with_vm

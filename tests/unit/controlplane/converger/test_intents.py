@@ -1,6 +1,7 @@
 """Open Terraform intents: started, retried with back-off, confirmed only by an inventory newer than their run."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -216,3 +217,36 @@ def test_a_destroy_is_done_when_no_vm_is_left() -> None:
     left = _step(view, SUCCEEDED)
     assert len(left.effects) == 6
     assert _step(view, SUCCEEDED, inventory=an_inventory(view, instances={})).events == (facts.ClusterDeleted(False),)
+
+
+def test_of_twins_the_vm_in_terraforms_state_is_the_instance() -> None:
+    ours = replace(a_cloud_instance(SURGING), intent_id="i", id="z-ours")
+    twin = replace(ours, id="a-twin")
+    told = replace(SUCCEEDED, result={"instances": {SURGING.key: "z-ours"}})
+    verdict = _step(
+        _surge(), told, inventory=an_inventory(_surge(), instances={SURGING.key: twin}, twins={SURGING.key: (ours,)})
+    )
+    (completed,) = [e for e in verdict.events if isinstance(e, facts.SurgeCompleted)]
+    assert [i.cloud_id for i in completed.instances] == ["z-ours"]
+
+
+def test_a_retire_takes_the_twins_of_its_node_with_it() -> None:
+    twin = replace(a_cloud_instance(OLD), id="a-twin")
+    view = a_view(OLD, intents=_intent("retire", OLD.key))
+    seen = an_inventory(view, gone=(OLD.key,), twins={OLD.key: (twin,)})
+    assert _step(view, SUCCEEDED, inventory=seen).effects == (TerminateInstance(OLD.key, "a-twin"),)
+
+
+def test_a_destroy_leaves_no_twin() -> None:
+    twin = replace(a_cloud_instance(OLD), id="a-twin")
+    view = a_view(OLD, intents=_intent("destroy", OLD.key))
+    seen = an_inventory(view, instances={}, twins={OLD.key: (twin,)})
+    assert _step(view, SUCCEEDED, inventory=seen).effects == (TerminateInstance(OLD.key, "a-twin"),)
+
+
+def test_quota_that_is_used_up_stops_at_once_and_waits_for_a_person() -> None:
+    used_up = {"failures": 1, "tries": 1, "failed_at": NOW, "retryable": False, "error": "VcpuLimitExceeded"}
+    verdict = _step(_surge(**used_up))
+    assert verdict.wait is not None
+    assert (verdict.effects, verdict.wait.reason, verdict.wait.patience_s) == ((), "RunRefused", 0)
+    assert "VcpuLimitExceeded" in verdict.sentence

@@ -162,3 +162,36 @@ def test_a_cluster_that_lives_nowhere_has_an_empty_inventory() -> None:
     seen = sky.inventory.seen(a_view(document=None))
     assert (dict(seen.instances), seen.at, sky.cloud.listings) == ({}, NOW, 0)
     assert isinstance(seen.at, datetime)
+
+
+class TwinSky(Sky):
+    """One VM more carries the key of `A1`."""
+
+    def __init__(self, twin_id: str) -> None:
+        super().__init__()
+        region = self.cloud.world.region(PLACE)
+        first = region.vms[f"{ONE}/{A1}"]
+        region.vms[twin_id] = replace(first, seen=replace(first.seen, id=twin_id))
+
+
+def test_the_recorded_vm_is_the_instance_and_another_one_its_twin() -> None:
+    seen = (sky := TwinSky("a-twin")).inventory.seen(sky.view())
+    assert seen.instances[A1].id == f"{ONE}/{A1}"
+    assert [t.id for t in seen.twins[A1]] == ["a-twin"]
+    assert [c.id for c in seen.carrying(A1)] == [f"{ONE}/{A1}", "a-twin"]
+
+
+def test_before_one_is_recorded_everybody_keeps_the_same_one() -> None:
+    sky = TwinSky("zzz-twin")
+    view = a_view(*(an_instance(n, cloud_id="") for n in NODES), uid=ONE)
+    assert sky.inventory.seen(view).instances[A1].id == f"{ONE}/{A1}"
+    assert TwinSky("a-twin").inventory.seen(view).instances[A1].id == "a-twin"
+
+
+def test_a_twin_does_not_hide_that_the_vm_itself_is_gone() -> None:
+    sky = TwinSky("a-twin")
+    sky.cloud.terminate(PLACE, f"{ONE}/{A1}")
+    seen = sky.inventory.seen(sky.view())
+    assert A1 in seen.gone
+    assert A1 not in seen.instances
+    assert [t.id for t in seen.twins[A1]] == ["a-twin"]

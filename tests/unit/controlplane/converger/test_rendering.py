@@ -138,3 +138,26 @@ def test_boot_data_and_image_are_those_of_the_intent() -> None:
 def test_a_cluster_without_document_lives_nowhere() -> None:
     assert places_of(a_view(document=None)) == ()
     assert places_of(a_view()) == (Place("local", "local-1"),)
+
+
+def test_where_the_old_vm_goes_first_its_release_deletes_it_and_the_bind_makes_the_next() -> None:
+    new = an_instance("controllers-a-0", 2, Phase.REQUESTED, bound=False, deferred=True)
+    view = a_view(an_instance("controllers-a-0", 1, Phase.FENCED), new)
+    release = _run(view, "release", C_OLD, with_vm=True)
+    assert release.deletes == {f"attachment/{C_OLD}.data", f"binding/{C_OLD}", f"instance/{C_OLD}"}
+    assert not {C_OLD, C_NEW} & _instances(release)
+    check((), release)
+    deleted = an_instance("controllers-a-0", 1, Phase.RELEASED, bound=False, deleted=True)
+    bind = _run(a_view(deleted, new), "bind", C_NEW, gone=(C_OLD,))
+    assert bind.creates == {f"attachment/{C_NEW}.data", f"binding/{C_NEW}", f"instance/{C_NEW}"}
+    assert C_NEW in _instances(bind)
+    assert C_OLD not in _instances(bind)
+
+
+def test_a_vm_that_went_with_its_release_is_wanted_by_no_run() -> None:
+    deleted = an_instance("controllers-a-0", 1, Phase.RELEASED, bound=False, deleted=True)
+    other = an_instance("brokers-a-0", 2, Phase.REQUESTED)
+    assert C_OLD not in _instances(_run(a_view(deleted, other), "surge", NEW))
+    retiring = an_instance("controllers-a-0", 1, Phase.RETIRING, bound=False, deleted=True)
+    retire = _run(a_view(retiring, an_instance("controllers-a-0", 2)), "retire", C_OLD)
+    assert (retire.deletes, C_OLD in _instances(retire)) == ({f"instance/{C_OLD}"}, False)

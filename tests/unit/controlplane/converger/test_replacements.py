@@ -11,8 +11,21 @@ from controlplane.converger.verdict import Allowance, Verdict
 from controlplane.replacement import Phase
 from controlplane.view import ClusterView, empty_view
 from events import facts
+from planner.rollout.desired import desired_nodes
 from planner.rollout.diff import Change
-from tests.builders import BEFORE, NOW, a_document, a_partition, a_planned, a_situation, a_snapshot, a_view, an_instance
+from providers.handover import Handover
+from tests.builders import (
+    BEFORE,
+    NODES,
+    NOW,
+    a_document,
+    a_partition,
+    a_planned,
+    a_situation,
+    a_snapshot,
+    a_view,
+    an_instance,
+)
 
 NEWER = a_document(version="4.2.0")
 LOST = an_instance("brokers-c-0", lost_at=NOW - timedelta(seconds=301))
@@ -195,3 +208,27 @@ def test_a_generation_is_used_once_also_after_failures() -> None:
     failed = an_instance("brokers-a-0", 2, Phase.RETIRED)
     assert [i.key for i in _event(_rolling(failed)).instances] == ["brokers-a-0.g3"]
     assert a_planned("brokers-a-0", 3).replaces == 2
+
+
+def _controllers_outdated(handover: Handover | None) -> Verdict:
+    """The brokers are as declared already."""
+    wanted = {n.node: n for n in desired_nodes(NEWER)}
+    rolled = [an_instance(n, kafka_version="4.2.0", digest=wanted[n].digest) for n in NODES if n.startswith("brokers")]
+    verdict = _step(_rolling(*rolled), handover=handover)
+    assert verdict is not None
+    return verdict
+
+
+@pytest.mark.parametrize(("handover", "deferred"), [(Handover.REBIND, False), (Handover.DELETE_FIRST, True)])
+def test_a_successor_is_made_by_its_bind_only_where_the_old_vm_goes_first(handover: Handover, deferred: bool) -> None:
+    (asked,) = _controllers_outdated(handover).events
+    assert isinstance(asked, facts.SurgeRequested)
+    assert [(p.handover, p.deferred) for p in asked.instances] == [(True, deferred)]
+
+
+@pytest.mark.parametrize(("handover", "reason"), [(Handover.NONE, "AddressStays"), (None, "InventoryUnknown")])
+def test_no_controller_is_replaced_where_its_address_cannot_pass_or_nobody_knows(
+    handover: Handover | None, reason: str
+) -> None:
+    verdict = _controllers_outdated(handover)
+    assert (verdict.events, verdict.wait and verdict.wait.reason) == ((), reason)

@@ -9,7 +9,7 @@ import pytest
 
 from controlplane.converger.restarts import restart_in_hand_step, restart_step
 from controlplane.converger.verdict import Allowance, Situation, Verdict
-from controlplane.view import Before, CanaryView, ClusterView, InstanceView, RestartView
+from controlplane.view import Before, CanaryView, ClusterView, InstanceView, RestartView, RollingRestartView
 from events import facts
 from planner.observed import QuorumSeen, VoterSeen
 from planner.rollout.desired import desired_nodes
@@ -116,7 +116,7 @@ SHRINKING = a_partition("orders-0", (1000, 1001, 1002), isr=(1000, 1001, 1002), 
         (_down(1002), "broker 1002"),
         ({"kafka": a_snapshot(LAST_ONE_IN_SYNC)}, "would fall below min ISR"),
         ({"kafka": a_snapshot(BEHIND)}, "under-replicated"),
-        ({"kafka": a_snapshot(SHRINKING)}, "would fall below min ISR"),
+        ({"kafka": a_snapshot(SHRINKING)}, "being moved"),
         ({"kafka": None}, "Kafka's metadata"),
         ({"kafka": a_snapshot(at=NOW - timedelta(seconds=31))}, "older than 30 s"),
         ({"allowance": Allowance(may_roll=False, reason="ten clusters roll")}, "ten clusters roll"),
@@ -221,3 +221,47 @@ def test_one_that_does_not_come_back_with_its_old_settings_either_is_told() -> N
 
 def test_nothing_is_in_hand_at_rest() -> None:
     assert restart_in_hand_step(a_situation(_cluster())) is None
+
+
+# --- asked for by a person --------------------------------------------------------------------------------------
+
+
+def _asked(*left: str) -> ClusterView:
+    """At rest as declared, and somebody asked for these, and for one that is done, to be restarted."""
+    rolling = RollingRestartView("r", ("controllers-a-0.g1", *left), left, "asked by anna: leak", NOW)
+    return a_view(*(an_instance(node) for node in NODES), recycling=1, rolling_restart=rolling)
+
+
+def test_an_asked_restart_changes_no_setting_and_nobody_is_watched() -> None:
+    request = _requested(_next(_asked(A, B)))
+    assert (request.key, request.start, request.config, request.told, request.canary) == (A, 2, {}, {}, False)
+    assert request.reason == "asked by anna: leak, 2 of 3"
+
+
+def test_an_asked_restart_is_rolling_work_that_begins_with_a_word() -> None:
+    (event,) = _next(replace(_asked(A), recycling=0)).events
+    assert isinstance(event, facts.RecycleStarted)
+
+
+def test_when_none_is_left_the_rolling_restart_is_over() -> None:
+    assert _next(_asked()).events == (facts.RollingRestartCompleted("r"),)
+
+
+def test_one_whose_vm_was_replaced_meanwhile_is_not_waited_for() -> None:
+    view = _asked(A)
+    heir = an_instance("brokers-a-0", 2)
+    kept = {k: i for k, i in view.instances.items() if k != A}
+    assert _next(replace(view, instances={**kept, heir.key: heir})).events == (facts.RollingRestartCompleted("r"),)
+
+
+def test_a_restart_for_a_setting_serves_who_asked_for_one_too() -> None:
+    view = replace(_cluster(), rolling_restart=RollingRestartView("r", (A,), (A,), "asked by anna", NOW))
+    request = _requested(_next(view))
+    assert (request.canary, request.config) == (True, {"num.partitions": "6"})
+
+
+def test_a_refused_asked_restart_names_only_what_helps() -> None:
+    verdict = _next(replace(_asked(A, B), restart_refusal=(A, "not back in sync after 120 s: starting")))
+    assert verdict.wait is not None
+    assert (verdict.wait.reason, verdict.wait.next_command) == ("RestartReverted", "kedge resume orders to try again")
+    assert "settings" not in verdict.sentence

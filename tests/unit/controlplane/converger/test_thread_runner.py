@@ -68,9 +68,10 @@ class Workshop:
             look_s=0.01,
         )
 
-    def _called(self, run: TerraformRun, tell: Callable[[str], None], stop: threading.Event) -> None:
+    def _called(self, run: TerraformRun, tell: Callable[[str], None], stop: threading.Event) -> dict[str, str]:
         self.calls.append(run.intent_id)
         self._terraform(run, tell, stop)
+        return {i.key: f"i-{i.key}" for i in run.resources.instances}
 
     def ended(self, job: IntentId = JOB) -> Any:
         assert self.woken.wait(WAIT_S)

@@ -46,6 +46,15 @@ def _all(**overrides: Any) -> list[Incumbent]:
         ("brokers-a-0", {"digest": "x", "kafka_version": "4.0.0"}, Change.REPLACE, "Kafka 4.0.0 -> 4.1.1"),
         ("brokers-a-0", {"digest": "x", "shape": "large"}, Change.REPLACE, "machine large -> small"),
         ("brokers-a-0", {"digest": "x"}, Change.REPLACE, "its fixed settings changed (x ->"),
+        ("brokers-a-0", {"replace_asked": "asked by anna"}, Change.REPLACE, "brokers-a-0: asked by anna"),
+        ("brokers-a-0", {"restart_asked": "asked by anna"}, Change.RESTART, "brokers-a-0: asked by anna"),
+        (
+            "brokers-a-0",
+            {"restart_asked": "asked by anna", "restarts": ("num.partitions",)},
+            Change.RESTART,
+            "Kafka reads num.partitions when it starts",
+        ),
+        ("brokers-a-0", {"restart_asked": "r", "replace_asked": "asked by ben"}, Change.REPLACE, "asked by ben"),
     ],
 )
 def test_each_difference_has_its_change_and_its_reason(
@@ -187,3 +196,12 @@ def test_equal_plans_have_equal_digests_and_others_not() -> None:
     assert _plan(*rolled).digest == _plan(*rolled).digest
     assert _plan(*rolled).digest != _plan(*rolled[1:]).digest
     assert _plan(*rolled).digest != _plan(*rolled, warnings=("x",)).digest
+
+
+def test_restarts_that_were_asked_for_are_one_serial_phase_a_service_and_nobody_is_watched() -> None:
+    plan = _plan(*_all(restart_asked="asked by anna: leak"))
+    assert [(p.name, p.parallel, len(p.steps)) for p in plan.phases] == [
+        ("restart 3 brokers, one at a time, in a, b, c", False, 3),
+        ("restart 3 controllers, one at a time, in a, b, c", False, 3),
+    ]
+    assert all("soak" not in s.how for p in plan.phases for s in p.steps)

@@ -1,0 +1,30 @@
+"""What a machine's network carries, as its cloud's catalogue says; what no catalogue says is unknown, never 0."""
+
+from providers.catalog import catalog
+from providers.errors import PlaceUnknown
+
+MIB = 1024 * 1024
+
+CLIENTS_KEEP = 0.25
+"""Share of a broker's bandwidth a drain leaves to clients (`DrainRequest.client_fraction`)."""
+
+ASSUMED_BYTES_PER_S = 100 * MIB
+"""What plans divide by where neither the catalogue nor `rollout.throttleMibPerS` has a figure. They say so."""
+
+
+def nic_bytes_per_s(cloud: str, machine: str) -> int | None:
+    """Sustained bytes/s one way; None for a machine or a figure the catalogue does not have."""
+    try:
+        return catalog(cloud).shape(machine).nic_bytes_per_s or None
+    except PlaceUnknown:
+        return None
+
+
+def usable_bytes_per_s(cloud: str, machine: str, cap_mib_per_s: int | None) -> int:
+    """What a broker may be planned with. Where the figure is unknown: as much as leaves the spec's throttle after the
+    clients' share, else `ASSUMED_BYTES_PER_S`.
+    """
+    known = nic_bytes_per_s(cloud, machine)
+    if known is not None:
+        return known
+    return int(cap_mib_per_s * MIB / (1 - CLIENTS_KEEP)) if cap_mib_per_s else ASSUMED_BYTES_PER_S

@@ -1,0 +1,67 @@
+"""What `kedge doctor` asks AWS: whether what `aws.yaml` names in a region is there and fits. Nothing is changed."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from providers.aws.errors import translated
+from providers.aws.settings import AwsRegion
+from providers.base import Place
+from providers.doctor import Finding
+from providers.errors import NotFound
+
+Machine = dict[str, Any]
+
+_CORRECT = "Correct aws.yaml."
+_QUOTA = "Look at Service Quotas, Amazon EC2: running on-demand instances count by vCPU."
+
+
+def examine_region(ec2: Any, place: Place, region: AwsRegion) -> Iterator[Finding]:
+    """A finding for the subnets, the security groups, each image, and the quota."""
+    subnets, groups = sorted(region.subnets.values()), list(region.security_groups)
+    yield _there(f"{place}: subnets", lambda: ec2.describe_subnets(SubnetIds=subnets)["Subnets"], _in_zones(region))
+    yield _there(
+        f"{place}: security groups",
+        lambda: ec2.describe_security_groups(GroupIds=groups)["SecurityGroups"],
+        lambda found: (len(found) == len(groups), f"{len(found)} of {len(groups)} are there"),
+    )
+    if not region.images:
+        yield Finding(f"{place}: images", False, "aws.yaml names none", "Name one for each Kafka version in use.")
+    for version, by in sorted(region.images.items()):
+        for architecture, image in sorted(by.items()):
+            yield _image(ec2, f"{place}: image of {version} for {architecture}", architecture, image)
+    yield Finding(f"{place}: quota", None, "EC2's own API does not tell it", _QUOTA)
+
+
+def _image(ec2: Any, what: str, architecture: str, image: str) -> Finding:
+    def judged(found: list[Machine]) -> tuple[bool, str]:
+        if not found:
+            return False, f"there is no {image}"
+        is_for, state = found[0].get("Architecture", "nobody knows what"), found[0]["State"]
+        return is_for == architecture and state == "available", f"{image} is for {is_for} and {state}"
+
+    return _there(what, lambda: ec2.describe_images(ImageIds=[image])["Images"], judged)
+
+
+def _in_zones(region: AwsRegion) -> Callable[[list[Machine]], tuple[bool, str]]:
+    def judged(found: list[Machine]) -> tuple[bool, str]:
+        told = {s["SubnetId"]: s for s in found}
+        for zone, subnet in sorted(region.subnets.items()):
+            if subnet not in told:
+                return False, f"there is no {subnet}"
+            if told[subnet]["AvailabilityZone"] != zone:
+                return False, f"{subnet} is in {told[subnet]['AvailabilityZone']}, not in {zone}"
+        free = (f"{zone} {told[subnet]['AvailableIpAddressCount']}" for zone, subnet in sorted(region.subnets.items()))
+        return True, f"free addresses: {', '.join(free)}"
+
+    return judged
+
+
+def _there(what: str, ask: Callable[[], list[Machine]], judge: Callable[[list[Machine]], tuple[bool, str]]) -> Finding:
+    """Raises what the call ends with, but for "no such thing", which is a finding."""
+    try:
+        with translated(what):
+            found = ask()
+    except NotFound as error:
+        return Finding(what, False, str(error), error.what_next)
+    well, told = judge(found)
+    return Finding(what, well, told, "" if well else _CORRECT)

@@ -1,0 +1,83 @@
+"""Is a cloud ready for us? One finding a line: settings, credentials and account, regions, images, quota."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol, runtime_checkable
+
+import yaml
+
+from providers.base import CloudProvider, Place
+from providers.errors import ProviderError
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """`well` is None where nobody can tell; `what_next` is what a person does about it."""
+
+    what: str
+    well: bool | None
+    told: str
+    what_next: str = ""
+
+
+@runtime_checkable
+class ExaminesPlaces(Protocol):
+    """Knows more to look at in an account and region: what the settings name there, and what may still be made."""
+
+    def examine(self, place: Place) -> Iterator[Finding]:
+        """Asks the cloud; changes nothing. Raises `ProviderError`, which becomes a finding."""
+        ...
+
+
+def examine(cloud: str, settings_file: Path | None, load: Callable[[], CloudProvider]) -> Iterator[Finding]:
+    """All there is to say of a cloud, in the order it is to be mended. What cannot be asked hides what is behind it.
+
+    `settings_file` is None for a cloud without accounts.
+    """
+    try:
+        provider = load()
+    except ProviderError as error:
+        yield Finding("settings", False, str(error), error.what_next)
+        return
+    if settings_file is None:
+        yield Finding("settings", True, f"{cloud} needs no account")
+        return
+    places = places_in(cloud, settings_file)
+    accounts = sorted({p.account for p in places})
+    yield Finding("settings", True, f"{settings_file}: accounts {', '.join(accounts)}, {len(places)} regions")
+    for place in places:
+        yield from _of_place(provider, place)
+
+
+def places_in(cloud: str, settings_file: Path) -> tuple[Place, ...]:
+    """Every account and region the file names; it was read by its cloud before, so it makes sense."""
+    told = yaml.safe_load(settings_file.read_text())
+    accounts: Mapping[str, Mapping[str, object]] = told["accounts"]
+    named = ((account, region) for account, about in accounts.items() for region in _regions(about))
+    return tuple(Place(cloud, region, account) for account, region in sorted(named))
+
+
+def _regions(about: Mapping[str, object]) -> list[str]:
+    regions = about.get("regions")
+    return [str(name) for name in regions] if isinstance(regions, Mapping) else []
+
+
+def _of_place(provider: CloudProvider, place: Place) -> Iterator[Finding]:
+    try:
+        listing = provider.list_place(place)
+    except ProviderError as error:
+        yield Finding(f"{place}: credentials", False, str(error), error.what_next)
+        return
+    zones = ", ".join(provider.zones(place.region))
+    yield Finding(
+        f"{place}: credentials", True, f"they are of this account; {len(listing.instances)} VMs of this installation"
+    )
+    yield Finding(f"{place}: zones", True, zones)
+    if not isinstance(provider, ExaminesPlaces):
+        yield Finding(f"{place}: images and quota", None, f"nothing here asks {provider.name} for them")
+        return
+    try:
+        yield from provider.examine(place)
+    except ProviderError as error:
+        yield Finding(f"{place}: settings", False, str(error), error.what_next)

@@ -84,6 +84,7 @@ SAMPLES: tuple[object, ...] = (
     facts.RollingRestartRequested("request-1", (A1, CA1), "asked by anna: new certificates"),
     facts.RollingRestartCompleted("request-1"),
     facts.NodeReplaceRequested(A1, "asked by anna: slow disk", True),
+    facts.HealingRequested(A1, "brokers-a-0", "deadlock", "restart", "2 threads wait for each other; a fresh process"),
     facts.EvacuationRequested((A1,), "asked by anna: strange noises"),
     facts.EvacuationCompleted("drain-1", (A1,), 600, 12),
     facts.EvacuationEnded((A1,), "asked by anna: it was the fan"),

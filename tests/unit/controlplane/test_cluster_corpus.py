@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from controlplane.cluster import _APPLY, evolve
-from events import facts, node_facts, setting_facts, source_facts
+from events import facts
 from events.codec import decode, encode
 from events.envelope import Recorded
 from events.registry import REGISTRY, FactType
@@ -22,8 +22,7 @@ from tests.unit.controlplane.samples import SAMPLES, states
 
 CORPUS = Path(__file__).parent / "corpus"
 OF_OTHER_STREAMS = {facts.NameTaken, facts.SourceApplied, facts.SourceRewritten, facts.SourceAccepted}
-MODULES = {facts.__name__, node_facts.__name__, setting_facts.__name__, source_facts.__name__}
-OURS: list[FactType] = [entry for entry in REGISTRY if entry.cls.__module__ in MODULES]
+OURS: list[FactType] = [entry for entry in REGISTRY if entry.cls.__module__.startswith("events.")]
 
 
 def _file(entry: FactType) -> Path:

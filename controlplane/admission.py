@@ -12,7 +12,6 @@ from planner.observed import KafkaSnapshot
 from providers.catalog import catalog
 from providers.registry import names
 
-
 _OF_POOL = ("machine", "alternatives")
 
 

@@ -74,6 +74,7 @@ from planner.drain.plan import DrainPlan
 from planner.drain.request import DrainRequest
 from providers.base import CloudProvider, TerraformRun
 from providers.handover import handover_of
+from providers.pricebook import read_price_book
 from providers.tf.execute import execute
 from providers.tf.modules import module_root as shipped_modules
 from providers.tf.progress import Progress
@@ -255,6 +256,7 @@ def build(
         ca_pem=authority.pem if authority else "",
         sources=sources.desk,
         people=People(SqlUserStore(engine), SqlSessionStore(engine)),
+        prices=partial(read_price_book, settings.home),
     )
 
     def on_lead(epoch: Epoch) -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from controlplane.bandwidth import ASSUMED_BYTES_PER_S, CLIENTS_KEEP, MIB, nic_bytes_per_s, usable_bytes_per_s
 from controlplane.converger.replacements import pending_changes
+from controlplane.costs import PlanCost
 from controlplane.footprint import bytes_by_broker
 from controlplane.replacement import ALIVE
 from controlplane.view import ClusterView
@@ -52,6 +53,8 @@ class Preview:
     """What the fleet's brake says to it now; no part of the digest, others' rolls move it."""
     effects: Mapping[str, str] = field(default_factory=dict)
     """What becomes of each changed Kafka setting, in words, by the path of its field."""
+    cost: PlanCost | None = None
+    """No part of the digest: prices are read anew without a word of the spec changing."""
 
     @property
     def warnings(self) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from controlplane.cli.verbs.doctor import doctor
 from controlplane.cli.verbs.drain import drain
 from controlplane.cli.verbs.events import events
 from controlplane.cli.verbs.look import describe, endpoints, get
+from controlplane.cli.verbs.machines import machines
 from controlplane.cli.verbs.nodes import evacuate, readmit, replace, restart, restart_check
 from controlplane.cli.verbs.plans import plans
 from controlplane.cli.verbs.rebuild import rebuild
@@ -54,7 +55,7 @@ VERBS = (
     version,
 )
 
-GROUPS = {"drain": drain, "state": state, "brokers": brokers, "sources": sources}
+GROUPS = {"drain": drain, "state": state, "brokers": brokers, "sources": sources, "machines": machines}
 """Verbs of a noun."""
 
 app = typer.Typer(

@@ -5,6 +5,7 @@ from typing import Any
 
 from rich.text import Text
 
+from controlplane.cli.cost_view import cost_lines
 from controlplane.cli.quantities import counted, human_seconds
 from controlplane.cli.terminal import styled
 from controlplane.portal.schemas import FieldChangeOut, PhaseOut, PlanOut, StepOut
@@ -34,6 +35,7 @@ def plan_lines(plan: PlanOut) -> Iterator[Text]:
             yield from _phase_lines(number, phase)
     if not plan.is_empty:
         yield styled(f"  total: {_total(plan)}")
+    yield from cost_lines(plan)
     if plan.brake:
         yield styled(f"  fleet: {plan.brake}")
     for warning in plan.warnings:

@@ -23,8 +23,8 @@ _INTRODUCTION = f"""# The command line
 
 <!-- Written by `{COMMAND}`; do not edit. -->
 
-`kedge` speaks the HTTP API of `kedge server`; planning (`drain`, `rebalance`, `brokers`) and `state export` do
-without one. It finds the server by `KEDGE_SERVER`, else by `server.json` in the
+`kedge` speaks the HTTP API of `kedge server`; planning (`drain`, `rebalance`, `brokers`), `state export` and
+`machines` do without one. It finds the server by `KEDGE_SERVER`, else by `server.json` in the
 home directory, and reads its token from `token` there. The home is `KEDGE_HOME`, else `.kedge` in this directory.
 A token is never sent over plain HTTP to anything but a loopback address.
 
@@ -64,9 +64,9 @@ is no plan |
 `{{"apiVersion": "{API_VERSION}", "kind": ...}}`:
 `ClusterList` (with `items`), `Cluster`, `Plans` (`plan --json`), `Applied`, `DryRun`, `Diff`, `Validation`,
 `WaitResult`, `Command`, `SourceList` (with `items`), `Endpoints`, `Backup`, `Rebuild`, `Version`, `DrainPlan`,
-`DrainCheck`, `RebalancePlan`, `DemotePlan`, `RestartCheck`, `Rolls`. `events -o json` and `get -w -o json` write one
-document a line (`Event`, `Cluster`). Fields may be added to a version; none is renamed or dropped, and new ones are to
-be ignored. Times are ISO 8601 in UTC; units stand in the names of fields (`_s`, `bytes`).
+`DrainCheck`, `RebalancePlan`, `DemotePlan`, `RestartCheck`, `Rolls`, `MachineList` (with `items`). `events -o json` and
+`get -w -o json` write one document a line (`Event`, `Cluster`). Fields may be added to a version; none is renamed or
+dropped, and new ones are to be ignored. Times are ISO 8601 in UTC; units stand in the names of fields (`_s`, `bytes`).
 """
 
 

@@ -16,6 +16,7 @@ from controlplane.latest import Observation
 from controlplane.nodecommands import asked_for
 from controlplane.planpreview import Preview, pending_rollout
 from controlplane.portal import schemas as api
+from controlplane.portal.costs import cost_out
 from controlplane.portal.services import Fleet
 from controlplane.replacement import SERVING, Phase
 from controlplane.view import ClusterView, InstanceView
@@ -148,6 +149,7 @@ def plan_out(plan: Preview) -> api.PlanOut:
         warnings=list(plan.warnings),
         digest=plan.digest,
         brake=plan.brake,
+        cost=cost_out(plan.cost),
     )
 
 

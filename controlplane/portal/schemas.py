@@ -5,6 +5,8 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from controlplane.portal.costschemas import PlanCostOut
+
 API_PREFIX = "/v1"
 
 
@@ -91,6 +93,7 @@ class PlanOut(Message):
     warnings: list[str]
     digest: str
     brake: str = Field(default="", description="what the fleet's brake says to it now, when it replaces VMs")
+    cost: PlanCostOut | None = Field(default=None, description="null where no cloud of it sells anything")
 
     @property
     def is_empty(self) -> bool:

@@ -24,6 +24,7 @@ from events.clock import Clock
 from events.ids import ClusterUid, Epoch
 from events.store import EventStore
 from planner.observed import KafkaSnapshot
+from providers.pricebook import PriceBook
 
 
 class Fleet(Protocol):
@@ -95,6 +96,8 @@ class PortalServices:
     """The git sources, None where git sync is no part of this server."""
     people: People = field(default_factory=People)
     """Users, their roles and sessions."""
+    prices: Callable[[], PriceBook] = PriceBook
+    """What clouds sell, as it is now. Raises `PlaceUnknown` when the home's `catalog.yaml` makes no sense."""
 
 
 def services_of(request: Request) -> PortalServices:

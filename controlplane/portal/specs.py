@@ -6,6 +6,7 @@ from controlplane.admission import admission_problems
 from controlplane.commands import DeclareCluster
 from controlplane.handlers import CommandRefused, Outcome
 from controlplane.planpreview import Preview, combined_digest, preview
+from controlplane.portal.costs import priced
 from controlplane.portal.services import PortalServices
 from events.ids import derived_id
 from events.spec.document import LoadResult, load_documents
@@ -67,6 +68,7 @@ def judge(services: PortalServices, text: str, *, file: str) -> Judged:
         problems += admission_problems(view, document, positions=positions, snapshot=snapshot)
         brake = services.brake(replace(view, document=document))
         plan = preview(view, document, snapshot=snapshot, warnings=warnings, brake=brake)
+        plan = replace(plan, cost=priced(services, view, document, plan.rollout, snapshot))
         documents.append(JudgedDocument(document, positions, warnings, plan))
     return Judged(file, tuple(problems), () if has_errors(problems) else tuple(documents))
 

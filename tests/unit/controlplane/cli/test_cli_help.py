@@ -19,6 +19,7 @@ EVERY_VERB += ["resume", "abort", "restart", "restart-check", "replace", "evacua
 EVERY_VERB += ["endpoints", "take-over", "delete", "backup", "restore", "rebalance", "rebuild", "doctor", "demo"]
 EVERY_VERB += ["version"]
 EVERY_GROUP = {"drain": ["plan", "check"], "state": ["export"], "brokers": ["demote"], "sources": ["poll", "accept"]}
+EVERY_GROUP["machines"] = ["list", "refresh"]
 EVERY_COMMAND = [
     *EVERY_VERB,
     *EVERY_GROUP,

@@ -1,0 +1,60 @@
+"""What a plan costs, in a few lines. Unknown is said, never 0."""
+
+from collections.abc import Iterator, Sequence
+
+from rich.text import Text
+
+from controlplane.cli.terminal import styled
+from controlplane.portal.costschemas import BillOut, CrossingOut, MoneyOut, PlanCostOut, SurgeCostOut
+from controlplane.portal.schemas import PlanOut
+from planner.quantities import human_bytes
+
+
+def cost_lines(plan: PlanOut) -> Iterator[Text]:
+    """Per month, of the roll, between zones; nothing where no cloud of it sells anything."""
+    cost = plan.cost
+    if cost is None:
+        return
+    yield styled(f"  cost a month: {_month(cost)}")
+    for part in cost.after.unknown:
+        yield styled(f"    unknown: {part}", "yellow")
+    if cost.surge is not None:
+        yield styled(f"  cost of the roll: {_surge(cost.surge)}")
+    if cost.crossing is not None:
+        yield styled(f"  from zone to zone: {_crossing(cost.crossing)}")
+    for source in cost.old:
+        yield styled(f"  old price: {source}", "yellow")
+    if cost.problem:
+        yield styled(f"  prices were not read: {cost.problem}", "yellow")
+
+
+def money_words(moneys: Sequence[MoneyOut]) -> str:
+    """`12.40 EUR`, several currencies with `+`."""
+    return " + ".join(f"{m.amount} {m.currency}" for m in moneys)
+
+
+def _month(cost: PlanCostOut) -> str:
+    if cost.before is None:
+        return _bill(cost.after)
+    if cost.difference is None:
+        return f"{_bill(cost.after)}, now {_bill(cost.before)}; the difference is unknown"
+    changes = [f"{m.amount:+f} {m.currency}" for m in cost.difference if m.amount]
+    return f"{_bill(cost.after)} ({', '.join(changes) or 'no known difference'})"
+
+
+def _bill(bill: BillOut) -> str:
+    if not bill.unknown:
+        return money_words(bill.totals) or "nothing"
+    return f"{money_words(bill.totals)} and what is unknown" if bill.totals else "unknown"
+
+
+def _surge(surge: SurgeCostOut) -> str:
+    return f"{surge.vm_hours:g} VM-hours beside the old ones, {_bill(surge.bill)}"
+
+
+def _crossing(crossing: CrossingOut) -> str:
+    if crossing.bytes is None:
+        return "unknown, Kafka was not read"
+    others = f", unknown of {', '.join(crossing.unknown)}" if crossing.unknown else ""
+    price = money_words(crossing.bill.totals) if not crossing.bill.unknown else "price unknown"
+    return f"about {human_bytes(crossing.bytes)}{f', {price}' if price and crossing.bytes else ''}{others}"

@@ -1,0 +1,198 @@
+"""`kedge machines`: what clouds sell and for how much, and reading that anew. No server is needed."""
+
+from collections.abc import Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from controlplane.cli import exits
+from controlplane.cli.address import home_of
+from controlplane.cli.errors import CliError
+from controlplane.cli.output import document, write_document
+from controlplane.cli.quantities import counted
+from controlplane.cli.session import Session, session_of
+
+if TYPE_CHECKING:
+    from providers.base import Place
+    from providers.offers import Offers
+    from providers.overrides import RegionIn
+
+machines = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+
+CLOUDS = ("aws", "google", "azure", "digitalocean", "upcloud", "hetzner")
+"""Clouds with a catalogue, in the order people are told them."""
+
+
+class MachinesFormat(StrEnum):
+    """Forms of the catalogue."""
+
+    TABLE = "table"
+    JSON = "json"
+    YAML = "yaml"
+
+
+Home = Annotated[
+    Path | None,
+    typer.Option("--home", metavar="DIR", show_default="KEDGE_HOME or ./.kedge", help="Where catalog.yaml is."),
+]
+Region = Annotated[str, typer.Option("--region", metavar="REGION", show_default=False, help="Only this region.")]
+
+
+@machines.callback()
+def root() -> None:
+    """Show what clouds sell and for how much; read prices anew.
+
+    \b
+    Examples:
+      kedge machines list aws --region eu-west-1
+      kedge machines refresh hetzner
+    """
+
+
+@machines.command("list")
+def list_machines(
+    context: typer.Context,
+    cloud: Annotated[str, typer.Argument(metavar="CLOUD", show_default=False, help="Only this cloud.")] = "",
+    region: Region = "",
+    home: Home = None,
+    output: Annotated[
+        MachinesFormat, typer.Option("-o", "--output", help="Form of the answer on stdout.")
+    ] = MachinesFormat.TABLE,
+) -> None:
+    """Show machine types, their neutral sizes, figures and prices.
+
+    The shipped catalogue with the figures of catalog.yaml in the home over it. Prices are of a region: without
+    --region, each region that catalog.yaml names. What nobody has read is `unknown`; what was read more than 90 days
+    ago is flagged.
+
+    Exit codes: 0 shown, 1 there is no such cloud or catalog.yaml makes no sense.
+
+    \b
+    Examples:
+      kedge machines list
+      kedge machines list aws --region eu-west-1
+      kedge machines list hetzner -o json | jq '.items[].machines[].price_per_month'
+    """
+    from controlplane.cli.machines_view import offers_document, offers_lines
+
+    session = session_of(context)
+    today = session.around.utc_now().date()
+    found = _offers(home or home_of(session.around.environ, session.around.cwd), cloud, region)
+    if output is not MachinesFormat.TABLE:
+        items = [offers_document(one, today) for one in found]
+        write_document(session, output, document("MachineList", {"items": items}))
+    else:
+        for number, one in enumerate(found):
+            session.show(*([""] if number else []), *offers_lines(one, today))
+    for one in found:
+        _warn(session, one, len(one.old_figures(today)))
+
+
+@machines.command("refresh")
+def refresh(
+    context: typer.Context,
+    cloud: Annotated[str, typer.Argument(metavar="CLOUD", show_default=False, help="Which cloud to ask.")],
+    region: Region = "",
+    home: Home = None,
+) -> None:
+    """Ask a cloud for its types and prices; write them to catalog.yaml.
+
+    It asks with this shell's credentials, once for each region of `<cloud>.yaml` in the home. A figure that was read
+    takes the place of the one before; others stay as they are, with their own day. Comments in the file are lost.
+
+    Exit codes: 0 written, 1 that cloud cannot be asked, or not everywhere; what was read before is kept.
+
+    \b
+    Examples:
+      kedge machines refresh hetzner
+      kedge machines refresh aws --region eu-west-1
+    """
+    from providers.errors import ProviderError
+    from providers.pricereader import can_read_prices, read_prices
+
+    session = session_of(context)
+    folder = home or home_of(session.around.environ, session.around.cwd)
+    if not can_read_prices(_known(cloud)):
+        why = "its figures are the shipped catalogue's and what you write into catalog.yaml"
+        raise CliError(f"{cloud} is not asked for prices yet", why=why, next_step="docs/costs.md shows the file")
+    today = session.around.utc_now().date()
+    for place in _places(folder, cloud, region):
+        try:
+            fresh = read_prices(folder / f"{cloud}.yaml", place, today=today)
+        except ProviderError as error:
+            raise CliError(f"{place} was not read", why=str(error), next_step=error.what_next) from None
+        _write(folder, place, fresh)
+        prices = sum(
+            one.price_per_hour is not None or one.price_per_month is not None for one in fresh.machines.values()
+        )
+        session.tell(f"{cloud} {place.region}: {counted(len(fresh.machines), 'type')}, {prices} with a price")
+
+
+def _offers(home: Path, cloud: str, region: str) -> "Sequence[Offers]":
+    from providers.catalogfile import sold_by
+    from providers.errors import PlaceUnknown
+    from providers.pricebook import read_price_book
+
+    try:
+        book = read_price_book(home)
+    except PlaceUnknown as error:
+        raise CliError("catalog.yaml makes no sense", why=str(error), next_step="mend it (docs/costs.md)") from None
+    clouds = [_known(cloud)] if cloud else CLOUDS
+    if region:
+        clouds = [one for one in clouds if region in (*sold_by(one).regions(), *book.overrides.regions(one))]
+        if not clouds:
+            raise CliError(f"{cloud or 'no cloud'} has {'no' if cloud else 'a'} region {region!r} in the catalogue")
+    asked = [(one, where) for one in clouds for where in ([region] if region else book.overrides.regions(one) or [""])]
+    return [found for one, where in asked if (found := book.offers(one, where)) is not None]
+
+
+def _known(cloud: str) -> str:
+    if cloud not in CLOUDS:
+        raise CliError(f"no cloud {cloud!r} has a catalogue", next_step=f"use one of: {', '.join(CLOUDS)}")
+    return cloud
+
+
+def _places(home: Path, cloud: str, region: str) -> "list[Place]":
+    """One account for each region: prices are the same for all of them."""
+    import yaml
+
+    from providers.doctor import places_in
+
+    path = home / f"{cloud}.yaml"
+    try:
+        found = places_in(cloud, path)
+    except FileNotFoundError:
+        raise CliError("nothing says with which account to ask", where=str(path), why="there is no such file") from None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, yaml.YAMLError) as error:
+        raise CliError("it does not name accounts and regions", where=str(path), why=str(error)) from None
+    by_region = {place.region: place for place in reversed(found) if region in ("", place.region)}
+    if not by_region:
+        there = ", ".join(sorted({p.region for p in found})) or "none"
+        raise CliError(f"no region {region!r}", where=str(path), why=f"it has {there}", exit_code=exits.FAILED)
+    return [by_region[name] for name in sorted(by_region)]
+
+
+def _write(home: Path, place: "Place", fresh: "RegionIn") -> None:
+    """Lays it over the file as it is now, whole or not at all."""
+    from controlplane.atomicfile import replacing
+    from providers.errors import PlaceUnknown
+    from providers.overrides import FILE_NAME, as_text, read_overrides
+
+    path = home / FILE_NAME
+    try:
+        text = as_text(read_overrides(path).with_region(place.cloud, place.region, fresh))
+        with replacing(path) as new:
+            new.write_text(text, encoding="utf-8")
+    except (PlaceUnknown, ValueError, OSError) as error:
+        raise CliError("catalog.yaml was not written", where=str(path), why=str(error)) from None
+
+
+def _warn(session: Session, offers: "Offers", old: int) -> None:
+    where = f"{offers.cloud} {offers.region}".strip()
+    if old:
+        session.tell(f"{where}: {counted(old, 'figure')} older than 90 days", "yellow")
+    if offers.unmatched:
+        named = ", ".join(offers.unmatched)
+        session.tell(f"{where}: catalog.yaml names what the catalogue has not: {named}", "yellow")

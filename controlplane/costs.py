@@ -1,0 +1,219 @@
+"""What a spec costs a month, what a change changes of it, and what its roll costs once. Pure.
+
+A part nobody has a price for is named, and is in no sum. Not counted at all: root disks, addresses, traffic of clients,
+taxes, discounts, and what clouds bill for hours that have only begun.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+
+from controlplane.view import ClusterView
+from events.spec.model import KafkaClusterDocument, Pool
+from planner.observed import KafkaSnapshot
+from planner.rollout.diff import Change
+from planner.rollout.steps import RolloutPlan, RolloutStep
+from providers.figures import HOURS_PER_MONTH, Price
+from providers.offers import Offers
+from providers.pricebook import PriceBook
+
+_GIB = 1024**3
+_S_PER_HOUR = 3600
+
+
+@dataclass(frozen=True, slots=True)
+class CostPart:
+    """One line of a bill: `times` units at `price` each; None where nobody has read a price."""
+
+    what: str
+    times: Decimal
+    price: Price | None
+
+    @property
+    def amount(self) -> Decimal | None:
+        """Money, None for unknown."""
+        return None if self.price is None else self.times * self.price.value
+
+
+@dataclass(frozen=True, slots=True)
+class Bill:
+    """What is known in sums by currency, and what is not, by name."""
+
+    parts: tuple[CostPart, ...]
+
+    @property
+    def totals(self) -> Mapping[str, Decimal]:
+        """Currency -> sum of the parts whose price is known."""
+        sums: dict[str, Decimal] = {}
+        for part in self.parts:
+            if part.price is not None and part.amount is not None:
+                sums[part.price.currency] = sums.get(part.price.currency, Decimal(0)) + part.amount
+        return sums
+
+    @property
+    def unknown(self) -> tuple[str, ...]:
+        """Parts without a price."""
+        return tuple(part.what for part in self.parts if part.price is None)
+
+
+@dataclass(frozen=True, slots=True)
+class SurgeCost:
+    """VMs that stand twice while the roll replaces them, by the plan's own estimate of time."""
+
+    vm_hours: Decimal
+    bill: Bill
+
+
+@dataclass(frozen=True, slots=True)
+class Crossing:
+    """Bytes drains copy from zone to zone if each replica goes to the successor of its broker, in the same zone.
+
+    `bytes` is None where Kafka was not read; `unknown` names the brokers whose replicas nobody knows the way of.
+    """
+
+    bytes: int | None
+    unknown: tuple[str, ...]
+    bill: Bill
+
+
+@dataclass(frozen=True, slots=True)
+class PlanCost:
+    """All there is to say of a plan's cost. `before` is None for a new cluster, `surge` where no VM stands twice.
+
+    `crossing` is None where nothing is drained. `old` names sources that were read too long ago.
+    """
+
+    before: Bill | None
+    after: Bill
+    surge: SurgeCost | None
+    crossing: Crossing | None
+    old: tuple[str, ...]
+    problem: str = ""
+    """Why no price could be read at all."""
+
+    @property
+    def difference(self) -> Mapping[str, Decimal] | None:
+        """After less before, by currency; None where it hangs on a part that is unknown on one side only."""
+        if self.before is None or Counter(self.before.unknown) != Counter(self.after.unknown):
+            return None
+        old, new = self.before.totals, self.after.totals
+        return {c: new.get(c, Decimal(0)) - old.get(c, Decimal(0)) for c in {**old, **new}}
+
+
+def plan_cost(
+    view: ClusterView,
+    document: KafkaClusterDocument,
+    rollout: RolloutPlan,
+    *,
+    snapshot: KafkaSnapshot | None,
+    book: PriceBook,
+    today: date,
+) -> PlanCost | None:
+    """What a document costs and its roll takes; None where no cloud of it sells anything (`local`)."""
+    if all(_offers(pool, book) is None for pool in document.spec.pools):
+        return None
+    before = monthly_bill(view.document, book) if view.document else None
+    after = monthly_bill(document, book)
+    surge = surge_cost(document, rollout, book)
+    crossing = drain_crossing(view, document, rollout, snapshot, book)
+    bills = [before, after, surge.bill if surge else None, crossing.bill if crossing else None]
+    used = [part.price for bill in bills if bill for part in bill.parts if part.price]
+    old = dict.fromkeys(f"{p.source} (read {p.read})" for p in used if p.is_old(today))
+    return PlanCost(before, after, surge, crossing, tuple(old))
+
+
+def monthly_bill(document: KafkaClusterDocument, book: PriceBook) -> Bill:
+    """Machines and data disks of every pool that a cloud sells, for one month."""
+    return Bill(tuple(part for pool in document.spec.pools for part in _monthly(pool, book)))
+
+
+def surge_cost(document: KafkaClusterDocument, rollout: RolloutPlan, book: PriceBook) -> SurgeCost | None:
+    """Second VMs of replaced nodes, for as long as the plan says each takes; and second disks of those that copy."""
+    parts: list[CostPart] = []
+    hours = Decimal(0)
+    for pool in document.spec.pools:
+        market = _offers(pool, book)
+        steps = [s for s in _steps_of(pool, rollout) if s.change is Change.REPLACE]
+        if market is None or not steps:
+            continue
+        of_pool = sum((Decimal(str(s.seconds)) for s in steps), Decimal(0)) / _S_PER_HOUR
+        hours += of_pool
+        machine = market.machine(pool.machine)
+        parts.append(CostPart(f"{pool.name}: VMs beside the old ones", of_pool, machine.hourly if machine else None))
+        if pool.is_broker and document.spec.rollout.strategy == "migrate":
+            gib_months = of_pool * pool.disk.size_gib / HOURS_PER_MONTH
+            parts.append(CostPart(f"{pool.name}: disks beside the old ones", gib_months, _gib_month(pool, market)))
+    return SurgeCost(hours, Bill(tuple(parts))) if parts else None
+
+
+def drain_crossing(
+    view: ClusterView,
+    document: KafkaClusterDocument,
+    rollout: RolloutPlan,
+    snapshot: KafkaSnapshot | None,
+    book: PriceBook,
+) -> Crossing | None:
+    """Bytes that cross zones, as Kafka's metadata was last read. A replica is copied from its partition's leader."""
+    drained = [s for p in rollout.phases for s in p.steps if _is_drained(s, document)]
+    if not drained:
+        return None
+    if snapshot is None:
+        return Crossing(None, tuple(s.node for s in drained), Bill(()))
+    ids = {i.node: i.service_id for i in view.brokers() if not i.lost}
+    known = {s.node: _crossing_bytes(snapshot, ids[s.node]) for s in drained if s.node in ids and _stays_in_zone(s)}
+    parts = []
+    for pool in document.spec.broker_pools:
+        market = _offers(pool, book)
+        of_pool = [known[s.node] for s in _steps_of(pool, rollout) if s.node in known]
+        if market is not None and of_pool:
+            gib = Decimal(sum(of_pool)) / _GIB
+            parts.append(CostPart(f"{pool.name}: bytes from zone to zone", gib, market.cross_zone_per_gib))
+    unknown = tuple(s.node for s in drained if s.node not in known)
+    return Crossing(sum(known.values()), unknown, Bill(tuple(parts)))
+
+
+def _monthly(pool: Pool, book: PriceBook) -> Iterator[CostPart]:
+    market = _offers(pool, book)
+    if market is None:
+        return
+    machine = market.machine(pool.machine)
+    type_name = machine.type if machine else pool.machine
+    where = f"{pool.place.cloud} {pool.place.region}"
+    machines = f"{pool.name}: {pool.size} x {type_name} ({where})"
+    yield CostPart(machines, Decimal(pool.size), machine.monthly if machine else None)
+    disks = f"{pool.name}: {pool.size} x {pool.disk.size_gib} GiB {pool.disk.kind} ({where})"
+    yield CostPart(disks, Decimal(pool.size * pool.disk.size_gib), _gib_month(pool, market))
+
+
+def _gib_month(pool: Pool, market: Offers) -> Price | None:
+    disk = market.disks.get(pool.disk.kind)
+    return disk.price_per_gib_month if disk else None
+
+
+def _offers(pool: Pool, book: PriceBook) -> Offers | None:
+    return book.offers(pool.place.cloud, pool.place.region)
+
+
+def _steps_of(pool: Pool, rollout: RolloutPlan) -> list[RolloutStep]:
+    """Steps of the nodes of a pool: `<pool>-<zone>-<index>` (`planner.rollout.desired`)."""
+    found = (s for phase in rollout.phases for s in phase.steps)
+    return [s for s in found if s.node.removeprefix(f"{pool.name}-{s.rack}-").isdecimal()]
+
+
+def _is_drained(step: RolloutStep, document: KafkaClusterDocument) -> bool:
+    copies = document.spec.rollout.strategy == "migrate" and step.change is Change.REPLACE
+    return step.service == "broker" and (copies or step.change is Change.REMOVE)
+
+
+def _stays_in_zone(step: RolloutStep) -> bool:
+    """Whether somebody takes the broker's place in its zone; where the replicas of a removed one go, a plan decides."""
+    return step.change is Change.REPLACE
+
+
+def _crossing_bytes(snapshot: KafkaSnapshot, broker: int) -> int:
+    racks = {b.id: b.rack for b in snapshot.brokers.values()}
+    mine = racks.get(broker)
+    held = (p for p in snapshot.partitions if broker in p.replicas)
+    return sum(p.size_bytes for p in held if mine is None or racks.get(p.leader) != mine)

@@ -1,0 +1,80 @@
+"""The cost of a plan, with the prices of the moment, and as the API says it."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from decimal import ROUND_HALF_UP, Decimal
+
+from controlplane.costs import Bill, CostPart, Crossing, PlanCost, SurgeCost, plan_cost
+from controlplane.portal import costschemas as api
+from controlplane.portal.services import PortalServices
+from controlplane.view import ClusterView
+from events.spec.model import KafkaClusterDocument
+from planner.observed import KafkaSnapshot
+from planner.rollout.steps import RolloutPlan
+from providers.errors import PlaceUnknown
+from providers.pricebook import PriceBook
+
+_CENT, _SMALL = Decimal("0.01"), Decimal("0.0001")
+
+
+def priced(
+    services: PortalServices,
+    view: ClusterView,
+    document: KafkaClusterDocument,
+    rollout: RolloutPlan,
+    snapshot: KafkaSnapshot | None,
+) -> PlanCost | None:
+    """The cost of a plan. A `catalog.yaml` that makes no sense leaves every price unknown, and is told."""
+    try:
+        book, problem = services.prices(), ""
+    except PlaceUnknown as error:
+        book, problem = PriceBook(), str(error)
+    today = services.clock().date()
+    cost = plan_cost(view, document, rollout, snapshot=snapshot, book=book, today=today)
+    return cost and replace(cost, problem=problem)
+
+
+def cost_out(cost: PlanCost | None) -> api.PlanCostOut | None:
+    """The same for the API."""
+    if cost is None:
+        return None
+    return api.PlanCostOut(
+        before=_bill(cost.before) if cost.before else None,
+        after=_bill(cost.after),
+        difference=None if cost.difference is None else _moneys(cost.difference),
+        surge=_surge(cost.surge) if cost.surge else None,
+        crossing=_crossing(cost.crossing) if cost.crossing else None,
+        old=list(cost.old),
+        problem=cost.problem,
+    )
+
+
+def _surge(surge: SurgeCost) -> api.SurgeCostOut:
+    return api.SurgeCostOut(vm_hours=round(float(surge.vm_hours), 3), bill=_bill(surge.bill))
+
+
+def _crossing(crossing: Crossing) -> api.CrossingOut:
+    return api.CrossingOut(bytes=crossing.bytes, unknown=list(crossing.unknown), bill=_bill(crossing.bill))
+
+
+def _bill(bill: Bill) -> api.BillOut:
+    return api.BillOut(
+        totals=_moneys(bill.totals), unknown=list(bill.unknown), parts=[_part(part) for part in bill.parts]
+    )
+
+
+def _part(part: CostPart) -> api.CostPartOut:
+    if part.price is None or part.amount is None:
+        return api.CostPartOut(what=part.what, amount=None)
+    money = _money(part.amount, part.price.currency)
+    return api.CostPartOut(what=part.what, amount=money, source=part.price.source, read=part.price.read)
+
+
+def _moneys(sums: Mapping[str, Decimal]) -> list[api.MoneyOut]:
+    return [_money(amount, currency) for currency, amount in sorted(sums.items())]
+
+
+def _money(amount: Decimal, currency: str) -> api.MoneyOut:
+    """To the cent; what is below 1 to a hundredth of it, so that little is not told as nothing."""
+    step = _CENT if abs(amount) >= 1 or amount == 0 else _SMALL
+    return api.MoneyOut(amount=amount.quantize(step, ROUND_HALF_UP), currency=currency)

@@ -1,0 +1,61 @@
+"""What the API says of costs. An amount is a decimal in quotes; what nobody has a price for is named, never 0."""
+
+from datetime import date
+from decimal import Decimal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class _Told(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class MoneyOut(_Told):
+    """`currency` as in ISO 4217; without taxes."""
+
+    amount: Decimal
+    currency: str
+
+
+class CostPartOut(_Told):
+    """One line of a bill. `amount` is null for unknown; `source` and `read` say where the price is from."""
+
+    what: str
+    amount: MoneyOut | None
+    source: str = ""
+    read: date | None = None
+
+
+class BillOut(_Told):
+    """`totals` leaves out what is in `unknown`."""
+
+    totals: list[MoneyOut]
+    unknown: list[str]
+    parts: list[CostPartOut]
+
+
+class SurgeCostOut(_Told):
+    """VMs that stand twice while the roll replaces them, by the plan's estimate of time."""
+
+    vm_hours: float
+    bill: BillOut
+
+
+class CrossingOut(_Told):
+    """What drains copy from zone to zone; `bytes` is null where Kafka was not read."""
+
+    bytes: int | None
+    unknown: list[str] = Field(description="nodes whose replicas nobody knows the way of")
+    bill: BillOut
+
+
+class PlanCostOut(_Told):
+    """Cost per month before and after, and of the roll itself."""
+
+    before: BillOut | None = Field(description="null for a new cluster")
+    after: BillOut
+    difference: list[MoneyOut] | None = Field(description="null where it hangs on a price nobody knows")
+    surge: SurgeCostOut | None
+    crossing: CrossingOut | None
+    old: list[str] = Field(description="sources that were read more than 90 days ago")
+    problem: str = Field(default="", description="why the home's catalog.yaml could not be read")

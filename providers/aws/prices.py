@@ -1,0 +1,127 @@
+"""Types as EC2 tells them, prices as AWS's price list does: on demand, Linux, shared tenancy, in US dollars.
+
+The price list answers in few regions (botocore: us-east-1, eu-central-1, ap-south-1) for all. It needs
+`pricing:GetProducts`; the types need `ec2:DescribeInstanceTypes`.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import date
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import boto3
+from botocore.config import Config
+
+from providers.aws.access import Access
+from providers.aws.errors import translated
+from providers.aws.settings import AwsSettings
+from providers.base import Place
+from providers.catalogfile import sold_by
+from providers.overrides import RegionIn
+
+_PRICES_IN = "us-east-1"
+_ON_DEMAND = {
+    "operatingSystem": "Linux",
+    "tenancy": "Shared",
+    "preInstalledSw": "NA",
+    "capacitystatus": "Used",
+    "marketoption": "OnDemand",
+}
+
+Product = Mapping[str, Any]
+
+
+def read_prices(settings_file: Path, place: Place, *, today: date) -> RegionIn:
+    """Asks with the credentials of the place's account. Raises `ProviderError`."""
+    settings = AwsSettings.read(settings_file)
+    ec2 = Access(settings, attempts=3).ec2(place)
+    names = list(sold_by("aws").raw["machines"])
+    with translated(f"{place}: types"):
+        pages = ec2.get_paginator("describe_instance_types").paginate(
+            Filters=[{"Name": "instance-type", "Values": names}]
+        )
+        types = [told for page in pages for told in page["InstanceTypes"]]
+    with translated(f"{place}: prices"):
+        pricing = _pricing(settings, place)
+        machines = {
+            t: list(_products(pricing, {**_ON_DEMAND, "regionCode": place.region, "instanceType": t}))
+            for t in sorted(t["InstanceType"] for t in types)
+        }
+        volumes = list(
+            _products(pricing, {"productFamily": "Storage", "volumeApiName": "gp3", "regionCode": place.region})
+        )
+    return region_prices(types, machines, volumes, today=today)
+
+
+def region_prices(
+    types: Iterable[Mapping[str, Any]],
+    products: Mapping[str, Iterable[Product]],
+    volumes: Iterable[Product],
+    *,
+    today: date,
+) -> RegionIn:
+    """From answers to figures. `products` by type. A price is taken only where all products agree on it. Pure."""
+    source = f"aws-api-{today}"
+    machines: dict[str, dict[str, object]] = {}
+    for told in types:
+        name = str(told["InstanceType"])
+        figures = {k: {"value": str(v), "source": source} for k, v in _figures(told).items() if v is not None}
+        machines[name] = {**figures, **_priced("price_per_hour", products.get(name, ()), "Hrs", source)}
+    persistent = _priced("price_per_gib_month", volumes, "GB-Mo", source)
+    what = (
+        "AWS: DescribeInstanceTypes; price list, on demand, Linux, shared tenancy; gp3 without more IOPS or throughput"
+    )
+    return RegionIn.model_validate(
+        {
+            "sources": {source: {"what": what, "read": today}},
+            "machines": machines,
+            "disks": {"persistent": persistent} if persistent else {},
+        }
+    )
+
+
+def _figures(told: Mapping[str, Any]) -> dict[str, object]:
+    card = (told.get("NetworkInfo", {}).get("NetworkCards") or [{}])[0]
+    volumes = told.get("EbsInfo", {}).get("EbsOptimizedInfo", {})
+    return {
+        "vcpus": told["VCpuInfo"]["DefaultVCpus"],
+        "memory_mib": told["MemoryInfo"]["SizeInMiB"],
+        "nic_baseline_gbps": card.get("BaselineBandwidthInGbps"),
+        "nic_burst_gbps": card.get("PeakBandwidthInGbps"),
+        "volumes_mb_per_s": volumes.get("BaselineThroughputInMBps"),
+        "own_disk_gb": told.get("InstanceStorageInfo", {}).get("TotalSizeInGB"),
+    }
+
+
+def _priced(name: str, products: Iterable[Product], unit: str, source: str) -> dict[str, object]:
+    found = {amount for product in products for amount in _amounts(product, unit)}
+    if len(found) != 1:
+        return {}
+    return {name: {"value": str(found.pop()), "currency": "USD", "source": source}}
+
+
+def _amounts(product: Product, unit: str) -> Iterator[Decimal]:
+    """Prices on demand of one product, those that are 0 left out: they are of hours already reserved."""
+    for term in product.get("terms", {}).get("OnDemand", {}).values():
+        for dimension in term["priceDimensions"].values():
+            amount = Decimal(dimension["pricePerUnit"].get("USD", "0"))
+            if dimension["unit"] == unit and amount:
+                yield amount.normalize()
+
+
+def _products(pricing: Any, fields: Mapping[str, str]) -> Iterator[Product]:
+    filters = [{"Type": "TERM_MATCH", "Field": name, "Value": value} for name, value in fields.items()]
+    for page in pricing.get_paginator("get_products").paginate(ServiceCode="AmazonEC2", Filters=filters):
+        yield from (json.loads(told) for told in page["PriceList"])
+
+
+def _pricing(settings: AwsSettings, place: Place) -> Any:
+    endpoint = settings.endpoint_url
+    return boto3.Session(profile_name=settings.account(place).profile).client(
+        "pricing",
+        region_name=_PRICES_IN,
+        endpoint_url=str(endpoint) if endpoint else None,
+        config=Config(connect_timeout=3.0, read_timeout=7.0, retries={"mode": "standard", "total_max_attempts": 3}),
+    )

@@ -1,0 +1,31 @@
+"""Figures somebody read somewhere: each with what it was read from and when. A figure nobody read is None, never 0."""
+
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+
+OLD_AFTER_DAYS = 90
+"""A figure read longer ago is shown, counted, and flagged."""
+
+HOURS_PER_MONTH = Decimal(730)
+"""A twelfth of 365 days of 24 hours: how a price per hour becomes one per month, and the other way round."""
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """`source` is what it was read from, in words; `read` the day."""
+
+    value: Decimal
+    source: str
+    read: date
+
+    def is_old(self, today: date) -> bool:
+        """Whether it was read more than `OLD_AFTER_DAYS` ago."""
+        return (today - self.read).days > OLD_AFTER_DAYS
+
+
+@dataclass(frozen=True, slots=True)
+class Price(Figure):
+    """Money without taxes. `currency` as in ISO 4217."""
+
+    currency: str

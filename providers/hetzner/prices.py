@@ -1,0 +1,71 @@
+"""Types and prices as Hetzner's API tells them: `GET /server_types`, `/locations` and `/pricing`, net of VAT.
+
+A region of ours is a network zone; where its locations differ in price, the dearest counts.
+"""
+
+from collections.abc import Iterable, Mapping
+from datetime import date
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from providers.base import Place
+from providers.catalogfile import sold_by
+from providers.hetzner.access import Access
+from providers.hetzner.errors import translated
+from providers.hetzner.settings import HetznerSettings
+from providers.overrides import RegionIn
+
+
+def read_prices(settings_file: Path, place: Place, *, today: date) -> RegionIn:
+    """Asks with the token of the place's project. Raises `ProviderError`."""
+    client = Access(HetznerSettings.read(settings_file), attempts=3).client(place)
+    with translated(f"{place}: types and prices"):
+        types = client.server_types.get_all()
+        locations = client.locations.get_all()
+        pricing = client.request(method="GET", url="/pricing")["pricing"]
+    here = {str(one.name) for one in locations if one.network_zone == place.region}
+    told = {str(one.name): (one.cores, one.memory, one.disk, one.prices or []) for one in types}
+    return region_prices(told, here, pricing, today=today)
+
+
+def region_prices(
+    types: Mapping[str, tuple[Any, Any, Any, Iterable[Mapping[str, Any]]]],
+    locations: set[str],
+    pricing: Mapping[str, Any],
+    *,
+    today: date,
+) -> RegionIn:
+    """From answers to figures. `types`: name -> (cores, memory in GB, disk in GB, prices by location). Pure."""
+    source = f"hetzner-api-{today}"
+    currency = pricing["currency"]
+    where = ", ".join(sorted(locations))
+
+    def figure(value: object) -> dict[str, object]:
+        return {"value": str(value), "source": source}
+
+    def price(value: object) -> dict[str, object]:
+        return {**figure(value), "currency": currency}
+
+    machines: dict[str, dict[str, object]] = {}
+    for name in sold_by("hetzner").raw["machines"]:
+        if name not in types:
+            continue
+        cores, memory_gb, disk_gb, prices = types[name]
+        sold = [p for p in prices if p["location"] in locations]
+        machines[name] = {
+            "vcpus": figure(cores),
+            "memory_mib": figure(int(Decimal(str(memory_gb)) * 1024)),
+            "own_disk_gb": figure(disk_gb),
+        }
+        if sold:
+            machines[name]["price_per_hour"] = price(max(Decimal(p["price_hourly"]["net"]) for p in sold))
+            machines[name]["price_per_month"] = price(max(Decimal(p["price_monthly"]["net"]) for p in sold))
+    disks = {
+        "persistent": {"price_per_gib_month": price(pricing["volume"]["price_per_gb_month"]["net"])},
+        # `disk` is a property of a server type, and the type's price is that of the server with it.
+        "ephemeral": {"price_per_gib_month": price(0)},
+    }
+    what = f"Hetzner API: server_types, locations, pricing; net; the dearest of {where}; own disks are in the type"
+    sources = {source: {"what": what, "read": today}}
+    return RegionIn.model_validate({"sources": sources, "machines": machines, "disks": disks})

@@ -1,0 +1,163 @@
+"""What a region sells and for how much: the shipped catalogue with the figures of `catalog.yaml` laid over it. Pure."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from types import MappingProxyType
+from typing import Any
+
+from providers.catalogfile import UNKNOWN, CatalogFile
+from providers.figures import HOURS_PER_MONTH, Figure, Price
+from providers.overrides import DiskIn, MachineIn, RegionIn
+
+
+@dataclass(frozen=True, slots=True)
+class MachineOffer:
+    """A type. `size` is its neutral name, "" where it has none; a figure is None where nobody read one."""
+
+    type: str
+    size: str
+    architecture: str
+    vcpus: Figure | None
+    memory_mib: Figure | None
+    nic_baseline_gbps: Figure | None
+    nic_burst_gbps: Figure | None
+    own_disk_gb: Figure | None
+    own_disk_mb_per_s: Figure | None
+    volumes_mb_per_s: Figure | None
+    """What all its volumes together reach over the network."""
+    price_per_hour: Price | None
+    price_per_month: Price | None
+
+    @property
+    def monthly(self) -> Price | None:
+        """As the cloud says it, else 730 hours."""
+        hour = self.price_per_hour
+        if self.price_per_month is not None or hour is None:
+            return self.price_per_month
+        return Price(hour.value * HOURS_PER_MONTH, hour.source, hour.read, hour.currency)
+
+    @property
+    def hourly(self) -> Price | None:
+        """As the cloud says it, else a 730th of a month."""
+        month = self.price_per_month
+        if self.price_per_hour is not None or month is None:
+            return self.price_per_hour
+        return Price(month.value / HOURS_PER_MONTH, month.source, month.read, month.currency)
+
+    def figures(self) -> Iterator[tuple[str, Figure | None]]:
+        """Every figure by name, unknown ones too."""
+        for name in _MACHINE_FIGURES:
+            yield name, getattr(self, name)
+        yield "price_per_hour", self.price_per_hour
+        yield "price_per_month", self.price_per_month
+
+
+@dataclass(frozen=True, slots=True)
+class DiskOffer:
+    """A kind of disk. `type` is the cloud's own word."""
+
+    kind: str
+    type: str
+    outlives_vm: bool
+    iops: Figure | None
+    bytes_per_s: Figure | None
+    price_per_gib_month: Price | None
+
+    def figures(self) -> Iterator[tuple[str, Figure | None]]:
+        """Every figure by name, unknown ones too."""
+        yield "iops", self.iops
+        yield "bytes_per_s", self.bytes_per_s
+        yield "price_per_gib_month", self.price_per_gib_month
+
+
+@dataclass(frozen=True, slots=True)
+class Offers:
+    """What one region sells. `unmatched` are types and disk kinds of `catalog.yaml` that the catalogue has not."""
+
+    cloud: str
+    region: str
+    machines: MappingProxyType[str, MachineOffer]
+    disks: MappingProxyType[str, DiskOffer]
+    cross_zone_per_gib: Price | None = None
+    unmatched: tuple[str, ...] = ()
+
+    def machine(self, name: str) -> MachineOffer | None:
+        """By neutral size or by the cloud's own name."""
+        by_size = (offer for offer in self.machines.values() if offer.size == name)
+        return next(by_size, None) or self.machines.get(name)
+
+    def old_figures(self, today: date) -> tuple[str, ...]:
+        """Names of figures that were read too long ago, as in `m7g.large price_per_hour`."""
+        named = [(offer.type, *f) for offer in self.machines.values() for f in offer.figures()]
+        named += [(disk.kind, *f) for disk in self.disks.values() for f in disk.figures()]
+        named += [("traffic", "cross_zone_per_gib", self.cross_zone_per_gib)]
+        return tuple(f"{what} {name}" for what, name, figure in named if figure and figure.is_old(today))
+
+
+def offers(shipped: CatalogFile, region: str, override: RegionIn) -> Offers:
+    """The catalogue of a cloud with one region's figures laid over it, figure by figure."""
+    known, disks = shipped.raw["machines"], shipped.raw["disks"]
+    sizes = {own: size for size, own in shipped.raw["shapes"].items()}
+    machines = {t: _machine(shipped, override, t, sizes.get(t, "")) for t in known}
+    unmatched = [*(t for t in override.machines if t not in known), *(k for k in override.disks if k not in disks)]
+    return Offers(
+        shipped.cloud,
+        region,
+        MappingProxyType(machines),
+        MappingProxyType({kind: _disk(shipped, override, kind) for kind in disks}),
+        override.price(override.traffic.cross_zone_per_gib),
+        tuple(unmatched),
+    )
+
+
+_MACHINE_FIGURES: Mapping[str, tuple[str, ...]] = {
+    "vcpus": ("vcpus",),
+    "memory_mib": ("memory_mib",),
+    "nic_baseline_gbps": ("nic_baseline_gbps",),
+    "nic_burst_gbps": ("nic_burst_gbps",),
+    "own_disk_gb": ("own_disk_gb", "plan_storage_gb"),
+    "own_disk_mb_per_s": ("own_disk_mb_per_s",),
+    "volumes_mb_per_s": ("ebs_baseline_mb_per_s", "remote_disk_mb_per_s"),
+}
+"""Figure -> its names in the shipped catalogues."""
+
+
+def _machine(shipped: CatalogFile, override: RegionIn, own: str, size: str) -> MachineOffer:
+    told: Mapping[str, Any] = shipped.raw["machines"][own]
+    over = override.machines.get(own, MachineIn())
+    figures = {
+        name: override.figure(getattr(over, name)) or _shipped(shipped, told, names)
+        for name, names in _MACHINE_FIGURES.items()
+    }
+    return MachineOffer(
+        own,
+        size,
+        told["architecture"],
+        **figures,
+        price_per_hour=override.price(over.price_per_hour),
+        price_per_month=override.price(over.price_per_month),
+    )
+
+
+def _disk(shipped: CatalogFile, override: RegionIn, kind: str) -> DiskOffer:
+    told: Mapping[str, Any] = shipped.raw["disks"][kind]
+    over = override.disks.get(kind, DiskIn())
+    return DiskOffer(
+        kind,
+        told["type"],
+        told["outlives_vm"],
+        override.figure(over.iops) or _shipped(shipped, told, ("iops",)),
+        override.figure(over.bytes_per_s) or _shipped(shipped, told, ("bytes_per_s",)),
+        override.price(over.price_per_gib_month),
+    )
+
+
+def _shipped(shipped: CatalogFile, told: Mapping[str, Any], names: tuple[str, ...]) -> Figure | None:
+    """Shipped prices are all unknown: they differ by region, which a shipped figure does not tell."""
+    value = next((told[name] for name in names if name in told), UNKNOWN)
+    if value == UNKNOWN:
+        return None
+    source = shipped.raw["sources"][told["source"]]
+    return Figure(Decimal(str(value)), source["what"], date.fromisoformat(source["read"]))

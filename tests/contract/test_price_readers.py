@@ -1,0 +1,179 @@
+"""Types and prices through each vendor's own SDK; what a cloud does not tell is left out."""
+
+from collections.abc import Iterator
+from datetime import date
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from providers.base import Place
+from providers.catalogfile import sold_by
+from providers.errors import AuthFailed, CloudUnavailable, PlaceUnknown
+from providers.offers import Offers, offers
+from providers.overrides import FigureIn
+from providers.pricereader import can_read_prices, read_prices
+from tests.fakes.clouds import aws_hands, digitalocean_hands, hetzner_hands
+from tests.fakes.clouds.aws import OTHER_ACCOUNT, MotoCloud, moto_cloud
+from tests.fakes.clouds.digitalocean import TOKEN as DIGITALOCEAN_TOKEN
+from tests.fakes.clouds.digitalocean import DigitaloceanFake, digitalocean_cloud
+from tests.fakes.clouds.hetzner import OTHER_TOKEN, FakeHetzner, Fault, fake_hetzner
+from tests.fakes.clouds.hetzner import TOKEN as HETZNER_TOKEN
+from tests.fakes.clouds.price_lists import sells_aws, sells_digitalocean, sells_hetzner
+
+TODAY = date(2026, 5, 1)
+
+
+@pytest.fixture
+def hetzner(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeHetzner]:
+    monkeypatch.setenv("HCLOUD_TOKEN", HETZNER_TOKEN)
+    with fake_hetzner() as fake:
+        yield fake
+
+
+@pytest.fixture
+def digitalocean(monkeypatch: pytest.MonkeyPatch) -> Iterator[DigitaloceanFake]:
+    monkeypatch.setenv("DIGITALOCEAN_TOKEN", DIGITALOCEAN_TOKEN)
+    with digitalocean_cloud() as fake:
+        yield fake
+
+
+@pytest.fixture
+def aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[MotoCloud]:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "canary-secret")
+    with moto_cloud() as cloud:
+        yield cloud
+
+
+def read(settings: Path, place: Place) -> Offers:
+    told = read_prices(settings, place, today=TODAY)
+    return offers(sold_by(place.cloud), place.region, told)
+
+
+def monthly(found: Offers, name: str) -> Decimal | None:
+    machine = found.machine(name)
+    assert machine is not None
+    return machine.monthly.value if machine.monthly else None
+
+
+def test_hetzner_tells_net_prices_and_the_dearest_location_of_the_zone_counts(
+    hetzner: FakeHetzner, tmp_path: Path
+) -> None:
+    sells_hetzner(hetzner, dearer="hel1")
+    settings = hetzner_hands.write_settings(tmp_path / "hetzner.yaml", hetzner)
+    found = read(settings, hetzner_hands.PLACE)
+    small = found.machine("small")
+    assert small is not None
+    assert small.price_per_hour is not None
+    assert (small.price_per_hour.value, small.price_per_hour.currency) == (Decimal("0.055"), "EUR")
+    assert small.price_per_hour.read == TODAY
+    assert monthly(found, "small") == Decimal(33)
+    volume = found.disks["persistent"].price_per_gib_month
+    assert volume is not None
+    assert volume.value == Decimal("0.05")
+    assert monthly(read(settings, hetzner_hands.SECOND_PLACE), "small") == Decimal(30)
+
+
+def test_a_type_hetzner_does_not_sell_has_no_price(hetzner: FakeHetzner, tmp_path: Path) -> None:
+    sells_hetzner(hetzner)
+    settings = hetzner_hands.write_settings(tmp_path / "hetzner.yaml", hetzner)
+    assert monthly(read(settings, hetzner_hands.PLACE), "ccx43") is None
+
+
+def test_a_token_of_another_project_is_refused_before_any_price_is_read(
+    hetzner: FakeHetzner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sells_hetzner(hetzner)
+    settings = hetzner_hands.write_settings(tmp_path / "hetzner.yaml", hetzner)
+    monkeypatch.setenv("HCLOUD_TOKEN", OTHER_TOKEN)
+    with pytest.raises(AuthFailed):
+        read_prices(settings, hetzner_hands.PLACE, today=TODAY)
+    assert hetzner.calls["GET /pricing"] == 0
+
+
+def test_a_cloud_that_is_down_is_told_as_ever(hetzner: FakeHetzner, tmp_path: Path) -> None:
+    settings = hetzner_hands.write_settings(tmp_path / "hetzner.yaml", hetzner)
+    hetzner.faults.append(Fault("*", "server_error", 500, times=99))
+    with pytest.raises(CloudUnavailable):
+        read_prices(settings, hetzner_hands.PLACE, today=TODAY)
+
+
+@pytest.mark.parametrize("pages", [1, 2])
+def test_digitalocean_tells_dollars_of_the_sizes_of_a_region(
+    digitalocean: DigitaloceanFake, tmp_path: Path, pages: int
+) -> None:
+    sells_digitalocean(digitalocean, pages=pages)
+    settings = digitalocean_hands.write_settings(tmp_path / "digitalocean.yaml", digitalocean)
+    found = read(settings, digitalocean_hands.PLACE)
+    small = found.machine("g-2vcpu-8gb")
+    assert small is not None
+    assert small.price_per_hour is not None
+    assert small.own_disk_gb is not None
+    assert (small.price_per_hour.value, small.price_per_hour.currency) == (Decimal("0.09375"), "USD")
+    assert small.own_disk_gb.value == 25
+    assert monthly(found, "g-2vcpu-8gb") == Decimal(63)
+    assert monthly(found, "g-4vcpu-16gb") is None
+    assert found.disks["persistent"].price_per_gib_month is None
+    assert digitalocean.calls["GET /v2/sizes"] == pages
+
+
+def test_a_region_where_no_size_is_made_has_no_prices(digitalocean: DigitaloceanFake, tmp_path: Path) -> None:
+    sells_digitalocean(digitalocean)
+    settings = digitalocean_hands.write_settings(tmp_path / "digitalocean.yaml", digitalocean)
+    told = read_prices(settings, digitalocean_hands.SECOND_PLACE, today=TODAY)
+    assert (told.machines, told.disks) == ({}, {})
+
+
+def test_aws_tells_types_and_the_price_on_demand(aws: MotoCloud, tmp_path: Path) -> None:
+    asked = sells_aws(aws)
+    found = read(aws_hands.write_settings(tmp_path / "aws.yaml", aws), aws_hands.PLACE)
+    small = found.machine("m7g.large")
+    assert small is not None
+    assert small.price_per_hour is not None
+    assert small.nic_baseline_gbps is not None
+    assert (small.price_per_hour.value, small.price_per_hour.currency) == (Decimal("0.1"), "USD")
+    assert (small.nic_baseline_gbps.value, small.nic_baseline_gbps.read) == (Decimal("0.937"), TODAY)
+    volume = found.disks["persistent"].price_per_gib_month
+    assert volume is not None
+    assert volume.value == Decimal("0.08")
+    assert {one["regionCode"] for one in asked} == {"eu-west-1"}
+    assert all(one["marketoption"] == "OnDemand" for one in asked if "instanceType" in one)
+
+
+def test_two_prices_at_once_are_none(aws: MotoCloud, tmp_path: Path) -> None:
+    """Which of them is ours nobody can tell."""
+    sells_aws(aws)
+    found = read(aws_hands.write_settings(tmp_path / "aws.yaml", aws), aws_hands.PLACE)
+    assert monthly(found, "m7g.xlarge") is None
+
+
+def test_what_may_not_be_asked_is_told_as_such(aws: MotoCloud, tmp_path: Path) -> None:
+    sells_aws(aws, refuses=True)
+    with pytest.raises(AuthFailed, match="pricing:GetProducts"):
+        read_prices(aws_hands.write_settings(tmp_path / "aws.yaml", aws), aws_hands.PLACE, today=TODAY)
+
+
+def test_prices_are_not_read_with_another_accounts_credentials(aws: MotoCloud, tmp_path: Path) -> None:
+    asked = sells_aws(aws)
+    settings = aws_hands.write_settings(tmp_path / "aws.yaml", aws, account_id=OTHER_ACCOUNT)
+    with pytest.raises(AuthFailed):
+        read_prices(settings, aws_hands.PLACE, today=TODAY)
+    assert asked == []
+
+
+@pytest.mark.parametrize("cloud", ["google", "azure", "upcloud", "local"])
+def test_a_cloud_nobody_asks_yet_says_so(cloud: str, tmp_path: Path) -> None:
+    assert not can_read_prices(cloud)
+    with pytest.raises(PlaceUnknown, match=f"prices of {cloud} are not read from its API yet"):
+        read_prices(tmp_path / f"{cloud}.yaml", Place(cloud, "r", "a"), today=TODAY)
+
+
+def test_every_figure_read_has_the_day_in_the_name_of_its_source(hetzner: FakeHetzner, tmp_path: Path) -> None:
+    """Figures of two days must not share a source: the older would take the younger's day."""
+    sells_hetzner(hetzner)
+    settings = hetzner_hands.write_settings(tmp_path / "hetzner.yaml", hetzner)
+    told = read_prices(settings, hetzner_hands.PLACE, today=TODAY)
+    figures: list[FigureIn] = list(told.figures())
+    assert figures
+    assert all(figure.source.endswith("2026-05-01") for figure in figures)

@@ -16,8 +16,13 @@ from controlplane.portal.pages import (
     fleet,
     history,
     live,
+    matrix,
     rollout,
     signing,
+    topics,
+)
+from controlplane.portal.pages import (
+    nodes as node_pages,
 )
 from controlplane.portal.pages import (
     people as people_pages,
@@ -35,8 +40,11 @@ API = (clusters, nodes, sources, people, state, agents, metrics, system, terrafo
 PAGES = (
     fleet,
     cluster,
+    node_pages,
     rollout,
     brokers,
+    topics,
+    matrix,
     history,
     comparison,
     source_pages,

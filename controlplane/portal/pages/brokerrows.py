@@ -2,12 +2,11 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from controlplane.converger.traffic import Traffic
-from controlplane.kafka.gates import Gate, may_stop_broker
 from controlplane.view import ClusterView, InstanceView
-from planner.observed import KafkaSnapshot, PartitionSeen
+from planner.observed import KafkaSnapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,28 +123,6 @@ def console_of(view: ClusterView, instance: InstanceView) -> str:
     if place.cloud == "digitalocean" and number.isdigit():
         return f"https://cloud.digitalocean.com/droplets/{number}"
     return ""
-
-
-@dataclass(frozen=True, slots=True)
-class Safety:
-    """Whether a broker may be stopped now. `blocking` are the partitions that say no."""
-
-    gate: Gate
-    blocking: tuple[PartitionSeen, ...]
-
-
-def safety_of(snapshot: KafkaSnapshot, broker: int, allow_unavailable: frozenset[str]) -> Safety:
-    """By the very gate a roll waits for, asked for all partitions together and for each alone."""
-    gate = may_stop_broker(snapshot, broker, allow_unavailable=allow_unavailable)
-    if gate.open:
-        return Safety(gate, ())
-    hosted = snapshot.hosted_by(broker)
-    blocking = tuple(
-        p
-        for p in hosted
-        if not may_stop_broker(replace(snapshot, partitions=(p,)), broker, allow_unavailable=allow_unavailable).open
-    )
-    return Safety(gate, blocking)
 
 
 def _counts(snapshot: KafkaSnapshot | None) -> tuple[Counter[int], Counter[int], Counter[int]]:

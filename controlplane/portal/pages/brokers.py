@@ -1,22 +1,30 @@
 """The brokers of a cluster: a table, the same as CSV, and a page for each."""
 
-import csv
-import io
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
+from datetime import datetime
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
+from agent.wire import FindingReport
+from controlplane.converger.observation import Observation
 from controlplane.converger.ports import AGENT_REPORT
+from controlplane.converger.restartsafety import RestartSafety, restart_safety
+from controlplane.converger.verdict import Situation
 from controlplane.portal import answers
-from controlplane.portal.pages.brokerrows import SORTS, BrokerRow, broker_rows, chosen, safety_of
+from controlplane.portal.pages.brokerrows import SORTS, BrokerRow, broker_rows, chosen
 from controlplane.portal.pages.cluster import head_of
-from controlplane.portal.pages.frame import PAGE_HEADERS, Caller, page
+from controlplane.portal.pages.frame import Caller, page
+from controlplane.portal.pages.sheet import csv_answer
+from controlplane.portal.pages.words import STALE
 from controlplane.portal.problems import ApiError
 from controlplane.portal.routes.clusters import living
 from controlplane.portal.services import PortalServices, Services
-from controlplane.view import ClusterView
+from controlplane.replacement import Phase
+from controlplane.view import ClusterView, InstanceView
+from planner.observed import KafkaSnapshot
 
 router = APIRouter(prefix="/clusters/{name}", tags=["pages"], include_in_schema=False)
 
@@ -51,11 +59,10 @@ def brokers(
 
 @router.get("/brokers.csv")
 def brokers_csv(name: str, services: Services, q: Text = "", sort: Text = "id", down: bool = False) -> Response:
-    """The same rows as comma-separated values (RFC 4180), figures plain."""
+    """The same rows as comma-separated values."""
     view = living(services, name)
     rows = chosen(_rows(services, view), text=q, sort=sort, down=down)
-    headers = {**PAGE_HEADERS, "Content-Disposition": f'attachment; filename="{view.name}-brokers.csv"'}
-    return Response(csv_of(rows), media_type="text/csv; charset=utf-8", headers=headers)
+    return csv_answer(f"{view.name}-brokers.csv", [f.name for f in fields(BrokerRow)], rows)
 
 
 @router.get("/brokers/{broker}")
@@ -70,7 +77,6 @@ def broker_detail(
         raise ApiError(404, "broker-not-found", f"{name} has no broker {broker}", next_step=then)
     instance = next(i for i in view.brokers() if i.service_id == broker)
     snapshot = services.fleet.last_snapshot(view.uid)
-    excused = frozenset(view.document.spec.rollout.allow_unavailable) if view.document else frozenset[str]()
     hosted = snapshot.hosted_by(broker) if snapshot else ()
     shown = [p for p in hosted if q.strip().lower() in str(p.name).lower()]
     agents = answers.agents_seen(
@@ -87,9 +93,12 @@ def broker_detail(
         row=row,
         instance=instance,
         snapshot=snapshot,
-        safety=safety_of(snapshot, broker, excused) if snapshot else None,
+        safety=_safety(view, instance, snapshot, agents, services.clock()),
+        is_stale=snapshot is not None and services.clock() - snapshot.at > STALE,
         dirs=snapshot.log_dirs.get(broker) if snapshot else None,
         agent=agents.get(instance.key),
+        findings=_findings(agents.get(instance.key), instance),
+        ours=frozenset(i.service_id for i in view.brokers()),
         partitions=sorted(shown, key=lambda p: p.name)[:MOST_PARTITIONS],
         found=len(shown),
         hosted=len(hosted),
@@ -97,20 +106,23 @@ def broker_detail(
     )
 
 
-def csv_of(rows: list[BrokerRow]) -> str:
-    """A header and a line a broker. A cell that a spreadsheet would take for a formula gets an apostrophe."""
-    names = [f.name for f in fields(BrokerRow)]
-    text = io.StringIO()
-    written = csv.writer(text)
-    written.writerow(names)
-    for row in rows:
-        written.writerow([_cell(getattr(row, n)) for n in names])
-    return text.getvalue()
+def _safety(
+    view: ClusterView,
+    instance: InstanceView,
+    snapshot: KafkaSnapshot | None,
+    agents: Mapping[str, answers.AgentSeen],
+    now: datetime,
+) -> RestartSafety | None:
+    """By the very gate each restart waits for. None where it is not asked: no metadata, or the node is not settled."""
+    if snapshot is None or instance.lost or instance.phase is not Phase.JOINED:
+        return None
+    reports = {key: agent.report for key, agent in agents.items() if agent.report is not None}
+    return restart_safety(Situation(view, Observation(kafka=snapshot, reports=reports), now), snapshot, instance)
 
 
-def _cell(value: object) -> object:
-    is_formula = isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r"))
-    return f"'{value}" if is_formula else "" if value is None else value
+def _findings(agent: answers.AgentSeen | None, instance: InstanceView) -> Sequence[FindingReport]:
+    service = agent.report.service(instance.planned.service) if agent and agent.report else None
+    return service.findings if service else ()
 
 
 def _rows(services: PortalServices, view: ClusterView) -> list[BrokerRow]:

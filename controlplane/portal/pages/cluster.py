@@ -69,7 +69,7 @@ def pause(
 ) -> Response:
     """Begin no new step."""
     return _do(
-        request, services, PauseCluster(name=name, actor=_actor(rights), command_id=uuid.uuid4().hex, reason=reason)
+        request, services, PauseCluster(name=name, actor=actor_of(rights), command_id=uuid.uuid4().hex, reason=reason)
     )
 
 
@@ -83,7 +83,7 @@ def resume(
 ) -> Response:
     """Go on, and forgive what failed."""
     return _do(
-        request, services, ResumeCluster(name=name, actor=_actor(rights), command_id=uuid.uuid4().hex, reason=reason)
+        request, services, ResumeCluster(name=name, actor=actor_of(rights), command_id=uuid.uuid4().hex, reason=reason)
     )
 
 
@@ -97,7 +97,7 @@ def abort(
 ) -> Response:
     """Stop the roll after the replacement in hand."""
     return _do(
-        request, services, AbortRecycle(name=name, actor=_actor(rights), command_id=uuid.uuid4().hex, reason=reason)
+        request, services, AbortRecycle(name=name, actor=actor_of(rights), command_id=uuid.uuid4().hex, reason=reason)
     )
 
 
@@ -108,7 +108,8 @@ def head_of(request: Request, services: PortalServices, rights: Rights, view: Cl
     return Head(fleet_row(services, view), view, story, rights.may_on(Verb.STEER, view))
 
 
-def _actor(rights: Rights) -> str:
+def actor_of(rights: Rights) -> str:
+    """The caller as events name them."""
     return f"person:{rights.subject.removeprefix('user:')}"
 
 

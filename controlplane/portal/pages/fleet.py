@@ -11,6 +11,7 @@ from controlplane.portal import answers
 from controlplane.portal import schemas as api
 from controlplane.portal.access.roles import Verb
 from controlplane.portal.pages.frame import Caller, page
+from controlplane.portal.pages.topicsearch import topics_found
 from controlplane.portal.pages.words import Word, health_word, sync_word
 from controlplane.portal.routes.clusters import source_of_cluster
 from controlplane.portal.services import PortalServices, Services
@@ -83,9 +84,20 @@ def fleet(
 
 @router.get("/search")
 def search(request: Request, services: Services, q: Annotated[str, Query(max_length=100)] = "") -> Response:
-    """Clusters, nodes, broker ids, instance ids and addresses that hold the text, of clusters the caller may read."""
-    hits = list(hits_of(services.fleet.views(), q.strip()))[: MOST_HITS + 1] if q.strip() else []
-    return page(request, "search.html", q=q, hits=hits[:MOST_HITS], more=len(hits) > MOST_HITS)
+    """Clusters, nodes, broker ids, instance ids, addresses and topics that hold the text, of clusters the caller may
+    read. Topics are those of the metadata this server holds: of how many clusters it holds none is said."""
+    views = [v for v in services.fleet.views() if not v.deleted]
+    hits = list(hits_of(views, q.strip()))[: MOST_HITS + 1] if q.strip() else []
+    held = [(v.name, services.fleet.last_snapshot(v.uid)) for v in views]
+    return page(
+        request,
+        "search.html",
+        q=q,
+        hits=hits[:MOST_HITS],
+        more=len(hits) > MOST_HITS,
+        topics=topics_found(((name, snapshot) for name, snapshot in held if snapshot), q, most=MOST_HITS),
+        unread=sum(snapshot is None for _, snapshot in held),
+    )
 
 
 def fleet_row(services: PortalServices, view: ClusterView) -> FleetRow:

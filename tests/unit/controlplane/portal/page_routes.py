@@ -19,6 +19,10 @@ PAGE_ROUTES: dict[tuple[str, str], Verb | str] = {
     ("GET", "/clusters/{name}/brokers"): Verb.READ,
     ("GET", "/clusters/{name}/brokers.csv"): Verb.READ,
     ("GET", "/clusters/{name}/brokers/{broker}"): Verb.READ,
+    ("GET", "/clusters/{name}/topics"): Verb.READ,
+    ("GET", "/clusters/{name}/topics.csv"): Verb.READ,
+    ("GET", "/clusters/{name}/topics/{topic}"): Verb.READ,
+    ("GET", "/clusters/{name}/matrix"): Verb.READ,
     ("GET", "/clusters/{name}/history"): Verb.READ,
     ("GET", "/clusters/{name}/compare"): Verb.READ,
     ("GET", "/clusters/{name}/generations/{generation}"): Verb.READ,
@@ -26,6 +30,10 @@ PAGE_ROUTES: dict[tuple[str, str], Verb | str] = {
     ("POST", "/clusters/{name}/pause"): Verb.STEER,
     ("POST", "/clusters/{name}/resume"): Verb.STEER,
     ("POST", "/clusters/{name}/abort"): Verb.STEER,
+    ("POST", "/clusters/{name}/restart"): Verb.STEER,
+    ("POST", "/clusters/{name}/replace"): Verb.STEER,
+    ("POST", "/clusters/{name}/evacuate"): Verb.STEER,
+    ("POST", "/clusters/{name}/readmit"): Verb.STEER,
     ("GET", "/people"): Verb.ADMINISTER,
     ("POST", "/people/add"): Verb.ADMINISTER,
     ("POST", "/people/bind"): Verb.ADMINISTER,
@@ -35,9 +43,25 @@ PAGE_ROUTES: dict[tuple[str, str], Verb | str] = {
 }
 
 
+FORMS: dict[tuple[str, str], dict[str, str]] = {
+    ("POST", "/clusters/{name}/restart"): {"sure": "true"},
+    ("POST", "/clusters/{name}/replace"): {"sure": "true", "node": "brokers-a-0"},
+    ("POST", "/clusters/{name}/evacuate"): {"sure": "true", "brokers": "1002"},
+    ("POST", "/clusters/{name}/readmit"): {"sure": "true", "brokers": "1002"},
+}
+"""What a form has to hold so that it is carried out for whoever may."""
+
+
 def filled(path: str) -> str:
     """The path of a route with things in it that are there."""
-    names = {"{name}": "orders", "{broker}": "1000", "{generation}": "1", "{stamp}": "0", "{name:path}": "kedge.css"}
+    names = {
+        "{name}": "orders",
+        "{broker}": "1000",
+        "{topic}": "payments",
+        "{generation}": "1",
+        "{stamp}": "0",
+        "{name:path}": "kedge.css",
+    }
     for name, value in names.items():
         path = path.replace(name, value)
     return path

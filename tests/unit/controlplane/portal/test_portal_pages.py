@@ -2,13 +2,12 @@
 
 import csv
 import io
-from dataclasses import replace
 
 import pytest
 
 from controlplane.portal.access.bindings import Binding
 from controlplane.portal.access.roles import Role, Verb
-from controlplane.portal.pages.brokerrows import broker_rows, chosen, safety_of
+from controlplane.portal.pages.brokerrows import broker_rows, chosen
 from events import facts
 from tests.builders import a_partition, a_snapshot
 from tests.unit.controlplane.portal.page_routes import PAGE_ROUTES, filled
@@ -111,14 +110,6 @@ def test_leaders_replicas_and_skew_are_counted_from_metadata() -> None:
     ]
     assert [r.leader_skew for r in rows] == [2.0, -1.0, -1.0]
     assert [r.id for r in chosen(rows, text="", sort="leaders", down=True)] == [1000, 1002, 1001]
-
-
-def test_a_broker_is_safe_to_restart_exactly_when_the_rolls_own_gate_says_so() -> None:
-    fine = a_partition("fine-0")
-    tight = replace(a_partition("tight-0"), isr=(1000, 1001), min_isr=2)
-    snapshot = a_snapshot(fine, tight)
-    assert [str(p.name) for p in safety_of(snapshot, 1000, frozenset()).blocking] == ["tight-0"]
-    assert safety_of(snapshot, 1000, frozenset({"tight"})).gate.open
 
 
 def test_two_declarations_are_compared_field_by_field_with_what_they_cost() -> None:

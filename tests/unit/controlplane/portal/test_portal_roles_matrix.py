@@ -21,7 +21,8 @@ from controlplane.portal.access.bindings import Binding
 from controlplane.portal.access.rights import Forbidden, rights_of
 from controlplane.portal.access.roles import ALLOWS, Role, Verb
 from controlplane.portal.access.scoped import VERB_OF, scoped
-from tests.unit.controlplane.portal.page_routes import KNOWN, PAGE_ROUTES, filled
+from tests.builders import a_partition, a_snapshot
+from tests.unit.controlplane.portal.page_routes import FORMS, KNOWN, PAGE_ROUTES, filled
 from tests.unit.controlplane.portal.portal_house import House, three_brokers
 from tests.unit.controlplane.portal.test_portal_auth_matrix import ROUTES, routes_of
 from tests.unit.events.spec_texts import ORDERS, document
@@ -36,6 +37,15 @@ def house_with_orders() -> House:
     house.apply(OURS)
     house.join(*three_brokers())
     house.app.state.tailer.close()
+    return house
+
+
+def house_with_topics() -> House:
+    """The same once Kafka was read: a topic of two partitions, all in sync."""
+    house = house_with_orders()
+    house.snapshots[house.view().uid] = a_snapshot(
+        a_partition("payments-0", (1000, 1001)), a_partition("payments-1", (1001, 1002))
+    )
     return house
 
 
@@ -58,10 +68,10 @@ def expected(verb: Verb | str, role: Role | None, scope: str) -> set[int]:
 
 @pytest.mark.parametrize(("role", "scope"), CASES)
 def test_a_page_answers_a_role_as_the_table_says(role: Role | None, scope: str) -> None:
-    house = house_with_orders()
+    house = house_with_topics()
     for number, ((method, path), verb) in enumerate(PAGE_ROUTES.items()):
         browser = house.browser(f"ada{number}", *bindings(role, scope))
-        got = browser.request(method, filled(path)).status_code
+        got = browser.request(method, filled(path), data=FORMS.get((method, path))).status_code
         assert got in expected(verb, role, scope), f"{method} {path} for {role} on {scope}: {got}"
 
 

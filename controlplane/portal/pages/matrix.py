@@ -1,0 +1,32 @@
+"""The page of the leader and follower matrix."""
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from controlplane.portal.pages.cluster import head_of
+from controlplane.portal.pages.frame import Caller, page
+from controlplane.portal.pages.leadermatrix import busiest, leader_matrix
+from controlplane.portal.routes.clusters import living
+from controlplane.portal.services import Services
+
+router = APIRouter(prefix="/clusters/{name}", tags=["pages"], include_in_schema=False)
+
+PAIRS_IN_WORDS = 3
+
+
+@router.get("/matrix")
+def matrix(request: Request, name: str, services: Services, rights: Caller) -> Response:
+    """Brokers by brokers, from the last metadata; the pairs that stand out are said in words, too."""
+    view = living(services, name)
+    snapshot = services.fleet.last_snapshot(view.uid)
+    drawn = leader_matrix(snapshot) if snapshot else None
+    return page(
+        request,
+        "matrix.html",
+        head=head_of(request, services, rights, view),
+        tab="matrix",
+        snapshot=snapshot,
+        matrix=drawn,
+        busiest=busiest(drawn, PAIRS_IN_WORDS) if drawn else (),
+        ours=frozenset(i.service_id for i in view.brokers()),
+    )

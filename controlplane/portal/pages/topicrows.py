@@ -1,0 +1,137 @@
+"""The topics of a cluster as rows, and the partitions of one: counted from one snapshot of Kafka's metadata. Pure."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from planner.observed import KafkaSnapshot, PartitionSeen
+
+
+@dataclass(frozen=True, slots=True)
+class TopicRow:
+    """One topic. Where partitions differ in replicas or min ISR, both ends are told."""
+
+    name: str
+    partitions: int
+    replicas: int
+    """Of the partition with the fewest, as it will be once what moves has arrived."""
+    most_replicas: int
+    min_isr: int
+    """The effective one of the partition with the lowest."""
+    most_min_isr: int
+    under_replicated: int
+    under_min_isr: int
+    offline: int
+    """Without a leader."""
+    moving: int
+    size_bytes: int | None
+    """One copy of each partition, the largest log of its replicas; None where the size of one is not known."""
+
+
+SORTS = (
+    "name",
+    "partitions",
+    "replicas",
+    "min_isr",
+    "under_replicated",
+    "under_min_isr",
+    "offline",
+    "moving",
+    "size_bytes",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionRow:
+    """One partition of a topic: in words, what is wrong with it and where it is going."""
+
+    seen: PartitionSeen
+    word: str
+    tone: str
+    out_of_sync: tuple[int, ...]
+    """Assigned, not just arriving, and not in the ISR: what the snapshot counts as under-replicated."""
+    size_bytes: int | None
+    arriving: tuple[tuple[int, int | None], ...]
+    """Each replica that is being added, and how many bytes of the log it has; None where its broker has not told."""
+
+    @property
+    def number(self) -> int:
+        return self.seen.name.partition
+
+    @property
+    def ails(self) -> bool:
+        return bool(self.out_of_sync) or self.seen.leader < 0 or len(self.seen.isr) < self.seen.min_isr
+
+
+def topic_rows(snapshot: KafkaSnapshot) -> list[TopicRow]:
+    """Every topic of the snapshot, by name."""
+    by_topic: dict[str, list[PartitionSeen]] = {}
+    for p in snapshot.partitions:
+        by_topic.setdefault(p.name.topic, []).append(p)
+    behind, below = _by_topic(snapshot.under_replicated()), _by_topic(snapshot.under_min_isr())
+    return [
+        TopicRow(
+            name=name,
+            partitions=len(parts),
+            replicas=min(len(p.target) for p in parts),
+            most_replicas=max(len(p.target) for p in parts),
+            min_isr=min(p.min_isr for p in parts),
+            most_min_isr=max(p.min_isr for p in parts),
+            under_replicated=behind[name],
+            under_min_isr=below[name],
+            offline=sum(p.leader < 0 for p in parts),
+            moving=sum(p.is_moving for p in parts),
+            size_bytes=_sum(size_of(snapshot, p) for p in parts),
+        )
+        for name, parts in sorted(by_topic.items())
+    ]
+
+
+def chosen_topics(rows: Sequence[TopicRow], *, text: str, sort: str, down: bool) -> list[TopicRow]:
+    """Topics with the text in their name, in the order asked for. A size that is not known comes last."""
+    wanted = text.strip().lower()
+    found = [r for r in rows if wanted in r.name.lower()]
+    by = sort if sort in SORTS else "name"
+    known = [r for r in found if getattr(r, by) is not None]
+    unknown = [r for r in found if getattr(r, by) is None]
+    known.sort(key=lambda r: r.name)
+    return [*sorted(known, key=lambda r: getattr(r, by), reverse=down), *unknown]
+
+
+def partition_rows(snapshot: KafkaSnapshot) -> list[PartitionRow]:
+    """The partitions of a snapshot, by name."""
+    return [_partition_row(snapshot, p) for p in sorted(snapshot.partitions, key=lambda p: p.name)]
+
+
+def size_of(snapshot: KafkaSnapshot, partition: PartitionSeen) -> int | None:
+    """Bytes of one copy. A snapshot says 0 for an empty log and for one that no broker told of; None is the latter."""
+    told = partition.leader_bytes >= 0 or any(r in snapshot.log_dirs for r in partition.replicas)
+    return partition.size_bytes if partition.size_bytes or told else None
+
+
+def _partition_row(snapshot: KafkaSnapshot, p: PartitionSeen) -> PartitionRow:
+    missing = tuple(r for r in p.replicas if r not in p.isr and r not in p.adding)
+    word, tone = _word(p, missing)
+    arrived = p.arrived_bytes if len(p.arrived_bytes) == len(p.adding) else (None,) * len(p.adding)
+    return PartitionRow(p, word, tone, missing, size_of(snapshot, p), tuple(zip(p.adding, arrived, strict=True)))
+
+
+def _word(p: PartitionSeen, missing: Sequence[int]) -> tuple[str, str]:
+    """The worst that is to be said of it."""
+    if p.leader < 0:
+        return "no leader", "bad"
+    if len(p.isr) < p.min_isr:
+        return "below min ISR", "bad"
+    if missing:
+        return "out of sync", "warn"
+    return ("moving", "busy") if p.is_moving else ("in sync", "good")
+
+
+def _by_topic(partitions: Iterable[PartitionSeen]) -> Counter[str]:
+    return Counter(p.name.topic for p in partitions)
+
+
+def _sum(sizes: Iterable[int | None]) -> int | None:
+    every = list(sizes)
+    known = [size for size in every if size is not None]
+    return sum(known) if len(known) == len(every) else None

@@ -1,0 +1,93 @@
+"""The topics of a cluster as its last metadata has them: a table, the same as CSV, and a page for each topic."""
+
+from dataclasses import fields, replace
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request
+from starlette.responses import Response
+
+from controlplane.portal.pages.cluster import head_of
+from controlplane.portal.pages.frame import Caller, page
+from controlplane.portal.pages.sheet import csv_answer
+from controlplane.portal.pages.topicrows import SORTS, TopicRow, chosen_topics, partition_rows, topic_rows
+from controlplane.portal.problems import ApiError
+from controlplane.portal.routes.clusters import living
+from controlplane.portal.services import Services
+
+router = APIRouter(prefix="/clusters/{name}", tags=["pages"], include_in_schema=False)
+
+MOST_ROWS = 500
+"""Shown on one page; the search narrows them down, the CSV has all."""
+
+Text = Annotated[str, Query(max_length=250)]
+
+
+@router.get("/topics")
+def topics(
+    request: Request,
+    name: str,
+    services: Services,
+    rights: Caller,
+    q: Text = "",
+    sort: Text = "name",
+    down: bool = False,
+) -> Response:
+    """The table."""
+    view = living(services, name)
+    snapshot = services.fleet.last_snapshot(view.uid)
+    every = topic_rows(snapshot) if snapshot else []
+    found = chosen_topics(every, text=q, sort=sort, down=down)
+    return page(
+        request,
+        "topics.html",
+        head=head_of(request, services, rights, view),
+        tab="topics",
+        rows=found[:MOST_ROWS],
+        found=len(found),
+        total=len(every),
+        snapshot=snapshot,
+        q=q,
+        sort=sort if sort in SORTS else "name",
+        down=down,
+    )
+
+
+@router.get("/topics.csv")
+def topics_csv(name: str, services: Services, q: Text = "", sort: Text = "name", down: bool = False) -> Response:
+    """All rows that match as comma-separated values. Without metadata there is nothing to put into it: 409."""
+    view = living(services, name)
+    snapshot = services.fleet.last_snapshot(view.uid)
+    if snapshot is None:
+        then = "Try again when its brokers are up: the cluster's page says what it waits for."
+        raise ApiError(409, "kafka-unknown", f"Kafka of {name} was not read yet by this server", next_step=then)
+    rows = chosen_topics(topic_rows(snapshot), text=q, sort=sort, down=down)
+    return csv_answer(f"{view.name}-topics.csv", [f.name for f in fields(TopicRow)], rows)
+
+
+@router.get("/topics/{topic}")
+def topic_detail(
+    request: Request, name: str, topic: str, services: Services, rights: Caller, ailing: bool = False
+) -> Response:
+    """One topic, a row a partition; with `ailing` those alone that lack a replica or a leader."""
+    view = living(services, name)
+    snapshot = services.fleet.last_snapshot(view.uid)
+    alone = snapshot and replace(snapshot, partitions=tuple(p for p in snapshot.partitions if p.name.topic == topic))
+    every = partition_rows(alone) if alone else []
+    if snapshot is not None and not every:
+        then = f"The topics of {name} are listed on its page; one made a moment ago is in the next metadata."
+        raise ApiError(404, "topic-not-found", f"{name} has no topic called {topic}", next_step=then)
+    shown = [r for r in every if r.ails] if ailing else every
+    return page(
+        request,
+        "topic.html",
+        head=head_of(request, services, rights, view),
+        tab="topics",
+        topic=topic,
+        row=next(iter(topic_rows(alone)), None) if alone else None,
+        rows=shown[:MOST_ROWS],
+        found=len(shown),
+        ails=sum(r.ails for r in every),
+        snapshot=snapshot,
+        ailing=ailing,
+        ours=frozenset(i.service_id for i in view.brokers()),
+    )

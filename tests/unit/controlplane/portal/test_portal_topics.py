@@ -1,0 +1,152 @@
+"""Topics as the last metadata has them: counted, searched, drawn; and what is said when nothing is known."""
+
+import csv
+import io
+import re
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from controlplane.portal.access.bindings import Binding
+from controlplane.portal.access.roles import Role
+from controlplane.portal.pages.topicrows import chosen_topics, partition_rows, topic_rows
+from planner.observed import PartitionSeen
+from tests.builders import a_partition, a_snapshot
+from tests.unit.controlplane.portal.portal_house import START, House
+from tests.unit.controlplane.portal.test_portal_roles_matrix import house_with_orders
+
+VIEWER = Binding("", Role.VIEWER, "*")
+FINE = a_partition("payments-0", size_bytes=3_000_000)
+BEHIND = a_partition("payments-1", isr=(1000, 1001), size_bytes=2_000_000)
+BELOW = a_partition("payments-2", isr=(1000,), size_bytes=0)
+HEADLESS = a_partition("audit-0", (1001,), isr=(), leader=-1, min_isr=1)
+MOVING = a_partition("clicks-0", (1000, 1001, 1002), isr=(1000, 1001), adding=(1002,), removing=(1001,))
+
+
+def house_with(*partitions: PartitionSeen) -> House:
+    house = house_with_orders()
+    house.snapshots[house.view().uid] = a_snapshot(*partitions, at=START - timedelta(seconds=7))
+    return house
+
+
+def test_a_topic_is_counted_over_its_partitions() -> None:
+    rows = {r.name: r for r in topic_rows(a_snapshot(FINE, BEHIND, BELOW, HEADLESS, MOVING))}
+    payments = rows["payments"]
+    assert (payments.partitions, payments.replicas, payments.most_replicas) == (3, 3, 3)
+    assert (payments.under_replicated, payments.under_min_isr, payments.offline) == (2, 1, 0)
+    assert payments.size_bytes == 5_000_000
+    assert (rows["audit"].offline, rows["audit"].under_min_isr, rows["audit"].min_isr) == (1, 1, 1)
+    assert (rows["clicks"].moving, rows["clicks"].replicas, rows["clicks"].under_replicated) == (1, 2, 0)
+
+
+def test_the_counts_are_those_of_the_snapshot_itself() -> None:
+    snapshot = a_snapshot(FINE, BEHIND, BELOW, HEADLESS, MOVING)
+    rows = topic_rows(snapshot)
+    assert sum(r.under_replicated for r in rows) == len(snapshot.under_replicated())
+    assert sum(r.under_min_isr for r in rows) == len(snapshot.under_min_isr())
+    assert sum(bool(r.out_of_sync) for r in partition_rows(snapshot)) == len(snapshot.under_replicated())
+
+
+def test_a_size_nobody_told_is_unknown_and_an_empty_log_is_nought() -> None:
+    silent = replace(FINE, size_bytes=0)
+    assert topic_rows(a_snapshot(silent, log_dirs={}))[0].size_bytes is None
+    assert topic_rows(a_snapshot(silent))[0].size_bytes == 0
+    rows = topic_rows(a_snapshot(silent, a_partition("audit-0"), log_dirs={}))
+    assert [r.name for r in chosen_topics(rows, text="", sort="size_bytes", down=True)] == ["audit", "payments"]
+
+
+def test_topics_are_sorted_by_a_column_and_then_by_name() -> None:
+    rows = topic_rows(a_snapshot(FINE, BEHIND, HEADLESS, MOVING))
+    assert [r.name for r in chosen_topics(rows, text="", sort="partitions", down=True)] == [
+        "payments",
+        "audit",
+        "clicks",
+    ]
+    assert [r.name for r in chosen_topics(rows, text=" PAY", sort="name", down=False)] == ["payments"]
+    assert [r.name for r in chosen_topics(rows, text="", sort="no such", down=True)] == ["payments", "clicks", "audit"]
+
+
+@pytest.mark.parametrize(
+    ("partition", "word", "missing"),
+    [
+        (FINE, "in sync", ()),
+        (BEHIND, "out of sync", (1002,)),
+        (BELOW, "below min ISR", (1001, 1002)),
+        (HEADLESS, "no leader", (1001,)),
+        (MOVING, "moving", ()),
+    ],
+)
+def test_a_partition_is_said_in_one_word_and_its_missing_replicas_are_named(
+    partition: PartitionSeen, word: str, missing: tuple[int, ...]
+) -> None:
+    (row,) = partition_rows(a_snapshot(partition))
+    assert (row.word, row.out_of_sync) == (word, missing)
+    assert row.ails == (word not in ("in sync", "moving"))
+
+
+def test_what_arrives_says_how_much_of_it_is_there() -> None:
+    told = replace(MOVING, arrived_bytes=(400,))
+    assert partition_rows(a_snapshot(told))[0].arriving == ((1002, 400),)
+    assert partition_rows(a_snapshot(MOVING))[0].arriving == ((1002, None),)
+
+
+def test_the_table_shows_counts_and_the_age_of_the_metadata() -> None:
+    text = house_with(FINE, BEHIND).browser("ada", VIEWER).get("/clusters/orders/topics").text
+    assert 'href="/clusters/orders/topics/payments"' in text
+    assert '<span class="word warn">1</span>' in text
+    assert "7 s ago" in text
+
+
+def test_topics_that_were_not_read_are_not_called_none() -> None:
+    browser = house_with_orders().browser("ada", VIEWER)
+    for path in ("/clusters/orders/topics", "/clusters/orders/topics/payments"):
+        answer = browser.get(path)
+        assert (answer.status_code, "was not read by this server yet" in answer.text) == (200, True)
+        assert "has no topic" not in answer.text
+    assert browser.get("/clusters/orders/topics.csv").status_code == 409
+
+
+def test_a_cluster_without_topics_says_so() -> None:
+    assert "The cluster has no topic." in house_with().browser("ada", VIEWER).get("/clusters/orders/topics").text
+
+
+def test_the_csv_of_topics_has_every_match_with_plain_figures() -> None:
+    answer = house_with(FINE, BEHIND, HEADLESS).browser("ada", VIEWER).get("/clusters/orders/topics.csv?q=pay")
+    (row,) = csv.DictReader(io.StringIO(answer.text))
+    assert (row["name"], row["under_replicated"], row["size_bytes"]) == ("payments", "1", "5000000")
+
+
+def test_a_topic_links_its_brokers_and_names_the_missing_in_words() -> None:
+    text = house_with(FINE, BEHIND).browser("ada", VIEWER).get("/clusters/orders/topics/payments").text
+    assert 'href="/clusters/orders/brokers/1000"' in text
+    assert "✕ <a" in text
+    assert "out of sync" in text
+
+
+def test_a_replica_in_sync_is_not_drawn_like_one_that_is_missing() -> None:
+    """The link inside it once had the class that strikes the missing ones through."""
+    browser = house_with(FINE, BEHIND).browser("ada", VIEWER)
+    for path in ("topics/payments", "brokers/1000"):
+        text = browser.get(f"/clusters/orders/{path}").text
+        drawn_out = re.findall(r'class="(?:\w+ )*out(?: \w+)*"[^>]*>(?:<a [^>]*>)?(\d+)', text)
+        assert set(drawn_out) == {"1002"}
+
+
+def test_a_broker_that_has_no_page_is_not_linked() -> None:
+    stranger = a_partition("payments-0", (1000, 77))
+    text = house_with(stranger).browser("ada", VIEWER).get("/clusters/orders/topics/payments").text
+    assert "brokers/77" not in text
+    assert "77" in text
+
+
+def test_the_partitions_that_ail_can_be_shown_alone() -> None:
+    browser = house_with(FINE, BEHIND).browser("ada", VIEWER)
+    text = browser.get("/clusters/orders/topics/payments?ailing=true").text
+    assert ('id="p1"' in text, 'id="p0"' in text) == (True, False)
+
+
+def test_a_topic_that_is_not_there_is_not_found() -> None:
+    answer = house_with(FINE).browser("ada", VIEWER).get("/clusters/orders/topics/nothing")
+    assert answer.status_code == 404
+    assert "no topic called nothing" in answer.text

@@ -34,7 +34,8 @@ STAGES = (
     Stage("unit", 120, ((*PYTEST, "-n", "2", "tests/unit", "-m", "not soak and not kafka"),)),
     Stage("contract", 150, ((*PYTEST, "-n", "2", "tests/contract", "tests/postgres", "-m", "not soak and not kafka"),)),
     Stage("simulator", 240, ((*PYTEST, "-n", "2", "tests/sequences", "tests/sim"),)),
-    Stage("terraform", 100, ((*PYTEST, "tests/terraform"),)),
+    # By file: the tests of one share what `init` made.
+    Stage("terraform", 240, ((*PYTEST, "-n", "2", "--dist", "loadfile", "tests/terraform"),)),
     Stage("spark", 180, ((*PYTEST, "tests/spark"),)),
     Stage(
         "kafka",

@@ -1,4 +1,4 @@
-"""Ten thousand VMs through the real SDK, against a small server that only knows how EC2 gives pages."""
+"""Thousands of VMs through the real SDK, against a small server that only knows how EC2 gives pages."""
 
 import re
 import time
@@ -15,8 +15,7 @@ from providers.base import Place
 from tests.fakes.clouds.aws import ACCOUNT, serving
 
 PLACE = Place("aws", "eu-west-1", "production")
-VMS, CLUSTERS = 10_000, 500
-MOST_SECONDS = 20.0
+CLUSTERS = 500
 
 XMLNS = 'xmlns="http://ec2.amazonaws.com/doc/2016-11-15/"'
 
@@ -66,16 +65,21 @@ def disk(number: int) -> str:
     )
 
 
+FLEETS = pytest.mark.parametrize("vms", [2_000, pytest.param(10_000, marks=pytest.mark.soak)])
+"""The calls are held against their number; the time is printed, because it is the machine's, too."""
+
+
 @dataclass
 class Pages:
+    vms: int
     calls: Counter[str] = field(default_factory=Counter)
-    made: dict[str, tuple[str, list[str]]] = field(
-        default_factory=lambda: {
-            "DescribeInstances": ("reservationSet", [machine(n) for n in range(VMS)]),
-            "DescribeVolumes": ("volumeSet", [disk(n) for n in range(VMS)]),
+
+    def __post_init__(self) -> None:
+        self.made: dict[str, tuple[str, list[str]]] = {
+            "DescribeInstances": ("reservationSet", [machine(n) for n in range(self.vms)]),
+            "DescribeVolumes": ("volumeSet", [disk(n) for n in range(self.vms)]),
             "DescribeNetworkInterfaces": ("networkInterfaceSet", []),
         }
-    )
 
     def answer(self, method: str, path: str, headers: dict[str, str], body: bytes) -> tuple[int, dict[str, str], bytes]:
         asked = dict(parse_qsl(body.decode()))
@@ -97,12 +101,13 @@ def settings(tmp_path: Path) -> dict[str, object]:
     return {"accounts": {"production": {"id": ACCOUNT, "regions": {"eu-west-1": region}}}}
 
 
-def test_ten_thousand_vms_are_listed_by_full_pages_in_time(
-    settings: dict[str, object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@FLEETS
+def test_thousands_of_vms_are_listed_by_full_pages(
+    vms: int, settings: dict[str, object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
-    pages = Pages()
+    pages = Pages(vms)
     with serving(pages.answer) as port:
         file = tmp_path / "aws.yaml"
         file.write_text(yaml.safe_dump({**settings, "endpoint_url": f"http://127.0.0.1:{port}"}))
@@ -110,15 +115,14 @@ def test_ten_thousand_vms_are_listed_by_full_pages_in_time(
         started = time.perf_counter()
         listing = cloud.list_place(PLACE)
         seconds = time.perf_counter() - started
-    print(f"{VMS} VMs and as many volumes in {seconds:.1f} s")
+    print(f"{vms} VMs and as many volumes in {seconds:.1f} s")
     assert pages.calls == {
         "GetCallerIdentity": 1,
-        "DescribeInstances": VMS / 1000,
-        "DescribeVolumes": VMS / 500,
+        "DescribeInstances": vms / 1000,
+        "DescribeVolumes": vms / 500,
         "DescribeNetworkInterfaces": 1,
     }
-    assert len({i.id for i in listing.instances}) == VMS
+    assert len({i.id for i in listing.instances}) == vms
     assert len({i.cluster_uid for i in listing.instances}) == CLUSTERS
     assert all(i.volumes == (f"{i.node}.data.v1",) for i in listing.instances)
     assert all(re.fullmatch(r"brokers-\d+\.g3", v.attached_to or "") for v in listing.volumes)
-    assert seconds < MOST_SECONDS

@@ -1,4 +1,4 @@
-"""Ten thousand VMs through the real SDK, against a small server that only knows how Azure gives pages."""
+"""Thousands of VMs through the real SDK, against a small server that only knows how Azure gives pages."""
 
 import json
 import re
@@ -16,9 +16,8 @@ from providers.azure.cloud import AzureCloud
 from tests.fakes.clouds.azure import ACCOUNT, TENANT, serving
 from tests.fakes.clouds.azure_hands import CLIENT, GROUP, IMAGES, KEY, NETWORK, PLACE, REGION, SECRET
 
-VMS, CLUSTERS = 10_000, 500
+CLUSTERS = 500
 PAGE = 1000
-MOST_SECONDS = 20.0
 COMPUTE = f"{GROUP}/providers/Microsoft.Compute"
 
 
@@ -70,17 +69,22 @@ def interface(n: int) -> dict[str, Any]:
     return thing(f"{NETWORK}/networkInterfaces/nic-{n}", tags, {"ipConfigurations": configurations})
 
 
+FLEETS = pytest.mark.parametrize("vms", [2_000, pytest.param(10_000, marks=pytest.mark.soak)])
+"""The calls are held against their number; the time is printed, because it is the machine's, too."""
+
+
 @dataclass
 class Pages:
+    vms: int
     calls: Counter[str] = field(default_factory=Counter)
-    made: dict[str, list[dict[str, Any]]] = field(
-        default_factory=lambda: {
-            "virtualMachines": [machine(n) for n in range(VMS)],
-            "statuses": [status(n) for n in range(VMS)],
-            "disks": [disk(n) for n in range(VMS)],
-            "networkInterfaces": [interface(n) for n in range(VMS)],
+
+    def __post_init__(self) -> None:
+        self.made: dict[str, list[dict[str, Any]]] = {
+            "virtualMachines": [machine(n) for n in range(self.vms)],
+            "statuses": [status(n) for n in range(self.vms)],
+            "disks": [disk(n) for n in range(self.vms)],
+            "networkInterfaces": [interface(n) for n in range(self.vms)],
         }
-    )
 
     def answer(self, method: str, path: str, headers: dict[str, str], body: bytes) -> tuple[int, dict[str, str], bytes]:
         url = urlsplit(path)
@@ -90,19 +94,20 @@ class Pages:
         if kind in self.made:
             start = int(query.get("$skiptoken", ["0"])[0])
             told = {"value": self.made[kind][start : start + PAGE]}
-            if start + PAGE < VMS:
+            if start + PAGE < self.vms:
                 only = "&statusOnly=true" if kind == "statuses" else ""
                 told["nextLink"] = f"http://{headers['Host']}{url.path}?api-version=1{only}&$skiptoken={start + PAGE}"
         self.calls[kind] += 1
         return 200, {"Content-Type": "application/json"}, json.dumps(told).encode()
 
 
-def test_ten_thousand_vms_are_listed_by_full_pages_in_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@FLEETS
+def test_thousands_of_vms_are_listed_by_full_pages(vms: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AZURE_CLIENT_SECRET", SECRET)
     subnet = f"{NETWORK}/virtualNetworks/n/subnets/a"
     region = {"resource_group": "kedge", "zones": {f"{REGION}-1": {"place": "1", "subnet": subnet}}}
     account = {"id": ACCOUNT, "tenant_id": TENANT, "client_id": CLIENT, "ssh_key": KEY, "regions": {REGION: region}}
-    pages = Pages()
+    pages = Pages(vms)
     with serving(pages.answer) as port:
         file = tmp_path / "azure.yaml"
         file.write_text(
@@ -112,13 +117,12 @@ def test_ten_thousand_vms_are_listed_by_full_pages_in_time(tmp_path: Path, monke
         started = time.perf_counter()
         listing = cloud.list_place(PLACE)
         seconds = time.perf_counter() - started
-    print(f"{VMS} VMs with their states, as many volumes and interfaces in {seconds:.1f} s")
+    print(f"{vms} VMs with their states, as many volumes and interfaces in {seconds:.1f} s")
     kinds = ("virtualMachines", "statuses", "disks", "networkInterfaces")
-    assert pages.calls == {ACCOUNT: 1, **dict.fromkeys(kinds, VMS / PAGE)}
-    assert len({i.id for i in listing.instances}) == VMS
+    assert pages.calls == {ACCOUNT: 1, **dict.fromkeys(kinds, vms / PAGE)}
+    assert len({i.id for i in listing.instances}) == vms
     assert len({i.cluster_uid for i in listing.instances}) == CLUSTERS
-    assert len({i.address for i in listing.instances}) == VMS
+    assert len({i.address for i in listing.instances}) == vms
     assert all(i.volumes == (f"{i.node}.data.v1",) for i in listing.instances)
     assert all(re.fullmatch(r"brokers-\d+\.g3", v.attached_to or "") for v in listing.volumes)
     assert dict(listing.node_addresses) == {}
-    assert seconds < MOST_SECONDS

@@ -1,4 +1,4 @@
-"""Ten thousand Droplets through the real SDK, against a small server that only knows how DigitalOcean gives pages."""
+"""Thousands of Droplets through the real SDK, against a small server that only knows how DigitalOcean gives pages."""
 
 import re
 import time
@@ -20,8 +20,7 @@ from tests.fakes.clouds.digitalocean_http import Answer, serving
 from tests.fakes.clouds.digitalocean_shapes import VPC, account, droplet_of, region
 
 PLACE = Place("digitalocean", "nyc3", "production")
-VMS, CLUSTERS = 10_000, 500
-MOST_SECONDS = 20.0
+CLUSTERS = 500
 
 
 def owner(number: int) -> dict[str, str]:
@@ -58,15 +57,20 @@ def disk(number: int) -> dict[str, Any]:
     }
 
 
+FLEETS = pytest.mark.parametrize("vms", [2_000, pytest.param(10_000, marks=pytest.mark.soak)])
+"""The calls are held against their number; the time is printed, because it is the machine's, too."""
+
+
 @dataclass
 class Pages:
+    vms: int
     calls: Counter[str] = field(default_factory=Counter)
-    made: dict[str, list[dict[str, Any]]] = field(
-        default_factory=lambda: {
-            "droplets": [machine(n) for n in range(VMS)],
-            "volumes": [disk(n) for n in range(VMS)],
+
+    def __post_init__(self) -> None:
+        self.made: dict[str, list[dict[str, Any]]] = {
+            "droplets": [machine(n) for n in range(self.vms)],
+            "volumes": [disk(n) for n in range(self.vms)],
         }
-    )
 
     def answer(self, method: str, target: str, headers: dict[str, str], body: bytes) -> Answer:
         part, asked = urlsplit(target).path.removeprefix("/v2/"), dict(parse_qsl(urlsplit(target).query))
@@ -80,12 +84,13 @@ class Pages:
         return 200, {}, {part: page, "links": {"pages": pages}, "meta": {"total": len(items)}}
 
 
-def test_ten_thousand_droplets_are_listed_by_full_pages_in_time(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@FLEETS
+def test_thousands_of_droplets_are_listed_by_full_pages(
+    vms: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DIGITALOCEAN_TOKEN", TOKEN)
     section = {"vpc": VPC, "firewall_tag": "kedge-network:test", "racks": ["nyc3-a"]}
-    pages = Pages()
+    pages = Pages(vms)
     with serving(pages.answer) as port:
         file = tmp_path / "digitalocean.yaml"
         accounts = {"production": {"id": TEAM, "regions": {"nyc3": section}}}
@@ -94,10 +99,9 @@ def test_ten_thousand_droplets_are_listed_by_full_pages_in_time(
         started = time.perf_counter()
         listing = cloud.list_place(PLACE)
         seconds = time.perf_counter() - started
-    print(f"{VMS} VMs and as many volumes in {seconds:.1f} s")
-    assert pages.calls == {"account": 1, "droplets": VMS / PAGE, "volumes": VMS / PAGE}
-    assert len({i.id for i in listing.instances}) == VMS
+    print(f"{vms} VMs and as many volumes in {seconds:.1f} s")
+    assert pages.calls == {"account": 1, "droplets": vms / PAGE, "volumes": vms / PAGE}
+    assert len({i.id for i in listing.instances}) == vms
     assert len({i.cluster_uid for i in listing.instances}) == CLUSTERS
     assert all(i.volumes == (f"{i.node}.data.v1",) for i in listing.instances)
     assert all(re.fullmatch(r"brokers-\d+\.g3", v.attached_to or "") for v in listing.volumes)
-    assert seconds < MOST_SECONDS

@@ -1,4 +1,4 @@
-"""Ten thousand VMs through the real SDK, against a small server that only knows how Hetzner gives pages."""
+"""Thousands of VMs through the real SDK, against a small server that only knows how Hetzner gives pages."""
 
 import json
 import re
@@ -18,8 +18,7 @@ from tests.fakes.clouds.hetzner_hands import write_settings
 from tests.fakes.clouds.hetzner_objects import location
 
 PLACE = Place("hetzner", "eu-central", "production")
-VMS, CLUSTERS, PAGE = 10_000, 500, 50
-MOST_SECONDS = 10.0
+CLUSTERS, PAGE = 500, 50
 
 
 def owner(number: int) -> dict[str, str]:
@@ -57,10 +56,15 @@ def templates(fake: FakeHetzner) -> tuple[dict[str, Any], dict[str, Any]]:
     return server, volume
 
 
+FLEETS = pytest.mark.parametrize("vms", [2_000, pytest.param(10_000, marks=pytest.mark.soak)])
+"""The calls are held against their number; the time is printed, because it is the machine's, too."""
+
+
 @dataclass
 class Pages:
     """Every page as text, made once: what is measured is the client, not the making."""
 
+    vms: int
     fake: FakeHetzner
     calls: Counter[str] = field(default_factory=Counter)
     made: dict[tuple[str, int], bytes] = field(default_factory=dict)
@@ -68,12 +72,12 @@ class Pages:
     def fill(self) -> None:
         server, volume = templates(self.fake)
         for kind, items in {
-            "servers": [machine(n, server) for n in range(VMS)],
-            "volumes": [disk(n, volume) for n in range(VMS)],
+            "servers": [machine(n, server) for n in range(self.vms)],
+            "volumes": [disk(n, volume) for n in range(self.vms)],
         }.items():
             last = len(items) // PAGE
             for page in range(1, last + 1):
-                pagination = {"page": page, "next_page": page + 1 if page < last else None, "total_entries": VMS}
+                pagination = {"page": page, "next_page": page + 1 if page < last else None, "total_entries": self.vms}
                 told = {kind: items[(page - 1) * PAGE : page * PAGE], "meta": {"pagination": pagination}}
                 self.made[kind, page] = json.dumps(told).encode()
 
@@ -88,10 +92,11 @@ class Pages:
         return 200, {}, self.made[kind, int(query["page"][0])]
 
 
-def test_ten_thousand_vms_are_listed_by_full_pages_in_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@FLEETS
+def test_thousands_of_vms_are_listed_by_full_pages(vms: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HCLOUD_TOKEN", TOKEN)
     fake = FakeHetzner()
-    pages = Pages(fake)
+    pages = Pages(vms, fake)
     with serving(pages.answer) as fake.port:
         file = write_settings(tmp_path / "hetzner.yaml", fake)
         pages.fill()
@@ -100,10 +105,9 @@ def test_ten_thousand_vms_are_listed_by_full_pages_in_time(tmp_path: Path, monke
         listing = cloud.list_place(PLACE)
         # Of the processor, the server's part with it: what is left waits for whoever else is on the machine.
         seconds = time.process_time() - worked
-    print(f"{VMS} VMs and as many volumes in {seconds:.1f} s of work, {time.perf_counter() - started:.1f} s in all")
-    assert pages.calls == {"servers": VMS / PAGE, "volumes": VMS / PAGE}
-    assert len({i.id for i in listing.instances}) == VMS
+    print(f"{vms} VMs and as many volumes in {seconds:.1f} s of work, {time.perf_counter() - started:.1f} s in all")
+    assert pages.calls == {"servers": vms / PAGE, "volumes": vms / PAGE}
+    assert len({i.id for i in listing.instances}) == vms
     assert len({i.cluster_uid for i in listing.instances}) == CLUSTERS
     assert all(i.volumes == (f"{i.node}.data.v1",) for i in listing.instances)
     assert all(re.fullmatch(r"brokers-\d+\.g3", v.attached_to or "") for v in listing.volumes)
-    assert seconds < MOST_SECONDS

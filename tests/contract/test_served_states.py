@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 from sqlalchemy import Engine
@@ -81,8 +82,9 @@ def test_what_the_dead_servers_run_left_running_here_is_ended_first(
     served: Served, stranger: subprocess.Popen[bytes]
 ) -> None:
     server = served.server(epoch=2)
-    server.locks.take(KEY, claim("one", epoch=1, process=server_in(stranger.pid)))
-    environment = {RUN_ID: "run-of-one"}
+    hold = uuid4().hex  # found by its run's id, on the whole machine: no other test may have the same
+    server.locks.take(KEY, claim(hold, epoch=1, process=server_in(stranger.pid)))
+    environment = {RUN_ID: f"run-of-{hold}"}
     orphan = subprocess.Popen(["/bin/sleep", "600"], env=environment)
     try:
         stranger.kill()

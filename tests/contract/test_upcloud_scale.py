@@ -1,4 +1,4 @@
-"""Ten thousand VMs through the real SDK, against a small server that only knows how UpCloud gives pages."""
+"""Thousands of VMs through the real SDK, against a small server that only knows how UpCloud gives pages."""
 
 import json
 import re
@@ -17,8 +17,7 @@ from providers.upcloud.cloud import UpcloudCloud
 from tests.fakes.clouds.upcloud import TOKEN, USERNAME, Answer, serving
 
 PLACE = Place("upcloud", "fi-hel1", "production")
-VMS, CLUSTERS, PAGE = 10_000, 500, 100
-MOST_SECONDS = 20.0
+CLUSTERS, PAGE = 500, 100
 UUID = "03000000-0000-4000-8000-000000000001"
 
 
@@ -75,19 +74,26 @@ def address(number: int) -> dict[str, Any]:
     return {"access": "private", "address": at, "family": "IPv4", "server": server_id(number), "zone": PLACE.region}
 
 
+FLEETS = pytest.mark.parametrize("vms", [2_000, pytest.param(10_000, marks=pytest.mark.soak)])
+"""The calls are held against their number; the time is printed, because it is the machine's, too."""
+
+
 @dataclass
 class Pages:
+    vms: int
     calls: Counter[str] = field(default_factory=Counter)
-    servers: list[dict[str, Any]] = field(default_factory=lambda: [server(n) for n in range(VMS)])
-    storages: list[dict[str, Any]] = field(default_factory=lambda: [storage(n) for n in range(VMS)])
-    addresses: list[dict[str, Any]] = field(default_factory=lambda: [address(n) for n in range(VMS)])
+
+    def __post_init__(self) -> None:
+        self.servers = [server(number) for number in range(self.vms)]
+        self.storages = [storage(number) for number in range(self.vms)]
+        self.addresses = [address(number) for number in range(self.vms)]
 
     def answer(self, method: str, target: str, headers: dict[str, str], body: bytes) -> Answer:
         parts = urlsplit(target)
         what = parts.path.rpartition("/")[2]
         self.calls[what] += 1
         asked = dict(parse_qsl(parts.query))
-        start, size = int(asked.get("offset", 0)), int(asked.get("limit", VMS))
+        start, size = int(asked.get("offset", 0)), int(asked.get("limit", self.vms))
         told: dict[str, Any] = {
             "account": {"account": {"username": USERNAME}},
             "server": {"servers": {"server": self.servers[start : start + size]}},
@@ -97,9 +103,10 @@ class Pages:
         return 200, {}, json.dumps(told[what]).encode()
 
 
-def test_ten_thousand_vms_are_listed_by_full_pages_in_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@FLEETS
+def test_thousands_of_vms_are_listed_by_full_pages(vms: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("UPCLOUD_TOKEN", TOKEN)
-    pages = Pages()
+    pages = Pages(vms)
     region = {"network": UUID, "node_addresses": "10.128.0.0/9", "zones": ["fi-hel1-a"]}
     settings = {"accounts": {"production": {"username": USERNAME, "regions": {"fi-hel1": region}}}}
     with serving(pages.answer) as port:
@@ -109,12 +116,11 @@ def test_ten_thousand_vms_are_listed_by_full_pages_in_time(tmp_path: Path, monke
         started = time.perf_counter()
         listing = cloud.list_place(PLACE)
         seconds = time.perf_counter() - started
-    print(f"{VMS} VMs and as many disks in {seconds:.1f} s")
+    print(f"{vms} VMs and as many disks in {seconds:.1f} s")
     # A full last page says nothing about a next one: it is asked for, and is empty.
-    assert pages.calls == {"account": 1, "server": VMS / PAGE + 1, "storage": VMS / PAGE + 1, "ip_address": 1}
-    assert len({i.id for i in listing.instances}) == VMS
+    assert pages.calls == {"account": 1, "server": vms / PAGE + 1, "storage": vms / PAGE + 1, "ip_address": 1}
+    assert len({i.id for i in listing.instances}) == vms
     assert len({i.cluster_uid for i in listing.instances}) == CLUSTERS
-    assert len({i.address for i in listing.instances}) == VMS
+    assert len({i.address for i in listing.instances}) == vms
     assert all(i.volumes == (f"{i.node}.data.v1",) for i in listing.instances)
     assert all(re.fullmatch(r"brokers-\d+\.g3", v.attached_to or "") for v in listing.volumes)
-    assert seconds < MOST_SECONDS

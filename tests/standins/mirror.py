@@ -17,8 +17,8 @@ _PINNED = re.compile(r'source\s*=\s*"(?P<source>[\w.-]+/[\w.-]+)"\s*version\s*=\
 
 def mirrored(folder: Path, *clouds: str, environment: Path = ENVIRONMENT) -> Path:
     """Puts the stand-in of each cloud below `folder`, under the name and version its module pins. Returns `folder`."""
-    python = environment / "bin" / "python"
-    if not python.exists():
+    python, packages = environment / "bin" / "python", next(environment.glob("lib/python*/site-packages"), None)
+    if packages is None or not python.exists():
         raise FileNotFoundError(f"{python} is missing: `make setup` makes the environment of the stand-ins")
     for cloud in clouds:
         source, version = pinned(cloud)
@@ -26,7 +26,7 @@ def mirrored(folder: Path, *clouds: str, environment: Path = ENVIRONMENT) -> Pat
         there = folder / "terraform" / "plugins" / HOST / source.lower() / version / _platform()
         there.mkdir(parents=True, exist_ok=True)
         executable = there / f"terraform-provider-{name}_v{version}"
-        executable.write_text(_script(cloud, python, environment))
+        executable.write_text(_script(cloud, python, packages, environment))
         executable.chmod(0o755)
     return folder
 
@@ -38,12 +38,16 @@ def pinned(cloud: str) -> tuple[str, str]:
     return found["source"], found["version"]
 
 
-def _script(cloud: str, python: Path, home: Path) -> str:
+def _script(cloud: str, python: Path, packages: Path, home: Path) -> str:
     """The home of a run is its own folder; the certificate `tf` makes for itself is kept with the environment."""
-    code = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from tests.standins.provider import main; main([{cloud!r}])"
+    code = (
+        f"import sys; sys.path[:0] = [{str(ROOT)!r}, {str(packages)!r}]; "
+        "from tests.standins import lean; lean.before_imports(); "
+        f"from tests.standins.provider import main; main([{cloud!r}])"
+    )
     return (
         f"#!/bin/sh\n# A stand-in for the vendor's provider; see tests/standins/README.md.\n"
-        f"HOME={shlex.quote(str(home))} exec {shlex.quote(str(python))} -I -c {shlex.quote(code)}\n"
+        f"HOME={shlex.quote(str(home))} exec {shlex.quote(str(python))} -I -S -c {shlex.quote(code)}\n"
     )
 
 

@@ -2,6 +2,7 @@
 
 import os
 import platform
+import shlex
 import subprocess
 import threading
 from collections.abc import Iterator
@@ -21,6 +22,8 @@ from tests.fakes.resources import own
 
 MODULES = Path(__file__).parents[2] / "terraform" / "modules"
 VERSION = "5.100.0"
+GOGC = "400"
+"""Memory for time: a third of what reading this provider's schema takes is Go's collecting of garbage."""
 
 
 def plugin_folders() -> Iterator[Path]:
@@ -41,20 +44,28 @@ def plugin_folders() -> Iterator[Path]:
 
 def aws_mirror() -> Path | None:
     """The first folder with the pinned release, unpacked, for this platform; None when the machine has none."""
-    system = "darwin" if platform.system() == "Darwin" else "linux"
-    machine = {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
-    for folder in plugin_folders():
-        if any(folder.glob(f"*/hashicorp/aws/{VERSION}/{system}_{machine}/terraform-provider-aws_v{VERSION}*")):
-            return folder
-    return None
+    return next((folder for folder in plugin_folders() if _executables(folder)), None)
 
 
 def offered(mirror: Path, below: Path) -> Path:
-    """A data folder in which Terraform finds the mirror by itself, as `aws.yaml` names it in `plugins`."""
-    folder = below / "plugins"
-    (folder / "terraform").mkdir(parents=True)
-    (folder / "terraform" / "plugins").symlink_to(mirror)
+    """A data folder in which Terraform finds the provider by itself, as `aws.yaml` names it in `plugins`.
+
+    It finds a script that becomes the vendor's program: Terraform reads all that a plugin's folder has in each command,
+    for its checksum, and the program is 700 MB.
+    """
+    folder, executable = below / "plugins", _executables(mirror)[0]
+    there = folder / "terraform" / "plugins" / executable.parent.relative_to(mirror)
+    there.mkdir(parents=True)
+    script = there / executable.name
+    script.write_text(f'#!/bin/sh\nGOGC={GOGC} exec {shlex.quote(str(executable))} "$@"\n')
+    script.chmod(0o755)
     return folder
+
+
+def _executables(mirror: Path) -> list[Path]:
+    system = "darwin" if platform.system() == "Darwin" else "linux"
+    machine = {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
+    return list(mirror.glob(f"*/hashicorp/aws/{VERSION}/{system}_{machine}/terraform-provider-aws_v{VERSION}*"))
 
 
 def terraform(directory: Path, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
@@ -66,6 +77,7 @@ def terraform(directory: Path, *arguments: str, **more: str) -> subprocess.Compl
         "XDG_DATA_DIRS": str(directory / "plugins"),
         "TF_CLI_CONFIG_FILE": str(directory / "rc"),
         "AWS_EC2_METADATA_DISABLED": "true",
+        "GOGC": GOGC,
         **more,
     }
     return subprocess.run(

@@ -111,6 +111,7 @@ def test_a_cluster_lives_and_leaves_nothing_on_digitalocean(bench: DigitaloceanB
     assert [str(path) for path in files if TOKEN.encode() in path.read_bytes()] == []
 
 
+@pytest.mark.soak
 def test_a_change_no_intent_names_is_refused(bench: DigitaloceanBench) -> None:
     wanted = bench.hands.here(resources(instance("b-0"), instance("b-1")))
     bench.execute(surge(wanted))

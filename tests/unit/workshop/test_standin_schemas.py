@@ -149,6 +149,7 @@ def test_a_stand_in_stands_where_terraform_looks_for_the_vendors_provider(tmp_pa
     python = tmp_path / "environment" / "bin" / "python"
     python.parent.mkdir(parents=True)
     python.touch()
+    (tmp_path / "environment" / "lib" / "python3.11" / "site-packages").mkdir(parents=True)
     folder = mirrored(tmp_path / "plugins", "digitalocean", environment=tmp_path / "environment")
     source, version = pinned("digitalocean")
     (found,) = (folder / "terraform" / "plugins" / HOST / source / version).glob("*/*")

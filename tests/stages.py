@@ -31,15 +31,15 @@ STAGES = (
             ("lint-imports", "--no-cache"),
         ),
     ),
-    Stage("unit", 120, ((*PYTEST, "-n", "2", "tests/unit", "-m", "not soak and not kafka"),)),
-    Stage("contract", 150, ((*PYTEST, "-n", "2", "tests/contract", "tests/postgres", "-m", "not soak and not kafka"),)),
+    Stage("unit", 180, ((*PYTEST, "-n", "2", "tests/unit", "-m", "not soak and not kafka"),)),
+    Stage("contract", 240, ((*PYTEST, "-n", "2", "tests/contract", "tests/postgres", "-m", "not soak and not kafka"),)),
     Stage("simulator", 240, ((*PYTEST, "-n", "2", "tests/sequences", "tests/sim"),)),
     # By file: the tests of one share what `init` made.
-    Stage("terraform", 240, ((*PYTEST, "-n", "2", "--dist", "loadfile", "tests/terraform"),)),
-    Stage("spark", 180, ((*PYTEST, "tests/spark"),)),
+    Stage("terraform", 300, ((*PYTEST, "-n", "2", "--dist", "loadfile", "tests/terraform"),)),
+    Stage("spark", 300, ((*PYTEST, "tests/spark"),)),
     Stage(
         "kafka",
-        270,
+        330,
         (
             (*PYTEST, "tests/kafka", "tests/agent"),
             (*PYTEST, "tests/contract", "-m", "not soak and kafka"),
@@ -47,7 +47,7 @@ STAGES = (
     ),
     Stage("portal", 150, ((*PYTEST, "tests/portal"),)),
     # One cluster at a time: two of them, with their Spark, are more than 2 cores can keep to deadlines.
-    Stage("end to end", 600, ((*PYTEST, "tests/e2e"),)),
+    Stage("end to end", 660, ((*PYTEST, "tests/e2e"),)),
 )
 
 

@@ -70,7 +70,7 @@ def healing_left_step(situation: Situation) -> Verdict | None:
 def health_of(situation: Situation) -> Health:
     """Findings of services that serve, by reports young enough to act on, judged against what was done before."""
     view, document = situation.view, situation.view.document
-    if document is None:
+    if document is None or not situation.seen.reports:  # at rest no report is read: most ticks are of clusters at rest
         return Health(None, ())
     spec = document.spec.healing
     policy = HealingPolicy(spec.restart, spec.replace, timedelta(seconds=spec.after_s), spec.per_day)

@@ -1,8 +1,8 @@
 """What a person tells about their accounts with a cloud: `<cloud>.yaml` in the home. It holds no secret, ever."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Generic, Protocol, Self, TypeVar
+from typing import Any, Generic, Protocol, Self, TypeVar
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -62,3 +62,18 @@ def region_of(account: _HasRegions[RegionT], place: Place) -> RegionT:
         there = ", ".join(sorted(regions))
         raise PlaceUnknown(f"{place}: no such region in {place.cloud}.yaml; it has {there}")
     return regions[place.region]
+
+
+def zones_of(
+    settings: CloudSettings[Any], cloud: str, region: str, zones: Callable[[Any], Iterable[str]]
+) -> tuple[str, ...]:
+    """Zones some account has in a region, sorted; `zones` tells those of an account's region.
+
+    Raises `PlaceUnknown` naming the regions there are.
+    """
+    accounts = settings.accounts.values()
+    found = {zone for account in accounts if region in account.regions for zone in zones(account.regions[region])}
+    if not found:
+        there = ", ".join(sorted({name for account in accounts for name in account.regions}))
+        raise PlaceUnknown(f"no region {region!r} in {cloud}.yaml; it has {there}")
+    return tuple(sorted(found))

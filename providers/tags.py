@@ -4,7 +4,8 @@ The keys are lower case, of letters and dashes only, which is the strictest rule
 Google Compute and Hetzner); clouds with flat tags join key and value with a colon.
 """
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -18,8 +19,10 @@ GENERATION = "kedge-generation"
 INTENT = "kedge-intent"
 
 
-def instance_tags(resources: "Resources", instance: "InstanceResource") -> dict[str, str]:
-    """All tags of one VM. `INTENT` is what adoption goes by."""
+def instance_tags(
+    resources: "Resources", instance: "InstanceResource", more: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """All tags of one VM, with those of `more` that have a value. `INTENT` is what adoption goes by."""
     return {
         INSTALLATION: resources.installation_id,
         CLUSTER_UID: resources.cluster_uid,
@@ -27,7 +30,19 @@ def instance_tags(resources: "Resources", instance: "InstanceResource") -> dict[
         NODE: instance.node,
         GENERATION: str(instance.generation),
         INTENT: instance.intent_id,
+        **{key: value for key, value in (more or {}).items() if value},
     }
+
+
+def is_whole(tags: Mapping[str, str], *more: str) -> bool:
+    """Whether a VM has all the tags we give, `more` of its cloud's own among them: else it was not made by us."""
+    needed = (CLUSTER_UID, NODE, INTENT, *more)
+    return all(tags.get(name) for name in needed) and tags.get(GENERATION, "").isdecimal()
+
+
+def strangers(owners: Iterable[str], installation_id: str) -> dict[str, int]:
+    """How many VMs each other installation has, by its id; `owners` has the installation of every VM."""
+    return {owner: n for owner, n in sorted(Counter(owners).items()) if owner != installation_id}
 
 
 def owned_by(tags: Mapping[str, str], installation_id: str) -> bool:

@@ -1,9 +1,15 @@
 """The rendered set of one cluster as variables of `terraform/modules/<cloud>`; the shape is terraform/README.md's."""
 
 from collections.abc import Callable, Mapping
+from typing import TypeVar
 
 from providers import tags
 from providers.base import AddressResource, InstanceResource, Resources
+from providers.catalog import EPHEMERAL
+from providers.catalogfile import Machine
+from providers.errors import PlaceUnknown
+
+ImageT = TypeVar("ImageT")
 
 DescribeInstance = Callable[[InstanceResource], Mapping[str, object]]
 """What a cloud calls the parts of a VM: any of `shape`, `image`, `address`, `boot_data`, `tags` in its own words."""
@@ -53,6 +59,30 @@ def module_variables(
         "addresses": {a.key: {"zone": a.zone, "address": address(a)} for a in resources.addresses},
         "bindings": {b.key: {"node": b.node, "instance": b.instance} for b in resources.bindings},
     }
+
+
+def held_by(resources: Resources, instance: InstanceResource, *, ephemeral: bool) -> list[str]:
+    """Keys of the volumes on a VM, sorted: those that are its own disks, or those that outlive it."""
+    own = {v.key for v in resources.volumes if v.kind == EPHEMERAL}
+    held = (a.volume for a in resources.attachments if a.instance == instance.key)
+    return sorted(volume for volume in held if (volume in own) is ephemeral)
+
+
+def image_for(
+    resources: Resources, instance: InstanceResource, images: Mapping[str, Mapping[str, ImageT]], kind: Machine
+) -> ImageT:
+    """The image of a VM's Kafka version for its machine's architecture, as the settings file of its cloud names it.
+
+    Raises `PlaceUnknown` naming the images there are.
+    """
+    image = images.get(instance.image, {}).get(kind.architecture)
+    if image is None:
+        there = [f"{version} for {each}" for version, by in sorted(images.items()) for each in sorted(by)]
+        raise PlaceUnknown(
+            f"{resources.place}: no image of Kafka {instance.image} for {kind.architecture} ({kind.type}) in "
+            f"{resources.place.cloud}.yaml; it has {', '.join(there) or 'none'}"
+        )
+    return image
 
 
 def used_zones(resources: Resources) -> list[str]:

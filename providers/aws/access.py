@@ -15,12 +15,10 @@ from providers.base import Place
 from providers.callbudget import CallBudget, TokenBucket, retry_after_s
 from providers.catalogfile import sold_by
 from providers.errors import AuthFailed
+from providers.proofs import Proofs
 
 _CONNECT_S, _READ_S = 3.0, 7.0
 """A call of the converger lasts at most 10 s."""
-
-_PROOF_LASTS_S = 300.0
-"""A profile may be pointed at another account while we run."""
 
 
 @dataclass(slots=True)
@@ -34,7 +32,10 @@ class Access:
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _sessions: dict[str, Any] = field(default_factory=dict)
     _clients: dict[tuple[str, str, str], Any] = field(default_factory=dict)
-    _proved: dict[str, float] = field(default_factory=dict)
+    _proofs: Proofs = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._proofs = Proofs(self.clock)
 
     def ec2(self, place: Place) -> Any:
         """A client of EC2 whose credentials are proved to be of the place's account.
@@ -48,16 +49,13 @@ class Access:
     def prove(self, place: Place, *, afresh: bool = False) -> None:
         """Ask STS who we are, unless that was proved a short while ago. Raises `AuthFailed` for another account."""
         account = self.settings.account(place)
-        with self._lock:
-            at = self._proved.get(place.account)
-        if at is not None and self.clock() - at < _PROOF_LASTS_S and not afresh:
+        if self._proofs.hold(place.account) and not afresh:
             return
         with translated(f"{place}: who am I"):
             told = str(self._client("sts", place).get_caller_identity()["Account"])
         if told != account.id:
             raise AuthFailed(f"{place}: the credentials are of account {told}, the place is account {account.id}")
-        with self._lock:
-            self._proved[place.account] = self.clock()
+        self._proofs.note(place.account)
 
     def environment(self, place: Place) -> Mapping[str, str]:
         """The same credentials for Terraform, in the environment of its process and nowhere else."""

@@ -1,9 +1,7 @@
 """AWS as a `CloudProvider`: Terraform makes and deletes, boto3 reads, and one thing is terminated at a time."""
 
-import os
 import re
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,7 +22,9 @@ from providers.base import InstanceState, Listing, Place, Resources
 from providers.callbudget import TokenBucket
 from providers.doctor import Finding
 from providers.errors import PlaceUnknown, ProviderError, ResourceConflict
+from providers.settingsfile import zones_of
 from providers.tf.abilities import Import
+from providers.tf.surroundings import surroundings
 
 SETTLES_S = 300.0
 """EC2 is eventually consistent: for a while after it was made an instance may be "not found". So that answer proves
@@ -35,7 +35,6 @@ _BATCH = 200
 """Values a filter may have (EC2 API Reference, Filter)."""
 
 _ASKED_SINGLY = 20
-_PASSED_ON = ("AWS_CA_BUNDLE", "HTTPS_PROXY", "NO_PROXY", "SSL_CERT_FILE")
 
 
 @dataclass(slots=True)
@@ -61,11 +60,7 @@ class AwsCloud:
 
     def zones(self, region: str) -> tuple[str, ...]:
         """Zones of a region that have a subnet in some account; names mean what that account's names mean."""
-        found = {z for a in self._settings.accounts.values() if region in a.regions for z in a.regions[region].subnets}
-        if not found:
-            there = ", ".join(sorted({r for a in self._settings.accounts.values() for r in a.regions}))
-            raise PlaceUnknown(f"no region {region!r} in aws.yaml; it has {there}")
-        return tuple(sorted(found))
+        return zones_of(self._settings, self.name, region, lambda told: told.subnets)
 
     def list_place(self, place: Place) -> Listing:
         """One paged listing each of VMs, volumes and interfaces, for all clusters. Terminated VMs are not in it."""
@@ -114,16 +109,13 @@ class AwsCloud:
     def terraform_environment(self, place: Place) -> Mapping[str, str]:
         """Credentials of the account profile, the region, and the way out of this network; see `GivesEnvironment`."""
         given = {
-            **{name: os.environ[name] for name in _PASSED_ON if name in os.environ},
+            **surroundings(self._settings.plugins, "AWS_CA_BUNDLE"),
             **self._access.environment(place),
             "AWS_REGION": place.region,
             "AWS_EC2_METADATA_DISABLED": "true",
         }
         if self._settings.endpoint_url:
             given["AWS_ENDPOINT_URL"] = str(self._settings.endpoint_url)
-        if self._settings.plugins:
-            # Terraform's implied mirrors are below the XDG data folders; it asks no registry for what it finds there.
-            given["XDG_DATA_DIRS"] = str(self._settings.plugins)
         return given
 
     def recognise(self, diagnostics: Sequence[str]) -> ProviderError | None:
@@ -146,8 +138,7 @@ class AwsCloud:
     def strangers(self, place: Place) -> Mapping[str, int]:
         """See `SeesStrangers`."""
         ec2, account_id = self._reach(place)
-        owners = Counter(count_owners(ec2, place, account_id=account_id))
-        return {owner: n for owner, n in sorted(owners.items()) if owner != self.installation_id}
+        return tags.strangers(count_owners(ec2, place, account_id=account_id), self.installation_id)
 
     def _is_nowhere(self, ec2: Any, place: Place, instance: str) -> bool:
         with translated(f"{place}: describing {instance}"):

@@ -43,7 +43,9 @@ def read_listing(ec2: Any, place: Place, *, installation_id: str, account_id: st
         machines = list(_instances(ec2, place, account_id, [ours, _NOT_TERMINATED], page))
         disks = list(_pages(ec2, "describe_volumes", "Volumes", [ours], min(page, _VOLUME_PAGE)))
         interfaces = list(_pages(ec2, "describe_network_interfaces", "NetworkInterfaces", [ours], page))
-    keys = {m["InstanceId"]: f"{t[tags.NODE]}.g{t[tags.GENERATION]}" for m in machines if _is_whole(t := tags_of(m))}
+    keys = {
+        m["InstanceId"]: f"{t[tags.NODE]}.g{t[tags.GENERATION]}" for m in machines if tags.is_whole(t := tags_of(m))
+    }
     volumes = tuple(_volume(d, keys) for d in disks if {VOLUME, tags.CLUSTER_UID} <= tags_of(d).keys())
     owned = {i["NetworkInterfaceId"]: i for i in interfaces if {tags.CLUSTER_UID, tags.NODE} <= tags_of(i).keys()}
     of_nodes = _by_node(owned.values())
@@ -96,11 +98,6 @@ def _instances(
 def _pages(ec2: Any, call: str, part: str, filters: list[dict[str, Any]], size: int) -> Iterator[dict[str, Any]]:
     for page in ec2.get_paginator(call).paginate(Filters=filters, PaginationConfig={"PageSize": size}):
         yield from page[part]
-
-
-def _is_whole(own: Mapping[str, str]) -> bool:
-    needed = (tags.CLUSTER_UID, tags.NODE, tags.INTENT)
-    return all(own.get(name) for name in needed) and own.get(tags.GENERATION, "").isdecimal()
 
 
 def _by_node(interfaces: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str], Mapping[str, Any]]:

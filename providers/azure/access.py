@@ -19,15 +19,13 @@ from providers.azure.errors import pause_s, translated
 from providers.azure.settings import AzureAccount, AzureSettings
 from providers.base import Place
 from providers.errors import AuthFailed
+from providers.proofs import Proofs
 
 _LIMITS: Mapping[str, Any] = {"connection_timeout": 3.0, "read_timeout": 7.0}
 """A call of the converger lasts at most 10 s."""
 
 _LONGEST_PAUSE_S = 5.0
 """Azure's `Retry-After` may be minutes. A longer one is not slept through here: the converger's pause is for that."""
-
-_PROOF_LASTS_S = 300.0
-"""An identity may be given another subscription while we run."""
 
 _SUBSCRIPTIONS_API = "2022-12-01"
 _USABLE = ("Enabled", "Warned", "PastDue")
@@ -67,7 +65,10 @@ class Access:
     clock: Callable[[], float] = time.monotonic
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _clients: dict[str, Clients] = field(default_factory=dict)
-    _proved: dict[str, float] = field(default_factory=dict)
+    _proofs: Proofs = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._proofs = Proofs(self.clock)
 
     def clients(self, place: Place) -> Clients:
         """Clients whose credentials are proved to reach the place's subscription, in its tenant.
@@ -81,9 +82,7 @@ class Access:
     def prove(self, place: Place, *, afresh: bool = False) -> None:
         """Ask for the subscription, unless that was done a short while ago. Raises `AuthFailed` for another one."""
         account = self.settings.account(place)
-        with self._lock:
-            at = self._proved.get(place.account)
-        if at is not None and self.clock() - at < _PROOF_LASTS_S and not afresh:
+        if self._proofs.hold(place.account) and not afresh:
             return
         asked = HttpRequest("GET", f"{{endpoint}}/subscriptions/{account.id}?api-version={_SUBSCRIPTIONS_API}")
         with translated(f"{place}: who am I"):
@@ -98,8 +97,7 @@ class Access:
             )
         if told.get("state") not in _USABLE:
             raise AuthFailed(f"{place}: subscription {account.id} is {told.get('state')}; nothing it says is believed")
-        with self._lock:
-            self._proved[place.account] = self.clock()
+        self._proofs.note(place.account)
 
     def environment(self, place: Place) -> Mapping[str, str]:
         """The same credentials for Terraform, in the environment of its process and nowhere else."""

@@ -1,8 +1,6 @@
 """Azure as a `CloudProvider`: Terraform makes and deletes, the SDK reads, and one thing is terminated at a time."""
 
-import os
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,7 +20,9 @@ from providers.azure.variables import module_variables
 from providers.base import InstanceState, Listing, Place, Resources
 from providers.errors import PlaceUnknown, ProviderError, ResourceConflict
 from providers.handover import Handover
+from providers.settingsfile import zones_of
 from providers.tf.abilities import Import
+from providers.tf.surroundings import surroundings
 
 SETTLES_S = 300.0
 """Resource Manager is eventually consistent between its regions: for a while after it was made a VM may be "not found".
@@ -30,8 +30,6 @@ So that answer proves one gone only if it was seen before, or once its id has be
 
 _ASKED_SINGLY = 20
 """Azure has no call for a list of ids: few are asked for one by one, more by the listings of the subscription."""
-
-_PASSED_ON = ("HTTPS_PROXY", "NO_PROXY", "SSL_CERT_FILE", "IDENTITY_ENDPOINT", "IDENTITY_HEADER")
 
 
 @dataclass(slots=True)
@@ -61,11 +59,7 @@ class AzureCloud:
 
     def zones(self, region: str) -> tuple[str, ...]:
         """Zones of a region in some account's settings; names mean what that account's names mean."""
-        found = {z for a in self._settings.accounts.values() if region in a.regions for z in a.regions[region].zones}
-        if not found:
-            there = ", ".join(sorted({r for a in self._settings.accounts.values() for r in a.regions}))
-            raise PlaceUnknown(f"no region {region!r} in azure.yaml; it has {there}")
-        return tuple(sorted(found))
+        return zones_of(self._settings, self.name, region, lambda told: told.zones)
 
     def list_place(self, place: Place) -> Listing:
         """One paged listing each of VMs, their states, disks and network interfaces, for all clusters."""
@@ -124,14 +118,11 @@ class AzureCloud:
     def terraform_environment(self, place: Place) -> Mapping[str, str]:
         """Credentials of the account, and the way out of this network; see `GivesEnvironment`."""
         given = {
-            **{name: os.environ[name] for name in _PASSED_ON if name in os.environ},
+            **surroundings(self._settings.plugins),
             **self._access.environment(place),
         }
         if self._settings.endpoint_url:
             given["ARM_METADATA_HOSTNAME"] = f"{self._settings.endpoint_url.host}:{self._settings.endpoint_url.port}"
-        if self._settings.plugins:
-            # Terraform's implied mirrors are below the XDG data folders; it asks no registry for what it finds there.
-            given["XDG_DATA_DIRS"] = str(self._settings.plugins)
         return given
 
     def recognise(self, diagnostics: Sequence[str]) -> ProviderError | None:
@@ -145,8 +136,7 @@ class AzureCloud:
     def strangers(self, place: Place) -> Mapping[str, int]:
         """See `SeesStrangers`."""
         clients, account_id = self._reach(place)
-        owners = Counter(count_owners(clients, place, account_id=account_id))
-        return {owner: n for owner, n in sorted(owners.items()) if owner != self.installation_id}
+        return tags.strangers(count_owners(clients, place, account_id=account_id), self.installation_id)
 
     def _machine(self, clients: Clients, place: Place, arm_id: str) -> Mapping[str, Any] | None:
         """What Azure says of that VM; None if it says there is none of that name."""

@@ -45,7 +45,7 @@ def read_listing(clients: Clients, place: Place, *, installation_id: str, accoun
         views = _views(clients, place, account_id)
         disks = _here(clients.listed(*_DISKS), place, account_id)
         interfaces = _here(clients.listed(*_INTERFACES), place, account_id)
-    ours = [m for m in machines if tags.owned_by(tags_of(m), installation_id) and _is_whole(tags_of(m))]
+    ours = [m for m in machines if tags.owned_by(tags_of(m), installation_id) and tags.is_whole(tags_of(m))]
     keys = {_id(m): f"{t[tags.NODE]}.g{t[tags.GENERATION]}" for m in ours if (t := tags_of(m))}
     volumes = {_id(d): d for d in disks if _is_ours(d, installation_id, VOLUME, tags.CLUSTER_UID)}
     owned = {_id(i): i for i in interfaces if _is_ours(i, installation_id, tags.NODE, tags.CLUSTER_UID)}
@@ -114,11 +114,6 @@ def _here(things: Iterable[_Thing], place: Place, account_id: str) -> list[_Thin
 def _is_ours(thing: _Thing, installation_id: str, *needed: str) -> bool:
     own = tags_of(thing)
     return tags.owned_by(own, installation_id) and all(own.get(name) for name in needed)
-
-
-def _is_whole(own: Mapping[str, str]) -> bool:
-    needed = (tags.CLUSTER_UID, tags.NODE, tags.INTENT)
-    return all(own.get(name) for name in needed) and own.get(tags.GENERATION, "").isdecimal()
 
 
 def _instance(

@@ -4,10 +4,9 @@ from providers import tags, variables
 from providers.azure.settings import AzureAccount, AzureRegion
 from providers.azure.tags import EPHEMERAL_VOLUMES, IMAGE, SHAPE, ZONE, joined
 from providers.base import InstanceResource, Resources
-from providers.catalog import EPHEMERAL
-from providers.catalogfile import Machine, sold_by
+from providers.catalogfile import sold_by
 from providers.errors import PlaceUnknown
-from providers.variables import used_zones
+from providers.variables import held_by, image_for, used_zones
 
 
 def module_variables(resources: Resources, account: AzureAccount, region: AzureRegion) -> dict[str, object]:
@@ -39,22 +38,10 @@ def module_variables(resources: Resources, account: AzureAccount, region: AzureR
 
 def _instance(resources: Resources, instance: InstanceResource, region: AzureRegion) -> dict[str, object]:
     kind = sold_by("azure").machine(instance.shape)
-    own = {v.key for v in resources.volumes if v.kind == EPHEMERAL}
-    ephemeral = joined(a.volume for a in resources.attachments if a.instance == instance.key and a.volume in own)
+    ephemeral = joined(held_by(resources, instance, ephemeral=True))
     more = {ZONE: instance.zone, SHAPE: instance.shape, IMAGE: instance.image, EPHEMERAL_VOLUMES: ephemeral}
     return {
         "shape": kind.type,
-        "image": _image(resources, instance, region, kind),
-        "tags": tags.instance_tags(resources, instance) | {k: v for k, v in more.items() if v},
+        "image": image_for(resources, instance, region.images, kind),
+        "tags": tags.instance_tags(resources, instance, more),
     }
-
-
-def _image(resources: Resources, instance: InstanceResource, region: AzureRegion, kind: Machine) -> str:
-    image = region.images.get(instance.image, {}).get(kind.architecture)
-    if image is None:
-        there = [f"{version} for {each}" for version, by in sorted(region.images.items()) for each in sorted(by)]
-        raise PlaceUnknown(
-            f"{resources.place}: no image of Kafka {instance.image} for {kind.architecture} ({kind.type}) in "
-            f"azure.yaml; it has {', '.join(there) or 'none'}"
-        )
-    return image

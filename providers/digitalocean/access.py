@@ -17,15 +17,13 @@ from providers.base import Place
 from providers.digitalocean.errors import translated
 from providers.digitalocean.settings import DigitaloceanSettings
 from providers.errors import AuthFailed, CloudUnavailable
+from providers.proofs import Proofs
 
 _CONNECT_S, _READ_S = 3.0, 7.0
 """A call of the converger lasts at most 10 s, all its tries together."""
 
 _LONGEST_WAIT_S = 2.0
 """A throttle that asks for more is told at once: the converger has better to do than to sleep in a call."""
-
-_PROOF_LASTS_S = 300.0
-"""A variable may hold another team's token after a restart of nothing but its keeper."""
 
 
 @dataclass(slots=True)
@@ -38,7 +36,10 @@ class Access:
     _lock: threading.Lock = field(default_factory=threading.Lock)
     # By account and token, so never shown.
     _clients: dict[tuple[str, str], Any] = field(default_factory=dict, repr=False)
-    _proved: dict[tuple[str, str], float] = field(default_factory=dict, repr=False)
+    _proofs: Proofs = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._proofs = Proofs(self.clock)
 
     def client(self, place: Place) -> Any:
         """A client whose token is proved to be of the place's team.
@@ -52,9 +53,7 @@ class Access:
     def prove(self, place: Place, *, afresh: bool = False) -> None:
         """Ask whose the token is, unless that was proved a short while ago. Raises `AuthFailed` for another's."""
         account, key = self.settings.account(place), (place.account, self.token(place))
-        with self._lock:
-            at = self._proved.get(key)
-        if at is not None and self.clock() - at < _PROOF_LASTS_S and not afresh:
+        if self._proofs.hold(key) and not afresh:
             return
         with translated(f"{place}: whose is the token"):
             told = self._client(place).account.get()
@@ -63,8 +62,7 @@ class Access:
             raise CloudUnavailable(f"{place}: DigitalOcean does not tell whose the token is")
         if owner != account.id:
             raise AuthFailed(f"{place}: the token is of {owner}, the place is {account.id}")
-        with self._lock:
-            self._proved[key] = self.clock()
+        self._proofs.note(key)
 
     def token(self, place: Place) -> str:
         """The token of an account. Raises `AuthFailed` when its variable is empty."""

@@ -1,8 +1,6 @@
 """DigitalOcean as a `CloudProvider`: Terraform makes and deletes, pydo reads, and one thing is deleted at a time."""
 
-import os
 import time
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,14 +17,16 @@ from providers.digitalocean.tags import tags_of
 from providers.digitalocean.variables import module_variables
 from providers.errors import PlaceUnknown, ProviderError, ResourceConflict
 from providers.handover import Handover
+from providers.settingsfile import zones_of
+from providers.sightings import Sightings
 from providers.tf.abilities import Import
+from providers.tf.surroundings import surroundings
 
 SETTLES_S = 60.0
 """Nothing says that DigitalOcean knows a Droplet everywhere as soon as it was made. So "no such Droplet" proves one
 gone that we saw ourselves, and else only once we have known its id for this long."""
 
 _ASKED_SINGLY = 20
-_PASSED_ON = ("HTTPS_PROXY", "NO_PROXY", "SSL_CERT_FILE")
 
 
 @dataclass(slots=True)
@@ -40,10 +40,10 @@ class DigitaloceanCloud:
     clock: Callable[[], float] = time.monotonic
     _settings: DigitaloceanSettings = field(init=False)
     _access: Access = field(init=False, repr=False)
-    _seen: set[str] = field(default_factory=set)
-    _known_since: dict[str, float] = field(default_factory=dict)
+    _sightings: Sightings = field(init=False)
 
     def __post_init__(self) -> None:
+        self._sightings = Sightings(SETTLES_S, self.clock)
         self._settings = DigitaloceanSettings.read(self.settings_file)
         self._access = Access(self._settings, self.attempts, self.clock)
 
@@ -57,17 +57,13 @@ class DigitaloceanCloud:
 
     def zones(self, region: str) -> tuple[str, ...]:
         """Labels of racks in that region in some account. They promise nothing: DigitalOcean has no zones."""
-        found = {z for a in self._settings.accounts.values() if region in a.regions for z in a.regions[region].racks}
-        if not found:
-            there = ", ".join(sorted({r for a in self._settings.accounts.values() for r in a.regions}))
-            raise PlaceUnknown(f"no region {region!r} in digitalocean.yaml; it has {there}")
-        return tuple(sorted(found))
+        return zones_of(self._settings, self.name, region, lambda told: told.racks)
 
     def list_place(self, place: Place) -> Listing:
         """One paged listing each of Droplets and volumes, for all clusters. A deleted Droplet is in none."""
         client = self._reach(place)
         listing = read_listing(client, place, installation_id=self.installation_id, page=self.page)
-        self._seen.update(i.id for i in listing.instances)
+        self._sightings.saw(i.id for i in listing.instances)
         return listing
 
     def describe(self, place: Place, instances: Sequence[str]) -> Mapping[str, InstanceState]:
@@ -85,9 +81,9 @@ class DigitaloceanCloud:
         for one in [i for i in ids if i not in states][:_ASKED_SINGLY]:
             told = read_one(client, place, int(one))
             if told is not None:
-                self._seen.add(one)
+                self._sightings.saw([one])
                 states[one] = state_of(told)
-            elif self._is_settled(one):
+            elif self._sightings.is_settled(one):
                 nowhere.append(one)
         if nowhere:
             self._access.prove(place, afresh=True)
@@ -120,14 +116,11 @@ class DigitaloceanCloud:
         """
         self._access.prove(place, afresh=True)
         given = {
-            **{name: os.environ[name] for name in _PASSED_ON if name in os.environ},
+            **surroundings(self._settings.plugins),
             "DIGITALOCEAN_TOKEN": self._access.token(place),
         }
         if self._settings.endpoint_url:
             given["DIGITALOCEAN_API_URL"] = str(self._settings.endpoint_url)
-        if self._settings.plugins:
-            # Terraform's implied mirrors are below the XDG data folders; it asks no registry for what it finds there.
-            given["XDG_DATA_DIRS"] = str(self._settings.plugins)
         return given
 
     def recognise(self, diagnostics: Sequence[str]) -> ProviderError | None:
@@ -140,12 +133,7 @@ class DigitaloceanCloud:
 
     def strangers(self, place: Place) -> Mapping[str, int]:
         """See `SeesStrangers`."""
-        owners = Counter(count_owners(self._reach(place), place, page=self.page))
-        return {owner: n for owner, n in sorted(owners.items()) if owner != self.installation_id}
-
-    def _is_settled(self, one: str) -> bool:
-        now = self.clock()
-        return one in self._seen or now - self._known_since.setdefault(one, now) >= SETTLES_S
+        return tags.strangers(count_owners(self._reach(place), place, page=self.page), self.installation_id)
 
     def _reach(self, place: Place) -> Any:
         if place.cloud != self.name:

@@ -43,7 +43,7 @@ def read_listing(client: Any, place: Place, *, installation_id: str, page: int =
             for v in _all(client.volumes.list, "volumes", page, region=place.region)
             if tags.owned_by(tags_of(v.get("tags") or ()), installation_id)
         ]
-    made = {d["id"]: t for d in machines if is_whole(t := tags_of(d["tags"]))}
+    made = {d["id"]: t for d in machines if tags.is_whole(t := tags_of(d["tags"]), ZONE)}
     keys = {number: f"{t[tags.NODE]}.g{t[tags.GENERATION]}" for number, t in made.items()}
     own = {v["id"]: t for v in disks if {VOLUME, tags.CLUSTER_UID} <= (t := tags_of(v["tags"])).keys()}
     found = (_instance(d, made[d["id"]], own) for d in machines if d["id"] in made)
@@ -80,12 +80,6 @@ def count_owners(client: Any, place: Place, *, page: int = PAGE) -> Iterator[str
 def state_of(droplet: Mapping[str, Any]) -> InstanceState:
     """Ours of DigitalOcean's words; one it did not have when this was written is a VM in change, never gone."""
     return _STATES.get(str(droplet.get("status")), InstanceState.STOPPING)
-
-
-def is_whole(own: Mapping[str, str]) -> bool:
-    """Whether a VM has all the tags we give."""
-    needed = (tags.CLUSTER_UID, tags.NODE, tags.INTENT, ZONE)
-    return all(own.get(name) for name in needed) and own.get(tags.GENERATION, "").isdecimal()
 
 
 def _all(call: Callable[..., Any], part: str, size: int, **asked: str) -> list[dict[str, Any]]:

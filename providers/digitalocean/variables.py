@@ -2,12 +2,11 @@
 
 from providers import tags, variables
 from providers.base import InstanceResource, Resources
-from providers.catalog import EPHEMERAL
 from providers.catalogfile import sold_by
 from providers.digitalocean.settings import DigitaloceanAccount, DigitaloceanRegion
 from providers.digitalocean.tags import EPHEMERAL_VOLUMES, IMAGE, SHAPE, encoded_values
 from providers.errors import PlaceUnknown
-from providers.variables import used_zones
+from providers.variables import held_by, used_zones
 
 
 def module_variables(
@@ -45,12 +44,9 @@ def _refuse_addresses(resources: Resources) -> None:
 
 
 def _instance(resources: Resources, instance: InstanceResource, region: DigitaloceanRegion) -> dict[str, object]:
-    own = {v.key for v in resources.volumes if v.kind == EPHEMERAL}
-    ephemeral = " ".join(
-        sorted(a.volume for a in resources.attachments if a.instance == instance.key and a.volume in own)
-    )
+    ephemeral = " ".join(held_by(resources, instance, ephemeral=True))
     more = {SHAPE: instance.shape, IMAGE: instance.image, EPHEMERAL_VOLUMES: ephemeral}
-    given = tags.instance_tags(resources, instance) | {k: v for k, v in more.items() if v}
+    given = tags.instance_tags(resources, instance, more)
     return {
         "shape": sold_by("digitalocean").machine(instance.shape).type,
         "image": _image(resources, instance, region),

@@ -24,12 +24,10 @@ from providers.base import Place
 from providers.errors import AuthFailed, CloudUnavailable, RateLimited
 from providers.google.errors import from_reason, reason_of, translated
 from providers.google.settings import GoogleAccount, GoogleSettings
+from providers.proofs import Proofs
 
 CALL_S = 10.0
 """A call of the converger lasts at most that long, its attempts together."""
-
-_PROOF_LASTS_S = 300.0
-"""The credentials may be exchanged for others while we run."""
 
 _TOKEN_S = 4.0
 _LONGEST_PAUSE_S = 4.0
@@ -72,7 +70,10 @@ class Access:
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _credentials: dict[str, "_Token"] = field(default_factory=dict)
     _clients: dict[tuple[str, str], Any] = field(default_factory=dict)
-    _proved: dict[str, float] = field(default_factory=dict)
+    _proofs: Proofs = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._proofs = Proofs(self.clock)
 
     @property
     def how(self) -> dict[str, Any]:
@@ -91,9 +92,7 @@ class Access:
     def prove(self, place: Place, *, afresh: bool = False) -> None:
         """Ask whose the project is, unless that was proved a short while ago. Raises `AuthFailed` for another one."""
         account = self.settings.account(place)
-        with self._lock:
-            at = self._proved.get(place.account)
-        if at is not None and self.clock() - at < _PROOF_LASTS_S and not afresh:
+        if self._proofs.hold(place.account) and not afresh:
             return
         with translated(f"{place}: which project is {account.project}"):
             told = self._client(place, "Projects").get(request={"project": account.project}, **self.how)
@@ -102,8 +101,7 @@ class Access:
                 f"{place}: the credentials reach project {told.name} (number {told.id}), "
                 f"the place is {account.project} (number {account.number})"
             )
-        with self._lock:
-            self._proved[place.account] = self.clock()
+        self._proofs.note(place.account)
 
     def environment(self, place: Place) -> Mapping[str, str]:
         """A token for Terraform, in the environment of its process and nowhere else; it lasts an hour at most."""

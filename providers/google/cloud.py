@@ -1,9 +1,7 @@
 """Google Cloud as a `CloudProvider`: Terraform makes and deletes, the SDK reads, and one thing is deleted at a time."""
 
-import os
 import re
 import time
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,7 +19,10 @@ from providers.google.settings import GoogleSettings
 from providers.google.tags import decoded
 from providers.google.variables import module_variables
 from providers.handover import Handover
+from providers.settingsfile import zones_of
+from providers.sightings import Sightings
 from providers.tf.abilities import Import
+from providers.tf.surroundings import surroundings
 
 SETTLES_S = 300.0
 """An id this server never saw alive proves nothing by not being found at once: it has to stay so for that long."""
@@ -31,7 +32,6 @@ _ID = re.compile(
 )
 
 _ASKED_SINGLY = 20
-_PASSED_ON = ("HTTPS_PROXY", "NO_PROXY", "SSL_CERT_FILE")
 
 
 @dataclass(slots=True)
@@ -49,10 +49,10 @@ class GoogleCloud:
     sleep: Callable[[float], None] = time.sleep
     _settings: GoogleSettings = field(init=False)
     _access: Access = field(init=False)
-    _seen: set[str] = field(default_factory=set)
-    _missed_since: dict[str, float] = field(default_factory=dict)
+    _sightings: Sightings = field(init=False)
 
     def __post_init__(self) -> None:
+        self._sightings = Sightings(SETTLES_S, self.clock)
         self._settings = GoogleSettings.read(self.settings_file)
         self._access = Access(self._settings, self.attempts, self.clock, self.sleep)
 
@@ -66,18 +66,13 @@ class GoogleCloud:
 
     def zones(self, region: str) -> tuple[str, ...]:
         """Zones of a region that have a subnetwork in some account."""
-        accounts = self._settings.accounts.values()
-        found = {z for a in accounts if region in a.regions for z in a.regions[region].subnetworks}
-        if not found:
-            there = ", ".join(sorted({r for a in accounts for r in a.regions}))
-            raise PlaceUnknown(f"no region {region!r} in google.yaml; it has {there}")
-        return tuple(sorted(found))
+        return zones_of(self._settings, self.name, region, lambda told: told.subnetworks)
 
     def list_place(self, place: Place) -> Listing:
         """One paged listing each of VMs, disks and addresses, for all clusters. A deleted VM is not in it."""
         self._reach(place)
         listing = read_listing(self._access, place, installation_id=self.installation_id, page=self.page)
-        self._seen.update(i.id for i in listing.instances)
+        self._sightings.saw(i.id for i in listing.instances)
         return listing
 
     def describe(self, place: Place, instances: Sequence[str]) -> Mapping[str, InstanceState]:
@@ -96,7 +91,7 @@ class GoogleCloud:
             state = self._state(place, one)
             if state is not None:
                 states[one] = state
-            elif self._has_settled(one):
+            elif self._sightings.is_settled(one):
                 missing.append(one)
         if missing:
             self._access.prove(place, afresh=True)
@@ -133,14 +128,11 @@ class GoogleCloud:
     def terraform_environment(self, place: Place) -> Mapping[str, str]:
         """A token of the account's credentials, and the way out of this network; see `GivesEnvironment`."""
         given = {
-            **{name: os.environ[name] for name in _PASSED_ON if name in os.environ},
+            **surroundings(self._settings.plugins),
             **self._access.environment(place),
         }
         if self._settings.endpoint_url:
             given["GOOGLE_COMPUTE_CUSTOM_ENDPOINT"] = f"{str(self._settings.endpoint_url).rstrip('/')}/compute/v1/"
-        if self._settings.plugins:
-            # Terraform's implied mirrors are below the XDG data folders; it asks no registry for what it finds there.
-            given["XDG_DATA_DIRS"] = str(self._settings.plugins)
         return given
 
     def recognise(self, diagnostics: Sequence[str]) -> ProviderError | None:
@@ -154,8 +146,7 @@ class GoogleCloud:
     def strangers(self, place: Place) -> Mapping[str, int]:
         """See `SeesStrangers`."""
         self._reach(place)
-        owners = Counter(count_owners(self._access, place))
-        return {owner: n for owner, n in sorted(owners.items()) if owner != self.installation_id}
+        return tags.strangers(count_owners(self._access, place), self.installation_id)
 
     def _state(self, place: Place, instance: str) -> InstanceState | None:
         """None when Google says that there is no such VM."""
@@ -165,13 +156,8 @@ class GoogleCloud:
         machine = read_machine(self._access, place, told["zone"], told["name"])
         if machine is None or id_of(machine) != instance:
             return None
-        self._seen.add(instance)
-        self._missed_since.pop(instance, None)
+        self._sightings.saw([instance])
         return state_of(machine)
-
-    def _has_settled(self, instance: str) -> bool:
-        now = self.clock()
-        return instance in self._seen or now - self._missed_since.setdefault(instance, now) >= SETTLES_S
 
     def _reach(self, place: Place) -> None:
         """Raises `PlaceUnknown`, and `AuthFailed` for another project."""

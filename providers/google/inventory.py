@@ -52,7 +52,7 @@ def read_listing(access: Access, place: Place, *, installation_id: str, page: in
         if not _path(found.self_link).startswith(f"projects/{project}/"):
             raise AuthFailed(f"{place}: Google answered with {_path(found.self_link)}, the place is project {project}")
     own = {_path(m.self_link): decoded(m.labels) for m in machines}
-    keys = {path: f"{t[tags.NODE]}.g{t[tags.GENERATION]}" for path, t in own.items() if is_whole(t)}
+    keys = {path: f"{t[tags.NODE]}.g{t[tags.GENERATION]}" for path, t in own.items() if tags.is_whole(t)}
     kept = {_path(d.self_link): key for d in disks if (key := _volume_key(d)) is not None}
     of_nodes = {
         (told[1], told[2]): a
@@ -102,12 +102,6 @@ def state_of(machine: Any) -> InstanceState:
 def id_of(machine: Any) -> str:
     """`<zone>/<name>/<number>`: a name may be given anew, the number never."""
     return f"{_last(machine.zone)}/{machine.name}/{machine.id}"
-
-
-def is_whole(own: Mapping[str, str]) -> bool:
-    """Whether a VM has all the labels we give."""
-    needed = (tags.CLUSTER_UID, tags.NODE, tags.INTENT)
-    return all(own.get(name) for name in needed) and own.get(tags.GENERATION, "").isdecimal()
 
 
 def _everywhere(access: Access, place: Place, kind: str, part: str, wanted: str, size: int) -> Iterator[Any]:

@@ -1,13 +1,12 @@
 """The rendered set of one cluster as variables of `terraform/modules/google`; the shape is terraform/README.md's."""
 
 from providers import tags, variables
-from providers.base import InstanceResource, Place, Resources
-from providers.catalog import EPHEMERAL
-from providers.catalogfile import Machine, sold_by
+from providers.base import InstanceResource, Resources
+from providers.catalogfile import sold_by
 from providers.errors import PlaceUnknown
 from providers.google.settings import GoogleAccount, GoogleRegion
 from providers.google.tags import EPHEMERAL_VOLUMES, IMAGE, REGION, SHAPE, encoded, joined
-from providers.variables import used_zones
+from providers.variables import held_by, image_for, used_zones
 
 
 def module_variables(resources: Resources, account: GoogleAccount, region: GoogleRegion) -> dict[str, object]:
@@ -32,25 +31,11 @@ def module_variables(resources: Resources, account: GoogleAccount, region: Googl
 
 def _instance(resources: Resources, instance: InstanceResource, region: GoogleRegion) -> dict[str, object]:
     kind = sold_by("google").machine(instance.shape)
-    own = {v.key for v in resources.volumes if v.kind == EPHEMERAL}
     more = {
         REGION: resources.place.region,
         SHAPE: instance.shape,
         IMAGE: instance.image,
-        EPHEMERAL_VOLUMES: joined(
-            a.volume for a in resources.attachments if a.instance == instance.key and a.volume in own
-        ),
+        EPHEMERAL_VOLUMES: joined(held_by(resources, instance, ephemeral=True)),
     }
-    told = tags.instance_tags(resources, instance) | {k: v for k, v in more.items() if v}
-    return {"shape": kind.type, "image": _image(resources.place, instance, region, kind), "tags": encoded(told)}
-
-
-def _image(place: Place, instance: InstanceResource, region: GoogleRegion, kind: Machine) -> str:
-    image = region.images.get(instance.image, {}).get(kind.architecture)
-    if image is None:
-        there = [f"{version} for {each}" for version, by in sorted(region.images.items()) for each in sorted(by)]
-        raise PlaceUnknown(
-            f"{place}: no image of Kafka {instance.image} for {kind.architecture} ({kind.type}) in google.yaml; "
-            f"it has {', '.join(there) or 'none'}"
-        )
-    return image
+    told = tags.instance_tags(resources, instance, more)
+    return {"shape": kind.type, "image": image_for(resources, instance, region.images, kind), "tags": encoded(told)}

@@ -14,6 +14,7 @@ from providers.base import Place
 from providers.errors import AuthFailed, PlaceUnknown
 from providers.hetzner.errors import is_not_found, translated
 from providers.hetzner.settings import HetznerSettings
+from providers.proofs import Proofs
 
 CALL_S = 10.0
 """A call of the converger lasts at most so long, all its tries and pauses together."""
@@ -21,9 +22,6 @@ CALL_S = 10.0
 _CONNECT_S = 3.0
 _PAUSE_S = 0.5
 _TRY_AGAIN = (429, 502, 503, 504)
-
-_PROOF_LASTS_S = 300.0
-"""A variable is read once, but a network may be deleted, and a token replaced by a restart, while we run."""
 
 
 @dataclass(slots=True)
@@ -36,7 +34,10 @@ class Access:
     sleep: Callable[[float], None] = time.sleep
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _clients: dict[str, Client] = field(default_factory=dict)
-    _proved: dict[Place, float] = field(default_factory=dict)
+    _proofs: Proofs = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._proofs = Proofs(self.clock)
 
     def client(self, place: Place) -> Client:
         """A client whose token is proved to be of the place's project.
@@ -54,14 +55,11 @@ class Access:
         only: whoever sees the networks of the settings is in their project. Raises `AuthFailed` for anybody else.
         """
         region = self.settings.region(place)
-        with self._lock:
-            at = self._proved.get(place)
-        if at is not None and self.clock() - at < _PROOF_LASTS_S and not afresh:
+        if self._proofs.hold(place) and not afresh:
             return
         for network in (region.network, region.node_network):
             self._see(place, network)
-        with self._lock:
-            self._proved[place] = self.clock()
+        self._proofs.note(place)
 
     def environment(self, place: Place) -> Mapping[str, str]:
         """The same token for Terraform, in the environment of its process and nowhere else; proved just now."""

@@ -1,9 +1,7 @@
 """Hetzner Cloud as a `CloudProvider`: Terraform makes and deletes, hcloud reads, and one thing is deleted at a time."""
 
-import os
 import re
 import time
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,14 +19,14 @@ from providers.hetzner.inventory import PAGE, Standing, count_owners, find, read
 from providers.hetzner.settings import HetznerRegion, HetznerSettings
 from providers.hetzner.tags import tags_of
 from providers.hetzner.variables import module_variables
+from providers.settingsfile import zones_of
 from providers.tf.abilities import Import
+from providers.tf.surroundings import surroundings
 
 _ID = re.compile(r"^[1-9]\d{0,18}$")
 
 _ASKED_SINGLY = 20
 """Hetzner has no call for the states of several servers. What is over it is left out, and asked for the next time."""
-
-_PASSED_ON = ("HTTPS_PROXY", "NO_PROXY", "SSL_CERT_FILE")
 
 
 @dataclass(slots=True)
@@ -55,12 +53,7 @@ class HetznerCloud:
 
     def zones(self, region: str) -> tuple[str, ...]:
         """Zones of a region that have a subnet in some account."""
-        accounts = self._settings.accounts.values()
-        found = {zone for a in accounts if region in a.regions for zone in a.regions[region].subnets}
-        if not found:
-            there = ", ".join(sorted({r for a in accounts for r in a.regions}))
-            raise PlaceUnknown(f"no region {region!r} in hetzner.yaml; it has {there}")
-        return tuple(sorted(found))
+        return zones_of(self._settings, self.name, region, lambda told: told.subnets)
 
     def handover(self) -> Handover:
         """A VM leaves the node network, the next one enters it with the same address; neither is stopped for it."""
@@ -115,14 +108,11 @@ class HetznerCloud:
     def terraform_environment(self, place: Place) -> Mapping[str, str]:
         """The token of the account, and the way out of this network; see `GivesEnvironment`."""
         given = {
-            **{name: os.environ[name] for name in _PASSED_ON if name in os.environ},
+            **surroundings(self._settings.plugins),
             **self._access.environment(place),
         }
         if self._settings.endpoint_url:
             given["HCLOUD_ENDPOINT"] = str(self._settings.endpoint_url).rstrip("/")
-        if self._settings.plugins:
-            # Terraform's implied mirrors are below the XDG data folders; it asks no registry for what it finds there.
-            given["XDG_DATA_DIRS"] = str(self._settings.plugins)
         return given
 
     def recognise(self, diagnostics: Sequence[str]) -> ProviderError | None:
@@ -136,8 +126,7 @@ class HetznerCloud:
     def strangers(self, place: Place) -> Mapping[str, int]:
         """See `SeesStrangers`."""
         client, _ = self._reach(place)
-        owners = Counter(count_owners(client, place))
-        return {owner: n for owner, n in sorted(owners.items()) if owner != self.installation_id}
+        return tags.strangers(count_owners(client, place), self.installation_id)
 
     def _reach(self, place: Place) -> tuple[Client, HetznerRegion]:
         if place.cloud != self.name:

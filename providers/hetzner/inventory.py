@@ -61,7 +61,7 @@ def read_listing(
     with translated(f"{place}: listing"):
         servers = list(_here(_all(client, "servers", ours, page), place))
         disks = list(_here(_all(client, "volumes", ours, page), place))
-    machines = [(s, own) for s in servers if _is_whole(own := tags_of(s["labels"]))]
+    machines = [(s, own) for s in servers if tags.is_whole(own := tags_of(s["labels"]))]
     keys = {s["id"]: f"{own[tags.NODE]}.g{own[tags.GENERATION]}" for s, own in machines}
     known = [
         (d, own) for d in disks if {tags.CLUSTER_UID, tags.NODE, DIR, VERSION} <= (own := tags_of(d["labels"])).keys()
@@ -137,11 +137,6 @@ def _once(client: Client, part: str, labels: str, page: int) -> tuple[dict[int, 
 def _here(found: Sequence[dict[str, Any]], place: Place) -> Iterator[dict[str, Any]]:
     """A project has servers of all regions in one list."""
     return (one for one in found if one["location"]["network_zone"] == place.region)
-
-
-def _is_whole(own: Mapping[str, str]) -> bool:
-    needed = (tags.CLUSTER_UID, tags.NODE, tags.INTENT)
-    return all(own.get(name) for name in needed) and own.get(tags.GENERATION, "").isdecimal()
 
 
 def _instance(

@@ -3,14 +3,14 @@
 from providers import tags, variables
 from providers.base import InstanceResource, Resources
 from providers.catalog import EPHEMERAL
-from providers.catalogfile import Machine, sold_by
+from providers.catalogfile import sold_by
 from providers.errors import PlaceUnknown
 from providers.hetzner.inventory import Standing
 from providers.hetzner.placement import addresses_for, groups_for
 from providers.hetzner.settings import HetznerRegion
 from providers.hetzner.tags import ADDRESS, EPHEMERAL_VOLUMES, IMAGE, SHAPE, ZONE, labels_of
 from providers.hetzner.userdata import user_data
-from providers.variables import used_zones
+from providers.variables import held_by, image_for, used_zones
 
 SMALLEST_GIB = 10
 """The smallest volume Hetzner sells (docs.hetzner.com, Volumes)."""
@@ -68,8 +68,7 @@ def _instance(
     resources: Resources, instance: InstanceResource, region: HetznerRegion, owned: str | None
 ) -> dict[str, object]:
     kind = sold_by("hetzner").machine(instance.shape)
-    own = {v.key for v in resources.volumes if v.kind == EPHEMERAL}
-    ephemeral = sorted(a.volume for a in resources.attachments if a.instance == instance.key and a.volume in own)
+    ephemeral = held_by(resources, instance, ephemeral=True)
     more = {
         ZONE: instance.zone,
         SHAPE: instance.shape,
@@ -79,18 +78,7 @@ def _instance(
     }
     return {
         "shape": kind.type,
-        "image": _image(resources, instance, region, kind),
+        "image": str(image_for(resources, instance, region.images, kind)),
         "boot_data": user_data(instance.boot_data, region),
-        "tags": labels_of(tags.instance_tags(resources, instance) | {k: v for k, v in more.items() if v}),
+        "tags": labels_of(tags.instance_tags(resources, instance, more)),
     }
-
-
-def _image(resources: Resources, instance: InstanceResource, region: HetznerRegion, kind: Machine) -> str:
-    image = region.images.get(instance.image, {}).get(kind.architecture)
-    if image is None:
-        there = [f"{version} for {each}" for version, by in sorted(region.images.items()) for each in sorted(by)]
-        raise PlaceUnknown(
-            f"{resources.place}: no image of Kafka {instance.image} for {kind.architecture} ({kind.type}) in "
-            f"hetzner.yaml; it has {', '.join(there) or 'none'}"
-        )
-    return str(image)

@@ -11,12 +11,10 @@ from upcloud_api.credentials import Credentials  # type: ignore[import-untyped]
 
 from providers.base import Place
 from providers.errors import AuthFailed
+from providers.proofs import Proofs
 from providers.upcloud.calls import Calls, Pauses
 from providers.upcloud.errors import translated
 from providers.upcloud.settings import UpcloudSettings
-
-_PROOF_LASTS_S = 300.0
-"""A variable may be set to another account's token while we run."""
 
 
 @dataclass(slots=True)
@@ -28,8 +26,11 @@ class Access:
     clock: Callable[[], float] = time.monotonic
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _local: threading.local = field(default_factory=threading.local)
-    _proved: dict[tuple[str, int], float] = field(default_factory=dict)
+    _proofs: Proofs = field(init=False)
     """By account and digest of the credentials: others have to be proved first."""
+
+    def __post_init__(self) -> None:
+        self._proofs = Proofs(self.clock)
 
     def api(self, place: Place) -> Calls:
         """Calls whose credentials are proved to be of the place's account.
@@ -44,16 +45,13 @@ class Access:
         """Ask UpCloud who we are, unless that was proved a short while ago. Raises `AuthFailed` for another account."""
         account = self.settings.account(place)
         which = place.account, hash(self._credentials(place).authorization)
-        with self._lock:
-            at = self._proved.get(which)
-        if at is not None and self.clock() - at < _PROOF_LASTS_S and not afresh:
+        if self._proofs.hold(which) and not afresh:
             return
         with translated(f"{place}: who am I"):
             told = str(self._calls(place).get_request("/account")["account"]["username"])
         if told != account.username:
             raise AuthFailed(f"{place}: the credentials are of {told!r}, the place is account {account.username!r}")
-        with self._lock:
-            self._proved[which] = self.clock()
+        self._proofs.note(which)
 
     def environment(self, place: Place) -> Mapping[str, str]:
         """The same credentials for Terraform, in the environment of its process and nowhere else."""

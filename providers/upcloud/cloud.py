@@ -1,9 +1,7 @@
 """UpCloud as a `CloudProvider`: Terraform makes and deletes, upcloud-api reads, and one thing is deleted at a time."""
 
-import os
 import re
 import time
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,7 +10,10 @@ from providers import tags
 from providers.base import InstanceState, Listing, Place, Resources
 from providers.errors import PlaceUnknown, ProviderError, ResourceConflict
 from providers.handover import Handover
+from providers.settingsfile import zones_of
+from providers.sightings import Sightings
 from providers.tf.abilities import Import
+from providers.tf.surroundings import surroundings
 from providers.upcloud.access import Access
 from providers.upcloud.calls import Calls, Pauses
 from providers.upcloud.errors import recognise
@@ -31,8 +32,6 @@ _ID = re.compile(r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
 _ASKED_SINGLY = 20
 """A call for each: the rest of a longer question stays unanswered, and comes first when it is asked again."""
 
-_PASSED_ON = ("HTTPS_PROXY", "NO_PROXY", "SSL_CERT_FILE")
-
 
 @dataclass(slots=True)
 class UpcloudCloud:
@@ -46,12 +45,12 @@ class UpcloudCloud:
     sleep: Callable[[float], None] = time.sleep
     _settings: UpcloudSettings = field(init=False)
     _access: Access = field(init=False)
-    _known_since: dict[str, float] = field(default_factory=dict)
-    _seen: set[str] = field(default_factory=set)
+    _sightings: Sightings = field(init=False)
     _asked: dict[str, int] = field(default_factory=dict)
     _in_use: dict[Place, dict[str, Owner | None]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        self._sightings = Sightings(SETTLES_S, self.clock)
         self._settings = UpcloudSettings.read(self.settings_file)
         self._access = Access(self._settings, Pauses(self.attempts, self.sleep), self.clock)
 
@@ -61,11 +60,7 @@ class UpcloudCloud:
 
     def zones(self, region: str) -> tuple[str, ...]:
         """Racks of a region in some account. They are labels: UpCloud has nothing below its own zone."""
-        found = {z for a in self._settings.accounts.values() if region in a.regions for z in a.regions[region].zones}
-        if not found:
-            there = ", ".join(sorted({r for a in self._settings.accounts.values() for r in a.regions}))
-            raise PlaceUnknown(f"no region {region!r} in upcloud.yaml; it has {there}")
-        return tuple(sorted(found))
+        return zones_of(self._settings, self.name, region, lambda told: told.zones)
 
     def handover(self) -> Handover:
         """Disks and private addresses are given to a server when it is made: the old one goes first."""
@@ -74,7 +69,7 @@ class UpcloudCloud:
     def list_place(self, place: Place) -> Listing:
         """One paged listing each of servers and storages, and the account's addresses, for all clusters."""
         listing = read_listing(self._reach(place), place, installation_id=self.installation_id, page=self.page)
-        self._seen.update(instance.id for instance in listing.instances)
+        self._sightings.saw(instance.id for instance in listing.instances)
         self._in_use[place] = addresses_in_use(listing)
         return listing
 
@@ -85,9 +80,8 @@ class UpcloudCloud:
         """
         ids = self._next_in_turn({i for i in instances if _ID.match(i)})
         states, nowhere = read_states(self._reach(place), place, ids)
-        self._seen.update(states)
-        now = self.clock()
-        gone = [i for i in nowhere if i in self._seen or now - self._known_since.setdefault(i, now) >= SETTLES_S]
+        self._sightings.saw(states)
+        gone = [i for i in nowhere if self._sightings.is_settled(i)]
         if gone:
             self._access.prove(place, afresh=True)
         return {**states, **dict.fromkeys(gone, InstanceState.GONE)}
@@ -105,7 +99,7 @@ class UpcloudCloud:
             return
         if not tags.owned_by(labels_of(server), self.installation_id):
             raise ResourceConflict(f"{place}: {instance} has not this installation's label; it is not deleted")
-        self._seen.add(instance)
+        self._sightings.saw([instance])
         remove_server(api, place, server, sleep=self.sleep)
 
     def variables(self, resources: Resources) -> dict[str, object]:
@@ -122,14 +116,11 @@ class UpcloudCloud:
         """
         self._access.prove(place, afresh=True)
         given = {
-            **{name: os.environ[name] for name in _PASSED_ON if name in os.environ},
+            **surroundings(self._settings.plugins),
             **self._access.environment(place),
         }
         if self._settings.endpoint_url:
             given["UPCLOUD_DEBUG_API_BASE_URL"] = str(self._settings.endpoint_url).rstrip("/")
-        if self._settings.plugins:
-            # Terraform's implied mirrors are below the XDG data folders; it asks no registry for what it finds there.
-            given["XDG_DATA_DIRS"] = str(self._settings.plugins)
         return given
 
     def recognise(self, diagnostics: Sequence[str]) -> ProviderError | None:
@@ -144,8 +135,7 @@ class UpcloudCloud:
 
     def strangers(self, place: Place) -> Mapping[str, int]:
         """See `SeesStrangers`."""
-        owners = Counter(count_owners(self._reach(place), place))
-        return {owner: n for owner, n in sorted(owners.items()) if owner != self.installation_id}
+        return tags.strangers(count_owners(self._reach(place), place), self.installation_id)
 
     def _next_in_turn(self, ids: set[str]) -> list[str]:
         """Those nobody asked about for longest, so that each gets its answer however many are asked about."""

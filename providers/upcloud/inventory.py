@@ -42,7 +42,7 @@ class _Found:
     def key(self, server: str) -> str:
         """`<node>.g<generation>`; the id itself of a VM that is not ours."""
         own = labels_of(self.servers[server]) if server in self.servers else {}
-        return f"{own[tags.NODE]}.g{own[tags.GENERATION]}" if _is_whole(own) else server
+        return f"{own[tags.NODE]}.g{own[tags.GENERATION]}" if tags.is_whole(own, ZONE) else server
 
     def holders(self, storage: Mapping[str, Any]) -> tuple[str, ...]:
         """Servers that have a disk, by UpCloud's word, else those that were made with it."""
@@ -129,11 +129,6 @@ def _is_data_disk(storage: Mapping[str, Any]) -> bool:
     return storage["type"] not in _COPIES and {VOLUME, tags.CLUSTER_UID} <= labels_of(storage).keys()
 
 
-def _is_whole(own: Mapping[str, str]) -> bool:
-    needed = (tags.CLUSTER_UID, tags.NODE, tags.INTENT, ZONE)
-    return all(own.get(name) for name in needed) and own.get(tags.GENERATION, "").isdecimal()
-
-
 def _by_server(listed: Iterable[Mapping[str, Any]]) -> dict[str, tuple[str, ...]]:
     found: dict[str, tuple[str, ...]] = {}
     for one in listed:
@@ -149,7 +144,7 @@ def _instances(found: _Found) -> Iterator[CloudInstance]:
             held.setdefault(server, []).append(labels_of(storage)[VOLUME])
     for server, described in found.servers.items():
         own = labels_of(described)
-        if not _is_whole(own):
+        if not tags.is_whole(own, ZONE):
             continue
         addresses = found.addresses.get(server, ())
         yield CloudInstance(

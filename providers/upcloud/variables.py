@@ -6,12 +6,11 @@ from collections.abc import Mapping
 
 from providers import tags, variables
 from providers.base import InstanceResource, Listing, Resources
-from providers.catalog import EPHEMERAL
 from providers.catalogfile import sold_by
 from providers.errors import PlaceUnknown, QuotaExceeded
 from providers.upcloud.settings import UpcloudRegion
 from providers.upcloud.tags import EPHEMERAL_VOLUMES, IMAGE, REGION, SHAPE, VOLUMES, ZONE, joined
-from providers.variables import used_zones
+from providers.variables import held_by, used_zones
 
 Owner = tuple[str, str]
 """Cluster uid and node."""
@@ -80,20 +79,18 @@ def node_addresses(
 
 
 def _instance(resources: Resources, instance: InstanceResource, region: UpcloudRegion) -> dict[str, object]:
-    own = {v.key for v in resources.volumes if v.kind == EPHEMERAL}
-    held = [a.volume for a in resources.attachments if a.instance == instance.key]
     more = {
         ZONE: instance.zone,
         REGION: resources.place.region,
         SHAPE: instance.shape,
         IMAGE: instance.image,
-        VOLUMES: joined(v for v in held if v not in own),
-        EPHEMERAL_VOLUMES: joined(v for v in held if v in own),
+        VOLUMES: joined(held_by(resources, instance, ephemeral=False)),
+        EPHEMERAL_VOLUMES: joined(held_by(resources, instance, ephemeral=True)),
     }
     return {
         "shape": sold_by("upcloud").machine(instance.shape).type,
         "image": _template(resources, instance, region),
-        "tags": tags.instance_tags(resources, instance) | {k: v for k, v in more.items() if v},
+        "tags": tags.instance_tags(resources, instance, more),
     }
 
 

@@ -91,7 +91,11 @@ class Jolokia:
         Raises `JolokiaSilent` when there is no usable answer.
         """
         items = self.ask([metric.request for metric in metrics])
-        return {m.name: value for m, item in zip(metrics, items, strict=True) if (value := _number(item)) is not None}
+        return {
+            m.name: value
+            for m, item in zip(metrics, items, strict=True)
+            if (value := number(value_of(item))) is not None
+        }
 
     def ask(self, requests: Sequence[Mapping[str, object]]) -> list[Any]:
         """One answer per request, in one round trip; each has a `status` of its own (JSON of the Jolokia protocol).
@@ -112,9 +116,11 @@ class Jolokia:
         self._http.close()
 
 
-def _number(item: Any) -> float | None:
-    """One answer of the bulk: HTTP is 200 for the whole, each item has its own `status`."""
-    if not isinstance(item, dict) or item.get("status") != 200:
-        return None
-    value = item.get("value")
+def value_of(item: Any) -> Any:
+    """What one answer of a bulk says, None for none: HTTP is 200 for the whole, each item has its own `status`."""
+    return item.get("value") if isinstance(item, dict) and item.get("status") == 200 else None
+
+
+def number(value: object) -> float | None:
+    """A value that is a number as one; None for anything else, a truth value too."""
     return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from agent.metrics import Jolokia, JolokiaSilent
+from agent.metrics import Jolokia, JolokiaSilent, value_of
 
 TopicPartition = tuple[str, int]
 
@@ -60,7 +60,7 @@ def read_counters(jolokia: Jolokia, *, at_s: float) -> Reading:
     """Everything at once. Raises `JolokiaSilent` when there is no usable answer, or none about the process itself."""
     asked = {**_PATTERNS, **_COUNTERS, **_GAUGES}
     items = jolokia.ask([{"type": "read", "mbean": bean, "attribute": attribute} for bean, attribute in asked.values()])
-    values = {name: _value(item) for name, item in zip(asked, items, strict=True)}
+    values = {name: value_of(item) for name, item in zip(asked, items, strict=True)}
     gauges = _numbers(values, _GAUGES)
     if "started_ms" not in gauges:
         raise JolokiaSilent("the answer lacks the start time of the process, so its counters have no beginning")
@@ -82,10 +82,6 @@ def properties_of(bean: str) -> dict[str, str]:
     """Key properties of a canonical MBean name; Jolokia sorts them, and quotes are part of a value that has them."""
     _, _, text = bean.partition(":")
     return dict(pair.split("=", 1) for pair in text.split(","))
-
-
-def _value(item: Any) -> Any:
-    return item.get("value") if isinstance(item, dict) and item.get("status") == 200 else None
 
 
 def _numbers(values: Mapping[str, Any], names: Mapping[str, object]) -> dict[str, float]:

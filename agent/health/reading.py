@@ -3,10 +3,9 @@
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from agent.health.vitals import Vitals
-from agent.metrics import Jolokia
+from agent.metrics import Jolokia, number, value_of
 from agent.wire import LogDirReport
 
 _THREADING = "java.lang:type=Threading"
@@ -68,7 +67,7 @@ _OLD = re.compile(r"old gen|tenured", re.IGNORECASE)
 def read_vitals(jolokia: Jolokia, *, at_s: float, pid: int, log_dirs: Sequence[LogDirReport], proc: Path) -> Vitals:
     """One sample. `proc` is /proc. Raises `JolokiaSilent`."""
     answers = dict(zip(_REQUESTS, jolokia.ask(list(_REQUESTS.values())), strict=True))
-    told = {name: _value(item) for name, item in answers.items()}
+    told = {name: value_of(item) for name, item in answers.items()}
     used, most = _old_generation(told["pools"])
     deadlocked = told["deadlocked"] if isinstance(told["deadlocked"], list) else []
     return Vitals(
@@ -82,8 +81,8 @@ def read_vitals(jolokia: Jolokia, *, at_s: float, pid: int, log_dirs: Sequence[L
         old_used_bytes=used,
         old_max_bytes=most,
         collecting_ms_total=_sum(told["collecting"], "CollectionTime"),
-        request_handler_idle=_number(told["request_handler_idle"]),
-        network_processor_idle=_number(told["network_processor_idle"]),
+        request_handler_idle=number(told["request_handler_idle"]),
+        network_processor_idle=number(told["network_processor_idle"]),
         cleaner_dead_threads=_whole(told["cleaner_dead_threads"]),
         uncleanable_partitions=_sum(told["uncleanable"], "Value"),
         offline_log_dirs=_whole(told["offline_log_dirs"]),
@@ -110,7 +109,7 @@ def _thread_names(jolokia: Jolokia, ids: Sequence[int]) -> tuple[str, ...]:
         {"type": "exec", "mbean": _THREADING, "operation": "getThreadInfo(long)", "arguments": [thread]}
         for thread in ids
     ]
-    infos = [_value(item) for item in jolokia.ask(asked)]
+    infos = [value_of(item) for item in jolokia.ask(asked)]
     names = [i.get("threadName") if isinstance(i, dict) else None for i in infos]
     return tuple(sorted(str(name or f"thread {n}") for n, name in zip(ids, names, strict=True)))
 
@@ -137,17 +136,9 @@ def _both(one: object, other: object) -> int | None:
     return sum(known) if known else None
 
 
-def _value(item: Any) -> Any:
-    return item.get("value") if isinstance(item, dict) and item.get("status") == 200 else None
-
-
-def _number(value: object) -> float | None:
-    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
-
-
 def _whole(value: object) -> int | None:
-    number = _number(value)
-    return None if number is None else int(number)
+    told = number(value)
+    return None if told is None else int(told)
 
 
 def _limit_of_processes(limits: Path) -> int | None:

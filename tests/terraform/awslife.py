@@ -4,7 +4,6 @@ import os
 import platform
 import shlex
 import subprocess
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,15 +11,12 @@ from pathlib import Path
 import pytest
 
 from providers.aws.cloud import AwsCloud
-from providers.base import CloudInstance, Listing, TerraformRun
-from providers.tf.execute import RunResult, execute
 from providers.tf.progress import Progress
-from providers.tf.statefile import LocalStates
 from tests.fakes.clouds.aws import MotoCloud
 from tests.fakes.clouds.aws_hands import PLACE, write_settings
-from tests.fakes.resources import own
+from tests.standins.mirror import MODULES as MODULES
+from tests.terraform.cloudbench import CloudBench
 
-MODULES = Path(__file__).parents[2] / "terraform" / "modules"
 VERSION = "5.100.0"
 GOGC = "400"
 """Memory for time: a third of what reading this provider's schema takes is Go's collecting of garbage."""
@@ -99,33 +95,16 @@ def initialised_copy(module: Path, directory: Path) -> Path:
 
 
 @dataclass
-class AwsBench:
+class AwsBench(CloudBench):
     """A cloud on moto, a state root, and one call that runs the real Terraform with the real provider on them."""
+
+    place = PLACE
+    timeout_s = 300.0
 
     cloud: AwsCloud
     aws: MotoCloud
     state_root: Path
     progress: list[Progress] = field(default_factory=list)
-
-    def execute(self, run: TerraformRun, *, stop: threading.Event | None = None) -> RunResult:
-        return execute(
-            self.marked(run),
-            provider=self.cloud,
-            states=LocalStates(self.state_root),
-            module_root=MODULES,
-            on_progress=self.progress.append,
-            stop=stop or threading.Event(),
-            timeout_s=300.0,
-        )
-
-    def marked(self, run: TerraformRun) -> TerraformRun:
-        return own(run, self.state_root)
-
-    def listing(self) -> Listing:
-        return self.cloud.list_place(PLACE)
-
-    def vm(self, key: str) -> CloudInstance:
-        return next(i for i in self.listing().instances if i.key == key)
 
 
 def bench_on(aws: MotoCloud, folder: Path, mirror: Path) -> AwsBench:

@@ -2,54 +2,39 @@
 
 import os
 import signal
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from providers.azure.cloud import AzureCloud
-from providers.base import CloudInstance, Listing, Resources, TerraformRun
-from providers.tf.execute import RunResult, execute
+from providers.base import Resources, TerraformRun
+from providers.tf.progress import Progress
 from providers.tf.runfolder import processes_of
-from providers.tf.statefile import LocalStates
 from tests.fakes.clouds.azure import AzureCloudFake, azure_cloud
 from tests.fakes.clouds.azure_hands import PLACE, SECRET, AzureHarness, write_settings
 from tests.fakes.resources import own, resources
-from tests.standins.mirror import MODULES, mirrored
+from tests.standins.mirror import mirrored
+from tests.terraform.cloudbench import CloudBench
 
 
 @dataclass
-class AzureBench:
+class AzureBench(CloudBench):
     """A cloud on the fake, a state root, and one call that runs the real Terraform with the stand-in on them."""
+
+    place = PLACE
 
     cloud: AzureCloud
     azure: AzureCloudFake
     state_root: Path
-
-    def execute(self, run: TerraformRun, *, stop: threading.Event | None = None) -> RunResult:
-        return execute(
-            own(run, self.state_root),
-            provider=self.cloud,
-            states=LocalStates(self.state_root),
-            module_root=MODULES,
-            on_progress=lambda _: None,
-            stop=stop or threading.Event(),
-            timeout_s=120.0,
-        )
+    progress: list[Progress] = field(default_factory=list)
 
     def set_of(self, *parts: Any) -> Resources:
         """A rendered set in this cloud's place and zones."""
         return AzureHarness(self.cloud, self.azure).here(resources(*parts))
-
-    def listing(self) -> Listing:
-        return self.cloud.list_place(PLACE)
-
-    def vm(self, key: str) -> CloudInstance:
-        return next(i for i in self.listing().instances if i.key == key)
 
     def on(self, action: str, what: Callable[[], object], *, before: bool = False) -> None:
         """Does `what` when the cloud is asked for `action` (`PUT /virtualMachines/`), once it has done it or before."""

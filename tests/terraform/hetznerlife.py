@@ -3,26 +3,23 @@
 import os
 import signal
 import subprocess
-import threading
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from providers.base import CloudInstance, Listing, TerraformRun
+from providers.base import TerraformRun
 from providers.hetzner.cloud import HetznerCloud
-from providers.tf.execute import RunResult, execute
 from providers.tf.progress import Progress
 from providers.tf.runfolder import processes_of
-from providers.tf.statefile import LocalStates
 from tests.fakes.clouds.hetzner import FakeHetzner
 from tests.fakes.clouds.hetzner_hands import PLACE
-from tests.fakes.resources import own
+from tests.standins.mirror import MODULES as MODULES
+from tests.terraform.cloudbench import CloudBench
 from tests.tools.hcloud.build import SOURCE, version
 
 ROOT = Path(__file__).parents[2]
-MODULES = ROOT / "terraform" / "modules"
 VERSION = "1.68.0"
 
 
@@ -60,33 +57,15 @@ def initialised_copy(module: Path, directory: Path) -> Path:
 
 
 @dataclass
-class HetznerBench:
+class HetznerBench(CloudBench):
     """A cloud on the fake, a state root, and one call that runs the real Terraform with the real provider on them."""
+
+    place = PLACE
 
     cloud: HetznerCloud
     hetzner: FakeHetzner
     state_root: Path
     progress: list[Progress] = field(default_factory=list)
-
-    def execute(self, run: TerraformRun, *, stop: threading.Event | None = None) -> RunResult:
-        return execute(
-            self.marked(run),
-            provider=self.cloud,
-            states=LocalStates(self.state_root),
-            module_root=MODULES,
-            on_progress=self.progress.append,
-            stop=stop or threading.Event(),
-            timeout_s=120.0,
-        )
-
-    def listing(self) -> Listing:
-        return self.cloud.list_place(PLACE)
-
-    def vm(self, key: str) -> CloudInstance:
-        return next(i for i in self.listing().instances if i.key == key)
-
-    def marked(self, run: TerraformRun) -> TerraformRun:
-        return own(run, self.state_root)
 
     def kill_during(self, run: TerraformRun, *calls: str) -> None:
         """Kill -9 of Terraform and its plugins once Hetzner has done one of `calls`, before anybody hears of it.

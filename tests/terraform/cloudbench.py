@@ -1,0 +1,43 @@
+"""What the benches of all clouds do alike: run the real Terraform on a cloud, and look at what it made."""
+
+import threading
+from pathlib import Path
+from typing import ClassVar
+
+from providers.base import CloudInstance, CloudProvider, Listing, Place, TerraformRun
+from providers.tf.execute import RunResult, execute
+from providers.tf.progress import Progress
+from providers.tf.statefile import LocalStates
+from tests.fakes.resources import own
+from tests.standins.mirror import MODULES
+
+
+class CloudBench:
+    """A cloud, a state root, and one call that runs Terraform on them. `progress` is what it told."""
+
+    cloud: CloudProvider
+    state_root: Path
+    progress: list[Progress]
+    place: ClassVar[Place]
+    timeout_s: ClassVar[float] = 120.0
+
+    def execute(self, run: TerraformRun, *, stop: threading.Event | None = None) -> RunResult:
+        return execute(
+            self.marked(run),
+            provider=self.cloud,
+            states=LocalStates(self.state_root),
+            module_root=MODULES,
+            on_progress=self.progress.append,
+            stop=stop or threading.Event(),
+            timeout_s=self.timeout_s,
+        )
+
+    def marked(self, run: TerraformRun) -> TerraformRun:
+        """The run under an id of this bench's own: runs are found, and ended, by it."""
+        return own(run, self.state_root)
+
+    def listing(self) -> Listing:
+        return self.cloud.list_place(self.place)
+
+    def vm(self, key: str) -> CloudInstance:
+        return next(i for i in self.listing().instances if i.key == key)

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from datetime import datetime
 
+from controlplane.foldmoves import Rules
 from controlplane.view import ClusterView
 from events import facts
 from planner.healing import Cure, PastCure
@@ -16,3 +17,8 @@ def requested(view: ClusterView, e: facts.HealingRequested, at: datetime) -> Clu
     if e.key not in view.instances:
         raise ValueError(f"instance {e.key} is not known")
     return replace(view, cures=(*view.cures, PastCure(e.node, e.finding, Cure(e.cure), at))[-REMEMBERED:])
+
+
+RULES: Rules = {
+    facts.HealingRequested: requested,
+}

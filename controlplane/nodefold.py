@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import datetime
 from types import MappingProxyType
 
+from controlplane.foldmoves import Rules
 from controlplane.replacement import Phase, require
 from controlplane.view import ClusterView, EvacuationView, ReplaceView, RollingRestartView
 from events import facts
@@ -87,3 +88,13 @@ def gone(view: ClusterView, keys: Collection[str]) -> ClusterView:
 
 def _with(view: ClusterView, evacuations: Mapping[str, EvacuationView]) -> ClusterView:
     return replace(view, evacuations=MappingProxyType(dict(evacuations)))
+
+
+RULES: Rules = {
+    facts.RollingRestartRequested: restart_requested,
+    facts.RollingRestartCompleted: restart_completed,
+    facts.NodeReplaceRequested: replace_requested,
+    facts.EvacuationRequested: evacuation_requested,
+    facts.EvacuationCompleted: evacuated,
+    facts.EvacuationEnded: evacuation_ended,
+}

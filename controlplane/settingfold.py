@@ -6,6 +6,7 @@ from datetime import datetime
 from types import MappingProxyType
 
 from controlplane import nodefold
+from controlplane.foldmoves import Rules
 from controlplane.view import (
     Before,
     CanaryView,
@@ -129,3 +130,14 @@ def _in_hand(view: ClusterView, change: str) -> SettingChangeView:
     if view.setting_change is None or view.setting_change.id != change:
         raise ValueError(f"the change {change} of settings is not the one in hand")
     return view.setting_change
+
+
+RULES: Rules = {
+    facts.SettingsChangeRequested: requested,
+    facts.SettingsChanged: changed,
+    facts.SettingsRefused: refused,
+    facts.RestartRequested: restart,
+    facts.RestartCompleted: restarted,
+    facts.RestartRevertRequested: revert,
+    facts.RestartReverted: reverted,
+}

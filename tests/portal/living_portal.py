@@ -25,7 +25,8 @@ from events.ids import Epoch
 from events.memory import MemoryEventStore
 from events.spec.model import KafkaClusterDocument
 from tests.builders import a_document
-from tests.sim.world import UID, CrashingStore, World
+from tests.sim.failpoints import CrashingStore
+from tests.sim.world import UID, World
 
 CHEAP = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
 START_WITHIN_S = 20.0

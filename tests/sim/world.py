@@ -7,7 +7,6 @@ Crashing at the n-th one, for every n, is how a server's sudden death at every s
 import random
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -18,7 +17,7 @@ from controlplane.converger.observation import InventorySeen
 from controlplane.converger.observe import has_work
 from controlplane.converger.ports import LostLeadership, Ports
 from controlplane.converger.replacements import pending_changes
-from controlplane.converger.runner import InfeasibleDrain, PlanRefused, summary
+from controlplane.converger.runner import InfeasibleDrain, PlanRefused
 from controlplane.jobstore import MemoryJobStore
 from controlplane.latest import MemoryLatestStore
 from controlplane.planstore import MemoryPlanStore
@@ -28,109 +27,25 @@ from controlplane.view import ClusterView
 from events import facts
 from events.envelope import NewEvent, Origin, Recorded
 from events.errors import StoreUnavailable
-from events.ids import ClusterUid, Epoch, IntentId
+from events.ids import ClusterUid, Epoch
 from events.memory import MemoryEventStore
 from events.spec.conversion import to_data
 from events.spec.model import KafkaClusterDocument
-from planner.drain.check import check
-from planner.drain.infeasible import Infeasible
-from planner.drain.request import DrainRequest
-from planner.drain.solve import solve
-from planner.observed import KafkaSnapshot
 from providers.base import TerraformRun
 from tests.builders import a_document
 from tests.fakes.kafka import FakeKafka
 from tests.sim.evidence import Calm, Evidence, Fence, LastTick, StaleWrite
+from tests.sim.failpoints import Crash, CrashingKafka, CrashingStore, Failpoints
 from tests.sim.gist import gist
+from tests.sim.jobs import SimRunner
 from tests.sim.machines import Machines, Violation
 from tests.sim.properties import is_held_up, judge
 
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
 UID = ClusterUid("c0ffee00c0ffee00c0ffee00c0ffee00")
 NEIGHBOUR = ClusterUid("bad0bad0bad0bad0bad0bad0bad0bad0")
-RUN_S, PLAN_S = 2.0, 1.0
 
 _NUMBERS = re.compile(r"[0-9.]+")
-
-
-class Crash(BaseException):
-    """The server dies here. Not an Exception: nothing in the server may catch it."""
-
-
-@dataclass(slots=True)
-class Failpoints:
-    """Counts the points passed; crashes at the one it is told to."""
-
-    crash_at: int = -1
-    usurp: bool = False
-    """Another server takes over as soon as this one has done something: it finds out before the next thing it does."""
-    take_over: Callable[[], None] = lambda: None
-    passed: int = 0
-    names: list[str] = field(default_factory=list)
-
-    def reach(self, name: str) -> None:
-        self.passed += 1
-        self.names.append(name)
-        if self.passed == self.crash_at:
-            raise Crash(name)
-        if self.usurp and name.startswith("after "):
-            self.usurp = False
-            self.take_over()
-
-
-class CrashingStore(MemoryEventStore):
-    """The memory store with a failpoint before and after each append."""
-
-    def __init__(self, points: Failpoints, clock: Callable[[], datetime]) -> None:
-        super().__init__(clock=clock)
-        self._points = points
-        self.watch: Callable[[Sequence[NewEvent], Origin], None] = lambda _events, _origin: None
-
-    def append(
-        self, stream: str, events: Sequence[NewEvent], *, expected_version: int, origin: Origin
-    ) -> list[Recorded]:
-        names = ",".join(e.type for e in events)
-        self._points.reach(f"before {names}")
-        recorded = super().append(stream, events, expected_version=expected_version, origin=origin)
-        self.watch(events, origin)
-        self._points.reach(f"after {names}")
-        return recorded
-
-
-class CrashingKafka:
-    """The gateway with a failpoint before and after each call that changes something."""
-
-    CHANGES = frozenset(
-        {
-            "reassign",
-            "cancel",
-            "set_throttle",
-            "clear_throttles",
-            "unregister_broker",
-            "elect_preferred",
-            "update_feature",
-            "change_settings",
-        }
-    )
-
-    def __init__(self, kafka: FakeKafka, points: Failpoints, watch: Callable[..., None]) -> None:
-        self._kafka = kafka
-        self._points = points
-        self._watch = watch
-
-    def __getattr__(self, name: str) -> Any:
-        call = getattr(self._kafka, name)
-        if name not in self.CHANGES:
-            return call
-
-        def guarded(*args: Any, **kwargs: Any) -> Any:
-            self._points.reach(f"before {name}")
-            self._watch(name, *args)
-            answer = call(*args, **kwargs)
-            self._points.reach(f"after {name}")
-            return answer
-
-        return guarded
 
 
 class PoisonedInventory:
@@ -146,61 +61,6 @@ class PoisonedInventory:
 
     def terminate(self, view: ClusterView, cloud_id: str) -> None:
         self._machines.terminate(view, cloud_id)
-
-
-@dataclass(slots=True)
-class _Due:
-    at: float
-    job_id: str
-    epoch: Epoch
-    work: Callable[[], dict[str, Any]]
-
-
-class SimRunner:
-    """Jobs that end when simulated time says so. A job of a dead server never ends; its half-done work may stay."""
-
-    def __init__(self, world: "World") -> None:
-        self._world = world
-        self._due: list[_Due] = []
-
-    def terraform(self, job_id: str, run: TerraformRun, *, epoch: Epoch) -> None:
-        world = self._world
-        world.points.reach(f"before run {run.kind}")
-        world.saw(f"run {run.kind}", int(epoch))
-        self._enqueue(job_id, run.resources.cluster_uid, RUN_S, epoch, lambda: world.terraform(run))
-        world.points.reach(f"after run {run.kind} started")
-
-    def planning(self, job_id: str, request: DrainRequest, snapshot: KafkaSnapshot, *, epoch: Epoch) -> None:
-        self._enqueue(job_id, request.cluster_uid, PLAN_S, epoch, lambda: self._plan(request, snapshot))
-
-    def advance(self) -> None:
-        for due in [d for d in self._due if d.at <= self._world.seconds]:
-            self._due.remove(due)
-            job = IntentId(due.job_id)
-            try:
-                result = due.work()
-            except (InfeasibleDrain, PlanRefused, RuntimeError) as error:
-                name = "Infeasible" if isinstance(error, InfeasibleDrain) else type(error).__name__
-                self._world.jobs.fail(job, epoch=due.epoch, error_class=name, error_message=str(error))
-                continue
-            self._world.jobs.succeed(job, epoch=due.epoch, result=result)
-
-    def _enqueue(self, job_id: str, uid: str, seconds: float, epoch: Epoch, work: Callable[[], dict[str, Any]]) -> None:
-        job = self._world.jobs.create(
-            IntentId(job_id), cluster_uid=ClusterUid(uid), kind="sim", epoch=epoch, owner="sim"
-        )
-        if job.started_at is None:
-            self._world.jobs.start(IntentId(job_id), epoch=epoch, owner="sim")
-            self._due.append(_Due(self._world.seconds + seconds, job_id, epoch, work))
-
-    def _plan(self, request: DrainRequest, snapshot: KafkaSnapshot) -> dict[str, Any]:
-        answer = solve(request)
-        if isinstance(answer, Infeasible):
-            raise InfeasibleDrain(answer.message)
-        violations = check(answer, snapshot, request)
-        if violations:
-            raise PlanRefused(str(violations[0]))
-        return summary(answer, self._world.plans.put(answer.to_bytes()))
 
 
 class World:

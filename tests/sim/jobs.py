@@ -1,0 +1,74 @@
+"""Long acts on simulated time: Terraform runs and plans that end when the simulated clock says so."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from controlplane.converger.runner import InfeasibleDrain, PlanRefused, summary
+from events.ids import ClusterUid, Epoch, IntentId
+from planner.drain.check import check
+from planner.drain.infeasible import Infeasible
+from planner.drain.request import DrainRequest
+from planner.drain.solve import solve
+from planner.observed import KafkaSnapshot
+from providers.base import TerraformRun
+
+if TYPE_CHECKING:
+    from tests.sim.world import World
+
+RUN_S, PLAN_S = 2.0, 1.0
+
+
+@dataclass(slots=True)
+class _Due:
+    at: float
+    job_id: str
+    epoch: Epoch
+    work: Callable[[], dict[str, Any]]
+
+
+class SimRunner:
+    """Jobs that end when simulated time says so. A job of a dead server never ends; its half-done work may stay."""
+
+    def __init__(self, world: "World") -> None:
+        self._world = world
+        self._due: list[_Due] = []
+
+    def terraform(self, job_id: str, run: TerraformRun, *, epoch: Epoch) -> None:
+        world = self._world
+        world.points.reach(f"before run {run.kind}")
+        world.saw(f"run {run.kind}", int(epoch))
+        self._enqueue(job_id, run.resources.cluster_uid, RUN_S, epoch, lambda: world.terraform(run))
+        world.points.reach(f"after run {run.kind} started")
+
+    def planning(self, job_id: str, request: DrainRequest, snapshot: KafkaSnapshot, *, epoch: Epoch) -> None:
+        self._enqueue(job_id, request.cluster_uid, PLAN_S, epoch, lambda: self._plan(request, snapshot))
+
+    def advance(self) -> None:
+        for due in [d for d in self._due if d.at <= self._world.seconds]:
+            self._due.remove(due)
+            job = IntentId(due.job_id)
+            try:
+                result = due.work()
+            except (InfeasibleDrain, PlanRefused, RuntimeError) as error:
+                name = "Infeasible" if isinstance(error, InfeasibleDrain) else type(error).__name__
+                self._world.jobs.fail(job, epoch=due.epoch, error_class=name, error_message=str(error))
+                continue
+            self._world.jobs.succeed(job, epoch=due.epoch, result=result)
+
+    def _enqueue(self, job_id: str, uid: str, seconds: float, epoch: Epoch, work: Callable[[], dict[str, Any]]) -> None:
+        job = self._world.jobs.create(
+            IntentId(job_id), cluster_uid=ClusterUid(uid), kind="sim", epoch=epoch, owner="sim"
+        )
+        if job.started_at is None:
+            self._world.jobs.start(IntentId(job_id), epoch=epoch, owner="sim")
+            self._due.append(_Due(self._world.seconds + seconds, job_id, epoch, work))
+
+    def _plan(self, request: DrainRequest, snapshot: KafkaSnapshot) -> dict[str, Any]:
+        answer = solve(request)
+        if isinstance(answer, Infeasible):
+            raise InfeasibleDrain(answer.message)
+        violations = check(answer, snapshot, request)
+        if violations:
+            raise PlanRefused(str(violations[0]))
+        return summary(answer, self._world.plans.put(answer.to_bytes()))

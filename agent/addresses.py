@@ -1,0 +1,16 @@
+"""The addresses of a real VM's network interfaces, from iproute2."""
+
+import json
+
+from agent.tools import Tool, ToolFailed, told
+
+
+def bound_addresses(run: Tool) -> frozenset[str]:
+    """Addresses that are bound and not link-local, as text; empty when they cannot be read: then nothing starts."""
+    try:
+        listed = json.loads(told(run, ("ip", "-json", "address", "show")))
+        return frozenset(
+            str(one["local"]) for link in listed for one in link.get("addr_info", ()) if one.get("scope") != "link"
+        )
+    except (ToolFailed, ValueError, KeyError, TypeError):
+        return frozenset()

@@ -1,0 +1,162 @@
+"""Keeps the volumes of the document mounted below the VM's root, and gives back those that are to leave.
+
+What is mounted is asked of the kernel each time; a key file beside the mount point says which volume it is, and counts
+for nothing while nothing is mounted there.
+"""
+
+import logging
+import os
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from agent.disks.choice import CannotTell, MakeFilesystem, MountDisk, NotThere, choose, filesystem_uuid
+from agent.disks.devices import BlockDevice, block_devices
+from agent.durable import write_durably
+from agent.layout import Layout
+from agent.settings import Filesystem
+from agent.tools import Tool, ToolFailed, run_tool, told
+from agent.wire import Document, LogDir, ServiceDocument, ServiceName
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class VolumesSeen:
+    """Mount name -> key of the volumes that are there, and why others are not, in words."""
+
+    attached: Mapping[str, str]
+    problem: str = ""
+
+
+class Volumes(Protocol):
+    """How volumes come to the VM."""
+
+    def look(self, document: Document | None, busy: Collection[ServiceName]) -> VolumesSeen:
+        """Sees to what the document wants, and tells what is there. `busy` services have a live process."""
+        ...
+
+
+class GivenVolumes:
+    """Others attach volumes and write their keys: the `local` cloud."""
+
+    def __init__(self, layout: Layout) -> None:
+        self._layout = layout
+
+    def look(self, document: Document | None, busy: Collection[ServiceName]) -> VolumesSeen:
+        return VolumesSeen(self._layout.attached())
+
+
+class DiskVolumes:
+    """Block devices of a real VM. `own_on_root`: this cloud's VMs have their own disk in the root filesystem."""
+
+    def __init__(
+        self,
+        layout: Layout,
+        *,
+        filesystem: Filesystem = "xfs",
+        own_on_root: bool = False,
+        run: Tool = run_tool,
+        is_mounted: Callable[[Path], bool] = os.path.ismount,
+        devices: Callable[[Tool], list[BlockDevice]] = block_devices,
+    ) -> None:
+        self._layout = layout
+        self._filesystem = filesystem
+        self._own_on_root = own_on_root
+        self._run = run
+        self._is_mounted = is_mounted
+        self._devices = devices
+
+    def look(self, document: Document | None, busy: Collection[ServiceName]) -> VolumesSeen:
+        problems: list[str] = []
+        if document is not None:
+            wanted = [(service, log_dir) for service in document.services for log_dir in service.log_dirs]
+            problems = [self._see_to(service, log_dir, document.cluster_uid, busy) for service, log_dir in wanted]
+        return VolumesSeen(self._attached(), "; ".join(p for p in problems if p))
+
+    def _see_to(
+        self, service: ServiceDocument, log_dir: LogDir, cluster_uid: str, busy: Collection[ServiceName]
+    ) -> str:
+        try:
+            if not service.gives_volumes:
+                return self._bring(log_dir, cluster_uid)
+            if service.name not in busy:
+                self._give_back(log_dir)
+        except (ToolFailed, OSError) as error:
+            return f"volume {log_dir.volume}: {error}"
+        return ""
+
+    def _attached(self) -> Mapping[str, str]:
+        return {name: key for name, key in self._layout.attached().items() if self._is_there(name)}
+
+    def _is_there(self, name: str) -> bool:
+        mount = self._layout.root / "volumes" / name
+        return self._is_mounted(mount) or (mount / _ON_ROOT).exists()
+
+    def _bring(self, log_dir: LogDir, cluster_uid: str) -> str:
+        """Why it is not there, "" when it is."""
+        if self._attached().get(log_dir.name) == log_dir.volume:
+            return ""
+        mount = self._layout.mount(log_dir)
+        if self._is_mounted(mount):
+            held = self._layout.attached().get(log_dir.name, "something that is not the agent's")
+            return f"volume {log_dir.volume}: {held} is mounted at {mount}"
+        if log_dir.own and self._own_on_root:
+            return self._bring_from_root(log_dir)
+        match choose(log_dir, cluster_uid=cluster_uid, devices=self._devices(self._run)):
+            case MakeFilesystem(path):
+                self._make(path, filesystem_uuid(cluster_uid, log_dir.volume), log_dir)
+                self._mount(path, log_dir)
+            case MountDisk(path):
+                self._mount(path, log_dir)
+            case NotThere(reason) | CannotTell(reason):
+                return reason
+        return ""
+
+    def _make(self, path: str, uuid: str, log_dir: LogDir) -> None:
+        """Without force: both tools refuse a disk on which they see anything."""
+        _log.info("making %s on %s for the new volume %s", self._filesystem, path, log_dir.volume)
+        if self._filesystem == "xfs":
+            told(self._run, ("mkfs.xfs", "-q", "-m", f"uuid={uuid}", path))
+        else:
+            told(self._run, ("mkfs.ext4", "-q", "-m", "0", "-U", uuid, path))
+
+    def _mount(self, path: str, log_dir: LogDir) -> None:
+        """The key first: it counts only once something is mounted, so there is no moment in between."""
+        mount = self._layout.mount(log_dir)
+        mount.mkdir(parents=True, exist_ok=True)
+        write_durably(self._key_file(log_dir), log_dir.volume.encode())
+        told(self._run, ("mount", "-o", "noatime", path, str(mount)))
+        _log.info("volume %s: %s is mounted at %s", log_dir.volume, path, mount)
+
+    def _bring_from_root(self, log_dir: LogDir) -> str:
+        """A directory of the root filesystem. It is gone with the VM, as a disk of its own would be."""
+        mount = self._layout.mount(log_dir)
+        mark = mount / _ON_ROOT
+        if not mark.exists():
+            if not log_dir.fresh:
+                return f"volume {log_dir.volume} was in the root filesystem, and is not there any more"
+            mount.mkdir(parents=True, exist_ok=True)
+            write_durably(mark, log_dir.volume.encode())
+        if mark.read_text() != log_dir.volume:
+            return f"volume {log_dir.volume}: {mount} holds {mark.read_text()}"
+        write_durably(self._key_file(log_dir), log_dir.volume.encode())
+        return ""
+
+    def _give_back(self, log_dir: LogDir) -> None:
+        """Unmounts, so that the cloud can take the disk away; a mounted one is `busy` to AWS."""
+        mount = self._layout.mount(log_dir)
+        if self._layout.attached().get(log_dir.name) != log_dir.volume:
+            return
+        if self._is_mounted(mount):
+            told(self._run, ("umount", str(mount)))
+            _log.info("volume %s is unmounted: it goes to the next instance", log_dir.volume)
+        self._key_file(log_dir).unlink(missing_ok=True)
+
+    def _key_file(self, log_dir: LogDir) -> Path:
+        return self._layout.root / "volumes" / f"{log_dir.name}.key"
+
+
+_ON_ROOT = ".volume"
+"""In the mount point of a volume that is a directory of the root filesystem; holds its key."""

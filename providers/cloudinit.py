@@ -1,0 +1,111 @@
+"""What a VM of a real cloud is born with, for cloud-init: boot data, the agent's unit, and what installs the rest.
+
+The same text for all clouds, but for commands of a cloud's own. `tests/boot` boots a Debian with it.
+"""
+
+import json
+from collections.abc import Sequence
+from importlib.resources import files
+from typing import Literal
+
+from providers.base import InstanceResource
+from providers.errors import PlaceUnknown
+from providers.software import AGENT_DIR, KAFKA_DIR, Software
+
+BOOT_FILE = "/var/lib/kedge-agent/boot.json"
+"""Where the agent reads its boot data (agent/layout.py)."""
+
+LIMIT_BYTES = 16 * 1024
+"""EC2's limit of user data, the smallest of the six clouds."""
+
+_HEADER = "#cloud-config\n"
+_AGENT_UNIT, _SOFTWARE_UNIT = "kedge-agent.service", "kedge-software.service"
+_READ_ONLY, _PRIVATE = "0644", "0600"
+
+
+def user_data(
+    boot_data: str,
+    *,
+    kafka_version: str,
+    software: Software | None,
+    own_disks: Literal["device", "root"] = "device",
+    commands: Sequence[Sequence[str]] = (),
+) -> str:
+    """Text of the user data. Pure: the same arguments give the same bytes. JSON is YAML too, which cloud-init reads.
+
+    `commands` run at every boot before the network is there. `own_disks`: where this cloud's VMs have an ephemeral
+    disk. Raises `PlaceUnknown` for a Kafka version that the mirror has not, or a text beyond every cloud's limit.
+    """
+    wanted = _files(boot_data, kafka_version, software, own_disks)
+    units = [*([_SOFTWARE_UNIT] if software else []), _AGENT_UNIT]
+    config: dict[str, object] = {
+        "ssh_pwauth": False,
+        "write_files": [{"path": p, "permissions": mode, "content": text} for p, (mode, text) in wanted.items()],
+        # No `--now` for both at once: the agent's unit waits for the other one, cloud-init for neither.
+        "runcmd": [
+            ["systemctl", "daemon-reload"],
+            ["systemctl", "enable", *units],
+            ["systemctl", "start", "--no-block", *units],
+        ],
+    }
+    if commands:
+        config["bootcmd"] = [list(command) for command in commands]
+    text = _HEADER + json.dumps(config, sort_keys=True, separators=(",", ":"))
+    if len(text.encode()) > LIMIT_BYTES:
+        raise PlaceUnknown(f"user data has {len(text.encode())} bytes, no cloud takes more than {LIMIT_BYTES}")
+    return text
+
+
+def born_with(
+    instance: InstanceResource,
+    software: Software | None,
+    *,
+    own_disks: Literal["device", "root"] = "device",
+    commands: Sequence[Sequence[str]] = (),
+) -> str:
+    """The user data of an instance as it is rendered."""
+    return user_data(
+        instance.boot_data,
+        kafka_version=instance.image,
+        software=software,
+        own_disks=own_disks,
+        commands=commands,
+    )
+
+
+def _files(boot_data: str, kafka_version: str, software: Software | None, own_disks: str) -> dict[str, tuple[str, str]]:
+    """Path -> (permissions, text)."""
+    java, filesystem = (software.java, software.filesystem) if software else ("java", "xfs")
+    environment = {
+        "KEDGE_AGENT_DISKS": "devices",
+        "KEDGE_AGENT_FILESYSTEM": filesystem,
+        "KEDGE_AGENT_OWN_DISKS": own_disks,
+        "KEDGE_JAVA": java,
+        "KEDGE_KAFKA_DIR": KAFKA_DIR,
+        "PYTHONPATH": f"{AGENT_DIR}/current",
+    }
+    found = {
+        BOOT_FILE: (_PRIVATE, boot_data),
+        "/etc/kedge/agent.env": (_READ_ONLY, "".join(f"{k}={v}\n" for k, v in sorted(environment.items()))),
+        f"/etc/systemd/system/{_AGENT_UNIT}": (_READ_ONLY, _resource(_AGENT_UNIT)),
+    }
+    if software is None:
+        return found
+    return {
+        **found,
+        "/etc/kedge/software.json": (_READ_ONLY, _software(software, kafka_version)),
+        "/usr/local/lib/kedge/install.py": (_READ_ONLY, _resource("install.py")),
+        f"/etc/systemd/system/{_SOFTWARE_UNIT}": (_READ_ONLY, _resource(_SOFTWARE_UNIT)),
+    }
+
+
+def _software(software: Software, kafka_version: str) -> str:
+    if kafka_version not in software.kafka:
+        there = ", ".join(sorted(software.kafka))
+        raise PlaceUnknown(f"`software` has no Kafka {kafka_version}; its mirror has {there}")
+    told = {"packages": software.packages(), "parts": software.parts(kafka_version)}
+    return json.dumps(told, sort_keys=True)
+
+
+def _resource(name: str) -> str:
+    return (files("providers.boot") / name).read_text()

@@ -1,0 +1,159 @@
+"""A Debian that boots: systemd and cloud-init in namespaces of their own, on the machine's network, with a real disk.
+
+Everything is ended by its process id, and every loop device and address that was made is taken away again.
+"""
+
+import json
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+_DOWN_S = 60.0
+_NSPAWN = ("systemd-nspawn", "--quiet", "--boot", "--register=no", "--keep-unit", "--console=read-only")
+
+
+def ran(*command: str) -> str:
+    """What a command printed. Raises AssertionError with what it said."""
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, f"{' '.join(command)}: {done.stderr or done.stdout}"
+    return done.stdout.strip()
+
+
+@dataclass
+class LoopDisk:
+    """A block device over a sparse file: what a cloud attaches to a VM."""
+
+    image: Path
+    size_gib: int
+    device: str = ""
+
+    def attach(self) -> "LoopDisk":
+        if not self.image.exists():
+            with self.image.open("wb") as image:
+                image.truncate(self.size_gib * 2**30)
+        self.device = ran("losetup", "--find", "--show", str(self.image))
+        return self
+
+    def detach(self) -> None:
+        if self.device:
+            ran("losetup", "--detach", self.device)
+            self.device = ""
+
+
+@dataclass
+class LoopbackAddress:
+    """An address on the loopback interface that `ip address` lists, as a VM's own would be."""
+
+    address: str
+
+    def bind(self) -> "LoopbackAddress":
+        ran("ip", "address", "replace", f"{self.address}/32", "dev", "lo")
+        return self
+
+    def release(self) -> None:
+        ran("ip", "address", "del", f"{self.address}/32", "dev", "lo")
+
+
+def unpacked(archive: Path, folder: Path) -> Path:
+    """The root of a Debian, for `Root` to be laid over."""
+    folder.mkdir(parents=True)
+    ran("tar", "--extract", "--file", str(archive), "--directory", str(folder), "--numeric-owner")
+    return folder
+
+
+@dataclass
+class Root:
+    """A root filesystem of one machine's own over one that many share."""
+
+    below: Path
+    folder: Path
+    path: Path = field(init=False)
+
+    def mount(self) -> "Root":
+        self.path = self.folder / "root"
+        for one in (self.path, self.folder / "changes", self.folder / "work"):
+            one.mkdir(parents=True)
+        told = f"lowerdir={self.below},upperdir={self.folder / 'changes'},workdir={self.folder / 'work'}"
+        ran("mount", "-t", "overlay", "overlay", "-o", told, str(self.path))
+        return self
+
+    def unmount(self) -> None:
+        ran("umount", str(self.path))
+
+
+@dataclass
+class DebianVm:
+    """One machine on a root filesystem."""
+
+    root: Path
+    name: str
+    console: Path = field(init=False)
+    _process: subprocess.Popen[bytes] | None = None
+
+    def __post_init__(self) -> None:
+        self.console = self.root.with_name(f"{self.name}.console")
+
+    def give(self, user_data: str) -> None:
+        """What a cloud tells its VM: cloud-init's NoCloud seed."""
+        seed = self.root / "var/lib/cloud/seed/nocloud"
+        seed.mkdir(parents=True, exist_ok=True)
+        (seed / "user-data").write_text(user_data)
+        (seed / "meta-data").write_text(json.dumps({"instance-id": self.name, "local-hostname": self.name}))
+        # The machine's network is shared and stays as it is.
+        (self.root / "etc/cloud/cloud.cfg.d/99-here.cfg").write_text(
+            "network: {config: disabled}\ndatasource_list: [NoCloud]\n"
+        )
+
+    def boot(self, *devices: str) -> None:
+        """Boots with these block devices attached."""
+        binds = [word for device in devices for word in ("--bind", device)]
+        with self.console.open("ab") as sink:
+            self._process = subprocess.Popen(
+                (*_NSPAWN, "--directory", str(self.root), "--machine", self.name, *binds),
+                stdin=subprocess.DEVNULL,
+                stdout=sink,
+                stderr=subprocess.STDOUT,
+            )
+
+    def power_button(self) -> None:
+        """An orderly shutdown, as a cloud's `stop` is."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGTERM)
+        self._process.wait(_DOWN_S)
+        self._process = None
+
+    def end(self) -> None:
+        """Whatever it does: gone."""
+        if self._process is not None:
+            self._process.send_signal(signal.SIGTERM)
+            try:
+                self._process.wait(20)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait(20)
+            self._process = None
+
+    def text(self, path: str) -> str:
+        """A file inside, "" while there is none."""
+        found = self.root / path.lstrip("/")
+        return found.read_text() if found.exists() else ""
+
+    @property
+    def is_on(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    def words(self) -> str:
+        """The last of what its console showed and its agent logged."""
+        log = self.text("/var/lib/kedge-agent/logs/agent.log") + self.text("/var/lib/kedge-agent/logs/controller.log")
+        return f"{self.console.read_text(errors='replace')[-3000:]}\n{log[-3000:]}"
+
+
+def eventually(condition: Callable[[], object], *, timeout_s: float, otherwise: Callable[[], str]) -> None:
+    """Waits until the condition holds. Raises AssertionError with the words of `otherwise`."""
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < deadline, otherwise()
+        time.sleep(0.2)

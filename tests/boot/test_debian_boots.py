@@ -1,0 +1,204 @@
+"""A plain Debian with our user data, booted for real: software by checksum, a disk, the agent's enrolment, Kafka."""
+
+import hashlib
+import http.server
+import os
+import shutil
+import tarfile
+import threading
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from agent.disks.choice import filesystem_uuid
+from agent.wire import BootData, Document, LogDir, ServiceDocument, Voter
+from controlplane.agentbundle import write_bundle
+from providers.cloudinit import user_data
+from providers.software import Download, Software
+from tests.agent.control_server import ControlServer
+from tests.boot.debian_vm import DebianVm, LoopbackAddress, LoopDisk, Root, eventually, ran, unpacked
+from tests.tools.debian_root import root_archive
+
+VERSION, ADDRESS, MIRROR = "4.2.0", "127.0.77.5", "127.0.77.2"
+UID, NODE = "b00700000000000000000000000b0070", "controllers-a-0"
+CACHE = Path(__file__).parents[2] / ".cache"
+
+pytestmark = [
+    pytest.mark.kafka,
+    pytest.mark.timeout(400),
+    pytest.mark.skipif(
+        os.geteuid() != 0 and "CI" not in os.environ,
+        reason="booting a machine needs root: namespaces, loop devices and mounts",
+    ),
+]
+
+DIRECTORY_ID = "Ym9vdGVkLWRpci0wMDAwMA"
+DISK = LogDir(name="data", volume=f"{NODE}.data.v1", directory_id=DIRECTORY_ID, fresh=True, size_gib=1)
+CONTROLLER = ServiceDocument(
+    name="controller",
+    state="running",
+    start_id="c-1",
+    kafka_version=VERSION,
+    cluster_id="kedgeBootTestClusterAA",
+    node_id=100,
+    address=ADDRESS,
+    port=9093,
+    rack="a",
+    log_dirs=(DISK,),
+    voters=(Voter(id=100, address=ADDRESS, port=9093, directory_id=DIRECTORY_ID),),
+    founder=True,
+    metadata_level="4.2",
+    heap_mib=128,
+)
+
+
+def wanting(service: ServiceDocument, epoch: int = 1) -> Document:
+    return Document(epoch=epoch, cluster_uid=UID, node=NODE, generation=1, services=(service,))
+
+
+class Mirror:
+    """A person's own mirror: a folder behind HTTP."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        handler = partial(_Quiet, directory=str(folder))
+        self._server = http.server.ThreadingHTTPServer((MIRROR, 0), handler)
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+
+    def download(self, path: Path) -> Download:
+        digest = hashlib.sha256(path.read_bytes()).hexdigest()
+        return Download.model_validate(
+            {"url": f"http://{MIRROR}:{self._server.server_address[1]}/{path.name}", "sha256": digest}
+        )
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+
+class _Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_: object) -> None:
+        """Silent: what went wrong stands on the VM's console."""
+
+
+@pytest.fixture
+def mirror(tmp_path: Path) -> Iterator[Mirror]:
+    folder = tmp_path / "mirror"
+    folder.mkdir()
+    kafka = CACHE / "kafka" / VERSION / "libs"
+    with tarfile.open(folder / f"kafka_2.13-{VERSION}.tgz", "w") as archive:
+        archive.add(kafka, f"kafka_2.13-{VERSION}/libs", filter=_no_jolokia)
+    jolokia = next(kafka.glob("jolokia-agent-jvm-*javaagent.jar"))
+    shutil.copy(jolokia, folder / jolokia.name)
+    write_bundle(folder)
+    running = Mirror(folder)
+    yield running
+    running.close()
+
+
+def _no_jolokia(entry: tarfile.TarInfo) -> tarfile.TarInfo | None:
+    return None if "jolokia" in entry.name else entry
+
+
+@pytest.fixture(scope="module")
+def debian(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return unpacked(root_archive(CACHE), tmp_path_factory.mktemp("debian") / "root")
+
+
+@pytest.fixture
+def vm(debian: Path, tmp_path: Path) -> Iterator[DebianVm]:
+    root = Root(debian, tmp_path / "vm").mount()
+    machine = DebianVm(root.path, f"kedge-{os.getpid()}")
+    yield machine
+    machine.end()
+    root.unmount()
+
+
+def software(mirror: Mirror) -> Software:
+    (agent,) = mirror.folder.glob("kedge-agent-*.tar.gz")
+    (jolokia,) = mirror.folder.glob("jolokia-*.jar")
+    kafka = mirror.download(mirror.folder / f"kafka_2.13-{VERSION}.tgz")
+    return Software(agent=mirror.download(agent), kafka={VERSION: kafka}, jolokia=mirror.download(jolokia))
+
+
+def born(server: ControlServer, wanted: Software) -> str:
+    boot = BootData(
+        server_url=server.url,
+        installation_id="boot-test",
+        cluster_uid=UID,
+        node=NODE,
+        generation=1,
+        intent_id="intent-1",
+        token="ab" * 32,
+    )
+    return user_data(boot.model_dump_json(), kafka_version=VERSION, software=wanted)
+
+
+def test_a_plain_debian_boots_installs_enrols_makes_its_disk_and_runs_kafka_also_after_a_reboot(
+    tmp_path: Path, mirror: Mirror, vm: DebianVm
+) -> None:
+    """Two boots: the second finds its disk under another device name, fetches nothing and starts the same quorum."""
+    server, address = ControlServer(), LoopbackAddress(ADDRESS).bind()
+    disk, other = LoopDisk(tmp_path / "data.img", 1).attach(), LoopDisk(tmp_path / "other.img", 1)
+    instance = f"{UID}/{NODE}.g1"
+    try:
+        server.serve(wanting(CONTROLLER))
+        vm.give(born(server, software(mirror)))
+        vm.boot(disk.device)
+        eventually(lambda: server.enrolments or not vm.is_on, timeout_s=120, otherwise=vm.words)
+        first = server.wait_for_service(instance, "controller", lambda s: s.metrics.get("quorum_leader") == 100)
+        assert first.kafka_version == VERSION
+        assert server.reports[instance][-1].attachments == (DISK.volume,)
+        assert ADDRESS in server.reports[instance][-1].addresses
+        assert (vm.root / "var/lib/kedge-agent/boot.json").stat().st_mode & 0o777 == 0o600
+
+        mirror.close()  # a VM that has its software needs no mirror
+        vm.power_button()
+        assert "is over for good" not in vm.text("/var/lib/kedge-agent/logs/agent.log"), "a reboot is no stop"
+        found = ran("blkid", "--probe", "--output", "export", disk.device)
+        assert f"UUID={filesystem_uuid(UID, DISK.volume)}" in found
+        assert "TYPE=xfs" in found
+
+        disk.detach()
+        other.attach()  # takes the device that was ours
+        disk.attach()
+        seen = server.count(instance)
+        vm.boot(other.device, disk.device)
+        again = server.wait_for_service(
+            instance, "controller", lambda s: s.metrics.get("quorum_leader") == 100, after=seen, timeout_s=120
+        )
+        assert again.start_id == first.start_id
+        reports = server.reports[instance]
+        assert reports[-1].boot_id > reports[0].boot_id
+        assert len(server.enrolments) == 1
+
+        gone = CONTROLLER.model_copy(update={"state": "stopped", "gives_volumes": True})
+        server.serve(wanting(gone, epoch=2))
+        server.wait_for_service(instance, "controller", lambda s: s.state == "stopped", after=seen)
+        eventually(lambda: server.reports[instance][-1].attachments == (), timeout_s=30, otherwise=vm.words)
+        assert disk.device not in Path("/proc/mounts").read_text()
+    finally:
+        vm.end()
+        disk.detach()
+        other.detach()
+        address.release()
+        server.close()
+
+
+def test_a_mirror_with_another_file_than_the_one_that_was_meant_gets_nothing_run(
+    tmp_path: Path, mirror: Mirror, vm: DebianVm
+) -> None:
+    server = ControlServer()
+    wanted = software(mirror)
+    try:
+        (agent,) = mirror.folder.glob("kedge-agent-*.tar.gz")
+        agent.write_bytes(agent.read_bytes() + b"more")
+        vm.give(born(server, wanted))
+        vm.boot()
+        eventually(lambda: "its SHA-256 is" in vm.console.read_text(errors="replace"), timeout_s=90, otherwise=vm.words)
+        assert not (vm.root / "opt/kedge/agent/current").exists()
+        assert server.enrolments == []
+    finally:
+        server.close()

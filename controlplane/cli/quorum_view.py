@@ -1,0 +1,35 @@
+"""The quorum in `kedge describe`: who votes, from which directory, how far behind, and who is remembered."""
+
+from collections.abc import Iterator
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from controlplane.cli.tables import listing
+from controlplane.cli.terminal import styled
+from controlplane.portal.quorumschemas import QuorumMemberOut, QuorumOut, RememberedOut
+
+
+def quorum_section(quorum: QuorumOut) -> RenderableType:
+    """The members as a table, the change in hand, and those Kafka has not forgotten."""
+    rows = [_row(m) for m in sorted(quorum.members, key=lambda m: (not m.votes, m.id))]
+    table = listing(["ID", "NODE", "ROLE", "LAG", "SILENT", "DIRECTORY"], rows)
+    return Group(table, *_words(quorum))
+
+
+def _row(member: QuorumMemberOut) -> tuple[Text | str, ...]:
+    role = "leader" if member.leads else "voter" if member.votes else "no vote"
+    node: Text | str = member.node or styled("none of ours", "yellow")
+    return (str(member.id), node, role, str(member.lag), f"{member.silent_s:.1f} s", member.directory_id)
+
+
+def _words(quorum: QuorumOut) -> Iterator[Text]:
+    if quorum.change:
+        yield styled(quorum.change, "yellow")
+    if quorum.remembered:
+        told = ", ".join(_remembered(r) for r in quorum.remembered)
+        yield styled(f"left, and still registered in Kafka: {told}", "dim")
+
+
+def _remembered(left: RememberedOut) -> str:
+    return f"{left.id} ({left.node}, Kafka {left.kafka_version})"

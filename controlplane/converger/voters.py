@@ -1,0 +1,171 @@
+"""The quorum's voters: whoever has caught up gets its vote, whoever leaves loses it first. One change at a time.
+
+    grow:        observer caught up -> voter.add_requested -> voter.added -> joined
+    shrink:      voter.remove_requested -> voter.removed -> stopped -> retired
+    lost volume: volume.lost -> stopped -> voter.remove_requested -> voter.removed -> its successor with an empty disk
+                 -> voter.add_requested -> voter.added -> joined
+
+What is to change, and whether it may now, says `controlplane.kafka.voters`.
+"""
+
+from agent.wire import DIRECTORY_LOST
+from controlplane.converger.arrivals import CONTROLLER_PORT, service_report, start_id
+from controlplane.converger.seats import seats, stranger_among, voter_change_due
+from controlplane.converger.verdict import AddVoter, RemoveVoter, Situation, Verdict, act, record, wait
+from controlplane.kafka.gates import Gate
+from controlplane.kafka.voters import VoterStep, may_add, may_remove
+from controlplane.replacement import Phase
+from controlplane.view import ClusterView, InstanceView, VoterChangeView
+from events import facts
+from events.ids import intent_id
+from planner.observed import KafkaSnapshot
+
+HEARD_S = 30.0
+
+
+def volume_step(situation: Situation) -> Verdict | None:
+    """Believes an agent that looked: the volume is there, and empty or another one's. Silence proves nothing.
+
+    A quorum that has no majority without it is left to people: what it held may be the only copy.
+    """
+    view = situation.view
+    for instance in view.controllers():
+        said = _says_lost(situation, instance) if instance.planned.service == "controller" else None
+        if said is None or view.is_broken(instance):
+            continue
+        volume = instance.planned.volumes[0]
+        if len(view.voters) < 3:
+            sentence = (
+                f"{said}; it may be the only copy of the cluster's metadata, so nothing is formatted: bring the volume "
+                "back as it was"
+            )
+            return wait("MetadataLost", sentence, next_command=f"kedge describe {view.name}", patience_s=0)
+        lost = facts.VolumeLost(instance.key, volume.key, volume.directory_id, "agent", said)
+        return record(f"{instance.key} has lost its disk: {said}", lost)
+    return None
+
+
+def voter_step(situation: Situation) -> Verdict | None:
+    """Sees the change in hand through, gives votes to those who arrive, and stops those without one.
+
+    None where a gate is closed: what closes it may be mended by the steps below, which say what is waited for.
+    """
+    view, kafka = situation.view, situation.seen.fresh_kafka(situation.now)
+    if view.founding is None or kafka is None:
+        return None
+    if view.voter_change is not None:
+        return _follow(situation, kafka, view.voter_change)
+    found = _found_voting(view, kafka)
+    if found is not None:
+        return record(f"controller {found.id} has a vote already", found)
+    step = voter_change_due(view, kafka)
+    dismissed = [i for i in view.controllers() if i.drained and i.phase is Phase.JOINED]
+    halfway = bool(dismissed) and sum(m.is_voter for m in kafka.quorum.members) % 2 == 0
+    if step is not None and step.gate.open and (not step.leaves or halfway):
+        return begin_voter_change(view, step)
+    if dismissed:
+        keys = tuple(i.key for i in dismissed)
+        return record(
+            f"stopping {', '.join(keys)}: no voters any more", facts.FenceRequested(keys, "no voter any more")
+        )
+    return None
+
+
+def voters_left_step(situation: Situation) -> Verdict | None:
+    """Nothing else begins while a change of the voters is in hand, but for what mends a loss; and it says why."""
+    view = situation.view
+    change = view.voter_change
+    if change is None or any(i.lost or (i.bound and view.is_broken(i)) for i in view.alive()):
+        return None
+    kafka = situation.seen.fresh_kafka(situation.now)
+    reason = _gate(kafka, change).reason if kafka else "Kafka's metadata cannot be read"
+    verb = "vote for" if change.adds else "leave of"
+    return wait("QuorumGate", f"{verb} controller {change.voter.id} waits: {reason}")
+
+
+def begin_voter_change(view: ClusterView, step: VoterStep) -> Verdict:
+    """The intent to make this change."""
+    seat, number = step.seat, view.voter_changes + 1
+    if step.adds:
+        change = intent_id(view.uid, "add-voter", f"{seat.id}.{step.directory_id}", number)
+        address = view.node_addresses.get(seat.node, "")
+        asked: object = facts.VoterAddRequested(
+            change, seat.node, seat.id, address, CONTROLLER_PORT, step.directory_id, step.gate.reason
+        )
+        return record(f"controller {seat.id} ({seat.node}) gets a vote: {step.gate.reason}", asked)
+    change = intent_id(view.uid, "remove-voter", f"{seat.id}.{step.directory_id}", number)
+    asked = facts.VoterRemoveRequested(change, seat.node, seat.id, step.directory_id, step.leaves, step.gate.reason)
+    what = f"controller {seat.id} ({seat.node})" if step.leaves else f"the lost directory of controller {seat.id}"
+    return record(f"{what} leaves the quorum: {step.gate.reason}", asked)
+
+
+def leave_step(situation: Situation, instance: InstanceView) -> Verdict:
+    """A controller whose node is not wanted any more: its vote goes first, then its process, then its VM."""
+    view, kafka = situation.view, situation.seen.fresh_kafka(situation.now)
+    if kafka is None:
+        return wait("KafkaUnknown", f"{instance.key} leaves the quorum; Kafka's metadata cannot be read")
+    strange = stranger_among(view, kafka)
+    if strange:
+        return wait("UnknownVoter", strange, next_command=f"kedge describe {view.name}", patience_s=0)
+    step = voter_change_due(view, kafka)
+    if step is not None and not step.gate.open:
+        return wait("QuorumGate", f"{step.seat.node} keeps its vote for now: {step.gate.reason}")
+    if step is not None:
+        return begin_voter_change(view, step)
+    directory = instance.planned.volumes[0].directory_id
+    gone = facts.VoterRemoved("", instance.node, instance.service_id, directory, leaves=True)
+    return record(f"{instance.key} leaves: it has no vote", gone)
+
+
+def _follow(situation: Situation, kafka: KafkaSnapshot, change: VoterChangeView) -> Verdict | None:
+    voter = change.voter
+    votes = any(m.is_voter and (m.id, m.directory_id) == (voter.id, voter.directory_id) for m in kafka.quorum.members)
+    if change.adds and votes:
+        added = facts.VoterAdded(change.id, voter.node, voter.id, voter.address, voter.port, voter.directory_id)
+        return record(f"controller {voter.id} ({voter.node}) has a vote", added)
+    if not change.adds and not votes:
+        removed = facts.VoterRemoved(change.id, voter.node, voter.id, voter.directory_id, change.leaves)
+        return record(f"controller {voter.id} ({voter.node}) has no vote any more", removed)
+    if change.adds and (gone := _not_to_be_added(situation, change)):
+        return record(f"controller {voter.id} gets no vote: {gone}", facts.VoterChangeDropped(change.id, gone))
+    if not _gate(kafka, change).open:
+        return None
+    if change.adds:
+        effect = AddVoter(voter.id, voter.directory_id, voter.address, voter.port)
+        return act(f"adding voter {voter.id} ({voter.node})", effect)
+    return act(f"removing voter {voter.id} ({voter.node})", RemoveVoter(voter.id, voter.directory_id))
+
+
+def _not_to_be_added(situation: Situation, change: VoterChangeView) -> str:
+    """A directory that nobody runs on any more, nor will: what Kafka was asked before is over by then."""
+    seat = next((s for s in seats(situation.view) if s.id == change.voter.id), None)
+    if seat is not None and seat.stays and seat.directory_id == change.voter.directory_id:
+        return ""
+    if situation.seconds_since(change.requested_at) < HEARD_S:
+        return ""
+    return f"nothing runs on directory {change.voter.directory_id} any more"
+
+
+def _gate(kafka: KafkaSnapshot, change: VoterChangeView) -> Gate:
+    judge = may_add if change.adds else may_remove
+    return judge(kafka.quorum, change.voter.id, change.voter.directory_id)
+
+
+def _found_voting(view: ClusterView, kafka: KafkaSnapshot) -> facts.VoterAdded | None:
+    """A controller of ours that votes though that is not recorded: the history was lost, or a person did it."""
+    for seat in seats(view):
+        known = view.voters.get(seat.id)
+        votes = any(m.is_voter and (m.id, m.directory_id) == (seat.id, seat.directory_id) for m in kafka.quorum.members)
+        if votes and (known is None or known.directory_id != seat.directory_id):
+            address = view.node_addresses.get(seat.node, "")
+            return facts.VoterAdded("", seat.node, seat.id, address, CONTROLLER_PORT, seat.directory_id)
+    return None
+
+
+def _says_lost(situation: Situation, instance: InstanceView) -> str | None:
+    seen, report = situation.seen.reports.get(instance.key), service_report(situation, instance)
+    if seen is None or report is None or not instance.bound or instance.lost:
+        return None
+    if situation.seconds_since(seen.received_at) > HEARD_S or report.start_id != start_id(instance):
+        return None
+    return next((f.message for f in report.findings if f.name == DIRECTORY_LOST), None)

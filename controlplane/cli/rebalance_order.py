@@ -1,0 +1,48 @@
+"""`kedge rebalance CLUSTER`: the server is asked to do it, or to do no more of it."""
+
+from controlplane.cli import exits
+from controlplane.cli.errors import CliError
+from controlplane.cli.moments import seconds_of
+from controlplane.cli.session import Session
+from controlplane.cli.waiter import Target
+from controlplane.portal import nodeschemas as node_api
+
+
+def order_rebalance(
+    session: Session, name: str, *, cancel: bool, reason: str, per_day_gib: int | None, wait: bool, timeout: str
+) -> None:
+    """Asks, says what the server answered, and watches if that was wanted. Raises CliError, typer.Exit."""
+    timeout_s = seconds_of(timeout, option="--timeout")
+    if cancel:
+        answer = session.client.cancel_rebalance(name, node_api.CancelRebalanceIn(reason=reason))
+    else:
+        answer = session.client.rebalance(name, node_api.RebalanceIn(reason=reason, per_day_gib=per_day_gib))
+    session.show(answer.sentence)
+    if wait:
+        from controlplane.cli.verbs.wait import wait_for
+        from controlplane.cli.waiting import Rebalanced
+
+        uid = session.client.cluster(name).uid
+        wait_for(session, [Target(name, Rebalanced(uid))], timeout_s=timeout_s, told=True)
+    elif not cancel:
+        session.tell(f"to see how far it is: kedge describe {name}; to end it early: kedge rebalance {name} --cancel")
+
+
+def refuse_plan_options(name: str, given: bool) -> None:
+    """Options of a plan that is only printed say nothing to the server."""
+    if given:
+        why = "goals, limits and files belong to a plan that is only printed; the server uses all goals"
+        next_step = f"add --dry-run, or leave them out: kedge rebalance {name}"
+        raise CliError("these options do not go together", why=why, next_step=next_step, exit_code=exits.USAGE)
+
+
+def refuse_order_options(given: bool) -> None:
+    """What is only asked of the server says nothing to a plan."""
+    if given:
+        why = "--cancel, --wait, --per-day-gib and --reason are for a cluster that is rebalanced by its server"
+        raise CliError(
+            "these options do not go together",
+            why=why,
+            next_step="kedge rebalance CLUSTER, without --dry-run, --state and --cluster",
+            exit_code=exits.USAGE,
+        )

@@ -1,0 +1,70 @@
+"""The rebalance in hand and what is known of those before, as values. Part of `controlplane.view`."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from types import MappingProxyType
+from typing import Any
+
+DAY = timedelta(hours=24)
+
+
+@dataclass(frozen=True, slots=True)
+class RebalanceView:
+    """The rebalance in hand, if any."""
+
+    id: str
+    cause: str
+    reason: str
+    requested_at: datetime
+    new_brokers: tuple[int, ...] = ()
+    threshold_percent: float = 0.0
+    per_day_bytes: int = 0
+    round: int = 1
+    """Plans of it so far, the one in hand included."""
+    tries: int = 0
+    """Computations of a plan, ever: each is a job of its own."""
+    failures: int = 0
+    """Since a plan was made."""
+    failed: str = ""
+    failed_at: datetime | None = None
+    plan_sha256: str = ""
+    engine: str = ""
+    moves: int = 0
+    bytes: int = 0
+    batches: int = 0
+    batch: int = -1
+    """The last one begun, counted from 0."""
+    moving_at: datetime | None = None
+    """When the plan's first batch began."""
+    begun_bytes: int = 0
+    """Bytes of the batches begun."""
+    imbalance_before: float = 0.0
+    imbalance_after: float = 0.0
+    goals: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    done_moves: int = 0
+    """By plans before this one."""
+    done_bytes: int = 0
+    cancelled: str = ""
+    """Why a person wants no more of it, "" while nobody said so."""
+
+
+@dataclass(frozen=True, slots=True)
+class LastRebalance:
+    """The one before: when it ended and what imbalance it left, in percent."""
+
+    ended_at: datetime
+    imbalance: float
+
+
+@dataclass(frozen=True, slots=True)
+class BatchSpent:
+    """Bytes that were begun then: what the day's budget is counted from."""
+
+    at: datetime
+    bytes: int
+
+
+def spent_bytes(spent: tuple[BatchSpent, ...], now: datetime) -> int:
+    """Bytes begun in the 24 hours before `now`."""
+    return sum(s.bytes for s in spent if now - s.at < DAY)

@@ -1,0 +1,78 @@
+"""The rebalance plan as a value and as canonical bytes: what is stored, hashed, checked and executed.
+
+Its moves, ports and checkpoints are those of a drain plan, so that the same machine carries them out.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from planner.drain.plan import DrainPlan, PlanUnreadable, canonical, plan_document, plan_from
+
+FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class GoalTold:
+    """One goal before and after, as `GoalReport`: brokers (or partitions) out of it, and the figures' ranges."""
+
+    goal: str
+    hard: bool
+    broken_before: int
+    broken_after: int
+    before: tuple[float | None, float | None]
+    after: tuple[float | None, float | None]
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RebalancePlan:
+    """`copies`: the moves, in release order; a stretch between two checkpoints is one small batch.
+
+    `left`: partitions that could not be touched. `imbalance_*`: `imbalance.imbalance_percent` before and after.
+    """
+
+    copies: DrainPlan
+    goals: tuple[GoalTold, ...]
+    left: int
+    imbalance_before: float
+    imbalance_after: float
+
+    def to_bytes(self) -> bytes:
+        """Canonical JSON: the same plan gives the same bytes on every machine."""
+        return canonical(
+            {
+                "rebalance_format": FORMAT,
+                "copies": plan_document(self.copies),
+                "goals": [
+                    [g.goal, g.hard, g.broken_before, g.broken_after, g.before, g.after, g.why] for g in self.goals
+                ],
+                "left": self.left,
+                "imbalance": [self.imbalance_before, self.imbalance_after],
+            }
+        )
+
+    @classmethod
+    def from_bytes(cls, raw: bytes) -> "RebalancePlan":
+        """Raises PlanUnreadable when the bytes are no rebalance plan of this format."""
+        try:
+            return _plan_from(json.loads(raw))
+        except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
+            raise PlanUnreadable(f"stored rebalance plan ({len(raw)} bytes) cannot be read: {error!r}") from error
+
+
+def _plan_from(document: Mapping[str, Any]) -> RebalancePlan:
+    if document["rebalance_format"] != FORMAT:
+        raise ValueError(f"format {document['rebalance_format']!r}, this release reads {FORMAT}")
+    before, after = document["imbalance"]
+    return RebalancePlan(
+        copies=plan_from(document["copies"]),
+        goals=tuple(
+            GoalTold(str(goal), bool(hard), int(out), int(left), (was[0], was[1]), (now[0], now[1]), str(why))
+            for goal, hard, out, left, was, now, why in document["goals"]
+        ),
+        left=int(document["left"]),
+        imbalance_before=float(before),
+        imbalance_after=float(after),
+    )

@@ -1,0 +1,35 @@
+"""What a rebalance is asked to do: one value with policy and figures, so an answer depends on it and the snapshot."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from planner.drain.certificate import BandwidthSource
+from planner.drain.model.capacity import Source
+from planner.observed import TopicPartition
+
+BATCH_S = 120.0
+"""A batch takes about this long at the promised rates: so long does anything else have to wait for it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RebalanceRequest:
+    """Spread replicas anew over `receivers`. `new`: only these are given anything, up to their share; empty: anybody.
+
+    `avoided`: live brokers that neither give nor take (to be emptied by others, or kept empty). `capacities` as for
+    state files, the first that knows a figure counts. `most_bytes_per_s`: the operator's cap of every throttle.
+    """
+
+    cluster_uid: str
+    rebalance_id: str
+    round: int
+    receivers: tuple[int, ...]
+    capacities: tuple[Source, ...]
+    bandwidth_source: BandwidthSource
+    new: tuple[int, ...] = ()
+    avoided: tuple[int, ...] = ()
+    racks: Mapping[int, str] = field(default_factory=dict)
+    write_bytes_per_s: Mapping[TopicPartition, float] = field(default_factory=dict)
+    write_rates_from: str = ""
+    most_bytes_per_s: int | None = None
+    disk_limit_fraction: float = 0.9
+    batch_s: float = BATCH_S

@@ -1,0 +1,95 @@
+"""`kedge rebalance CLUSTER`: what is sent, what is shown, and which options do not go together."""
+
+import pytest
+
+from controlplane.cli import exits
+from controlplane.cli.progress import rebalance_words
+from controlplane.portal import schemas as api
+from tests.unit.controlplane.cli.cli_world import World, detail, problem
+
+IN_HAND = api.RebalanceOut(
+    cause="scale-up",
+    reason="broker 1003 joined",
+    round=1,
+    engine="in-process",
+    moves=12,
+    bytes=4 * 1024**3,
+    bytes_left=3 * 1024**3,
+    batch=1,
+    batches=7,
+    imbalance_before=94.4,
+    imbalance_after=4.0,
+    done_moves=0,
+    done_bytes=0,
+    per_day_bytes=0,
+    cancelled="",
+    failed="",
+)
+WORDS = "rebalance (scale-up): batch 2 of 7, 12 moves, 4.0 GiB, 3.0 GiB left, imbalance 94 % -> 4 %, planned in-process"
+
+
+@pytest.fixture
+def world(world: World) -> World:
+    world.server.cluster(detail())
+    for path in ("rebalance", "rebalance/cancel"):
+        done = api.CommandOut(cluster="orders", changed=True, sentence=f"orders: {path} recorded")
+        world.server.on("POST", f"/clusters/orders/{path}", done)
+    return world
+
+
+def sent(world: World, path: str = "rebalance") -> list[dict[str, object]]:
+    return world.server.bodies("POST", f"/clusters/orders/{path}")
+
+
+@pytest.mark.parametrize(("options", "budget"), [([], None), (["--per-day-gib", "500"], 500)])
+def test_a_rebalance_is_asked_for_with_its_budget(world: World, options: list[str], budget: int | None) -> None:
+    ran = world.run("rebalance", "orders", "--reason", "it grew", *options)
+    assert (ran.exit_code, ran.stdout) == (exits.OK, "orders: rebalance recorded\n")
+    assert sent(world) == [{"reason": "it grew", "per_day_gib": budget}]
+    assert "kedge rebalance orders --cancel" in ran.stderr
+
+
+def test_a_rebalance_is_cancelled(world: World) -> None:
+    ran = world.run("rebalance", "orders", "--cancel", "--reason", "not now")
+    assert (ran.exit_code, ran.stdout) == (exits.OK, "orders: rebalance/cancel recorded\n")
+    assert (sent(world, "rebalance/cancel"), sent(world)) == ([{"reason": "not now"}], [])
+
+
+def test_it_is_watched_until_none_is_in_hand(world: World) -> None:
+    ran = world.run("rebalance", "orders", "--wait")
+    assert ran.exit_code == exits.OK
+    assert "no rebalance is in hand" in ran.stdout
+
+
+@pytest.mark.parametrize("options", [["--goals", "racks!"], ["--state", "orders.json"], ["--kafka-json", "move.json"]])
+def test_what_belongs_to_a_plan_is_not_for_the_server(world: World, options: list[str]) -> None:
+    ran = world.run("rebalance", "orders", *options)
+    assert (ran.exit_code, sent(world)) == (exits.USAGE, [])
+    assert "--dry-run" in ran.stderr
+
+
+@pytest.mark.parametrize("options", [["--cancel"], ["--wait"], ["--per-day-gib", "5"], ["--reason", "why"]])
+def test_what_is_for_the_server_is_not_for_a_plan(world: World, options: list[str]) -> None:
+    ran = world.run("rebalance", "orders", "--dry-run", *options)
+    assert (ran.exit_code, sent(world)) == (exits.USAGE, [])
+
+
+def test_a_refusal_says_how_far_the_other_one_is(world: World) -> None:
+    refusal = problem(409, "rebalance-running", "refused", detail="batch 2 of 7")
+    world.server.on("POST", "/clusters/orders/rebalance", refusal)
+    ran = world.run("rebalance", "orders")
+    assert ran.exit_code == exits.FAILED
+    assert "batch 2 of 7" in ran.stderr
+
+
+def test_describe_shows_how_far_it_is(world: World) -> None:
+    world.server.cluster(detail().model_copy(update={"rebalance": IN_HAND}))
+    shown = " ".join(world.run("describe", "orders").stdout.split())
+    assert WORDS in shown
+
+
+def test_words_before_there_is_a_plan_and_after_a_cancel() -> None:
+    young = IN_HAND.model_copy(update={"engine": "", "failed": "no disk is known"})
+    assert rebalance_words(young) == "rebalance (scale-up): being planned, broker 1003 joined, no disk is known"
+    ended = rebalance_words(IN_HAND.model_copy(update={"cancelled": "asked by anna"}))
+    assert ended == f"{WORDS}; no further batch begins: asked by anna"

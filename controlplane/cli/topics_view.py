@@ -1,0 +1,110 @@
+"""Topics as people read them: a line each; one with what is declared beside what is there."""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from controlplane.cli.quantities import since
+from controlplane.cli.tables import listing
+from controlplane.cli.terminal import styled
+from controlplane.portal.schemas import PlansOut
+from controlplane.portal.topicschemas import ObservedTopicOut, TopicOut
+from planner.quantities import human_bytes
+
+STATE_STYLE = {
+    "InSync": "green",
+    "Changing": "cyan",
+    "Declared": "cyan",
+    "Degraded": "red",
+    "Deleting": "yellow",
+    "Observed": "dim",
+}
+
+
+def answer_topics(planned: PlansOut) -> list[RenderableType]:
+    """What would be declared of topics, a line each."""
+    return [styled(line) for line in planned.topics]
+
+
+def topic_table(topics: Sequence[TopicOut]) -> Table:
+    """One line a topic: what is there, what it should be where that is another number, who declares it."""
+    headers = ["TOPIC", "STATE", "REASON", "PARTITIONS", "REPLICAS", "SIZE", "TIER", "OWNER", "SOURCE"]
+    return listing(headers, [_row(topic) for topic in topics])
+
+
+def topic_lines(topic: TopicOut, *, now: datetime) -> Iterator[RenderableType]:
+    """One topic, all of it."""
+    yield styled(f"{topic.cluster}/{topic.name}", "bold")
+    yield _state(topic)
+    if topic.message:
+        yield styled(f"  {topic.message}")
+    declared, seen = topic.declared, topic.observed
+    rows: list[list[Text | str]] = [
+        ["partitions", str(declared.partitions) if declared else "-", str(seen.partitions) if seen else "-"],
+        ["replicas", str(declared.replicas) if declared else "-", _replicas(seen)],
+        ["size", "", _size(seen)],
+    ]
+    if seen is not None:
+        rows += [
+            ["min ISR", "", str(seen.min_isr)],
+            ["out of sync", "", str(seen.under_replicated)],
+            ["no leader", "", str(seen.offline)],
+            ["moving", "", str(seen.moving)],
+        ]
+    yield listing(["", "DECLARED", "OBSERVED"], rows)
+    if declared is None:
+        yield styled("declared by nobody", "dim")
+        return
+    where = f": {declared.path}" if declared.path else ""
+    at = f" at {declared.commit[:7]}" if declared.commit else ""
+    yield styled(f"source        {declared.source}{where}{at}, since {since(declared.since, now)}")
+    yield styled(f"tier          {declared.tier}")
+    yield styled(f"owner         {declared.owner or '-'}")
+    yield styled(f"on deletion   {declared.deletion_policy}; deleted outside: {declared.on_loss}")
+    if declared.config is None:
+        yield styled("config        as it was found, left alone")
+    for key, value in sorted((declared.config or {}).items()):
+        yield styled(f"config        {key}={value}")
+
+
+def _row(topic: TopicOut) -> list[Text | str]:
+    declared, seen = topic.declared, topic.observed
+    return [
+        topic.name,
+        _state(topic),
+        topic.reason or "-",
+        _beside(seen.partitions if seen else None, declared.partitions if declared else None),
+        _beside(seen.replicas if seen else None, declared.replicas if declared else None),
+        _size(seen),
+        declared.tier if declared else "-",
+        (declared.owner if declared else "") or "-",
+        declared.source if declared else "-",
+    ]
+
+
+def _state(topic: TopicOut) -> Text:
+    return styled(topic.state, STATE_STYLE.get(topic.state, ""))
+
+
+def _beside(seen: int | None, declared: int | None) -> str:
+    """`3`, or `3 -> 6` where another number is declared."""
+    if seen is None or declared is None or seen == declared:
+        return _said(seen if seen is not None else declared)
+    return f"{seen} -> {declared}"
+
+
+def _replicas(seen: ObservedTopicOut | None) -> str:
+    if seen is None:
+        return "-"
+    return str(seen.replicas) if seen.replicas == seen.most_replicas else f"{seen.replicas} to {seen.most_replicas}"
+
+
+def _size(seen: ObservedTopicOut | None) -> str:
+    return "-" if seen is None or seen.size_bytes is None else human_bytes(seen.size_bytes)
+
+
+def _said(number: int | None) -> str:
+    return "-" if number is None else str(number)

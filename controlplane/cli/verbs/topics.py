@@ -1,0 +1,136 @@
+"""Verbs of topics: which there are, one of them, keep one that was made outside, delete one."""
+
+from typing import Annotated
+
+import typer
+
+from controlplane.cli.errors import CliError
+from controlplane.cli.options import Cluster, Output, Reason
+from controlplane.cli.output import Format, document, write_document
+from controlplane.cli.prompts import typed_name
+from controlplane.cli.session import Session, session_of
+from controlplane.cli.topics_view import topic_lines, topic_table
+from controlplane.portal import schemas as api
+from controlplane.portal import topicschemas as topic_api
+
+topic = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+
+Topic = Annotated[str, typer.Argument(metavar="TOPIC", show_default=False, help="Name of the topic in Kafka.")]
+
+
+def topics(
+    context: typer.Context,
+    cluster: Cluster,
+    internal: Annotated[bool, typer.Option("--internal", help="Kafka's own topics too.")] = False,
+    output: Output = Format.TEXT,
+) -> None:
+    """Show the topics of a cluster: declared and observed.
+
+    STATE: Observed (made outside Kedge, nobody's), Declared (not made yet), Changing, InSync, Degraded, Deleting.
+
+    \b
+    Examples:
+      kedge topics orders
+      kedge topics orders -o json | jq -r '.topics[] | select(.state == "Degraded") | .name'
+    """
+    session = session_of(context)
+    found = session.client.topics(cluster)
+    shown = [one for one in found.topics if internal or not one.internal or one.declared]
+    if output is not Format.TEXT:
+        write_document(session, output, document("TopicList", found.model_copy(update={"topics": shown})))
+        return
+    if found.metadata_age_s is None:
+        session.tell("Kafka was not read yet by this server: what is declared is all that is known")
+    if not shown:
+        session.tell(f"no topic; to declare some: kedge apply -f FILE (cluster {cluster})")
+        return
+    session.show(topic_table(shown))
+
+
+@topic.callback()
+def root() -> None:
+    """Look at, adopt or delete one topic of a cluster.
+
+    \b
+    Examples:
+      kedge topic describe orders payments
+      kedge topic adopt orders payments
+      kedge topic delete orders payments --confirm payments
+    """
+
+
+@topic.command()
+def describe(context: typer.Context, cluster: Cluster, name: Topic, output: Output = Format.TEXT) -> None:
+    """Show one topic: what is declared beside what is there.
+
+    \b
+    Examples:
+      kedge topic describe orders payments
+    """
+    session = session_of(context)
+    found = session.client.topic(cluster, name)
+    if output is Format.TEXT:
+        session.show(*topic_lines(found, now=session.around.utc_now()))
+    else:
+        write_document(session, output, document("Topic", found))
+
+
+@topic.command()
+def adopt(
+    context: typer.Context, cluster: Cluster, name: Topic, reason: Reason = "", output: Output = Format.TEXT
+) -> None:
+    """Keep a topic that was made outside Kedge.
+
+    One that is declared becomes as its document says. One that is not is kept with the partitions and replicas it has;
+    its configuration is left alone until a document declares it.
+
+    \b
+    Examples:
+      kedge topic adopt orders payments --reason "made by hand in March"
+    """
+    session = session_of(context)
+    _show(session, session.client.adopt_topic(cluster, name, topic_api.AdoptTopicIn(reason=reason)), output)
+
+
+@topic.command()
+def delete(
+    context: typer.Context,
+    cluster: Cluster,
+    name: Topic,
+    confirm: Annotated[
+        str,
+        typer.Option("--confirm", metavar="TOPIC", show_default=False, help="The topic's name, instead of typing it."),
+    ] = "",
+    retain: Annotated[
+        bool, typer.Option("--retain", help="It stays in Kafka, whatever its deletion policy says.")
+    ] = False,
+    reason: Reason = "",
+    output: Output = Format.TEXT,
+) -> None:
+    """Delete a topic. Asks for its name to be typed.
+
+    What becomes of it is in its document: `deletionPolicy: retain` leaves it in Kafka, `delete` destroys its records.
+
+    \b
+    Examples:
+      kedge topic delete orders payments --confirm payments
+      kedge topic delete orders payments --confirm payments --retain
+    """
+    session = session_of(context)
+    found = session.client.topic(cluster, name)
+    policy = found.declared.deletion_policy if found.declared and not retain else "retain"
+    fate = "it is destroyed with all its records" if policy == "delete" else "it stays in Kafka, and nobody keeps it"
+    session.tell(f"{cluster}/{name}: {fate}", "bold")
+    by_hand = f"kedge topic delete {cluster} {name} --confirm {name}"
+    typed = confirm or typed_name(session, f"Type the name of the topic to delete it ({name})", unattended=by_hand)
+    if typed != name:
+        raise CliError("not confirmed, nothing was changed", why=f"`{typed}` is not `{name}`", next_step=by_hand)
+    order = topic_api.DeleteTopicIn(confirm=typed, reason=reason, retain=retain)
+    _show(session, session.client.delete_topic(cluster, name, order), output)
+
+
+def _show(session: Session, answer: api.CommandOut, output: Format) -> None:
+    if output is Format.TEXT:
+        session.show(answer.sentence)
+    else:
+        write_document(session, output, document("Command", answer))

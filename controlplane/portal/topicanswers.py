@@ -1,0 +1,87 @@
+"""Topics as the API and the pages tell them: what is declared beside what the last metadata has. Pure."""
+
+from datetime import datetime
+
+from controlplane.portal import topicschemas as topic_api
+from controlplane.portal.pages.topicrows import TopicRow, topic_rows
+from controlplane.topicview import TopicView
+from controlplane.view import ClusterView
+from planner.observed import KafkaSnapshot
+
+OBSERVED, DECLARED, IN_SYNC = "Observed", "Declared", "InSync"
+CHANGING, DEGRADED, DELETING = "Changing", "Degraded", "Deleting"
+
+
+def topics_out(view: ClusterView, snapshot: KafkaSnapshot | None, *, now: datetime) -> topic_api.TopicsOut:
+    """Every topic, by name: those that are declared and those that Kafka has."""
+    rows = {row.name: row for row in topic_rows(snapshot)} if snapshot else {}
+    names = sorted({*rows, *view.topics.by_name})
+    age_s = max(0.0, (now - snapshot.at).total_seconds()) if snapshot else None
+    topics = [topic_out(view, name, rows.get(name)) for name in names]
+    return topic_api.TopicsOut(cluster=view.name, metadata_age_s=age_s, topics=topics, total=len(topics))
+
+
+def topic_out(view: ClusterView, name: str, row: TopicRow | None) -> topic_api.TopicOut:
+    """One topic; either of declaration and row may be missing."""
+    known = view.topics.by_name.get(name)
+    state, reason, message = _state(view, name, known, row)
+    return topic_api.TopicOut(
+        cluster=view.name,
+        name=name,
+        state=state,
+        reason=reason,
+        message=message,
+        internal=name.startswith("__"),
+        declared=_declared(known) if known else None,
+        observed=_observed(row) if row else None,
+    )
+
+
+def state_of(view: ClusterView, name: str, row: TopicRow | None) -> str:
+    """The word for one topic."""
+    return _state(view, name, view.topics.by_name.get(name), row)[0]
+
+
+def _state(view: ClusterView, name: str, known: TopicView | None, row: TopicRow | None) -> tuple[str, str, str]:
+    if known is None:
+        return OBSERVED, "", "not kept by Kedge"
+    if known.tombstone:
+        return DELETING, "", known.tombstone
+    trouble = view.topics.troubles.get(name)
+    if trouble is not None:
+        return DEGRADED, trouble.reason, trouble.message
+    undeclared = ("NotDeclared", f"no file of {known.source} declares it any more") if known.undeclared else ("", "")
+    if name in view.topics.pending:
+        return (CHANGING if known.owned else DECLARED), *undeclared
+    return IN_SYNC, *undeclared
+
+
+def _declared(topic: TopicView) -> topic_api.DeclaredTopicOut:
+    declared = topic.declared
+    return topic_api.DeclaredTopicOut(
+        partitions=declared.partitions,
+        replicas=declared.replicas,
+        config=None if declared.config is None else dict(declared.config),
+        tier=declared.tier,
+        owner=declared.owner,
+        deletion_policy=declared.deletion_policy,
+        on_loss=declared.on_loss,
+        labels=dict(declared.labels),
+        source=topic.source,
+        path=topic.path,
+        commit=topic.commit,
+        since=topic.declared_at,
+    )
+
+
+def _observed(row: TopicRow) -> topic_api.ObservedTopicOut:
+    return topic_api.ObservedTopicOut(
+        partitions=row.partitions,
+        replicas=row.replicas,
+        most_replicas=row.most_replicas,
+        min_isr=row.min_isr,
+        under_replicated=row.under_replicated,
+        offline=row.offline,
+        moving=row.moving,
+        size_bytes=row.size_bytes,
+    )

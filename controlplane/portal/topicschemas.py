@@ -1,0 +1,73 @@
+"""What the HTTP API says and takes of topics; the rest of the contract is in `schemas`."""
+
+from datetime import datetime
+
+from pydantic import Field
+
+from controlplane.portal.schemas import Message
+
+
+class AdoptTopicIn(Message):
+    """Keep a topic that was made outside Kedge. `reason` is recorded."""
+
+    reason: str = ""
+
+
+class DeleteTopicIn(Message):
+    """The tombstone: `confirm` must be the topic's name, typed out."""
+
+    confirm: str
+    reason: str = ""
+    retain: bool = Field(default=False, description="it stays in Kafka, whatever its deletion policy says")
+
+
+class DeclaredTopicOut(Message):
+    """A topic as it is declared. `config` is null where it was adopted as found: its configuration is left alone."""
+
+    partitions: int
+    replicas: int
+    config: dict[str, str] | None
+    tier: str
+    owner: str
+    deletion_policy: str
+    on_loss: str
+    labels: dict[str, str]
+    source: str
+    path: str
+    commit: str
+    since: datetime
+
+
+class ObservedTopicOut(Message):
+    """A topic as Kafka's last metadata has it. `replicas` and `most_replicas` differ where partitions do."""
+
+    partitions: int
+    replicas: int
+    most_replicas: int
+    min_isr: int
+    under_replicated: int
+    offline: int
+    moving: int
+    size_bytes: int | None
+
+
+class TopicOut(Message):
+    """One topic. `state`: Observed (nobody's), Declared, InSync, Changing, Degraded or Deleting."""
+
+    cluster: str
+    name: str
+    state: str
+    reason: str = Field(description="CamelCase word, stable; empty where nothing is wrong")
+    message: str
+    internal: bool
+    declared: DeclaredTopicOut | None
+    observed: ObservedTopicOut | None
+
+
+class TopicsOut(Message):
+    """The topics of a cluster by name. `metadata_age_s` is null while Kafka was not read yet."""
+
+    cluster: str
+    metadata_age_s: float | None
+    topics: list[TopicOut]
+    total: int

@@ -1,0 +1,112 @@
+"""`kedge topics`, `kedge topic …`, and what plan and apply say of topics."""
+
+import json
+from typing import Any
+
+import pytest
+
+from controlplane.portal import schemas as api
+from controlplane.portal import topicschemas as topic_api
+from tests.unit.controlplane.cli.cli_world import START, World
+
+DECLARED = topic_api.DeclaredTopicOut(
+    partitions=6,
+    replicas=3,
+    config={"retention.ms": "5"},
+    tier="critical",
+    owner="payments",
+    deletion_policy="delete",
+    on_loss="tell",
+    labels={},
+    source="git:teams",
+    path="kafka/topics.yaml",
+    commit="ab" * 20,
+    since=START,
+)
+OBSERVED = topic_api.ObservedTopicOut(
+    partitions=3, replicas=3, most_replicas=3, min_isr=2, under_replicated=0, offline=0, moving=0, size_bytes=2048
+)
+
+
+def a_topic(name: str = "payments", **changes: Any) -> topic_api.TopicOut:
+    fields: dict[str, Any] = {
+        "cluster": "orders",
+        "name": name,
+        "state": "Degraded",
+        "reason": "TooFewBrokers",
+        "message": "3 replicas need 3 brokers that take replicas",
+        "internal": name.startswith("__"),
+        "declared": DECLARED,
+        "observed": OBSERVED,
+    }
+    return topic_api.TopicOut(**{**fields, **changes})
+
+
+BY_HAND = a_topic("byhand", state="Observed", reason="", message="not kept by Kedge", declared=None)
+INTERNAL = a_topic("__consumer_offsets", state="Observed", reason="", message="", declared=None)
+
+
+@pytest.fixture
+def world(tmp_path: Any) -> World:
+    world = World(tmp_path)
+    topics = [a_topic(), BY_HAND, INTERNAL]
+    found = topic_api.TopicsOut(cluster="orders", metadata_age_s=3.0, topics=topics, total=3)
+    world.server.on("GET", "/clusters/orders/topics", found)
+    world.server.on("GET", "/clusters/orders/topics/payments", a_topic())
+    return world
+
+
+def test_topics_are_told_with_what_they_should_be_beside_what_they_are(world: World) -> None:
+    lines = world.run("topics", "orders").stdout.splitlines()
+    assert [line.split()[:2] for line in lines] == [
+        ["TOPIC", "STATE"],
+        ["payments", "Degraded"],
+        ["byhand", "Observed"],
+    ]
+    assert "3 -> 6" in lines[1]
+    assert "__consumer_offsets" in world.run("topics", "orders", "--internal").stdout
+    items = json.loads(world.run("topics", "orders", "-o", "json").stdout)["topics"]
+    assert [t["name"] for t in items] == ["payments", "byhand"]
+
+
+def test_one_topic_is_told_whole(world: World) -> None:
+    told = world.run("topic", "describe", "orders", "payments").stdout
+    for words in ("3 replicas need 3 brokers", "git:teams: kafka/topics.yaml at abababa", "retention.ms=5", "critical"):
+        assert words in told
+
+
+def test_a_topic_is_deleted_only_with_its_name(world: World) -> None:
+    answer = api.CommandOut(cluster="orders", changed=True, sentence="payments is deleted")
+    world.server.on("POST", "/clusters/orders/topics/payments/delete", answer)
+    refused = world.run("topic", "delete", "orders", "payments", "--confirm", "payment")
+    assert refused.exit_code == 1
+    assert "nothing was changed" in refused.stderr
+    assert world.server.bodies("POST", "/clusters/orders/topics/payments/delete") == []
+    done = world.run("topic", "delete", "orders", "payments", "--confirm", "payments", "--retain")
+    assert (done.exit_code, done.stdout.strip()) == (0, "payments is deleted")
+    sent = world.server.bodies("POST", "/clusters/orders/topics/payments/delete")
+    assert sent == [{"confirm": "payments", "reason": "", "retain": True}]
+
+
+def test_a_topic_is_adopted_with_the_reason(world: World) -> None:
+    answer = api.CommandOut(cluster="orders", changed=True, sentence="byhand is kept")
+    world.server.on("POST", "/clusters/orders/topics/byhand/adopt", answer)
+    assert world.run("topic", "adopt", "orders", "byhand", "--reason", "ours").stdout.strip() == "byhand is kept"
+    assert world.server.bodies("POST", "/clusters/orders/topics/byhand/adopt") == [{"reason": "ours"}]
+
+
+def test_a_file_of_topics_alone_is_planned_agreed_to_and_applied(world: World, tmp_path: Any) -> None:
+    file = tmp_path / "topics.yaml"
+    file.write_text("kind: KafkaTopic\n")
+    line = "+ topic orders/payments: 6 partitions, 3 replicas"
+    world.server.plans(api.PlansOut(ok=True, problems=[], plans=[], topics=[line]))
+    planned = world.run("plan", "-f", str(file), "--detailed-exitcode")
+    assert (planned.exit_code, planned.stdout.strip()) == (2, line)
+    said = api.TopicsAppliedOut(cluster="orders", changed=True, sentence="1 topic of orders declared: payments")
+    world.server.on("POST", "/apply", api.ApplyOut(ok=True, problems=[], applied=[], plans=[], topics=[said]))
+    unattended = world.run("apply", "-f", str(file))
+    assert unattended.exit_code == 1
+    assert world.server.bodies("POST", "/apply") == []
+    applied = world.run("apply", "-f", str(file), "-y")
+    assert (applied.exit_code, applied.stdout.strip()) == (0, said.sentence)
+    assert world.server.bodies("POST", "/apply")[0]["plan_digest"] is None

@@ -1,0 +1,136 @@
+"""A ZooKeeper ensemble as values: its configuration with the version, and how each server stands. Pure."""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+Role = Literal["participant", "observer"]
+
+_LINE = re.compile(
+    r"server\.(?P<id>\d+)=(?P<address>\[[^\]]+\]|[^:;]+):(?P<peer>\d+):(?P<election>\d+)(:(?P<role>participant|observer))?"
+    r";((?P<client>\[[^\]]+\]|[^:;]+):)?(?P<port>\d+)"
+)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Member:
+    """One server. Participants vote; observers only follow."""
+
+    id: int
+    address: str
+    port: int = 2181
+    peer_port: int = 2888
+    election_port: int = 3888
+    role: Role = "participant"
+
+    @property
+    def line(self) -> str:
+        """As ZooKeeper writes it and `reconfig` takes it (ZooKeeper Dynamic Reconfiguration, "Specifying the client
+        port")."""
+        peers = f"{self.address}:{self.peer_port}:{self.election_port}"
+        return f"server.{self.id}={peers}:{self.role};{self.address}:{self.port}"
+
+    @property
+    def endpoint(self) -> str:
+        """Where clients connect, `host:port`."""
+        return f"{self.address}:{self.port}"
+
+    def is_at_the_place_of(self, other: "Member") -> bool:
+        return (self.address, self.port, self.peer_port, self.election_port) == (
+            other.address,
+            other.port,
+            other.peer_port,
+            other.election_port,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class EnsembleConfig:
+    """Who belongs to the ensemble. `version` grows with every change: a change names the one it was decided on."""
+
+    version: int
+    members: tuple[Member, ...]
+
+    @property
+    def participants(self) -> tuple[Member, ...]:
+        return tuple(m for m in self.members if m.role == "participant")
+
+    @property
+    def majority(self) -> int:
+        """Servers that have to agree to anything, a change of the ensemble included."""
+        return majority_of(len(self.participants))
+
+    def member(self, server: int) -> Member | None:
+        return next((m for m in self.members if m.id == server), None)
+
+
+@dataclass(frozen=True, slots=True)
+class MemberHealth:
+    """How one server stands by its own word. `mode` is leader, follower or observer, "" while it serves nobody or does
+    not answer (`problem` says which). `zxid` is the last transaction it has applied: epoch << 32 | counter."""
+
+    id: int
+    mode: str = ""
+    zxid: int = 0
+    problem: str = ""
+
+    @property
+    def serves(self) -> bool:
+        return bool(self.mode)
+
+
+@dataclass(frozen=True, slots=True)
+class EnsembleSeen:
+    """One look. `at` is before the first request. `config` is None when no server served: without a majority nobody
+    tells who belongs to the ensemble."""
+
+    at: datetime
+    config: EnsembleConfig | None
+    health: Mapping[int, MemberHealth]
+
+    @property
+    def leader(self) -> MemberHealth | None:
+        return next((h for h in self.health.values() if h.mode == "leader"), None)
+
+    def of(self, server: int) -> MemberHealth:
+        """Its health; a server nobody asked has not answered."""
+        return self.health.get(server) or MemberHealth(server, problem="it was not asked")
+
+
+def majority_of(participants: int) -> int:
+    return participants // 2 + 1
+
+
+def parse_config(text: str) -> EnsembleConfig:
+    """The content of `/zookeeper/config`. Raises `ValueError` on a line it does not understand: a member that is not
+    seen would be taken for one that is missing."""
+    members, version = [], None
+    for line in filter(None, (line.strip() for line in text.splitlines())):
+        if line.startswith("version="):
+            version = int(line.removeprefix("version="), 16)
+        elif found := _LINE.fullmatch(line):
+            members.append(_member(found))
+        else:
+            raise ValueError(f"this line of the ensemble's configuration is not understood: {line!r}")
+    if version is None:
+        raise ValueError("the ensemble's configuration has no version")
+    return EnsembleConfig(version, tuple(sorted(members)))
+
+
+def named(servers: Iterable[int]) -> str:
+    """For people: `1, 2 and 3`."""
+    ids = [str(i) for i in sorted(servers)]
+    return ids[0] if len(ids) == 1 else f"{', '.join(ids[:-1])} and {ids[-1]}" if ids else "none"
+
+
+def _member(found: re.Match[str]) -> Member:
+    return Member(
+        id=int(found["id"]),
+        address=found["client"] or found["address"],
+        port=int(found["port"]),
+        peer_port=int(found["peer"]),
+        election_port=int(found["election"]),
+        role="observer" if found["role"] == "observer" else "participant",
+    )

@@ -1,0 +1,108 @@
+"""Who is registered in ZooKeeper: the brokers that are alive, and their controller, as ZooKeeper itself has it.
+
+Kafka 3.9, `kafka.zk.ZkData`: `/brokers/ids/<id>` and `/controller` are ephemeral, they go when the session of the
+broker does; `/cluster/id` is for ever, `/controller_epoch` grows with each election.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime
+from typing import Protocol
+
+from kazoo.client import KazooClient
+from kazoo.exceptions import NodeExistsError, NoNodeError
+
+from controlplane.zookeeper.ensemble import utc_now
+from controlplane.zookeeper.errors import ZooKeeperRefused
+from controlplane.zookeeper.registered import RegisteredBroker, RegistrySeen
+from controlplane.zookeeper.sessions import session
+
+_CLUSTER, _BROKERS, _CONTROLLER, _EPOCH = "/cluster/id", "/brokers/ids", "/controller", "/controller_epoch"
+
+
+class Registry(Protocol):
+    """One cluster's. Raises ZooKeeperUnavailable (later) or ZooKeeperRefused (never so)."""
+
+    def look(self) -> RegistrySeen: ...
+
+    def found(self, cluster_id: str) -> None:
+        """Fix the cluster id before the first broker comes: it would make one up. Again is fine; another id is
+        ZooKeeperRefused."""
+        ...
+
+
+class KazooRegistry:
+    """By a session per call."""
+
+    def __init__(
+        self,
+        cluster: str,
+        endpoints: Callable[[], Sequence[str]],
+        *,
+        password: str = "",
+        now: Callable[[], datetime] = utc_now,
+    ) -> None:
+        self._cluster = cluster
+        self._endpoints = endpoints
+        self._password = password
+        self._now = now
+
+    def look(self) -> RegistrySeen:
+        at, what = self._now(), "reading who is registered"
+        with session(self._endpoints(), self._password, what=what, where=self._cluster) as client:
+            client.sync("/")
+            brokers = {}
+            for name in _children(client, _BROKERS):
+                with suppress(NoNodeError):  # gone between the two
+                    told, stat = client.get(f"{_BROKERS}/{name}")
+                    brokers[int(name)] = _broker(int(name), json.loads(told), stat.ephemeralOwner)
+            controller = _json(client, _CONTROLLER).get("brokerid", -1)
+            return RegistrySeen(
+                at=at,
+                cluster_id=str(_json(client, _CLUSTER).get("id", "")),
+                brokers=brokers,
+                controller=int(str(controller)),
+                controller_epoch=int(_content(client, _EPOCH) or b"0"),
+            )
+
+    def found(self, cluster_id: str) -> None:
+        what = "fixing the cluster id"
+        with session(self._endpoints(), self._password, what=what, where=self._cluster) as client:
+            with suppress(NodeExistsError):
+                content = json.dumps({"version": "1", "id": cluster_id}).encode()
+                client.create(_CLUSTER, content, makepath=True)
+            there = str(_json(client, _CLUSTER).get("id", ""))
+        if there != cluster_id:
+            raise ZooKeeperRefused(
+                what=what,
+                where=self._cluster,
+                why=f"this ensemble belongs to cluster {there}, not {cluster_id}",
+                next_step="Nothing was changed: find out whose servers these are.",
+            )
+
+
+def _broker(broker: int, told: Mapping[str, object], owner: int) -> RegisteredBroker:
+    endpoints = told.get("endpoints")
+    first = str(endpoints[0]) if isinstance(endpoints, list) and endpoints else ""
+    host, _, port = first.rpartition("://")[2].rpartition(":")
+    return RegisteredBroker(broker, host, int(port or -1), str(told.get("rack") or ""), owner)
+
+
+def _children(client: KazooClient, path: str) -> list[str]:
+    try:
+        return sorted(client.get_children(path))
+    except NoNodeError:
+        return []
+
+
+def _content(client: KazooClient, path: str) -> bytes:
+    try:
+        return bytes(client.get(path)[0])
+    except NoNodeError:
+        return b""
+
+
+def _json(client: KazooClient, path: str) -> Mapping[str, object]:
+    found = json.loads(_content(client, path) or b"{}")
+    return found if isinstance(found, dict) else {}

@@ -1,0 +1,166 @@
+"""The agent with a real ensemble and a broker of Kafka 3.8 on it: three VMs, driven by documents alone.
+
+Server 1 founds the ensemble, server 2 joins it, broker 1000 keeps its metadata there. The tests run in order.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from agent.wire import EnsembleMember, LogDir, ServiceDocument, ServiceReport
+from controlplane.zookeeper.authority import super_digest, super_password
+from controlplane.zookeeper.changes import Join, next_change
+from controlplane.zookeeper.ensemble import KazooEnsemble
+from controlplane.zookeeper.members import Member
+from controlplane.zookeeper.registry import KazooRegistry
+from tests.agent.agent_vm import AgentVm, eventually
+from tests.agent.control_server import ControlServer
+from tests.agent.small_cluster import ONE_BROKER, document
+
+pytestmark = [pytest.mark.kafka, pytest.mark.timeout(120)]
+
+CLUSTER_ID = "kedgeAgentOfZooKeeper1"
+PASSWORD = super_password(b"a key", "c1")
+MEMBERS = {i: Member(i, f"127.0.42.10{i}") for i in (1, 2)}
+BROKER = "127.0.42.11"
+
+
+class Ensemble:
+    """Two servers and a broker, each on a VM of its own."""
+
+    def __init__(self, base: Path) -> None:
+        self.base = base
+        self.control = ControlServer("127.0.42.1")
+        self.vms = {i: self._vm(f"zookeeper-{i}", "data", MEMBERS[i].address) for i in MEMBERS}
+        self.broker = self._vm("brokers-0", "data", BROKER)
+        self.ensemble = KazooEnsemble("agents", lambda: list(MEMBERS.values()), password=PASSWORD)
+        self.registry = KazooRegistry("agents", lambda: [m.endpoint for m in MEMBERS.values()])
+
+    def serve(self, server: int, start_id: str, *, members: tuple[int, ...], state: str = "running") -> None:
+        base = self._service(f"zookeeper-{server}", start_id, state)
+        own = {"name": "zookeeper", "node_id": server, "address": MEMBERS[server].address, "port": 2181}
+        more = {"founder": server == 1, "super_digest": super_digest(PASSWORD), "heap_mib": 96, "settings": {}}
+        service = base.model_copy(update={**own, **more, "ensemble": _ensemble(*members)})
+        self.control.serve(document(f"zookeeper-{server}", service))
+
+    def serve_broker(self, start_id: str, *, members: tuple[int, ...]) -> None:
+        base = self._service("brokers-0", start_id, "running")
+        mode = {"ensemble": _ensemble(*members), "protocol_version": "3.8"}
+        self.control.serve(document("brokers-0", base.model_copy(update=mode)))
+
+    def running(self, server: int, start_id: str) -> ServiceReport:
+        return self.control.wait_for_service(
+            self.vms[server].instance,
+            "zookeeper",
+            lambda s: s.state == "running" and s.start_id == start_id and "zxid" in s.metrics,
+        )
+
+    def close(self) -> None:
+        for vm in (self.broker, *self.vms.values()):
+            vm.cut_power()
+        self.control.close()
+
+    def _vm(self, node: str, name: str, address: str) -> AgentVm:
+        vm = AgentVm(self.base / node, server_url=self.control.url, node=node)
+        vm.attach(f"{node}.{name}.v1", self.base / "disks" / node)
+        vm.bind(address)
+        return vm
+
+    def _service(self, node: str, start_id: str, state: str) -> ServiceDocument:
+        log_dir = LogDir(name="data", volume=f"{node}.data.v1", directory_id="YnJva2VyLWRpci1vbmUtMQ", fresh=True)
+        return ServiceDocument(
+            name="broker",
+            state=state,
+            start_id=start_id,
+            kafka_version="3.8.1",
+            cluster_id=CLUSTER_ID,
+            node_id=1000,
+            address=BROKER,
+            port=9092,
+            rack="a",
+            log_dirs=(log_dir,),
+            voters=(),
+            settings={k: v for k, v in ONE_BROKER.items() if not k.startswith("broker.")},
+        )
+
+
+def _ensemble(*members: int) -> tuple[EnsembleMember, ...]:
+    return tuple(EnsembleMember(id=i, address=MEMBERS[i].address) for i in members)
+
+
+@pytest.fixture(scope="module")
+def ensemble(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ensemble]:
+    made = Ensemble(tmp_path_factory.mktemp("zookeeper-vms"))
+    try:
+        made.serve(1, "z1-1", members=(1,))
+        made.vms[1].boot()
+        made.running(1, "z1-1")
+        made.registry.found(CLUSTER_ID)
+        yield made
+    finally:
+        made.close()
+
+
+def test_a_founder_serves_and_tells_its_role_and_numbers(ensemble: Ensemble) -> None:
+    report = ensemble.running(1, "z1-1")
+    assert (report.node_id, report.kafka_version) == (1, "3.8.1")
+    assert (report.metrics["serves"], report.metrics["leads"], report.metrics["quorum_size"]) == (1, 1, 1)
+    assert report.metrics["outstanding_requests"] == 0
+    assert report.log_dirs[0].total_bytes > report.log_dirs[0].free_bytes > 0
+    assert report.findings == ()
+
+
+def test_a_broker_in_zookeeper_mode_is_registered_under_its_id_and_rack(ensemble: Ensemble) -> None:
+    ensemble.serve_broker("b-1", members=(1, 2))
+    ensemble.broker.boot()
+    report = ensemble.control.wait_for_service(
+        ensemble.broker.instance, "broker", lambda s: s.state == "running" and "partitions" in s.metrics
+    )
+    assert (report.metrics["broker_state"], report.findings) == (3, ())
+    seen = ensemble.registry.look()
+    assert (seen.cluster_id, seen.controller) == (CLUSTER_ID, 1000)
+    assert replace(seen.brokers[1000], session=0) == replace(
+        seen.brokers[1000], id=1000, host=BROKER, port=9092, rack="a", session=0
+    )
+
+
+@pytest.mark.soak
+def test_a_newcomer_may_restart_before_it_is_let_in(ensemble: Ensemble) -> None:
+    ensemble.serve(2, "z2-1", members=(1,))
+    ensemble.vms[2].boot()
+    ensemble.running(2, "z2-1")
+    ensemble.serve(2, "z2-2", members=(1,))
+    ensemble.running(2, "z2-2")
+
+    wanted = list(MEMBERS.values())
+    eventually(lambda: isinstance(next_change(ensemble.ensemble.look(), wanted), Join), timeout_s=20)
+    join = next_change(ensemble.ensemble.look(), wanted)
+    assert isinstance(join, Join)
+    grown = ensemble.ensemble.join(join.member, from_version=join.from_version)
+    assert {m.id for m in grown.participants} == {1, 2}
+
+
+@pytest.mark.soak
+def test_a_member_restarts_with_the_membership_zookeeper_has_written_since(ensemble: Ensemble) -> None:
+    before = ensemble.registry.look().brokers[1000].session
+    ensemble.serve(1, "z1-2", members=(1,))
+    ensemble.running(1, "z1-2")
+    eventually(lambda: ensemble.ensemble.look().config is not None, timeout_s=20)
+    config = ensemble.ensemble.look().config
+    assert config is not None
+    assert {m.id for m in config.participants} == {1, 2}
+    eventually(lambda: 1000 in ensemble.registry.look().brokers, timeout_s=20)
+    assert ensemble.registry.look().brokers[1000].session == before, "the broker's session outlived it"
+
+
+@pytest.mark.soak
+def test_a_broker_without_its_session_is_a_finding(ensemble: Ensemble) -> None:
+    for server in MEMBERS:
+        ensemble.serve(server, f"z{server}-3", members=(1, 2), state="stopped")
+    found = ensemble.control.wait_for_service(
+        ensemble.broker.instance, "broker", lambda s: bool(s.findings), timeout_s=80
+    ).findings[0]
+    assert found.name == "zookeeper_session"
+    assert "CONNECTING" in found.message

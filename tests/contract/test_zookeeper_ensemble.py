@@ -1,0 +1,231 @@
+"""What an `Ensemble` and `Locks` promise, asked of the fakes in memory and of real ZooKeeper servers alike.
+
+One ensemble per implementation: servers 1, 2 and 3, a newcomer 4. The last tests take the majority away.
+"""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Protocol
+
+import pytest
+
+from controlplane.zookeeper.changes import Blocked, Change, Join, Leave, Settled, may_stop_server, next_change
+from controlplane.zookeeper.ensemble import Ensemble, KazooEnsemble
+from controlplane.zookeeper.errors import StaleConfig, ZooKeeperRefused, ZooKeeperUnavailable
+from controlplane.zookeeper.locks import HeldBy, KazooLocks, Locks, Taken, may_begin
+from controlplane.zookeeper.members import Member
+from tests.fakes.zookeeper import FakeEnsemble, FakeLocks, FakeNodes
+from tests.kafka_processes import wait_until
+from tests.zookeeper_processes import SUPER_PASSWORD, ZooKeeperProcesses
+
+FOUNDERS = (1, 2, 3)
+
+
+class World(Protocol):
+    """An ensemble, and a hand on the machines behind it."""
+
+    ensemble: Ensemble
+
+    def member(self, server: int) -> Member: ...
+    def start_newcomer(self, server: int) -> None: ...
+    def kill(self, server: int) -> None: ...
+    def stranger(self) -> Ensemble:
+        """The same ensemble, by somebody who does not know the password."""
+        ...
+
+    def locks(self, holder: str) -> Locks: ...
+    def until(self, condition: Callable[[], object], what: str) -> None: ...
+
+
+class FakeWorld:
+    def __init__(self) -> None:
+        self.fake = FakeEnsemble()
+        self.ensemble: Ensemble = self.fake
+        self.fake.found(self.member(i) for i in FOUNDERS)
+        self.nodes = FakeNodes()
+        self.sessions: list[FakeLocks] = []
+
+    def member(self, server: int) -> Member:
+        return Member(server, f"10.0.1.{server}")
+
+    def start_newcomer(self, server: int) -> None:
+        self.fake.start(self.member(server))
+
+    def kill(self, server: int) -> None:
+        self.fake.stop(server)
+        for session in self.sessions:
+            session.connected = self.fake.look().config is not None
+
+    def stranger(self) -> Ensemble:
+        other = FakeEnsemble(authorised=False)
+        other.found(self.member(i) for i in FOUNDERS)
+        return other
+
+    def locks(self, holder: str) -> Locks:
+        self.sessions.append(FakeLocks(self.nodes, holder=holder))
+        return self.sessions[-1]
+
+    def until(self, condition: Callable[[], object], what: str) -> None:
+        for _ in range(100):
+            if condition():
+                return
+            self.fake.advance(0.1)
+        raise TimeoutError(f"ten seconds of the fake's time passed without {what}")
+
+
+class RealWorld:
+    def __init__(self, root: Path) -> None:
+        self.processes = ZooKeeperProcesses(root, network="127.0.51")
+        self.ensemble: Ensemble = self._ensemble(SUPER_PASSWORD)
+
+    def member(self, server: int) -> Member:
+        return Member(server, f"127.0.51.{100 + server}")
+
+    def start_newcomer(self, server: int) -> None:
+        self.processes.add_server(server, members=FOUNDERS)
+
+    def kill(self, server: int) -> None:
+        self.processes.kill(self.processes.servers[server])
+
+    def stranger(self) -> Ensemble:
+        return self._ensemble("not the password")
+
+    def locks(self, holder: str) -> Locks:
+        return KazooLocks("contract", self._endpoints, holder=holder, password=SUPER_PASSWORD)
+
+    def until(self, condition: Callable[[], object], what: str) -> None:
+        wait_until(condition, what, timeout_s=30)
+
+    def _ensemble(self, password: str) -> KazooEnsemble:
+        return KazooEnsemble("contract", self._known, password=password, connect_s=1.5)
+
+    def _known(self) -> list[Member]:
+        return [self.member(i) for i in self.processes.servers]
+
+    def _endpoints(self) -> list[str]:
+        return [m.endpoint for m in self._known()]
+
+
+@pytest.fixture(scope="module", params=["fake", pytest.param("real", marks=pytest.mark.kafka)])
+def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    if request.param == "fake":
+        yield FakeWorld()
+        return
+    real = RealWorld(tmp_path_factory.mktemp("zookeeper-contract"))
+    try:
+        real.processes.found(FOUNDERS)
+        yield real
+    finally:
+        real.processes.close()
+
+
+def test_a_look_tells_who_belongs_to_it_and_who_leads(world: World) -> None:
+    seen = world.ensemble.look()
+    assert seen.config is not None
+    assert seen.config.participants == tuple(world.member(i) for i in FOUNDERS)
+    assert sorted(h.mode for h in seen.health.values()) == ["follower", "follower", "leader"]
+    assert isinstance(next_change(seen, seen.config.participants), Settled)
+    assert may_stop_server(seen, 2).open
+
+
+def test_one_who_does_not_know_the_password_changes_nothing(world: World) -> None:
+    stranger = world.stranger()
+    config = stranger.look().config
+    assert config is not None
+    with pytest.raises(ZooKeeperRefused, match="super user"):
+        stranger.leave(3, from_version=config.version)
+    assert _participants(world) == FOUNDERS
+
+
+def test_a_newcomer_is_no_part_of_it_until_it_was_let_in(world: World) -> None:
+    wanted = [world.member(i) for i in (1, 2, 3, 4)]
+    absent = world.ensemble.look(wanted)
+    assert not absent.of(4).serves
+    assert not isinstance(next_change(absent, wanted), Join)
+
+    world.start_newcomer(4)
+    world.until(lambda: world.ensemble.look(wanted).of(4).serves, "the newcomer to catch up")
+    assert _participants(world) == FOUNDERS
+    change = _next(world, (1, 2, 3, 4))
+    assert isinstance(change, Join)
+    grown = world.ensemble.join(change.member, from_version=change.from_version)
+    assert {m.id for m in grown.participants} == {1, 2, 3, 4}
+    assert grown.version > change.from_version
+    assert _participants(world) == (1, 2, 3, 4)
+    assert isinstance(_next(world, (1, 2, 3, 4)), Settled)
+
+
+def test_a_change_decided_on_an_old_version_is_refused_and_changes_nothing(world: World) -> None:
+    config = world.ensemble.look().config
+    assert config is not None
+    with pytest.raises(StaleConfig, match="decide anew") as refused:
+        world.ensemble.leave(1, from_version=config.version - 1)
+    assert refused.value.from_version == config.version - 1
+    assert _participants(world) == (1, 2, 3, 4)
+
+
+def test_one_that_is_not_wanted_any_more_leaves(world: World) -> None:
+    change = _next(world, (2, 3, 4))
+    assert isinstance(change, Leave)
+    assert change.server == 1
+    shrunk = world.ensemble.leave(change.server, from_version=change.from_version)
+    assert {m.id for m in shrunk.participants} == {2, 3, 4}
+    world.kill(1)
+    world.until(lambda: isinstance(_next(world, (2, 3, 4)), Settled), "the ensemble to have a leader")
+
+
+def test_a_lock_is_held_by_one_at_a_time_and_free_once_it_is_given_back(world: World) -> None:
+    ours, theirs = world.locks("server-a"), world.locks("server-b")
+    try:
+        assert not may_begin(ours.standing("restart")).open
+        first = ours.take("restart", why="broker 1000 is to restart")
+        assert isinstance(first, Taken)
+        assert ours.take("restart", why="again") == first
+        assert may_begin(ours.standing("restart")).open
+        assert theirs.take("restart", why="broker 1001") == HeldBy("server-a", "broker 1000 is to restart")
+        assert theirs.standing("restart") == "lost"
+        theirs.release("restart")
+        assert ours.standing("restart") == "held"
+
+        ours.release("restart")
+        assert ours.standing("restart") == "lost"
+        second = theirs.take("restart", why="broker 1001")
+        assert isinstance(second, Taken)
+        theirs.close()
+        assert isinstance(ours.take("restart", why="after theirs ended"), Taken)
+    finally:
+        ours.close()
+        theirs.close()
+
+
+def test_without_a_majority_nothing_is_changed_and_a_lock_lets_nothing_begin(world: World) -> None:
+    locks = world.locks("server-a")
+    try:
+        assert isinstance(locks.take("restart", why="a broker is to restart"), Taken)
+        config = world.ensemble.look().config
+        assert config is not None
+        world.kill(3)
+        world.kill(4)
+        world.until(lambda: world.ensemble.look().config is None, "the last server to stop serving")
+        change = _next(world, (2, 3, 4))
+        assert isinstance(change, Blocked)
+        assert "1 of 3 and 4 must serve again" in change.needs
+        with pytest.raises(ZooKeeperUnavailable):
+            world.ensemble.leave(3, from_version=config.version)
+        assert locks.standing("restart") == "unsure"
+        assert not may_begin(locks.standing("restart")).open
+        with pytest.raises(ZooKeeperUnavailable):
+            locks.take("restart", why="once more")
+    finally:
+        locks.close()
+
+
+def _participants(world: World) -> tuple[int, ...]:
+    config = world.ensemble.look().config
+    assert config is not None
+    return tuple(m.id for m in config.participants)
+
+
+def _next(world: World, wanted: tuple[int, ...]) -> Change:
+    members = [world.member(i) for i in wanted]
+    return next_change(world.ensemble.look(members), members)

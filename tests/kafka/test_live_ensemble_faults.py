@@ -1,0 +1,96 @@
+"""Faults of a real ensemble, one after the other: a lost disk, a holder of a lock that is cut off, a lost majority."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from controlplane.zookeeper.changes import Blocked, Change, Join, Leave, Settled, next_change
+from controlplane.zookeeper.ensemble import KazooEnsemble
+from controlplane.zookeeper.locks import HeldBy, KazooLocks, Taken, may_begin
+from controlplane.zookeeper.members import Member
+from tests.fakes.cutting_proxy import CuttingProxy
+from tests.kafka_processes import wait_until
+from tests.zookeeper_processes import SUPER_PASSWORD, ZooKeeperProcesses
+
+pytestmark = [pytest.mark.kafka, pytest.mark.soak]
+WANTED = [Member(i, f"127.0.53.{100 + i}") for i in (1, 2, 3)]
+
+
+@pytest.fixture(scope="module")
+def processes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZooKeeperProcesses]:
+    made = ZooKeeperProcesses(tmp_path_factory.mktemp("ensemble-faults"), network="127.0.53")
+    try:
+        made.found((1, 2, 3))
+        yield made
+    finally:
+        made.close()
+
+
+@pytest.fixture(scope="module")
+def ensemble() -> KazooEnsemble:
+    return KazooEnsemble("faults", lambda: WANTED, password=SUPER_PASSWORD, connect_s=1.5)
+
+
+def test_a_server_whose_disk_was_lost_leaves_and_joins_anew(
+    processes: ZooKeeperProcesses, ensemble: KazooEnsemble
+) -> None:
+    processes.kill(processes.servers[3])
+    processes.wipe(3)
+    wait_until(lambda: isinstance(_next(ensemble, reborn={3}), Leave), "the two others to go on")
+    leave = _next(ensemble, reborn={3})
+    assert isinstance(leave, Leave)
+    assert leave.server == 3
+    ensemble.leave(3, from_version=leave.from_version)
+
+    processes.add_server(3, members=(1, 2))
+    wait_until(lambda: isinstance(_next(ensemble, reborn={3}), Join), "the newcomer to catch up")
+    join = _next(ensemble, reborn={3})
+    assert isinstance(join, Join)
+    assert "127.0.53.103:2181" in join.member.line
+    ensemble.join(join.member, from_version=join.from_version)
+    assert isinstance(_next(ensemble), Settled)
+
+
+def test_a_holder_that_is_cut_off_begins_nothing_and_its_lock_is_anothers_after_its_session(
+    processes: ZooKeeperProcesses,
+) -> None:
+    line = CuttingProxy((WANTED[0].address, WANTED[0].port))
+    ours = KazooLocks(
+        "faults", lambda: [f"127.0.0.1:{line.port}"], holder="server-a", password=SUPER_PASSWORD, session_s=3.0
+    )
+    theirs = KazooLocks("faults", lambda: [m.endpoint for m in WANTED], holder="server-b", password=SUPER_PASSWORD)
+    try:
+        first = ours.take("restart", why="broker 1000 is to restart")
+        assert isinstance(first, Taken)
+        assert isinstance(theirs.take("restart", why="broker 1001"), HeldBy)
+        line.close()
+        wait_until(lambda: not may_begin(ours.standing("restart")).open, "the holder to notice")
+        wait_until(lambda: isinstance(theirs.take("restart", why="broker 1001"), Taken), "its session to end")
+        second = theirs.take("restart", why="broker 1001")
+        assert isinstance(second, Taken)
+        assert second.token > first.token
+        assert not may_begin(ours.standing("restart")).open
+    finally:
+        ours.close()
+        theirs.close()
+
+
+def test_a_lost_majority_is_left_alone_until_a_server_is_back_with_its_disk(
+    processes: ZooKeeperProcesses, ensemble: KazooEnsemble
+) -> None:
+    before = ensemble.look().config
+    processes.kill(processes.servers[1])
+    processes.kill(processes.servers[2])
+    wait_until(lambda: isinstance(_next(ensemble), Blocked), "the last server to stop serving")
+    blocked = _next(ensemble)
+    assert isinstance(blocked, Blocked)
+    assert "1 of 1 and 2 must serve again, with the disk it had" in blocked.needs
+    assert isinstance(next_change(ensemble.look(), WANTED[2:]), Blocked), "whatever is wanted"
+
+    processes.start_server(1)
+    wait_until(lambda: isinstance(_next(ensemble), Settled), "two of three to serve")
+    assert ensemble.look().config == before, "nobody was removed meanwhile"
+
+
+def _next(ensemble: KazooEnsemble, reborn: frozenset[int] | set[int] = frozenset()) -> Change:
+    return next_change(ensemble.look(), WANTED, reborn=reborn)

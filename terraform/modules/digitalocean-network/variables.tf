@@ -1,5 +1,5 @@
-# A network for the clusters of one account and region. It is applied by a person, once, with a state of its own; what
-# it gives goes into `digitalocean.yaml`. Kedge itself never changes a network.
+# A network for the clusters of one account and region. Kedge applies it where it is to make networks; or a person does,
+# once, and what it gives goes into `digitalocean.yaml`. Networks made by hand Kedge never changes.
 
 variable "installation_id" {
   description = "Marks what belongs to one Kedge, as in the modules of the clusters."
@@ -29,7 +29,7 @@ variable "region" {
 }
 
 variable "cidr" {
-  description = "Addresses of the network. Networks that are to reach one another must not overlap; nothing checks that."
+  description = "Addresses of the network. Networks that are to reach one another must not overlap; Kedge sees to that for those it makes."
   type        = string
   validation {
     condition     = can(cidrnetmask(var.cidr)) && tonumber(split("/", var.cidr)[1]) >= 16 && tonumber(split("/", var.cidr)[1]) <= 24

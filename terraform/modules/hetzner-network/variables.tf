@@ -29,7 +29,7 @@ variable "region" {
 }
 
 variable "cidr" {
-  description = "Addresses of both networks. Those that are to reach one another must not overlap; nothing checks that."
+  description = "Addresses of both networks. Those that are to reach one another must not overlap; Kedge sees to that for those it makes."
   type        = string
   validation {
     condition     = can(cidrnetmask(var.cidr)) && tonumber(split("/", var.cidr)[1]) >= 16 && tonumber(split("/", var.cidr)[1]) <= 22

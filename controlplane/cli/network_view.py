@@ -1,0 +1,45 @@
+"""Networks as people read them: a line each, then what went wrong and how much room is left."""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from controlplane.cli.quantities import ago
+from controlplane.cli.tables import listing
+from controlplane.cli.terminal import styled
+from controlplane.portal.networkschemas import NetworkOut, NetworksOut
+
+_STYLE = {"made": "green", "being made": "cyan", "being removed": "yellow"}
+
+
+def network_table(networks: Sequence[NetworkOut], *, now: datetime) -> Table:
+    """One line a network."""
+    headers = ["NAME", "CLOUD", "ACCOUNT", "REGION", "CIDR", "STATE", "AGE", "CLIENTS", "CLUSTERS"]
+    rows: list[list[Text | str]] = [
+        [
+            network.name,
+            network.cloud,
+            network.account,
+            network.region,
+            network.cidr,
+            styled("failing" if network.tries else network.state, "red" if network.tries else _STYLE[network.state]),
+            ago(network.since, now),
+            ", ".join(network.clients) or "none",
+            ", ".join(network.clusters) or "-",
+        ]
+        for network in networks
+    ]
+    return listing(headers, rows)
+
+
+def network_lines(found: NetworksOut) -> Iterator[RenderableType]:
+    """What a person should know beyond the lines. Nothing where all is well and there is room."""
+    for network in found.items:
+        if network.told != network.state:
+            yield styled(f"{network.name} in {network.account}/{network.region}: {network.told}", "yellow")
+    if found.free < 4:
+        word = "no more network" if found.free == 0 else f"{found.free} more of /{found.prefix}"
+        yield styled(f"the pool {found.pool} has room for {word}: widen `networks.pool` in the settings", "yellow")

@@ -1,0 +1,219 @@
+"""What is to be done about the fleet's networks next. Pure: no clock, randomness or I/O.
+
+Outcomes come before new intents. One thing at a time is in hand for each network, one network never waits for another.
+"""
+
+import json
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from ipaddress import IPv4Network
+
+from controlplane.converger.backoff import CAP_S, delay_s
+from controlplane.converger.observation import JobSeen
+from controlplane.networks.pool import PoolExhausted, TooManyZones, next_cidr, numbered
+from controlplane.networks.view import NetworkState, NetworksView, NetworkView, NetworkWork
+from events import facts
+from providers.base import Place
+from providers.networks import NetworkRunKind
+
+_FILTERS_NOTHING = ("upcloud",)
+"""Clouds without a wall inside a private network: no client can be named there (docs/clouds/upcloud.md)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Want:
+    """What the clusters in one network want of it together."""
+
+    zones: frozenset[str] = frozenset()
+    clients: frozenset[str] = frozenset()
+    clusters: tuple[str, ...] = ()
+
+    def joined(self, zones: Collection[str], clients: Collection[str], cluster: str) -> "Want":
+        return Want(self.zones | set(zones), self.clients | set(clients), tuple(sorted({*self.clusters, cluster})))
+
+
+@dataclass(frozen=True, slots=True)
+class AddressPool:
+    """Where networks get their addresses from: `[networks]` in the settings."""
+
+    cidr: IPv4Network
+    prefix: int
+    reserved: tuple[IPv4Network, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Fleet:
+    """All a decision may look at beside what is recorded."""
+
+    wants: Mapping[Place, Want]
+    pool: AddressPool
+    now: datetime
+    jobs: Mapping[str, JobSeen] = field(default_factory=dict)
+    """By job id, of what is in hand."""
+    busy: frozenset[str] = frozenset()
+    """Ids of networks on which a run of something else has not ended."""
+    occupied: Mapping[str, str] = field(default_factory=dict)
+    """By id of a network that is to be removed: what is still in it, or why nobody knows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Events to record, and runs to start for what is in hand afterwards. `problems`: why a place gets no network."""
+
+    events: tuple[object, ...] = ()
+    starts: tuple[tuple[NetworkView, NetworkWork], ...] = ()
+    problems: Mapping[Place, str] = field(default_factory=dict)
+
+
+def decide_networks(view: NetworksView, fleet: Fleet) -> Decision:
+    """The decision of one tick: events of the first network that has any, or the runs that are to be started."""
+    if view.unreadable:
+        return Decision(problems=dict.fromkeys(fleet.wants, f"the networks' history is unreadable: {view.unreadable}"))
+    events: list[object] = []
+    problems: dict[Place, str] = {}
+    for network in view.standing():
+        try:
+            events += _of_network(network, fleet)
+        except TooManyZones as error:
+            problems[network.place] = str(error)
+    try:
+        events += _wanted(view, fleet)
+    except (PoolExhausted, TooManyZones) as error:
+        for place in fleet.wants.keys() - {n.place for n in view.standing()}:
+            problems[place] = str(error)
+    if events:
+        return Decision(tuple(events), problems=problems)
+    starts = tuple((n, n.work) for n in view.standing() if n.work is not None and _is_due(n, n.work, fleet))
+    return Decision(starts=starts, problems=problems)
+
+
+def waits_for(view: NetworksView, place: Place, zones: Collection[str], problems: Mapping[Place, str]) -> str:
+    """Why no VM can be made in that place's network yet, in words; "" when nothing is in the way."""
+    network = view.at(place)
+    if network is None:
+        return f"waits for the network {place.network} in {place}: {problems.get(place, 'it is about to be asked for')}"
+    missing = sorted(set(zones) - network.zones.keys())
+    if network.is_ready and not missing:
+        return ""
+    what = f"waits for the network {place.network} in {place}"
+    if network.is_ready:
+        what += f", which has nothing in {', '.join(missing)} yet"
+    return f"{what}: {problems.get(place) or in_words(network)}"
+
+
+def will_be_made(view: NetworksView, place: Place, zones: Collection[str], pool: AddressPool) -> str:
+    """What a plan says of a place's network, "" when it is there with all zones."""
+    network = view.at(place)
+    if network is None:
+        try:
+            cidr = next_cidr(pool.cidr, pool.prefix, [*view.taken(), *pool.reserved])
+        except PoolExhausted as error:
+            return f"network {place.network} in {place} cannot be made: {error}; widen `networks.pool` in the settings"
+        return f"network {place.network} is made in {place} first, with addresses of {cidr}"
+    if missing := sorted(set(zones) - network.zones.keys() - (network.work.zones.keys() if network.work else set())):
+        return f"network {place.network} in {place} gets {', '.join(missing)} first"
+    if network.state is NetworkState.REMOVING:
+        return f"network {place.network} in {place} is being removed; it is made again first"
+    return ""
+
+
+def in_words(network: NetworkView) -> str:
+    """How it stands, with the last error."""
+    work = network.work
+    if work is None:
+        return str(network.state)
+    doing = {NetworkRunKind.GROW: "zones are being added", NetworkRunKind.ACCESS: "clients are being changed"}
+    told = doing.get(work.kind, str(network.state))
+    first = work.message.partition("\n")[0]
+    return f"{told}; try {work.tries} failed: {work.error}: {first}" if work.tries else told
+
+
+def _of_network(network: NetworkView, fleet: Fleet) -> Iterator[object]:
+    work, want = network.work, fleet.wants.get(network.place)
+    if work is None:
+        yield from _next_work(network, want)
+        return
+    job = fleet.jobs.get(work.job)
+    if job is not None and job.state == "succeeded":
+        yield _outcome(network, work, job)
+    elif job is not None and job.state == "failed":
+        yield facts.NetworkRunFailed(network.id, job.error, job.message, job.retryable)
+    elif job is None and work.kind is NetworkRunKind.REMOVE:
+        # What a run was killed over may be half gone: only before the first one there is a way back.
+        if want is not None and not work.tries:
+            yield facts.NetworkRemovalDropped(network.id, f"{', '.join(want.clusters)} came to need it")
+    elif job is None and work.tries and want is not None and network.id not in fleet.busy:
+        yield from _other_target(network, work, want)
+
+
+def _next_work(network: NetworkView, want: Want | None) -> Iterator[object]:
+    """Nothing is taken back when nobody wants the network any more: it stands until a person removes it."""
+    if want is None:
+        return
+    if missing := sorted(want.zones - network.zones.keys()):
+        reason = f"{', '.join(want.clusters)} {_names(want)} {', '.join(missing)}"
+        yield facts.NetworkZonesRequested(network.id, numbered(want.zones, network.zones), reason)
+    elif (clients := _clients(network.place, want)) != network.clients:
+        yield facts.NetworkChangeRequested(network.id, clients, f"clients of {', '.join(want.clusters)}")
+
+
+def _other_target(network: NetworkView, work: NetworkWork, want: Want) -> Iterator[object]:
+    """A try failed and the specs say something else by now: that is tried, and not what failed."""
+    if work.kind is NetworkRunKind.ACCESS:
+        if (clients := _clients(network.place, want)) != work.clients:
+            yield facts.NetworkChangeRequested(network.id, clients, f"clients of {', '.join(want.clusters)}")
+    elif not want.zones <= work.zones.keys() or not work.zones.keys() <= want.zones | network.zones.keys():
+        zones = numbered(want.zones, network.zones)
+        yield facts.NetworkZonesRequested(network.id, zones, f"zones of {', '.join(want.clusters)} as they are now")
+
+
+def _outcome(network: NetworkView, work: NetworkWork, job: JobSeen) -> object:
+    if work.kind is NetworkRunKind.REMOVE:
+        return facts.NetworkRemoved(network.id)
+    settings = json.dumps(job.result.get("settings", {}), sort_keys=True)
+    if work.kind is NetworkRunKind.ACCESS:
+        return facts.NetworkChanged(network.id, settings)
+    return facts.NetworkMade(network.id, settings)
+
+
+def _wanted(view: NetworksView, fleet: Fleet) -> Iterator[object]:
+    """Networks that are named and do not exist. Each gets its addresses here, for as long as it stands."""
+    taken, count = [*view.taken(), *fleet.pool.reserved], len(view.networks)
+    for place, want in sorted(fleet.wants.items(), key=lambda item: (str(item[0]), item[0].network)):
+        if view.at(place) is not None:
+            continue
+        zones = numbered(want.zones, {})
+        cidr = next_cidr(fleet.pool.cidr, fleet.pool.prefix, taken)
+        taken.append(cidr)
+        count += 1
+        yield facts.NetworkRequested(
+            id=f"network-{count}-{place.network}",
+            cloud=place.cloud,
+            account=place.account,
+            region=place.region,
+            name=place.network,
+            cidr=str(cidr),
+            zones=zones,
+            clients=_clients(place, want),
+            reason=f"{', '.join(want.clusters)} {_names(want)} it",
+        )
+
+
+def _is_due(network: NetworkView, work: NetworkWork, fleet: Fleet) -> bool:
+    if work.job in fleet.jobs or network.id in fleet.busy:
+        return False
+    if work.kind is NetworkRunKind.REMOVE and fleet.occupied.get(network.id):
+        return False
+    if work.failed_at is None:
+        return True
+    pause_s = delay_s(work.tries) if work.retryable else CAP_S
+    return (fleet.now - work.failed_at).total_seconds() >= pause_s
+
+
+def _clients(place: Place, want: Want) -> tuple[str, ...]:
+    return () if place.cloud in _FILTERS_NOTHING else tuple(sorted(want.clients))
+
+
+def _names(want: Want) -> str:
+    return "names" if len(want.clusters) == 1 else "name"

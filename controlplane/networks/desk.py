@@ -1,0 +1,182 @@
+"""What people ask of networks: a look, a removal with the name typed out, a repair."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from ipaddress import IPv4Network
+from typing import Protocol
+
+from controlplane.commands import CommandRefused
+from controlplane.networks.decide import AddressPool, in_words
+from controlplane.networks.keeper import NetworkKeeper
+from controlplane.networks.view import NetworkState, NetworkView
+from controlplane.streams import NETWORKS
+from controlplane.view import ClusterView
+from events import facts
+from events.codec import encode
+from events.envelope import Origin
+from events.errors import StreamConflict
+from events.ids import derived_id
+from events.store import EventStore
+
+_TRIES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkStanding:
+    """One network as people see it. `waits` says why its removal does not begin."""
+
+    network: NetworkView
+    clusters: tuple[str, ...]
+    told: str
+    error: str
+    since: datetime
+
+
+class Networks(Protocol):
+    """What people ask of networks; `NetworkDesk` is one."""
+
+    def pool(self) -> AddressPool: ...
+
+    def planned(self, view: ClusterView) -> tuple[str, ...]: ...
+
+    def standings(self) -> tuple[NetworkStanding, ...]: ...
+
+    def remove(
+        self, name: str, *, confirm: str, account: str, region: str, reason: str, actor: str, command_id: str
+    ) -> str: ...
+
+    def repair(self, name: str, *, account: str, region: str, reason: str, actor: str, command_id: str) -> str: ...
+
+
+class NoNetworks:
+    """Of a server that makes none."""
+
+    def pool(self) -> AddressPool:
+        """See Networks."""
+        return AddressPool(IPv4Network("10.64.0.0/10"), 20)
+
+    def planned(self, view: ClusterView) -> tuple[str, ...]:
+        """See Networks."""
+        return ()
+
+    def standings(self) -> tuple[NetworkStanding, ...]:
+        """See Networks."""
+        return ()
+
+    def remove(
+        self, name: str, *, confirm: str, account: str, region: str, reason: str, actor: str, command_id: str
+    ) -> str:
+        """See Networks. Raises CommandRefused."""
+        raise CommandRefused("network-not-found", f"there is no network {name!r}: this server makes none")
+
+    def repair(self, name: str, *, account: str, region: str, reason: str, actor: str, command_id: str) -> str:
+        """See Networks. Raises CommandRefused."""
+        raise CommandRefused("network-not-found", f"there is no network {name!r}: this server makes none")
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkDesk:
+    """Safe to call from many threads and from several servers. `catch_up` folds what others recorded."""
+
+    store: EventStore
+    keeper: NetworkKeeper
+    views: Callable[[], Sequence[ClusterView]]
+    catch_up: Callable[[], None]
+
+    def pool(self) -> AddressPool:
+        """Where addresses come from."""
+        return self.keeper.pool
+
+    def planned(self, view: ClusterView) -> tuple[str, ...]:
+        """What is made before the first VM of a document, in words; `view` is the cluster with it."""
+        return self.keeper.planned(view)
+
+    def standings(self) -> tuple[NetworkStanding, ...]:
+        """All that are not removed, by place and name."""
+        wants = self.keeper.wants(self.views())
+        found = []
+        for network in self.keeper.view().standing():
+            clusters = wants[network.place].clusters if network.place in wants else ()
+            error = network.work.message if network.work is not None else ""
+            found.append(NetworkStanding(network, clusters, in_words(network), error, network.requested_at))
+        return tuple(found)
+
+    def remove(
+        self, name: str, *, confirm: str, account: str, region: str, reason: str, actor: str, command_id: str
+    ) -> str:
+        """Asks for a network's removal; `confirm` is its name again. Raises `CommandRefused`, as while one names it.
+
+        Idempotent by `command_id`; says in words what will happen.
+        """
+
+        if confirm != name:
+            raise CommandRefused(
+                "not-confirmed", f"`{confirm}` is not `{name}`: nothing was changed", "Type the network's name again."
+            )
+
+        def decide() -> tuple[object | None, str]:
+            network = self._named(name, account, region)
+            if network.state is NetworkState.REMOVING:
+                return None, f"network {name} in {network.place} is being removed already"
+            want = self.keeper.wants(self.views()).get(network.place)
+            if want is not None:
+                raise CommandRefused(
+                    "network-in-use",
+                    f"network {name} in {network.place} is named by {', '.join(want.clusters)}",
+                    "Delete these clusters first; a cluster never changes its network.",
+                )
+            fact = facts.NetworkRemovalRequested(network.id, name, reason or "asked for")
+            return fact, f"network {name} in {network.place} ({network.cidr}) is removed once nothing is left in it"
+
+        return self._record(decide, actor, command_id)
+
+    def repair(self, name: str, *, account: str, region: str, reason: str, actor: str, command_id: str) -> str:
+        """Has what is missing of a network made again, as after somebody deleted part of it; tries at once."""
+
+        def decide() -> tuple[object | None, str]:
+            network = self._named(name, account, region)
+            if network.state is NetworkState.REMOVING:
+                raise CommandRefused("network-removing", f"network {name} in {network.place} is being removed")
+            zones = network.work.zones if network.work is not None else network.zones
+            fact = facts.NetworkZonesRequested(network.id, dict(zones), reason or "a person asked for a repair")
+            return fact, f"network {name} in {network.place}: what is missing is made again"
+
+        return self._record(decide, actor, command_id)
+
+    def _named(self, name: str, account: str, region: str) -> NetworkView:
+        """The one a person means. Raises `CommandRefused` when there is none, or several and nothing says which."""
+        there = [n for n in self.keeper.view().standing() if n.name == name]
+        meant = [n for n in there if account in ("", n.place.account) and region in ("", n.place.region)]
+        if len(meant) == 1:
+            return meant[0]
+        if not meant:
+            known = ", ".join(f"{n.name} in {n.place}" for n in self.keeper.view().standing()) or "none"
+            raise CommandRefused(
+                "network-not-found", f"there is no such network {name!r}; Kedge made {known}", "`kedge networks`"
+            )
+        places = ", ".join(str(n.place) for n in meant)
+        raise CommandRefused(
+            "network-ambiguous", f"there is a network {name!r} in {places}", "Say which with --account and --region."
+        )
+
+    def _record(self, decide: Callable[[], tuple[object | None, str]], actor: str, command_id: str) -> str:
+        for left in reversed(range(_TRIES)):
+            self.catch_up()
+            if any(e.command_id == command_id for e in self.store.read_stream(NETWORKS)):
+                return "asked for already"
+            fact, sentence = decide()
+            if fact is None:
+                return sentence
+            event = encode(fact, derived_id("network-command", command_id))
+            origin = Origin(actor=actor, command_id=command_id)
+            try:
+                version = self.keeper.view().version
+                for recorded in self.store.append(NETWORKS, [event], expected_version=version, origin=origin):
+                    self.keeper.take_in(recorded)
+            except StreamConflict:
+                if not left:
+                    raise
+                continue
+            return sentence
+        raise AssertionError("unreachable")

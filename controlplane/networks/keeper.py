@@ -1,0 +1,233 @@
+"""Looks after the fleet's networks at each tick: what clusters name is made before their first VM.
+
+Runs go through the same runner as those of clusters, under the same epochs: only the leader starts any.
+"""
+
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from controlplane.converger.observation import JobSeen
+from controlplane.converger.rendering import places_of
+from controlplane.jobstore import Job, JobStore
+from controlplane.networks.decide import AddressPool, Decision, Fleet, Want, decide_networks, waits_for, will_be_made
+from controlplane.networks.view import NetworkState, NetworksView, NetworkView, NetworkWork, evolve
+from controlplane.streams import NETWORKS
+from controlplane.view import ClusterView
+from events.clock import Clock
+from events.codec import encode
+from events.envelope import NewEvent, Origin, Recorded
+from events.errors import StreamConflict
+from events.ids import ClusterUid, Epoch, IntentId, derived_id
+from events.store import EventStore
+from providers import errors as provider_errors
+from providers.base import Listing, Place
+from providers.errors import ProviderError
+from providers.networks import NetworkRun, NetworkRunKind
+
+MAX_DECISIONS = 5
+"""Decisions one tick takes in a row while each records something."""
+
+
+class NetworkRunner(Protocol):
+    """Starts runs on networks and returns at once; how they end is read from the job store."""
+
+    def network(self, job_id: str, run: NetworkRun, *, epoch: Epoch) -> None:
+        """The job row exists when this returns."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkPorts:
+    """What the keeper reaches the world through."""
+
+    store: EventStore
+    jobs: JobStore
+    runner: NetworkRunner
+    makes_network: Callable[[Place], bool]
+    """Whether the settings leave the network of that account and region to Kedge. Raises `ProviderError`."""
+    list_place: Callable[[Place], Listing]
+    """Everything of this installation there, asked now. Raises `ProviderError`."""
+    installation_id: str
+    clock: Clock
+    epoch: Callable[[], Epoch]
+
+
+class NetworkKeeper:
+    """Thread-safe: ticks come one at a time, questions at any time."""
+
+    def __init__(self, ports: NetworkPorts, pool: AddressPool) -> None:
+        self._ports = ports
+        self._pool = pool
+        self._lock = threading.RLock()
+        self._view = NetworksView()
+        self._problems: Mapping[Place, str] = {}
+        self._left: dict[Place, bool] = {}
+        self._told: dict[str, tuple[object, Sequence[tuple[Place, tuple[str, ...]]]]] = {}
+
+    @property
+    def pool(self) -> AddressPool:
+        return self._pool
+
+    def view(self) -> NetworksView:
+        with self._lock:
+            return self._view
+
+    def take_in(self, recorded: Recorded) -> None:
+        """Folds an event of the stream; those of others, and what is known, change nothing."""
+        if recorded.stream != NETWORKS:
+            return
+        with self._lock:
+            if recorded.version > self._view.version:
+                self._view = evolve(self._view, recorded)
+
+    def settings_of(self, place: Place) -> Mapping[str, Any] | None:
+        """See `MadeNetworks`."""
+        return self.view().settings_of(place)
+
+    def waits_for(self, view: ClusterView) -> tuple[str, ...]:
+        """What is missing before VMs of the cluster can be made, in words; empty where nothing is."""
+        with self._lock:
+            known, problems = self._view, self._problems
+        told = (waits_for(known, p, _zones(view, p), problems) for p in places_of(view) if self.is_ours(p))
+        return tuple(one for one in told if one)
+
+    def planned(self, view: ClusterView) -> tuple[str, ...]:
+        """What is to be done about networks before the first VM of the document in force, for a plan."""
+        known = self.view()
+        ours = (p for p in places_of(view) if self.is_ours(p))
+        told = (will_be_made(known, p, _zones(view, p), self._pool) for p in ours)
+        return tuple(one for one in told if one)
+
+    def is_ours(self, place: Place) -> bool:
+        """Whether Kedge makes that place's network. A place nobody can say it of has none: its cluster tells why."""
+        key = Place(place.cloud, place.region, place.account)
+        if key not in self._left:
+            try:
+                self._left[key] = self._ports.makes_network(key)
+            except ProviderError:
+                return False
+        return self._left[key]
+
+    def wants(self, views: Iterable[ClusterView]) -> dict[Place, Want]:
+        """What living clusters want of each network Kedge makes."""
+        found: dict[Place, Want] = {}
+        for view in views:
+            if view.deleted or view.document is None:
+                continue
+            for place, zones in self._places(view):
+                if self.is_ours(place):
+                    clients = view.document.spec.access.clients
+                    found[place] = found.get(place, Want()).joined(zones, clients, view.name)
+        return found
+
+    def _places(self, view: ClusterView) -> Sequence[tuple[Place, tuple[str, ...]]]:
+        """Places of a cluster's document with their zones. Kept: all clusters are asked for them at each tick."""
+        known = self._told.get(view.uid)
+        if known is None or known[0] is not view.document:
+            known = view.document, tuple((p, _zones(view, p)) for p in places_of(view))
+            self._told[view.uid] = known
+        return known[1]
+
+    def tick(self, views: Sequence[ClusterView]) -> int:
+        """Records what is to be recorded and starts what is due; how many events and runs that were.
+
+        Raises LostLeadership, and EventsError when the store is away.
+        """
+        moved = 0
+        wants = self.wants(views)
+        for _ in range(MAX_DECISIONS):
+            decision = self._decide(wants, views)
+            self._problems = decision.problems
+            if not decision.events:
+                break
+            try:
+                self._append(decision)
+            except StreamConflict:
+                return moved  # a person asked for something meanwhile: it is read at the next tick
+            moved += len(decision.events)
+        for network, work in decision.starts:
+            self._ports.runner.network(work.job, self._run(network, work), epoch=self._ports.epoch())
+            moved += 1
+        return moved
+
+    def _decide(self, wants: Mapping[Place, Want], views: Sequence[ClusterView]) -> Decision:
+        known = self.view()
+        working = [n for n in known.standing() if n.work is not None]
+        if not working and not wants:
+            return Decision()
+        jobs = {n.work.job: self._ports.jobs.get(IntentId(n.work.job)) for n in working if n.work}
+        fleet = Fleet(
+            wants=wants,
+            pool=self._pool,
+            now=self._ports.clock(),
+            jobs={job_id: job_seen(job) for job_id, job in jobs.items() if job is not None},
+            busy=frozenset(n.id for n in working if self._is_busy(n)),
+            occupied={n.id: self._occupants(n, views) for n in working if n.state is NetworkState.REMOVING},
+        )
+        return decide_networks(known, fleet)
+
+    def _is_busy(self, network: NetworkView) -> bool:
+        own = network.work.job if network.work else ""
+        return any(
+            j.intent_id != own and j.ended_at is None for j in self._ports.jobs.of_cluster(ClusterUid(network.id))
+        )
+
+    def _occupants(self, network: NetworkView, views: Sequence[ClusterView]) -> str:
+        """What stands in the way of its removal: VMs of deleted clusters that were left standing, or of nobody known.
+
+        VMs of clusters known to be in another network do not.
+        """
+        if network.work is None or self._ports.jobs.get(IntentId(network.work.job)) is not None:
+            return ""
+        elsewhere = {v.uid for v in views if network.place not in places_of(v)}
+        try:
+            listing = self._ports.list_place(network.place)
+        except provider_errors.NotFound:
+            return ""
+        except ProviderError as error:
+            return f"nobody can tell what is in it: {error}"
+        inside = sorted(i.key for i in listing.instances if i.cluster_uid not in elsewhere)
+        return f"{len(inside)} VMs may be in it: {', '.join(inside[:5])}" if inside else ""
+
+    def _append(self, decision: Decision) -> None:
+        epoch = self._ports.epoch()
+        version = self.view().version
+        events = network_events(version, decision.events)
+        origin = Origin(actor="converger", epoch=epoch)
+        for recorded in self._ports.store.append(NETWORKS, events, expected_version=version, origin=origin):
+            self.take_in(recorded)
+
+    def _run(self, network: NetworkView, work: NetworkWork) -> NetworkRun:
+        return NetworkRun(
+            intent_id=work.job,
+            kind=work.kind,
+            key=network.id,
+            place=network.place,
+            installation_id=self._ports.installation_id,
+            cidr=str(network.cidr),
+            zones=work.zones,
+            clients=work.clients if work.kind is not NetworkRunKind.GROW else network.clients,
+        )
+
+
+def network_events(version: int, events: Iterable[object]) -> list[NewEvent]:
+    """Facts as events to append after `version`. The same decision gets the same ids, so a retry is recognised."""
+    listed = list(events)
+    content = repr(listed)
+    return [encode(f, derived_id("network", str(version), str(n), content)) for n, f in enumerate(listed)]
+
+
+def job_seen(job: Job) -> JobSeen:
+    """A job's row as a decision sees it."""
+    error = job.error_class or ""
+    retryable = bool(getattr(getattr(provider_errors, error, None), "retryable", True))
+    result = dict(job.result or {})
+    return JobSeen(str(job.state), error, job.error_message or "", retryable, job.ended_at, result)
+
+
+def _zones(view: ClusterView, place: Place) -> tuple[str, ...]:
+    pools = view.document.spec.pools if view.document else ()
+    here = (p for p in pools if Place(p.place.cloud, p.place.region, p.place.account, p.place.network) == place)
+    return tuple(zone for pool in here for zone in pool.place.zones)

@@ -1,0 +1,56 @@
+"""Addresses for networks, out of one pool for the whole fleet. Pure: what is taken is what was recorded."""
+
+from collections.abc import Iterable, Mapping
+from ipaddress import IPv4Network
+
+SUBNETS = 16
+"""A zone's subnet is a sixteenth of its network, by a number it keeps (terraform/README.md)."""
+
+
+class PoolExhausted(Exception):
+    """No network of that size is free. What now: give up until a person widens the pool or a network is removed."""
+
+
+class TooManyZones(Exception):
+    """A network has sixteen subnets and each zone keeps its own for ever. What now: another network."""
+
+
+def next_cidr(pool: IPv4Network, prefix: int, taken: Iterable[IPv4Network]) -> IPv4Network:
+    """The lowest network of `prefix` bits in the pool that overlaps nothing taken. Raises `PoolExhausted`."""
+    if prefix < pool.prefixlen:
+        raise PoolExhausted(f"a network of /{prefix} is larger than the pool {pool}")
+    size = 1 << (32 - prefix)
+    at, end = int(pool.network_address), int(pool.broadcast_address)
+    for other in sorted(other for other in taken if other.overlaps(pool)):
+        if int(other.network_address) >= at + size:
+            break
+        # Behind it, at the next multiple of the size.
+        at = max(at, -(-(int(other.broadcast_address) + 1) // size) * size)
+    if at + size - 1 > end:
+        raise PoolExhausted(f"the pool {pool} has no /{prefix} left")
+    return IPv4Network((at, prefix))
+
+
+def free_networks(pool: IPv4Network, prefix: int, taken: Iterable[IPv4Network]) -> int:
+    """How many networks of that size are left, as they would be given one after the other."""
+    given, count = list(taken), 0
+    while True:
+        try:
+            given.append(next_cidr(pool, prefix, given))
+        except PoolExhausted:
+            return count
+        count += 1
+
+
+def numbered(zones: Iterable[str], known: Mapping[str, int]) -> dict[str, int]:
+    """Each zone with the number of its subnet: known ones keep theirs, new ones get the lowest free.
+
+    Raises `TooManyZones`.
+    """
+    numbers = dict(known)
+    for zone in sorted(set(zones) - known.keys()):
+        free = next((n for n in range(SUBNETS) if n not in numbers.values()), None)
+        if free is None:
+            raise TooManyZones(f"zone {zone} would be the network's seventeenth; it has {', '.join(sorted(numbers))}")
+        numbers[zone] = free
+    return numbers

@@ -1,0 +1,184 @@
+"""The fold of the stream `networks`: what was asked, how far each is. Pure and total, as that of a cluster."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from enum import StrEnum
+from ipaddress import IPv4Network
+from types import MappingProxyType
+from typing import Any
+
+from events import facts
+from events.codec import decode
+from events.envelope import Recorded
+from events.errors import EventsError
+from providers.base import Place
+from providers.networks import NetworkRunKind
+
+
+class NetworkState(StrEnum):
+    """Where a network stands. VMs are made in it while it is made; `REMOVED` is its end."""
+
+    MAKING = "being made"
+    MADE = "made"
+    REMOVING = "being removed"
+    REMOVED = "removed"
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkWork:
+    """The intent in hand. `tries` count runs that failed: each is a job of its own."""
+
+    intent: str
+    kind: NetworkRunKind
+    requested_at: datetime
+    zones: Mapping[str, int]
+    clients: tuple[str, ...]
+    reason: str
+    tries: int = 0
+    failed_at: datetime | None = None
+    error: str = ""
+    message: str = ""
+    retryable: bool = True
+
+    @property
+    def job(self) -> str:
+        return f"{self.intent}.{self.tries}"
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkView:
+    """One network. `zones` and `clients` are what it has, `work` what it is to get."""
+
+    id: str
+    place: Place
+    cidr: IPv4Network
+    requested_at: datetime
+    state: NetworkState = NetworkState.MAKING
+    zones: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    clients: tuple[str, ...] = ()
+    settings: Mapping[str, Any] | None = None
+    work: NetworkWork | None = None
+
+    @property
+    def name(self) -> str:
+        return self.place.network
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether VMs may be made in it."""
+        return self.state is NetworkState.MADE and self.settings is not None
+
+
+@dataclass(frozen=True, slots=True)
+class NetworksView:
+    """All networks there ever were, by id. `unreadable` says why nothing more is done, "" when all was read."""
+
+    version: int = 0
+    networks: Mapping[str, NetworkView] = field(default_factory=lambda: MappingProxyType({}))
+    unreadable: str = ""
+
+    def standing(self) -> tuple[NetworkView, ...]:
+        """Those that are not removed, by place and name."""
+        there = (n for n in self.networks.values() if n.state is not NetworkState.REMOVED)
+        return tuple(sorted(there, key=lambda n: (str(n.place), n.name)))
+
+    def at(self, place: Place) -> NetworkView | None:
+        """The network of that place and name, None when there is none."""
+        return next((n for n in self.standing() if n.place == place), None)
+
+    def settings_of(self, place: Place) -> Mapping[str, Any] | None:
+        """What providers are told of a place's network: see `MadeNetworks`."""
+        network = self.at(place)
+        return network.settings if network is not None else None
+
+    def taken(self) -> tuple[IPv4Network, ...]:
+        return tuple(n.cidr for n in self.standing())
+
+
+def evolve(view: NetworksView, recorded: Recorded) -> NetworksView:
+    """The view after one event. Total: what cannot be placed sets `unreadable`."""
+    if view.unreadable:
+        return replace(view, version=recorded.version)
+    try:
+        event = decode(recorded)
+        if isinstance(event, facts.NetworkRequested):
+            network = _requested(event, recorded)
+        else:
+            known = view.networks[event.id]  # type: ignore[attr-defined]  # a KeyError or AttributeError is told below
+            network = _RULES[type(event)](known, event, recorded)
+    except (EventsError, LookupError, AttributeError, ValueError) as error:
+        reason = f"event {recorded.position} ({recorded.type}): {type(error).__name__}: {error}"
+        return replace(view, version=recorded.version, unreadable=reason)
+    changed = MappingProxyType({**view.networks, network.id: network})
+    return replace(view, version=recorded.version, networks=changed)
+
+
+def _requested(e: facts.NetworkRequested, recorded: Recorded) -> NetworkView:
+    work = _work(recorded, NetworkRunKind.MAKE, e.zones, e.clients, e.reason)
+    place = Place(e.cloud, e.region, e.account, e.name)
+    return NetworkView(e.id, place, IPv4Network(e.cidr), recorded.recorded_at, work=work)
+
+
+def _work(
+    recorded: Recorded, kind: NetworkRunKind, zones: Mapping[str, int], clients: tuple[str, ...], reason: str
+) -> NetworkWork:
+    return NetworkWork(recorded.event_id, kind, recorded.recorded_at, MappingProxyType(dict(zones)), clients, reason)
+
+
+def _zones_requested(n: NetworkView, e: facts.NetworkZonesRequested, r: Recorded) -> NetworkView:
+    making = n.work is not None and n.work.kind is NetworkRunKind.MAKE
+    clients = n.work.clients if making and n.work else n.clients
+    kind = NetworkRunKind.MAKE if making else NetworkRunKind.GROW
+    return replace(n, work=_work(r, kind, e.zones, clients, e.reason))
+
+
+def _change_requested(n: NetworkView, e: facts.NetworkChangeRequested, r: Recorded) -> NetworkView:
+    return replace(n, work=_work(r, NetworkRunKind.ACCESS, n.zones, e.clients, e.reason))
+
+
+def _removal_requested(n: NetworkView, e: facts.NetworkRemovalRequested, r: Recorded) -> NetworkView:
+    # What a run that had not ended was to get may be there: it is removed with the rest.
+    zones, clients = (n.work.zones, n.work.clients) if n.work else (n.zones, n.clients)
+    work = _work(r, NetworkRunKind.REMOVE, zones, clients, e.reason)
+    return replace(n, state=NetworkState.REMOVING, work=work)
+
+
+def _done(n: NetworkView, e: facts.NetworkMade | facts.NetworkChanged, r: Recorded) -> NetworkView:
+    if n.work is None:
+        raise LookupError(f"network {n.id} had nothing in hand")
+    settings = MappingProxyType(json.loads(e.settings))
+    done = replace(n, state=NetworkState.MADE, zones=n.work.zones, clients=n.work.clients, settings=settings)
+    return replace(done, work=None)
+
+
+def _dropped(n: NetworkView, e: facts.NetworkRemovalDropped, r: Recorded) -> NetworkView:
+    if n.settings is not None:
+        return replace(n, state=NetworkState.MADE, work=None)
+    # It was never made: that goes on.
+    zones, clients = (n.work.zones, n.work.clients) if n.work else (n.zones, n.clients)
+    return replace(n, state=NetworkState.MAKING, work=_work(r, NetworkRunKind.MAKE, zones, clients, e.reason))
+
+
+def _removed(n: NetworkView, e: facts.NetworkRemoved, r: Recorded) -> NetworkView:
+    return replace(n, state=NetworkState.REMOVED, work=None, settings=None)
+
+
+def _failed(n: NetworkView, e: facts.NetworkRunFailed, r: Recorded) -> NetworkView:
+    if n.work is None:
+        raise LookupError(f"network {n.id} had nothing in hand")
+    told = {"error": e.error, "message": e.message, "retryable": e.retryable, "failed_at": r.recorded_at}
+    return replace(n, work=replace(n.work, tries=n.work.tries + 1, **told))  # type: ignore[arg-type]
+
+
+_RULES: Mapping[type, Callable[[NetworkView, Any, Recorded], NetworkView]] = {
+    facts.NetworkZonesRequested: _zones_requested,
+    facts.NetworkChangeRequested: _change_requested,
+    facts.NetworkRemovalRequested: _removal_requested,
+    facts.NetworkRemovalDropped: _dropped,
+    facts.NetworkMade: _done,
+    facts.NetworkChanged: _done,
+    facts.NetworkRemoved: _removed,
+    facts.NetworkRunFailed: _failed,
+}

@@ -1,0 +1,57 @@
+"""What the API says of networks, and takes for them."""
+
+from datetime import datetime
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class _Told(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class NetworkOut(_Told):
+    """One network Kedge makes. `error` is what its last failed run said, "" where none failed since it was asked."""
+
+    name: str
+    cloud: str
+    account: str
+    region: str
+    cidr: str
+    state: str
+    told: str
+    zones: list[str]
+    clients: list[str]
+    clusters: list[str]
+    since: datetime
+    tries: int = 0
+    error: str = ""
+
+
+class NetworksOut(_Told):
+    """`free` is how many more networks the pool has room for."""
+
+    items: list[NetworkOut]
+    pool: str
+    prefix: int
+    free: int
+
+
+class NetworkIn(_Told):
+    """Which network is meant; account and region may be left out while only one has that name."""
+
+    account: str = Field(default="", max_length=63)
+    region: str = Field(default="", max_length=63)
+    reason: str = Field(default="", max_length=1000)
+
+
+class NetworkRemovalIn(NetworkIn):
+    """`confirm` is the name of the network again, as a person types it."""
+
+    confirm: str = Field(max_length=63)
+
+
+class NetworkAskedOut(_Told):
+    """What will happen."""
+
+    name: str
+    sentence: str

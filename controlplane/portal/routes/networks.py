@@ -1,0 +1,71 @@
+"""/v1/networks: the networks Kedge makes for clusters, their removal and their repair."""
+
+from fastapi import APIRouter
+
+from controlplane.networks.desk import NetworkStanding
+from controlplane.networks.pool import free_networks
+from controlplane.portal import networkschemas as api
+from controlplane.portal.auth import Actor
+from controlplane.portal.routes.clusters import CommandId
+from controlplane.portal.schemas import API_PREFIX
+from controlplane.portal.services import Services
+
+router = APIRouter(prefix=API_PREFIX, tags=["networks"])
+
+
+@router.get("/networks")
+def list_networks(services: Services) -> api.NetworksOut:
+    """All networks that are not removed, by place and name."""
+    desk = services.networks
+    pool, standings = desk.pool(), desk.standings()
+    taken = [*(s.network.cidr for s in standings), *pool.reserved]
+    free = free_networks(pool.cidr, pool.prefix, taken)
+    items = [_out(standing) for standing in standings]
+    return api.NetworksOut(items=items, pool=str(pool.cidr), prefix=pool.prefix, free=free)
+
+
+@router.post("/networks/{name}/remove")
+def remove(
+    name: str, body: api.NetworkRemovalIn, services: Services, actor: Actor, key: CommandId
+) -> api.NetworkAskedOut:
+    """A person wants it gone. Refused while a living cluster names it, or the name was not typed again."""
+    sentence = services.networks.remove(
+        name,
+        confirm=body.confirm,
+        account=body.account,
+        region=body.region,
+        reason=body.reason,
+        actor=actor,
+        command_id=key,
+    )
+    services.wake("")
+    return api.NetworkAskedOut(name=name, sentence=sentence)
+
+
+@router.post("/networks/{name}/repair")
+def repair(name: str, body: api.NetworkIn, services: Services, actor: Actor, key: CommandId) -> api.NetworkAskedOut:
+    """What is missing of it is made again."""
+    sentence = services.networks.repair(
+        name, account=body.account, region=body.region, reason=body.reason, actor=actor, command_id=key
+    )
+    services.wake("")
+    return api.NetworkAskedOut(name=name, sentence=sentence)
+
+
+def _out(standing: NetworkStanding) -> api.NetworkOut:
+    network = standing.network
+    return api.NetworkOut(
+        name=network.name,
+        cloud=network.place.cloud,
+        account=network.place.account,
+        region=network.place.region,
+        cidr=str(network.cidr),
+        state=str(network.state),
+        told=standing.told,
+        zones=sorted(network.zones),
+        clients=list(network.clients),
+        clusters=list(standing.clusters),
+        since=standing.since,
+        tries=network.work.tries if network.work else 0,
+        error=standing.error,
+    )

@@ -1,0 +1,62 @@
+"""What of a network exists in EC2, by its tags: what an interrupted run made and nobody knows is imported, not twinned.
+
+All of it is tagged in the call that makes it, but for the rules of the security group: those are found in their group.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from providers.aws.errors import translated
+from providers.aws.tags import tags_of
+from providers.errors import ResourceConflict
+from providers.networks import NetworkRun
+from providers.tf.imports import in_module
+
+_MEMBERS = {9092: "brokers", 9093: "controllers"}
+
+
+def network_pieces(ec2: Any, run: NetworkRun) -> dict[str, str]:
+    """Terraform's address -> id to import by. Raises `ResourceConflict` where there are two networks of that name."""
+    marks = [
+        {"Name": "tag:kedge-installation", "Values": [run.installation_id]},
+        {"Name": "tag:kedge-network", "Values": [run.cloud_name]},
+    ]
+    with translated(f"{run.place}: looking for the network {run.cloud_name}"):
+        networks = ec2.describe_vpcs(Filters=marks)["Vpcs"]
+        if not networks:
+            return {}
+        if len(networks) > 1:
+            ids = ", ".join(sorted(n["VpcId"] for n in networks))
+            raise ResourceConflict(f"{run.place}: {ids} are all tagged as the network {run.cloud_name}; one may be")
+        vpc = str(networks[0]["VpcId"])
+        there = [*marks, {"Name": "vpc-id", "Values": [vpc]}]
+        subnets = ec2.describe_subnets(Filters=there)["Subnets"]
+        groups = ec2.describe_security_groups(Filters=there)["SecurityGroups"]
+        named = [{"Name": "group-id", "Values": [g["GroupId"] for g in groups]}]
+        rules = ec2.describe_security_group_rules(Filters=named)["SecurityGroupRules"] if groups else []
+    found = {
+        "module.kedge.aws_vpc.network": vpc,
+        **{in_module("aws_subnet.zone", str(s["AvailabilityZone"])): str(s["SubnetId"]) for s in _of(subnets, run)},
+        **dict(_rules(rules)),
+    }
+    if groups:
+        found["module.kedge.aws_security_group.kafka"] = str(groups[0]["GroupId"])
+    return found
+
+
+def _of(subnets: Sequence[Mapping[str, Any]], run: NetworkRun) -> Iterator[Mapping[str, Any]]:
+    """Those of the zones the run renders; a subnet of any other was not made by this network."""
+    return (s for s in subnets if s["AvailabilityZone"] in run.zones and tags_of(s).get("kedge-network"))
+
+
+def _rules(rules: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
+    for rule in rules:
+        found, where = str(rule["SecurityGroupRuleId"]), "module.kedge.aws_vpc_security_group_"
+        if rule["IsEgress"]:
+            if rule.get("Description"):
+                yield f"{where}egress_rule.out", found
+        elif rule.get("ReferencedGroupInfo"):
+            if rule["FromPort"] in _MEMBERS:
+                yield f'{where}ingress_rule.members["{_MEMBERS[rule["FromPort"]]}"]', found
+        elif rule.get("CidrIpv4"):
+            yield f'{where}ingress_rule.clients["{rule["CidrIpv4"]}"]', found

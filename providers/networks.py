@@ -1,0 +1,99 @@
+"""Networks that Kedge makes: what a run makes or changes, and how a provider learns what was made.
+
+A network belongs to one account and region and has a name there. Its Terraform state is its own: it outlives clusters
+and is shared by them.
+"""
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Protocol, runtime_checkable
+
+from providers.base import Place
+from providers.errors import ProviderError
+
+MadeNetworks = Callable[[Place], Mapping[str, Any] | None]
+"""Place, its network's name included -> what its module gave as `settings`, None while there is no such network."""
+
+LONGEST_NAME = 30
+"""Google's module leaves that much: a name of 63 with room for what begins with it."""
+
+
+def none_made(place: Place) -> Mapping[str, Any] | None:
+    """For who knows of no network: a shell, a test of settings alone."""
+    return None
+
+
+class NetworkMissing(ProviderError):
+    """The network of that place is one Kedge makes, and it is not there yet."""
+
+    retryable = True
+    what_next = "It is made before the first VM; `kedge networks` shows how far it is."
+
+
+class NetworkRunKind(StrEnum):
+    """What a run may do to a network, and nothing else: see `providers.tf.networkguard`."""
+
+    MAKE = "network-make"
+    GROW = "network-grow"
+    ACCESS = "network-access"
+    REMOVE = "network-remove"
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkRun:
+    """One guarded run on one network. `key` names its state for ever; `zones` are zone -> number of its subnet."""
+
+    intent_id: str
+    kind: NetworkRunKind
+    key: str
+    place: Place
+    installation_id: str
+    cidr: str
+    zones: Mapping[str, int] = field(default_factory=dict)
+    clients: tuple[str, ...] = ()
+
+    @property
+    def cloud_name(self) -> str:
+        """What it is called in the account: `kedge-<name>-<region>`, cut with a digest where that is too long."""
+        whole = f"kedge-{self.place.network}-{self.place.region}"
+        if len(whole) <= LONGEST_NAME:
+            return whole
+        digest = hashlib.sha256(whole.encode()).hexdigest()[:6]
+        return f"{whole[: LONGEST_NAME - 7].rstrip('-')}-{digest}"
+
+
+@runtime_checkable
+class MakesNetworks(Protocol):
+    """A provider whose accounts may leave the network of a region to Kedge."""
+
+    def makes_network(self, place: Place) -> bool:
+        """Whether the settings leave that region's network to Kedge. Raises `PlaceUnknown` where it is not in them."""
+        ...
+
+    def network_variables(self, place: Place) -> Mapping[str, str]:
+        """The cloud's own values for `terraform/modules/<cloud>-network`."""
+        ...
+
+
+@runtime_checkable
+class FindsNetworks(Protocol):
+    """Knows what of a network exists, by its marks and names: so an interrupted run leaves no twin behind."""
+
+    def network_pieces(self, run: NetworkRun) -> Mapping[str, str]:
+        """Terraform's address in the rendered configuration -> id to import it by. Raises `ProviderError`."""
+        ...
+
+
+def network_variables(run: NetworkRun, cloud: Mapping[str, str]) -> dict[str, object]:
+    """Variables of `terraform/modules/<cloud>-network`; the shape is terraform/README.md's. JSON-safe."""
+    return {
+        "installation_id": run.installation_id,
+        "name": run.cloud_name,
+        "region": run.place.region,
+        "cidr": run.cidr,
+        "zones": dict(sorted(run.zones.items())),
+        "clients": sorted(run.clients),
+        "cloud": dict(cloud),
+    }

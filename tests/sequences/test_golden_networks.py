@@ -1,0 +1,126 @@
+"""The stories of networks Kedge makes, told and compared as those of rolls are (`test_golden_rolls`)."""
+
+import os
+from collections.abc import Callable
+
+import pytest
+
+from controlplane.networks.decide import AddressPool
+from providers.errors import QuotaExceeded
+from tests.sequences.recorded import GOLDEN
+from tests.sim.networkworld import POOL, NetworkWorld
+
+OFFICE, WAREHOUSE = "192.168.8.0/24", "192.168.9.0/24"
+
+
+def network_is_made_and_shared(world: NetworkWorld) -> None:
+    """Two clusters of one place share one; a zone more is a subnet more, and clients of both are let in."""
+    world.declare("orders", zones=("a", "b"), clients=(OFFICE,))
+    assert world.waits("orders")
+    world.settle(12)
+    assert not world.waits("orders")
+    world.declare("carts", zones=("c",), clients=(WAREHOUSE,))
+    world.tick()
+    assert "nothing in c yet" in world.waits("carts")[0]
+    assert not world.waits("orders")
+    world.settle(25)
+    world.judge_settled()
+
+
+def network_of_two_accounts_is_two(world: NetworkWorld) -> None:
+    """The same name in two accounts, and two names in one: three networks, no address twice."""
+    world.declare("orders")
+    world.declare("events", account="other")
+    world.declare("carts", network="second")
+    world.settle(12)
+    assert len({str(n.cidr) for n in world.view.standing()}) == len(world.cloud) == 3
+    world.judge_settled()
+
+
+def network_cannot_be_made(world: NetworkWorld) -> None:
+    """A quota: said in words, tried again after a pause, made once there is room."""
+    world.refuse = QuotaExceeded("VpcLimitExceeded: the account has 5 networks and may have 5")
+    world.declare("orders")
+    world.settle(20)
+    assert "VpcLimitExceeded" in world.waits("orders")[0]
+    world.refuse = None
+    world.settle(320)
+    world.judge_settled()
+
+
+def network_pool_is_used_up(world: NetworkWorld) -> None:
+    """The third network of a pool of two waits; a removal makes room."""
+    world.pool = AddressPool(POOL.cidr, 17)
+    world.start_server()
+    world.declare("orders")
+    world.declare("events", account="other")
+    world.settle(12)
+    world.declare("carts", network="second")
+    world.settle(3)
+    assert "has no /17 left" in world.waits("carts")[0]
+    assert world.remove("default", account="other").startswith("refused")
+    world.delete("events")
+    world.remove("default", account="other")
+    world.settle(30)
+    world.judge_settled()
+    assert {n.name for n in world.view.standing()} == {"default", "second"}
+
+
+def network_with_vms_left_standing_stays(world: NetworkWorld) -> None:
+    """A cluster was deleted and its VMs retained: the network waits for them, whoever asks."""
+    world.declare("orders")
+    world.settle(12)
+    world.delete("orders", retain=True)
+    world.remove("default")
+    world.settle(20)
+    assert len(world.cloud) == 1
+    world.standing_vms.clear()
+    world.settle(12)
+    assert world.cloud == {}
+
+
+def network_is_needed_again_before_it_goes(world: NetworkWorld) -> None:
+    """A cluster is declared between the removal's asking and its run: the network stays."""
+    world.declare("orders")
+    world.settle(12)
+    world.delete("orders")
+    world.remove("default")
+    world.declare("carts")
+    world.settle(12)
+    world.judge_settled()
+    assert [n.id for n in world.view.standing()] == ["network-1-default"]
+
+
+def network_that_was_deleted_by_hand_is_repaired(world: NetworkWorld) -> None:
+    """Nothing is made again by itself: a person asks, and what is missing comes with the same addresses."""
+    world.declare("orders", clients=(OFFICE,))
+    world.settle(12)
+    del_by_hand = world.cloud["network-1-default"]
+    del_by_hand.zones.clear()
+    world.settle(5)
+    assert del_by_hand.zones == set()
+    world.repair("default")
+    world.settle(12)
+    world.judge_settled()
+
+
+STORIES = (
+    network_is_made_and_shared,
+    network_of_two_accounts_is_two,
+    network_cannot_be_made,
+    network_pool_is_used_up,
+    network_with_vms_left_standing_stays,
+    network_is_needed_again_before_it_goes,
+    network_that_was_deleted_by_hand_is_repaired,
+)
+
+
+@pytest.mark.parametrize("scenario", STORIES, ids=lambda s: s.__name__)
+def test_a_networks_story_is_told_as_recorded(scenario: Callable[[NetworkWorld], None]) -> None:
+    world = NetworkWorld()
+    scenario(world)
+    told = "\n".join(world.story) + "\n"
+    record = GOLDEN / f"{scenario.__name__}.log"
+    if os.environ.get("KEDGE_GOLDEN") == "update":
+        record.write_text(told)
+    assert told == record.read_text()

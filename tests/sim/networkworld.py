@@ -1,0 +1,294 @@
+"""A small world for networks alone: a cloud of networks, people who declare and remove, and a server that may die.
+
+The keeper, the fold and the decisions are the real ones; Terraform is a run that takes three ticks and can be killed.
+"""
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from ipaddress import IPv4Network
+
+from controlplane.commands import CommandRefused
+from controlplane.jobstore import MemoryJobStore
+from controlplane.networks.decide import AddressPool
+from controlplane.networks.desk import NetworkDesk
+from controlplane.networks.keeper import NetworkKeeper, NetworkPorts
+from controlplane.networks.view import NetworksView
+from controlplane.view import ClusterView, empty_view
+from events.envelope import NewEvent, Origin, Recorded
+from events.ids import ClusterUid, Epoch, IntentId
+from events.memory import MemoryEventStore
+from providers.base import CloudInstance, InstanceState, Listing, Place
+from providers.errors import ProviderError
+from providers.networks import NetworkRun, NetworkRunKind
+from tests.builders import a_document
+
+START = datetime(2026, 1, 1, 12, tzinfo=UTC)
+TICK_S = 1.0
+RUN_TICKS = 3
+POOL = AddressPool(IPv4Network("10.64.0.0/16"), 20)
+
+
+class Crash(Exception):
+    """The server is killed here."""
+
+
+@dataclass
+class MadeNetwork:
+    """A network as the cloud has it; half of one is without settings."""
+
+    cidr: str
+    zones: set[str] = field(default_factory=set)
+    clients: set[str] = field(default_factory=set)
+
+
+@dataclass
+class _Running:
+    run: NetworkRun
+    epoch: Epoch
+    left: int = RUN_TICKS
+
+
+class CrashingStore(MemoryEventStore):
+    """Dies before or after it records."""
+
+    def __init__(self, clock: Callable[[], datetime], point: Callable[[str], None]) -> None:
+        super().__init__(clock)
+        self._point = point
+
+    def append(
+        self,
+        stream: str,
+        events: list[NewEvent],
+        *,
+        expected_version: int,
+        origin: Origin,  # type: ignore[override]
+    ) -> list[Recorded]:
+        self._point("before an append")
+        recorded = super().append(stream, events, expected_version=expected_version, origin=origin)
+        self._point("after an append")
+        return recorded
+
+
+class NetworkWorld:
+    """`crash_at`: the point, counted from 1, at which the server dies once; 0 for never."""
+
+    def __init__(self, *, crash_at: int = 0, pool: AddressPool = POOL) -> None:
+        self.seconds = 0.0
+        self.points = 0
+        self.crash_at = crash_at
+        self.pool = pool
+        self.store = CrashingStore(self.clock, self._point)
+        self.jobs = MemoryJobStore(clock=self.clock)
+        self.cloud: dict[str, MadeNetwork] = {}
+        self.clusters: dict[str, ClusterView] = {}
+        self.standing_vms: list[CloudInstance] = []
+        self.refuse: ProviderError | None = None
+        self.running: dict[str, _Running] = {}
+        self.story: list[str] = []
+        self.epoch = Epoch(0)
+        self._asked = self._told = 0
+        self.start_server()
+
+    # People
+
+    def declare(
+        self,
+        name: str,
+        *,
+        region: str = "r1",
+        account: str = "main",
+        network: str = "default",
+        zones: Collection[str] = ("a",),
+        clients: Collection[str] = (),
+    ) -> None:
+        """A cluster with one zone list, in a cloud whose networks are Kedge's."""
+        document = a_document(name=name)
+        place = {"cloud": "aws", "region": region, "account": account, "network": network, "zones": tuple(zones)}
+        pools = tuple(p.model_copy(update={"place": p.place.model_copy(update=place)}) for p in document.spec.pools)
+        access = document.spec.access.model_copy(update={"clients": tuple(clients)})
+        spec = document.spec.model_copy(update={"pools": pools, "access": access})
+        view = replace(empty_view(f"uid-{name}"), name=name, document=document.model_copy(update={"spec": spec}))
+        self.clusters[name] = view
+        self._tell(f"{name} is declared in {network} of {account}/{region}, zones {', '.join(zones)}")
+
+    def delete(self, name: str, *, retain: bool = False) -> None:
+        """The cluster is gone; with `retain` a VM of it stands on."""
+        view = self.clusters[name]
+        self.clusters[name] = replace(view, deleted=True)
+        if retain:
+            vm = CloudInstance("i-1", view.uid, "brokers-a-0", 1, "x", "a", InstanceState.RUNNING, "10.64.0.9")
+            self.standing_vms.append(vm)
+        self._tell(f"{name} is deleted" + (", its VM stands" if retain else ""))
+
+    def remove(self, name: str, *, account: str = "", region: str = "") -> str:
+        """A person asks; what they are told, or why it is refused."""
+        return self._ask("removes", self.desk.remove, name, account, region)
+
+    def repair(self, name: str) -> str:
+        """The same, for a repair."""
+        return self._ask("repairs", self.desk.repair, name, "", "")
+
+    def _ask(self, what: str, ask: Callable[..., str], name: str, account: str, region: str) -> str:
+        """A request whose server dies is sent again, under the same id."""
+        self._asked += 1
+        order = {"account": account, "region": region, "reason": "", "actor": "person:anna"}
+        if what == "removes":
+            order["confirm"] = name
+        try:
+            told = ask(name, command_id=f"c{self._asked}", **order)
+        except CommandRefused as refused:
+            told = f"refused: {refused}"
+        except Crash as crash:
+            self._tell(f"the server dies {crash}")
+            self.start_server()
+            told = getattr(self.desk, ask.__name__)(name, command_id=f"c{self._asked}", **order)
+        self._tell(f"anna {what} {name}: {told}")
+        return told
+
+    # The server
+
+    def start_server(self) -> None:
+        """A new process with an empty memory; what the last one ran died with it."""
+        self.epoch = Epoch(self.epoch + 1)
+        self.running.clear()
+        for job in self.jobs.open_jobs():
+            if job.epoch < self.epoch:
+                self.jobs.fail(job.intent_id, epoch=self.epoch, error_class="RunInterrupted", error_message="gone")
+        ports = NetworkPorts(
+            store=self.store,
+            jobs=self.jobs,
+            runner=self,
+            makes_network=lambda place: place.cloud == "aws",
+            list_place=self._listing,
+            installation_id="test",
+            clock=self.clock,
+            epoch=lambda: self.epoch,
+        )
+        self.keeper = NetworkKeeper(ports, self.pool)
+        self._position = 0
+        self.catch_up()
+        self.desk = NetworkDesk(self.store, self.keeper, lambda: list(self.clusters.values()), self.catch_up)
+
+    def network(self, job_id: str, run: NetworkRun, *, epoch: Epoch) -> None:
+        """See NetworkRunner."""
+        self._point("before a run")
+        self.jobs.create(
+            IntentId(job_id), cluster_uid=ClusterUid(run.key), kind=str(run.kind), epoch=epoch, owner="server"
+        )
+        self._point("after its row")
+        self.jobs.start(IntentId(job_id), epoch=epoch, owner="server")
+        self.running[job_id] = _Running(run, epoch)
+
+    def tick(self) -> None:
+        """One tick of the server and of what it runs; a crash is a new server."""
+        self.seconds += TICK_S
+        try:
+            self._work()
+            self.catch_up()
+            self.keeper.tick(list(self.clusters.values()))
+        except Crash as crash:
+            self._tell(f"the server dies {crash}")
+            self.start_server()
+        self.catch_up()
+        self.judge()
+
+    def settle(self, ticks: int = 40) -> None:
+        for _ in range(ticks):
+            self.tick()
+
+    def catch_up(self) -> None:
+        for recorded in self.store.read_all(self._position):
+            self._position = recorded.position
+            self.keeper.take_in(recorded)
+            if recorded.position > self._told:
+                self._told = recorded.position
+                data = {k: v for k, v in recorded.data.items() if k != "id" and v not in ("", [], ())}
+                self._tell(f"  {recorded.type} {recorded.data['id']}: {data}")
+
+    @property
+    def view(self) -> NetworksView:
+        return self.keeper.view()
+
+    def waits(self, name: str) -> tuple[str, ...]:
+        return self.keeper.waits_for(self.clusters[name])
+
+    def clock(self) -> datetime:
+        return START + timedelta(seconds=self.seconds)
+
+    # What must hold
+
+    def judge(self) -> None:
+        """After each tick: no address twice, and nothing is taken from under a cluster."""
+        ranges = [IPv4Network(n.cidr) for n in self.cloud.values()]
+        assert all(not a.overlaps(b) for i, a in enumerate(ranges) for b in ranges[i + 1 :]), ranges
+        taken = self.view.taken()
+        assert all(not a.overlaps(b) for i, a in enumerate(taken) for b in taken[i + 1 :]), taken
+        for view in self.clusters.values():
+            if not view.deleted and not self.keeper.waits_for(view):
+                network = self.view.at(next(iter(self.keeper.wants([view]))))
+                assert network is not None
+                assert network.id in self.cloud, f"{view.name} was told a network that is gone"
+        standing = {n.id for n in self.view.standing()}
+        assert set(self.cloud) <= standing, f"{set(self.cloud) - standing}: made, and nobody knows"
+        assert not self.view.unreadable, self.view.unreadable
+
+    def judge_settled(self) -> None:
+        """Once all is quiet: every living cluster has its network, as its spec says, and there is no other."""
+        for place, want in self.keeper.wants(self.clusters.values()).items():
+            network = self.view.at(place)
+            assert network is not None, place
+            assert network.is_ready, network
+            assert network.work is None, network
+            there = self.cloud[network.id]
+            assert want.zones <= there.zones
+            assert want.clients == there.clients
+            assert there.cidr == str(network.cidr)
+
+    # The cloud
+
+    def _work(self) -> None:
+        for job_id, one in list(self.running.items()):
+            one.left -= 1
+            if one.left == 1:
+                self._half(one.run)
+                self._point("in the middle of a run")
+            if one.left == 0:
+                del self.running[job_id]
+                self._end(job_id, one)
+
+    def _half(self, run: NetworkRun) -> None:
+        if run.kind in (NetworkRunKind.MAKE, NetworkRunKind.GROW) and self.refuse is None:
+            self.cloud.setdefault(run.key, MadeNetwork(run.cidr))
+        elif run.kind is NetworkRunKind.REMOVE and run.key in self.cloud:
+            self.cloud[run.key].zones.clear()
+
+    def _end(self, job_id: str, one: _Running) -> None:
+        run = one.run
+        if self.refuse is not None and run.kind is not NetworkRunKind.REMOVE:
+            error = self.refuse
+            self.jobs.fail(
+                IntentId(job_id), epoch=one.epoch, error_class=type(error).__name__, error_message=str(error)
+            )
+            return
+        if run.kind is NetworkRunKind.REMOVE:
+            self.cloud.pop(run.key, None)
+        else:
+            made = self.cloud.setdefault(run.key, MadeNetwork(run.cidr))
+            assert made.cidr == run.cidr
+            made.zones |= set(run.zones)
+            made.clients = set(run.clients)
+        self._point("before its end is told")
+        result = {"settings": {"subnets": sorted(run.zones)}}
+        self.jobs.succeed(IntentId(job_id), epoch=one.epoch, result=result)
+
+    def _listing(self, place: Place) -> Listing:
+        return Listing(place, self.clock(), tuple(self.standing_vms))
+
+    def _point(self, where: str) -> None:
+        self.points += 1
+        if self.points == self.crash_at:
+            raise Crash(where)
+
+    def _tell(self, line: str) -> None:
+        self.story.append(f"{self.seconds:5.0f}s {line}")

@@ -1,0 +1,133 @@
+"""A bench of any cloud whose regions leave their network to Kedge, and the runs on such a network."""
+
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+import yaml
+
+from providers.base import Place
+from providers.hetzner.cloud import HetznerCloud
+from providers.networks import NetworkRun, NetworkRunKind
+from providers.tf.networkrun import NetworkResult, execute_network
+from providers.tf.statefile import LocalStates
+from tests.fakes.clouds import digitalocean as digitalocean_fake
+from tests.fakes.clouds.aws import moto_cloud
+from tests.fakes.clouds.hetzner import TOKEN, fake_hetzner
+from tests.fakes.clouds.hetzner_hands import write_settings as write_hetzner
+from tests.standins.mirror import MODULES
+from tests.terraform.awslife import VERSION, aws_mirror, bench_on
+from tests.terraform.azurelife import azure_bench
+from tests.terraform.cloudbench import CloudBench
+from tests.terraform.digitaloceanlife import digitalocean_bench
+from tests.terraform.googlelife import google_bench
+from tests.terraform.hetznerlife import HetznerBench, hcloud_plugins
+from tests.terraform.upcloudlife import upcloud_bench
+
+KEY = "network-1-default"
+CIDR = "10.64.0.0/20"
+
+REST = frozenset({"images", "encrypt"})
+"""What a person tells of a region whose network is Kedge's."""
+
+
+@dataclass
+class NetworkBench:
+    """`made` is what the provider is told of networks: the last outcome of each run that made or changed one."""
+
+    of: CloudBench
+    place: Place
+    made: dict[Place, Mapping[str, Any]] = field(default_factory=dict)
+
+    def run(self, kind: NetworkRunKind, *, intent: str, **told: Any) -> NetworkResult:
+        """The zones are those of a test, `a` and `b`, unless told."""
+        run = self.wanted(kind, intent=intent, **told)
+        result = execute_network(
+            run,
+            provider=self.of.cloud,
+            states=LocalStates(self.of.state_root),
+            module_root=MODULES,
+            on_progress=self.of.progress.append,
+            stop=threading.Event(),
+            timeout_s=300.0,
+        )
+        if kind is NetworkRunKind.REMOVE:
+            self.made.pop(self.place)
+        else:
+            self.made[self.place] = result.settings
+        return result
+
+    def wanted(self, kind: NetworkRunKind, *, intent: str, **told: Any) -> NetworkRun:
+        given: dict[str, Any] = {"zones": {self.zone("a"): 0, self.zone("b"): 1}, **told}
+        # Runs are found, and ended, by their id: one of this bench's own.
+        intent = f"{intent}-{abs(hash(str(self.of.state_root))) % 10**8}"
+        return NetworkRun(intent, kind, KEY, self.place, "test", CIDR, **given)
+
+    def zone(self, letter: str) -> str:
+        """What a test's zone is called on that cloud."""
+        match self.place.cloud:
+            case "aws":
+                return f"{self.place.region}{letter}"
+            case "google":
+                return f"{self.place.region}-{'bcd'['abc'.index(letter)]}"
+            case "azure":
+                return f"{self.place.region}-{'123'['abc'.index(letter)]}"
+            case "hetzner":
+                return {"a": "fsn1", "b": "hel1", "c": "nbg1"}[letter]
+        return f"{self.place.region}-{letter}"
+
+
+def left_to_kedge(file: Path) -> None:
+    """Takes all ids of networks out of a cloud's settings."""
+    told = yaml.safe_load(file.read_text())
+    for account in told["accounts"].values():
+        account["regions"] = {
+            name: {key: value for key, value in region.items() if key in REST}
+            for name, region in account["regions"].items()
+        }
+    file.write_text(yaml.safe_dump(told))
+
+
+@contextmanager
+def network_bench(cloud: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[NetworkBench]:
+    """A bench of that cloud: the vendor's provider for AWS and Hetzner, a stand-in for the others."""
+    monkeypatch.setenv("DIGITALOCEAN_TOKEN", digitalocean_fake.TOKEN)
+    with _bench(cloud, folder, monkeypatch) as opened:
+        there = cast(Any, opened.cloud)
+        left_to_kedge(there.settings_file)
+        bench = NetworkBench(opened, opened.place)
+        opened.cloud = replace(there, networks=bench.made.get)
+        yield bench
+
+
+@contextmanager
+def _bench(cloud: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[CloudBench]:
+    if cloud == "aws":
+        mirror = aws_mirror()
+        if mirror is None:
+            pytest.skip(f"no folder of this machine has Terraform's AWS provider {VERSION}")
+        monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
+        monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "canary-secret")
+        with moto_cloud() as aws:
+            yield bench_on(aws, folder, mirror)
+    elif cloud == "hetzner":
+        monkeypatch.setenv("HCLOUD_TOKEN", TOKEN)
+        with fake_hetzner() as hetzner:
+            settings = write_hetzner(folder / "hetzner.yaml", hetzner, groups=0, plugins=hcloud_plugins())
+            yield HetznerBench(HetznerCloud("test", settings), hetzner, folder / "states")
+    elif cloud == "azure":
+        with azure_bench(folder, monkeypatch) as azure:
+            yield azure
+    elif cloud == "google":
+        with google_bench(folder) as google:
+            yield google
+    elif cloud == "digitalocean":
+        with digitalocean_bench(folder) as digitalocean:
+            yield digitalocean
+    else:
+        with upcloud_bench(folder, monkeypatch) as upcloud:
+            yield upcloud

@@ -1,0 +1,77 @@
+"""`kedge networks`: the table, what went wrong, room in the pool, a removal with the name typed out."""
+
+import json
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from controlplane.portal import networkschemas as api
+from tests.unit.controlplane.cli.cli_world import START, World
+
+
+@pytest.fixture
+def world(tmp_path: Any) -> World:
+    return World(tmp_path)
+
+
+def a_network(**changes: Any) -> api.NetworkOut:
+    fields: dict[str, Any] = {
+        "name": "default",
+        "cloud": "aws",
+        "account": "production",
+        "region": "eu-west-1",
+        "cidr": "10.64.0.0/20",
+        "state": "made",
+        "told": "made",
+        "zones": ["eu-west-1a"],
+        "clients": ["192.168.8.0/24"],
+        "clusters": ["orders"],
+        "since": START - timedelta(hours=1),
+    }
+    return api.NetworkOut(**fields | changes)
+
+
+def listed(*networks: api.NetworkOut, free: int = 1023) -> api.NetworksOut:
+    return api.NetworksOut(items=list(networks), pool="10.64.0.0/10", prefix=20, free=free)
+
+
+def test_networks_are_a_table(world: World) -> None:
+    world.server.on("GET", "/networks", listed(a_network()))
+    result = world.run("networks")
+    assert result.exit_code == 0
+    head, line = result.stdout.splitlines()
+    assert head.split()[:5] == ["NAME", "CLOUD", "ACCOUNT", "REGION", "CIDR"]
+    assert all(word in line for word in ("default", "10.64.0.0/20", "made", "192.168.8.0/24", "orders"))
+
+
+def test_what_went_wrong_and_a_pool_that_runs_out_are_told(world: World) -> None:
+    failing = a_network(state="being made", told="being made; try 2 failed: QuotaExceeded: no more VPCs", tries=2)
+    world.server.on("GET", "/networks", listed(failing, free=0))
+    result = world.run("networks")
+    assert "failing" in result.stdout
+    assert "QuotaExceeded: no more VPCs" in result.stdout
+    assert "has room for no more network" in result.stdout
+
+
+def test_the_list_is_a_document_too(world: World) -> None:
+    world.server.on("GET", "/networks", listed(a_network()))
+    told = json.loads(world.run("networks", "-o", "json").stdout)
+    assert (told["items"][0]["cidr"], told["free"]) == ("10.64.0.0/20", 1023)
+
+
+def test_a_removal_wants_the_name_and_sends_it(world: World) -> None:
+    answer = api.NetworkAskedOut(name="default", sentence="network default is removed once nothing is left in it")
+    world.server.on("POST", "/networks/default/remove", answer)
+    refused = world.run("networks", "remove", "default", "--confirm", "defautl")
+    assert refused.exit_code == 1
+    assert "not confirmed" in refused.stderr
+    done = world.run("networks", "remove", "default", "--account", "production", "--confirm", "default")
+    assert done.exit_code == 0, done.stderr
+    assert "once nothing is left in it" in done.stdout
+
+
+def test_a_repair_is_asked_for(world: World) -> None:
+    answer = api.NetworkAskedOut(name="default", sentence="what is missing is made again")
+    world.server.on("POST", "/networks/default/repair", answer)
+    assert "made again" in world.run("networks", "repair", "default").stdout

@@ -1,0 +1,64 @@
+"""Rules about networks and clients: each refusal names the place and a way out."""
+
+from ipaddress import IPv4Network
+from typing import Any
+
+import pytest
+
+from events.spec.network_rules import client_problems, network_problems, pool_problems
+from events.spec.positions import NOWHERE
+from events.spec.problems import Problem
+from tests.builders import a_document
+
+
+def told(clients: tuple[str, ...], **place: Any) -> list[Problem]:
+    spec = a_document().spec
+    pools = [pool.model_copy(update={"place": pool.place.model_copy(update=place)}) for pool in spec.pools]
+    access = spec.access.model_copy(update={"clients": clients})
+    return list(client_problems(access, spec.listeners, dict(enumerate(pools)), NOWHERE))
+
+
+def test_networks_of_clients_are_accepted() -> None:
+    assert told(("192.168.0.0/16", "10.8.0.7/32")) == []
+
+
+@pytest.mark.parametrize(
+    ("clients", "code", "words"),
+    [
+        (("0.0.0.0/0",), "KEDGE-SPEC-062", "lets everybody in"),
+        (("128.0.0.0/1",), "KEDGE-SPEC-062", "lets everybody in"),
+        (("10.8.0.300/24",), "KEDGE-SPEC-061", "is no network"),
+        (("10.8.0.0/33",), "KEDGE-SPEC-061", "is no network"),
+        (("10.8.0.7/24",), "KEDGE-SPEC-061", "bits beyond its length"),
+        (("10.8.0.0/24", "10.8.0.0/24"), "KEDGE-SPEC-036", "listed twice"),
+    ],
+)
+def test_what_a_firewall_would_misread_is_refused(clients: tuple[str, ...], code: str, words: str) -> None:
+    (problem,) = told(clients)
+    assert problem.code == code
+    assert words in problem.message
+    assert problem.fix
+
+
+def test_a_cloud_that_filters_nothing_takes_no_clients() -> None:
+    (problem,) = told(("10.8.0.0/24",), cloud="upcloud")
+    assert "filters nothing" in problem.message
+    assert told((), cloud="upcloud") == []
+
+
+def test_clients_from_where_networks_get_their_addresses_are_refused() -> None:
+    document = a_document()
+    access = document.spec.access.model_copy(update={"clients": ("10.0.0.0/8", "192.168.0.0/16")})
+    asked = document.model_copy(update={"spec": document.spec.model_copy(update={"access": access})})
+    (problem,) = pool_problems(asked, IPv4Network("10.64.0.0/10"), NOWHERE)
+    assert "overlaps 10.64.0.0/10" in problem.message
+
+
+def test_pools_of_one_place_are_in_one_network() -> None:
+    controllers, brokers = a_document().spec.pools
+    other = brokers.model_copy(update={"place": brokers.place.model_copy(update={"network": "second"})})
+    assert list(network_problems((controllers, brokers), NOWHERE)) == []
+    (problem,) = network_problems((controllers, other), NOWHERE)
+    assert problem.code == "KEDGE-SPEC-060"
+    elsewhere = other.model_copy(update={"place": other.place.model_copy(update={"region": "local-2"})})
+    assert list(network_problems((controllers, elsewhere), NOWHERE)) == []

@@ -16,6 +16,8 @@ class Place:
     cloud: str
     region: str
     account: str = "default"
+    network: str = "default"
+    """Which network VMs there are made in. No part of a state's key: a cluster never changes its network."""
 
     def __str__(self) -> str:
         return f"{self.cloud}/{self.account}/{self.region}"

@@ -1,15 +1,17 @@
 """How often a cloud may be called: one bucket of tokens per account and region, for our own calls and Terraform's.
 
-A cloud counts all calls of an account and region together. Ours take a token each; a Terraform run, whose calls nobody
-sees, pays beforehand for about as many as it will make. What a cloud says itself (throttled, `Retry-After`) counts
-above any figure of ours: nobody calls until then, and not all at the same moment.
+A cloud counts all calls of an account together, some for each region apart. Ours take a token each; a Terraform run,
+whose calls nobody sees, pays beforehand for about as many as it will make. What a cloud says itself (throttled,
+`Retry-After`) counts above any figure of ours: nobody calls until then, and not all at the same moment.
 """
 
 import random
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 
 from providers.base import Place
 from providers.errors import RateLimited
@@ -20,6 +22,9 @@ JITTER = 0.25
 USUAL_PAUSE_S = 1.0
 """After a throttle that does not say for how long."""
 
+PATIENCE_S = 7.0
+"""So long a call of ours waits for its token: with the call itself no more than the 10 s the converger has."""
+
 
 @dataclass(frozen=True, slots=True)
 class CallRate:
@@ -27,6 +32,10 @@ class CallRate:
 
     burst: int
     per_s: float
+    by_region: bool = False
+    """Whether the cloud counts each region of an account for itself."""
+    reset_is_full: bool = False
+    """`RateLimit-Reset` names when *all* calls are allowed again, not the next one: no reason to wait for it."""
 
 
 @dataclass(slots=True)
@@ -70,6 +79,20 @@ class TokenBucket:
             self._tokens = min(self._tokens, 0.0)
             self._paused_until = max(self._paused_until, self._at + asked * (1 + JITTER * self.jitter()))
 
+    def heard(self, headers: Mapping[str, str], *, throttled: bool) -> None:
+        """What an answer's headers say: how many calls the account has left by the cloud's count, which others share,
+        and after a throttle when the next one is allowed."""
+        told = {name.lower(): value for name, value in headers.items()}
+        left = told.get("ratelimit-remaining", "")
+        if self.rate is not None and left.isdecimal():
+            with self._lock:
+                self._fill()
+                self._tokens = min(self._tokens, float(left))
+        if throttled:
+            resets = None if self.rate is None or self.rate.reset_is_full else told.get("ratelimit-reset")
+            asked = retry_after_s(told.get("retry-after"))
+            self.pause(_until_s(resets) if asked is None else asked)
+
     def _lacks_s(self, calls: int) -> float:
         if self.rate is None:
             return 0.0
@@ -84,25 +107,40 @@ class TokenBucket:
 
 @dataclass(slots=True)
 class CallBudget:
-    """The buckets of one cloud."""
+    """The buckets of one cloud: one for an account, or for each of its regions where the cloud counts so."""
 
     rate: CallRate | None
     clock: Callable[[], float] = time.monotonic
+    wait: Callable[[float], object] = time.sleep
     _buckets: dict[tuple[str, str], TokenBucket] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def of(self, place: Place) -> TokenBucket:
-        """That of the place's account and region."""
+        """That of the place's account (and region)."""
+        by_region = self.rate is not None and self.rate.by_region
         with self._lock:
-            key = (place.account, place.region)
+            key = (place.account, place.region if by_region else "")
             if key not in self._buckets:
-                self._buckets[key] = TokenBucket(str(place), self.rate, self.clock)
+                what = str(place) if by_region else f"{place.cloud}/{place.account}"
+                self._buckets[key] = TokenBucket(what, self.rate, self.clock, self.wait)
             return self._buckets[key]
 
 
 def retry_after_s(header: str | None) -> float | None:
-    """Seconds a `Retry-After` header asks for; None without one, and for one that names a date (RFC 9110, 10.2.3)."""
+    """Seconds a `Retry-After` header asks for, as a number or up to a date (RFC 9110, 10.2.3); None without one."""
+    if not header:
+        return None
     try:
-        return float(header) if header else None
+        return float(header)
+    except ValueError:
+        pass
+    try:
+        date = parsedate_to_datetime(header)
     except ValueError:
         return None
+    return max(0.0, ((date if date.tzinfo else date.replace(tzinfo=UTC)) - datetime.now(UTC)).total_seconds())
+
+
+def _until_s(epoch_s: str | None) -> float | None:
+    """Seconds until a `RateLimit-Reset`, which DigitalOcean gives in Unix time; None where it is no number."""
+    return max(0.0, float(epoch_s) - time.time()) if epoch_s and epoch_s.isdecimal() else None

@@ -56,9 +56,12 @@ class CatalogFile:
         return str(self.raw["disks"][kind]["type"])
 
     def call_rate(self) -> CallRate | None:
-        """How often an account may call in one region (`calls`: burst, per_s, source); None: no figure."""
+        """How often an account may call (`calls`: burst, per_s, source, and what counts it); None: no figure."""
         told = self.raw.get("calls", UNKNOWN)
-        return None if told == UNKNOWN else CallRate(int(told["burst"]), float(told["per_s"]))
+        if told == UNKNOWN:
+            return None
+        by_region, full = bool(told.get("by_region")), bool(told.get("reset_is_full"))
+        return CallRate(int(told["burst"]), float(told["per_s"]), by_region=by_region, reset_is_full=full)
 
     def regions(self) -> tuple[str, ...]:
         """Regions there are; whether an account may use them only the cloud knows."""

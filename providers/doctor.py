@@ -8,7 +8,8 @@ from typing import Protocol, runtime_checkable
 import yaml
 
 from providers.base import CloudProvider, Place
-from providers.errors import ProviderError
+from providers.errors import NotFound, ProviderError
+from providers.networks import MakesNetworks
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,18 @@ def examine(cloud: str, settings_file: Path | None, load: Callable[[], CloudProv
         yield from _of_place(provider, place)
 
 
+def looked_at(what: str, look: Callable[[], tuple[bool | None, str]], what_next: str) -> Finding:
+    """A finding from one look: whether it is well, and what is told. That there is no such thing is a finding too.
+
+    Raises what else the look ends with.
+    """
+    try:
+        well, told = look()
+    except NotFound as error:
+        return Finding(what, False, str(error), error.what_next)
+    return Finding(what, well, told, what_next if well is False else "")
+
+
 def places_in(cloud: str, settings_file: Path) -> tuple[Place, ...]:
     """Every account and region the file names; it was read by its cloud before, so it makes sense."""
     told = yaml.safe_load(settings_file.read_text())
@@ -68,6 +81,12 @@ def _of_place(provider: CloudProvider, place: Place) -> Iterator[Finding]:
         listing = provider.list_place(place)
     except ProviderError as error:
         yield Finding(f"{place}: credentials", False, str(error), error.what_next)
+        return
+    if isinstance(provider, MakesNetworks) and provider.makes_network(place):
+        told = f"its network is Kedge's to make; {len(listing.instances)} VMs of this installation"
+        yield Finding(f"{place}: credentials", True, told)
+        what_next = "`kedge networks` lists them, and how many more the pool has room for"
+        yield Finding(f"{place}: network", None, "which there are is known to the server", what_next)
         return
     zones = ", ".join(provider.zones(place.region))
     yield Finding(

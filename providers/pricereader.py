@@ -1,4 +1,4 @@
-"""Who asks a cloud for its types and prices; some clouds nobody asks yet."""
+"""Who asks a cloud for its types and prices; a cloud that sells nothing is asked nothing."""
 
 from datetime import date
 from importlib import import_module
@@ -8,7 +8,9 @@ from providers.base import Place
 from providers.errors import PlaceUnknown
 from providers.overrides import RegionIn
 
-_READERS = {cloud: f"providers.{cloud}.prices" for cloud in ("aws", "digitalocean", "hetzner")}
+_READERS = {
+    cloud: f"providers.{cloud}.prices" for cloud in ("aws", "azure", "digitalocean", "google", "hetzner", "upcloud")
+}
 
 
 def can_read_prices(cloud: str) -> bool:
@@ -23,6 +25,6 @@ def read_prices(settings_file: Path, place: Place, *, today: date) -> RegionIn:
     """
     if not can_read_prices(place.cloud):
         there = ", ".join(_READERS)
-        raise PlaceUnknown(f"prices of {place.cloud} are not read from its API yet; those of {there} are")
+        raise PlaceUnknown(f"there are no prices of {place.cloud} to read; there are those of {there}")
     found: RegionIn = import_module(_READERS[place.cloud]).read_prices(settings_file, place, today=today)
     return found

@@ -1,24 +1,32 @@
 """What a person tells about their accounts with a cloud: `<cloud>.yaml` in the home. It holds no secret, ever."""
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Generic, Protocol, Self, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt, PrivateAttr, ValidationError
 
 from providers.base import Place
+from providers.callbudget import CallBudget, CallRate
+from providers.catalogfile import sold_by
 from providers.errors import PlaceUnknown
+from providers.madenetworks import NetworkedAccount, leaves_network, whole_region
+from providers.networks import MadeNetworks, none_made
+from providers.software import Software
 
-RegionT = TypeVar("RegionT", covariant=True)
+AccountT = TypeVar("AccountT", bound=NetworkedAccount)
+ModelT = TypeVar("ModelT", bound=BaseModel)
 
 
-class _HasRegions(Protocol[RegionT]):
-    @property
-    def regions(self) -> Mapping[str, RegionT]: ...
+class CallsIn(BaseModel):
+    """How often an account may call, where the cloud agreed to more (or less) than its documents say."""
 
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
-AccountT = TypeVar("AccountT", bound=BaseModel)
+    burst: PositiveInt
+    per_s: PositiveFloat
 
 
 class CloudSettings(BaseModel, Generic[AccountT]):
@@ -32,6 +40,32 @@ class CloudSettings(BaseModel, Generic[AccountT]):
     accounts: dict[str, AccountT] = Field(min_length=1)
     plugins: Path | None = None
     """Folder with `terraform/plugins/<host>/<namespace>/<name>/<version>/<platform>/`, searched before the registry."""
+    calls: CallsIn | None = None
+    """In the place of the catalogue's figures, for each account."""
+    software: Software | None = None
+    """What VMs of a plain image install when they boot for the first time; without it an image has everything."""
+
+    _made: MadeNetworks = PrivateAttr(default_factory=lambda: none_made)
+
+    def with_networks(self, made: MadeNetworks) -> Self:
+        """The same file, knowing what networks Kedge has made. Asked anew each time: there may be more by then."""
+        self._made = made
+        return self
+
+    def leaves_network(self, place: Place) -> bool:
+        """Whether the region's network is Kedge's to make. Raises `PlaceUnknown` for a place that is not told of."""
+        return leaves_network(self.account(place), place)
+
+    def region_as(self, place: Place, model: type[ModelT]) -> ModelT:
+        """What is known of a region: told whole, or with the network Kedge made.
+
+        Raises `PlaceUnknown` naming what there is, `NetworkMissing` before its network is made.
+        """
+        account = self.account(place)
+        if leaves_network(account, place):
+            return whole_region(account, place, self._made, model)
+        regions: Mapping[str, ModelT] = getattr(account, "regions", {})
+        return regions[place.region]
 
     def account(self, place: Place) -> AccountT:
         """Raises `PlaceUnknown` naming the accounts there are."""
@@ -39,6 +73,14 @@ class CloudSettings(BaseModel, Generic[AccountT]):
             there = ", ".join(sorted(self.accounts))
             raise PlaceUnknown(f"{place}: no such account in {place.cloud}.yaml; it has {there}")
         return self.accounts[place.account]
+
+    def call_budget(self, cloud: str) -> CallBudget:
+        """The calls all accounts of the file may make: by the file's own figures, else the catalogue's."""
+        shipped = sold_by(cloud).call_rate()
+        if self.calls is None:
+            return CallBudget(shipped)
+        own = CallRate(self.calls.burst, self.calls.per_s)
+        return CallBudget(own if shipped is None else replace(shipped, burst=own.burst, per_s=own.per_s))
 
     @classmethod
     def read(cls, path: Path) -> Self:
@@ -55,25 +97,17 @@ class CloudSettings(BaseModel, Generic[AccountT]):
             raise PlaceUnknown(f"{path}: {wrong}") from None
 
 
-def region_of(account: _HasRegions[RegionT], place: Place) -> RegionT:
-    """What an account says of a region. Raises `PlaceUnknown` naming the regions of that account."""
-    regions = account.regions
-    if place.region not in regions:
-        there = ", ".join(sorted(regions))
-        raise PlaceUnknown(f"{place}: no such region in {place.cloud}.yaml; it has {there}")
-    return regions[place.region]
-
-
 def zones_of(
     settings: CloudSettings[Any], cloud: str, region: str, zones: Callable[[Any], Iterable[str]]
 ) -> tuple[str, ...]:
-    """Zones some account has in a region, sorted; `zones` tells those of an account's region.
+    """Zones some account has in a region, sorted; `zones` tells those of an account's region. A region whose network is
+    left to Kedge has none of its own: they come with the clusters.
 
     Raises `PlaceUnknown` naming the regions there are.
     """
     accounts = settings.accounts.values()
     found = {zone for account in accounts if region in account.regions for zone in zones(account.regions[region])}
-    if not found:
-        there = ", ".join(sorted({name for account in accounts for name in account.regions}))
+    if not found and not any(region in account.left_to_kedge for account in accounts):
+        there = ", ".join(sorted({name for account in accounts for name in {*account.regions, *account.left_to_kedge}}))
         raise PlaceUnknown(f"no region {region!r} in {cloud}.yaml; it has {there}")
     return tuple(sorted(found))

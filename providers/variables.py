@@ -11,6 +11,9 @@ from providers.errors import PlaceUnknown
 
 ImageT = TypeVar("ImageT")
 
+ANY = "any"
+"""In the place of a Kafka version among a region's images: for all versions that have none of their own."""
+
 DescribeInstance = Callable[[InstanceResource], Mapping[str, object]]
 """What a cloud calls the parts of a VM: any of `shape`, `image`, `address`, `boot_data`, `tags` in its own words."""
 
@@ -75,7 +78,7 @@ def image_for(
 
     Raises `PlaceUnknown` naming the images there are.
     """
-    image = images.get(instance.image, {}).get(kind.architecture)
+    image = chosen_image(instance, images, {}).get(kind.architecture)
     if image is None:
         there = [f"{version} for {each}" for version, by in sorted(images.items()) for each in sorted(by)]
         raise PlaceUnknown(
@@ -83,6 +86,11 @@ def image_for(
             f"{resources.place.cloud}.yaml; it has {', '.join(there) or 'none'}"
         )
     return image
+
+
+def chosen_image(instance: InstanceResource, images: Mapping[str, ImageT], otherwise: ImageT) -> ImageT:
+    """The image of a VM's Kafka version, else the one for any version: a plain one that installs the rest."""
+    return images.get(instance.image, images.get(ANY, otherwise))
 
 
 def used_zones(resources: Resources) -> list[str]:

@@ -12,8 +12,7 @@ from botocore.config import Config
 from providers.aws.errors import is_throttle, translated
 from providers.aws.settings import AwsSettings
 from providers.base import Place
-from providers.callbudget import CallBudget, TokenBucket, retry_after_s
-from providers.catalogfile import sold_by
+from providers.callbudget import PATIENCE_S, CallBudget, TokenBucket
 from providers.errors import AuthFailed
 from providers.proofs import Proofs
 
@@ -28,13 +27,14 @@ class Access:
     settings: AwsSettings
     attempts: int
     clock: Callable[[], float] = time.monotonic
-    budget: CallBudget = field(default_factory=lambda: CallBudget(sold_by("aws").call_rate()))
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _sessions: dict[str, Any] = field(default_factory=dict)
     _clients: dict[tuple[str, str, str], Any] = field(default_factory=dict)
     _proofs: Proofs = field(init=False)
+    budget: CallBudget = field(init=False)
 
     def __post_init__(self) -> None:
+        self.budget = self.settings.call_budget("aws")
         self._proofs = Proofs(self.clock)
 
     def ec2(self, place: Place) -> Any:
@@ -42,7 +42,7 @@ class Access:
 
         Raises `PlaceUnknown`, `AuthFailed`, and what a call to STS may end with.
         """
-        self.settings.region(place)
+        self.settings.leaves_network(place)  # refuses a place nobody told of
         self.prove(place)
         return self._client("ec2", place)
 
@@ -95,14 +95,12 @@ class Access:
         """Each call, each try of it too, takes a token; a throttled one makes all wait."""
 
         def before_send(**_: Any) -> None:
-            bucket.take(patience_s=_READ_S)
+            bucket.take(patience_s=PATIENCE_S)
 
         def received(
             response_dict: dict[str, Any] | None = None, parsed_response: dict[str, Any] | None = None, **_: Any
         ) -> None:
-            if is_throttle(parsed_response or {}):
-                headers = {k.lower(): v for k, v in (response_dict or {}).get("headers", {}).items()}
-                bucket.pause(retry_after_s(headers.get("retry-after")))
+            bucket.heard((response_dict or {}).get("headers", {}), throttled=is_throttle(parsed_response or {}))
 
         client.meta.events.register("before-send.ec2", before_send)
         client.meta.events.register("response-received.ec2", received)

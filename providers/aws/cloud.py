@@ -15,13 +15,18 @@ from providers.aws.errors import is_not_found, recognise, translated
 from providers.aws.examination import examine_region
 from providers.aws.imports import imports_of
 from providers.aws.inventory import PAGE, count_owners, read_listing, read_states
+from providers.aws.networkpieces import network_pieces
+from providers.aws.notices import read_notices
 from providers.aws.settings import AwsSettings
 from providers.aws.tags import tags_of
 from providers.aws.variables import module_variables
 from providers.base import InstanceState, Listing, Place, Resources
 from providers.callbudget import TokenBucket
+from providers.console import tail
 from providers.doctor import Finding
 from providers.errors import PlaceUnknown, ProviderError, ResourceConflict
+from providers.networks import MadeNetworks, NetworkRun, none_made
+from providers.notices import MaintenanceNotice
 from providers.settingsfile import zones_of
 from providers.tf.abilities import Import
 from providers.tf.surroundings import surroundings
@@ -46,12 +51,13 @@ class AwsCloud:
     attempts: int = 3
     page: int = PAGE
     clock: Callable[[], float] = time.monotonic
+    networks: MadeNetworks = none_made
     _settings: AwsSettings = field(init=False)
     _access: Access = field(init=False)
     _known_since: dict[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._settings = AwsSettings.read(self.settings_file)
+        self._settings = AwsSettings.read(self.settings_file).with_networks(self.networks)
         self._access = Access(self._settings, self.attempts, self.clock)
 
     @property
@@ -104,7 +110,21 @@ class AwsCloud:
     def variables(self, resources: Resources) -> dict[str, object]:
         """Variables of `terraform/modules/aws`."""
         place = resources.place
-        return module_variables(resources, self._settings.account(place), self._settings.region(place))
+        account, region = self._settings.account(place), self._settings.region(place)
+        return module_variables(resources, account, region, software=self._settings.software)
+
+    def makes_network(self, place: Place) -> bool:
+        """See `MakesNetworks`."""
+        return self._settings.leaves_network(place)
+
+    def network_variables(self, place: Place) -> Mapping[str, str]:
+        """See `MakesNetworks`."""
+        return {"account_id": self._settings.account(place).id}
+
+    def network_pieces(self, run: NetworkRun) -> Mapping[str, str]:
+        """See `FindsNetworks`."""
+        ec2, _ = self._reach(run.place)
+        return network_pieces(ec2, run)
 
     def terraform_environment(self, place: Place) -> Mapping[str, str]:
         """Credentials of the account profile, the region, and the way out of this network; see `GivesEnvironment`."""
@@ -126,6 +146,18 @@ class AwsCloud:
         """See `ExaminesPlaces`."""
         ec2, _ = self._reach(place)
         return examine_region(ec2, place, self._settings.region(place))
+
+    def notices(self, place: Place) -> Mapping[str, MaintenanceNotice]:
+        """See `TellsMaintenance`."""
+        ec2, _ = self._reach(place)
+        return read_notices(ec2, place)
+
+    def console(self, place: Place, instance: str) -> str:
+        """See `TellsConsole`. EC2 keeps the last 64 KiB; `Latest` is as it is now, on Nitro machines."""
+        ec2, _ = self._reach(place)
+        with translated(f"{place}: console of {instance}"):
+            told = ec2.get_console_output(InstanceId=instance, Latest=True)
+        return tail(str(told.get("Output", "")))
 
     def calls(self, place: Place) -> TokenBucket:
         """See `SharesCalls`."""

@@ -6,8 +6,7 @@ from typing import Any
 from providers.aws.errors import translated
 from providers.aws.settings import AwsRegion
 from providers.base import Place
-from providers.doctor import Finding
-from providers.errors import NotFound
+from providers.doctor import Finding, looked_at
 
 Machine = dict[str, Any]
 
@@ -57,11 +56,9 @@ def _in_zones(region: AwsRegion) -> Callable[[list[Machine]], tuple[bool, str]]:
 
 
 def _there(what: str, ask: Callable[[], list[Machine]], judge: Callable[[list[Machine]], tuple[bool, str]]) -> Finding:
-    """Raises what the call ends with, but for "no such thing", which is a finding."""
-    try:
+    def look() -> tuple[bool, str]:
         with translated(what):
             found = ask()
-    except NotFound as error:
-        return Finding(what, False, str(error), error.what_next)
-    well, told = judge(found)
-    return Finding(what, well, told, "" if well else _CORRECT)
+        return judge(found)
+
+    return looked_at(what, look, _CORRECT)

@@ -5,7 +5,8 @@ from typing import Annotated
 from pydantic import AnyHttpUrl, BaseModel, ConfigDict, Field, StringConstraints
 
 from providers.base import Place
-from providers.settingsfile import CloudSettings, region_of
+from providers.madenetworks import NetworkedAccount
+from providers.settingsfile import CloudSettings
 
 _AccountId = Annotated[str, StringConstraints(pattern=r"^\d{12}$")]
 _SubnetId = Annotated[str, StringConstraints(pattern=r"^subnet-[0-9a-f]{8,17}$")]
@@ -25,15 +26,15 @@ class AwsRegion(BaseModel):
     """Kafka version -> architecture (`arm64`, `x86_64`) -> image. Keep an image for as long as VMs of it stand."""
 
 
-class AwsAccount(BaseModel):
+class AwsAccount(NetworkedAccount):
     """An account profile. `id` is checked against what the credentials turn out to be, before anything is believed."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    network_fields = frozenset({"subnets", "security_groups"})
 
     id: _AccountId
     profile: str | None = None
     """Name in the AWS configuration files; without one, boto3's default chain."""
-    regions: dict[str, AwsRegion] = Field(min_length=1)
+    regions: dict[str, AwsRegion] = Field(default_factory=dict)
 
 
 class AwsSettings(CloudSettings[AwsAccount]):
@@ -42,5 +43,5 @@ class AwsSettings(CloudSettings[AwsAccount]):
     endpoint_url: AnyHttpUrl | None = None
 
     def region(self, place: Place) -> AwsRegion:
-        """Raises `PlaceUnknown` naming the accounts, or the regions of that account."""
-        return region_of(self.account(place), place)
+        """See `region_as`."""
+        return self.region_as(place, AwsRegion)

@@ -5,11 +5,15 @@ from providers.aws.settings import AwsAccount, AwsRegion
 from providers.aws.tags import EPHEMERAL_VOLUMES, IMAGE, SHAPE, joined
 from providers.base import InstanceResource, Resources
 from providers.catalogfile import sold_by
+from providers.cloudinit import born_with
 from providers.errors import PlaceUnknown
+from providers.software import Software
 from providers.variables import held_by, image_for, used_zones
 
 
-def module_variables(resources: Resources, account: AwsAccount, region: AwsRegion) -> dict[str, object]:
+def module_variables(
+    resources: Resources, account: AwsAccount, region: AwsRegion, *, software: Software | None = None
+) -> dict[str, object]:
     """JSON-safe variables. Pure: AWS chooses an address nobody recorded, so none is made up here.
 
     Raises `PlaceUnknown` for a zone without a subnet, a machine not in the catalogue, a version without an image.
@@ -25,7 +29,7 @@ def module_variables(resources: Resources, account: AwsAccount, region: AwsRegio
             "security_groups": " ".join(region.security_groups),
             **{f"subnet_{zone}": subnet for zone, subnet in sorted(region.subnets.items())},
         },
-        instance=lambda i: _instance(resources, i, region),
+        instance=lambda i: {**_instance(resources, i, region), "boot_data": born_with(i, software)},
     )
 
 

@@ -18,7 +18,9 @@ from azure.mgmt.network import NetworkManagementClient
 from providers.azure.errors import pause_s, translated
 from providers.azure.settings import AzureAccount, AzureSettings
 from providers.base import Place
+from providers.callbudget import CallBudget
 from providers.errors import AuthFailed
+from providers.pipelines import CountedCalls
 from providers.proofs import Proofs
 
 _LIMITS: Mapping[str, Any] = {"connection_timeout": 3.0, "read_timeout": 7.0}
@@ -65,9 +67,11 @@ class Access:
     clock: Callable[[], float] = time.monotonic
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _clients: dict[str, Clients] = field(default_factory=dict)
+    budget: CallBudget = field(init=False)
     _proofs: Proofs = field(init=False)
 
     def __post_init__(self) -> None:
+        self.budget = self.settings.call_budget("azure")
         self._proofs = Proofs(self.clock)
 
     def clients(self, place: Place) -> Clients:
@@ -75,7 +79,7 @@ class Access:
 
         Raises `PlaceUnknown`, `AuthFailed`, and what the call may end with.
         """
-        self.settings.region(place)
+        self.settings.leaves_network(place)  # refuses a place nobody told of
         self.prove(place)
         return self._made(place)
 
@@ -124,7 +128,7 @@ class Access:
     def _make(self, place: Place, account: AzureAccount) -> Clients:
         local = self.settings.is_on_loopback
         credential: TokenCredential = _LoopbackToken() if local else credential_of(place, account)
-        more: dict[str, Any] = dict(_LIMITS)
+        more: dict[str, Any] = {**_LIMITS, "per_retry_policies": [CountedCalls(self.budget.of(place))]}
         if self.settings.endpoint_url is not None:
             more["base_url"] = str(self.settings.endpoint_url).rstrip("/")
         if local:

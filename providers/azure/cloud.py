@@ -1,7 +1,7 @@
 """Azure as a `CloudProvider`: Terraform makes and deletes, the SDK reads, and one thing is terminated at a time."""
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -10,16 +10,24 @@ from azure.core.exceptions import HttpResponseError
 
 from providers import tags
 from providers.azure.access import Access, Clients
+from providers.azure.console import read_console
 from providers.azure.errors import is_not_there, recognise, translated
+from providers.azure.examination import examine_region, read_quotas
 from providers.azure.ids import canonical, machine_of
 from providers.azure.imports import imports_of
 from providers.azure.inventory import count_owners, read_listing, read_states, state_of
+from providers.azure.notices import read_notices
 from providers.azure.settings import AzureSettings
 from providers.azure.tags import tags_of
 from providers.azure.variables import module_variables
 from providers.base import InstanceState, Listing, Place, Resources
+from providers.callbudget import TokenBucket
+from providers.doctor import Finding
 from providers.errors import PlaceUnknown, ProviderError, ResourceConflict
 from providers.handover import Handover
+from providers.networks import MadeNetworks, none_made
+from providers.notices import MaintenanceNotice
+from providers.quota import Quota
 from providers.settingsfile import zones_of
 from providers.tf.abilities import Import
 from providers.tf.surroundings import surroundings
@@ -40,13 +48,14 @@ class AzureCloud:
     settings_file: Path
     attempts: int = 3
     clock: Callable[[], float] = time.monotonic
+    networks: MadeNetworks = none_made
     _settings: AzureSettings = field(init=False)
     _access: Access = field(init=False)
     _known_since: dict[str, float] = field(default_factory=dict)
     _seen: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        self._settings = AzureSettings.read(self.settings_file)
+        self._settings = AzureSettings.read(self.settings_file).with_networks(self.networks)
         self._access = Access(self._settings, self.attempts, self.clock)
 
     @property
@@ -113,7 +122,17 @@ class AzureCloud:
     def variables(self, resources: Resources) -> dict[str, object]:
         """Variables of `terraform/modules/azure`."""
         place = resources.place
-        return module_variables(resources, self._settings.account(place), self._settings.region(place))
+        account, region = self._settings.account(place), self._settings.region(place)
+        return module_variables(resources, account, region, software=self._settings.software)
+
+    def makes_network(self, place: Place) -> bool:
+        """See `MakesNetworks`."""
+        return self._settings.leaves_network(place)
+
+    def network_variables(self, place: Place) -> Mapping[str, str]:
+        """See `MakesNetworks`."""
+        account = self._settings.account(place)
+        return {"account_id": account.id, "tenant_id": account.tenant_id}
 
     def terraform_environment(self, place: Place) -> Mapping[str, str]:
         """Credentials of the account, and the way out of this network; see `GivesEnvironment`."""
@@ -128,6 +147,31 @@ class AzureCloud:
     def recognise(self, diagnostics: Sequence[str]) -> ProviderError | None:
         """See `RecognisesErrors`."""
         return recognise(diagnostics)
+
+    def examine(self, place: Place) -> Iterator[Finding]:
+        """See `ExaminesPlaces`."""
+        clients, _ = self._reach(place)
+        return examine_region(clients, place, self._settings.region(place))
+
+    def quotas(self, place: Place) -> tuple[Quota, ...]:
+        """See `TellsQuotas`."""
+        clients, _ = self._reach(place)
+        return read_quotas(clients, place)
+
+    def notices(self, place: Place) -> Mapping[str, MaintenanceNotice]:
+        """See `TellsMaintenance`."""
+        clients, account_id = self._reach(place)
+        return read_notices(clients, place, account_id=account_id)
+
+    def console(self, place: Place, instance: str) -> str:
+        """See `TellsConsole`: boot diagnostics, by the address Azure signs for a few minutes."""
+        clients, account_id = self._reach(place)
+        parts = machine_of(instance, account_id)
+        return "" if parts is None else read_console(clients, place, *parts)
+
+    def calls(self, place: Place) -> TokenBucket:
+        """See `SharesCalls`."""
+        return self._access.budget.of(place)
 
     def imports(self, target: str, resources: Resources, listing: Listing) -> tuple[Import, ...] | None:
         """See `ImportsResources`."""

@@ -42,7 +42,7 @@ def read_listing(clients: Clients, place: Place, *, installation_id: str, accoun
     at = datetime.now(UTC)
     with translated(f"{place}: listing"):
         machines = _here(clients.listed(*_MACHINES), place, account_id)
-        views = _views(clients, place, account_id)
+        views = views_of(clients, place, account_id)
         disks = _here(clients.listed(*_DISKS), place, account_id)
         interfaces = _here(clients.listed(*_INTERFACES), place, account_id)
     ours = [m for m in machines if tags.owned_by(tags_of(m), installation_id) and tags.is_whole(tags_of(m))]
@@ -68,7 +68,7 @@ def read_states(clients: Clients, place: Place, *, account_id: str) -> Mapping[s
     """State by id of every VM of the region, from the two listings of VMs."""
     with translated(f"{place}: listing VMs"):
         machines = _here(clients.listed(*_MACHINES), place, account_id)
-        views = _views(clients, place, account_id)
+        views = views_of(clients, place, account_id)
     return {_id(m): state_of(m, views.get(_id(m), {})) for m in machines}
 
 
@@ -79,6 +79,12 @@ def count_owners(clients: Clients, place: Place, *, account_id: str) -> Iterator
     for machine in machines:
         if owner := tags_of(machine).get(tags.INSTALLATION):
             yield owner
+
+
+def views_of(clients: Clients, place: Place, account_id: str) -> dict[str, _Thing]:
+    """The instance view of each VM of the region by id, in one listing. Raises what the SDK does."""
+    listed = _here(clients.listed(*_MACHINES, "&statusOnly=true"), place, account_id)
+    return {_id(m): (m.get("properties") or {}).get("instanceView") or {} for m in listed}
 
 
 def state_of(machine: _Thing, view: _Thing) -> InstanceState:
@@ -93,11 +99,6 @@ def state_of(machine: _Thing, view: _Thing) -> InstanceState:
     if provisioning == "creating" or not power:
         return InstanceState.STOPPING if provisioning == "failed" else InstanceState.PENDING
     return _POWER.get(power, InstanceState.STOPPING)
-
-
-def _views(clients: Clients, place: Place, account_id: str) -> dict[str, _Thing]:
-    listed = _here(clients.listed(*_MACHINES, "&statusOnly=true"), place, account_id)
-    return {_id(m): (m.get("properties") or {}).get("instanceView") or {} for m in listed}
 
 
 def _here(things: Iterable[_Thing], place: Place, account_id: str) -> list[_Thing]:

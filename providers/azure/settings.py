@@ -6,7 +6,8 @@ from typing import Annotated, Literal, Self
 from pydantic import AnyHttpUrl, BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 from providers.base import Place
-from providers.settingsfile import CloudSettings, region_of
+from providers.madenetworks import NetworkedAccount
+from providers.settingsfile import CloudSettings
 
 _GUID = r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _NAME = r"[A-Za-z0-9_][A-Za-z0-9_.()-]*"
@@ -65,10 +66,10 @@ class AzureRegion(BaseModel):
         return self
 
 
-class AzureAccount(BaseModel):
+class AzureAccount(NetworkedAccount):
     """An account profile: a subscription, checked to be that of `tenant_id` before anything is believed."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    network_fields = frozenset({"resource_group", "zones", "scale_set"})
 
     id: _Guid
     tenant_id: _Guid
@@ -83,7 +84,7 @@ class AzureAccount(BaseModel):
     """The subscription must have the feature `Microsoft.Compute/EncryptionAtHost`."""
     secure_boot: bool = True
     """Secure boot and a virtual TPM: the images must be made for it (trusted launch)."""
-    regions: dict[str, AzureRegion] = Field(min_length=1)
+    regions: dict[str, AzureRegion] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _can_sign_in(self) -> Self:
@@ -118,5 +119,5 @@ class AzureSettings(CloudSettings[AzureAccount]):
             return False
 
     def region(self, place: Place) -> AzureRegion:
-        """Raises `PlaceUnknown` naming the accounts, or the regions of that account."""
-        return region_of(self.account(place), place)
+        """See `region_as`."""
+        return self.region_as(place, AzureRegion)

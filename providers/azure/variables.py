@@ -5,11 +5,15 @@ from providers.azure.settings import AzureAccount, AzureRegion
 from providers.azure.tags import EPHEMERAL_VOLUMES, IMAGE, SHAPE, ZONE, joined
 from providers.base import InstanceResource, Resources
 from providers.catalogfile import sold_by
+from providers.cloudinit import born_with
 from providers.errors import PlaceUnknown
+from providers.software import Software
 from providers.variables import held_by, image_for, used_zones
 
 
-def module_variables(resources: Resources, account: AzureAccount, region: AzureRegion) -> dict[str, object]:
+def module_variables(
+    resources: Resources, account: AzureAccount, region: AzureRegion, *, software: Software | None = None
+) -> dict[str, object]:
     """JSON-safe variables. Pure: Azure chooses an address nobody recorded, so none is made up here.
 
     Raises `PlaceUnknown` for a zone that is not in the settings, a machine not in the catalogue, a version without an
@@ -32,7 +36,7 @@ def module_variables(resources: Resources, account: AzureAccount, region: AzureR
             **{f"subnet_{name}": zone.subnet for name, zone in sorted(region.zones.items())},
             **{f"zone_{name}": zone.place for name, zone in sorted(region.zones.items())},
         },
-        instance=lambda i: _instance(resources, i, region),
+        instance=lambda i: {**_instance(resources, i, region), "boot_data": born_with(i, software)},
     )
 
 

@@ -14,9 +14,11 @@ from azure.core.pipeline.policies import RetryPolicy, SansIOHTTPPolicy
 from pydo import Client
 
 from providers.base import Place
+from providers.callbudget import CallBudget, TokenBucket
 from providers.digitalocean.errors import translated
 from providers.digitalocean.settings import DigitaloceanSettings
 from providers.errors import AuthFailed, CloudUnavailable
+from providers.pipelines import CountedCalls
 from providers.proofs import Proofs
 
 _CONNECT_S, _READ_S = 3.0, 7.0
@@ -36,9 +38,11 @@ class Access:
     _lock: threading.Lock = field(default_factory=threading.Lock)
     # By account and token, so never shown.
     _clients: dict[tuple[str, str], Any] = field(default_factory=dict, repr=False)
+    budget: CallBudget = field(init=False)
     _proofs: Proofs = field(init=False)
 
     def __post_init__(self) -> None:
+        self.budget = self.settings.call_budget("digitalocean")
         self._proofs = Proofs(self.clock)
 
     def client(self, place: Place) -> Any:
@@ -46,7 +50,7 @@ class Access:
 
         Raises `PlaceUnknown`, `AuthFailed`, and what a call may end with.
         """
-        self.settings.region(place)
+        self.settings.leaves_network(place)  # refuses a place nobody told of
         self.prove(place)
         return self._client(place)
 
@@ -76,15 +80,16 @@ class Access:
         token = self.token(place)
         with self._lock:
             if (place.account, token) not in self._clients:
-                self._clients[place.account, token] = _made(token, self.settings, self.attempts)
+                self._clients[place.account, token] = _made(token, self.settings, self.attempts, self.budget.of(place))
             return self._clients[place.account, token]
 
 
-def _made(token: str, settings: DigitaloceanSettings, attempts: int) -> Any:
+def _made(token: str, settings: DigitaloceanSettings, attempts: int, bucket: TokenBucket) -> Any:
     given: dict[str, Any] = {
         "retry_policy": _BoundedRetries(
             retry_total=attempts - 1, retry_backoff_factor=0.2, retry_backoff_max=1.0, timeout=_CONNECT_S + _READ_S
         ),
+        "per_retry_policies": [CountedCalls(bucket)],
         "connection_timeout": _CONNECT_S,
         "read_timeout": _READ_S,
     }

@@ -1,22 +1,27 @@
 """DigitalOcean as a `CloudProvider`: Terraform makes and deletes, pydo reads, and one thing is deleted at a time."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from providers import tags
 from providers.base import InstanceState, Listing, Place, Resources
+from providers.callbudget import TokenBucket
 from providers.digitalocean.access import Access
 from providers.digitalocean.errors import is_not_found, recognise, translated
+from providers.digitalocean.examination import examine_region, read_quotas
 from providers.digitalocean.imports import imports_of
 from providers.digitalocean.inventory import PAGE, count_owners, read_listing, read_one, state_of
 from providers.digitalocean.settings import DigitaloceanSettings
 from providers.digitalocean.tags import tags_of
 from providers.digitalocean.variables import module_variables
+from providers.doctor import Finding
 from providers.errors import PlaceUnknown, ProviderError, ResourceConflict
 from providers.handover import Handover
+from providers.networks import MadeNetworks, none_made
+from providers.quota import Quota
 from providers.settingsfile import zones_of
 from providers.sightings import Sightings
 from providers.tf.abilities import Import
@@ -38,13 +43,14 @@ class DigitaloceanCloud:
     attempts: int = 3
     page: int = PAGE
     clock: Callable[[], float] = time.monotonic
+    networks: MadeNetworks = none_made
     _settings: DigitaloceanSettings = field(init=False)
     _access: Access = field(init=False, repr=False)
     _sightings: Sightings = field(init=False)
 
     def __post_init__(self) -> None:
         self._sightings = Sightings(SETTLES_S, self.clock)
-        self._settings = DigitaloceanSettings.read(self.settings_file)
+        self._settings = DigitaloceanSettings.read(self.settings_file).with_networks(self.networks)
         self._access = Access(self._settings, self.attempts, self.clock)
 
     @property
@@ -107,7 +113,16 @@ class DigitaloceanCloud:
     def variables(self, resources: Resources) -> dict[str, object]:
         """Variables of `terraform/modules/digitalocean`. Raises `PlaceUnknown` for a node that is to own an address."""
         place = resources.place
-        return module_variables(resources, self._settings.account(place), self._settings.region(place))
+        account, region = self._settings.account(place), self._settings.region(place)
+        return module_variables(resources, account, region, software=self._settings.software)
+
+    def makes_network(self, place: Place) -> bool:
+        """See `MakesNetworks`."""
+        return self._settings.leaves_network(place)
+
+    def network_variables(self, place: Place) -> Mapping[str, str]:
+        """See `MakesNetworks`."""
+        return {}
 
     def terraform_environment(self, place: Place) -> Mapping[str, str]:
         """The account's token, and the way out of this network; see `GivesEnvironment`.
@@ -126,6 +141,20 @@ class DigitaloceanCloud:
     def recognise(self, diagnostics: Sequence[str]) -> ProviderError | None:
         """See `RecognisesErrors`."""
         return recognise(diagnostics)
+
+    def examine(self, place: Place) -> Iterator[Finding]:
+        """See `ExaminesPlaces`."""
+        client = self._reach(place)
+        return examine_region(client, place, self._settings.region(place))
+
+    def quotas(self, place: Place) -> tuple[Quota, ...]:
+        """See `TellsQuotas`."""
+        client = self._reach(place)
+        return read_quotas(client, place)
+
+    def calls(self, place: Place) -> TokenBucket:
+        """See `SharesCalls`."""
+        return self._access.budget.of(place)
 
     def imports(self, target: str, resources: Resources, listing: Listing) -> tuple[Import, ...] | None:
         """See `ImportsResources`."""

@@ -5,7 +5,8 @@ from typing import Annotated
 from pydantic import AnyHttpUrl, BaseModel, ConfigDict, Field, PositiveInt, StringConstraints
 
 from providers.base import Place
-from providers.settingsfile import CloudSettings, region_of
+from providers.madenetworks import NetworkedAccount
+from providers.settingsfile import CloudSettings
 
 _Uuid = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")]
 _Owner = Annotated[str, StringConstraints(pattern=r"^[0-9a-f-]{8,64}$")]
@@ -31,10 +32,10 @@ class DigitaloceanRegion(BaseModel):
     """Kafka version -> id of an image (x86_64). Keep one for as long as VMs of it stand."""
 
 
-class DigitaloceanAccount(BaseModel):
+class DigitaloceanAccount(NetworkedAccount):
     """A team, or an account without one. `id` is checked against what the token turns out to be of."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    network_fields = frozenset({"vpc", "firewall_tag", "racks"})
 
     id: _Owner
     """`team.uuid` of `GET /v2/account`, or its `uuid` where there is no team."""
@@ -42,7 +43,7 @@ class DigitaloceanAccount(BaseModel):
     """Environment variable with the token of that team."""
     ssh_keys: tuple[PositiveInt, ...] = ()
     """Ids of keys for a VM's root. Without any DigitalOcean mails a password to the owner of the account."""
-    regions: dict[str, DigitaloceanRegion] = Field(min_length=1)
+    regions: dict[str, DigitaloceanRegion] = Field(default_factory=dict)
 
 
 class DigitaloceanSettings(CloudSettings[DigitaloceanAccount]):
@@ -51,5 +52,5 @@ class DigitaloceanSettings(CloudSettings[DigitaloceanAccount]):
     endpoint_url: AnyHttpUrl | None = None
 
     def region(self, place: Place) -> DigitaloceanRegion:
-        """Raises `PlaceUnknown` naming the accounts, or the regions of that account."""
-        return region_of(self.account(place), place)
+        """See `region_as`."""
+        return self.region_as(place, DigitaloceanRegion)

@@ -3,14 +3,20 @@
 from providers import tags, variables
 from providers.base import InstanceResource, Resources
 from providers.catalogfile import sold_by
+from providers.cloudinit import born_with
 from providers.digitalocean.settings import DigitaloceanAccount, DigitaloceanRegion
 from providers.digitalocean.tags import EPHEMERAL_VOLUMES, IMAGE, SHAPE, encoded_values
 from providers.errors import PlaceUnknown
-from providers.variables import held_by, used_zones
+from providers.software import Software
+from providers.variables import chosen_image, held_by, used_zones
 
 
 def module_variables(
-    resources: Resources, account: DigitaloceanAccount, region: DigitaloceanRegion
+    resources: Resources,
+    account: DigitaloceanAccount,
+    region: DigitaloceanRegion,
+    *,
+    software: Software | None = None,
 ) -> dict[str, object]:
     """JSON-safe variables; values of tags are in DigitalOcean's words (`providers.digitalocean.tags`). Pure.
 
@@ -29,7 +35,7 @@ def module_variables(
             "firewall_tag": region.firewall_tag,
             "ssh_keys": " ".join(map(str, account.ssh_keys)),
         },
-        instance=lambda i: _instance(resources, i, region),
+        instance=lambda i: {**_instance(resources, i, region), "boot_data": born_with(i, software, own_disks="root")},
     )
 
 
@@ -55,7 +61,7 @@ def _instance(resources: Resources, instance: InstanceResource, region: Digitalo
 
 
 def _image(resources: Resources, instance: InstanceResource, region: DigitaloceanRegion) -> str:
-    image = region.images.get(instance.image)
+    image = chosen_image(instance, region.images, None)
     if image is None:
         there = ", ".join(sorted(region.images)) or "none"
         raise PlaceUnknown(

@@ -2,7 +2,7 @@
 
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -10,15 +10,23 @@ from google.api_core.exceptions import GoogleAPICallError
 
 from providers import tags
 from providers.base import InstanceState, Listing, Place, Resources
+from providers.callbudget import TokenBucket
+from providers.console import LAST_BYTES, tail
+from providers.doctor import Finding
 from providers.errors import PlaceUnknown, ProviderError, ResourceConflict
 from providers.google.access import Access
 from providers.google.errors import recognise, translated
+from providers.google.examination import examine_region, read_quotas
 from providers.google.imports import imports_of
 from providers.google.inventory import PAGE, count_owners, id_of, read_listing, read_machine, state_of
+from providers.google.notices import read_notices
 from providers.google.settings import GoogleSettings
 from providers.google.tags import decoded
 from providers.google.variables import module_variables
 from providers.handover import Handover
+from providers.networks import MadeNetworks, none_made
+from providers.notices import MaintenanceNotice
+from providers.quota import Quota
 from providers.settingsfile import zones_of
 from providers.sightings import Sightings
 from providers.tf.abilities import Import
@@ -47,13 +55,14 @@ class GoogleCloud:
     page: int = PAGE
     clock: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
+    networks: MadeNetworks = none_made
     _settings: GoogleSettings = field(init=False)
     _access: Access = field(init=False)
     _sightings: Sightings = field(init=False)
 
     def __post_init__(self) -> None:
         self._sightings = Sightings(SETTLES_S, self.clock)
-        self._settings = GoogleSettings.read(self.settings_file)
+        self._settings = GoogleSettings.read(self.settings_file).with_networks(self.networks)
         self._access = Access(self._settings, self.attempts, self.clock, self.sleep)
 
     @property
@@ -115,7 +124,7 @@ class GoogleCloud:
         }
         with translated(f"{place}: deleting {instance}"):
             try:
-                self._access.client(place, "Instances").delete_unary(request=request, **self._access.how)
+                self._access.client(place, "Instances").delete_unary(request=request, **self._access.how(place))
             except GoogleAPICallError as error:
                 if error.code != 404:
                     raise
@@ -123,7 +132,16 @@ class GoogleCloud:
     def variables(self, resources: Resources) -> dict[str, object]:
         """Variables of `terraform/modules/google`."""
         place = resources.place
-        return module_variables(resources, self._settings.account(place), self._settings.region(place))
+        account, region = self._settings.account(place), self._settings.region(place)
+        return module_variables(resources, account, region, software=self._settings.software)
+
+    def makes_network(self, place: Place) -> bool:
+        """See `MakesNetworks`."""
+        return self._settings.leaves_network(place)
+
+    def network_variables(self, place: Place) -> Mapping[str, str]:
+        """See `MakesNetworks`."""
+        return {"project": self._settings.account(place).project}
 
     def terraform_environment(self, place: Place) -> Mapping[str, str]:
         """A token of the account's credentials, and the way out of this network; see `GivesEnvironment`."""
@@ -138,6 +156,39 @@ class GoogleCloud:
     def recognise(self, diagnostics: Sequence[str]) -> ProviderError | None:
         """See `RecognisesErrors`."""
         return recognise(diagnostics)
+
+    def examine(self, place: Place) -> Iterator[Finding]:
+        """See `ExaminesPlaces`."""
+        self._reach(place)
+        return examine_region(self._access, place)
+
+    def quotas(self, place: Place) -> tuple[Quota, ...]:
+        """See `TellsQuotas`."""
+        self._reach(place)
+        return read_quotas(self._access, place)
+
+    def notices(self, place: Place) -> Mapping[str, MaintenanceNotice]:
+        """See `TellsMaintenance`."""
+        self._reach(place)
+        return read_notices(self._access, place, installation_id=self.installation_id)
+
+    def console(self, place: Place, instance: str) -> str:
+        """See `TellsConsole`: the first serial port. A negative start is "so many of the most recent bytes"."""
+        self._reach(place)
+        found = _ID.match(instance)
+        if found is None:
+            return ""
+        project = self._settings.account(place).project
+        request = {"project": project, "zone": found["zone"], "instance": found["name"], "start": -LAST_BYTES}
+        with translated(f"{place}: console of {instance}"):
+            told = self._access.client(place, "Instances").get_serial_port_output(
+                request=request, **self._access.how(place)
+            )
+        return tail(str(told.contents))
+
+    def calls(self, place: Place) -> TokenBucket:
+        """See `SharesCalls`."""
+        return self._access.budget.of(place)
 
     def imports(self, target: str, resources: Resources, listing: Listing) -> tuple[Import, ...] | None:
         """See `ImportsResources`."""
@@ -163,5 +214,5 @@ class GoogleCloud:
         """Raises `PlaceUnknown`, and `AuthFailed` for another project."""
         if place.cloud != self.name:
             raise PlaceUnknown(f"{place} is not in Google Cloud")
-        self._settings.region(place)
+        self._settings.leaves_network(place)  # refuses a place nobody told of
         self._access.prove(place)

@@ -45,8 +45,8 @@ def read_listing(access: Access, place: Place, *, installation_id: str, page: in
     project = access.settings.account(place).project
     ours = f'(labels.{tags.INSTALLATION} = "{installation_id}") (labels.{REGION} = "{place.region}")'
     with translated(f"{place}: listing"):
-        machines = list(_everywhere(access, place, "Instances", "instances", ours, page))
-        disks = list(_everywhere(access, place, "Disks", "disks", ours, page))
+        machines = list(in_all_zones(access, place, "Instances", "instances", ours, page))
+        disks = list(in_all_zones(access, place, "Disks", "disks", ours, page))
         addresses = list(_addresses(access, place, address_filter(installation_id), page))
     for found in (*machines, *disks, *addresses):
         if not _path(found.self_link).startswith(f"projects/{project}/"):
@@ -78,7 +78,7 @@ def read_machine(access: Access, place: Place, zone: str, name: str) -> Any | No
     with translated(f"{place}: describing {zone}/{name}"):
         try:
             return access.client(place, "Instances").get(
-                request={"project": project, "zone": zone, "instance": name}, **access.how
+                request={"project": project, "zone": zone, "instance": name}, **access.how(place)
             )
         except GoogleAPICallError as error:
             if says_there_is_no(error, f"projects/{project}/zones/{zone}/instances/{name}"):
@@ -90,7 +90,7 @@ def count_owners(access: Access, place: Place) -> Iterator[str]:
     """The installation of each VM that has one."""
     marked = f'(labels.{tags.INSTALLATION}:*) (labels.{REGION} = "{place.region}")'
     with translated(f"{place}: listing other installations"):
-        for machine in _everywhere(access, place, "Instances", "instances", marked, PAGE):
+        for machine in in_all_zones(access, place, "Instances", "instances", marked, PAGE):
             yield decoded(machine.labels)[tags.INSTALLATION]
 
 
@@ -104,10 +104,10 @@ def id_of(machine: Any) -> str:
     return f"{_last(machine.zone)}/{machine.name}/{machine.id}"
 
 
-def _everywhere(access: Access, place: Place, kind: str, part: str, wanted: str, size: int) -> Iterator[Any]:
+def in_all_zones(access: Access, place: Place, kind: str, part: str, wanted: str, size: int) -> Iterator[Any]:
     """What all zones of the region have of a kind, as raw protobuf messages: wrapped ones take three times as long."""
     request = {"project": access.settings.account(place).project, "filter": wanted, "max_results": size}
-    for wrapped in access.client(place, kind).aggregated_list(request=request, **access.how).pages:
+    for wrapped in access.client(place, kind).aggregated_list(request=request, **access.how(place)).pages:
         page = type(wrapped).pb(wrapped)
         _refuse_gaps(page, place)
         for scope, scoped in page.items.items():
@@ -122,7 +122,7 @@ def _addresses(access: Access, place: Place, wanted: str, size: int) -> Iterator
         "filter": wanted,
         "max_results": size,
     }
-    for wrapped in access.client(place, "Addresses").list(request=request, **access.how).pages:
+    for wrapped in access.client(place, "Addresses").list(request=request, **access.how(place)).pages:
         page = type(wrapped).pb(wrapped)
         _refuse(place, place.region, page.warning)
         # `items` is a method of every mapping, and a field here.

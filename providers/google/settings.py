@@ -6,7 +6,8 @@ from typing import Annotated
 from pydantic import AnyHttpUrl, BaseModel, ConfigDict, Field, StringConstraints, field_validator
 
 from providers.base import Place
-from providers.settingsfile import CloudSettings, region_of
+from providers.madenetworks import NetworkedAccount
+from providers.settingsfile import CloudSettings
 
 _ProjectId = Annotated[str, StringConstraints(pattern=r"^([a-z0-9.-]+:)?[a-z][a-z0-9-]{4,28}[a-z0-9]$")]
 _ProjectNumber = Annotated[str, StringConstraints(pattern=r"^[1-9][0-9]{0,18}$")]
@@ -30,16 +31,16 @@ class GoogleRegion(BaseModel):
     """Kafka version -> architecture (`arm64`, `x86_64`) -> image. A family would mean another image tomorrow."""
 
 
-class GoogleAccount(BaseModel):
+class GoogleAccount(NetworkedAccount):
     """A project. `number` is checked against what the credentials reach under its id, before anything is believed."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    network_fields = frozenset({"subnetworks", "network_tags"})
 
     project: _ProjectId
     number: _ProjectNumber
     service_account_file: Path | None = None
     """Key file of a service account; without one, the application default credentials of the server's environment."""
-    regions: dict[str, GoogleRegion] = Field(min_length=1)
+    regions: dict[str, GoogleRegion] = Field(default_factory=dict)
 
     @field_validator("regions")
     @classmethod
@@ -57,5 +58,5 @@ class GoogleSettings(CloudSettings[GoogleAccount]):
     endpoint_url: AnyHttpUrl | None = None
 
     def region(self, place: Place) -> GoogleRegion:
-        """Raises `PlaceUnknown` naming the accounts, or the regions of that account."""
-        return region_of(self.account(place), place)
+        """See `region_as`."""
+        return self.region_as(place, GoogleRegion)

@@ -3,13 +3,17 @@
 from providers import tags, variables
 from providers.base import InstanceResource, Resources
 from providers.catalogfile import sold_by
+from providers.cloudinit import born_with
 from providers.errors import PlaceUnknown
 from providers.google.settings import GoogleAccount, GoogleRegion
 from providers.google.tags import EPHEMERAL_VOLUMES, IMAGE, REGION, SHAPE, encoded, joined
+from providers.software import Software
 from providers.variables import held_by, image_for, used_zones
 
 
-def module_variables(resources: Resources, account: GoogleAccount, region: GoogleRegion) -> dict[str, object]:
+def module_variables(
+    resources: Resources, account: GoogleAccount, region: GoogleRegion, *, software: Software | None = None
+) -> dict[str, object]:
     """JSON-safe variables. Pure: Google chooses an address nobody recorded, so none is made up here.
 
     Raises `PlaceUnknown` for a zone without a subnetwork, a machine not in the catalogue, a version without an image.
@@ -25,7 +29,7 @@ def module_variables(resources: Resources, account: GoogleAccount, region: Googl
             "network_tags": " ".join(region.network_tags),
             **{f"subnetwork_{zone}": subnetwork for zone, subnetwork in sorted(region.subnetworks.items())},
         },
-        instance=lambda i: _instance(resources, i, region),
+        instance=lambda i: {**_instance(resources, i, region), "boot_data": born_with(i, software)},
     )
 
 

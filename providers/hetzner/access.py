@@ -11,9 +11,11 @@ import requests
 from hcloud import APIException, Client
 
 from providers.base import Place
+from providers.callbudget import PATIENCE_S, CallBudget, TokenBucket
 from providers.errors import AuthFailed, PlaceUnknown
 from providers.hetzner.errors import is_not_found, translated
 from providers.hetzner.settings import HetznerSettings
+from providers.networks import NetworkMissing
 from providers.proofs import Proofs
 
 CALL_S = 10.0
@@ -21,7 +23,8 @@ CALL_S = 10.0
 
 _CONNECT_S = 3.0
 _PAUSE_S = 0.5
-_TRY_AGAIN = (429, 502, 503, 504)
+_THROTTLED = 429
+_TRY_AGAIN = (_THROTTLED, 502, 503, 504)
 
 
 @dataclass(slots=True)
@@ -34,9 +37,11 @@ class Access:
     sleep: Callable[[float], None] = time.sleep
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _clients: dict[str, Client] = field(default_factory=dict)
+    budget: CallBudget = field(init=False)
     _proofs: Proofs = field(init=False)
 
     def __post_init__(self) -> None:
+        self.budget = self.settings.call_budget("hetzner")
         self._proofs = Proofs(self.clock)
 
     def client(self, place: Place) -> Client:
@@ -44,7 +49,7 @@ class Access:
 
         Raises `PlaceUnknown`, `AuthFailed`, and what a call to Hetzner may end with.
         """
-        self.settings.region(place)
+        self.settings.leaves_network(place)  # refuses a place nobody told of
         self.prove(place)
         return self._client(place)
 
@@ -53,8 +58,12 @@ class Access:
 
         The API does not say whose a token is. An id is given once in all of Hetzner, and a token sees its own project
         only: whoever sees the networks of the settings is in their project. Raises `AuthFailed` for anybody else.
+        While Kedge has still to make the network there is nothing to prove it by, and no VM either.
         """
-        region = self.settings.region(place)
+        try:
+            region = self.settings.region(place)
+        except NetworkMissing:
+            return
         if self._proofs.hold(place) and not afresh:
             return
         for network in (region.network, region.node_network):
@@ -89,7 +98,7 @@ class Access:
                 # hcloud's own tries pause up to a minute and know no Retry-After: these take their place.
                 base = client._client
                 base._retry_max_retries = 0
-                base._session = _Patient(self.attempts, clock=self.clock, sleep=self.sleep)
+                base._session = _Patient(self.attempts, self.budget.of(place), clock=self.clock, sleep=self.sleep)
                 self._clients[place.account] = client
             return self._clients[place.account]
 
@@ -104,8 +113,11 @@ class Access:
 class _Patient(requests.Session):
     """A session that asks again, as often and as late as it may. Safe to share: it keeps nothing but connections."""
 
-    def __init__(self, attempts: int, *, clock: Callable[[], float], sleep: Callable[[float], None]) -> None:
+    def __init__(
+        self, attempts: int, bucket: TokenBucket, *, clock: Callable[[], float], sleep: Callable[[float], None]
+    ) -> None:
         super().__init__()
+        self.bucket = bucket
         self.attempts, self.clock, self.sleep = attempts, clock, sleep
 
     def request(self, method: str, url: str, **given: Any) -> requests.Response:  # type: ignore[override]
@@ -114,6 +126,7 @@ class _Patient(requests.Session):
         for attempt in range(1, self.attempts + 1):
             left = max(deadline - self.clock(), 0.1)
             last = attempt == self.attempts
+            self.bucket.take(patience_s=PATIENCE_S)
             try:
                 answer = super().request(method, url, **{**given, "timeout": (min(_CONNECT_S, left), left)})
             except (requests.ConnectionError, requests.Timeout):
@@ -121,8 +134,9 @@ class _Patient(requests.Session):
                 if last or method != "GET" or self.clock() + pause >= deadline:
                     raise
             else:
+                self.bucket.heard(answer.headers, throttled=answer.status_code == _THROTTLED)
                 pause = _pause(answer.headers, attempt)
-                harmless = method == "GET" or answer.status_code == 429
+                harmless = method == "GET" or answer.status_code == _THROTTLED
                 if last or not harmless or answer.status_code not in _TRY_AGAIN or self.clock() + pause >= deadline:
                     return answer
             self.sleep(pause)

@@ -2,7 +2,7 @@
 
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -10,15 +10,20 @@ from hcloud import APIException, Client
 
 from providers import tags
 from providers.base import InstanceState, Listing, Place, Resources
+from providers.callbudget import TokenBucket
+from providers.doctor import Finding
 from providers.errors import PlaceUnknown, ProviderError, ResourceConflict
 from providers.handover import Handover
 from providers.hetzner.access import Access
 from providers.hetzner.errors import is_not_found, recognise, translated
+from providers.hetzner.examination import examine_region
 from providers.hetzner.imports import imports_of
 from providers.hetzner.inventory import PAGE, Standing, count_owners, find, read_listing, read_states
+from providers.hetzner.networkpieces import network_pieces
 from providers.hetzner.settings import HetznerRegion, HetznerSettings
 from providers.hetzner.tags import tags_of
 from providers.hetzner.variables import module_variables
+from providers.networks import MadeNetworks, NetworkRun, none_made
 from providers.settingsfile import zones_of
 from providers.tf.abilities import Import
 from providers.tf.surroundings import surroundings
@@ -39,12 +44,13 @@ class HetznerCloud:
     page: int = PAGE
     clock: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
+    networks: MadeNetworks = none_made
     _settings: HetznerSettings = field(init=False)
     _access: Access = field(init=False)
     _standing: dict[Place, Standing] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._settings = HetznerSettings.read(self.settings_file)
+        self._settings = HetznerSettings.read(self.settings_file).with_networks(self.networks)
         self._access = Access(self._settings, self.attempts, self.clock, self.sleep)
 
     @property
@@ -103,7 +109,22 @@ class HetznerCloud:
         if placed and place not in self._standing:
             self.list_place(place)
         standing = self._standing.get(place, Standing())
-        return module_variables(resources, region, standing, impatient=self._settings.endpoint_url is not None)
+        impatient = self._settings.endpoint_url is not None
+        return module_variables(resources, region, standing, software=self._settings.software, impatient=impatient)
+
+    def makes_network(self, place: Place) -> bool:
+        """See `MakesNetworks`."""
+        return self._settings.leaves_network(place)
+
+    def network_variables(self, place: Place) -> Mapping[str, str]:
+        """See `MakesNetworks`."""
+        if self._settings.endpoint_url is None:
+            return {}
+        return {"poll_interval": "50ms", "poll_function": "constant"}  # a stand-in does not mind
+
+    def network_pieces(self, run: NetworkRun) -> Mapping[str, str]:
+        """See `FindsNetworks`."""
+        return network_pieces(self._access.client(run.place), run)
 
     def terraform_environment(self, place: Place) -> Mapping[str, str]:
         """The token of the account, and the way out of this network; see `GivesEnvironment`."""
@@ -118,6 +139,15 @@ class HetznerCloud:
     def recognise(self, diagnostics: Sequence[str]) -> ProviderError | None:
         """See `RecognisesErrors`."""
         return recognise(diagnostics)
+
+    def examine(self, place: Place) -> Iterator[Finding]:
+        """See `ExaminesPlaces`."""
+        client, region = self._reach(place)
+        return examine_region(client, place, region)
+
+    def calls(self, place: Place) -> TokenBucket:
+        """See `SharesCalls`."""
+        return self._access.budget.of(place)
 
     def imports(self, target: str, resources: Resources, listing: Listing) -> tuple[Import, ...] | None:
         """See `ImportsResources`."""

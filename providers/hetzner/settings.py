@@ -6,7 +6,8 @@ from typing import Annotated
 from pydantic import AfterValidator, AnyHttpUrl, BaseModel, ConfigDict, Field, PositiveInt, StringConstraints
 
 from providers.base import Place
-from providers.settingsfile import CloudSettings, region_of
+from providers.madenetworks import NetworkedAccount
+from providers.settingsfile import CloudSettings
 
 
 def _network(value: str) -> str:
@@ -43,14 +44,16 @@ class HetznerRegion(BaseModel):
     """Kafka version -> architecture (`arm64`, `x86_64`) -> snapshot. Keep one for as long as VMs of it stand."""
 
 
-class HetznerAccount(BaseModel):
+class HetznerAccount(NetworkedAccount):
     """A project. Hetzner tells of no token whose it is, so a region's network stands for the project."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    network_fields = frozenset(
+        {"network", "subnets", "node_network", "member_range", "node_range", "clients", "placement_groups"}
+    )
 
     token_variable: _Variable = "HCLOUD_TOKEN"  # noqa: S105  # a name, no secret
     """Environment variable with the token of that project."""
-    regions: dict[str, HetznerRegion] = Field(min_length=1)
+    regions: dict[str, HetznerRegion] = Field(default_factory=dict)
 
 
 class HetznerSettings(CloudSettings[HetznerAccount]):
@@ -59,5 +62,5 @@ class HetznerSettings(CloudSettings[HetznerAccount]):
     endpoint_url: AnyHttpUrl | None = None
 
     def region(self, place: Place) -> HetznerRegion:
-        """Raises `PlaceUnknown` naming the accounts, or the regions of that account."""
-        return region_of(self.account(place), place)
+        """See `region_as`."""
+        return self.region_as(place, HetznerRegion)

@@ -1,28 +1,19 @@
-"""What a server is born with, for cloud-init: the agent's boot data as a file, and a packet filter.
+"""What a server is born with: as on every cloud, and a packet filter, since Hetzner's filters no private network.
 
-cloud-init runs `bootcmd` at each boot before it starts SSH, and writes files at the first one.
+cloud-init runs `bootcmd` at each boot before it starts SSH.
 """
 
-import json
-
+from providers.base import InstanceResource
+from providers.cloudinit import born_with
 from providers.hetzner.nftables import rules
 from providers.hetzner.settings import HetznerRegion
-
-BOOT_FILE = "/var/lib/kedge-agent/boot.json"
-"""Where the agent reads its boot data (agent/layout.py)."""
-
-_HEADER = "#cloud-config\n"
+from providers.software import Software
 
 
-def user_data(boot_data: str, region: HetznerRegion) -> str:
+def user_data(instance: InstanceResource, region: HetznerRegion, software: Software | None) -> str:
     """Text of the user data. Pure: the same settings and boot data give the same bytes.
 
-    Members are all networks Kedge has there. JSON is YAML too, which is what cloud-init reads.
+    Members are all networks Kedge has there.
     """
     members = (*region.subnets.values(), region.member_range, region.node_range)
-    config = {
-        "bootcmd": [["nft", rules(members, region.clients)]],
-        "ssh_pwauth": False,
-        "write_files": [{"path": BOOT_FILE, "permissions": "0600", "content": boot_data}],
-    }
-    return _HEADER + json.dumps(config, sort_keys=True, separators=(",", ":"))
+    return born_with(instance, software, commands=[("nft", rules(members, region.clients))])

@@ -10,6 +10,7 @@ from providers.hetzner.placement import addresses_for, groups_for
 from providers.hetzner.settings import HetznerRegion
 from providers.hetzner.tags import ADDRESS, EPHEMERAL_VOLUMES, IMAGE, SHAPE, ZONE, labels_of
 from providers.hetzner.userdata import user_data
+from providers.software import Software
 from providers.variables import held_by, image_for, used_zones
 
 SMALLEST_GIB = 10
@@ -17,7 +18,12 @@ SMALLEST_GIB = 10
 
 
 def module_variables(
-    resources: Resources, region: HetznerRegion, standing: Standing, *, impatient: bool = False
+    resources: Resources,
+    region: HetznerRegion,
+    standing: Standing,
+    *,
+    software: Software | None = None,
+    impatient: bool = False,
 ) -> dict[str, object]:
     """JSON-safe variables. Pure. `impatient`: ask after actions often, which a stand-in for Hetzner does not mind.
 
@@ -30,7 +36,7 @@ def module_variables(
         resources,
         cloud=_cloud(resources, region, standing)
         | ({"poll_interval": "50ms", "poll_function": "constant"} if impatient else {}),
-        instance=lambda i: _instance(resources, i, region, addresses.get(i.node)),
+        instance=lambda i: _instance(resources, i, region, addresses.get(i.node), software),
         address=lambda a: addresses[a.node],
     )
 
@@ -65,7 +71,11 @@ def _cloud(resources: Resources, region: HetznerRegion, standing: Standing) -> d
 
 
 def _instance(
-    resources: Resources, instance: InstanceResource, region: HetznerRegion, owned: str | None
+    resources: Resources,
+    instance: InstanceResource,
+    region: HetznerRegion,
+    owned: str | None,
+    software: Software | None,
 ) -> dict[str, object]:
     kind = sold_by("hetzner").machine(instance.shape)
     ephemeral = held_by(resources, instance, ephemeral=True)
@@ -79,6 +89,6 @@ def _instance(
     return {
         "shape": kind.type,
         "image": str(image_for(resources, instance, region.images, kind)),
-        "boot_data": user_data(instance.boot_data, region),
+        "boot_data": user_data(instance, region, software),
         "tags": labels_of(tags.instance_tags(resources, instance, more)),
     }

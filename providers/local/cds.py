@@ -1,9 +1,10 @@
-"""Archives of loaded classes (CDS) for Kafka's two roles, made by running one of each for a moment.
+"""Archives of loaded classes (CDS) for the two roles of a Kafka version, made by running one of each for a moment.
 
-`-XX:ArchiveClassesAtExit` writes what a JVM had loaded when it ends; so a throw-away cluster of one
-controller and one broker is brought up and stopped. 12 to 14 s per version, 45 MB per file.
+`-XX:ArchiveClassesAtExit` writes what a JVM had loaded when it ends; so a throw-away cluster of one broker and one
+controller, before Kafka 4 one ZooKeeper server, is brought up and stopped. 12 to 14 s per version, 45 MB per file.
 """
 
+import re
 import secrets
 import shutil
 import signal
@@ -20,14 +21,19 @@ JVM_FLAGS = ("-Xms64m", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1
 """Archives are bound to the collector's kind of heap: use them with the same flags."""
 
 _ADDRESS = "127.0.41.1"
-_PORTS = {"controller": 9093, "broker": 9092}
+_STARTED = re.compile(r"Kafka Server started|\[KafkaServer id=\d+\] started")
+"""The second is what a broker in ZooKeeper mode says."""
+_PORTS = {"controller": 9093, "broker": 9092, "zookeeper": 2181}
+_MAIN = {"zookeeper": "org.apache.zookeeper.server.quorum.QuorumPeerMain"}
 _BOOT_TIMEOUT_S = 90.0
 _STOP_TIMEOUT_S = 60.0
 
-_COMMON = """\
+_KRAFT = """\
 controller.quorum.bootstrap.servers={address}:9093
 controller.listener.names=CONTROLLER
 listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT
+"""
+_COMMON = """\
 log.dirs={directory}/data
 log.cleaner.dedupe.buffer.size=16777216
 num.network.threads=2
@@ -36,9 +42,21 @@ offsets.topic.replication.factor=1
 """
 
 _ROLE = {
-    "controller": "process.roles=controller\nnode.id=1\nlisteners=CONTROLLER://{address}:9093\n",
-    "broker": "process.roles=broker\nnode.id=2\nlisteners=PLAINTEXT://{address}:9092\n",
+    "controller": "process.roles=controller\nnode.id=1\nlisteners=CONTROLLER://{address}:9093\n" + _KRAFT + _COMMON,
+    "broker": "process.roles=broker\nnode.id=2\nlisteners=PLAINTEXT://{address}:9092\n" + _KRAFT + _COMMON,
 }
+_BROKER_OF_ZOOKEEPER = "broker.id=2\nzookeeper.connect={address}:2181\nlisteners=PLAINTEXT://{address}:9092\n" + _COMMON
+_ZOOKEEPER = """\
+dataDir={directory}/data
+tickTime=500
+initLimit=20
+syncLimit=20
+admin.enableServer=false
+standaloneEnabled=false
+reconfigEnabled=true
+4lw.commands.whitelist=srvr
+server.1={address}:2888:3888:participant;{address}:2181
+"""
 
 _LOGGING = """\
 appender.c.type=Console
@@ -50,8 +68,13 @@ rootLogger.appenderRef.c.ref=STDOUT
 """
 
 
-def archive_classes(libs: Path, work: Path) -> tuple[Path, ...]:
-    """`controller.jsa` and `broker.jsa` in `work`, which must be an empty folder. Raises `CloudUnavailable`.
+def roles_of(version: str) -> tuple[str, str]:
+    """The roles Kedge runs of a Kafka version, in the order they start: before Kafka 4 that is ZooKeeper mode."""
+    return ("zookeeper" if int(version.partition(".")[0]) < 4 else "controller", "broker")
+
+
+def archive_classes(libs: Path, work: Path, roles: tuple[str, str]) -> tuple[Path, ...]:
+    """`<role>.jsa` for both roles in `work`, which must be an empty folder. Raises `CloudUnavailable`.
 
     The class path is `<libs>/*`, exactly as VMs use it: another spelling would make Java ignore the archive.
     """
@@ -59,13 +82,14 @@ def archive_classes(libs: Path, work: Path) -> tuple[Path, ...]:
     if java is None:
         raise CloudUnavailable("Java 17 (java) is not installed")
     cluster = secrets.token_urlsafe(16).replace("-", "a")
-    for role in _PORTS:
-        _configure(role, work / role)
-    _format(java, libs, work, cluster)
+    for role in roles:
+        _configure(role, work / role, in_zookeeper_mode="zookeeper" in roles)
+    if "controller" in roles:
+        _format(java, libs, work, cluster)
     with ExitStack() as running:  # ends the broker first: without its controller it would hang
-        for role in _PORTS:
+        for role in roles:
             running.enter_context(_running(java, libs, role, work))
-    archives = tuple(work / f"{role}.jsa" for role in _PORTS)
+    archives = tuple(work / f"{role}.jsa" for role in roles)
     for archive in archives:
         if not archive.exists():
             raise CloudUnavailable(
@@ -74,10 +98,15 @@ def archive_classes(libs: Path, work: Path) -> tuple[Path, ...]:
     return archives
 
 
-def _configure(role: str, directory: Path) -> None:
+def _configure(role: str, directory: Path, *, in_zookeeper_mode: bool) -> None:
     (directory / "data").mkdir(parents=True)
     values = {"address": _ADDRESS, "directory": directory}
-    (directory / "server.properties").write_text((_ROLE[role] + _COMMON).format(**values))
+    if role == "zookeeper":
+        (directory / "data" / "myid").write_text("1\n")
+        text = _ZOOKEEPER
+    else:
+        text = _BROKER_OF_ZOOKEEPER if in_zookeeper_mode else _ROLE[role]
+    (directory / "server.properties").write_text(text.format(**values))
     (directory / "log4j2.properties").write_text(_LOGGING)
 
 
@@ -109,7 +138,7 @@ def _running(java: str, libs: Path, role: str, work: Path) -> Iterator[None]:
                 f"-Dlog4j2.configurationFile=file:{work / role / 'log4j2.properties'}",
                 "-cp",
                 f"{libs}/*",
-                "kafka.Kafka",
+                _MAIN.get(role, "kafka.Kafka"),
                 str(work / role / "server.properties"),
             ),
             stdin=subprocess.DEVNULL,
@@ -131,11 +160,14 @@ def _running(java: str, libs: Path, role: str, work: Path) -> Iterator[None]:
 
 
 def _ready(role: str, log: Path) -> bool:
-    """Kafka logs this line once the node is up; for a broker that is after it was registered and unfenced."""
-    if "Kafka Server started" not in log.read_text(errors="replace"):
+    """Kafka logs a line once the node is up; for a broker that is after it was registered and unfenced."""
+    if role != "zookeeper" and not _STARTED.search(log.read_text(errors="replace")):
         return False
     try:
-        socket.create_connection((_ADDRESS, _PORTS[role]), timeout=1.0).close()
+        with socket.create_connection((_ADDRESS, _PORTS[role]), timeout=1.0) as talk:
+            if role != "zookeeper":
+                return True
+            talk.sendall(b"srvr")
+            return b"Mode: " in b"".join(iter(lambda: talk.recv(4096), b""))
     except OSError:
         return False
-    return True

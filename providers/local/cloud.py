@@ -7,9 +7,11 @@ from pathlib import Path
 
 from providers.base import InstanceState, Listing, Place, Resources
 from providers.errors import CloudUnavailable, ProviderError, RateLimited
+from providers.harm import Harm
 from providers.local.config import AGENT_COMMAND, Config, write_config
 from providers.local.errors import recognise
 from providers.local.faults import Faults
+from providers.local.harm import harm_vm
 from providers.local.inventory import read_listing
 from providers.local.launch import package_path
 from providers.local.layout import REGIONS, Layout, layout_of, parse_instance_id
@@ -123,6 +125,11 @@ class LocalCloud:
         """Tests and demos only: the VM loses power. Its record and its disks stay; the listing says `GONE`."""
         if parsed := parse_instance_id(instance):
             power_cut(layout_of(self.root, place).vm(*parsed))
+
+    def harm(self, place: Place, instance: str, harm: Harm, for_s: float) -> None:
+        """See `HarmsVms`."""
+        if parsed := parse_instance_id(instance):
+            harm_vm(layout_of(self.root, place).vm(*parsed), self.root, harm, for_s)
 
     def power_on(self, place: Place, instance: str) -> None:
         """Tests and demos only: a VM that lost power starts again."""

@@ -8,10 +8,8 @@ import tempfile
 from pathlib import Path
 
 from providers.errors import CloudUnavailable
-from providers.local.cds import archive_classes
+from providers.local.cds import archive_classes, roles_of
 from providers.local.record import locked
-
-ROLES = ("controller", "broker")
 
 _POM = Path(__file__).parent / "images" / "pom.xml"
 
@@ -37,12 +35,12 @@ def build_cds(version: str, cache_dir: Path) -> Path:
     jars, paths and times it was made from; Java ignores it otherwise.
     """
     libs = ensure_image(version, cache_dir)
-    target = libs.parent / "cds"
+    target, roles = libs.parent / "cds", roles_of(version)
     with locked(libs.parent / ".lock"):
-        if not all((target / f"{role}.jsa").exists() for role in ROLES):
+        if not all((target / f"{role}.jsa").exists() for role in roles):
             target.mkdir(exist_ok=True)
             with tempfile.TemporaryDirectory(dir=libs.parent, prefix=".cds-") as work:
-                for archive in archive_classes(libs, Path(work)):
+                for archive in archive_classes(libs, Path(work), roles):
                     archive.rename(target / archive.name)
     return target
 

@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from providers.base import CloudProvider, TerraformRun
+from providers.base import CloudProvider, RunKind, TerraformRun
+from providers.catalogfile import sold_by
 from providers.errors import RateLimited, TerraformFailed
+from providers.quota import TellsQuotas, check_room
 from providers.tf.abilities import GivesEnvironment, Import, RecognisesErrors, RepeatsCreates, SharesCalls
 from providers.tf.adoption import adopting_run
 from providers.tf.guard import check, check_import
@@ -64,7 +66,8 @@ def execute(
 
     What exists and the state does not know is adopted or imported first, as a step of its own.
 
-    Raises `UnsafeChange` (nothing was applied), `NotImportable`, `RunInProgress`, `RunInterrupted` (stop was
+    Raises `QuotaExceeded` before a surge that the account has no room for, as far as its cloud tells that; else
+    `UnsafeChange` (nothing was applied), `NotImportable`, `RunInProgress`, `RunInterrupted` (stop was
     set, or time is over), whatever typed error the cloud gave, else `TerraformFailed`.
     """
     started = time.monotonic()
@@ -81,6 +84,9 @@ def execute(
         elif (step := import_step(run, known, provider)) is not None:
             here.perform(step.run, provider.variables(rendered(step.run)), step.imports)
             imported = tuple(i.address for i in step.imports)
+        if run.kind is RunKind.SURGE and isinstance(provider, TellsQuotas):
+            new = run.creates - targets_in(_last_known(state))
+            check_room(provider, run.resources, new, sold_by(provider.name))
         changed = here.perform(run, variables)
         instances = instance_ids_in(state.read())
     named = run.creates | run.deletes

@@ -77,9 +77,14 @@ class TerraformRunner(Terraform):  # type: ignore[misc]  # python-terraform has 
             kept = initialised.keep(self.workspace, binary=self.terraform_bin_path)
         self._data = kept
 
-    def plan(self, *, refresh: bool = True) -> dict[str, Any]:
-        """Save a plan and return it as data (`show -json`, format 1.2). Imports are read from the cloud in any case."""
-        more = {} if refresh else {"refresh": False}
+    def plan(self, *, refresh: bool = True, destroy: bool = False) -> dict[str, Any]:
+        """Save a plan and return it as data (`show -json`, format 1.2). Imports are read from the cloud in any case.
+
+        `destroy`: of deleting all the state holds.
+        """
+        more: dict[str, Any] = {} if refresh else {"refresh": False}
+        if destroy:
+            more["destroy"] = IsFlagged
         self.cmd("plan", out=str(self.workspace.plan), input=False, json=IsFlagged, **more)
         _, stdout, _ = self.cmd("show", str(self.workspace.plan), json=IsFlagged)
         value = json.loads(stdout)

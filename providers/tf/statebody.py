@@ -56,6 +56,13 @@ def instance_ids_in(body: bytes | None) -> dict[str, str]:
     return {key: str(told["id"]) for key, told in value.items() if isinstance(told, dict) and told.get("id")}
 
 
+def output_in(body: bytes | None, name: str) -> Any:
+    """The value of an output of the root module, None where there is none."""
+    outputs = _read(body or b"").get("outputs")
+    told = outputs.get(name) if isinstance(outputs, dict) else None
+    return told.get("value") if isinstance(told, dict) else None
+
+
 def refuse_unless_later(body: bytes, *, serial: int, lineage: str) -> None:
     """Raises StateRefused unless `body` may follow a version with that serial and lineage.
 

@@ -57,13 +57,14 @@ def open_workspace(
     variables: Mapping[str, object],
     intent_id: str,
     imports: Sequence[Import] = (),
+    outputs: Sequence[str] = _OUTPUTS,
 ) -> Workspace:
     """Render a workspace below `parent` for a module directory and a `backend` block: where the state is kept."""
     parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     # Both ends resolved: a relative source keeps the module local, an absolute one would be copied like a download.
     directory = Path(tempfile.mkdtemp(prefix=f"{intent_id[:12]}-", dir=parent)).resolve()
     source = os.path.relpath(module.resolve(), directory)
-    configuration = _configuration(source, backend, tuple(variables))
+    configuration = _configuration(source, backend, tuple(variables), outputs)
     _write(directory / "main.tf.json", configuration)
     _write(directory / "kedge.auto.tfvars.json", dict(variables))
     if imports:
@@ -90,13 +91,13 @@ def rendered(run: TerraformRun) -> Resources:
 
 
 def _configuration(
-    source: str, backend: Mapping[str, Mapping[str, object]], variables: tuple[str, ...]
+    source: str, backend: Mapping[str, Mapping[str, object]], variables: tuple[str, ...], outputs: Sequence[str]
 ) -> dict[str, object]:
     return {
         "terraform": {"backend": {name: _literal(block) for name, block in backend.items()}},
         "variable": {name: {"type": "any"} for name in variables},
         "module": {"kedge": {"source": source, **{name: f"${{var.{name}}}" for name in variables}}},
-        "output": {name: {"value": f"${{module.kedge.{name}}}"} for name in _OUTPUTS},
+        "output": {name: {"value": f"${{module.kedge.{name}}}"} for name in outputs},
     }
 
 

@@ -10,6 +10,7 @@ from upcloud_api import CloudManager  # type: ignore[import-untyped]
 from upcloud_api.credentials import Credentials  # type: ignore[import-untyped]
 
 from providers.base import Place
+from providers.callbudget import CallBudget
 from providers.errors import AuthFailed
 from providers.proofs import Proofs
 from providers.upcloud.calls import Calls, Pauses
@@ -26,10 +27,12 @@ class Access:
     clock: Callable[[], float] = time.monotonic
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _local: threading.local = field(default_factory=threading.local)
+    budget: CallBudget = field(init=False)
     _proofs: Proofs = field(init=False)
     """By account and digest of the credentials: others have to be proved first."""
 
     def __post_init__(self) -> None:
+        self.budget = self.settings.call_budget("upcloud")
         self._proofs = Proofs(self.clock)
 
     def api(self, place: Place) -> Calls:
@@ -37,7 +40,7 @@ class Access:
 
         Raises `PlaceUnknown`, `AuthFailed`, and what a call may end with.
         """
-        self.settings.region(place)
+        self.settings.leaves_network(place)  # refuses a place nobody told of
         self.prove(place)
         return self._calls(place)
 
@@ -69,7 +72,9 @@ class Access:
             manager = CloudManager(**credentials.dict)
             endpoint = self.settings.endpoint_url
             root = f"{str(endpoint).rstrip('/')}/1.3" if endpoint else None
-            manager.api = made = kept[place.account] = Calls(manager.api.token, root, self.pauses)
+            manager.api = made = kept[place.account] = Calls(
+                manager.api.token, root, self.pauses, self.budget.of(place)
+            )
         return made
 
     def _credentials(self, place: Place) -> Credentials:

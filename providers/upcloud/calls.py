@@ -8,12 +8,14 @@ from typing import Any
 import requests
 from upcloud_api.api import API  # type: ignore[import-untyped]
 
+from providers.callbudget import PATIENCE_S, TokenBucket
 from providers.upcloud.errors import ApiError, api_error
 
 CONNECT_S, READ_S = 3.0, 7.0
 """A call of the converger lasts at most 10 s."""
 
 _LONGEST_PAUSE_S = 10.0
+_THROTTLED = 429
 _FIRST_PAUSE_S = 0.5
 
 Label = tuple[str, str]
@@ -34,11 +36,11 @@ class Calls(API):  # type: ignore[misc]  # the SDK has no types
     anything else only after a throttle, because nothing was done then.
     """
 
-    def __init__(self, authorization: str, root: str | None, pauses: Pauses) -> None:
+    def __init__(self, authorization: str, root: str | None, pauses: Pauses, bucket: TokenBucket) -> None:
         super().__init__(token=authorization, timeout=(CONNECT_S, READ_S))
         if root:
             self.api_root = root
-        self._pauses = pauses
+        self._pauses, self._bucket = pauses, bucket
         self._session = requests.Session()
         # Nothing of the person's netrc, which would take the place of the account's own credentials.
         self._session.auth = _Bearing(authorization)
@@ -53,7 +55,9 @@ class Calls(API):  # type: ignore[misc]  # the SDK has no types
             try:
                 return self._once(method, endpoint, body, params)
             except ApiError as error:
-                if last or not (error.status == 429 or (method == "GET" and error.status >= 500)):
+                if last or (error.retry_after_s or 0) > _LONGEST_PAUSE_S:
+                    raise
+                if not (error.status == _THROTTLED or (method == "GET" and error.status >= 500)):
                     raise
                 asked = error.retry_after_s
             except requests.RequestException:
@@ -88,9 +92,11 @@ class Calls(API):  # type: ignore[misc]  # the SDK has no types
             offset += size
 
     def _once(self, method: str, endpoint: str, body: Any, params: Any) -> dict[str, Any]:
+        self._bucket.take(patience_s=PATIENCE_S)
         response = self._session.request(
             method, f"{self.api_root}{endpoint}", json=body, params=params, timeout=self.timeout
         )
+        self._bucket.heard(response.headers, throttled=response.status_code == _THROTTLED)
         told = _json(response)
         if response.status_code >= 400:
             raise api_error(response.status_code, response.headers, told)

@@ -2,14 +2,18 @@
 
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from providers import tags
 from providers.base import InstanceState, Listing, Place, Resources
+from providers.callbudget import TokenBucket
+from providers.doctor import Finding
 from providers.errors import PlaceUnknown, ProviderError, ResourceConflict
 from providers.handover import Handover
+from providers.networks import MadeNetworks, none_made
+from providers.quota import Quota
 from providers.settingsfile import zones_of
 from providers.sightings import Sightings
 from providers.tf.abilities import Import
@@ -17,6 +21,7 @@ from providers.tf.surroundings import surroundings
 from providers.upcloud.access import Access
 from providers.upcloud.calls import Calls, Pauses
 from providers.upcloud.errors import recognise
+from providers.upcloud.examination import examine_region, read_quotas
 from providers.upcloud.imports import imports_of
 from providers.upcloud.inventory import PAGE, count_owners, read_listing, read_server, read_states
 from providers.upcloud.removal import remove_server
@@ -43,6 +48,7 @@ class UpcloudCloud:
     page: int = PAGE
     clock: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
+    networks: MadeNetworks = none_made
     _settings: UpcloudSettings = field(init=False)
     _access: Access = field(init=False)
     _sightings: Sightings = field(init=False)
@@ -51,7 +57,7 @@ class UpcloudCloud:
 
     def __post_init__(self) -> None:
         self._sightings = Sightings(SETTLES_S, self.clock)
-        self._settings = UpcloudSettings.read(self.settings_file)
+        self._settings = UpcloudSettings.read(self.settings_file).with_networks(self.networks)
         self._access = Access(self._settings, Pauses(self.attempts, self.sleep), self.clock)
 
     @property
@@ -107,7 +113,16 @@ class UpcloudCloud:
 
         Raises what `list_place` does, if there was none yet.
         """
-        return module_variables(resources, self._settings.region(resources.place), self._others_addresses(resources))
+        region, others = self._settings.region(resources.place), self._others_addresses(resources)
+        return module_variables(resources, region, others, software=self._settings.software)
+
+    def makes_network(self, place: Place) -> bool:
+        """See `MakesNetworks`."""
+        return self._settings.leaves_network(place)
+
+    def network_variables(self, place: Place) -> Mapping[str, str]:
+        """See `MakesNetworks`."""
+        return {}
 
     def terraform_environment(self, place: Place) -> Mapping[str, str]:
         """Credentials of the account profile, proved, and the way out of this network; see `GivesEnvironment`.
@@ -126,6 +141,20 @@ class UpcloudCloud:
     def recognise(self, diagnostics: Sequence[str]) -> ProviderError | None:
         """See `RecognisesErrors`."""
         return recognise(diagnostics)
+
+    def examine(self, place: Place) -> Iterator[Finding]:
+        """See `ExaminesPlaces`."""
+        api = self._reach(place)
+        return examine_region(api, place, self._settings.region(place))
+
+    def quotas(self, place: Place) -> tuple[Quota, ...]:
+        """See `TellsQuotas`."""
+        api = self._reach(place)
+        return read_quotas(api, place)
+
+    def calls(self, place: Place) -> TokenBucket:
+        """See `SharesCalls`."""
+        return self._access.budget.of(place)
 
     def imports(self, target: str, resources: Resources, listing: Listing) -> tuple[Import, ...] | None:
         """See `ImportsResources`."""

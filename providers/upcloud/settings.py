@@ -6,7 +6,8 @@ from typing import Annotated, Self
 from pydantic import AfterValidator, AnyHttpUrl, BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 from providers.base import Place
-from providers.settingsfile import CloudSettings, region_of
+from providers.madenetworks import NetworkedAccount
+from providers.settingsfile import CloudSettings
 
 _Uuid = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")]
 _Region = Annotated[str, StringConstraints(pattern=r"^[a-z]{2}-[a-z]{3}\d$")]
@@ -35,15 +36,15 @@ class UpcloudRegion(BaseModel):
     """Kafka version -> template. Keep a template for as long as VMs of it stand."""
 
 
-class UpcloudAccount(BaseModel):
+class UpcloudAccount(NetworkedAccount):
     """An account profile. `username` is checked against whose the credentials are, before anything is believed."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    network_fields = frozenset({"network", "node_addresses", "zones", "server_group"})
 
     username: Annotated[str, StringConstraints(min_length=1)]
     token_variable: _Variable | None = None
     """Environment variable with the API token; without one, what UpCloud's SDK finds in the environment."""
-    regions: dict[_Region, UpcloudRegion] = Field(min_length=1)
+    regions: dict[_Region, UpcloudRegion] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _zones_are_of_their_region(self) -> Self:
@@ -60,5 +61,5 @@ class UpcloudSettings(CloudSettings[UpcloudAccount]):
     endpoint_url: AnyHttpUrl | None = None
 
     def region(self, place: Place) -> UpcloudRegion:
-        """Raises `PlaceUnknown` naming the accounts, or the regions of that account."""
-        return region_of(self.account(place), place)
+        """See `region_as`."""
+        return self.region_as(place, UpcloudRegion)

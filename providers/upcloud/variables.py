@@ -7,17 +7,23 @@ from collections.abc import Mapping
 from providers import tags, variables
 from providers.base import InstanceResource, Listing, Resources
 from providers.catalogfile import sold_by
+from providers.cloudinit import born_with
 from providers.errors import PlaceUnknown, QuotaExceeded
+from providers.software import Software
 from providers.upcloud.settings import UpcloudRegion
 from providers.upcloud.tags import EPHEMERAL_VOLUMES, IMAGE, REGION, SHAPE, VOLUMES, ZONE, joined
-from providers.variables import held_by, used_zones
+from providers.variables import chosen_image, held_by, used_zones
 
 Owner = tuple[str, str]
 """Cluster uid and node."""
 
 
 def module_variables(
-    resources: Resources, region: UpcloudRegion, in_use: Mapping[str, Owner | None] = {}
+    resources: Resources,
+    region: UpcloudRegion,
+    in_use: Mapping[str, Owner | None] = {},
+    *,
+    software: Software | None = None,
 ) -> dict[str, object]:
     """JSON-safe variables. Pure. `in_use` is what `addresses_in_use` gives of the place.
 
@@ -36,7 +42,7 @@ def module_variables(
             "encrypt": "true" if region.encrypt else "false",
             **({"server_group": region.server_group} if region.server_group else {}),
         },
-        instance=lambda i: _instance(resources, i, region),
+        instance=lambda i: {**_instance(resources, i, region), "boot_data": born_with(i, software, own_disks="root")},
         address=lambda a: chosen[a.node],
     )
 
@@ -95,7 +101,7 @@ def _instance(resources: Resources, instance: InstanceResource, region: UpcloudR
 
 
 def _template(resources: Resources, instance: InstanceResource, region: UpcloudRegion) -> str:
-    template = region.images.get(instance.image)
+    template = chosen_image(instance, region.images, None)
     if template is None:
         there = ", ".join(sorted(region.images)) or "none"
         raise PlaceUnknown(f"{resources.place}: no template of Kafka {instance.image} in upcloud.yaml; it has {there}")

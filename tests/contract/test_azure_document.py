@@ -95,6 +95,20 @@ def test_disks_are_as_described(bench: AzureHarness) -> None:
         holds(disk, "Disk")
 
 
+def test_usages_and_sizes_of_a_region_are_as_described(bench: AzureHarness) -> None:
+    here = f"/subscriptions/{bench.azure.account}/providers/{COMPUTE}/locations/westeurope"
+    holds(asked(bench, f"{here}/usages"), "ListUsagesResult")
+    holds(asked(bench, f"{here}/vmSizes"), "VirtualMachineSizeListResult")
+
+
+def test_planned_maintenance_is_as_described(bench: AzureHarness) -> None:
+    vm = bench.id_of("b-0.g1")
+    bench.azure.things.by_id[vm.lower()]["announced"] = {"maintenanceWindowStartTime": "2026-12-01T03:00:00Z"}
+    view = asked(bench, vm, "&$expand=instanceView")["properties"]["instanceView"]
+    assert view["maintenanceRedeployStatus"]
+    holds(view, "VirtualMachineInstanceView")
+
+
 def test_what_is_newer_than_the_description_is_written_down() -> None:
     page = (CLOUDS / "differences.md").read_text()
     section = page.split("## Azure (")[1].split("\n## ")[0]

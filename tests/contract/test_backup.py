@@ -3,20 +3,32 @@
 import json
 import stat
 import threading
+from datetime import UTC, datetime, timedelta
 
 import pytest
+from argon2 import PasswordHasher
 from sqlalchemy import text
 
 from controlplane.backup import EPOCH_LEAP, BackupCorrupt, RestoreRefused, backup, restore, verify
 from controlplane.credentials import SqlCredentialStore, Vm
 from controlplane.jobstore import SqlJobStore
 from controlplane.leadership import SqlLeaseStore
+from controlplane.portal.access.oidcpeople import OidcPerson, SqlOidcPeople
+from controlplane.portal.access.passwords import Passwords
+from controlplane.portal.access.people import People
+from controlplane.portal.access.roles import Role, Verb
+from controlplane.portal.access.sessions import SqlSessionStore
+from controlplane.portal.access.tokens import SqlTokenStore
+from controlplane.portal.access.users import SqlUserStore
+from controlplane.portal.audit.entry import Entry, Outcome
+from controlplane.portal.audit.store import AuditFilter, SqlAuditStore
 from events.engine import build_engine, writing
 from events.envelope import NewEvent, Origin
 from events.errors import StreamConflict
 from events.memory import MemoryEventStore
 from events.sqlstore import SqlEventStore
 
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
 VM = Vm("c1", "broker-0", 1)
 
 
@@ -57,7 +69,10 @@ def furnished(engine, store) -> SqlEventStore:
 
 def test_everything_comes_back_as_it_was(engine, furnished, target, tmp_path):
     made = backup(furnished, engine, tmp_path / "kedge.backup")
-    assert (made.head, made.rows) == (60, {"lease": 1, "job": 2, "agent_credential": 1, "terraform_state": 0})
+    nobody = dict.fromkeys(
+        ("terraform_state", "portal_user", "role_binding", "oidc_person", "api_token", "audit_entry"), 0
+    )
+    assert (made.head, made.rows) == (60, {"lease": 1, "job": 2, "agent_credential": 1} | nobody)
     assert restore(tmp_path / "kedge.backup", target) == made
     restored = SqlEventStore(target)
     assert list(restored.iterate_all()) == list(furnished.iterate_all())
@@ -201,4 +216,38 @@ def test_a_backup_is_verified_without_a_database(engine, store, tmp_path):
     made = backup(store, engine, tmp_path / "kedge.backup")
     assert verify(tmp_path / "kedge.backup") == made
     header = json.loads((tmp_path / "kedge.backup").read_text().splitlines()[0])
-    assert (header["format"], header["revision"], header["head"]) == ("kedge-backup", "e1_0005", 60)
+    assert (header["format"], header["revision"], header["head"]) == ("kedge-backup", "e1_0006", 60)
+
+
+def test_people_their_roles_tokens_and_the_audit_come_back_and_sessions_do_not(engine, store, target, tmp_path):
+    people, audit = _people(engine), SqlAuditStore(engine)
+    password = people.first_password(NOW)
+    people.sign_in_oidc(OidcPerson("eve@example.com", "sub", ("platform",), NOW, NOW), NOW, life=timedelta(hours=1))
+    cookie, _ = people.sign_in("admin", password, NOW)
+    rights = people.recognise(cookie, NOW)
+    text, token = people.make_token(rights, label="ci", role=Role.VIEWER, scope="*", life=timedelta(days=1), now=NOW)
+    audit.append(Entry(NOW, "user:admin", "session", "", "POST /x", "make token", "ci", Outcome.DONE, 200))
+    made = backup(store, engine, tmp_path / "kedge.backup")
+    assert [made.rows[t] for t in ("portal_user", "oidc_person", "api_token", "audit_entry")] == [1, 1, 1, 1]
+    kept = (tmp_path / "kedge.backup").read_text()
+    assert not [secret for secret in (password, text, text[-43:], cookie) if secret in kept]
+    restore(tmp_path / "kedge.backup", target)
+    back = _people(target)
+    assert back.first_password(NOW) == "", "there is somebody"
+    assert back.recognise(cookie, NOW) is None
+    assert back.sign_in("admin", password, NOW)
+    assert back.tokens.get(token.id) == token
+    assert back.recognise_token(text, NOW).may_everywhere(Verb.READ)
+    assert back.oidc.all() == people.oidc.all()
+    assert SqlAuditStore(target).verify() == 1
+    assert SqlAuditStore(target).append(audit.page(AuditFilter(), 1)[0].entry).position == 2
+
+
+def _people(engine) -> People:
+    return People(
+        SqlUserStore(engine),
+        SqlSessionStore(engine),
+        passwords=Passwords(PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)),
+        tokens=SqlTokenStore(engine),
+        oidc=SqlOidcPeople(engine),
+    )

@@ -38,7 +38,8 @@ def test_an_answer_of_the_fake_is_one_of_the_document(
     droplet = ask(fake, "POST", "/v2/droplets", GIVEN["/v2/droplets"])[1]
     volume = ask(fake, "POST", "/v2/volumes", GIVEN["/v2/volumes"] | {"name": "first"})[1]
     action = droplet["links"]["actions"][0]["id"]
-    ids = {"droplet_id": droplet["droplet"]["id"], "volume_id": volume["volume"]["id"], "action_id": action}
+    made = {"droplet_id": droplet["droplet"]["id"], "volume_id": volume["volume"]["id"]}
+    ids = {**made, "action_id": action, "image_id": 163663981}
     if status == "404":
         ids["droplet_id"] = 1
     asked = re.sub(r"\{(\w+)\}", lambda m: str(ids[m[1]]), path)

@@ -56,6 +56,14 @@ def exchanges(tmp_path_factory: pytest.TempPathFactory) -> list[Exchange]:
         (seen,) = cloud.list_place(PLACE).instances
         cloud.strangers(PLACE)
         cloud.describe(PLACE, [seen.id])
+        machine = google.world.things[f"projects/{PROJECT}/zones/{ZONE}/instances/vm"]
+        machine["resourceStatus"] = {
+            "upcomingMaintenance": {"type": "SCHEDULED", "windowStartTime": "2026-12-01T03:00:00Z"}
+        }
+        assert list(cloud.notices(PLACE)) == [seen.id]
+        google.consoles["vm"] = "booting\n"
+        assert cloud.console(PLACE, seen.id) == "booting\n"
+        assert {f.well for f in cloud.examine(PLACE)} == {True}
         google.unreachable = {f"{HOME}-d"}
         cloud._access.client(PLACE, "Instances").aggregated_list(request={"project": PROJECT})
         google.unreachable = set()
@@ -75,6 +83,9 @@ def test_every_call_is_one_of_the_document(exchanges: list[Exchange], methods: d
         "projects.get",
         "zones.get",
         "images.get",
+        "regions.get",
+        "machineTypes.get",
+        "instances.getSerialPortOutput",
         "zoneOperations.get",
         "regionOperations.get",
         "globalOperations.get",

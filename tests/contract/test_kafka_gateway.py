@@ -20,6 +20,7 @@ from controlplane.kafka.throttle import FOLLOWER_RATE, LEADER_RATE, ThrottlePlan
 from controlplane.kafka.unregister import may_unregister
 from planner.observed import PartitionSeen, SettingSeen, TopicPartition
 from planner.rollout.live_step import LiveStep
+from planner.topics.step import Growth, NewTopic, TopicStep
 from tests.fakes.kafka import FakeKafka
 from tests.kafka_processes import KafkaProcesses, wait_until
 from tests.kafka_topics import create_topic
@@ -334,6 +335,65 @@ def test_each_broker_says_in_its_words_what_it_would_not_take(world: World) -> N
 
 def test_a_name_a_broker_does_not_know_is_not_among_its_settings(world: World) -> None:
     assert world.gateway.running_settings({"num.io.thread"}).brokers == {broker: {} for broker in RACKS}
+
+
+def test_a_topic_is_asked_for_made_where_it_was_placed_grown_and_deleted(world: World) -> None:
+    gateway = world.gateway
+    made = TopicStep(create={"made": NewTopic(((1000, 1001), (1002, 1000)), {"retention.ms": "060000"})})
+    assert gateway.topic_refusals(made) == {}
+    assert gateway.topic_configs(["made"]) == {}, "asking makes nothing"
+    assert gateway.change_topics(made) == {}
+    world.until(lambda: replicas_of(gateway, "made") == [(1000, 1001), (1002, 1000)], "the topic as it was placed")
+    assert gateway.topic_refusals(made) == gateway.change_topics(made) == {}, "what is there already is no refusal"
+    assert gateway.topic_configs(["made", "never"]) == {"made": {"retention.ms": "60000"}}
+    grown = TopicStep(grow={"made": Growth(3, ((1001, 1002),))})
+    assert gateway.topic_refusals(grown) == {}
+    assert len(replicas_of(gateway, "made")) == 2
+    assert gateway.change_topics(grown) == {}
+    world.until(lambda: replicas_of(gateway, "made")[2:] == [(1001, 1002)], "the third partition")
+    assert gateway.change_topics(grown) == {}
+    assert gateway.change_topics(TopicStep(delete=("made", "never"))) == {}
+    world.until(lambda: replicas_of(gateway, "made") == [], "the topic to be gone")
+
+
+def test_values_of_a_topic_are_asked_for_set_and_taken_back_beside_throttles(world: World) -> None:
+    gateway = world.gateway
+    world.create_topic("valued", partitions=1, rf=3, min_isr=1)
+    throttled = ThrottlePlan({1000: MB}, {1001: MB}, {"valued": (("0:1000",), ("0:1001",))})
+    assert gateway.set_throttle(throttled) > 0
+    values = TopicStep(configure={"valued": {"cleanup.policy": "compact, delete", "min.insync.replicas": None}})
+    assert gateway.topic_refusals(values) == {}
+    assert gateway.topic_configs(["valued"]) == {"valued": {"min.insync.replicas": "1"}}
+    assert gateway.change_topics(values) == {}
+    world.until(
+        lambda: gateway.topic_configs(["valued"]) == {"valued": {"cleanup.policy": "compact,delete"}}, "the new values"
+    )
+    assert gateway.snapshot().throttles.topics == {"valued"}, "the executor's keys are not touched"
+    gateway.clear_throttles()
+
+
+def test_kafka_says_of_each_topic_why_it_would_not_take_it(world: World) -> None:
+    gateway = world.gateway
+    world.create_topic("with.dot", partitions=1, rf=1)
+    one = ((1000,),)
+    step = TopicStep(
+        create={"with_dot": NewTopic(one, {}), "elsewhere": NewTopic(((4711,),), {}), "fine": NewTopic(one, {})},
+        grow={"nowhere": Growth(2, ((1000,),))},
+        configure={"with.dot": {"retention.ms": "soon"}},
+    )
+    refused = gateway.topic_refusals(step)
+    assert sorted(refused) == ["elsewhere", "nowhere", "with.dot", "with_dot"]
+    assert "collides with existing topic" in refused["with_dot"]
+    assert "4711" in refused["elsewhere"]
+    assert "Unknown" in refused["nowhere"]
+    assert "retention.ms" in refused["with.dot"]
+    assert sorted(gateway.change_topics(step)) == sorted(refused)
+    world.until(lambda: replicas_of(gateway, "fine") == [(1000,)], "the sound one")
+    gateway.change_topics(TopicStep(delete=("fine", "with.dot")))
+
+
+def replicas_of(gateway: KafkaGateway, topic: str) -> list[tuple[int, ...]]:
+    return [p.replicas for p in gateway.snapshot().partitions if p.name.topic == topic]
 
 
 def test_a_broker_is_drained_stopped_and_only_then_unregistered(world: World) -> None:

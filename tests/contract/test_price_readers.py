@@ -1,10 +1,12 @@
 """Types and prices through each vendor's own SDK; what a cloud does not tell is left out."""
 
+import json
 from collections.abc import Iterator
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
 
+import googleapiclient.discovery_cache
 import pytest
 
 from providers.base import Place
@@ -13,12 +15,13 @@ from providers.errors import AuthFailed, CloudUnavailable, PlaceUnknown
 from providers.offers import Offers, offers
 from providers.overrides import FigureIn
 from providers.pricereader import can_read_prices, read_prices
-from tests.fakes.clouds import aws_hands, digitalocean_hands, hetzner_hands
+from tests.fakes.clouds import aws_hands, azure_hands, digitalocean_hands, google_hands, hetzner_hands, upcloud_hands
 from tests.fakes.clouds.aws import OTHER_ACCOUNT, MotoCloud, moto_cloud
 from tests.fakes.clouds.digitalocean import TOKEN as DIGITALOCEAN_TOKEN
 from tests.fakes.clouds.digitalocean import DigitaloceanFake, digitalocean_cloud
 from tests.fakes.clouds.hetzner import OTHER_TOKEN, FakeHetzner, Fault, fake_hetzner
 from tests.fakes.clouds.hetzner import TOKEN as HETZNER_TOKEN
+from tests.fakes.clouds.more_price_lists import GOOGLE_SKUS, sells_azure, sells_google, sells_upcloud
 from tests.fakes.clouds.price_lists import sells_aws, sells_digitalocean, sells_hetzner
 
 TODAY = date(2026, 5, 1)
@@ -162,11 +165,76 @@ def test_prices_are_not_read_with_another_accounts_credentials(aws: MotoCloud, t
     assert asked == []
 
 
-@pytest.mark.parametrize("cloud", ["google", "azure", "upcloud", "local"])
-def test_a_cloud_nobody_asks_yet_says_so(cloud: str, tmp_path: Path) -> None:
-    assert not can_read_prices(cloud)
-    with pytest.raises(PlaceUnknown, match=f"prices of {cloud} are not read from its API yet"):
-        read_prices(tmp_path / f"{cloud}.yaml", Place(cloud, "r", "a"), today=TODAY)
+def test_azure_tells_the_list_price_of_linux_on_demand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with azure_hands.azure_harness(tmp_path, monkeypatch) as opened:
+        asked = sells_azure(opened.azure)
+        found = read(tmp_path / "azure.yaml", azure_hands.PLACE)
+    small = found.machine("Standard_D2s_v5")
+    assert small is not None
+    assert small.price_per_hour is not None
+    assert (small.price_per_hour.value, small.price_per_hour.currency) == (Decimal("0.096"), "USD")
+    assert monthly(found, "Standard_D4s_v5") is None, "two prices at once are none"
+    assert monthly(found, "Standard_D8s_v5") is None
+    assert found.disks["persistent"].price_per_gib_month is None
+    assert all("armRegionName eq 'westeurope'" in one for one in asked)
+
+
+def test_google_tells_cores_and_memory_whose_sum_is_the_price(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with google_hands.google_harness(tmp_path, monkeypatch) as opened:
+        sells_google(opened.google)
+        found = read(tmp_path / "google.yaml", google_hands.PLACE)
+        assert opened.google.calls["skus.list"] == 3
+    small = found.machine("n2d-standard-2")
+    assert small is not None
+    assert small.price_per_hour is not None
+    assert (small.price_per_hour.value, small.price_per_hour.currency) == (Decimal("0.092"), "USD")
+    assert monthly(found, "n2-standard-2") is None, "two prices of a core are none"
+    volume = found.disks["persistent"].price_per_gib_month
+    assert volume is not None
+    assert volume.value == Decimal("0.11")
+
+
+def test_skus_of_the_fake_are_those_of_googles_document() -> None:
+    folder = Path(googleapiclient.discovery_cache.__path__[0])
+    schemas = json.loads((folder / "documents" / "cloudbilling.v1.json").read_text())["schemas"]
+    for sku in GOOGLE_SKUS:
+        assert sku.keys() <= schemas["Sku"]["properties"].keys()
+        assert sku["category"].keys() <= schemas["Category"]["properties"].keys()
+        for pricing in sku["pricingInfo"]:
+            assert pricing.keys() <= schemas["PricingInfo"]["properties"].keys()
+            assert pricing["pricingExpression"].keys() <= schemas["PricingExpression"]["properties"].keys()
+            for rate in pricing["pricingExpression"]["tieredRates"]:
+                assert rate.keys() <= schemas["TierRate"]["properties"].keys()
+                assert rate["unitPrice"].keys() <= schemas["Money"]["properties"].keys()
+
+
+def test_a_billing_api_that_is_not_enabled_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with google_hands.google_harness(tmp_path, monkeypatch) as opened:
+        sells_google(opened.google, disabled=True)
+        with pytest.raises(AuthFailed, match="has not been used in project"):
+            read_prices(tmp_path / "google.yaml", google_hands.PLACE, today=TODAY)
+
+
+def test_upcloud_tells_credits_an_hour(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with upcloud_hands.upcloud_harness(tmp_path, monkeypatch) as opened:
+        sells_upcloud(opened.upcloud)
+        found = read(tmp_path / "upcloud.yaml", upcloud_hands.PLACE)
+        elsewhere = read(tmp_path / "upcloud.yaml", upcloud_hands.SECOND_PLACE)
+    small = found.machine("2xCPU-4GB")
+    assert small is not None
+    assert small.price_per_hour is not None
+    assert (small.price_per_hour.value, small.price_per_hour.currency) == (Decimal("0.03869"), "EUR")
+    volume = found.disks["persistent"].price_per_gib_month
+    assert volume is not None
+    assert volume.value == Decimal("0.2263")
+    assert monthly(found, "8xCPU-32GB") is None
+    assert monthly(elsewhere, "2xCPU-4GB") is None
+
+
+def test_a_cloud_that_sells_nothing_says_so(tmp_path: Path) -> None:
+    assert not can_read_prices("local")
+    with pytest.raises(PlaceUnknown, match="there are no prices of local to read"):
+        read_prices(tmp_path / "local.yaml", Place("local", "r", "a"), today=TODAY)
 
 
 def test_every_figure_read_has_the_day_in_the_name_of_its_source(hetzner: FakeHetzner, tmp_path: Path) -> None:

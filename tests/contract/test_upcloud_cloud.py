@@ -101,10 +101,14 @@ def test_a_throttled_page_is_asked_for_again_after_the_pause_upcloud_wants(bench
     assert bench.clock.slept == [4.0]
 
 
-def test_a_pause_that_is_too_long_is_cut(bench: Bench) -> None:
+def test_a_pause_that_is_too_long_is_not_slept_through_and_nobody_calls_until_then(bench: Bench) -> None:
     bench.upcloud.faults.append(Fault("ListServers", "TOO_MANY_REQUESTS", 429, retry_after_s=3600))
-    bench.another(attempts=2).list_place(PLACE)
-    assert bench.clock.slept == [10.0]
+    cloud = bench.another(attempts=2)
+    with pytest.raises(RateLimited, match="TOO_MANY_REQUESTS"):
+        cloud.list_place(PLACE)
+    assert bench.clock.slept == []
+    with pytest.raises(RateLimited, match="the next 1 calls are allowed in"):
+        cloud.list_place(PLACE)
 
 
 def test_a_throttle_that_lasts_is_told(bench: Bench) -> None:

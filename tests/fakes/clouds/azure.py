@@ -18,6 +18,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+from tests.fakes.clouds.allowances import azure_sizes, azure_usages
 from tests.fakes.clouds.azure_things import MACHINES, Refusal, Things
 
 ACCOUNT = "00000000-1111-2222-3333-444444444444"
@@ -25,12 +26,20 @@ OTHER_ACCOUNT = "99999999-1111-2222-3333-444444444444"
 TENANT = "aaaaaaaa-1111-2222-3333-444444444444"
 OTHER_TENANT = "bbbbbbbb-1111-2222-3333-444444444444"
 
+BLOB_SIGNATURE = "canary-signature"
+
 _THING = re.compile(
     r"^/subscriptions/(?P<account>[^/]+)/resourcegroups/(?P<group>[^/]+)"
     r"(?:/providers/(?P<kind>microsoft\.\w+/\w+)/(?P<name>[^/]+)(?:/(?P<part>subnets|securityrules)/(?P<child>[^/]+))?"
-    r"(?:/(?P<action>start|deallocate|poweroff))?)?$"
+    r"(?:/(?P<action>start|deallocate|poweroff|retrievebootdiagnosticsdata))?)?$"
 )
 _LISTING = re.compile(r"^/subscriptions/(?P<account>[^/]+)/providers/(?P<kind>microsoft\.\w+/\w+)$")
+_LOCATED = re.compile(
+    r"^/subscriptions/(?P<account>[^/]+)/providers/microsoft\.compute/locations/(?P<region>[^/]+)/(?P<kind>usages|vmsizes)$"
+)
+_NETWORK_USAGES = re.compile(r"^(?P<network>.*/virtualnetworks/[^/]+)/usages$")
+_GALLERY = re.compile(r"^.*/microsoft\.compute/galleries/[^/]+/images/[^/]+/versions/(?P<version>[\d.]+)$")
+_PERMISSIONS = re.compile(r"^(?P<group>.*)/providers/microsoft\.authorization/permissions$")
 _OPERATION = re.compile(
     r"^/subscriptions/(?P<account>[^/]+)/providers/microsoft\.\w+/locations/[^/]+/operations/(?P<id>.+)$"
 )
@@ -81,6 +90,11 @@ class AzureCloudFake:
     page: int = 1000
     lag: int = 0
     ignored_terminations: int = 0
+    limits: dict[str, int] = field(default_factory=dict)
+    """Of usages, by name."""
+    no_images: set[str] = field(default_factory=set)
+    sizes: tuple[str, ...] = ("Standard_D2s_v5", "Standard_D4s_v5", "Standard_D8s_v5")
+    permissions: list[dict[str, list[str]]] = field(default_factory=lambda: [{"actions": ["*"], "notActions": []}])
     operation_s: float = 0.0
     """How long a change of a VM takes. 0: it is over at the next call."""
     failing_operations: list[tuple[str, str]] = field(default_factory=list)
@@ -105,6 +119,8 @@ class AzureCloudFake:
             self._end_operations(time.monotonic())
             url = urlsplit(path)
             query = {name: values[0] for name, values in parse_qs(url.query).items()}
+            if url.path.startswith("/blobs/"):
+                return self._blob(url.path, query, headers)
             action = _action(method, url.path.lower())
             self.calls[action] += 1
             fault = next((f for f in self.faults if f.action in (action, "*") and f.times > 0), None)
@@ -148,6 +164,18 @@ class AzureCloudFake:
         if _ACCOUNT.match(low):
             told = {"id": path, "subscriptionId": self.account, "tenantId": self.tenant, "state": self.state}
             return 200, {}, told
+        if found := _LOCATED.match(low):
+            if found["kind"] == "vmsizes":
+                return 200, {}, {"value": azure_sizes(self.sizes)}
+            return 200, {}, {"value": azure_usages(len(self.things.of_kind(MACHINES)), self.limits)}
+        if found := _NETWORK_USAGES.match(low):
+            return 200, {}, {"value": self.things.subnet_usages(found["network"])}
+        if found := _GALLERY.match(low):
+            if found["version"] in self.no_images:
+                raise Refusal(404, "ResourceNotFound", f"The Resource '{path}' was not found.")
+            return 200, {}, {"id": path, "location": "westeurope", "properties": {"provisioningState": "Succeeded"}}
+        if _PERMISSIONS.match(low):
+            return 200, {}, {"value": self.permissions}
         if found := _OPERATION.match(low):
             return 200, {}, self._operation(found["id"])
         if found := _LISTING.match(low):
@@ -160,6 +188,8 @@ class AzureCloudFake:
         self, method: str, path: str, found: re.Match[str], query: dict[str, str], body: dict[str, Any]
     ) -> tuple[int, dict[str, str], dict[str, Any] | None]:
         arm_id, things = path.lower(), self.things
+        if found["action"] == "retrievebootdiagnosticsdata":
+            return 200, {}, self._diagnostics(arm_id.rpartition("/")[0])
         if found["action"]:
             return 202, {}, things.power(arm_id.rpartition("/")[0], found["action"])
         if method == "GET":
@@ -187,6 +217,23 @@ class AzureCloudFake:
             things.going(arm_id)
             return 202, self._start(arm_id, lambda: things.delete(arm_id)), None
         raise Refusal(405, "HttpMethodNotAllowed", f"The request does not support method {method!r}.")
+
+    def _diagnostics(self, machine: str) -> dict[str, Any]:
+        """Addresses in a storage account, signed: whoever has one needs no token."""
+        profile = self.things.shown(machine)["properties"].get("diagnosticsProfile") or {}
+        if not profile.get("bootDiagnostics", {}).get("enabled"):
+            raise Refusal(409, "OperationNotAllowed", "Boot diagnostics is not enabled on the VM.")
+        log = f"{self.url}/blobs/{machine.rpartition('/')[2]}.serialconsole.log?sig={BLOB_SIGNATURE}"
+        return {"consoleScreenshotBlobUri": log.replace(".log", ".bmp"), "serialConsoleLogBlobUri": log}
+
+    def _blob(self, path: str, query: dict[str, str], headers: dict[str, str]) -> tuple[int, dict[str, str], bytes]:
+        """Storage is another service: it wants the signature, and it is an error to show it a token."""
+        if query.get("sig") != BLOB_SIGNATURE or "Authorization" in headers:
+            return 403, {}, b"<Error><Code>AuthenticationFailed</Code></Error>"
+        name = path.rpartition("/")[2].partition(".")[0]
+        ends = f"/virtualmachines/{name}"
+        text = next((t.get("console") for k, t in self.things.by_id.items() if k.endswith(ends)), None)
+        return (404, {}, b"") if text is None else (200, {"Content-Type": "text/plain"}, text.encode())
 
     def _listed(self, kind: str, query: dict[str, str]) -> dict[str, Any]:
         if "$expand" in query and "$filter" not in query:
@@ -280,6 +327,14 @@ def _action(method: str, path: str) -> str:
     """`GET subscriptions`, `LIST virtualmachines`, `PUT disks`, `POST start`."""
     if found := _LISTING.match(path):
         return f"LIST {found['kind'].partition('/')[2]}"
+    if _LOCATED.match(path):
+        return "LIST locations"
+    if _NETWORK_USAGES.match(path):
+        return f"{method} usages"
+    if _GALLERY.match(path):
+        return f"{method} images"
+    if _PERMISSIONS.match(path):
+        return "GET permissions"
     if _OPERATION.match(path):
         return "GET operations"
     if found := _THING.match(path):

@@ -57,6 +57,18 @@ class Things:
         new["properties"].setdefault("provisioningState", "Succeeded")
         self.by_id[key] = new
 
+    def subnet_usages(self, network: str) -> list[Thing]:
+        """`VirtualNetworkUsage` of each subnet: addresses that interfaces have, of those Azure gives."""
+        found = []
+        for key, subnet in self.by_id.items():
+            if key.startswith(f"{network}/subnets/"):
+                size = ipaddress.ip_network(subnet["properties"]["addressPrefix"]).num_addresses
+                held = sum(key in str(i).lower() for k, i in self.by_id.items() if kind_of(k) == INTERFACES)
+                name = {"value": "SubnetSpace", "localizedValue": "Subnet size and usage"}
+                left = {"limit": float(size - _RESERVED - 1), "currentValue": float(held)}
+                found.append({"id": subnet["id"], "name": name, "unit": "Count", **left})
+        return found
+
     def ready(self, key: str, failure: tuple[str, str] | None) -> tuple[str, str] | None:
         """A VM's create or change is over. One that failed stays, without power, as in Azure."""
         machine = self.by_id.get(key)
@@ -285,7 +297,9 @@ def _interfaces_of(machine: Thing) -> list[str]:
 
 
 def _visible(thing: Thing) -> Thing:
-    told = copy.deepcopy({k: v for k, v in thing.items() if k not in ("power", "is_os") and v is not None})
+    told = copy.deepcopy(
+        {k: v for k, v in thing.items() if k not in ("power", "is_os", "console", "announced") and v is not None}
+    )
     told["properties"] = {k: v for k, v in told["properties"].items() if v is not None}
     return told
 
@@ -295,4 +309,7 @@ def _view(machine: Thing) -> Thing:
     statuses = [{"code": f"ProvisioningState/{provisioning}", "level": "Info"}]
     if machine["power"] != "creating":
         statuses.append({"code": f"PowerState/{machine['power']}", "level": "Info"})
-    return {"statuses": statuses}
+    told: Thing = {"statuses": statuses}
+    if "announced" in machine:
+        told["maintenanceRedeployStatus"] = machine["announced"]
+    return told

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+from tests.fakes.clouds.allowances import SIZES, digitalocean_image
 from tests.fakes.clouds.digitalocean_http import Answer, Answerer, serving
 from tests.fakes.clouds.digitalocean_shapes import VPC, account, droplet_of, region, tag_of, told
 
@@ -72,6 +73,7 @@ class DigitaloceanFake:
     ignored_deletions: int = 0
     pending_polls: int = 0
     droplet_limit: int = 1000
+    no_images: set[int] = field(default_factory=set)
     delay_s: dict[str, float] = field(default_factory=dict)
     droplets: dict[int, dict[str, Any]] = field(default_factory=dict)
     user_data: dict[int, str] = field(default_factory=dict)
@@ -148,8 +150,8 @@ class DigitaloceanFake:
     def _route(self, method: str, path: str, asked: dict[str, str], given: dict[str, Any]) -> Answer:
         parts = [unquote(p) for p in path.removeprefix("/v2/").split("/")]
         match [method, *parts]:
-            case ["GET", "account"]:
-                return 200, {}, {"account": account(self.team)}
+            case ["GET", "account" | "regions" | "images" as kind, *rest]:
+                return self._sold(kind, rest)
             case ["GET", "droplets"]:
                 return self._page("droplets", self._tagged(asked), asked)
             case ["POST", "droplets"]:
@@ -279,6 +281,17 @@ class DigitaloceanFake:
             raise RefusedError(422, f"no action {given['type']!r}")
         action = self._act(droplet["id"], f"{given['type']}_volume")
         return 202, {}, {"action": told(action)}
+
+    def _sold(self, kind: str, rest: list[str]) -> Answer:
+        """The account, the regions, and images of the team."""
+        if kind == "account":
+            return 200, {}, {"account": {**account(self.team), "droplet_limit": self.droplet_limit}}
+        if kind == "regions":
+            regions = [{**region(slug), "sizes": list(SIZES)} for slug in ("nyc3", "fra1")]
+            return 200, {}, {"regions": regions, "links": {}, "meta": {"total": len(regions)}}
+        if not rest or int(rest[0]) in self.no_images:
+            raise RefusedError(404, "The resource you requested could not be found.")
+        return 200, {}, {"image": digitalocean_image(int(rest[0]), ["nyc3", "fra1"])}
 
     def _network(self, method: str, parts: list[str], given: dict[str, Any]) -> Answer:
         kind, *rest = parts

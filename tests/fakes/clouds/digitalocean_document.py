@@ -15,6 +15,8 @@ KEPT = Path(__file__).with_name("digitalocean_openapi.json")
 
 ANSWERS = (
     ("get", "/v2/account", "200"),
+    ("get", "/v2/regions", "200"),
+    ("get", "/v2/images/{image_id}", "200"),
     ("get", "/v2/droplets", "200"),
     ("post", "/v2/droplets", "202"),
     ("get", "/v2/droplets/{droplet_id}", "200"),

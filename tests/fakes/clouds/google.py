@@ -15,6 +15,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
+from tests.fakes.clouds.allowances import google_region
 from tests.fakes.clouds.google_world import BASE, PROJECT, Refused, Thing, World, short
 
 OTHER_NUMBER = "210987654321"
@@ -69,6 +70,13 @@ class GoogleFake:
     token_lasts_s: int = 3599
     lag: int = 0
     ignored_deletions: int = 0
+    used: dict[str, float] = field(default_factory=dict)
+    """What others use of a region's quotas, by metric."""
+    no_images: set[str] = field(default_factory=set)
+    consoles: dict[str, str] = field(default_factory=dict)
+    """What VMs wrote to their first serial port, by name."""
+    denied: set[str] = field(default_factory=set)
+    """Permissions the caller does not hold on the project."""
     unreachable: set[str] = field(default_factory=set)
     """Zones that do not answer."""
     answering: Answer | None = None
@@ -90,6 +98,10 @@ class GoogleFake:
         if asked.path == "/token":
             self.calls["token"] += 1
             return _json(200, {"access_token": TOKEN, "expires_in": self.token_lasts_s, "token_type": "Bearer"})
+        if asked.path.endswith(":testIamPermissions"):
+            self.calls["projects.testIamPermissions"] += 1
+            wanted = json.loads(body)["permissions"]
+            return _json(200, {"permissions": [one for one in wanted if one not in self.denied]})
         route, words = _route(method, asked.path)
         query, given = dict(parse_qsl(asked.query)), json.loads(body) if body else None
         with self.lock:
@@ -119,7 +131,22 @@ class GoogleFake:
             if fault.done:
                 self._perform(route, words, query, body)
             raise _Faulted(fault.status, fault.code, fault.message or f"{fault.code} (fault of a test)", fault.headers)
+        if route == "instances.getSerialPortOutput":
+            return self._serial(words, int(query.get("start", 0)))
         return self._perform(route, words, query, body)
+
+    def _serial(self, words: dict[str, str], start: int) -> Thing:
+        """The output from a byte on, or so many of its last bytes."""
+        machine = self.world.get(f"projects/{words['project']}/{words['scope']}/instances/{words['name']}")
+        text = self.consoles.get(words["name"], "").encode()
+        first = max(0, len(text) + start) if start < 0 else start
+        return {
+            "kind": "compute#serialPortOutput",
+            "contents": text[first:].decode(),
+            "start": str(first),
+            "next": str(len(text)),
+            "selfLink": f"{machine['selfLink']}/serialPort",
+        }
 
     def _failing(self, words: dict[str, str], fault: Fault) -> Thing:
         path = f"projects/{words['project']}/{words['scope']}/{words['kind']}/{words.get('name', 'new')}"
@@ -155,6 +182,8 @@ class GoogleFake:
                 return world.nothing_happens(path)
             case _, "delete":
                 return world.delete(path)
+            case "firewalls", "patch":
+                return world.patch(path, body or {})
         raise Refused(404, "notFound", f"no method {route} in this fake")
 
     def _fixture(self, kind: str, path: str) -> Thing:
@@ -162,7 +191,14 @@ class GoogleFake:
         known = {"zones": self.world.zones(), "regions": list(self.world.regions)}
         if name not in known.get(kind, [name]):
             raise Refused(404, "notFound", f"The resource '{path}' was not found")
-        return {"kind": f"compute#{kind.removesuffix('s')}", "name": name, "id": "1", "selfLink": BASE + path}
+        if kind == "images" and name in self.no_images:
+            raise Refused(404, "notFound", f"The resource '{path}' was not found")
+        told = {"kind": f"compute#{kind.removesuffix('s')}", "name": name, "id": "1", "selfLink": BASE + path}
+        more: dict[str, Thing] = {
+            "images": {"status": "READY", "architecture": "X86_64"},
+            "regions": google_region(name, self.world.zones(), BASE, self.used, path),
+        }
+        return told | more.get(kind, {})
 
     def _everywhere(self, kind: str, query: dict[str, str]) -> Thing:
         if kind == "instances" and self.lag > 0 and self.last_listing is not None:
@@ -234,6 +270,9 @@ def serving(answer: Answer) -> Iterator[int]:
         def do_DELETE(self) -> None:
             self._tell()
 
+        def do_PATCH(self) -> None:
+            self._tell()
+
         def _tell(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
             status, headers, told = answer(self.command, self.path, dict(self.headers.items()), body)
@@ -273,6 +312,11 @@ _PATHS: tuple[tuple[str, str, str], ...] = (
         r"projects/(?P<project>[^/]+)/(?P<scope>zones/[^/]+)/(?P<kind>instances)/(?P<name>[^/]+)/(?P<verb>attachDisk|detachDisk)",
         "{kind}.{verb}",
     ),
+    (
+        "GET",
+        r"projects/(?P<project>[^/]+)/(?P<scope>zones/[^/]+)/(?P<kind>instances)/(?P<name>[^/]+)/serialPort",
+        "{kind}.getSerialPortOutput",
+    ),
     ("GET", r"projects/(?P<project>[^/]+)/(?P<scope>(?:zones|regions)/[^/]+|global)/(?P<kind>\w+)", "{kind}.list"),
     ("POST", r"projects/(?P<project>[^/]+)/(?P<scope>(?:zones|regions)/[^/]+|global)/(?P<kind>\w+)", "{kind}.insert"),
     (
@@ -280,6 +324,7 @@ _PATHS: tuple[tuple[str, str, str], ...] = (
         r"projects/(?P<project>[^/]+)/(?P<scope>(?:zones|regions)/[^/]+|global)/(?P<kind>\w+)/(?P<name>[^/]+)",
         "{kind}.get",
     ),
+    ("PATCH", r"projects/(?P<project>[^/]+)/(?P<scope>global)/(?P<kind>firewalls)/(?P<name>[^/]+)", "{kind}.patch"),
     (
         "DELETE",
         r"projects/(?P<project>[^/]+)/(?P<scope>(?:zones|regions)/[^/]+|global)/(?P<kind>\w+)/(?P<name>[^/]+)",

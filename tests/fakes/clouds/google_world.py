@@ -85,6 +85,11 @@ class World:
         self.things[path] = thing
         return self._operate(scope, "insert", path, complete)
 
+    def patch(self, path: str, body: Thing) -> Thing:
+        """What is named is another value from now on."""
+        thing, (scope, _) = self.get(path), _place_of(path)
+        return self._operate(scope, "patch", path, lambda: thing.update(body))
+
     def delete(self, path: str) -> Thing:
         thing, (scope, kind) = self.get(path), _place_of(path)
         self._is_free(path)

@@ -54,6 +54,8 @@ class FakeHetzner:
     faults: list[Fault] = field(default_factory=list)
     lag: int = 0
     ignored_terminations: int = 0
+    read_only: set[str] = field(default_factory=set)
+    """Tokens that may not change anything."""
     running_polls: int = 0
     answering: Answering | None = None
     """A test's own way to answer, in the place of `answer`, which it may call."""
@@ -104,6 +106,8 @@ class FakeHetzner:
         project = self.projects.get(token)
         if project is None:
             return _error(401, "unauthorized", "unable to authenticate")
+        if method != "GET" and token in self.read_only:
+            return _error(403, "token_readonly", "this token is only allowed to do read-only requests")
         project.running_polls = self.running_polls
         try:
             return _answer(*project.act(method, parts, query, json.loads(body or b"{}")))

@@ -75,7 +75,8 @@ class Project:
         if method == "PUT" and len(rest) == 1:
             return 200, {kind.removesuffix("s"): self._renamed(self._one(kind, int(rest[0])), body)}
         if len(rest) == 3 and rest[1] == "actions":
-            return 201, {"action": self._acted(kind, self._one(kind, int(rest[0])), rest[2], body)}
+            action = self._acted(kind, self._one(kind, int(rest[0])), rest[2], body)
+            return 201, {"actions": [action]} if rest[2] == "set_rules" else {"action": action}
         if method == "POST" and not rest and kind in _MAKERS:
             return 201, _MAKERS[kind](self, body)
         if method == "DELETE" and len(rest) == 1:
@@ -225,6 +226,9 @@ class Project:
         return group
 
     def _make_volume(self, body: Body) -> Body:
+        for name in ("name", "size", "location"):
+            if name not in body:
+                raise invalid(name, "Missing data for required field.")
         if not 10 <= body["size"] <= 10240:
             raise invalid("size", "must be between 10 and 10240")
         made = self._made(
@@ -261,8 +265,7 @@ class Project:
         return {"placement_group": self._made("placement_groups", body, type=body["type"], servers=[]), "action": None}
 
     def _make_firewall(self, body: Body) -> Body:
-        rules = [{"description": None, "port": None, "destination_ips": [], **rule} for rule in body.get("rules") or ()]
-        made = self._made("firewalls", body, rules=rules, applied_to=body.get("apply_to") or [])
+        made = self._made("firewalls", body, rules=_rules(body), applied_to=body.get("apply_to") or [])
         return {"firewall": made, "actions": [self.action("set_firewall_rules")]}
 
     def make_image(self, name: str, architecture: str = "x86") -> int:
@@ -368,6 +371,9 @@ class Project:
     def _poweron(self, server: Body, body: Body) -> None:
         server["status"] = "running"
 
+    def _set_rules(self, firewall: Body, body: Body) -> None:
+        firewall["rules"] = _rules(body)
+
     def _unapply(self, firewall: Body, body: Body) -> None:
         firewall["applied_to"] = [one for one in firewall["applied_to"] if one not in body["remove_from"]]
 
@@ -415,7 +421,12 @@ _COMMANDS: dict[tuple[str, str], Callable[[Project, Body, Body], None]] = {
     ("networks", "add_subnet"): Project._add_subnet,
     ("networks", "delete_subnet"): Project._drop_subnet,
     ("firewalls", "remove_from_resources"): Project._unapply,
+    ("firewalls", "set_rules"): Project._set_rules,
 }
+
+
+def _rules(body: Body) -> list[Body]:
+    return [{"description": None, "port": None, "destination_ips": [], **rule} for rule in body.get("rules") or ()]
 
 
 def invalid(name: str, words: str) -> Refused:

@@ -7,11 +7,12 @@ from typing import Any
 from unittest.mock import patch
 
 from moto.ec2.models.elastic_network_interfaces import Attachment, NetworkInterface, NetworkInterfaceBackend
-from moto.ec2.models.instances import Instance
+from moto.ec2.models.instances import Instance, InstanceBackend
 from moto.ec2.models.security_groups import SecurityGroupRule
 from moto.ec2.responses.instances import InstanceResponse
 
 _terminate = Instance.terminate
+_statuses = InstanceBackend.describe_instance_status
 _detach = Instance.detach_eni
 _validate = InstanceResponse._validate_block_device_mapping
 _interfaces = NetworkInterfaceBackend.get_all_network_interfaces
@@ -26,6 +27,7 @@ def patched() -> Iterator[None]:
     with ExitStack() as stack:
         for owner, name, instead in (
             (InstanceResponse, "_validate_block_device_mapping", root_disk_sized_by_its_image),
+            (InstanceBackend, "describe_instance_status", scheduled_events_are_told),
             (Instance, "terminate", terminated_vm_lets_go_of_interfaces),
             (Instance, "detach_eni", detached_interface_remembers),
             (SecurityGroupRule, "description", property(rule_for_a_group_keeps_its_description)),
@@ -41,6 +43,17 @@ def root_disk_sized_by_its_image(self: InstanceResponse, mapping: dict[str, Any]
     if "VolumeSize" not in disk and "SnapshotId" not in disk:
         mapping["Ebs"] = {**disk, "VolumeSize": _IMAGE_GIB}
     _validate(mapping)
+
+
+def scheduled_events_are_told(self: InstanceBackend, ids: list[str], include_all: bool, filters: Any) -> list[Any]:
+    """EC2 lists scheduled events and filters by their code; moto knows neither. Tests put them on `announced`."""
+    codes = next((f["values"] for f in filters or () if f["name"] == "event.code"), None)
+    rest = [f for f in filters or () if f["name"] != "event.code"]
+    found = _statuses(self, ids, include_all, rest or None)
+    if codes is None:
+        return found
+    told = [(i, [e for e in getattr(i, "announced", ()) if e["Code"] in codes]) for i in found]
+    return [{"InstanceId": i.id, "Events": events} for i, events in told if events]
 
 
 def terminated_vm_lets_go_of_interfaces(self: Instance) -> Any:

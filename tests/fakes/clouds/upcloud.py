@@ -16,6 +16,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
+from tests.fakes.clouds.allowances import upcloud_account, upcloud_plans, upcloud_zones
 from tests.fakes.clouds.upcloud_things import Body, RefusedError, Things, new_id
 
 USERNAME, OTHER_USERNAME = "kedge-test", "somebody-else"
@@ -59,6 +60,10 @@ class UpcloudServer:
     faults: list[Fault] = field(default_factory=list)
     lag: int = 0
     ignored_terminations: int = 0
+    limits: dict[str, int] = field(default_factory=dict)
+    """Of the account, by name."""
+    prices: list[Body] = field(default_factory=list)
+    plans: tuple[str, ...] = ("2xCPU-4GB", "4xCPU-8GB", "8xCPU-32GB")
     username: str = USERNAME
     """Whose the credentials are, whatever they are."""
     tells_holders: bool = True
@@ -109,7 +114,15 @@ class UpcloudServer:
     def _route(self, method: str, path: str, query: Query, given: Body) -> Routed:
         match method, *path.strip("/").split("/")[1:]:
             case "GET", "account":
-                return "GetAccount", lambda: (200, {"account": {"credits": 1.0, "username": self.username}})
+                return "GetAccount", lambda: (200, upcloud_account(self.username, self.limits))
+            case "GET", "zone":
+                return "ListZones", lambda: (200, upcloud_zones(("fi-hel1", "de-fra1")))
+            case "GET", "plan":
+                return "ListPlans", lambda: (200, upcloud_plans(self.plans))
+            case "GET", "price":
+                return "ListPrices", lambda: (200, {"prices": {"zone": self.prices}})
+            case "GET", "storage", "private":
+                return "ListStorages", lambda: (200, self._list_storages(query))
             case "GET", "ip_address":
                 return "ListIpAddresses", lambda: (200, {"ip_addresses": {"ip_address": self._addresses()}})
             case method, "server", *rest if routed := self._on_servers(method, rest, query, given):

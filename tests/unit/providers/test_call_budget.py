@@ -1,7 +1,8 @@
 """One bucket of calls per account and region: bursts pass, more waits, what the cloud says counts above our figures."""
 
 import threading
-from dataclasses import dataclass, field
+import time
+from dataclasses import dataclass, field, replace
 
 import pytest
 
@@ -85,20 +86,72 @@ def test_a_stopped_run_does_not_wait() -> None:
     assert clock.waits == []
 
 
-def test_places_of_one_account_and_region_share_and_others_do_not() -> None:
+def test_regions_of_an_account_share_where_the_cloud_counts_them_together() -> None:
     budget = CallBudget(RATE)
+    here = budget.of(Place("hetzner", "eu-central", "production"))
+    assert budget.of(Place("hetzner", "us-east", "production")) is here
+    assert budget.of(Place("hetzner", "eu-central", "test")) is not here
+
+
+def test_places_of_one_account_and_region_share_and_others_do_not() -> None:
+    budget = CallBudget(replace(RATE, by_region=True))
     here = budget.of(Place("aws", "eu-west-1", "production"))
     assert budget.of(Place("aws", "eu-west-1", "production")) is here
     assert budget.of(Place("aws", "eu-west-1", "test")) is not here
     assert budget.of(Place("aws", "eu-central-1", "production")) is not here
 
 
-@pytest.mark.parametrize(("header", "expected"), [(None, None), ("", None), ("7", 7.0), ("Fri, 31 Dec 1999", None)])
-def test_retry_after_is_read_where_it_is_a_number(header: str | None, expected: float | None) -> None:
+@pytest.mark.parametrize(
+    ("header", "expected"),
+    [(None, None), ("", None), ("7", 7.0), ("Fri, 31 Dec 1999 23:59:59 GMT", 0.0), ("soon", None)],
+)
+def test_retry_after_is_a_number_or_a_date(header: str | None, expected: float | None) -> None:
     assert retry_after_s(header) == expected
 
 
-def test_the_figures_of_aws_have_a_source() -> None:
-    aws = sold_by("aws")
-    assert aws.call_rate() == CallRate(100, 20.0)
-    assert aws.raw["calls"]["source"] in aws.raw["sources"]
+def test_what_the_cloud_has_left_counts_where_others_call_for_the_account_too() -> None:
+    clock = Clock()
+    calls = bucket(clock)
+    calls.heard({"RateLimit-Remaining": "3"}, throttled=False)
+    calls.take(3, patience_s=0)
+    with pytest.raises(RateLimited):
+        calls.take(patience_s=0)
+
+
+def test_a_reset_is_waited_for_unless_it_is_when_everything_is_allowed_again() -> None:
+    clock, later = Clock(), {"ratelimit-reset": str(int(time.time()) + 3000)}
+    calls = bucket(clock)
+    calls.heard(later, throttled=True)
+    with pytest.raises(RateLimited, match=r"allowed in (29|30)"):
+        calls.take(patience_s=60)
+    filled = bucket(clock, replace(RATE, reset_is_full=True))
+    filled.heard(later, throttled=True)
+    filled.take(patience_s=60)
+    assert clock.waits == [1.0]
+
+
+@pytest.mark.parametrize(
+    ("cloud", "rate"),
+    [
+        ("aws", CallRate(100, 20.0, by_region=True)),
+        ("azure", CallRate(250, 25.0)),
+        ("digitalocean", CallRate(160, 1.34)),
+        ("google", CallRate(300, 20.0)),
+        ("hetzner", CallRate(3600, 1.0, reset_is_full=True)),
+    ],
+)
+def test_the_figures_of_a_cloud_have_a_source(cloud: str, rate: CallRate) -> None:
+    sold = sold_by(cloud)
+    assert sold.call_rate() == rate
+    assert sold.raw["calls"]["source"] in sold.raw["sources"]
+
+
+def test_no_window_of_a_cloud_that_counts_by_windows_ever_sees_more_than_it_allows() -> None:
+    for cloud, allowed, window_s in (("digitalocean", 250, 60), ("digitalocean", 5000, 3600), ("google", 1500, 60)):
+        rate = sold_by(cloud).call_rate()
+        assert rate is not None
+        assert rate.burst + rate.per_s * window_s <= allowed
+
+
+def test_nobody_has_a_figure_of_upcloud() -> None:
+    assert sold_by("upcloud").call_rate() is None

@@ -10,13 +10,13 @@ import pytest
 import yaml
 
 from providers.base import Listing, Resources
+from providers.cloudinit import BOOT_FILE
 from providers.errors import PlaceUnknown
 from providers.hetzner.imports import imports_of
 from providers.hetzner.inventory import Standing
 from providers.hetzner.nftables import rules
 from providers.hetzner.settings import HetznerSettings
 from providers.hetzner.tags import tags_of
-from providers.hetzner.userdata import BOOT_FILE
 from providers.hetzner.variables import module_variables
 from providers.tf.abilities import Import
 from tests.fakes.clouds.hetzner_hands import PLACE, in_place
@@ -72,7 +72,7 @@ def test_a_vm_is_born_with_its_boot_data_and_closed_to_all_but_kafka() -> None:
     told = variables(resources(wanted))["instances"]["b-0.g1"]["boot_data"]
     assert told.startswith("#cloud-config\n")
     born = yaml.safe_load(told)
-    assert born["write_files"] == [{"path": BOOT_FILE, "permissions": "0600", "content": wanted.boot_data}]
+    assert {"path": BOOT_FILE, "permissions": "0600", "content": wanted.boot_data} in born["write_files"]
     assert born["ssh_pwauth"] is False
     ((program, ruleset),) = born["bootcmd"]
     members = ["10.0.0.0/24", "10.0.1.0/24", "10.1.0.0/24", "10.1.1.0/24"]

@@ -1,0 +1,67 @@
+"""What clouds announce of their hosts: a VM with a date gets its successor before that, as on a person's request.
+
+announcement in the inventory -> healing.requested (finding `maintenance`) + node.replace_requested
+"""
+
+from collections.abc import Iterator
+
+from controlplane.converger.verdict import Situation, Verdict, record
+from controlplane.replacement import Phase
+from events import facts
+from planner.healing import Cure
+from planner.maintenance import FINDING, Announced, LeftAlone, next_replacement
+
+MAINTENANCE = "MaintenanceScheduled"
+
+
+def maintenance_step(situation: Situation) -> Verdict | None:
+    """Begins one replacement. None when nothing is announced, or nothing is to be done about it now."""
+    chosen, _ = judged(situation)
+    if chosen is None:
+        return None
+    words = f"the cloud announces maintenance: {chosen.words}"
+    event = facts.HealingRequested(chosen.key, chosen.node, FINDING, str(Cure.REPLACE), words)
+    return record(f"replacing {chosen.key} ({words})", event, facts.NodeReplaceRequested(chosen.key, words))
+
+
+def judged(situation: Situation) -> tuple[Announced | None, tuple[LeftAlone, ...]]:
+    """Announcements with a date, of VMs that serve and are not to go anyway, by an inventory young enough to act on."""
+    document = situation.view.document
+    if document is None:
+        return None, ()
+    spec = document.spec.healing
+    return next_replacement(
+        _announced(situation),
+        situation.view.cures,
+        replaces=spec.maintenance == "replace",
+        a_day=spec.per_day,
+        now=situation.now,
+    )
+
+
+def maintenance_told(situation: Situation) -> facts.ConditionChanged | None:
+    """The condition: whose host goes down when, and what is done about it. None where the inventory is not known."""
+    inventory = situation.seen.fresh_inventory(situation.now)
+    if inventory is None:
+        return None
+    here = {k: n for k, n in inventory.notices.items() if k in situation.view.instances}
+    if not here:
+        return facts.ConditionChanged(MAINTENANCE, False, "Free", "")
+    _, left = judged(situation)
+    reasons = {one.announced.key: f": {one.reason}" for one in left}
+    named = "; ".join(f"{key}: {notice.sentence}{reasons.get(key, '')}" for key, notice in sorted(here.items())[:3])
+    more = " and others" if len(here) > 3 else ""
+    waits = [key for key in here if key in reasons]
+    return facts.ConditionChanged(MAINTENANCE, True, "Waiting" if waits else "Announced", f"{named}{more}")
+
+
+def _announced(situation: Situation) -> Iterator[Announced]:
+    view, inventory = situation.view, situation.seen.fresh_inventory(situation.now)
+    if inventory is None:
+        return
+    in_hand = {*view.to_replace, *((view.restart.key,) if view.restart else ())}
+    for instance in view.in_phase(Phase.JOINED):
+        notice = inventory.notices.get(instance.key)
+        if notice is None or notice.not_before is None or instance.lost or instance.key in in_hand:
+            continue
+        yield Announced(instance.node, instance.key, notice.not_before, notice.sentence)

@@ -1,0 +1,65 @@
+"""What the credentials of an account need: the actions of EC2 that Kedge or its module calls, each by its own name.
+
+EC2's permissions are named after its calls ("Actions, resources, and condition keys for Amazon EC2"); the calls are
+those that were recorded (tests/contract/test_cloud_policies.py). What changes a thing is given for things with Kedge's
+tag only.
+"""
+
+from collections.abc import Mapping
+
+READS = (
+    "DescribeAddresses",
+    "DescribeAvailabilityZones",
+    "DescribeImages",
+    "DescribeInstanceAttribute",
+    "DescribeInstanceCreditSpecifications",
+    "DescribeInstanceStatus",
+    "DescribeInstanceTypes",
+    "DescribeInstances",
+    "DescribeNetworkInterfaces",
+    "DescribeSecurityGroups",
+    "DescribeSubnets",
+    "DescribeTags",
+    "DescribeVolumes",
+    "DescribeVpcs",
+    "GetConsoleOutput",
+)
+"""EC2 takes no resource for most of these: they are given for all."""
+
+MAKES = ("CreateNetworkInterface", "CreateTags", "CreateVolume", "RunInstances")
+
+CHANGES = (
+    "AttachNetworkInterface",
+    "AttachVolume",
+    "DeleteNetworkInterface",
+    "DeleteVolume",
+    "DetachNetworkInterface",
+    "DetachVolume",
+    "ModifyInstanceAttribute",
+    "ModifyNetworkInterfaceAttribute",
+    "ModifyVolume",
+    "StopInstances",
+    "TerminateInstances",
+)
+"""Of things that carry the installation's tag."""
+
+OTHER_SERVICES = ("pricing:GetProducts",)
+"""For `kedge machines refresh` alone."""
+
+
+def policy(installation_tag: str) -> Mapping[str, object]:
+    """An IAM policy document; the tag's value stays open, an installation fills in its own id."""
+    own = {"StringLike": {f"aws:ResourceTag/{installation_tag}": "*"}}
+    return {
+        "Version": "2012-10-17",
+        "Statement": [
+            {"Sid": "Read", "Effect": "Allow", "Action": _named(READS), "Resource": "*"},
+            {"Sid": "Make", "Effect": "Allow", "Action": _named(MAKES), "Resource": "*"},
+            {"Sid": "ChangeItsOwn", "Effect": "Allow", "Action": _named(CHANGES), "Resource": "*", "Condition": own},
+            {"Sid": "Prices", "Effect": "Allow", "Action": list(OTHER_SERVICES), "Resource": "*"},
+        ],
+    }
+
+
+def _named(actions: tuple[str, ...]) -> list[str]:
+    return [f"ec2:{action}" for action in actions]

@@ -1,0 +1,69 @@
+"""What an identity needs of Azure: the operations of each call that Kedge or its module makes, and what it lacks.
+
+From "Azure permissions for Compute" and "... for Networking" (Azure documentation, read 2026-11-22); the calls are
+those that were recorded (tests/contract/test_cloud_policies.py).
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+OF_CALLS: Mapping[str, tuple[str, ...]] = {
+    "GET subscriptions": ("Microsoft.Resources/subscriptions/read",),
+    "LIST virtualmachines": ("Microsoft.Compute/virtualMachines/read",),
+    "GET virtualmachines": (
+        "Microsoft.Compute/virtualMachines/read",
+        "Microsoft.Compute/virtualMachines/instanceView/read",
+    ),
+    "PUT virtualmachines": (
+        "Microsoft.Compute/virtualMachines/write",
+        "Microsoft.Network/networkInterfaces/join/action",
+        "Microsoft.Compute/images/read",
+        "Microsoft.Compute/galleries/images/versions/read",
+        "Microsoft.Compute/virtualMachineScaleSets/read",
+    ),
+    "DELETE virtualmachines": ("Microsoft.Compute/virtualMachines/delete",),
+    "POST retrievebootdiagnosticsdata": ("Microsoft.Compute/virtualMachines/retrieveBootDiagnosticsData/action",),
+    "LIST disks": ("Microsoft.Compute/disks/read",),
+    "GET disks": ("Microsoft.Compute/disks/read",),
+    "PUT disks": ("Microsoft.Compute/disks/write",),
+    "DELETE disks": ("Microsoft.Compute/disks/delete",),
+    "LIST networkinterfaces": ("Microsoft.Network/networkInterfaces/read",),
+    "GET networkinterfaces": ("Microsoft.Network/networkInterfaces/read",),
+    "PUT networkinterfaces": (
+        "Microsoft.Network/networkInterfaces/write",
+        "Microsoft.Network/virtualNetworks/subnets/join/action",
+    ),
+    "DELETE networkinterfaces": ("Microsoft.Network/networkInterfaces/delete",),
+    "GET resourcegroups": ("Microsoft.Resources/subscriptions/resourceGroups/read",),
+    "GET permissions": ("Microsoft.Authorization/permissions/read",),
+    "GET usages": ("Microsoft.Network/virtualNetworks/usages/read",),
+    "GET images": ("Microsoft.Compute/images/read",),
+    "GET operations": ("Microsoft.Compute/locations/operations/read",),
+    "LIST locations": (
+        "Microsoft.Compute/locations/usages/read",
+        "Microsoft.Compute/locations/vmSizes/read",
+    ),
+}
+
+
+def needed() -> tuple[str, ...]:
+    """Every operation, sorted."""
+    return tuple(sorted({one for several in OF_CALLS.values() for one in several}))
+
+
+def lacking(permissions: Sequence[Mapping[str, Any]], wanted: Iterable[str] = ()) -> tuple[str, ...]:
+    """What of `wanted` (all that is needed) no permission gives: each has `actions` and `notActions`, `*` for any.
+
+    An operation is given when one assignment names it and the same one does not take it back (Azure documentation,
+    "Understand Azure role definitions").
+    """
+    return tuple(one for one in wanted or needed() if not any(_gives(each, one) for each in permissions))
+
+
+def _gives(permission: Mapping[str, Any], operation: str) -> bool:
+    return _any(permission.get("actions") or (), operation) and not _any(permission.get("notActions") or (), operation)
+
+
+def _any(patterns: Iterable[str], operation: str) -> bool:
+    return any(re.fullmatch(".*".join(map(re.escape, p.split("*"))), operation, re.IGNORECASE) for p in patterns)

@@ -1,0 +1,88 @@
+"""Prices as Azure's public list has them (Retail Prices API): consumption, Linux, in US dollars, before any agreement.
+
+It wants no credentials. Premium SSDs are sold by size tier, which a disk kind does not tell: their price stays unknown.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import date
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import requests
+
+from providers.azure.settings import AzureSettings
+from providers.base import Place
+from providers.catalogfile import sold_by
+from providers.errors import CloudUnavailable, RateLimited
+from providers.overrides import RegionIn
+
+_LIST = "https://prices.azure.com"
+_LIMITS = (3.0, 10.0)
+_MOST_PAGES = 50
+_THROTTLED = 429
+
+_OTHERS = ("windows", "spot", "low priority", "cloudservices")
+"""Words of items that are not a Linux VM on demand: in the product's, the SKU's or the meter's name."""
+
+Item = Mapping[str, Any]
+
+
+def read_prices(settings_file: Path, place: Place, *, today: date) -> RegionIn:
+    """Asks for each type of the catalogue in the region. Raises `ProviderError`."""
+    settings = AzureSettings.read(settings_file)
+    settings.region(place)
+    base = str(settings.endpoint_url).rstrip("/") if settings.endpoint_url else _LIST
+    with requests.Session() as session:
+        items = {size: list(_items(session, base, place, size)) for size in sold_by("azure").raw["machines"]}
+    return region_prices(items, today=today)
+
+
+def region_prices(items: Mapping[str, Iterable[Item]], *, today: date) -> RegionIn:
+    """From answers to figures. `items` by type. A price is taken only where all items agree on it. Pure."""
+    source = f"azure-retail-prices-{today}"
+    machines: dict[str, dict[str, object]] = {}
+    for size, told in items.items():
+        amounts = {Decimal(str(i["retailPrice"])) for i in told if _is_on_demand(i)}
+        if len(amounts) == 1:
+            amount = {"value": str(amounts.pop()), "currency": "USD", "source": source}
+            machines[size] = {"price_per_hour": amount}
+    what = "Azure Retail Prices API: consumption, Linux; without the subscription's agreement; disks are sold by tier"
+    return RegionIn.model_validate({"sources": {source: {"what": what, "read": today}}, "machines": machines})
+
+
+def _is_on_demand(item: Item) -> bool:
+    names = " ".join(str(item.get(n, "")) for n in ("productName", "skuName", "meterName")).lower()
+    return (
+        item.get("type") == "Consumption"
+        and item.get("unitOfMeasure") == "1 Hour"
+        and item.get("currencyCode") == "USD"
+        and not any(word in names for word in _OTHERS)
+    )
+
+
+def _items(session: requests.Session, base: str, place: Place, size: str) -> Iterator[Item]:
+    wanted = (
+        f"serviceName eq 'Virtual Machines' and priceType eq 'Consumption' "
+        f"and armRegionName eq '{place.region}' and armSkuName eq '{size}'"
+    )
+    address, query = f"{base}/api/retail/prices", {"$filter": wanted, "currencyCode": "USD"}
+    for _ in range(_MOST_PAGES):
+        page = _page(session, address, query, f"{place}: prices of {size}")
+        yield from page["Items"]
+        address, query = str(page.get("NextPageLink") or ""), {}
+        if not address:
+            return
+    raise CloudUnavailable(f"{place}: the price list does not end after {_MOST_PAGES} pages")
+
+
+def _page(session: requests.Session, address: str, query: Mapping[str, str], what: str) -> Mapping[str, Any]:
+    try:
+        answer = session.get(address, params=query, timeout=_LIMITS)
+        if answer.status_code == _THROTTLED:
+            raise RateLimited(f"{what}: the price list is asked too often")
+        answer.raise_for_status()
+        told: Mapping[str, Any] = answer.json()
+    except (requests.RequestException, ValueError) as error:
+        raise CloudUnavailable(f"{what}: {error}") from error
+    return told

@@ -1,0 +1,47 @@
+"""What the credentials of a project need: each method of Compute Engine that Kedge or its module calls, and its price.
+
+From "Compute Engine IAM roles and permissions" and the reference page of each method (Google documentation, read
+2026-11-22); the methods are those of recorded calls (tests/contract/test_cloud_policies.py).
+"""
+
+from collections.abc import Mapping
+
+OF_METHODS: Mapping[str, tuple[str, ...]] = {
+    "projects.get": ("compute.projects.get",),
+    "regions.get": ("compute.regions.get",),
+    "zones.get": ("compute.zones.get",),
+    "machineTypes.get": ("compute.machineTypes.get",),
+    "images.get": ("compute.images.get", "compute.images.useReadOnly"),
+    "subnetworks.get": ("compute.subnetworks.get",),
+    "instances.aggregatedList": ("compute.instances.list",),
+    "instances.get": ("compute.instances.get",),
+    "instances.insert": (
+        "compute.instances.create",
+        "compute.instances.setLabels",
+        "compute.instances.setMetadata",
+        "compute.instances.setTags",
+        "compute.disks.create",
+        "compute.disks.setLabels",
+        "compute.subnetworks.use",
+        "compute.addresses.useInternal",
+    ),
+    "instances.delete": ("compute.instances.delete",),
+    "instances.attachDisk": ("compute.instances.attachDisk", "compute.disks.use"),
+    "instances.detachDisk": ("compute.instances.detachDisk",),
+    "instances.getSerialPortOutput": ("compute.instances.getSerialPortOutput",),
+    "disks.aggregatedList": ("compute.disks.list",),
+    "disks.get": ("compute.disks.get",),
+    "disks.insert": ("compute.disks.create", "compute.disks.setLabels"),
+    "disks.delete": ("compute.disks.delete",),
+    "addresses.list": ("compute.addresses.list",),
+    "addresses.get": ("compute.addresses.get",),
+    "addresses.insert": ("compute.addresses.createInternal", "compute.subnetworks.use"),
+    "addresses.delete": ("compute.addresses.deleteInternal",),
+    "zoneOperations.get": ("compute.zoneOperations.get",),
+    "regionOperations.get": ("compute.regionOperations.get",),
+}
+
+
+def needed() -> tuple[str, ...]:
+    """Every permission, sorted."""
+    return tuple(sorted({one for several in OF_METHODS.values() for one in several}))

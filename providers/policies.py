@@ -1,0 +1,51 @@
+"""Writes docs/clouds/policies: what the credentials of an account need, from each cloud's own table of permissions.
+
+python -m providers.policies
+"""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import yaml
+
+from providers import tags
+from providers.aws import permissions as aws
+from providers.azure import permissions as azure
+from providers.google import permissions as google
+
+FOLDER = Path(__file__).parents[1] / "docs" / "clouds" / "policies"
+
+
+def policies() -> Mapping[str, str]:
+    """Text of each file by its name."""
+    role = {
+        "Name": "Kedge",
+        "IsCustom": True,
+        "Description": "What Kedge and its module call. Assign it on the resource group and on the networks' group.",
+        "Actions": list(azure.needed()),
+        "NotActions": [],
+        "AssignableScopes": ["/subscriptions/00000000-0000-0000-0000-000000000000"],
+    }
+    custom = {
+        "title": "Kedge",
+        "description": "What Kedge and its module call in a project.",
+        "stage": "GA",
+        "includedPermissions": list(google.needed()),
+    }
+    return {
+        "aws.json": json.dumps(aws.policy(tags.INSTALLATION), indent=2) + "\n",
+        "azure.json": json.dumps(role, indent=2) + "\n",
+        "google.yaml": yaml.safe_dump(custom, sort_keys=False),
+    }
+
+
+def write(folder: Path = FOLDER) -> None:
+    """The files as they should be."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in policies().items():
+        (folder / name).write_text(text)
+
+
+if __name__ == "__main__":
+    write()

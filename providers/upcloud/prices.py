@@ -1,0 +1,65 @@
+"""Plans and prices as UpCloud's API tells them: `GET /1.3/plan`, `/1.3/price`, in credits of one cent, an hour.
+
+The API names no currency; a credit is a euro cent (UpCloud's own figures, as several clients of the API read them).
+"""
+
+from collections.abc import Iterable, Mapping
+from datetime import date
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from providers.base import Place
+from providers.catalogfile import sold_by
+from providers.figures import HOURS_PER_MONTH
+from providers.overrides import RegionIn
+from providers.upcloud.access import Access
+from providers.upcloud.calls import Pauses
+from providers.upcloud.errors import translated
+from providers.upcloud.settings import UpcloudSettings
+
+_CENTS = Decimal(100)
+
+
+def read_prices(settings_file: Path, place: Place, *, today: date) -> RegionIn:
+    """Asks with the credentials of the place's account. Raises `ProviderError`."""
+    api = Access(UpcloudSettings.read(settings_file), Pauses()).api(place)
+    with translated(f"{place}: plans and prices"):
+        plans = api.get_request("/plan")["plans"]["plan"]
+        zones = api.get_request("/price")["prices"]["zone"]
+    here: Mapping[str, Any] = next((zone for zone in zones if zone["name"] == place.region), {})
+    return region_prices(plans, here, today=today)
+
+
+def region_prices(plans: Iterable[Mapping[str, Any]], zone: Mapping[str, Any], *, today: date) -> RegionIn:
+    """From answers to figures; `zone` is that zone's part of the price list, empty where it has none. Pure."""
+    source = f"upcloud-api-{today}"
+
+    def figure(value: object) -> dict[str, object]:
+        return {"value": str(value), "source": source}
+
+    def price(value: Decimal) -> dict[str, object]:
+        return {**figure(value.normalize()), "currency": "EUR"}
+
+    machines: dict[str, dict[str, object]] = {}
+    for plan in plans:
+        name = str(plan["name"])
+        if name not in sold_by("upcloud").raw["machines"]:
+            continue
+        machines[name] = {"vcpus": figure(plan["core_number"]), "memory_mib": figure(plan["memory_amount"])}
+        if (hourly := _euros(zone.get(f"server_plan_{name}"))) is not None:
+            machines[name]["price_per_hour"] = price(hourly)
+    disks: dict[str, dict[str, object]] = {}
+    tier = sold_by("upcloud").disk_type("persistent")
+    if (hourly := _euros(zone.get(f"storage_{tier}"))) is not None:
+        disks["persistent"] = {"price_per_gib_month": price(hourly * HOURS_PER_MONTH)}
+    what = "UpCloud API: plan, price; credits of one euro cent an hour; storage an hour times 730"
+    sources = {source: {"what": what, "read": today}}
+    return RegionIn.model_validate({"sources": sources, "machines": machines, "disks": disks})
+
+
+def _euros(told: Mapping[str, Any] | None) -> Decimal | None:
+    """Of one piece for an hour; None where it is not sold there."""
+    if not told or not told.get("amount"):
+        return None
+    return Decimal(str(told["price"])) / Decimal(str(told["amount"])) / _CENTS

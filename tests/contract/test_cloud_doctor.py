@@ -1,0 +1,215 @@
+"""`kedge doctor` asked of five clouds: what is right, what is wrong, what nobody tells, and what to do; and the limits
+of an account, which a surge looks at before Terraform starts."""
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from typer.testing import CliRunner, Result
+
+from controlplane.cli.main import app
+from providers.base import Resources
+from providers.catalogfile import sold_by
+from providers.errors import CloudUnavailable, QuotaExceeded, RateLimited
+from providers.quota import TellsQuotas, check_room
+from tests.contract.test_cloud_provider import HARNESSES, Harness
+from tests.fakes.clouds.digitalocean_shapes import VPC
+from tests.fakes.resources import instance, resources, volume
+
+CLOUDS = ("azure", "digitalocean", "google", "hetzner", "upcloud")
+TELLING = ("azure", "digitalocean", "google", "upcloud")
+SECRETS = ("canary", "ya29")
+
+
+@dataclass
+class Desk:
+    harness: Harness
+    file: Path
+
+    @property
+    def cloud(self) -> str:
+        return self.harness.cloud.name
+
+    @property
+    def fake(self) -> Any:
+        return getattr(self.harness, "fake" if self.cloud == "digitalocean" else self.cloud)
+
+    def doctor(self, *arguments: str) -> Result:
+        return CliRunner().invoke(app, ["doctor", "--cloud", self.cloud, *arguments])
+
+    def findings(self) -> dict[str, dict[str, Any]]:
+        """What is told of the first region, by what it is about."""
+        told = json.loads(self.doctor("-o", "json").stdout)["findings"]
+        place = f"{self.harness.place}: "
+        return {f["what"].removeprefix(place): f for f in told if f["what"].startswith(place)}
+
+    def edit(self, **changes: object) -> None:
+        """Of the first region."""
+        told = yaml.safe_load(self.file.read_text())
+        told["accounts"]["production"]["regions"][self.harness.place.region].update(changes)
+        self.file.write_text(yaml.safe_dump(told))
+
+
+@contextmanager
+def a_desk(cloud: str, home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
+    monkeypatch.setenv("KEDGE_HOME", str(home))
+    with HARNESSES[cloud](home, monkeypatch) as harness:
+        desk = Desk(harness, home / f"{cloud}.yaml")
+        furnish(desk)
+        yield desk
+
+
+@pytest.fixture(params=CLOUDS)
+def desk(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
+    with a_desk(request.param, tmp_path, monkeypatch) as opened:
+        yield opened
+
+
+@pytest.fixture(params=TELLING)
+def telling(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
+    with a_desk(request.param, tmp_path, monkeypatch) as opened:
+        yield opened
+
+
+def furnish(desk: Desk) -> None:
+    """What the settings of a test name and its fake does not have by itself."""
+    told = yaml.safe_load(desk.file.read_text())["accounts"]["production"]
+    if desk.cloud == "google":
+        for region in told["regions"]:
+            desk.fake.world.insert(f"regions/{region}", "subnetworks", {"name": "kedge", "ipCidrRange": "10.20.0.0/24"})
+    if desk.cloud == "digitalocean":
+        desk.fake.vpcs["760e09ef-dc84-11e8-981e-3cfdfeaae001"] = {"region": "fra1", "ip_range": "10.11.0.0/20"}
+        file = yaml.safe_load(desk.file.read_text())
+        file["accounts"]["production"]["regions"]["fra1"]["vpc"] = "760e09ef-dc84-11e8-981e-3cfdfeaae001"
+        desk.file.write_text(yaml.safe_dump(file))
+        assert VPC in desk.fake.vpcs
+
+
+def test_a_cloud_that_is_ready_says_so_line_by_line(desk: Desk) -> None:
+    ran = desk.doctor()
+    assert ran.exit_code == 0, ran.output
+    lines = ran.stdout.splitlines()
+    assert [line for line in lines if line.startswith("WRONG")] == []
+    assert any("credentials: they are of this account" in line for line in lines)
+    assert sum(line.startswith("ok") for line in lines) >= 8
+    assert not any(secret in ran.output for secret in SECRETS)
+
+
+def test_what_nobody_can_tell_is_said_and_not_guessed(desk: Desk) -> None:
+    unknown = {what for what, f in desk.findings().items() if f["well"] is None}
+    assert (
+        unknown
+        == {
+            "azure": set(),
+            "digitalocean": {"permissions", "addresses"},
+            "google": set(),
+            "hetzner": {"quota"},
+            "upcloud": {"permissions"},
+        }[desk.cloud]
+    )
+
+
+def test_asking_changes_nothing(desk: Desk) -> None:
+    before = desk.harness.cloud.list_place(desk.harness.place)
+    desk.doctor()
+    after = desk.harness.cloud.list_place(desk.harness.place)
+    assert (after.instances, after.volumes) == (before.instances, before.volumes)
+    if desk.cloud == "hetzner":
+        assert desk.fake.project.volumes == {}
+
+
+SPOIL: dict[str, tuple[Callable[[Desk], object], str]] = {
+    "azure": (lambda d: d.fake.no_images.add("4.2.0"), "image of 4.2.0 for x86_64"),
+    "digitalocean": (lambda d: d.fake.no_images.add(163663981), "image of 4.2.0"),
+    "google": (lambda d: d.fake.no_images.add("kafka-1"), "image of 4.2.0 for x86_64"),
+    "hetzner": (lambda d: d.edit(images={"4.2.0": {"x86_64": 4711}}), "image of 4.2.0 for x86_64"),
+    "upcloud": (lambda d: d.edit(images={"4.2.0": "01000000-0000-4000-8000-000000004711"}), "template of 4.2.0"),
+}
+
+
+def test_an_image_that_is_not_there_is_told_with_what_to_do(desk: Desk) -> None:
+    spoil, what = SPOIL[desk.cloud]
+    spoil(desk)
+    assert desk.doctor().exit_code == 1
+    finding = desk.findings()[what]
+    assert finding["well"] is False
+    assert finding["whatNext"]
+
+
+def test_credentials_that_may_too_little_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with a_desk("google", tmp_path, monkeypatch) as desk:
+        desk.fake.denied = {"compute.instances.create"}
+        assert "lack compute.instances.create" in desk.findings()["permissions"]["told"]
+    with a_desk("azure", tmp_path, monkeypatch) as desk:
+        desk.fake.permissions = [{"actions": ["Microsoft.Compute/*", "*/read"], "notActions": ["*/delete"]}]
+        told = desk.findings()["permissions"]["told"]
+        assert "Microsoft.Compute/disks/delete" in told
+        assert "Microsoft.Network/networkInterfaces/write" in told
+        assert "Microsoft.Compute/disks/write" not in told
+    with a_desk("hetzner", tmp_path, monkeypatch) as desk:
+        desk.fake.read_only = set(desk.fake.projects)
+        assert desk.findings()["permissions"]["told"] == "the token may only read"
+
+
+def fill(desk: Desk) -> str:
+    """Leaves room for less than one VM; the limit's name."""
+    match desk.cloud:
+        case "azure":
+            desk.fake.limits = {"standardDSv5Family": 1}
+            return "standardDSv5Family"
+        case "digitalocean":
+            desk.fake.droplet_limit = 0
+            return "droplet_limit"
+        case "google":
+            desk.fake.used = {"N2D_CPUS": 23.0}
+            return "N2D_CPUS"
+        case _:
+            desk.fake.limits = {"memory": 2048}
+            return "memory"
+
+
+def wanted(desk: Desk, *keys: str) -> Resources:
+    return resources(*(instance(key) for key in keys), volume(keys[0]), place=desk.harness.place)
+
+
+def test_a_limit_without_room_for_one_vm_more_is_wrong(telling: Desk) -> None:
+    name = fill(telling)
+    finding = telling.findings()[f"quota {name}"]
+    assert finding["well"] is False
+    assert "no room for one VM" in finding["told"]
+    assert "Raise the quota" in finding["whatNext"]
+
+
+def test_a_surge_without_room_is_refused_before_terraform_starts_and_says_what_is_missing(telling: Desk) -> None:
+    cloud, sold = telling.harness.cloud, sold_by(telling.cloud)
+    assert isinstance(cloud, TellsQuotas)
+    new = frozenset({"instance/b-0.g1", "volume/b-0.data.v1"})
+    check_room(cloud, wanted(telling, "b-0"), new, sold)
+    name = fill(telling)
+    with pytest.raises(QuotaExceeded, match=rf"no room for instance/b-0.g1, .*{name}: .* more are needed"):
+        check_room(cloud, wanted(telling, "b-0"), new, sold)
+
+
+def test_what_stands_already_needs_no_room(telling: Desk) -> None:
+    cloud = telling.harness.cloud
+    assert isinstance(cloud, TellsQuotas)
+    fill(telling)
+    check_room(cloud, wanted(telling, "b-0"), frozenset(), sold_by(telling.cloud))
+
+
+def test_limits_nobody_may_read_stand_in_nobodys_way_and_a_throttle_is_waited_out(telling: Desk) -> None:
+    cloud = telling.harness.cloud
+    assert isinstance(cloud, TellsQuotas)
+    new = frozenset({"instance/b-0.g1"})
+    cloud.list_place(telling.harness.place)
+    fill(telling)
+    telling.harness.fail_once(CloudUnavailable)
+    check_room(cloud, wanted(telling, "b-0"), new, sold_by(telling.cloud))
+    telling.harness.fail_once(RateLimited)
+    with pytest.raises(RateLimited):
+        check_room(cloud, wanted(telling, "b-0"), new, sold_by(telling.cloud))

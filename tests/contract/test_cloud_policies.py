@@ -1,0 +1,101 @@
+"""The least-privilege policies: the files are as the tables say, and the tables name what is really called.
+
+Terraform's own calls on Google are held to the same table at the end of a life (tests/terraform/test_google_life.py).
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from providers.aws import permissions as aws
+from providers.azure import permissions as azure
+from providers.console import TellsConsole
+from providers.doctor import examine
+from providers.errors import ProviderError
+from providers.google import permissions as google
+from providers.notices import TellsMaintenance
+from providers.policies import FOLDER, policies
+from providers.quota import TellsQuotas
+from tests.contract.test_cloud_provider import HARNESSES, Harness
+from tests.fakes.resources import instance, resources
+
+UNMETERED = ("token", "GetCallerIdentity", "projects.testIamPermissions")
+"""Sign-in, and questions about the caller itself: no permission is needed."""
+
+
+@pytest.fixture(params=["aws", "azure", "google"])
+def lived(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Harness]:
+    """Everything the SDK is used for, once; what a test's hands did before is not counted."""
+    with HARNESSES[request.param](tmp_path, monkeypatch) as harness:
+        harness.create(resources(instance("n-0"), instance("n-1")))
+        servers: Any = harness
+        getattr(servers, request.param).calls.clear()
+        use(harness, tmp_path / f"{request.param}.yaml")
+        yield harness
+
+
+def use(harness: Harness, settings: Path) -> None:
+    cloud, place, vm = harness.cloud, harness.place, harness.id_of("n-0.g1")
+    cloud.list_place(place)
+    cloud.describe(place, [vm])
+    list(examine(cloud.name, settings, lambda: cloud))
+    assert isinstance(cloud, TellsMaintenance)
+    assert isinstance(cloud, TellsConsole)
+    cloud.notices(place)
+    try:
+        cloud.console(place, vm)
+    except ProviderError as error:
+        assert "Boot diagnostics is not enabled" in str(error)  # noqa: PT017
+    if isinstance(cloud, TellsQuotas):
+        cloud.quotas(place)
+    cloud.terminate(place, vm)
+
+
+def called(harness: Harness) -> set[str]:
+    servers: Any = harness
+    calls = getattr(servers, harness.cloud.name).calls
+    return {what for what, n in calls.items() if n and what not in UNMETERED}
+
+
+def test_every_call_of_ours_is_in_its_table(lived: Harness) -> None:
+    tables = {
+        "aws": {*aws.READS, *aws.MAKES, *aws.CHANGES},
+        "azure": azure.OF_CALLS.keys(),
+        "google": google.OF_METHODS.keys(),
+    }
+    assert called(lived) - tables[lived.cloud.name] == set()
+    assert len(called(lived)) >= 6
+
+
+@pytest.mark.parametrize("name", ["aws.json", "azure.json", "google.yaml"])
+def test_the_file_is_as_its_table_says(name: str) -> None:
+    assert (FOLDER / name).read_text() == policies()[name], "run `python -m providers.policies`"
+
+
+def test_what_changes_something_on_aws_asks_for_the_tag() -> None:
+    statements: Any = yaml.safe_load(policies()["aws.json"])["Statement"]
+    for statement in statements:
+        verbs = {action.partition(":")[2] for action in statement["Action"]}
+        if any(v.startswith(("Delete", "Terminate", "Detach", "Stop", "Modify", "Attach")) for v in verbs):
+            assert statement["Condition"] == {"StringLike": {"aws:ResourceTag/kedge-installation": "*"}}
+        assert not any("*" in verb for verb in verbs)
+
+
+def test_no_role_gives_more_than_it_names() -> None:
+    for name in ("azure.json", "google.yaml"):
+        role = yaml.safe_load(policies()[name])
+        given = role.get("Actions") or role["includedPermissions"]
+        assert given == sorted(set(given))
+        assert not any("*" in one for one in given)
+
+
+def test_a_star_and_what_is_taken_back_count_when_azure_is_asked_for_permissions() -> None:
+    wanted = ("Microsoft.Compute/disks/read", "Microsoft.Compute/disks/delete")
+    assert azure.lacking([{"actions": ["*"], "notActions": []}], wanted) == ()
+    assert azure.lacking([{"actions": ["microsoft.compute/*"], "notActions": ["*/delete"]}], wanted) == wanted[1:]
+    both = [{"actions": ["*/read"], "notActions": []}, {"actions": ["Microsoft.Compute/disks/*"]}]
+    assert azure.lacking(both, wanted) == ()
+    assert azure.lacking([], wanted) == wanted

@@ -1,0 +1,109 @@
+"""Signing in by a real OpenID provider: oidc-provider, on loopback, over HTTP as it is spoken."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from urllib.parse import parse_qs, urlsplit
+
+import httpx
+import pytest
+
+from controlplane.portal.access.oidcpeople import MemoryOidcPeople, OidcPerson
+from controlplane.portal.oidc.binding import OidcBinding
+from controlplane.portal.oidc.provider import KEYS_AT_MOST_EVERY_S, Provider, ProviderAway, SignInFailed
+from controlplane.portal.oidc.signin import Answer, OidcSignIn
+from events.clock import utc_now
+from tests.oidc_server import CLIENT, SECRET, OidcServer, free_port, sign_in_there
+
+US = "http://127.0.0.1:8428"
+
+
+@pytest.fixture(scope="module")
+def server() -> OidcServer:
+    return OidcServer(free_port(), [f"{US}/oidc/callback"], [f"{US}/login"])
+
+
+@pytest.fixture(scope="module")
+def running(server: OidcServer) -> Iterator[OidcServer]:
+    with server.running():
+        yield server
+
+
+class Server:
+    """Ours, bound to that provider."""
+
+    def __init__(self, provider: OidcServer, monkeypatch: pytest.MonkeyPatch, secret: str = SECRET) -> None:
+        monkeypatch.setenv("KEDGE_TEST_OIDC_SECRET", secret)
+        self.now_s = 0.0
+        binding = OidcBinding(issuer=provider.issuer, client_id=CLIENT, client_secret_env="KEDGE_TEST_OIDC_SECRET")
+        self.oidc = OidcSignIn(Provider(binding, monotonic=lambda: self.now_s), MemoryOidcPeople(), b"server key")
+
+    def answer(self, url: str, login: str) -> Answer:
+        with httpx.Client() as browser:
+            back = sign_in_there(browser, url, login)
+        told = {name: values[0] for name, values in parse_qs(urlsplit(str(back)).query).items()}
+        return Answer(told.get("code", ""), told.get("state", ""), told.get("error", ""), told.get("iss", ""))
+
+    def sign_in(self, login: str, *, now: datetime | None = None) -> OidcPerson:
+        url, cookie = self.oidc.begin(US, utc_now())
+        answer = self.answer(url, login)
+        return self.oidc.finish(answer, cookie, US, now or utc_now())
+
+
+def test_somebody_signs_in_with_their_groups_from_the_userinfo_endpoint(
+    running: OidcServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    person = Server(running, monkeypatch).sign_in("ada")
+    assert (person.subject, person.sub, person.groups) == ("oidc:ada@example.com", "ada", ("platform",))
+
+
+def test_an_email_nobody_verified_lets_nobody_in(running: OidcServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(SignInFailed, match="not verified"):
+        Server(running, monkeypatch).sign_in("bob")
+
+
+def test_a_code_is_exchanged_once(running: OidcServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    ours = Server(running, monkeypatch)
+    url, cookie = ours.oidc.begin(US, utc_now())
+    answer = ours.answer(url, "ada")
+    assert answer.issuer == running.issuer, "it names itself in its answer (RFC 9207)"
+    ours.oidc.finish(answer, cookie, US, utc_now())
+    with pytest.raises(SignInFailed, match="used before"):
+        ours.oidc.finish(answer, cookie, US, utc_now())
+    elsewhere = Server(running, monkeypatch)
+    with pytest.raises(SignInFailed):
+        # Another installation with the same key: the provider knows the code.
+        elsewhere.oidc.finish(answer, cookie, US, utc_now())
+
+
+def test_a_wrong_client_secret_is_told_without_the_secret(running: OidcServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(SignInFailed, match="invalid_client") as refused:
+        Server(running, monkeypatch, secret="wrong").sign_in("ada")
+    assert "wrong" not in str(refused.value)
+
+
+def test_a_clock_that_is_far_ahead_takes_the_token_for_old(
+    running: OidcServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(SignInFailed, match="clocks"):
+        Server(running, monkeypatch).sign_in("ada", now=datetime.now(UTC) + timedelta(minutes=8))
+
+
+def test_rotated_keys_are_fetched_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    provider = OidcServer(free_port(), [f"{US}/oidc/callback"], [f"{US}/login"])
+    ours = Server(provider, monkeypatch)
+    with provider.running():
+        assert ours.sign_in("ada").sub == "ada"
+    with pytest.raises(ProviderAway):
+        ours.oidc.provider.exchange("x", verifier="x", redirect_uri="x")
+    provider.kid = "second"
+    with provider.running():
+        with pytest.raises(SignInFailed, match="does not show"):
+            ours.sign_in("ada")
+        ours.now_s += KEYS_AT_MOST_EVERY_S
+        assert ours.sign_in("ada").sub == "ada"
+
+
+def test_the_provider_offers_the_way_out(running: OidcServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    way_out = Server(running, monkeypatch).oidc.way_out(US)
+    answer = httpx.get(way_out)
+    assert (answer.status_code, "logout" in answer.text.lower()) == (200, True)

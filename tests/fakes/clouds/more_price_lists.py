@@ -1,0 +1,136 @@
+"""What Azure, Google and UpCloud say of prices: answers put before the fakes, in the words of the vendors' documents.
+
+Azure: "Azure Retail Prices overview" (Items, NextPageLink). Google: cloudbilling.v1 (`Sku`). UpCloud: "List prices".
+"""
+
+import json
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+from tests.fakes.clouds.azure import AzureCloudFake
+from tests.fakes.clouds.google import GoogleFake
+from tests.fakes.clouds.upcloud import UpcloudServer
+
+AZURE_PAGE = 2
+GOOGLE_PAGE = 3
+
+Answered = tuple[int, dict[str, str], bytes]
+
+
+def sells_azure(azure: AzureCloudFake) -> list[str]:
+    """Standard_D2s_v5 at 0.096 an hour beside Windows and spot; D4s_v5 at two prices. Gives the filters as asked."""
+    asked: list[str] = []
+
+    def answer(method: str, path: str, headers: dict[str, str], body: bytes) -> Answered:
+        url = urlsplit(path)
+        if url.path != "/api/retail/prices":
+            return azure.answer(method, path, headers, body)
+        assert "Authorization" not in headers, "the list is public"
+        query = dict(parse_qsl(url.query))
+        asked.append(query["$filter"])
+        items = [i for i in _AZURE if f"armSkuName eq '{i['armSkuName']}'" in query["$filter"]]
+        start = int(query.get("$skip", 0))
+        more = f"{azure.url}{path}&$skip={start + AZURE_PAGE}" if start + AZURE_PAGE < len(items) else None
+        told = {"BillingCurrency": "USD", "Items": items[start : start + AZURE_PAGE], "NextPageLink": more}
+        return 200, {"Content-Type": "application/json"}, json.dumps(told).encode()
+
+    azure.answering = answer
+    return asked
+
+
+def sells_google(google: GoogleFake, *, disabled: bool = False) -> None:
+    """N2D in europe-west1: 0.03 a core and 0.004 a GiB an hour; balanced disks at 0.11; N2 with two prices a core."""
+
+    def answer(method: str, path: str, headers: dict[str, str], body: bytes) -> Answered:
+        url = urlsplit(path)
+        if not url.path.startswith("/v1/services/"):
+            return google.answer(method, path, headers, body)
+        google.calls["skus.list"] += 1
+        if disabled:
+            words = "Cloud Billing API has not been used in project 1 before or it is disabled."
+            error = {"code": 403, "message": words, "errors": [{"reason": "accessNotConfigured", "message": words}]}
+            return 403, {"Content-Type": "application/json"}, json.dumps({"error": error}).encode()
+        start = int(dict(parse_qsl(url.query)).get("pageToken", 0))
+        more = str(start + GOOGLE_PAGE) if start + GOOGLE_PAGE < len(GOOGLE_SKUS) else ""
+        told = {"skus": GOOGLE_SKUS[start : start + GOOGLE_PAGE], "nextPageToken": more}
+        return 200, {"Content-Type": "application/json"}, json.dumps(told).encode()
+
+    google.answering = answer
+
+
+def sells_upcloud(upcloud: UpcloudServer) -> None:
+    """Plan 2xCPU-4GB in fi-hel1 at 3.869 credits an hour, maxiops at 0.031 a GB; nothing in de-fra1."""
+
+    plan, disk = {"amount": 1, "price": 3.869}, {"amount": 1, "price": 0.031}
+    here = {"name": "fi-hel1", "server_plan_2xCPU-4GB": plan, "storage_maxiops": disk}
+    upcloud.prices = [here, {"name": "de-fra1"}]
+
+
+def _item(
+    sku: str, price: float, *, product: str = "Virtual Machines Dsv5 Series", name: str = "D2s v5"
+) -> dict[str, Any]:
+    return {
+        "currencyCode": "USD",
+        "tierMinimumUnits": 0.0,
+        "retailPrice": price,
+        "unitPrice": price,
+        "armRegionName": "westeurope",
+        "location": "EU West",
+        "effectiveStartDate": "2026-01-01T00:00:00Z",
+        "meterName": name,
+        "productName": product,
+        "skuName": name,
+        "serviceName": "Virtual Machines",
+        "serviceFamily": "Compute",
+        "unitOfMeasure": "1 Hour",
+        "type": "Consumption",
+        "isPrimaryMeterRegion": True,
+        "armSkuName": sku,
+    }
+
+
+_AZURE = [
+    _item("Standard_D2s_v5", 0.188, product="Virtual Machines Dsv5 Series Windows"),
+    _item("Standard_D2s_v5", 0.02, name="D2s v5 Spot"),
+    _item("Standard_D2s_v5", 0.03, name="D2s v5 Low Priority"),
+    _item("Standard_D2s_v5", 0.096),
+    _item("Standard_D4s_v5", 0.192),
+    _item("Standard_D4s_v5", 0.2),
+]
+
+
+def _sku(description: str, nanos: int, *, usage: str = "OnDemand", region: str = "europe-west1") -> dict[str, Any]:
+    free = {"startUsageAmount": 0, "unitPrice": {"currencyCode": "USD", "units": "0", "nanos": nanos}}
+    return {
+        "name": f"services/6F81-5844-456A/skus/{abs(nanos):04X}-0000-0000",
+        "skuId": f"{abs(nanos):04X}-0000-0000",
+        "description": description,
+        "category": {
+            "serviceDisplayName": "Compute Engine",
+            "resourceFamily": "Compute",
+            "resourceGroup": "CPU",
+            "usageType": usage,
+        },
+        "serviceRegions": [region],
+        "pricingInfo": [
+            {
+                "summary": "",
+                "pricingExpression": {"usageUnit": "h", "displayQuantity": 1, "tieredRates": [free]},
+                "currencyConversionRate": 1,
+                "effectiveTime": "2026-11-01T00:00:00Z",
+            }
+        ],
+        "serviceProviderName": "Google",
+    }
+
+
+GOOGLE_SKUS = [
+    _sku("N2D AMD Instance Core running in Belgium", 30_000_000),
+    _sku("N2D AMD Instance Ram running in Belgium", 4_000_000),
+    _sku("Spot Preemptible N2D AMD Instance Core running in Belgium", 5_000_000, usage="Preemptible"),
+    _sku("N2D AMD Instance Core running in Netherlands", 31_000_000, region="europe-west4"),
+    _sku("N2 Instance Core running in Belgium", 33_000_000),
+    _sku("N2 Instance Core running in Belgium", 34_000_000),
+    _sku("N2 Instance Ram running in Belgium", 4_500_000),
+    _sku("Balanced PD Capacity in Belgium", 110_000_000),
+]

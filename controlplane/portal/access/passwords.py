@@ -60,9 +60,10 @@ def refusal_of(password: str, name: str) -> str:
 
 
 class Guesses:
-    """Wrong passwords by name, in memory: after 5 in a row each one more doubles the wait, up to 5 minutes."""
+    """Wrong ones by name, in memory: after some in a row each one more doubles the wait, up to 5 minutes."""
 
-    def __init__(self) -> None:
+    def __init__(self, free_tries: int = _FREE_TRIES) -> None:
+        self._free_tries = free_tries
         self._lock = threading.Lock()
         self._failed: OrderedDict[str, tuple[int, datetime]] = OrderedDict()
 
@@ -70,9 +71,9 @@ class Guesses:
         """How long that name has to wait before its next try, 0 when it may go on."""
         with self._lock:
             count, last = self._failed.get(name, (0, now))
-        if count < _FREE_TRIES:
+        if count < self._free_tries:
             return 0.0
-        wait = min(_LONGEST_WAIT, timedelta(seconds=2 ** min(10, count - _FREE_TRIES)))
+        wait = min(_LONGEST_WAIT, timedelta(seconds=2 ** min(10, count - self._free_tries)))
         return max(0.0, (last + wait - now).total_seconds())
 
     def failed(self, name: str, now: datetime) -> None:

@@ -3,18 +3,29 @@
 import logging
 import re
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 
-from controlplane.portal.access.bindings import EVERYTHING, Binding
+from controlplane.portal.access.bindings import EVERYTHING, Binding, scope_of
+from controlplane.portal.access.oidcpeople import MemoryOidcPeople, OidcPeopleStore, OidcPerson
 from controlplane.portal.access.passwords import Guesses, Passwords, made_password, refusal_of
-from controlplane.portal.access.rights import Rights, rights_of
+from controlplane.portal.access.rights import Forbidden, Rights, rights_of, whole_rights
 from controlplane.portal.access.roles import Role
 from controlplane.portal.access.sessions import MemorySessionStore, Session, SessionStore, begin_session, session_of
+from controlplane.portal.access.tokens import (
+    INSTALLATION,
+    MemoryTokenStore,
+    Token,
+    TokenStore,
+    make_token,
+    token_of,
+)
 from controlplane.portal.access.users import MemoryUserStore, User, UserStore
+from events.clock import Clock, utc_now
 
 _log = logging.getLogger(__name__)
 
 FIRST_USER = "admin"
+_OIDC, _USER = "oidc:", "user:"
 _NAME = re.compile(r"[a-z][a-z0-9._-]{0,31}", re.ASCII)
 
 
@@ -32,12 +43,22 @@ class UserRefused(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class People:
-    """All about who may come in. Raises StoreUnavailable where the database is away."""
+    """All about who may come in. Raises StoreUnavailable where the database is away.
+
+    `oidc_trust`: tokens of people of the provider work so long after their last sign-in, as nobody else tells us that
+    they left or changed groups.
+    """
 
     users: UserStore = field(default_factory=MemoryUserStore)
     sessions: SessionStore = field(default_factory=MemorySessionStore)
     passwords: Passwords = field(default_factory=Passwords)
     guesses: Guesses = field(default_factory=Guesses)
+    guesses_from: Guesses = field(default_factory=lambda: Guesses(free_tries=50))
+    """The same by address, for who tries one password on many names."""
+    tokens: TokenStore = field(default_factory=MemoryTokenStore)
+    oidc: OidcPeopleStore = field(default_factory=MemoryOidcPeople)
+    oidc_trust: timedelta = timedelta(days=7)
+    clock: Clock = utc_now
 
     def first_password(self, now: datetime) -> str:
         """Where nobody is known yet, makes the user `admin` and returns the password: it is told this once.
@@ -70,24 +91,52 @@ class People:
         return password
 
     def remove(self, name: str) -> bool:
-        """The user, their bindings and sessions."""
-        removed = self.users.remove(name)
+        """The user with their bindings, sessions and tokens: whoever gets the name later gets none of it.
+
+        People of the provider are named `oidc:NAME`, here and in `disable`.
+        """
+        is_oidc = name.startswith(_OIDC)
+        removed = self.oidc.remove(name.removeprefix(_OIDC)) if is_oidc else self.users.remove(name)
         self.sessions.end_all_of(name)
+        self.tokens.revoke_all_of(name if is_oidc else f"{_USER}{name}", self.clock())
         return removed
 
-    def sign_in(self, name: str, password: str, now: datetime) -> tuple[str, Session]:
-        """The cookie and the session, new each time. Raises SignInRefused."""
-        wait_s = self.guesses.wait_s(name, now)
+    def disable(self, name: str, *, disabled: bool) -> bool:
+        """Keeps somebody and their tokens out, or lets them in again. Their sessions end; their bindings stay."""
+        at = self.clock() if disabled else None
+        is_oidc = name.startswith(_OIDC)
+        found = self.oidc.disable(name.removeprefix(_OIDC), at) if is_oidc else self.users.disable(name, at)
+        if disabled:
+            self.sessions.end_all_of(name)
+        return found
+
+    def sign_in(self, name: str, password: str, now: datetime, *, client: str = "") -> tuple[str, Session]:
+        """The cookie and the session, new each time; `client` is the address it comes from. Raises SignInRefused."""
+        wait_s = max(self.guesses.wait_s(name, now), self.guesses_from.wait_s(client, now) if client else 0.0)
         if wait_s:
             raise SignInRefused(f"Too many wrong passwords for this name: wait {wait_s:.0f} s and try again.")
         known = self.users.get(name) if _NAME.fullmatch(name) else None
         right = self.passwords.matches(known.password_hash if known else None, password[:4096])
-        if known is None or not right:
+        if known is None or not right or known.disabled_at is not None:
             self.guesses.failed(name, now)
+            self.guesses_from.failed(client, now)
             _log.warning("a sign-in as %r failed", name[:32])
             raise SignInRefused("Name and password do not go together.")
         self.guesses.forget(name)
+        self.guesses_from.forget(client)
         return begin_session(self.sessions, name, now)
+
+    def sign_in_oidc(self, person: OidcPerson, now: datetime, *, life: timedelta) -> tuple[str, Session]:
+        """The same for somebody the provider has vouched for. Raises SignInRefused."""
+        known = self.oidc.signed_in(person)
+        if known is None:
+            raise SignInRefused(
+                f"The provider calls you {person.name}, and somebody else had that name here: an administrator removes "
+                "them first."
+            )
+        if known.disabled_at is not None:
+            raise SignInRefused("An administrator has disabled you here.")
+        return begin_session(self.sessions, known.subject, now, life=life)
 
     def change_password(self, session: Session, old: str, new: str, now: datetime) -> tuple[str, Session]:
         """Sets it, ends all sessions of the person and begins a new one. Raises PasswordRefused, SignInRefused."""
@@ -109,7 +158,47 @@ class People:
     def recognise(self, cookie: str, now: datetime) -> Rights | None:
         """What the bearer of a cookie may do, None when it opens nothing. Bindings count from the next request on."""
         session = session_of(self.sessions, cookie, now)
-        known = self.users.get(session.user) if session is not None else None
-        if session is None or known is None:
+        return self._rights(session.subject, session=session, via="session") if session is not None else None
+
+    def make_token(
+        self, rights: Rights, *, label: str, role: Role, scope: str, life: timedelta, now: datetime
+    ) -> tuple[str, Token]:
+        """A token of the caller and its text, told this once. Raises TokenRefused, BindingRefused, Forbidden."""
+        if rights.limit is not None:
+            raise Forbidden("a token makes no token", "Sign in, or use the token of the server's home.")
+        limit = Binding(rights.subject, role, scope_of(scope))
+        return make_token(self.tokens, label=label, limit=limit, life=life, now=now)
+
+    def recognise_token(self, text: str, now: datetime, *, client: str = "") -> Rights | None:
+        """What the bearer of a token may do: as much as its maker may at this moment, within its limit."""
+        token = token_of(self.tokens, text, client=client, now=now)
+        if token is None:
             return None
-        return rights_of(known.subject, self.users.bindings(), session)
+        via = f"token:{token.id}"
+        if token.maker == INSTALLATION:
+            return whole_rights(f"token:{token.label}", limit=token.limit, via=via)
+        return self._rights(token.maker, limit=token.limit, via=via, now=now)
+
+    def _rights(
+        self,
+        subject: str,
+        *,
+        via: str,
+        session: Session | None = None,
+        limit: Binding | None = None,
+        now: datetime | None = None,
+    ) -> Rights | None:
+        """Of somebody who is known and not disabled. `now` where it matters how long ago the provider told of them."""
+        groups: tuple[str, ...] = ()
+        if subject.startswith(_OIDC):
+            person = self.oidc.get(subject.removeprefix(_OIDC))
+            if person is None or person.disabled_at is not None:
+                return None
+            if now is not None and now - person.signed_in_at > self.oidc_trust:
+                return None
+            groups = person.groups
+        else:
+            user = self.users.get(subject.removeprefix(_USER))
+            if user is None or user.disabled_at is not None:
+                return None
+        return rights_of(subject, self.users.bindings(), session, groups=groups, limit=limit, via=via)

@@ -17,6 +17,8 @@ class Verb(StrEnum):
     APPROVE = "approve"
     ADMINISTER = "administer"
     """People and their bindings, backups."""
+    AUDIT = "audit"
+    """To read who did what, and who was refused."""
 
 
 class Role(StrEnum):
@@ -26,6 +28,7 @@ class Role(StrEnum):
     OPERATOR = "operator"
     OWNER = "owner"
     APPROVER = "approver"
+    AUDITOR = "auditor"
     ADMIN = "admin"
 
 
@@ -34,5 +37,6 @@ ALLOWS: Mapping[Role, frozenset[Verb]] = {
     Role.OPERATOR: frozenset({Verb.READ, Verb.STEER}),
     Role.OWNER: frozenset({Verb.READ, Verb.STEER, Verb.DECLARE, Verb.DELETE, Verb.HAND_OVER}),
     Role.APPROVER: frozenset({Verb.READ, Verb.APPROVE}),
+    Role.AUDITOR: frozenset({Verb.READ, Verb.AUDIT}),
     Role.ADMIN: frozenset(Verb),
 }

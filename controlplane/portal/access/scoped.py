@@ -11,25 +11,36 @@ from pathlib import Path
 from controlplane.backup import BackupSummary
 from controlplane.commands import (
     AbortRecycle,
+    AdoptMoves,
+    AdoptTopic,
+    CancelRebalance,
     Command,
     DeclareCluster,
+    DeclareTopics,
     DeleteCluster,
+    DeleteTopic,
     EvacuateBrokers,
+    InjectChaos,
     PauseCluster,
     ReadmitBrokers,
+    RebalanceCluster,
     ReplaceNode,
     RestartServices,
     ResumeCluster,
+    TakeBackMoves,
     TakeOverSource,
 )
 from controlplane.converger.loop import Said
+from controlplane.converger.movewatch import Known
 from controlplane.converger.traffic import UNKNOWN, Traffic
 from controlplane.gitsync.board import Standing
 from controlplane.gitsync.desk import SourceDesk, SourceNotFound
 from controlplane.handlers import ClusterNotFound, Outcome
+from controlplane.networks.desk import Networks
 from controlplane.portal.access.bindings import Traits, traits_of
 from controlplane.portal.access.rights import Rights
 from controlplane.portal.access.roles import Verb
+from controlplane.portal.access.scopednetworks import ScopedNetworks
 from controlplane.portal.services import Commands, Fleet, PortalServices
 from controlplane.view import ClusterView
 from events.ids import ClusterUid
@@ -43,9 +54,17 @@ VERB_OF: dict[type[Command], Verb] = {
     RestartServices: Verb.STEER,
     ReplaceNode: Verb.STEER,
     EvacuateBrokers: Verb.STEER,
+    TakeBackMoves: Verb.STEER,
+    AdoptMoves: Verb.STEER,
+    InjectChaos: Verb.DELETE,
     ReadmitBrokers: Verb.STEER,
+    RebalanceCluster: Verb.STEER,
+    CancelRebalance: Verb.STEER,
     DeleteCluster: Verb.DELETE,
     TakeOverSource: Verb.HAND_OVER,
+    DeclareTopics: Verb.DECLARE,
+    AdoptTopic: Verb.DECLARE,
+    DeleteTopic: Verb.DELETE,
 }
 """What each command of people does. One that is not listed is an administrator's."""
 
@@ -53,15 +72,17 @@ ANOTHER = "another cluster"
 
 
 def scoped(services: PortalServices, rights: Rights) -> PortalServices:
-    """The same services, as far as these rights go."""
+    """The same services, as far as these rights go. What is done with them is noted in the trail of the rights."""
     if rights.may_everywhere(Verb.ADMINISTER):
-        return services
+        noted = NotedCommands(services.commands, rights, services.store.head)
+        return replace(services, commands=noted, networks=_scoped_networks(services.networks, services.fleet, rights))
     fleet = ScopedFleet(services.fleet, rights)
     return replace(
         services,
         fleet=fleet,
-        commands=ScopedCommands(services.commands, rights),
+        commands=ScopedCommands(NotedCommands(services.commands, rights, services.store.head), rights),
         sources=_scoped_desk(services.sources, rights),
+        networks=_scoped_networks(services.networks, fleet, rights),
         brake=lambda view: fleet.without_others(services.brake(view)),
         backup=_administrators_backup(services.backup, rights),
     )
@@ -97,6 +118,10 @@ class ScopedFleet:
         """See Fleet."""
         return self.fleet.last_snapshot(uid) if self._may_see(uid) else None
 
+    def last_moves(self, uid: ClusterUid) -> Known:
+        """See Fleet."""
+        return self.fleet.last_moves(uid) if self._may_see(uid) else Known()
+
     def traffic(self, uid: ClusterUid) -> Traffic:
         """See Fleet."""
         return self.fleet.traffic(uid) if self._may_see(uid) else UNKNOWN
@@ -119,6 +144,32 @@ class ScopedFleet:
 
     def _shows(self, view: ClusterView) -> bool:
         return self.rights.may_on(Verb.READ, view)
+
+
+@dataclass(frozen=True, slots=True)
+class NotedCommands:
+    """Commands whose verb, cluster and place in the log the audit tells."""
+
+    commands: Commands
+    rights: Rights
+    head: Callable[[], int]
+
+    def handle(self, command: Command) -> Outcome:
+        """See CommandHandler."""
+        verb = VERB_OF.get(type(command), Verb.ADMINISTER)
+        self.rights.trail.judged(verb, command.name, allowed=True)
+        outcome = self.commands.handle(command)
+        if outcome.changed:
+            self.rights.trail.event_position = self.head()
+        return outcome
+
+    def check(self, command: DeclareCluster) -> None:
+        """See CommandHandler."""
+        self.commands.check(command)
+
+    def current(self, name: str) -> ClusterView:
+        """See CommandHandler."""
+        return self.commands.current(name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +208,7 @@ class ScopedCommands:
                 self.rights.require(verb, traits_of(view.document), command.name)
             return
         if not self.rights.may_on(Verb.READ, view):
+            self.rights.trail.judged(verb, command.name, allowed=not view.uid)
             raise ClusterNotFound(command.name)
         self.rights.require(verb, traits_of(view.document), command.name)
 
@@ -208,6 +260,10 @@ def _told(view: ClusterView, others: re.Pattern[str] | None) -> ClusterView:
         return view
     conditions = {t: replace(c, message=_without(c.message, others)) for t, c in view.conditions.items()}
     return replace(view, conditions=conditions)
+
+
+def _scoped_networks(networks: Networks, fleet: Fleet, rights: Rights) -> Networks:
+    return ScopedNetworks(networks, rights, lambda: frozenset(view.name for view in fleet.views()))
 
 
 def _scoped_desk(desk: SourceDesk | None, rights: Rights) -> SourceDesk | None:

@@ -30,10 +30,18 @@ class Session:
     csrf: str
     began_at: datetime
     seen_at: datetime
+    ends_at: datetime | None = None
+    """Earlier than `LIFE`: what the provider said of the person is asked anew then."""
+
+    @property
+    def subject(self) -> str:
+        """Who it is, as bindings name them."""
+        return self.user if self.user.startswith("oidc:") else f"user:{self.user}"
 
     def is_over(self, now: datetime) -> bool:
         """By idleness or by age."""
-        return now - self.seen_at >= IDLE or now - self.began_at >= LIFE
+        is_due = self.ends_at is not None and now >= self.ends_at
+        return is_due or now - self.seen_at >= IDLE or now - self.began_at >= LIFE
 
     def __repr__(self) -> str:
         return f"Session({self.user})"
@@ -67,10 +75,12 @@ class SessionStore(Protocol):
         ...
 
 
-def begin_session(store: SessionStore, user: str, now: datetime) -> tuple[str, Session]:
+def begin_session(
+    store: SessionStore, user: str, now: datetime, *, life: timedelta | None = None
+) -> tuple[str, Session]:
     """A fresh session and its cookie. Whatever the browser had before opens nothing of it."""
     cookie = secrets.token_urlsafe(32)
-    session = Session(key_of(cookie), user, secrets.token_urlsafe(32), now, now)
+    session = Session(key_of(cookie), user, secrets.token_urlsafe(32), now, now, now + life if life else None)
     store.sweep(now)
     store.put(session)
     return cookie, session
@@ -147,6 +157,7 @@ class SqlSessionStore:
             "csrf": session.csrf,
             "began_at": session.began_at,
             "seen_at": session.seen_at,
+            "ends_at": session.ends_at,
         }
         with writing(self._engine) as transaction:
             transaction.execute(insert(PORTAL_SESSION).values(values))
@@ -175,10 +186,10 @@ class SqlSessionStore:
     def sweep(self, now: datetime) -> None:
         """See SessionStore."""
         table = PORTAL_SESSION.c
-        over = (table.seen_at <= now - IDLE) | (table.began_at <= now - LIFE)
+        over = (table.seen_at <= now - IDLE) | (table.began_at <= now - LIFE) | (table.ends_at <= now)
         with writing(self._engine) as transaction:
             transaction.execute(delete(PORTAL_SESSION).where(over))
 
 
 def _session(row: Row[Any]) -> Session:
-    return Session(row.key, row.user_name, row.csrf, row.began_at, row.seen_at)
+    return Session(row.key, row.user_name, row.csrf, row.began_at, row.seen_at, row.ends_at)

@@ -17,12 +17,16 @@ from events.engine import reading, writing
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """A person who signs in here. `must_change`: the password was made by the server and is to be replaced."""
+    """A person who signs in here. `must_change`: the password was made by the server and is to be replaced.
+
+    Disabled, neither they nor their tokens come in; their bindings stay.
+    """
 
     name: str
     password_hash: str
     must_change: bool
     made_at: datetime
+    disabled_at: datetime | None = None
 
     @property
     def subject(self) -> str:
@@ -51,6 +55,10 @@ class UserStore(Protocol):
 
     def set_password(self, name: str, password_hash: str, *, must_change: bool) -> bool:
         """False when there is no such user."""
+        ...
+
+    def disable(self, name: str, at: datetime | None) -> bool:
+        """Keeps them out from then on; None lets them in again. False when there is no such user."""
         ...
 
     def remove(self, name: str) -> bool:
@@ -108,6 +116,14 @@ class MemoryUserStore:
             if name not in self._users:
                 return False
             self._users[name] = replace(self._users[name], password_hash=password_hash, must_change=must_change)
+            return True
+
+    def disable(self, name: str, at: datetime | None) -> bool:
+        """See UserStore."""
+        with self._lock:
+            if name not in self._users:
+                return False
+            self._users[name] = replace(self._users[name], disabled_at=at)
             return True
 
     def remove(self, name: str) -> bool:
@@ -182,6 +198,12 @@ class SqlUserStore:
             found = transaction.execute(changed.values(password_hash=password_hash, must_change=must_change))
             return found.rowcount == 1
 
+    def disable(self, name: str, at: datetime | None) -> bool:
+        """See UserStore."""
+        changed = update(PORTAL_USER).where(PORTAL_USER.c.name == name).values(disabled_at=at)
+        with writing(self._engine) as transaction:
+            return transaction.execute(changed).rowcount == 1
+
     def remove(self, name: str) -> bool:
         """See UserStore."""
         with writing(self._engine) as transaction:
@@ -212,7 +234,7 @@ class SqlUserStore:
 
 
 def _user(row: Row[Any]) -> User:
-    return User(row.name, row.password_hash, row.must_change, row.made_at)
+    return User(row.name, row.password_hash, row.must_change, row.made_at, row.disabled_at)
 
 
 def _values(user: User) -> dict[str, object]:
@@ -221,6 +243,7 @@ def _values(user: User) -> dict[str, object]:
         "password_hash": user.password_hash,
         "must_change": user.must_change,
         "made_at": user.made_at,
+        "disabled_at": user.disabled_at,
     }
 
 

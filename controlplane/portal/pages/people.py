@@ -26,6 +26,7 @@ def people(request: Request, services: Services, rights: Caller) -> Response:
 @router.post("/add")
 def add(request: Request, services: Services, rights: Caller, name: Word = "") -> Response:
     """A new user; the password is on the page that answers, this once."""
+    rights.trail.note = f"add {name.strip()}"
     rights.require_everywhere(Verb.ADMINISTER, "people")
     try:
         password = services.people.add(name.strip(), services.clock())
@@ -45,9 +46,35 @@ def renew(request: Request, name: str, services: Services, rights: Caller) -> Re
 def remove(request: Request, name: str, services: Services, rights: Caller) -> Response:
     """Ends the user with all sessions and bindings. Not oneself: somebody must be left to let others in."""
     rights.require_everywhere(Verb.ADMINISTER, "people")
-    if rights.subject == f"user:{name}":
+    if rights.subject in (name, f"user:{name}"):
         return _page(request, services, problem="You cannot remove yourself.", status=422)
     services.people.remove(name)
+    return onwards(request, "/people")
+
+
+@router.post("/{name}/disable")
+def disable(request: Request, name: str, services: Services, rights: Caller) -> Response:
+    """Keeps somebody and their tokens out; their roles stay. Not oneself."""
+    rights.require_everywhere(Verb.ADMINISTER, "people")
+    if rights.subject in (name, f"user:{name}"):
+        return _page(request, services, problem="You cannot disable yourself.", status=422)
+    services.people.disable(name, disabled=True)
+    return onwards(request, "/people")
+
+
+@router.post("/{name}/enable")
+def enable(request: Request, name: str, services: Services, rights: Caller) -> Response:
+    """Lets them in again."""
+    rights.require_everywhere(Verb.ADMINISTER, "people")
+    services.people.disable(name, disabled=False)
+    return onwards(request, "/people")
+
+
+@router.post("/tokens/{token_id}/revoke")
+def revoke_token(request: Request, token_id: str, services: Services, rights: Caller) -> Response:
+    """Somebody's token opens nothing any more."""
+    rights.require_everywhere(Verb.ADMINISTER, f"the token {token_id}")
+    services.people.tokens.revoke(token_id, services.clock())
     return onwards(request, "/people")
 
 
@@ -56,9 +83,11 @@ def bind(
     request: Request, services: Services, rights: Caller, name: Word = "", role: Word = "", scope: Word = ""
 ) -> Response:
     """Gives a role."""
+    subject = _subject(name.strip())
+    rights.trail.note = f"give {subject} {role} on {scope.strip()}"
     rights.require_everywhere(Verb.ADMINISTER, "people")
     try:
-        services.people.users.bind(binding(f"user:{name.strip()}", role, scope.strip()))
+        services.people.users.bind(binding(subject, role, scope.strip()))
     except BindingRefused as refused:
         return _page(request, services, problem=str(refused), status=422)
     return onwards(request, "/people")
@@ -69,11 +98,18 @@ def unbind(
     request: Request, services: Services, rights: Caller, name: Word = "", role: Word = "", scope: Word = ""
 ) -> Response:
     """Takes a role away. Not one's own: the last administrator would lock the door behind them."""
+    subject = _subject(name)
+    rights.trail.note = f"take from {subject} {role} on {scope}"
     rights.require_everywhere(Verb.ADMINISTER, "people")
-    if rights.subject == f"user:{name}":
+    if rights.subject == subject:
         return _page(request, services, problem="You cannot take a role from yourself.", status=422)
-    services.people.users.unbind(binding(f"user:{name}", role, scope))
+    services.people.users.unbind(binding(subject, role, scope))
     return onwards(request, "/people")
+
+
+def _subject(name: str) -> str:
+    """A plain name is a user's; those of the provider and its groups say what they are."""
+    return name if name.startswith(("oidc:", "group:")) else f"user:{name}"
 
 
 def _page(
@@ -86,6 +122,13 @@ def _page(
 ) -> Response:
     bindings = services.people.users.bindings()
     users = [(user, [b for b in bindings if b.subject == user.subject]) for user in services.people.users.all()]
+    persons = [(p, [b for b in bindings if b.subject == p.subject]) for p in services.people.oidc.all()]
+    groups = [b for b in bindings if b.subject.startswith("group:")]
+    known = {u.subject for u, _ in users} | {p.subject for p, _ in persons}
+    waiting = [b for b in bindings if b.subject not in known and b not in groups]
+    now = services.clock()
+    tokens = [t for t in services.people.tokens.all() if t.state(now) == "active"]
     roles = {role.value: ", ".join(sorted(ALLOWS[role])) for role in Role}
-    content = {"users": users, "roles": roles, "made": made, "problem": problem}
+    content: dict[str, object] = {"users": users, "roles": roles, "made": made, "problem": problem, "tokens": tokens}
+    content |= {"persons": persons, "others": groups + waiting}
     return page(request, "people.html", status=status, **content)

@@ -1,7 +1,8 @@
-"""Signing in and out, and the password of one's own."""
+"""Signing in and out, and what is one's own: the password, the tokens of one's programs."""
 
 import hmac
 import secrets
+from datetime import timedelta
 from hashlib import sha256
 from typing import Annotated
 from urllib.parse import urlsplit
@@ -9,8 +10,12 @@ from urllib.parse import urlsplit
 from fastapi import APIRouter, Form, Query, Request
 from starlette.responses import Response
 
+from controlplane.portal.access.bindings import BindingRefused, role_of
 from controlplane.portal.access.people import PasswordRefused, SignInRefused
-from controlplane.portal.access.sessions import LIFE
+from controlplane.portal.access.rights import Rights
+from controlplane.portal.access.roles import ALLOWS, Role
+from controlplane.portal.access.sessions import LIFE, Session
+from controlplane.portal.access.tokens import TokenRefused
 from controlplane.portal.auth import cookie_name, same_secret
 from controlplane.portal.pages.frame import Caller, CsrfChecked, onwards, page
 from controlplane.portal.problems import ApiError
@@ -24,11 +29,17 @@ Next = Annotated[str, Query(alias="next", max_length=2000)]
 
 
 @router.get("/login")
-def login_page(request: Request, services: Services, rights: Caller, wanted: Next = "/") -> Response:
+def login_page(
+    request: Request,
+    services: Services,
+    rights: Caller,
+    wanted: Next = "/",
+    left: Annotated[str, Query(max_length=20)] = "",
+) -> Response:
     """The form. Its token is bound to a cookie of its own: nobody signs a browser in from outside."""
     if rights.session is not None:
-        return onwards(request, _own_path(wanted))
-    return _login_form(request, services, wanted=_own_path(wanted))
+        return onwards(request, own_path(wanted))
+    return _login_form(request, services, wanted=own_path(wanted), left=left == "provider")
 
 
 @router.post("/login")
@@ -42,18 +53,19 @@ def login(
     next_page: Annotated[str, Form(alias="next", max_length=2000)] = "/",
 ) -> Response:
     """A fresh session; the one the browser came with ends."""
-    wanted = _own_path(next_page)
+    wanted = own_path(next_page)
     nonce = request.cookies.get(_FORM_COOKIE, "")
     if not nonce or not same_secret(token, _form_token(services, nonce)):
         return _login_form(request, services, wanted=wanted, name=name, problem="The form had grown old: once more.")
+    client = request.client.host if request.client else ""
     try:
-        cookie, _ = services.people.sign_in(name, password, services.clock())
+        cookie, session = services.people.sign_in(name, password, services.clock(), client=client)
     except SignInRefused as refused:
+        # A name nobody has may be a password in the wrong field: it is not written down.
+        is_known = services.people.users.get(name) is not None
+        rights.trail.judged("sign in", name if is_known else "an unknown name", allowed=False)
         return _login_form(request, services, wanted=wanted, name=name, problem=str(refused))
-    if rights.session is not None:
-        services.people.sessions.end(rights.session.key)
-    answer = onwards(request, wanted)
-    _give(answer, services, cookie)
+    answer = signed_in(request, services, rights, cookie, session, wanted)
     answer.delete_cookie(_FORM_COOKIE, path="/login")
     return answer
 
@@ -63,15 +75,55 @@ def logout(request: Request, services: Services, rights: Caller) -> Response:
     """The session ends here, not just in the browser."""
     if rights.session is not None:
         services.people.sessions.end(rights.session.key)
-    answer = onwards(request, "/login")
+    rights.trail.judged("sign out", "", allowed=True)
+    is_oidc = rights.subject.startswith("oidc:")
+    answer = onwards(request, "/login?left=provider" if is_oidc and services.oidc is not None else "/login")
     answer.delete_cookie(cookie_name(services.installation.id), path="/")
     return answer
 
 
 @router.get("/account")
 def account(request: Request, services: Services, rights: Caller) -> Response:
-    """Who one is here, and the password form."""
-    return page(request, "account.html", rights=rights, problem="", user=_user(services, rights))
+    """Who one is here, the tokens of one's programs, and the password form."""
+    return _account(request, services, rights)
+
+
+@router.post("/account/tokens")
+def make_token(
+    request: Request,
+    services: Services,
+    rights: Caller,
+    label: Annotated[str, Form(max_length=200)] = "",
+    role: Annotated[str, Form(max_length=200)] = "",
+    scope: Annotated[str, Form(max_length=200)] = "",
+    days: Annotated[int, Form()] = 90,
+) -> Response:
+    """A token; its text is on the page that answers, this once."""
+    try:
+        text, token = services.people.make_token(
+            rights,
+            label=label.strip(),
+            role=role_of(role),
+            scope=scope.strip(),
+            life=timedelta(days=days),
+            now=services.clock(),
+        )
+    except (TokenRefused, BindingRefused) as refused:
+        return _account(request, services, rights, token_problem=str(refused), status=422)
+    rights.trail.judged("make token", f"{token.id} {token.label}", allowed=True)
+    rights.trail.note = f"{token.role} on {token.scope} until {token.expires_at:%Y-%m-%d}"
+    return _account(request, services, rights, made=(token.label, text))
+
+
+@router.post("/account/tokens/{token_id}/revoke")
+def revoke_token(request: Request, token_id: str, services: Services, rights: Caller) -> Response:
+    """It opens nothing any more. One's own only."""
+    found = services.people.tokens.get(token_id)
+    if found is None or found.maker != rights.subject:
+        raise ApiError(404, "token-not-found", "there is no such token of yours")
+    rights.trail.judged("revoke token", f"{found.id} {found.label}", allowed=True)
+    services.people.tokens.revoke(token_id, services.clock())
+    return onwards(request, "/account")
 
 
 @router.post("/account/password")
@@ -84,18 +136,56 @@ def change_password(
     again: Annotated[str, Form(max_length=4096)] = "",
 ) -> Response:
     """All sessions of the person end, and a new one begins."""
-    if rights.session is None:
-        raise ApiError(409, "no-session", "the installation's token has no password")
+    if rights.session is None or _user(services, rights) is None:
+        raise ApiError(409, "no-password", "you have no password here")
     try:
         if new != again:
             raise PasswordRefused("The new password was typed in two ways.")
         cookie, _ = services.people.change_password(rights.session, old, new, services.clock())
     except (PasswordRefused, SignInRefused) as refused:
-        content = {"rights": rights, "problem": str(refused), "user": _user(services, rights)}
-        return page(request, "account.html", status=422, **content)
+        return _account(request, services, rights, problem=str(refused), status=422)
     answer = onwards(request, "/account")
-    _give(answer, services, cookie)
+    _give(request, answer, services, cookie)
     return answer
+
+
+def signed_in(
+    request: Request, services: PortalServices, rights: Rights, cookie: str, session: Session, wanted: str
+) -> Response:
+    """On to a page of ours with a fresh session; the one the browser came with ends."""
+    if rights.session is not None:
+        services.people.sessions.end(rights.session.key)
+    rights.trail.who = session.subject
+    rights.trail.judged("sign in", session.subject, allowed=True)
+    answer = onwards(request, own_path(wanted))
+    _give(request, answer, services, cookie)
+    return answer
+
+
+def _account(
+    request: Request,
+    services: PortalServices,
+    rights: Rights,
+    *,
+    problem: str = "",
+    token_problem: str = "",
+    made: tuple[str, str] | None = None,
+    status: int = 200,
+) -> Response:
+    now = services.clock()
+    tokens = [(t, t.state(now)) for t in services.people.tokens.all() if t.maker == rights.subject]
+    return page(
+        request,
+        "account.html",
+        status=status,
+        rights=rights,
+        problem=problem,
+        token_problem=token_problem,
+        made=made,
+        user=_user(services, rights),
+        tokens=tokens,
+        roles={role.value: ", ".join(sorted(ALLOWS[role])) for role in Role},
+    )
 
 
 def _user(services: PortalServices, rights: Caller) -> object:
@@ -103,13 +193,15 @@ def _user(services: PortalServices, rights: Caller) -> object:
 
 
 def _login_form(
-    request: Request, services: PortalServices, *, wanted: str, name: str = "", problem: str = ""
+    request: Request, services: PortalServices, *, wanted: str, name: str = "", problem: str = "", left: bool = False
 ) -> Response:
     nonce = secrets.token_urlsafe(24)
-    content = {"token": _form_token(services, nonce), "wanted": wanted, "name": name, "problem": problem}
+    content: dict[str, object] = {"token": _form_token(services, nonce), "wanted": wanted, "name": name}
+    provider = services.oidc.binding.button if services.oidc is not None else ""
+    content |= {"problem": problem, "provider": provider, "left": left and bool(provider)}
     answer = page(request, "login.html", status=422 if problem else 200, **content)
     answer.set_cookie(
-        _FORM_COOKIE, nonce, max_age=3600, path="/login", httponly=True, samesite="strict", secure=_is_tls(request)
+        _FORM_COOKIE, nonce, max_age=3600, path="/login", httponly=True, samesite="strict", secure=is_tls(request)
     )
     return answer
 
@@ -118,8 +210,8 @@ def _form_token(services: PortalServices, nonce: str) -> str:
     return hmac.new(services.installation.server_key, f"login {nonce}".encode(), sha256).hexdigest()
 
 
-def _give(answer: Response, services: PortalServices, cookie: str) -> None:
-    """Not `Secure`: pages are served on loopback alone, over plain HTTP."""
+def _give(request: Request, answer: Response, services: PortalServices, cookie: str) -> None:
+    """`Secure` wherever TLS is spoken: on loopback pages are served over plain HTTP."""
     answer.set_cookie(
         cookie_name(services.installation.id),
         cookie,
@@ -127,14 +219,16 @@ def _give(answer: Response, services: PortalServices, cookie: str) -> None:
         path="/",
         httponly=True,
         samesite="lax",
+        secure=is_tls(request),
     )
 
 
-def _is_tls(request: Request) -> bool:
+def is_tls(request: Request) -> bool:
+    """Whether the browser came over TLS."""
     return request.url.scheme == "https"
 
 
-def _own_path(wanted: str) -> str:
+def own_path(wanted: str) -> str:
     """A page of ours, whatever was asked for: nobody is sent to another site."""
     parts = urlsplit(wanted)
     is_ours = wanted.startswith("/") and not wanted.startswith(("//", "/\\")) and not parts.netloc and not parts.scheme

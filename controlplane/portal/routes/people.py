@@ -20,6 +20,7 @@ def list_users(request: Request, services: Services) -> list[api.UserOut]:
         api.UserOut(
             name=user.name,
             must_change=user.must_change,
+            disabled=user.disabled_at is not None,
             made_at=user.made_at,
             bindings=[_binding_out(b) for b in bindings if b.subject == user.subject],
         )
@@ -30,7 +31,7 @@ def list_users(request: Request, services: Services) -> list[api.UserOut]:
 @router.post("/users")
 def add_user(request: Request, body: api.UserIn, services: Services) -> api.PasswordOut:
     """A new user. The password in the answer is told this once."""
-    _require(request)
+    _require(request, f"added {body.name}")
     return api.PasswordOut(name=body.name, password=services.people.add(body.name, services.clock()))
 
 
@@ -41,9 +42,23 @@ def renew_password(request: Request, name: str, services: Services) -> api.Passw
     return api.PasswordOut(name=name, password=services.people.renew(name))
 
 
+@router.post("/users/{name}/disable")
+def disable_user(request: Request, name: str, services: Services) -> api.ChangedOut:
+    """Keeps somebody and their tokens out; their bindings stay. People of the provider are `oidc:NAME`."""
+    _require(request)
+    return api.ChangedOut(changed=services.people.disable(name, disabled=True))
+
+
+@router.post("/users/{name}/enable")
+def enable_user(request: Request, name: str, services: Services) -> api.ChangedOut:
+    """Lets them in again."""
+    _require(request)
+    return api.ChangedOut(changed=services.people.disable(name, disabled=False))
+
+
 @router.delete("/users/{name}")
 def remove_user(request: Request, name: str, services: Services) -> api.ChangedOut:
-    """The user, their bindings and sessions."""
+    """The user with their bindings, sessions and tokens."""
     _require(request)
     return api.ChangedOut(changed=services.people.remove(name))
 
@@ -51,19 +66,20 @@ def remove_user(request: Request, name: str, services: Services) -> api.ChangedO
 @router.post("/bindings")
 def bind(request: Request, body: api.BindingIn, services: Services) -> api.ChangedOut:
     """Gives a role on a scope."""
-    _require(request)
+    _require(request, f"gave {body.subject} {body.role} on {body.scope}")
     return api.ChangedOut(changed=services.people.users.bind(binding(body.subject, body.role, body.scope)))
 
 
 @router.post("/bindings/remove")
 def unbind(request: Request, body: api.BindingIn, services: Services) -> api.ChangedOut:
     """Takes it away."""
-    _require(request)
+    _require(request, f"took from {body.subject} {body.role} on {body.scope}")
     return api.ChangedOut(changed=services.people.users.unbind(binding(body.subject, body.role, body.scope)))
 
 
-def _require(request: Request) -> None:
+def _require(request: Request, note: str = "") -> None:
     rights: Rights = request.state.rights
+    rights.trail.note = note
     rights.require_everywhere(Verb.ADMINISTER, "people")
 
 

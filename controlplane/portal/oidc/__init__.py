@@ -1,0 +1,1 @@
+"""Signing in by an OIDC provider: OpenID Connect Core 1.0, code flow with PKCE."""

@@ -1,0 +1,51 @@
+"""Which of the server's doors a request came by: each serves its own callers and nobody else's.
+
+| door | speaks | to whom |
+|---|---|---|
+| loopback | HTTP | people and programs of this machine, agents of its VMs, Terraform's runs |
+| agents | TLS by our own CA | agents of VMs elsewhere |
+| people | TLS by a certificate of yours | people and programs elsewhere |
+"""
+
+from enum import StrEnum
+
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from controlplane.portal.auth import AGENT_PATHS, RUN_PATHS
+from controlplane.portal.problems import ApiError
+
+_KEY = "kedge.door"
+
+
+class Door(StrEnum):
+    """See the table above."""
+
+    LOOPBACK = "loopback"
+    AGENTS = "agents"
+    PEOPLE = "people"
+
+
+def at_door(app: ASGIApp, door: Door) -> ASGIApp:
+    """The app as it is served there."""
+
+    async def served(scope: Scope, receive: Receive, send: Send) -> None:
+        scope[_KEY] = door
+        await app(scope, receive, send)
+
+    return served
+
+
+def door_of(scope: Scope) -> Door:
+    """The door of a request. TLS that nobody said more about is the agents'."""
+    found: Door | None = scope.get(_KEY)
+    return found or (Door.AGENTS if scope.get("scheme") == "https" else Door.LOOPBACK)
+
+
+def wrong_door(door: Door, path: str) -> ApiError | None:
+    """The refusal of a path that is not served there. None at the right door."""
+    if door is Door.AGENTS and not path.startswith(AGENT_PATHS):
+        then = "Ask on this machine, or through a tunnel to its loopback address."
+        return ApiError(403, "agents-only", "only agents are served here", next_step=then)
+    if door is Door.PEOPLE and path.startswith((AGENT_PATHS, RUN_PATHS)):
+        return ApiError(403, "people-only", "only people are served here")
+    return None

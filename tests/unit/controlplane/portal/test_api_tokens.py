@@ -1,0 +1,290 @@
+"""Tokens of people's programs: never more than their maker may, and over when the maker is."""
+
+from datetime import timedelta
+from itertools import product
+
+import pytest
+from fastapi.testclient import TestClient
+
+from controlplane.portal.access.bindings import Binding
+from controlplane.portal.access.oidcpeople import OidcPerson
+from controlplane.portal.access.rights import Rights, rights_of
+from controlplane.portal.access.roles import ALLOWS, Role, Verb
+from controlplane.portal.auth import cookie_name
+from controlplane.portal.portaldoors import Door, at_door
+from tests.unit.controlplane.portal.portal_house import PORT, TOKEN, House
+from tests.unit.controlplane.portal.test_portal_roles_matrix import house_with_orders
+
+ADMIN = Binding("", Role.ADMIN, "*")
+
+
+def token_of(house: House, *bindings: Binding, role: str = "admin", scope: str = "*", name: str = "ada") -> str:
+    """A token somebody made on their account page."""
+    browser = house.browser(name, *bindings)
+    made = browser.post("/account/tokens", data={"label": "ci", "role": role, "scope": scope, "days": "30"})
+    assert made.status_code == 200, made.text
+    return made.text.partition('id="made">')[2].partition("<")[0]
+
+
+def program(house: House, token: str) -> TestClient:
+    return house.client_with({"Authorization": f"Bearer {token}"})
+
+
+def test_a_token_does_what_its_role_and_scope_leave_and_the_history_names_its_maker() -> None:
+    house = house_with_orders()
+    ours = program(house, token_of(house, ADMIN, role="operator", scope="cluster:orders"))
+    assert ours.get("/v1/whoami").json()["limit"] == {
+        "subject": "user:ada",
+        "role": "operator",
+        "scope": "cluster:orders",
+    }
+    paused = ours.post("/v1/clusters/orders/pause", json={"reason": "x"}, headers={"X-Kedge-Actor": "eve"})
+    assert paused.status_code == 200
+    (last,) = house.store.read_all(house.store.head() - 1)
+    assert last.actor == "person:ada", "what a header says counts for nobody who has a name"
+    assert ours.post("/v1/clusters/orders/delete", json={"confirm": "orders"}).status_code == 403
+    assert ours.get("/v1/users").status_code == 403
+    assert ours.post("/v1/backup", json={"path": "/x"}).status_code == 403
+
+
+def test_a_token_sees_nothing_outside_its_scope() -> None:
+    house = house_with_orders()
+    theirs = program(house, token_of(house, ADMIN, role="viewer", scope="team:search"))
+    assert theirs.get("/v1/clusters").json() == []
+    assert theirs.get("/v1/clusters/orders").status_code == 404
+
+
+def test_a_token_loses_at_once_what_its_maker_loses() -> None:
+    house = house_with_orders()
+    ours = program(house, token_of(house, ADMIN))
+    assert ours.get("/v1/users").status_code == 200
+    house.services.people.users.unbind(Binding("user:ada", Role.ADMIN, "*"))
+    assert ours.get("/v1/users").status_code == 403
+    assert ours.get("/v1/clusters").json() == []
+
+
+@pytest.mark.parametrize("end", ["disabled", "removed", "revoked", "expired"])
+def test_a_token_is_dead_when_its_maker_is_gone_or_it_is_over(end: str) -> None:
+    house = house_with_orders()
+    text = token_of(house, ADMIN)
+    ours, people = program(house, text), house.services.people
+    assert ours.get("/v1/clusters").status_code == 200
+    if end == "disabled":
+        people.disable("ada", disabled=True)
+    elif end == "removed":
+        people.remove("ada")
+    elif end == "revoked":
+        people.tokens.revoke(text.split("_")[1], house.now)
+    else:
+        house.pass_time(days=30)
+    assert ours.get("/v1/clusters").status_code == 401
+    if end == "disabled":
+        people.disable("ada", disabled=False)
+        assert ours.get("/v1/clusters").status_code == 200
+    if end == "removed":
+        house.browser("ada", ADMIN)
+        assert ours.get("/v1/clusters").status_code == 401, "who gets the name later gets no tokens with it"
+
+
+CASES = list(product(Role, Role))
+
+
+@pytest.mark.parametrize(("maker", "limit"), CASES)
+def test_the_rights_of_a_token_are_those_both_have(maker: Role, limit: Role) -> None:
+    house = house_with_orders()
+    view = house.view()
+    bindings = [Binding("user:ada", maker, "team:payments")]
+    full, cut = rights_of("user:ada", bindings), Rights("user:ada", tuple(bindings), limit=Binding("", limit, "*"))
+    assert {v for v in Verb if cut.may_on(v, view)} == ALLOWS[maker] & ALLOWS[limit]
+    assert {v for v in Verb if cut.may_on(v, view)} <= {v for v in Verb if full.may_on(v, view)}
+    assert not any(cut.may_everywhere(v) for v in Verb), "the maker has it on one team"
+
+
+@pytest.mark.parametrize(
+    ("scope", "may"),
+    [
+        ("*", True),
+        ("cluster:orders", True),
+        ("label:env=prod", True),
+        ("cluster:ledger", False),
+        ("team:search", False),
+    ],
+)
+def test_the_scope_of_a_token_narrows_the_makers(scope: str, may: bool) -> None:
+    view = house_with_orders().view()
+    rights = Rights("user:ada", (Binding("user:ada", Role.OWNER, "*"),), limit=Binding("", Role.OWNER, scope))
+    assert rights.may_on(Verb.DELETE, view) is may
+    assert rights.may_everywhere(Verb.DELETE) is (scope == "*")
+
+
+def test_a_token_makes_no_token_and_the_homes_token_does() -> None:
+    house = House()
+    wanted = {"label": "ci", "role": "viewer", "scope": "*", "days": 1}
+    refused = program(house, token_of(house, ADMIN)).post("/v1/tokens", json=wanted)
+    assert (refused.status_code, refused.json()["title"]) == (403, "a token makes no token")
+    made = house.client.post("/v1/tokens", json=wanted).json()
+    told = program(house, made["text"]).get("/v1/whoami").json()
+    assert (told["subject"], told["via"]) == ("token:ci", f"token:{made['token']['id']}")
+    assert program(house, made["text"]).post("/v1/users", json={"name": "eve"}).status_code == 403
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"label": "\n"}, {"role": "king"}, {"scope": "mars"}, {"days": 0}, {"days": 400}, {"days": -1}]
+)
+def test_a_token_that_makes_no_sense_is_refused(wrong: dict[str, object]) -> None:
+    house = House()
+    wanted = {"label": "ci", "role": "viewer", "scope": "*", "days": 1, **wrong}
+    assert house.client.post("/v1/tokens", json=wanted).status_code == 422
+    assert house.services.people.tokens.all() == []
+
+
+def test_one_sees_and_revokes_ones_own_tokens_and_administrators_all() -> None:
+    house = House()
+    adas = token_of(house, ADMIN, name="ada")
+    bobs = token_of(house, Binding("", Role.VIEWER, "*"), role="viewer", name="bob")
+    ids = {"ada": adas.split("_")[1], "bob": bobs.split("_")[1]}
+    bob = program(house, bobs)
+    assert [t["id"] for t in bob.get("/v1/tokens").json()] == [ids["bob"]]
+    assert bob.get("/v1/tokens?everyone=true").status_code == 403
+    assert bob.post(f"/v1/tokens/{ids['ada']}/revoke").status_code == 404
+    assert len(house.client.get("/v1/tokens?everyone=true").json()) == 2
+    assert house.client.post(f"/v1/tokens/{ids['ada']}/revoke").json() == {"changed": True}
+    assert program(house, adas).get("/v1/clusters").status_code == 401
+    assert bob.post(f"/v1/tokens/{ids['bob']}/revoke").json() == {"changed": True}
+
+
+def test_a_token_of_somebody_of_the_provider_has_their_groups_and_works_while_that_is_fresh() -> None:
+    house = house_with_orders()
+    people = house.services.people
+    ada = OidcPerson("ada@example.com", "sub", ("platform",), house.now, house.now)
+    people.sign_in_oidc(ada, house.now, life=timedelta(hours=1))
+    people.users.bind(Binding("group:platform", Role.ADMIN, "*"))
+    rights = people._rights("oidc:ada@example.com", via="session")
+    assert rights is not None
+    life = timedelta(days=60)
+    text, _ = people.make_token(rights, label="ci", role=Role.OPERATOR, scope="*", life=life, now=house.now)
+    ours = program(house, text)
+    assert len(ours.get("/v1/clusters").json()) == 1
+    assert ours.post("/v1/clusters/orders/pause", json={"reason": "x"}).status_code == 200
+    (last,) = house.store.read_all(house.store.head() - 1)
+    assert last.actor == "person:oidc:ada@example.com"
+    house.pass_time(days=8)
+    assert ours.get("/v1/clusters").status_code == 401, "nobody has told for a week that they are still there"
+    back = OidcPerson("ada@example.com", "sub", (), house.now, house.now)
+    people.sign_in_oidc(back, house.now, life=timedelta(hours=1))
+    assert ours.get("/v1/clusters").json() == [], "without the group there is nothing left of it"
+    people.disable("oidc:ada@example.com", disabled=True)
+    assert ours.get("/v1/clusters").status_code == 401
+
+
+def test_a_session_by_the_provider_ends_after_its_time_and_not_by_use() -> None:
+    house = House()
+    ada = OidcPerson("ada@example.com", "sub", (), house.now, house.now)
+    cookie, _ = house.services.people.sign_in_oidc(ada, house.now, life=timedelta(hours=1))
+    browser = house.client_with({"Accept": "text/html"})
+    browser.follow_redirects = False
+    browser.cookies.set(cookie_name("inst"), cookie)
+    house.pass_time(minutes=59)
+    assert browser.get("/account").status_code == 200
+    house.pass_time(minutes=1)
+    assert browser.get("/account").status_code == 303
+
+
+def test_wrong_tokens_make_their_address_wait_and_lock_nobody_out() -> None:
+    house = House()
+    good, fresh = token_of(house, ADMIN), token_of(house, ADMIN, name="bob")
+    assert program(house, good).get("/v1/whoami").status_code == 200
+    wrong = program(house, f"kedge_{'0' * 12}_{'x' * 43}")
+    assert [wrong.get("/v1/whoami").status_code for _ in range(21)] == [401] * 20 + [429]
+    told = wrong.get("/v1/whoami")
+    assert 1 <= int(told.headers["retry-after"]) <= 2
+    assert program(house, good).get("/v1/whoami").status_code == 200, "it was right before"
+    assert house.client.get("/v1/whoami").status_code == 200, "nor does the home's wait"
+    for _ in range(21):
+        wrong.get("/v1/whoami")
+    assert program(house, fresh).get("/v1/whoami").status_code == 429
+    house.pass_time(minutes=6)
+    assert program(house, fresh).get("/v1/whoami").status_code == 200
+
+
+def at(house: House, door: Door, **headers: str) -> TestClient:
+    base = {Door.PEOPLE: "https://kedge.example.com", Door.AGENTS: "https://agents.example.com"}
+    url = base.get(door, f"http://127.0.0.1:{PORT}")
+    return TestClient(
+        at_door(house.app, door), base_url=url, headers=headers, raise_server_exceptions=False, follow_redirects=False
+    )
+
+
+@pytest.fixture
+def elsewhere() -> House:
+    house = House(public_hosts=frozenset({"kedge.example.com", "kedge.example.com:8444"}))
+    return house
+
+
+def test_off_loopback_a_person_comes_in_by_their_own_token_and_never_by_the_homes(elsewhere: House) -> None:
+    token = token_of(elsewhere, ADMIN)
+    assert at(elsewhere, Door.PEOPLE, Authorization=f"Bearer {token}").get("/v1/whoami").status_code == 200
+    assert at(elsewhere, Door.PEOPLE, Authorization=f"Bearer {TOKEN}").get("/v1/whoami").status_code == 401
+    assert at(elsewhere, Door.PEOPLE).get("/v1/whoami").status_code == 401
+
+
+@pytest.mark.parametrize("path", ["/agent/v1/document", "/agent/v1/enrol", "/agent/v1/ca", "/terraform/v1/states/x/y"])
+def test_neither_agents_nor_states_are_served_to_people_elsewhere(elsewhere: House, path: str) -> None:
+    assert at(elsewhere, Door.PEOPLE, Authorization=f"Bearer {TOKEN}").get(path).status_code == 403
+
+
+@pytest.mark.parametrize("path", ["/", "/login", "/v1/whoami", "/terraform/v1/states/x/y", "/healthz"])
+def test_nothing_but_agents_is_served_at_the_agents_door(elsewhere: House, path: str) -> None:
+    assert at(elsewhere, Door.AGENTS, Authorization=f"Bearer {TOKEN}").get(path).status_code == 403
+
+
+@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1:8428", "kedge.example.com.evil.example", ""])
+def test_off_loopback_only_listed_names_are_answered_to(elsewhere: House, host: str) -> None:
+    assert at(elsewhere, Door.PEOPLE).get("/login", headers={"Host": host}).status_code == 421
+    assert at(elsewhere, Door.PEOPLE).get("/login", headers={"Host": "kedge.example.com:8444"}).status_code == 200
+
+
+@pytest.mark.parametrize("host", ["evil.example", "evil.example:8428", "kedge.example.com", "127.0.0.1"])
+def test_on_loopback_a_name_that_was_made_to_point_here_is_not_answered_to(elsewhere: House, host: str) -> None:
+    assert at(elsewhere, Door.LOOPBACK).get("/login", headers={"Host": host}).status_code == 421
+
+
+def test_off_loopback_a_page_of_another_site_is_refused_and_browsers_are_told_to_stay_on_tls(elsewhere: House) -> None:
+    people = at(elsewhere, Door.PEOPLE)
+    for origin in ("https://evil.example", "http://kedge.example.com", "null"):
+        assert people.post("/logout", headers={"Origin": origin}).status_code == 403, origin
+    assert people.get("/login").headers["strict-transport-security"] == "max-age=31536000"
+    assert "strict-transport-security" not in at(elsewhere, Door.LOOPBACK).get("/login").headers
+
+
+def test_off_loopback_cookies_go_over_tls_only(elsewhere: House) -> None:
+    password = elsewhere.services.people.first_password(elsewhere.now)
+    people = at(elsewhere, Door.PEOPLE, Accept="text/html")
+    form = people.get("/login")
+    token = form.text.partition('name="token" value="')[2].partition('"')[0]
+    signed_in = people.post("/login", data={"name": "admin", "password": password, "token": token})
+    assert signed_in.status_code == 303
+    given = [c for a in (form, signed_in) for c in a.headers.get_list("set-cookie") if "Max-Age=0" not in c]
+    assert len(given) == 2
+    assert all("Secure" in cookie and "HttpOnly" in cookie for cookie in given)
+
+
+def test_a_disabled_user_does_not_sign_in() -> None:
+    house = House()
+    people = house.services.people
+    password = people.first_password(house.now)
+    people.disable("admin", disabled=True)
+    with pytest.raises(Exception, match="do not go together"):
+        people.sign_in("admin", password, house.now)
+
+
+def test_one_password_on_many_names_makes_the_address_wait() -> None:
+    house = House()
+    people = house.services.people
+    password = people.first_password(house.now)
+    for number in range(51):
+        with pytest.raises(Exception, match=r"do not go together|wait"):
+            people.sign_in(f"user{number}", "summer of 2026", house.now, client="10.0.0.9")
+    with pytest.raises(Exception, match="wait"):
+        people.sign_in("admin", password, house.now, client="10.0.0.9")
+    assert people.sign_in("admin", password, house.now, client="10.0.0.7")

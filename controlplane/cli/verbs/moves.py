@@ -1,0 +1,91 @@
+"""`kedge moves`: reassignments that run, and what a person wants of those that no plan of Kedge names."""
+
+from collections.abc import Iterator, Sequence
+from typing import Annotated
+
+import typer
+from rich.console import RenderableType
+from rich.text import Text
+
+from controlplane.cli import exits
+from controlplane.cli.errors import CliError
+from controlplane.cli.options import Cluster, Output, Reason
+from controlplane.cli.output import Format, document, write_document
+from controlplane.cli.quantities import human_seconds
+from controlplane.cli.session import session_of
+from controlplane.cli.tables import listing
+from controlplane.cli.terminal import styled
+from controlplane.portal import chaosschemas as chaos_api
+
+_Partitions = Annotated[
+    list[str] | None,
+    typer.Option("--cancel", metavar="TOPIC-PARTITION", show_default=False, help="Take it back. May be given again."),
+]
+_Adopted = Annotated[
+    list[str] | None,
+    typer.Option("--adopt", metavar="TOPIC-PARTITION", show_default=False, help="It is known. May be given again."),
+]
+
+
+def moves(
+    context: typer.Context,
+    cluster: Cluster,
+    cancel: _Partitions = None,
+    adopt: _Adopted = None,
+    reason: Reason = "",
+    output: Output = Format.TEXT,
+) -> None:
+    """Show the reassignments that run, or settle those of others.
+
+    Moves that no plan of Kedge names are waited for; after ten minutes the condition StrangersMoves tells them. Only a
+    person has one taken back (--cancel: refused where too few of the replicas before are in sync), or says that it is
+    known (--adopt: waited for, and not told any more).
+
+    \b
+    Examples:
+      kedge moves orders
+      kedge moves orders --cancel payments-3 --reason "a tool that died"
+      kedge moves orders --adopt payments-3 --reason "our own tool"
+    """
+    session = session_of(context)
+    if cancel and adopt:
+        raise CliError(
+            "two things were asked for", why="--cancel and --adopt exclude each other", exit_code=exits.USAGE
+        )
+    if cancel or adopt:
+        order = chaos_api.MovesIn(partitions=list(cancel or adopt or ()), reason=reason)
+        client = session.client
+        answer = client.take_back_moves(cluster, order) if cancel else client.adopt_moves(cluster, order)
+        if output is Format.TEXT:
+            session.show(answer.sentence)
+        else:
+            write_document(session, output, document("Command", answer))
+        return
+    found = session.client.moves(cluster)
+    if output is Format.TEXT:
+        session.show(*moves_lines(found))
+    else:
+        write_document(session, output, document("Moves", found))
+
+
+def moves_lines(found: chaos_api.MovesOut) -> Iterator[RenderableType]:
+    """A line a move, then why those hang that do."""
+    if not found.moves:
+        yield "nothing moves"
+    else:
+        yield listing(["PARTITION", "TO", "ISR", "WHOSE", "SINCE", "LAST BYTE"], [_row(m) for m in found.moves])
+        for move in found.moves:
+            if move.hung:
+                yield styled(f"hangs: {move.hung}", "red")
+    yield styled(f"by metadata read {human_seconds(round(found.metadata_age_s))} ago", "dim")
+
+
+def _row(move: chaos_api.MoveOut) -> Sequence[Text | str]:
+    target, isr = (", ".join(map(str, ids)) or "none" for ids in (move.target, move.isr))
+    whose = "kedge" if move.of_kedge else move.asked or "nobody's plan"
+    since, still = (_told(s) for s in (move.age_s, move.still_s))
+    return f"{move.topic}-{move.partition}", target, isr, whose, since, still
+
+
+def _told(seconds: float | None) -> str:
+    return "not known" if seconds is None else f"{human_seconds(round(seconds))} ago"

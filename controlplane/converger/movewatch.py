@@ -1,0 +1,130 @@
+"""What is remembered of running moves and of elections that were asked for: kept in the latest-value table, so that
+another server knows how long a move has stood still. It may be lost; then the time counts anew.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from controlplane.latest import LatestStore, Observation, Subject
+from events.ids import ClusterUid
+from planner.observed import KafkaSnapshot, TopicPartition
+from planner.pulse import Pulse, felt
+
+MOVE_PULSES = "move-pulses"
+"""Kind of the latest-value row, one a cluster, that holds the pulses of its moves and the elections asked for."""
+
+WRITE_EVERY = timedelta(seconds=5)
+"""Growth alone is written down no more often than this."""
+
+
+@dataclass(frozen=True, slots=True)
+class Elections:
+    """How often leadership was asked back since all preferred replicas led, and when first and last."""
+
+    asked: int = 0
+    since: datetime | None = None
+    asked_at: datetime | None = None
+
+
+NONE_ASKED = Elections()
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is remembered of one cluster. `kept_at` is when that was last written down."""
+
+    at: datetime | None = None
+    pulses: Mapping[TopicPartition, Pulse] = field(default_factory=dict)
+    elections: Elections = NONE_ASKED
+    kept_at: datetime | None = None
+
+
+class MoveWatch:
+    """The pulses of all clusters, by look. Reads the row of a cluster once, then writes only."""
+
+    def __init__(self, latest: LatestStore) -> None:
+        self._latest = latest
+        self._known: dict[str, Known] = {}
+
+    def see(self, uid: ClusterUid, kafka: KafkaSnapshot, *, leaders_away: bool) -> Known:
+        """Takes in a look. Raises StoreUnavailable."""
+        known = self.known(uid)
+        if known.at == kafka.at:
+            return known
+        pulses = {p.name: felt(known.pulses.get(p.name), p, kafka.at) for p in kafka.moving()}
+        elections = known.elections if leaders_away else NONE_ASKED
+        seen = Known(kafka.at, pulses, elections, known.kept_at)
+        return self._keep(uid, known, seen)
+
+    def asked(self, uid: ClusterUid, at: datetime) -> None:
+        """Leadership is about to be asked back. Raises StoreUnavailable."""
+        known = self.known(uid)
+        before = known.elections
+        elections = Elections(before.asked + 1, before.since or at, at)
+        self._keep(uid, known, Known(known.at or at, known.pulses, elections, known.kept_at))
+
+    def known(self, uid: ClusterUid) -> Known:
+        """What is remembered, of another server's looks too. Raises StoreUnavailable."""
+        if uid not in self._known:
+            row = self._latest.get(Subject(MOVE_PULSES, uid, "moves"))
+            self._known[uid] = Known() if row is None else _read(row.value, row.observed_at)
+        return self._known[uid]
+
+    def _keep(self, uid: ClusterUid, before: Known, now: Known) -> Known:
+        """Remembers it, and writes it down where that is news: no row is written for a cluster at rest."""
+        same = before.pulses.keys() == now.pulses.keys() and before.elections == now.elections
+        due = now.at is not None and (now.kept_at is None or now.at - now.kept_at >= WRITE_EVERY)
+        if now.at is not None and (not same or (now.pulses and due)):
+            row = Observation(Subject(MOVE_PULSES, uid, "moves"), _written(now), source="converger", observed_at=now.at)
+            self._latest.put(row)
+            now = Known(now.at, now.pulses, now.elections, now.at)
+        self._known[uid] = now
+        return now
+
+
+def _written(known: Known) -> dict[str, Any]:
+    asked = known.elections
+    return {
+        "pulses": [
+            {
+                "topic": name.topic,
+                "partition": name.partition,
+                "target": list(pulse.target),
+                "arrived_bytes": pulse.arrived_bytes,
+                "in_sync": pulse.in_sync,
+                "left_bytes": pulse.left_bytes,
+                "began": pulse.began.isoformat(),
+                "grew_at": pulse.grew_at.isoformat(),
+                "closer_at": pulse.closer_at.isoformat(),
+            }
+            for name, pulse in sorted(known.pulses.items())
+        ],
+        "elections": {
+            "asked": asked.asked,
+            "since": asked.since.isoformat() if asked.since else None,
+            "asked_at": asked.asked_at.isoformat() if asked.asked_at else None,
+        },
+    }
+
+
+def _read(value: Mapping[str, Any], at: datetime) -> Known:
+    pulses = {
+        TopicPartition(p["topic"], p["partition"]): Pulse(
+            target=tuple(p["target"]),
+            arrived_bytes=p["arrived_bytes"],
+            in_sync=p["in_sync"],
+            left_bytes=p["left_bytes"],
+            began=datetime.fromisoformat(p["began"]),
+            grew_at=datetime.fromisoformat(p["grew_at"]),
+            closer_at=datetime.fromisoformat(p["closer_at"]),
+        )
+        for p in value["pulses"]
+    }
+    asked = value["elections"]
+    return Known(at, pulses, Elections(asked["asked"], _moment(asked["since"]), _moment(asked["asked_at"])), at)
+
+
+def _moment(text: str | None) -> datetime | None:
+    return datetime.fromisoformat(text) if text else None

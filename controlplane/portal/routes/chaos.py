@@ -1,0 +1,165 @@
+"""/v1/clusters/NAME: the moves that run, and faults brought about on purpose."""
+
+from datetime import timedelta
+
+from fastapi import APIRouter
+
+from agent.wire import Report
+from controlplane.chaoscommands import why_unhealthy
+from controlplane.commands import AdoptMoves, InjectChaos, TakeBackMoves
+from controlplane.converger.ports import AGENT_REPORT
+from controlplane.portal import chaosschemas as chaos_api
+from controlplane.portal import schemas as api
+from controlplane.portal.auth import Actor
+from controlplane.portal.problems import ApiError
+from controlplane.portal.routes.clusters import CommandId, carry_out, living
+from controlplane.portal.services import PortalServices, Services
+from controlplane.replacement import Phase
+from controlplane.view import ChaosView, ClusterView
+from events.ids import derived_id
+from planner.hungmoves import Surroundings, hung_moves
+from planner.observed import KafkaSnapshot, PartitionSeen
+from planner.pulse import Pulse
+from providers.errors import ProviderError
+from providers.harm import CannotHarm
+
+router = APIRouter(prefix=api.API_PREFIX, tags=["chaos"])
+
+
+@router.get("/clusters/{name}/moves")
+def moves(name: str, services: Services) -> chaos_api.MovesOut:
+    """The reassignments that run: whose they are, how old, and why one hangs."""
+    view = living(services, name)
+    kafka = services.fleet.last_snapshot(view.uid)
+    if kafka is None or view.document is None:
+        then = "Try again when its brokers are up: `kedge describe` says what it waits for."
+        raise ApiError(409, "kafka-unknown", f"Kafka of {name} was not read yet by this server", next_step=then)
+    pulses = services.fleet.last_moves(view.uid).pulses
+    around = Surroundings(services.fleet.traffic(view.uid).write_bytes_per_s)
+    after = timedelta(seconds=view.document.spec.healing.hung_after_s)
+    hung = {h.name: h.sentence for h in hung_moves(kafka, pulses, around, after)}
+    found = [_move_out(view, kafka, p, pulses.get(p.name), hung.get(p.name, "")) for p in kafka.moving()]
+    return chaos_api.MovesOut(
+        cluster=name,
+        metadata_age_s=_age_s(services, kafka),
+        moves=sorted(found, key=lambda m: (-(m.age_s or 0.0), m.topic, m.partition)),
+    )
+
+
+@router.post("/clusters/{name}/moves/take-back")
+def take_back(name: str, body: chaos_api.MovesIn, services: Services, actor: Actor, key: CommandId) -> api.CommandOut:
+    """Have moves that no plan of Kedge names go back to the replicas before."""
+    partitions = tuple(body.partitions)
+    command = TakeBackMoves(name=name, actor=actor, command_id=key, reason=body.reason, partitions=partitions)
+    return carry_out(services, command)
+
+
+@router.post("/clusters/{name}/moves/adopt")
+def adopt(name: str, body: chaos_api.MovesIn, services: Services, actor: Actor, key: CommandId) -> api.CommandOut:
+    """Moves of others are known: waited for, and not told any more."""
+    partitions = tuple(body.partitions)
+    command = AdoptMoves(name=name, actor=actor, command_id=key, reason=body.reason, partitions=partitions)
+    return carry_out(services, command)
+
+
+@router.post("/clusters/{name}/chaos")
+def inject(name: str, body: chaos_api.ChaosIn, services: Services, actor: Actor, key: CommandId) -> chaos_api.ChaosOut:
+    """Bring about a fault. It is recorded first, then done."""
+    living(services, name)
+    before = services.commands.current(name)
+    id_of_chaos = derived_id("chaos", before.uid, key)
+    command = InjectChaos(
+        name=name,
+        actor=actor,
+        command_id=key,
+        reason=body.reason,
+        fault=body.fault,
+        for_s=body.for_s,
+        keys=tuple(body.vms),
+        rack=body.rack,
+        several_racks=body.several_racks,
+        force=body.force,
+        confirm=body.confirm,
+    )
+    outcome = services.commands.handle(command)
+    view = services.commands.current(name)
+    chaos = view.chaos.get(id_of_chaos)
+    if chaos is None:
+        raise ApiError(409, "chaos-over", f"{body.fault} of {name} is over", next_step=f"kedge events {name}")
+    if id_of_chaos not in before.chaos:  # a request that is sent again is done once
+        try:
+            services.harm(view, chaos)
+        except (CannotHarm, ProviderError) as error:
+            raise ApiError(409, "cannot-harm", str(error), next_step="Choose another fault.") from error
+    services.wake(view.uid)
+    return _chaos_out(chaos, outcome.sentence)
+
+
+@router.get("/clusters/{name}/health")
+def health(name: str, services: Services) -> chaos_api.HealthOut:
+    """Whether the cluster is in full health, by the last look of this server and its agents' last words."""
+    view = living(services, name)
+    kafka = services.fleet.last_snapshot(view.uid)
+    why = why_unhealthy(view, kafka) or _not_running(services, view)
+    serving = [i for i in view.in_phase(Phase.JOINED) if not i.lost]
+    return chaos_api.HealthOut(
+        cluster=name,
+        healthy=not why,
+        why=why,
+        metadata_age_s=_age_s(services, kafka) if kafka else None,
+        under_min_isr=len(kafka.under_min_isr()) if kafka else 0,
+        under_replicated=len(kafka.under_replicated()) if kafka else 0,
+        open=[_chaos_out(c, "") for c in view.chaos.values()],
+        findings=sorted(f"{t}/{c.reason}" for t, c in view.conditions.items() if c.status and t != "Converged"),
+        brokers=[i.key for i in serving if i.is_broker],
+        controllers=[i.key for i in serving if not i.is_broker],
+        racks=sorted({i.planned.rack for i in serving}),
+        head=view.version,
+    )
+
+
+def _move_out(
+    view: ClusterView, kafka: KafkaSnapshot, partition: PartitionSeen, pulse: Pulse | None, hung: str
+) -> chaos_api.MoveOut:
+    name = str(partition.name)
+    leaving = view.drain.outgoing if view.drain else ()
+    return chaos_api.MoveOut(
+        topic=partition.name.topic,
+        partition=partition.name.partition,
+        replicas=list(partition.replicas),
+        target=list(partition.target),
+        isr=list(partition.isr),
+        of_kedge=view.rebalance is not None or bool(set(leaving) & set(partition.replicas)),
+        age_s=(kafka.at - pulse.began).total_seconds() if pulse else None,
+        still_s=(kafka.at - pulse.grew_at).total_seconds() if pulse else None,
+        asked=view.moves.cancelling.get(name, "") or view.moves.adopted.get(name, ""),
+        hung=hung,
+    )
+
+
+def _not_running(services: PortalServices, view: ClusterView) -> str:
+    """The first service that does not run, by its agent's last word; "" where all do."""
+    for row in services.latest.of_cluster(view.uid, AGENT_REPORT):
+        instance = view.instances.get(row.subject.name)
+        if instance is None or instance.phase is not Phase.JOINED:
+            continue
+        report = Report.model_validate(dict(row.value))
+        states = [s.state for s in report.services if s.name == instance.planned.service]
+        if states and states[0] != "running":
+            return f"{instance.planned.service} of {instance.key} is {states[0]}"
+    return ""
+
+
+def _chaos_out(chaos: ChaosView, sentence: str) -> chaos_api.ChaosOut:
+    return chaos_api.ChaosOut(
+        chaos=chaos.id,
+        fault=chaos.fault,
+        vms=list(chaos.keys),
+        since=chaos.since,
+        for_s=chaos.for_s,
+        sentence=sentence or f"{chaos.fault} of {', '.join(chaos.keys)}, {chaos.reason}",
+    )
+
+
+def _age_s(services: PortalServices, kafka: KafkaSnapshot) -> float:
+    return max(0.0, (services.clock() - kafka.at).total_seconds())

@@ -1,0 +1,52 @@
+"""What was done about moves that hang, and what people asked about moves of others: part of a cluster's stream, see
+`facts`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from events.registry import fact
+
+
+@fact("move_cure.requested", schema=1)
+@dataclass(frozen=True, slots=True)
+class MoveCureRequested:
+    """Moves of ours that hang get a cure: `raise_throttle` (to `follower_rates` and `leader_rates`, bytes/s by broker,
+    for the drain in hand), `take_back` (these partitions return to their replicas before) or `restart_controller`
+    (`key`, whose restart is recorded beside it). `diagnosis` is the kind of trouble, `reason` its words with numbers.
+    """
+
+    drain: str
+    cure: str
+    diagnosis: str
+    partitions: tuple[str, ...]
+    reason: str
+    key: str = ""
+    follower_rates: Mapping[str, int] = field(default_factory=dict)
+    leader_rates: Mapping[str, int] = field(default_factory=dict)
+
+
+@fact("moves.cancel_requested", schema=1)
+@dataclass(frozen=True, slots=True)
+class MovesCancelRequested:
+    """A person wants these moves (`topic-partition`), which are nobody's of Kedge, taken back."""
+
+    partitions: tuple[str, ...]
+    reason: str
+
+
+@fact("moves.adopted", schema=1)
+@dataclass(frozen=True, slots=True)
+class MovesAdopted:
+    """A person knows these moves of others: they are waited for and not told any more."""
+
+    partitions: tuple[str, ...]
+    reason: str
+
+
+@fact("moves.settled", schema=1)
+@dataclass(frozen=True, slots=True)
+class MovesSettled:
+    """Moves that were adopted, or to be cancelled, do not run any more."""
+
+    partitions: tuple[str, ...]

@@ -1,0 +1,149 @@
+"""`kedge chaos` on the local cloud: signals to processes of a VM, and hands on its disks.
+
+What lasts is ended by a process of its own (`python -m providers.local.harm relieve ...`), started before the harm is
+done: the VM goes on after its time though we are gone.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from pathlib import Path
+
+from providers import process
+from providers.harm import CannotHarm, Harm
+from providers.local.config import read_config
+from providers.local.launch import VM_DIR, package_path
+from providers.local.machine import power_cut
+
+_FILLING = "chaos.fill"
+_LOST = ".lost"
+"""What a volume's mount is called inside a VM while it is lost."""
+
+
+def harm_vm(vm_dir: Path, root: Path, harm: Harm, for_s: float) -> None:
+    """Does it to the VM in that directory of the local cloud below `root`. Raises `CannotHarm`, `CloudUnavailable`."""
+    if not (vm_dir / "vm.json").exists():
+        raise CannotHarm(f"{vm_dir.name} does not exist")
+    if harm is Harm.KILL_VM:
+        power_cut(vm_dir)
+    elif harm is Harm.KILL_BROKER:
+        _signal(_of(vm_dir, _is_java), signal.SIGKILL, f"{vm_dir.name} has no running Kafka")
+    elif harm is Harm.KILL_AGENT:
+        _signal(_of(vm_dir, _is_agent), signal.SIGKILL, f"{vm_dir.name} has no running agent")
+    else:
+        _prepare(vm_dir, root, harm)
+        _relieve_later(vm_dir, harm, for_s)
+        _begin(vm_dir, harm)
+
+
+def relieve(vm_dir: Path, harm: Harm) -> None:
+    """Ends what lasts. A VM that is gone needs no relief."""
+    if harm is Harm.PAUSE:
+        for pid in _of(vm_dir, lambda _: True):
+            _send(pid, signal.SIGCONT)
+    for mount in sorted((vm_dir / "volumes").glob(f"*{_LOST}")) if harm is Harm.LOSE_VOLUME else ():
+        mount.rename(mount.with_name(mount.name.removesuffix(_LOST)))
+    if harm is Harm.FULL_DISK:
+        for mount in (vm_dir / "volumes").glob("*/"):
+            (mount / _FILLING).unlink(missing_ok=True)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """`relieve VM_DIR HARM SECONDS`."""
+    verb, vm_dir, harm, seconds = arguments
+    if verb != "relieve":
+        raise SystemExit(f"no verb {verb!r}")
+    time.sleep(float(seconds))
+    relieve(Path(vm_dir), Harm(harm))
+    return 0
+
+
+def _prepare(vm_dir: Path, root: Path, harm: Harm) -> None:
+    config = read_config(root)
+    if harm is Harm.FULL_DISK and not (config and config.enforce_disk and os.geteuid() == 0):
+        raise CannotHarm(
+            f"{vm_dir.name} has no disk of its own size: filling it would fill this machine. "
+            "Serve with KEDGE_ENFORCE_DISK=1 as root for that"
+        )
+    if harm is Harm.LOSE_VOLUME and not _mounts(vm_dir):
+        raise CannotHarm(f"{vm_dir.name} has no volume")
+
+
+def _begin(vm_dir: Path, harm: Harm) -> None:
+    if harm is Harm.PAUSE:
+        _signal(_of(vm_dir, lambda _: True), signal.SIGSTOP, f"{vm_dir.name} has no process")
+    elif harm is Harm.LOSE_VOLUME:
+        for mount in _mounts(vm_dir):
+            mount.rename(mount.with_name(mount.name + _LOST))
+    elif harm is Harm.FULL_DISK:
+        for mount in _mounts(vm_dir):
+            _fill(mount)
+
+
+def _mounts(vm_dir: Path) -> list[Path]:
+    return sorted(p for p in (vm_dir / "volumes").glob("*") if p.is_symlink() and not p.name.endswith(_LOST))
+
+
+def _fill(mount: Path) -> None:
+    """Takes every byte that is free there."""
+    free = os.statvfs(mount)
+    with (mount / _FILLING).open("wb") as file:
+        os.posix_fallocate(file.fileno(), 0, max(1, free.f_bavail * free.f_frsize))
+
+
+def _relieve_later(vm_dir: Path, harm: Harm, for_s: float) -> None:
+    command = [sys.executable, "-m", "providers.local.harm", "relieve", str(vm_dir), str(harm), str(for_s)]
+    environment = {"PATH": os.environ.get("PATH", os.defpath), "PYTHONPATH": package_path()}
+    started = subprocess.Popen(
+        command,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    # It goes on without us, and nobody waits for it. Silence Popen's complaint about that.
+    started.returncode = 0
+
+
+def _of(vm_dir: Path, wanted: Callable[[list[str]], bool]) -> list[int]:
+    """Processes of the VM by their command lines."""
+    mine = (pid for pid, value in process.carrying(VM_DIR).items() if value == str(vm_dir))
+    return [pid for pid in mine if wanted(_command(pid))]
+
+
+def _command(pid: int) -> list[str]:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").split("\0")
+    except (FileNotFoundError, ProcessLookupError):
+        return []
+
+
+def _is_java(command: list[str]) -> bool:
+    return "kafka.Kafka" in command
+
+
+def _is_agent(command: list[str]) -> bool:
+    return any(a == "-m" and b == "agent" for a, b in pairwise(command))
+
+
+def _signal(pids: list[int], number: signal.Signals, none_found: str) -> None:
+    if not pids:
+        raise CannotHarm(none_found)
+    for pid in pids:
+        _send(pid, number)
+
+
+def _send(pid: int, number: signal.Signals) -> None:
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        return
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,72 @@
+"""Faults on purpose, on real brokers under traffic: what is harmed heals, and a move that hangs on it is cured."""
+
+import time
+
+import pytest
+
+from controlplane.cli.chaos_game import Game
+from controlplane.cli.errors import Refused
+from controlplane.portal import chaosschemas as chaos_api
+from tests.e2e.cluster_spec import ClusterSpec
+from tests.e2e.invariants import settled
+from tests.e2e.living_cluster import LivingCluster
+from tests.e2e.traffic import traffic
+
+pytestmark = [pytest.mark.soak, pytest.mark.kafka, pytest.mark.timeout(450)]
+
+SPEC = ClusterSpec(name="hurt", controllers=3, hung_after_s=8)
+
+
+def _inject(cluster: LivingCluster, fault: str, vm: str, *, for_s: float, force: bool = False) -> chaos_api.ChaosOut:
+    order = chaos_api.ChaosIn(fault=fault, vms=[vm], for_s=for_s, force=force, reason="e2e")
+    return cluster.client.inject_chaos(cluster.spec.name, order)
+
+
+def test_a_move_that_hangs_on_a_frozen_target_is_taken_back_and_the_target_replaced(
+    living_cluster: LivingCluster,
+) -> None:
+    cluster = living_cluster
+    with traffic(cluster.bootstrap):
+        before = cluster.roll_slowly("one")
+        new = cluster.instance("one-a-0").key
+        with pytest.raises(Refused) as refused:
+            _inject(cluster, "pause", new, for_s=60)
+        assert refused.value.code == "not-whole"
+        _inject(cluster, "pause", new, for_s=60, force=True)
+        cure = cluster.event("move_cure.requested", before).data
+        assert (cure["diagnosis"], cure["cure"]) == ("TargetDead", "take_back")
+        cluster.event("node.replace_requested", before, where=new)
+        cluster.event("chaos.ended", before)
+        settled(cluster)
+        assert cluster.instance("one-a-0").key != new
+
+
+def test_a_game_day_heals_every_fault_and_loses_nothing(living_cluster: LivingCluster) -> None:
+    cluster = living_cluster
+    told: list[str] = []
+    with traffic(cluster.bootstrap, may_fall_below_min_isr=True):
+        game = Game(
+            cluster=cluster.client,
+            name=cluster.spec.name,
+            seed=3,
+            sleep=time.sleep,
+            now=time.monotonic,
+            tell=told.append,
+            lasts_s=12,
+            heal_within_s=120,
+            faults=("kill-broker", "kill-agent", "pause"),
+        )
+        report = game.play(3, 180)
+    print("\n".join(told), report)
+    assert len(report.events) == 3, report
+    assert all(e.healed_s is not None for e in report.events), report
+
+
+def test_a_volume_that_is_lost_for_a_while_comes_back_with_its_data(living_cluster: LivingCluster) -> None:
+    cluster = living_cluster
+    key = cluster.instance("three-c-0").key
+    with traffic(cluster.bootstrap, may_fall_below_min_isr=True):
+        before = cluster.head()
+        _inject(cluster, "lose-volume", key, for_s=25)
+        cluster.event("chaos.ended", before)
+        cluster.until(lambda: cluster.client.health(cluster.spec.name).healthy or None, "full health", timeout_s=120)

@@ -1,0 +1,143 @@
+"""The stories of moves that hang, told and compared as those of rolls are (`test_golden_rolls`)."""
+
+from collections.abc import Callable
+
+import pytest
+
+from events import facts
+from planner.observed import TopicPartition
+from tests.builders import a_document
+from tests.sequences.recorded import assert_told_as_recorded
+from tests.sim.world import World
+
+HEALING = "hungAfter: 20s"
+
+
+def _moving(world: World, *, partitions: int = 12, **spec: object) -> None:
+    """A version roll whose first drain copies."""
+    world.declare(a_document(healing=HEALING))
+    world.converge()
+    world.kafka.create_topic("orders", partitions=partitions, rf=3, min_isr=2, bytes_per_partition=50_000_000)
+    world.declare(a_document(**{"healing": HEALING, "version": "4.2.0", **spec}))
+    world.run(until=lambda w: bool(w.view().drain and w.view().drain.batch >= 0), ticks=100)
+
+
+def _watch(world: World, seconds: float) -> None:
+    until = world.seconds + seconds
+    while world.seconds < until:
+        world.tick()
+
+
+def _types(world: World) -> list[str]:
+    return [r.type for r in world.history()]
+
+
+def _cures(world: World) -> list[tuple[str, str]]:
+    asked = [r for r in world.history() if r.type == "move_cure.requested"]
+    return [(r.data["diagnosis"], r.data["cure"]) for r in asked]
+
+
+def hung_by_a_dead_target(world: World) -> None:
+    """Its VM runs, its broker does not come back: ours are taken back, the target gets a new VM, the roll goes on."""
+    _moving(world)
+    world.machines.vms["brokers-a-0.g2"].deaf = True
+    world.machines.stop_process("brokers-a-0.g2")
+    world.run(until=lambda w: bool(w.view().to_replace), ticks=100)
+    assert _cures(world) == [("TargetDead", "take_back")]
+    world.run(until=lambda w: any(i.phase == "fencing" for i in w.view().alive()), ticks=100)
+    world.machines.vms["brokers-a-0.g2"].deaf = False
+    world.converge(ticks=900)
+    assert "brokers-a-0.g3" in {i.key for i in world.view().alive()}
+    assert not world.view().conditions["ReassignmentHung"].status
+
+
+def hung_by_a_throttle(world: World) -> None:
+    """More is written than the cap lets through: told with both rates, and a person raises the cap."""
+    _moving(world, partitions=3, pause="false, throttleMibPerS: 4")
+    for _ in range(40):
+        world.kafka.write("orders", 13_000)
+        world.tick()
+    hung = world.view().conditions["ReassignmentHung"]
+    assert (hung.status, hung.reason) == (True, "ThrottleTooLow")
+    assert "raise rollout.throttleMibPerS" in hung.message
+    world.declare(a_document(healing=HEALING, version="4.2.0", pause="false, throttleMibPerS: 64"))
+    for _ in range(20):
+        world.kafka.write("orders", 13_000)
+        world.tick()
+    assert _cures(world) == [("ThrottleTooLow", "raise_throttle")]
+    world.converge(ticks=900)
+
+
+def hung_by_a_controller(world: World) -> None:
+    """All is in sync and the active controller ends nothing: it is started anew, and another one takes over."""
+    _moving(world)
+    world.kafka.hangs.controllers.add(world.kafka.snapshot().quorum.leader)
+    world.run(until=lambda w: "move_cure.requested" in _types(w), ticks=100)
+    assert _cures(world) == [("ControllerStuck", "restart_controller")]
+    world.converge(ticks=900)
+    assert _types(world).count("restart.completed") == 1
+
+
+def hung_for_no_known_reason(world: World) -> None:
+    """A broker serves and fetches nothing: what hangs is taken back and planned anew, and copies once it fetches."""
+    _moving(world)
+    new = max(world.machines.broker_ids)
+    world.kafka.hangs.fetchers.add(new)
+    world.run(until=lambda w: "drain.plan_failed" in _types(w), ticks=100)
+    assert _cures(world) == [("NoProgress", "take_back")]
+    world.kafka.hangs.fetchers.clear()
+    world.converge(ticks=900)
+
+
+def strangers_move_is_told_and_cancelled(world: World) -> None:
+    """Nobody's plan names it: after ten minutes it is told, and only a person has it taken back."""
+    world.declare(a_document(healing=HEALING))
+    world.converge()
+    world.kafka.create_topic("orders", partitions=3, rf=2, min_isr=1, bytes_per_partition=50_000_000)
+    p = next(p for p in world.kafka.partitions() if p.name == TopicPartition("orders", 0))
+    other = next(b for b in (1000, 1001, 1002) if b not in p.replicas)
+    world.kafka.hangs.fetchers.add(other)
+    world.kafka.reassign({p.name: (*p.replicas, other)})
+    _watch(world, 680)
+    told = world.view().conditions["StrangersMoves"]
+    assert told.status
+    assert "orders-0 to" in told.message
+    assert not _cures(world)
+    world.person(facts.MovesCancelRequested(("orders-0",), "asked by anna: a tool that died"))
+    _watch(world, 60)
+    assert world.kafka.is_at_rest()
+    assert not world.view().conditions["StrangersMoves"].status
+
+
+def elections_in_vain_are_asked_for_less_and_less(world: World) -> None:
+    """No controller gives leadership back: told after a while, asked again every five minutes at most."""
+    world.declare(a_document(healing=HEALING))
+    world.converge()
+    world.kafka.create_topic("orders", partitions=3, rf=3, min_isr=2, bytes_per_partition=1_000_000)
+    world.kafka.hangs.elections = True
+    world.kafka.stop_broker(1000)
+    world.kafka.start_broker(1000)
+    effects = 0
+    for _ in range(400):
+        effects += world.tick()[1]
+    assert effects <= 12
+    assert world.view().conditions["ElectionsFail"].status
+    world.kafka.hangs.elections = False
+    _watch(world, 320)
+    assert world.kafka.is_at_rest()
+    assert not world.view().conditions["ElectionsFail"].status
+
+
+STORIES = (
+    hung_by_a_dead_target,
+    hung_by_a_throttle,
+    hung_by_a_controller,
+    hung_for_no_known_reason,
+    strangers_move_is_told_and_cancelled,
+    elections_in_vain_are_asked_for_less_and_less,
+)
+
+
+@pytest.mark.parametrize("story", STORIES, ids=lambda story: story.__name__)
+def test_the_story_of_hung_moves_is_as_it_was(story: Callable[[World], None]) -> None:
+    assert_told_as_recorded(story)

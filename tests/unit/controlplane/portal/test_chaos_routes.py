@@ -1,0 +1,75 @@
+"""/v1/clusters/NAME/chaos, moves and health: recorded first, then done; and what is answered of moves."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from controlplane.portal.app import create_app
+from controlplane.view import ChaosView, ClusterView
+from tests.builders import a_partition, a_snapshot
+from tests.unit.controlplane.portal.portal_house import START, House, three_brokers
+
+MOVING = a_partition("orders-0", (1000, 1001, 1002, 1010), isr=(1000, 1001, 1002), adding=(1010,))
+PAUSE = {"fault": "pause", "vms": ["brokers-a-0"], "for_s": 30, "force": True, "reason": "game day"}
+
+
+@pytest.fixture
+def house() -> House:
+    house = House()
+    house.apply()
+    house.join(*three_brokers())
+    return house
+
+
+def _types(house: House) -> list[str]:
+    events = house.client.get("/v1/clusters/orders/events", params={"limit": 1000}).json()["events"]
+    return [e["type"] for e in events]
+
+
+def test_a_fault_is_on_record_when_it_is_done(house: House) -> None:
+    done: list[tuple[str, bool]] = []
+
+    def harm(view: ClusterView, chaos: ChaosView) -> None:
+        done.append((chaos.fault, "chaos.injected" in _types(house)))
+
+    house.app = create_app(replace(house.services, harm=harm))
+    client = house.client_with(dict(house.client.headers))
+    answers = [client.post("/v1/clusters/orders/chaos", json=PAUSE, headers={"Idempotency-Key": "k"}) for _ in range(2)]
+    assert [a.status_code for a in answers] == [200, 200], answers[0].text
+    assert answers[0].json()["vms"] == ["brokers-a-0.g1"]
+    assert done == [("pause", True)], "a request that is sent again is done once"
+
+
+def test_where_no_hands_are_lent_it_says_so(house: House) -> None:
+    answer = house.client.post("/v1/clusters/orders/chaos", json=PAUSE)
+    assert (answer.status_code, answer.json()["code"]) == (409, "cannot-harm")
+
+
+def test_a_cluster_that_is_not_healthy_is_not_harmed(house: House) -> None:
+    answer = house.client.post("/v1/clusters/orders/chaos", json={**PAUSE, "force": False})
+    assert (answer.status_code, answer.json()["code"]) == (409, "not-whole")
+    assert "chaos.injected" not in _types(house)
+
+
+def test_health_says_what_is_wrong(house: House) -> None:
+    house.snapshots[house.view().uid] = replace(a_snapshot(a_partition(isr=(1000,))), at=START)
+    told = house.client.get("/v1/clusters/orders/health").json()
+    assert (told["healthy"], told["under_min_isr"]) == (False, 1)
+    assert told["why"]
+
+
+def test_moves_are_told_with_whose_they_are(house: House) -> None:
+    assert house.client.get("/v1/clusters/orders/moves").json()["code"] == "kafka-unknown"
+    house.snapshots[house.view().uid] = replace(a_snapshot(MOVING), at=START - timedelta(seconds=3))
+    (move,) = house.client.get("/v1/clusters/orders/moves").json()["moves"]
+    assert (move["topic"], move["partition"], move["of_kedge"], move["hung"]) == ("orders", 0, False, "")
+
+
+def test_a_strangers_move_is_settled_by_a_person(house: House) -> None:
+    house.snapshots[house.view().uid] = replace(a_snapshot(MOVING), at=START)
+    for verb in ("adopt", "take-back"):
+        body = {"partitions": ["orders-0"], "reason": "a dead tool"}
+        answer = house.client.post(f"/v1/clusters/orders/moves/{verb}", json=body)
+        assert (answer.status_code, answer.json()["changed"]) == (200, True), answer.text
+    assert {"moves.adopted", "moves.cancel_requested"} <= set(_types(house))

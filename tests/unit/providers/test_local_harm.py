@@ -1,0 +1,118 @@
+"""Harm on purpose to VMs of the local cloud: who it hits, and that what lasts ends by itself."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from providers import process
+from providers.base import InstanceState
+from providers.harm import CannotHarm, Harm, HarmsVms
+from providers.local.cloud import LocalCloud
+from providers.local.harm import relieve
+from providers.local.launch import VM_DIR
+from providers.local.reap import reap
+from providers.local.verbs import perform
+from tests.fakes.resources import PLACE, UID, instance, resources
+
+ID = f"{UID}/n-0.g1"
+LOOP = "while :; do sleep 1; done"
+VM = f"sh -c '{LOOP}' sh kafka.Kafka & sh -c '{LOOP}' sh -m agent & wait"
+"""A first process, and two that look like Kafka and like the agent."""
+
+
+@pytest.fixture
+def cloud(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LocalCloud]:
+    monkeypatch.setenv("KEDGE_LOCAL_CLAIMS", str(tmp_path / "claims"))
+    cloud = LocalCloud(tmp_path / "cloud", "test", sys.executable, command=("/bin/sh", "-c", f"{VM}; {LOOP}"))
+    variables: dict[str, dict[str, dict[str, object]]] = cloud.variables(resources(instance("n-0", intent="one")))  # type: ignore[assignment]
+    about = {"installation_id": "test", "cluster_uid": UID, "region": "local-1", "root": str(cloud.root)}
+    perform("create-instance", {**about, "python": sys.executable, "key": "n-0.g1", **variables["instances"]["n-0.g1"]})
+    assert process.wait_until(lambda: bool(looking_like(cloud, "kafka.Kafka") and looking_like(cloud, "agent")), **FAST)
+    try:
+        yield cloud
+    finally:
+        relieve(vm_dir(cloud), Harm.PAUSE)
+        reap(cloud.root)
+
+
+FAST = {"timeout_s": 10.0, "poll_s": 0.02}
+
+
+def vm_dir(cloud: LocalCloud) -> Path:
+    return cloud.root / "local-1" / "instances" / UID / "n-0.g1"
+
+
+def mine(cloud: LocalCloud) -> list[int]:
+    return [pid for pid, value in process.carrying(VM_DIR).items() if value == str(vm_dir(cloud))]
+
+
+def looking_like(cloud: LocalCloud, word: str) -> list[int]:
+    found = []
+    for pid in mine(cloud):
+        try:
+            if word in Path(f"/proc/{pid}/cmdline").read_text().split("\0"):
+                found.append(pid)
+        except FileNotFoundError:
+            continue
+    return found
+
+
+def states(cloud: LocalCloud) -> set[str]:
+    found = set()
+    for pid in mine(cloud):
+        try:
+            found.add(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0])
+        except FileNotFoundError:
+            continue
+    return found
+
+
+def test_the_local_cloud_lends_its_hands(cloud: LocalCloud) -> None:
+    assert isinstance(cloud, HarmsVms)
+
+
+@pytest.mark.parametrize(
+    ("harm", "hit", "spared"),
+    [(Harm.KILL_BROKER, "kafka.Kafka", "agent"), (Harm.KILL_AGENT, "agent", "kafka.Kafka")],
+)
+def test_one_process_is_killed_and_the_others_go_on(cloud: LocalCloud, harm: Harm, hit: str, spared: str) -> None:
+    cloud.harm(PLACE, ID, harm, 1.0)
+    assert process.wait_until(lambda: not looking_like(cloud, hit), **FAST)
+    assert looking_like(cloud, spared)
+    with pytest.raises(CannotHarm, match="no running"):
+        cloud.harm(PLACE, ID, harm, 1.0)
+
+
+def test_a_killed_vm_is_gone_by_the_word_of_the_cloud(cloud: LocalCloud) -> None:
+    cloud.harm(PLACE, ID, Harm.KILL_VM, 1.0)
+    assert cloud.describe(PLACE, [ID])[ID] is InstanceState.GONE
+
+
+def test_a_pause_ends_by_itself(cloud: LocalCloud) -> None:
+    cloud.harm(PLACE, ID, Harm.PAUSE, 1.5)
+    assert process.wait_until(lambda: states(cloud) == {"T"}, **FAST)
+    assert process.wait_until(lambda: "T" not in states(cloud), **FAST)
+
+
+def test_a_lost_volume_comes_back_with_its_data(cloud: LocalCloud, tmp_path: Path) -> None:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    (disk / "log").write_text("data")
+    mount = vm_dir(cloud) / "volumes" / "data"
+    mount.symlink_to(disk)
+    cloud.harm(PLACE, ID, Harm.LOSE_VOLUME, 1.0)
+    assert not mount.exists()
+    assert process.wait_until(mount.exists, **FAST)
+    assert (mount / "log").read_text() == "data"
+
+
+def test_a_disk_without_a_size_of_its_own_is_not_filled(cloud: LocalCloud) -> None:
+    with pytest.raises(CannotHarm, match="would fill this machine"):
+        cloud.harm(PLACE, ID, Harm.FULL_DISK, 1.0)
+
+
+def test_a_vm_without_a_volume_cannot_lose_one(cloud: LocalCloud) -> None:
+    with pytest.raises(CannotHarm, match="has no volume"):
+        cloud.harm(PLACE, ID, Harm.LOSE_VOLUME, 1.0)

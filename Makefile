@@ -5,7 +5,7 @@ SHELL := /bin/bash
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-KAFKA_VERSIONS := 4.1.1 4.2.0
+KAFKA_VERSIONS := 3.8.1 3.9.1 4.1.1 4.2.0
 CACHE := .cache
 KERNELS := $(CACHE)/kernels.compiled
 LAKE_JARS := $(CACHE)/spark/jars/delta-storage-4.4.0.jar
@@ -59,8 +59,24 @@ $(CACHE)/standins/.locked: tests/standins/requirements.txt
 	@$(CACHE)/standins/bin/pip install --quiet --disable-pip-version-check --require-hashes -r $<
 	@touch $@
 
+# For the tests alone: a Debian that they boot as a VM. Without mmdebstrap or root those tests say so.
+DEBIAN := $(CACHE)/debian/bookworm.tar
+$(DEBIAN): tests/tools/debian_root.py | $(VENV)/.locked
+	@if command -v mmdebstrap > /dev/null && [ "$$(id -u)" = 0 ]; then \
+	  echo "making the root of a plain Debian (a minute)"; \
+	  $(BIN)/python -m tests.tools.debian_root --cache $(CACHE) && touch $@; \
+	else echo "no mmdebstrap or no root here: no Debian is made, the tests that boot it are skipped or fail"; fi
+
+# For the tests alone: without npm everything else works, and the tests that need it fail and say so.
+OIDC := $(CACHE)/oidc/.installed
+$(OIDC): tests/tools/oidc/package-lock.json tests/tools/oidc/provider.mjs | $(VENV)/.locked
+	@if command -v npm > /dev/null; then \
+	  echo "installing the OpenID provider of the tests"; \
+	  $(BIN)/python -m tests.tools.oidc.install --cache $(CACHE) && touch $@; \
+	else echo "no npm here: the OpenID provider of the tests is not installed, its tests will fail"; fi
+
 .PHONY: setup
-setup: check $(VENV)/.locked $(IMAGES) $(LAKE_JARS) $(KERNELS) $(HCLOUD) $(CACHE)/standins/.locked ## virtual environment, packages, Kafka, Spark's jars, kernels
+setup: check $(VENV)/.locked $(IMAGES) $(LAKE_JARS) $(KERNELS) $(HCLOUD) $(CACHE)/standins/.locked $(DEBIAN) $(OIDC) ## virtual environment, packages, Kafka, Spark's jars, kernels
 
 .PHONY: demo
 demo: setup ## the main job, told as a story; REPORT=FILE writes it as JSON too, KEEP=1 stays open with the portal
@@ -96,6 +112,7 @@ docs: $(VENV)/.locked ## generate the reference pages: spec, command line, Kafka
 .PHONY: settings
 settings: $(VENV)/.locked ## print Kafka's settings anew into their tables
 	@$(BIN)/python -m controlplane.kafka.settings_table --cache $(CACHE)
+	@$(BIN)/python -m controlplane.kafka.topic_table --cache $(CACHE)
 
 .PHONY: clean
 clean: ## end what a demo left, remove its files

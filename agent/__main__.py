@@ -19,10 +19,12 @@ from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import IO
 
+from agent.addresses import bound_addresses
 from agent.backoff import Backoff
-from agent.boots import next_boot_id
+from agent.boots import boot_id_of, next_boot_id
 from agent.client import ServerClient
 from agent.credential import Credential
+from agent.disks.volumes import DiskVolumes, GivenVolumes, Volumes
 from agent.identity import PlainHttpRefused, enrol_request, identity_of
 from agent.inbox import Inbox, Outbox
 from agent.layout import BootDataUnreadable, Layout
@@ -31,15 +33,18 @@ from agent.metrics_duty import Measured, MetricsDuty
 from agent.records import Records
 from agent.rotation import Rotation
 from agent.services.kafka import KafkaService
+from agent.services.zookeeper import ZooKeeperService
 from agent.settings import AgentSettings, SettingsRefused
-from agent.surroundings import Surroundings
+from agent.surroundings import Service, Surroundings
 from agent.talk import DocumentTalk, ReportTalk, talk_in_thread
+from agent.tools import run_tool
 from agent.trust import PinnedCa
 from agent.wire import BootData, ServiceName
 
 _log = logging.getLogger("agent")
 
-_SERVICES: tuple[ServiceName, ...] = ("broker", "controller")
+_KAFKA: tuple[ServiceName, ...] = ("broker", "controller")
+_KERNEL_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 _EXIT_REFUSED, _EXIT_SECOND_AGENT = 2, 3
 
 
@@ -89,14 +94,16 @@ def run(settings: AgentSettings, layout: Layout, boot: BootData) -> None:
     converger = Converger(
         Surroundings(
             boot=boot,
-            boot_id=os.environ.get("KEDGE_BOOT_ID") or next_boot_id(layout.state),
+            boot_id=_boot_id(settings, layout),
             layout=layout,
             records=Records(layout.state),
-            services={name: KafkaService(name, layout=layout, settings=settings) for name in _SERVICES},
+            services=_services(layout, settings),
             inbox=inbox,
             publish=outbox.put,
             clock=SystemClock(),
             settings=settings,
+            volumes=_volumes(settings, layout),
+            addresses=layout.addresses if settings.disks == "given" else partial(bound_addresses, run_tool),
         )
     )
     talks = _talks(settings, layout, boot, inbox=inbox, outbox=outbox, etag=converger.etag)
@@ -114,6 +121,25 @@ def run(settings: AgentSettings, layout: Layout, boot: BootData) -> None:
             )
     leaving.set()
     _log.info("the agent leaves; %s", "services are down" if converger.is_down else "services keep running")
+
+
+def _services(layout: Layout, settings: AgentSettings) -> dict[ServiceName, Service]:
+    kafka: dict[ServiceName, Service] = {name: KafkaService(name, layout=layout, settings=settings) for name in _KAFKA}
+    return {**kafka, "zookeeper": ZooKeeperService(layout=layout, settings=settings)}
+
+
+def _boot_id(settings: AgentSettings, layout: Layout) -> str:
+    """Said by the init of a VM of the `local` cloud; on a machine of its own the kernel knows."""
+    given = os.environ.get("KEDGE_BOOT_ID")
+    if given or settings.disks == "given":
+        return given or next_boot_id(layout.state)
+    return boot_id_of(layout.state, _KERNEL_BOOT_ID.read_text().strip())
+
+
+def _volumes(settings: AgentSettings, layout: Layout) -> Volumes:
+    if settings.disks == "given":
+        return GivenVolumes(layout)
+    return DiskVolumes(layout, filesystem=settings.filesystem, own_on_root=settings.own_disks == "root")
 
 
 def _talks(

@@ -19,6 +19,20 @@ def next_boot_id(state: Path) -> str:
     return f"{counter:08d}-{secrets.token_hex(4)}"
 
 
+def boot_id_of(state: Path, kernel_boot_id: str) -> str:
+    """The boot id of a machine whose kernel says which boot this is: an agent that is restarted within one keeps it."""
+    kept = state / "boot"
+    try:
+        kernel, _, known = kept.read_text().partition(" ")
+    except FileNotFoundError:
+        kernel, known = "", ""
+    if kernel == kernel_boot_id and known:
+        return known
+    fresh = next_boot_id(state)
+    write_durably(kept, f"{kernel_boot_id} {fresh}".encode())
+    return fresh
+
+
 class Sequence:
     """Report numbers. They start at milliseconds since the machine started, not at 1: an agent that is restarted within
     one boot keeps the boot id, and its reports must still sort after those of the agent before it."""

@@ -9,6 +9,7 @@ from pydantic import ValidationError
 from agent.wire import WIRE_VERSION, BootData, Document
 
 _SAFE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_DIGEST = re.compile(r"super:[A-Za-z0-9+/]+={0,2}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,15 @@ def _unsafe(document: Document) -> str:
         for name in (service.kafka_version, service.address, *(log_dir.name for log_dir in service.log_dirs)):
             if not _SAFE_NAME.fullmatch(name):
                 return f"{service.name}: {name!r} cannot be used as a file name"
+        for member in service.ensemble:
+            if not _SAFE_NAME.fullmatch(member.address):
+                return f"{service.name}: {member.address!r} cannot be the address of a ZooKeeper server"
+        if service.super_digest and not _DIGEST.fullmatch(service.super_digest):
+            return f"{service.name}: `super_digest` is no `super:` with a base64 hash"
+        if service.name == "zookeeper" and not service.ensemble:
+            return f"{service.name}: the document names no member of the ensemble"
+        if service.name == "broker" and service.is_zookeeper_mode and not service.protocol_version:
+            return f"{service.name}: the document pins no protocol version, which ZooKeeper mode needs"
         if not service.log_dirs:
             return f"{service.name}: the document names no log directory"
     names = [service.name for service in document.services]

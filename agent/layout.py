@@ -43,6 +43,10 @@ class Layout:
         """Kafka's directory on the volume. One level down: `lost+found` at the top of a filesystem makes Kafka fail."""
         return self.mount(log_dir) / "kafka"
 
+    def zookeeper(self, log_dir: LogDir) -> Path:
+        """A ZooKeeper server's directory on the volume: its data, and the configuration it keeps itself."""
+        return self.mount(log_dir) / "zookeeper"
+
     def prepare(self) -> None:
         """Makes the agent's own directories; volumes and interfaces are made by those who attach them."""
         self.state.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -31,7 +31,7 @@ class Converger:
         self._reporting = Reporting(around, self._watches)
         self._hands = Hands(around, self._watches, tell=self._report)
         self._kept, self._trouble = _kept_document(around.records)
-        self._problem = ""
+        self._problem, self._volumes_problem = "", ""
         self._local: LocalState | None = None
         self.shutting_down = False
 
@@ -96,7 +96,9 @@ class Converger:
                 watch.let_go()  # what failed before may be mended by the new document
 
     def _look(self) -> LocalState:
-        attached = self._a.layout.attached()
+        busy = [name for name, service in self._a.services.items() if live(service.process)]
+        seen = self._a.volumes.look(self._document, busy)
+        attached, self._volumes_problem = seen.attached, seen.problem
         wanted = {service.name: service for service in self._document.services} if self._document else {}
         facts: dict[ServiceName, ServiceFacts] = {}
         for name, watch in self._watches.items():
@@ -110,7 +112,7 @@ class Converger:
             boot_id=self._a.boot_id,
             services=facts,
             attached=attached,
-            addresses=self._a.layout.addresses(),
+            addresses=self._a.addresses(),
             retired=self._a.records.is_retired(),
             shutting_down=self.shutting_down,
             stop_deadline_s=self._a.settings.stop_deadline_s,
@@ -139,7 +141,7 @@ class Converger:
 
     def _report(self) -> None:
         if self._local is not None:
-            message = "; ".join(text for text in (self._trouble, self._problem) if text)
+            message = "; ".join(text for text in (self._trouble, self._problem, self._volumes_problem) if text)
             epoch = self._document.epoch if self._document else 0
             self._reporting.report(self._local, epoch=epoch, message=message)
 

@@ -7,10 +7,10 @@ from agent import __version__
 from agent.boots import Sequence
 from agent.health.checkup import Checkup
 from agent.health.vitals import Finding
-from agent.status import Watch
-from agent.steps import LocalState
+from agent.status import Status, Watch
+from agent.steps import LocalState, ServiceFacts
 from agent.surroundings import Surroundings
-from agent.wire import FindingReport, Report, ServiceName, ServiceReport
+from agent.wire import DIRECTORY_LOST, FindingReport, Report, ServiceName, ServiceReport
 
 
 class Reporting:
@@ -49,7 +49,7 @@ class Reporting:
                 at=self._a.clock.now(),
                 agent_version=__version__,
                 epoch=epoch,
-                services=tuple(self._service_report(name, local.now_s) for name in sorted(spoken)),
+                services=tuple(self._service_report(name, local) for name in sorted(spoken)),
                 attachments=tuple(sorted(local.attached.values())),
                 addresses=tuple(sorted(local.addresses)),
                 message=message,
@@ -81,7 +81,7 @@ class Reporting:
             watch.log_lines = {}
         watch.findings = checkup.findings
 
-    def _service_report(self, name: ServiceName, now_s: float) -> ServiceReport:
+    def _service_report(self, name: ServiceName, local: LocalState) -> ServiceReport:
         """The version is that of the launch the status speaks of, which may be older than the document's."""
         watch = self._watches[name]
         status, launch = watch.status, watch.record.launch
@@ -99,7 +99,10 @@ class Reporting:
             message=status.message,
             log_dirs=watch.log_dirs,
             metrics={**watch.metrics, "unexpected_exits": float(watch.record.unexpected_exits)},
-            findings=tuple(self._finding(finding, now_s) for finding in watch.findings),
+            findings=(
+                *(self._finding(finding, local.now_s) for finding in watch.findings),
+                *_lost_directory(local.services[name], status),
+            ),
             log_lines=dict(watch.log_lines),
         )
 
@@ -111,3 +114,10 @@ class Reporting:
             message=finding.message,
             numbers=dict(finding.numbers),
         )
+
+
+def _lost_directory(facts: ServiceFacts, status: Status) -> tuple[FindingReport, ...]:
+    """Of a service that does not run, the one thing that is known."""
+    if facts.running is not None or not facts.storage.is_lost:
+        return ()
+    return (FindingReport(name=DIRECTORY_LOST, since=status.since, message=facts.storage.reason),)

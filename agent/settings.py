@@ -3,6 +3,13 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal, TypeVar, get_args
+
+Disks = Literal["given", "devices"]
+Filesystem = Literal["xfs", "ext4"]
+OwnDisks = Literal["device", "root"]
+
+_Word = TypeVar("_Word", bound=str)
 
 
 class SettingsRefused(ValueError):
@@ -31,10 +38,15 @@ class AgentSettings:
     format_timeout_s: float = 60.0
     log_cap_bytes: int = 20 * 1024 * 1024
     log_files: int = 3
+    disks: Disks = "given"
+    filesystem: Filesystem = "xfs"
+    own_disks: OwnDisks = "device"
 
     @classmethod
     def from_env(cls, *, root: Path, environ: Mapping[str, str]) -> "AgentSettings":
-        """Reads `KEDGE_KAFKA_DIR` (needed), `KEDGE_JAVA`, and times from `KEDGE_AGENT_<FIELD>` (`KEDGE_AGENT_TICK_S`).
+        """Reads `KEDGE_KAFKA_DIR` (needed), `KEDGE_JAVA`, times from `KEDGE_AGENT_<FIELD>` (`KEDGE_AGENT_TICK_S`), and
+        how disks come to this VM: `KEDGE_AGENT_DISKS` (`given` by others, or as `devices`), `KEDGE_AGENT_FILESYSTEM`
+        and `KEDGE_AGENT_OWN_DISKS` (`device`, or `root` where they are a part of the root filesystem).
 
         Raises `SettingsRefused` naming the variable, its value and what it should be.
         """
@@ -42,11 +54,25 @@ class AgentSettings:
         if not kafka_dir:
             raise SettingsRefused("KEDGE_KAFKA_DIR is not set: name the directory that holds <version>/libs/*.jar")
         settings = cls(root=root.resolve(), kafka_dir=Path(kafka_dir).resolve(), java=environ.get("KEDGE_JAVA", "java"))
+        settings = replace(
+            settings,
+            disks=_one_of(environ, "KEDGE_AGENT_DISKS", get_args(Disks), "given"),
+            filesystem=_one_of(environ, "KEDGE_AGENT_FILESYSTEM", get_args(Filesystem), "xfs"),
+            own_disks=_one_of(environ, "KEDGE_AGENT_OWN_DISKS", get_args(OwnDisks), "device"),
+        )
         times = {field: _seconds(environ, field) for field in _TIMES if _variable(field) in environ}
         return replace(settings, **times)  # type: ignore[arg-type]  # mypy cannot know that _TIMES are the floats
 
 
 _TIMES = tuple(name for name in AgentSettings.__slots__ if name.endswith("_s"))
+
+
+def _one_of(environ: Mapping[str, str], name: str, known: tuple[_Word, ...], otherwise: _Word) -> _Word:
+    text = environ.get(name, otherwise)
+    for word in known:
+        if word == text:
+            return word
+    raise SettingsRefused(f"{name}={text!r}: expected one of {', '.join(known)}")
 
 
 def _variable(field: str) -> str:

@@ -17,6 +17,8 @@ class StorageFacts:
 
     state: Literal["ready", "blank", "refused"]
     reason: str = ""
+    is_lost: bool = False
+    """Refused, since what the service kept is gone: an empty directory, or another one of the same node."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
+from agent.disks.volumes import Volumes
 from agent.health.vitals import Vitals
 from agent.inbox import Inbox
 from agent.layout import Layout
@@ -88,6 +89,9 @@ class Surroundings:
     publish: Callable[[Report], None]
     clock: Clock
     settings: AgentSettings
+    volumes: Volumes
+    addresses: Callable[[], frozenset[str]]
+    """Addresses bound to the VM right now."""
 
 
 def live(process: Process | None) -> Process | None:

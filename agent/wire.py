@@ -11,7 +11,10 @@ from pydantic import BaseModel, ConfigDict, Field
 
 WIRE_VERSION = 1
 
-ServiceName = Literal["broker", "controller"]
+DIRECTORY_LOST = "directory_lost"
+"""Finding about a service that does not run: its volume is attached, and what it kept there is not on it."""
+
+ServiceName = Literal["broker", "controller", "zookeeper"]
 ServiceState = Literal["waiting", "formatting", "starting", "running", "stopping", "stopped", "failed"]
 
 
@@ -30,6 +33,16 @@ class Voter(Wire):
     directory_id: str = Field(description="Kafka uuid, url-safe base64 without padding")
 
 
+class EnsembleMember(Wire):
+    """One server of a ZooKeeper ensemble. Its id, disk and address belong together, whichever VM they are on."""
+
+    id: int = Field(ge=1, le=255)
+    address: str
+    port: int = Field(default=2181, description="for clients")
+    peer_port: int = 2888
+    election_port: int = 3888
+
+
 class LogDir(Wire):
     """One Kafka log directory and the volume below it. `fresh` volumes alone may be given a new directory."""
 
@@ -37,6 +50,8 @@ class LogDir(Wire):
     volume: str = Field(description="volume key, `<node>.<dir>.v<n>`")
     directory_id: str
     fresh: bool = Field(description="the control plane knows this volume has never been written")
+    size_gib: int = Field(default=0, description="as it was ordered; 0: not told")
+    own: bool = Field(default=False, description="the VM's own disk, gone with it")
 
 
 class ServiceDocument(Wire):
@@ -61,6 +76,27 @@ class ServiceDocument(Wire):
         default_factory=dict, description="Kafka properties of the spec, over the defaults"
     )
     heap_mib: int = 256
+    ensemble: tuple[EnsembleMember, ...] = Field(
+        default=(),
+        description="ZooKeeper mode; empty is KRaft. Of a broker: where it finds ZooKeeper. Of a server that is a"
+        " founder: the first ensemble; of one that is not: the members it joins. Came later than wire version 1",
+    )
+    protocol_version: str = Field(
+        default="", description="`inter.broker.protocol.version` of a broker in ZooKeeper mode, e.g. `3.9`"
+    )
+    super_digest: str = Field(
+        default="",
+        description="`super:<hash>`: by it a ZooKeeper server knows who may change the ensemble; the password stays"
+        " with the control plane",
+    )
+
+    @property
+    def is_zookeeper_mode(self) -> bool:
+        return bool(self.ensemble)
+
+    gives_volumes: bool = Field(
+        default=False, description="stopped for good here: its volumes are unmounted, they go to the next instance"
+    )
 
 
 class MetricsTopic(Wire):

@@ -13,16 +13,19 @@ import benchmarks
 SHARED = {"memory", "processor"}
 """Modules beside the benchmarks that measure for several of them."""
 
+TAKE_ARGUMENTS = {"healing"}
+"""Benchmarks with options of their own; their `main` takes what comes after the name."""
+
 
 def main(arguments: Sequence[str]) -> int:
     """Exit code 0, or 2 when the name is no benchmark."""
     modules = {module.name for module in pkgutil.iter_modules(benchmarks.__path__) if not module.name.startswith("_")}
     names = sorted(modules - SHARED)
-    if len(arguments) != 1 or arguments[0] not in names:
+    if not arguments or arguments[0] not in names or (len(arguments) > 1 and arguments[0] not in TAKE_ARGUMENTS):
         print(f"usage: python -m benchmarks NAME, with NAME one of: {', '.join(names)}", file=sys.stderr)
         return 2
     module = importlib.import_module(f"benchmarks.{arguments[0]}")
-    numbers: dict[str, object] = module.main()
+    numbers: dict[str, object] = module.main(arguments[1:]) if arguments[1:] else module.main()
     machine = {"cpus": len(os.sched_getaffinity(0)), "python": platform.python_version(), "load": os.getloadavg()[0]}
     print(json.dumps({"benchmark": arguments[0], **numbers, "machine": machine}))
     return 0

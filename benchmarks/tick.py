@@ -34,6 +34,7 @@ from events.sqlstore import SqlEventStore
 from events.tables import COUNTER, EVENT
 from planner.drain.request import DrainRequest
 from planner.observed import KafkaSnapshot
+from planner.rebalancing.request import RebalanceRequest
 from providers.base import (
     CloudInstance,
     CloudProvider,
@@ -167,6 +168,9 @@ class CountingRunner:
         self.runs += 1
 
     def planning(self, job_id: str, request: DrainRequest, snapshot: KafkaSnapshot, *, epoch: Epoch) -> None:
+        self.runs += 1
+
+    def balancing(self, job_id: str, request: RebalanceRequest, snapshot: KafkaSnapshot, *, epoch: Epoch) -> None:
         self.runs += 1
 
 

@@ -2,11 +2,12 @@
 
 from controlplane.footprint import bytes_per_pool
 from controlplane.kafka.features import METADATA, metadata_level_of
+from controlplane.scaledownroom import room_after
 from controlplane.view import ClusterView
 from events.spec import problems as p
 from events.spec.model import KafkaClusterDocument
 from events.spec.positions import Positions
-from events.spec.problems import Problem
+from events.spec.problems import Problem, has_errors
 from events.spec.rules import check_change
 from planner.observed import KafkaSnapshot
 from providers.catalog import catalog
@@ -24,6 +25,8 @@ def admission_problems(
         return missing
     held = bytes_per_pool(view, snapshot)
     found = check_change(view.document, document, data_bytes_per_pool=held, positions=positions)
+    if snapshot is not None and not has_errors(found):
+        found = [*found, *_room(view, document, positions, snapshot)]
     return [*found, *_levels(view, document, positions)]
 
 
@@ -56,6 +59,17 @@ def _places(document: KafkaClusterDocument, positions: Positions) -> list[Proble
             pool.place.region, pool.machine, pool.alternatives, controllers=pool.is_controller
         )
     ]
+
+
+def _room(
+    view: ClusterView, document: KafkaClusterDocument, positions: Positions, snapshot: KafkaSnapshot
+) -> list[Problem]:
+    """By what the disks really have, and whether each partition finds enough brokers among those that stay."""
+    gate = room_after(view, document, snapshot)
+    if gate.open:
+        return []
+    fix = "Take fewer brokers away, add disk or brokers first, or delete data."
+    return [positions.problem(p.BELOW_DATA, ("spec", "pools"), gate.reason, fix, key=True)]
 
 
 def _levels(view: ClusterView, document: KafkaClusterDocument, positions: Positions) -> list[Problem]:

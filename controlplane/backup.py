@@ -3,6 +3,7 @@
 One file of JSON lines: a header, one line per row, a footer with counts and a SHA-256 of everything above it. The
 tables are read *before* the log: every job and every credential in the file then has its intent among the events,
 because the intent was recorded first. Observations, checkpoints and plans are left out: they come back by themselves.
+Of people there is who they are, what they may do, hashes of passwords and tokens, and the audit; sessions are left out.
 """
 
 import base64
@@ -21,7 +22,17 @@ from sqlalchemy import ColumnElement, Connection, Engine, LargeBinary, Table, fu
 from controlplane.atomicfile import replacing
 from controlplane.migrate import revision_of
 from controlplane.states.versions import in_force_and_newest
-from controlplane.tables import AGENT_CREDENTIAL, JOB, LEASE, TERRAFORM_STATE
+from controlplane.tables import (
+    AGENT_CREDENTIAL,
+    API_TOKEN,
+    AUDIT_ENTRY,
+    JOB,
+    LEASE,
+    OIDC_PERSON,
+    PORTAL_USER,
+    ROLE_BINDING,
+    TERRAFORM_STATE,
+)
 from events.clock import Clock, utc_now
 from events.engine import reading, writing
 from events.envelope import Recorded
@@ -30,13 +41,16 @@ from events.store import EventStore
 from events.tables import COUNTER, EVENT, EVENT_COUNTER, UtcDateTime
 
 FORMAT = "kedge-backup"
-VERSION = 2
-"""2: with the newest version of each of Terraform's states, where those are in the database."""
+VERSION = 3
+"""2: with the newest version of each of Terraform's states, where those are in the database. 3: with people, tokens and
+the audit.
+"""
 
 # Servers may have moved on after the backup was made; agents refuse epochs below one they have heard of.
 EPOCH_LEAP = 1000
 
 _TABLES = {table.name: table for table in (LEASE, JOB, AGENT_CREDENTIAL, TERRAFORM_STATE)}
+_TABLES |= {table.name: table for table in (PORTAL_USER, ROLE_BINDING, OIDC_PERSON, API_TOKEN, AUDIT_ENTRY)}
 _BATCH = 1000
 
 

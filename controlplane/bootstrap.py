@@ -21,12 +21,15 @@ from controlplane.agenttls import authority_of
 from controlplane.authority import Authority
 from controlplane.backup import backup
 from controlplane.candidate import Candidate
+from controlplane.chaosacts import bring_about
 from controlplane.clouds import Clouds
+from controlplane.converger.consoles import reading_through
 from controlplane.converger.fleet import FleetBrake
 from controlplane.converger.intents import job_id
 from controlplane.converger.inventory import ListedInventory
 from controlplane.converger.loop import Converger
 from controlplane.converger.ports import Ports
+from controlplane.converger.rendering import places_of
 from controlplane.converger.runner import ThreadRunner
 from controlplane.credentials import SqlCredentialStore
 from controlplane.dns.setup import names_of
@@ -43,13 +46,21 @@ from controlplane.latest import SqlLatestStore
 from controlplane.leaderlock import LeaderLock
 from controlplane.leadership import SqlLeaseStore
 from controlplane.migrate import upgrade
+from controlplane.networks.desk import NetworkDesk
+from controlplane.networks.setup import keeper_of, run_network
 from controlplane.planning import PlanningService, PlanningSettings
 from controlplane.planstore import SqlPlanStore
 from controlplane.poller import Poller
+from controlplane.portal.access.oidcpeople import SqlOidcPeople
 from controlplane.portal.access.people import People
 from controlplane.portal.access.sessions import SqlSessionStore
+from controlplane.portal.access.tokens import SqlTokenStore
 from controlplane.portal.access.users import SqlUserStore
-from controlplane.portal.auth import enrolment_token, loopback_hosts
+from controlplane.portal.audit.commands import AuditedCommands
+from controlplane.portal.audit.store import SqlAuditStore
+from controlplane.portal.auth import enrolment_token, loopback_hosts, public_hosts
+from controlplane.portal.oidc.provider import Provider
+from controlplane.portal.oidc.signin import OidcSignIn
 from controlplane.portal.services import PortalServices
 from controlplane.scheduler import Bell, Scheduler
 from controlplane.settings import LONGEST_CALL_S, Settings
@@ -173,7 +184,10 @@ def build(
     store.verify()
     jobs, plans = SqlJobStore(engine), SqlPlanStore(engine)
     bell = Bell()
-    clouds = SharedClouds(Clouds(settings, installation.id), partial(_homes, engine, settings))
+    clouds = SharedClouds(
+        Clouds(settings, installation.id, networks=lambda place: networks.settings_of(place)),
+        partial(_homes, engine, settings),
+    )
     planning = PlanningService(
         PlanningSettings(
             worker=WorkerSettings(
@@ -188,6 +202,9 @@ def build(
         plans,
         owner=candidate.owner,
         run_terraform=partial(_run_terraform, settings, clouds, storage, partial(still_in_force, engine, storage)),
+        run_network=partial(
+            run_network, module_root(settings), clouds, storage.states, partial(still_in_force, engine, storage)
+        ),
         solve=partial(_solve, planning, settings.metrics_lake),
         wake=partial(bell.ring, at_once=True),
         leads=lambda epoch: candidate.held_epoch() == epoch,
@@ -207,7 +224,10 @@ def build(
         clock=utc_now,
         epoch=candidate.epoch,
         handover=lambda cloud: handover_of(clouds(cloud)),
+        networks=lambda view: networks.waits_for(view),
+        console=reading_through(clouds, places_of),
     )
+    networks = keeper_of(ports, clouds, runner, settings.networks.address_pool)
     converger = Converger(
         ports,
         FleetBrake(settings.max_rolling, settings.max_surge_per_account),
@@ -215,12 +235,14 @@ def build(
         rest_s=settings.rest_s,
         loss_grace_s=settings.loss_grace_s,
         wake=bell.ring,
+        networks=networks,
     )
-    commands = CommandHandler(store, last_snapshot=converger.last_snapshot)
+    commands = CommandHandler(store, last_snapshot=converger.last_snapshot, clients_must_avoid=settings.networks.pool)
+    audit = SqlAuditStore(engine)
     sources = sources_of(
         settings,
         store=store,
-        commands=commands,
+        commands=AuditedCommands(commands, audit, store.head, utc_now),
         fleet=converger,
         leadership=candidate,
         wake=bell.ring,
@@ -255,8 +277,13 @@ def build(
         credential_life=timedelta(seconds=settings.credential_life_s),
         ca_pem=authority.pem if authority else "",
         sources=sources.desk,
-        people=People(SqlUserStore(engine), SqlSessionStore(engine)),
+        networks=NetworkDesk(store, networks, converger.views, converger.catch_up),
+        people=_people(settings, engine),
+        audit=audit,
+        oidc=_oidc(settings, engine, installation),
+        public_hosts=public_hosts(settings.portal_names, settings.portal_port),
         prices=partial(read_price_book, settings.home),
+        harm=partial(bring_about, clouds),
     )
 
     def on_lead(epoch: Epoch) -> None:
@@ -316,6 +343,23 @@ def boot_data(home: Home, installation: Installation, uid: ClusterUid, node: str
     # Without TLS the field is not even named: boot data from before it was there has to render the same.
     unsaid = set() if ca_sha256 else {"ca_sha256"}
     return json.dumps(boot.model_dump(mode="json", exclude=unsaid), sort_keys=True, separators=(",", ":"))
+
+
+def _people(settings: Settings, engine: Engine) -> People:
+    oidc_trust = timedelta(seconds=settings.oidc.token_trust_s) if settings.oidc else timedelta()
+    return People(
+        SqlUserStore(engine),
+        SqlSessionStore(engine),
+        tokens=SqlTokenStore(engine),
+        oidc=SqlOidcPeople(engine),
+        oidc_trust=oidc_trust,
+    )
+
+
+def _oidc(settings: Settings, engine: Engine, installation: Installation) -> OidcSignIn | None:
+    if settings.oidc is None:
+        return None
+    return OidcSignIn(Provider(settings.oidc), SqlOidcPeople(engine), installation.server_key)
 
 
 def _hosts(home: Home, host: str, port: int) -> frozenset[str]:

@@ -6,14 +6,17 @@ from pathlib import Path
 
 from controlplane.settings import Settings
 from providers.base import CloudProvider
+from providers.networks import MadeNetworks, none_made
 from providers.registry import load
 
 
 class Clouds:
     """Providers of this installation. Thread-safe."""
 
-    def __init__(self, settings: Settings, installation_id: str) -> None:
+    def __init__(self, settings: Settings, installation_id: str, *, networks: MadeNetworks = none_made) -> None:
+        """`networks`: what Kedge has made, asked anew each time."""
         self._settings = settings
+        self._networks = networks
         self._installation_id = installation_id
         self._lock = threading.Lock()
         self._built: dict[str, CloudProvider] = {}
@@ -29,7 +32,7 @@ class Clouds:
         common: dict[str, object] = {"installation_id": self._installation_id}
         settings = self._settings
         if (file := settings_file_of(settings, cloud)) is not None:
-            return {**common, "settings_file": file}
+            return {**common, "settings_file": file, "networks": self._networks}
         return {
             **common,
             "root": local_root(settings),

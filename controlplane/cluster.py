@@ -8,7 +8,19 @@ from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime
 
-from controlplane import healingfold, instancefold, nodefold, rollfold, settingfold, specsource
+from controlplane import (
+    balancefold,
+    chaosfold,
+    healingfold,
+    instancefold,
+    movefold,
+    nodefold,
+    quorumfold,
+    rollfold,
+    settingfold,
+    specsource,
+    topicfold,
+)
 from controlplane.foldmoves import Rules, frozen
 from controlplane.replacement import IllegalTransition
 from controlplane.view import ClusterView, ConditionView
@@ -35,7 +47,7 @@ def evolve(view: ClusterView, recorded: Recorded) -> ClusterView:
         apply = _APPLY.get(type(event))
         if apply is None:
             raise LookupError(f"no rule for event type {recorded.type}")
-        after = apply(view, event, recorded.recorded_at)
+        after = quorumfold.with_lists(view, apply(view, event, recorded.recorded_at))
     except (EventsError, IllegalTransition, UnknownApiVersion, LookupError, ValueError) as error:
         reason = f"event {recorded.version} ({recorded.type}): {error}"
         return replace(view, version=recorded.version, unreadable=reason)
@@ -58,7 +70,7 @@ def _paused(view: ClusterView, e: facts.ClusterPaused, at: datetime) -> ClusterV
 
 
 def _resumed(view: ClusterView, e: facts.ClusterResumed, at: datetime) -> ClusterView:
-    view = settingfold.forgiven(view)
+    view = topicfold.forgiven(balancefold.forgiven(settingfold.forgiven(view)))
     forgiven = {k: replace(i, failures=0, failed_at=None, retryable=True) for k, i in view.intents.items()}
     drain = replace(view.drain, round=1, failures=0, failed="", failed_at=None) if view.drain else None
     return replace(
@@ -74,7 +86,7 @@ def _resumed(view: ClusterView, e: facts.ClusterResumed, at: datetime) -> Cluste
 
 
 def _aborted(view: ClusterView, e: facts.RecycleAborted, at: datetime) -> ClusterView:
-    view = nodefold.given_up(view)
+    view = balancefold.given_up(nodefold.given_up(view), e.reason or "aborted")
     return replace(view, aborting=e.reason or "aborted", paused=e.reason or "aborted", paused_until=None)
 
 
@@ -100,4 +112,9 @@ _APPLY: Rules = {
     **settingfold.RULES,
     **nodefold.RULES,
     **healingfold.RULES,
+    **quorumfold.RULES,
+    **movefold.RULES,
+    **chaosfold.RULES,
+    **balancefold.RULES,
+    **topicfold.RULES,
 }

@@ -6,6 +6,7 @@ from datetime import datetime
 from controlplane.specsource import SpecOrigin
 from events.spec.model import KafkaClusterDocument
 from events.spec.positions import NOWHERE, Positions
+from events.spec.topic_model import KafkaTopicDocument
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,11 +95,101 @@ class ReadmitBrokers(Command):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RebalanceCluster(Command):
+    """Spread replicas and leaders anew over the brokers. `per_day_bytes` 0: no more than throttles bound."""
+
+    reason: str
+    per_day_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CancelRebalance(Command):
+    """Begin no more of the rebalance in hand."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TakeBackMoves(Command):
+    """Have these moves (`topic-partition`), which no plan of Kedge names, go back to the replicas before."""
+
+    reason: str
+    partitions: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdoptMoves(Command):
+    """These moves of others are known: they are waited for and not told any more."""
+
+    reason: str
+    partitions: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InjectChaos(Command):
+    """Bring about a fault in these VMs (`keys`, or nodes) or in a `rack`. `confirm`: the cluster's name, typed out."""
+
+    fault: str
+    reason: str
+    for_s: float
+    keys: tuple[str, ...] = ()
+    rack: str = ""
+    several_racks: bool = False
+    force: bool = False
+    confirm: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteCluster(Command):
     """The tombstone. `confirm` must be the cluster's name."""
 
     confirm: str
     reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class TopicDeclared:
+    """One topic of a file, and where it stands there."""
+
+    document: KafkaTopicDocument
+    positions: Positions = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeclareTopics(Command):
+    """Bring these topics of one cluster (`name`) into force. `path` is their file, `commit` "" outside git."""
+
+    topics: tuple[TopicDeclared, ...]
+    source: str
+    path: str = ""
+    commit: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdoptTopic(Command):
+    """Keep a topic of the cluster that was made outside Kedge."""
+
+    topic: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeleteTopic(Command):
+    """The tombstone of a topic. `confirm` must be its name; with `retain` it stays in Kafka, whatever its policy."""
+
+    topic: str
+    confirm: str
+    reason: str
+    retain: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportTopicsGone(Command):
+    """These topics of the cluster are declared by no file of their git source any more."""
+
+    topics: tuple[str, ...]
+    source: str
+    commit: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

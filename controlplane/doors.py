@@ -24,7 +24,7 @@ class AddressRefused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A place that is served: people and agents of this machine by plain HTTP, agents elsewhere by TLS."""
+    """A place that is served: people and agents of this machine by plain HTTP, those elsewhere by TLS."""
 
     host: str
     port: int

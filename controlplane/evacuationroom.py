@@ -11,13 +11,18 @@ from planner.observed import KafkaSnapshot, PartitionSeen
 from planner.quantities import human_bytes
 
 
-def room_without(kafka: KafkaSnapshot, leaving: Collection[int], staying: Collection[int]) -> Gate:
-    """Open when every partition of `leaving` finds enough brokers and racks among `staying`, and its bytes a disk."""
+def room_without(
+    kafka: KafkaSnapshot, leaving: Collection[int], staying: Collection[int], *, racks_stay: bool = True
+) -> Gate:
+    """Open when every partition of `leaving` finds enough brokers and racks among `staying`, and its bytes a disk.
+
+    Without `racks_stay` a rack may be given up: a spec that takes it away says so.
+    """
     hosted = [p for p in kafka.partitions if set(p.target) & set(leaving)]
     racks = {b: seen.rack for b, seen in kafka.brokers.items()}
     left = {racks[b] for b in staying if b in racks}
     for partition in hosted:
-        gate = _places(partition, len(staying), left, racks)
+        gate = _places(partition, len(staying), left if racks_stay else None, racks)
         if gate is not None:
             return gate
     moved = sum(p.size_bytes * len(set(p.target) & set(leaving)) for p in hosted)
@@ -32,13 +37,13 @@ def room_without(kafka: KafkaSnapshot, leaving: Collection[int], staying: Collec
     return Gate(moved <= free, f"{_held(hosted, moved)}; {others}")
 
 
-def _places(partition: PartitionSeen, brokers: int, left: set[str], racks: dict[int, str]) -> Gate | None:
+def _places(partition: PartitionSeen, brokers: int, left: set[str] | None, racks: dict[int, str]) -> Gate | None:
     """Closed when replicas would share a broker, or more of them a rack than now; None when there are places."""
     wanted = len(partition.target)
     if wanted > brokers:
         return Gate(False, f"{partition.name} has {wanted} replicas, and {brokers} brokers would be left to hold them")
     spread = len({racks[b] for b in partition.target if b in racks})
-    if spread > len(left):
+    if left is not None and spread > len(left):
         named = ", ".join(sorted(left)) or "none"
         return Gate(
             False, f"{partition.name} is spread over {spread} racks, and {len(left)} would be left to hold it ({named})"

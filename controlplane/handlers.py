@@ -6,24 +6,37 @@ Decisions are pure functions of the history. A command whose id is in the histor
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import singledispatchmethod
+from ipaddress import IPv4Network
 
 from controlplane.admission import admission_problems
+from controlplane.balancecommands import rebalance_asked, rebalance_cancelled
+from controlplane.chaoscommands import chaos_asked
 from controlplane.cluster import fold
 from controlplane.commands import (
     AbortRecycle,
+    AdoptMoves,
+    AdoptTopic,
+    CancelRebalance,
     Command,
     DeclareCluster,
+    DeclareTopics,
     DeleteCluster,
+    DeleteTopic,
     EvacuateBrokers,
+    InjectChaos,
     PauseCluster,
     ReadmitBrokers,
+    RebalanceCluster,
     ReplaceNode,
     ReportSync,
+    ReportTopicsGone,
     RestartServices,
     ResumeCluster,
+    TakeBackMoves,
     TakeOverSource,
 )
 from controlplane.commands import CommandRefused as CommandRefused
+from controlplane.movecommands import moves_adopted, moves_taken_back
 from controlplane.names import holding, take_name
 from controlplane.nodecommands import Asked, evacuation_asked, readmission_asked, replacement_asked, restart_asked
 from controlplane.planpreview import moved_parts, preview
@@ -38,6 +51,7 @@ from controlplane.specsource import (
     source_name,
 )
 from controlplane.streams import cluster_stream
+from controlplane.topiccommands import topic_adopted, topic_deleted, topic_problems, topics_declared, topics_gone
 from controlplane.view import ClusterView, empty_view
 from events import facts
 from events.codec import encode
@@ -45,6 +59,9 @@ from events.envelope import Origin, Recorded
 from events.errors import StreamConflict
 from events.ids import ClusterUid, derived_id, new_cluster_uid
 from events.spec.conversion import to_data
+from events.spec.model import KafkaClusterDocument
+from events.spec.network_rules import pool_problems
+from events.spec.positions import Positions
 from events.spec.problems import Problem, has_errors
 from events.store import EventStore
 from planner.observed import KafkaSnapshot
@@ -110,10 +127,13 @@ class CommandHandler:
         *,
         last_snapshot: Callable[[ClusterUid], KafkaSnapshot | None] = lambda _: None,
         new_uid: Callable[[], ClusterUid] = new_cluster_uid,
+        clients_must_avoid: IPv4Network | None = None,
     ) -> None:
+        """`clients_must_avoid`: the pool networks of Kedge get their addresses from."""
         self._store = store
         self._last_snapshot = last_snapshot
         self._new_uid = new_uid
+        self._clients_must_avoid = clients_must_avoid
 
     def handle(self, command: Command) -> Outcome:
         """Does it, or says that nothing had to be done.
@@ -142,6 +162,14 @@ class CommandHandler:
         if history.of_command(command.command_id):
             return
         self._decide(command, _History((), empty_view("")) if history.view.deleted else history)
+
+    def admission(self, view: ClusterView, document: KafkaClusterDocument, positions: Positions) -> list[Problem]:
+        """What speaks against that step from what is in force, warnings too. `plan` and `apply` ask the same."""
+        snapshot = self._last_snapshot(view.uid)
+        found = admission_problems(view, document, positions=positions, snapshot=snapshot)
+        if self._clients_must_avoid is not None:
+            found = [*found, *pool_problems(document, self._clients_must_avoid, positions)]
+        return found
 
     def _history(self, uid: ClusterUid) -> _History:
         events = self._store.read_stream(cluster_stream(uid))
@@ -195,7 +223,7 @@ class CommandHandler:
             if origin is not None and _has_moved(view, origin):
                 return _Decision(fact_of(origin), f"the file of {command.name} is {origin.path} now")
             return _Decision(None, f"{command.name} is declared like this already (generation {view.generation})")
-        found = admission_problems(view, command.document, positions=command.positions, snapshot=snapshot)
+        found = self.admission(view, command.document, command.positions)
         if has_errors(found):
             raise SpecRefused([problem for problem in found if problem.is_error])
         generation = view.generation + 1
@@ -249,7 +277,7 @@ class CommandHandler:
         _refuse_deleted(view)
         if view.aborting:
             return _Decision(None, f"the roll of {view.name} is aborted already: {view.aborting}")
-        if not (view.recycling or view.rolling_restart or view.to_replace or view.is_evacuating()):
+        if not (view.recycling or view.rolling_restart or view.to_replace or view.is_evacuating() or view.rebalance):
             return _Decision(None, f"{view.name} is not rolling: there is nothing to abort")
         sentence = f"the roll of {view.name} stops after the replacement in hand, and the cluster is paused then"
         return _Decision(facts.RecycleAborted(command.reason or "aborted"), sentence)
@@ -273,6 +301,54 @@ class CommandHandler:
     def _readmit(self, command: ReadmitBrokers, history: _History) -> _Decision:
         _refuse_deleted(history.view)
         return _asked(readmission_asked(history.view, command))
+
+    @_decide.register
+    def _rebalance(self, command: RebalanceCluster, history: _History) -> _Decision:
+        _refuse_deleted(history.view)
+        return _asked(rebalance_asked(history.view, command, self._last_snapshot(history.view.uid)))
+
+    @_decide.register
+    def _cancel_rebalance(self, command: CancelRebalance, history: _History) -> _Decision:
+        return _asked(rebalance_cancelled(history.view, command))
+
+    @_decide.register
+    def _declare_topics(self, command: DeclareTopics, history: _History) -> _Decision:
+        view = history.view
+        _refuse_deleted(view)
+        placed = [(one.document, one.positions) for one in command.topics]
+        found = topic_problems(view, view.document, placed, self._last_snapshot(view.uid))
+        if has_errors(found):
+            raise SpecRefused([problem for problem in found if problem.is_error])
+        return _asked(topics_declared(view, command))
+
+    @_decide.register
+    def _adopt_topic(self, command: AdoptTopic, history: _History) -> _Decision:
+        _refuse_deleted(history.view)
+        return _asked(topic_adopted(history.view, command, self._last_snapshot(history.view.uid)))
+
+    @_decide.register
+    def _delete_topic(self, command: DeleteTopic, history: _History) -> _Decision:
+        _refuse_deleted(history.view)
+        return _asked(topic_deleted(history.view, command))
+
+    @_decide.register
+    def _report_topics_gone(self, command: ReportTopicsGone, history: _History) -> _Decision:
+        return _asked(topics_gone(history.view, command))
+
+    @_decide.register
+    def _take_back_moves(self, command: TakeBackMoves, history: _History) -> _Decision:
+        _refuse_deleted(history.view)
+        return _asked(moves_taken_back(history.view, command, self._last_snapshot(history.view.uid)))
+
+    @_decide.register
+    def _adopt_moves(self, command: AdoptMoves, history: _History) -> _Decision:
+        _refuse_deleted(history.view)
+        return _asked(moves_adopted(history.view, command, self._last_snapshot(history.view.uid)))
+
+    @_decide.register
+    def _inject_chaos(self, command: InjectChaos, history: _History) -> _Decision:
+        _refuse_deleted(history.view)
+        return _asked(chaos_asked(history.view, command, self._last_snapshot(history.view.uid)))
 
     @_decide.register
     def _delete(self, command: DeleteCluster, history: _History) -> _Decision:
@@ -329,6 +405,8 @@ def _needs_resume(history: _History) -> bool:
     if view.held or view.paused or view.aborting or view.join_failures:
         return True
     if any(i.failures for i in view.intents.values()) or (view.drain and view.drain.failures):
+        return True
+    if view.rebalance is not None and view.rebalance.failures:
         return True
     # The fleet's brake counts failed joins until a person resumes, also those that a later attempt made good.
     last = [e.type for e in history.events if e.type in ("instance.join_failed", "cluster.resumed")]

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 
-from controlplane import settingfold
+from controlplane import balancefold, settingfold
 from controlplane.foldmoves import Rules, change, close_intent, frozen, move, open_intent
 from controlplane.replacement import Phase
 from controlplane.view import ClusterView, InstanceView
@@ -82,7 +82,7 @@ def _substituted(view: ClusterView, e: facts.MachineSubstituted, at: datetime) -
 
 
 def _joined(view: ClusterView, e: facts.InstanceJoined, at: datetime) -> ClusterView:
-    return replace(move(view, e.key, Phase.JOINED, at), join_failures=0)
+    return balancefold.newcomer(replace(move(view, e.key, Phase.JOINED, at), join_failures=0), e.key)
 
 
 def _join_failed(view: ClusterView, e: facts.JoinFailed, at: datetime) -> ClusterView:
@@ -101,7 +101,7 @@ def _lost(view: ClusterView, e: facts.InstanceLost, at: datetime) -> ClusterView
 
 
 def _founded(view: ClusterView, e: facts.QuorumFounded, at: datetime) -> ClusterView:
-    return replace(view, founding=e)
+    return replace(view, founding=e, voters=frozen({v.id: v for v in e.voters}))
 
 
 def _taken_over(view: ClusterView, e: facts.ClusterAdopted, at: datetime) -> ClusterView:

@@ -56,13 +56,17 @@ def replacement_asked(view: ClusterView, command: ReplaceNode, kafka: KafkaSnaps
     instance = _to_replace(view, command)
     if instance.key in view.to_replace:
         return Asked(None, f"{instance.key} is to be replaced already, {view.to_replace[instance.key].reason}")
-    if instance.lost:
+    new_disk_of_controller = command.new_disk and not instance.is_broker
+    if instance.lost and not new_disk_of_controller:
         return Asked(None, f"the VM of {instance.key} is gone: it is replaced without being asked")
     if instance.phase is not Phase.JOINED:
         message = f"{instance.key} is {instance.phase}: it is on its way in or out"
         raise CommandRefused("node-unsettled", message, f"Look at `kedge describe {view.name}`, and ask again then.")
-    if command.new_disk and not instance.is_broker:
-        message = f"the disk of controller {instance.service_id} is its identity in the quorum and stays with its node"
+    if new_disk_of_controller and len(view.voters) < 3:
+        message = (
+            f"controller {instance.service_id} is one of {len(view.voters)}: without its disk there is no majority "
+            "that has the cluster's metadata"
+        )
         raise CommandRefused("disk-stays", message, f"kedge replace {view.name} --node {instance.node}")
     whole = _others_are_whole(view, instance, kafka) if kafka is not None else Gate(True, "")
     if not whole.open:
@@ -179,6 +183,8 @@ def _others_are_whole(view: ClusterView, instance: InstanceView, kafka: KafkaSna
 
 
 def _how(view: ClusterView, instance: InstanceView, command: ReplaceNode) -> str:
+    if not instance.is_broker and command.new_disk:
+        return "which takes over its id and its address; its disk leaves the quorum, the new one begins empty"
     if not instance.is_broker:
         return "which takes over its id, its disk and its address"
     policy = view.document.spec.rollout.strategy if view.document else "migrate"

@@ -13,6 +13,7 @@ from controlplane.bandwidth import ASSUMED_BYTES_PER_S, CLIENTS_KEEP, MIB, nic_b
 from controlplane.converger.replacements import pending_changes
 from controlplane.costs import PlanCost
 from controlplane.footprint import bytes_by_broker
+from controlplane.quorumwarnings import quorum_warnings
 from controlplane.replacement import ALIVE
 from controlplane.view import ClusterView
 from events.spec.change import FieldChange, differences
@@ -55,6 +56,9 @@ class Preview:
     """What becomes of each changed Kafka setting, in words, by the path of its field."""
     cost: PlanCost | None = None
     """No part of the digest: prices are read anew without a word of the spec changing."""
+
+    networks: tuple[str, ...] = ()
+    """Networks that are made first, in words; no part of the digest, another cluster may have them made."""
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -173,6 +177,7 @@ def _assumptions(
         surge=max(1, policy.surge),
         quorum_leader=snapshot.quorum.leader if snapshot else -1,
         reattach=policy.strategy == "reattach",
+        founded=view.founding is not None,
     )
 
 
@@ -188,6 +193,7 @@ def _unknown_networks(document: KafkaClusterDocument) -> Iterator[str]:
 def _warnings(view: ClusterView, nodes: Sequence[NodeChange]) -> list[str]:
     lost = [NO_ADDRESS_SURVIVES] if _clients_are_lost(view, nodes) else []
     lost += _unknown_networks(view.document) if view.document else ()
+    lost += quorum_warnings(view, nodes)
     return [*lost, ONE_CONTROLLER] if _hands_over_the_only_controller(view, nodes) else lost
 
 

@@ -15,7 +15,7 @@ def _recycle(view: ClusterView, e: facts.RecycleStarted, at: datetime) -> Cluste
 
 
 def _recycled(view: ClusterView, e: facts.RecycleCompleted, at: datetime) -> ClusterView:
-    return replace(view, recycling=0, converged=e.generation)
+    return replace(view, recycling=0, converged=e.generation, newcomers=())
 
 
 def _drain(view: ClusterView, e: facts.DrainRequested, at: datetime) -> ClusterView:

@@ -1,10 +1,12 @@
 """`kedge server`: the API in the main thread, ticks beside it, and an orderly end of both."""
 
 import asyncio
+import copy
 import logging
 import os
 import signal
 import socket
+import ssl
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -21,9 +23,12 @@ from controlplane.doors import Address, AddressRefused, CannotListen, address_of
 from controlplane.home import Home, ServerRecord
 from controlplane.homeclaim import HomeRefused
 from controlplane.migrate import MigrationError
+from controlplane.peopletls import PeopleDoorRefused, PeopleTls, people_tls
 from controlplane.portal.access.people import FIRST_USER
 from controlplane.portal.app import create_app
 from controlplane.portal.feed import Feed
+from controlplane.portal.oidc.binding import OidcRefused
+from controlplane.portal.portaldoors import Door, at_door
 from controlplane.settings import Settings
 from controlplane.view import ClusterView
 from events.errors import EventsError
@@ -33,7 +38,10 @@ _log = logging.getLogger(__name__)
 _HANDSHAKE_S = 10.0
 
 
-_REFUSALS = (CannotListen, AddressRefused, AuthorityRefused, MigrationError, HomeRefused, EventsError, OSError)
+_REFUSALS = (
+    *(CannotListen, AddressRefused, AuthorityRefused, MigrationError, HomeRefused, PeopleDoorRefused, OidcRefused),
+    *(EventsError, OSError),
+)
 
 
 class Assemble(Protocol):
@@ -54,25 +62,35 @@ def run(settings: Settings, *, take_over_home: bool = False, move_states: bool =
 
 
 def serve(settings: Settings, *, assemble: Assemble = build) -> None:
-    """The same, raising: CannotListen, AddressRefused, AuthorityRefused, MigrationError, HomeRefused, StoreUnavailable,
-    PositionGap, OSError.
+    """The same, raising: CannotListen, AddressRefused, AuthorityRefused, MigrationError, HomeRefused,
+    PeopleDoorRefused, OidcRefused, StoreUnavailable, PositionGap, OSError.
     """
     with (
         _stopped_by_signals(),
         listening(settings.host, settings.port) as door,
         _agents_door(settings) as agents_door,
+        _peoples_door(settings) as peoples_door,
     ):
         address = Address(settings.host, door.getsockname()[1])
         services = assemble(settings, listens_on=(address.host, address.port))
         try:
             services.converger.catch_up()
-            _serve(services, door, address, agents_door)
+            _serve(services, door, address, agents_door, peoples_door)
         finally:
             _log.info("stopping: no new step begins, what runs is ended; VMs stay up")
             services.close()
 
 
-def _serve(services: Services, door: socket.socket, address: Address, agents_door: socket.socket | None) -> None:
+def _serve(
+    services: Services,
+    door: socket.socket,
+    address: Address,
+    agents_door: socket.socket | None,
+    peoples_door: socket.socket | None,
+) -> None:
+    elsewhere = people_tls(services.settings, services.portal.people)
+    if services.settings.oidc is not None:
+        services.settings.oidc.client_secret()  # refused now rather than at the first sign-in
     record = ServerRecord(address.url, os.getpid())
     for_agents = _served_to_agents(services.settings, address, agents_door)
     told = _address_for_agents(services, for_agents)
@@ -96,6 +114,7 @@ def _serve(services: Services, door: socket.socket, address: Address, agents_doo
         told=told,
         tls=tls,
         agents_door=agents_door,
+        peoples=(peoples_door, elsewhere) if peoples_door is not None and elsewhere is not None else None,
         before_stop=services.end_runs,
     )
     services.agree_on_agent_url(services.home.agent_url() or "")
@@ -130,9 +149,11 @@ class _Server(uvicorn.Server):
         told: Address | None,
         tls: AgentTls | None = None,
         agents_door: socket.socket | None = None,
+        peoples: tuple[socket.socket, PeopleTls] | None = None,
         before_stop: Callable[[], None] = lambda: None,
     ) -> None:
         super().__init__(config)
+        self._peoples = peoples
         self._before_stop = before_stop
         self._services = services
         self._feed = feed
@@ -145,8 +166,12 @@ class _Server(uvicorn.Server):
         """Opens the doors that are bound already."""
         await super().startup(sockets)
         if self._agents_door is not None and self._tls is not None:
-            await self._open(self._agents_door, self._tls)
+            await self._open(self._agents_door, self._tls.context, served=Door.AGENTS)
             _log.info("serving agents over TLS on %s:%d", *self._agents_door.getsockname()[:2])
+        if self._peoples is not None:
+            door, tls = self._peoples
+            await self._open(door, tls.context, served=Door.PEOPLE)
+            _log.info("serving people over TLS on %s:%d", *door.getsockname()[:2])
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Answers on while what needs its answers comes to an end."""
@@ -165,6 +190,8 @@ class _Server(uvicorn.Server):
             await self._listen_where_told()
             if self._tls is not None and self._tls.renew_if_due():
                 _log.info("the certificate agents are shown was renewed")
+            if self._peoples is not None and await asyncio.to_thread(self._peoples[1].reload_if_changed):
+                _log.info("the certificate people are shown was read again")
         return await super().on_tick(counter)
 
     def _say_where(self) -> None:
@@ -182,22 +209,25 @@ class _Server(uvicorn.Server):
             return
         bound_to = self._services.settings.agent_host or told.host if told.is_tls else told.host
         with suppress(CannotListen):
-            await self._open(listening(bound_to, told.port), self._tls if told.is_tls else None)
+            context, served = (self._tls.context, Door.AGENTS) if told.is_tls and self._tls else (None, Door.LOOPBACK)
+            await self._open(listening(bound_to, told.port), context, served=served)
             self._told = None
             _log.info("also listening on %s, the address VMs were told", told.url)
 
-    async def _open(self, door: socket.socket, tls: AgentTls | None) -> None:
+    async def _open(self, door: socket.socket, context: ssl.SSLContext | None, *, served: Door) -> None:
         loop = asyncio.get_running_loop()
-        context = tls.context if tls else None
-        shaken_within_s = _HANDSHAKE_S if tls else None
-        server = await loop.create_server(self._protocol, sock=door, ssl=context, ssl_handshake_timeout=shaken_within_s)
-        self.servers.append(server)
+        shaken_within_s = _HANDSHAKE_S if context else None
+        config = copy.copy(self.config)
+        config.loaded_app = at_door(self.config.loaded_app, served)
 
-    def _protocol(self) -> asyncio.Protocol:
-        made: asyncio.Protocol = self.config.http_protocol_class(  # type: ignore[call-arg]
-            config=self.config, server_state=self.server_state, app_state=self.lifespan.state
-        )
-        return made
+        def protocol() -> asyncio.Protocol:
+            made: asyncio.Protocol = config.http_protocol_class(  # type: ignore[call-arg]
+                config=config, server_state=self.server_state, app_state=self.lifespan.state
+            )
+            return made
+
+        server = await loop.create_server(protocol, sock=door, ssl=context, ssl_handshake_timeout=shaken_within_s)
+        self.servers.append(server)
 
 
 @contextmanager
@@ -214,6 +244,28 @@ def _agents_door(settings: Settings) -> Iterator[socket.socket | None]:
             beside = Home(settings.home).server()
             if not error.is_taken or beside is None or not beside.is_alive:
                 raise
+    try:
+        yield door
+    finally:
+        if door is not None:
+            door.close()
+
+
+@contextmanager
+def _peoples_door(settings: Settings) -> Iterator[socket.socket | None]:
+    """Where people elsewhere are served over TLS, bound; None without such a setting. Raises CannotListen.
+
+    Taken by a server beside us, it is that one's.
+    """
+    door = None
+    if settings.portal_host:
+        try:
+            door = listening(settings.portal_host, settings.portal_port, settings="KEDGE_PORTAL")
+        except CannotListen as error:
+            beside = Home(settings.home).server()
+            if not error.is_taken or beside is None or not beside.is_alive:
+                raise
+            _log.warning("people elsewhere are served by the server beside this one: %s", error)
     try:
         yield door
     finally:

@@ -19,6 +19,8 @@ from controlplane.converger.fleet import MAX_ROLLING, MAX_SURGE_PER_ACCOUNT
 from controlplane.converger.verdict import LOSS_GRACE_S
 from controlplane.dns.binding import ZoneBinding
 from controlplane.gitsync.binding import GitBinding, is_under
+from controlplane.networks.settings import NetworkSettings
+from controlplane.portal.oidc.binding import OidcBinding
 
 LONGEST_CALL_S = 10.0
 """No call to a broker or a cloud lasts longer; a lease term is at least three of them."""
@@ -51,6 +53,18 @@ class Settings(BaseSettings):
     agent_name: str = Field(
         default="", description="host name or address VMs are told and the certificate names; empty: agent_host"
     )
+    portal_host: str = Field(
+        default="", description="an address of this machine to serve the portal and the API at, over TLS"
+    )
+    portal_port: int = Field(default=8444, ge=1, le=65535, description="the port for it")
+    portal_names: tuple[str, ...] = Field(
+        default=(), description="what people call it there, `NAME` or `NAME:PORT`: every other `Host` is refused"
+    )
+    portal_cert: Path | None = Field(
+        default=None, description="its certificate with the chain, PEM; read again when the file changes"
+    )
+    portal_key: Path | None = Field(default=None, description="the key that goes with it, PEM")
+    oidc: OidcBinding | None = Field(default=None, description="the provider people may sign in by, `[oidc]`")
     credential_life_s: float = Field(
         default=7 * 86_400.0, ge=10, le=365 * 86_400, description="age at which agents rotate their credential"
     )
@@ -89,12 +103,20 @@ class Settings(BaseSettings):
     git_local_paths: tuple[Path, ...] = Field(default=(), description="folders whose repositories may be bound by path")
     dns: tuple[ZoneBinding, ...] = Field(default=(), description="zones names of clusters are kept in, `[[dns]]` each")
     dns_poll_s: float = Field(default=10.0, ge=0.1, le=3600, description="seconds between two looks at the names")
+    networks: NetworkSettings = Field(
+        default=NetworkSettings(), description="where networks Kedge makes get their addresses, `[networks]`"
+    )
     graceful_stop_s: float = Field(default=3.0, ge=0, le=60, description="how long open requests may go on at a stop")
     log_level: str = "INFO"
 
     @field_validator("home", "kafka_dir", "terraform_modules")
     @classmethod
     def _absolute(cls, path: Path | None) -> Path | None:
+        return None if path is None else path.expanduser().absolute()
+
+    @field_validator("portal_cert", "portal_key")
+    @classmethod
+    def _absolute_files(cls, path: Path | None) -> Path | None:
         return None if path is None else path.expanduser().absolute()
 
     @field_validator("git_local_paths")
@@ -119,9 +141,9 @@ class Settings(BaseSettings):
     def _listens_on_loopback(self) -> "Settings":
         if not is_loopback(self.host):
             raise ValueError(
-                f"host {self.host!r} is not a loopback address. The API of people speaks plain HTTP, which would carry "
-                "tokens readable over the network: listen on 127.0.0.1 and tunnel to it. Agents of VMs elsewhere are "
-                "served over TLS: set agent_host."
+                f"host {self.host!r} is not a loopback address. There the API of people speaks plain HTTP, which would "
+                "carry tokens readable over the network: listen on 127.0.0.1. People elsewhere are served over TLS: "
+                "set portal_host, portal_names, portal_cert and portal_key. So are agents of VMs elsewhere: agent_host."
             )
         return self
 
@@ -148,6 +170,35 @@ class Settings(BaseSettings):
                 f"agent_name {self.agent_name!r} is no host name or address: give it without scheme and port, as in "
                 "kedge.example.com"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _people_are_served_over_tls(self) -> "Settings":
+        beside = {"portal_names": self.portal_names, "portal_cert": self.portal_cert, "portal_key": self.portal_key}
+        if not self.portal_host:
+            if any(beside.values()):
+                lone = ", ".join(name for name, value in beside.items() if value)
+                raise ValueError(f"{lone} is set, but portal_host is not: people are served on loopback only")
+            return self
+        try:
+            ip_address(self.portal_host)
+        except ValueError:
+            raise ValueError(
+                f"portal_host {self.portal_host!r} is no IP address: name an address of this machine to listen on; the "
+                "names people call go into portal_names"
+            ) from None
+        missing = ", ".join(name for name, value in beside.items() if not value)
+        if missing:
+            raise ValueError(
+                f"portal_host is set, but {missing} is not. Off loopback people are served over TLS only, by a "
+                "certificate of yours, and only under the names they call: a page of another site could else reach it "
+                "by a name of its own"
+            )
+        for name in self.portal_names:
+            host, colon, port = name.rpartition(":") if not name.endswith("]") else (name, "", "")
+            host = host if colon and port.isdigit() else name
+            if not _is_host(host.strip("[]")):
+                raise ValueError(f"portal_names has {name!r}: write a host name or address, and its port if it has one")
         return self
 
     @field_validator("dns")

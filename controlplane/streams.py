@@ -6,6 +6,9 @@ _CLUSTER = "cluster-"
 FLEET = "fleet"
 """The stream of what concerns no single cluster."""
 
+NETWORKS = "networks"
+"""The stream of the networks Kedge makes, of all accounts: one, so that no address is given twice."""
+
 
 def cluster_stream(uid: ClusterUid) -> str:
     """The stream of one cluster."""

@@ -160,10 +160,11 @@ class PortalUserRow(SQLModel, table=True):
     password_hash: str
     must_change: bool
     made_at: datetime = Field(sa_column=_time())
+    disabled_at: datetime | None = Field(default=None, sa_column=_time(nullable=True))
 
 
 class RoleBindingRow(SQLModel, table=True):
-    """`user:NAME` has a role on `*`, `team:NAME` or `label:KEY=VALUE`."""
+    """`user:NAME`, `oidc:NAME` or `group:NAME` has a role on `*`, `team:NAME`, `label:KEY=VALUE` or `cluster:NAME`."""
 
     __tablename__ = "role_binding"
 
@@ -183,6 +184,70 @@ class PortalSessionRow(SQLModel, table=True):
     csrf: str
     began_at: datetime = Field(sa_column=_time())
     seen_at: datetime = Field(sa_column=_time())
+    ends_at: datetime | None = Field(default=None, sa_column=_time(nullable=True))
+
+
+class OidcPersonRow(SQLModel, table=True):
+    """A person an OIDC provider let in. `sub` is who they are there, `groups` what it said at the last sign-in."""
+
+    __tablename__ = "oidc_person"
+
+    name: str = Field(primary_key=True)
+    sub: str
+    groups: list[str] = Field(sa_column=Column(JSON, nullable=False))
+    made_at: datetime = Field(sa_column=_time())
+    signed_in_at: datetime = Field(sa_column=_time())
+    disabled_at: datetime | None = Field(default=None, sa_column=_time(nullable=True))
+
+
+class OidcAttemptRow(SQLModel, table=True):
+    """A sign-in at the provider that came back: its state is taken once."""
+
+    __tablename__ = "oidc_attempt"
+
+    state_sha256: str = Field(primary_key=True)
+    ended_at: datetime = Field(sa_column=_time())
+
+
+class ApiTokenRow(SQLModel, table=True):
+    """A token of a person's programs; of its secret the SHA-256 is kept."""
+
+    __tablename__ = "api_token"
+    __table_args__ = (Index("ix_api_token_maker", "maker"),)
+
+    id: str = Field(primary_key=True)
+    secret_sha256: str
+    label: str
+    maker: str
+    role: str
+    scope: str
+    made_at: datetime = Field(sa_column=_time())
+    expires_at: datetime = Field(sa_column=_time())
+    used_at: datetime | None = Field(default=None, sa_column=_time(nullable=True))
+    used_from: str = ""
+    revoked_at: datetime | None = Field(default=None, sa_column=_time(nullable=True))
+
+
+class AuditEntryRow(SQLModel, table=True):
+    """One call that changed something or was denied. `sha256` covers the row and `previous`, that of the row before."""
+
+    __tablename__ = "audit_entry"
+    __table_args__ = (Index("ix_audit_entry_at", "at"),)
+
+    position: int = Field(sa_column=Column(BigInteger, primary_key=True, autoincrement=False))
+    at: datetime = Field(sa_column=_time())
+    who: str
+    via: str
+    client: str
+    call: str
+    verb: str
+    object: str
+    outcome: str
+    status: int
+    event_position: int | None = Field(default=None, sa_column=Column(BigInteger, nullable=True))
+    note: str
+    previous: str
+    sha256: str
 
 
 LEASE = table_of(LeaseRow)
@@ -196,3 +261,7 @@ TERRAFORM_LOCK = table_of(TerraformLockRow)
 PORTAL_USER = table_of(PortalUserRow)
 ROLE_BINDING = table_of(RoleBindingRow)
 PORTAL_SESSION = table_of(PortalSessionRow)
+OIDC_PERSON = table_of(OidcPersonRow)
+OIDC_ATTEMPT = table_of(OidcAttemptRow)
+API_TOKEN = table_of(ApiTokenRow)
+AUDIT_ENTRY = table_of(AuditEntryRow)

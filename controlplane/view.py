@@ -5,12 +5,15 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from types import MappingProxyType
 
+from controlplane.rebalanceview import BatchSpent, LastRebalance, RebalanceView
 from controlplane.replacement import ALIVE, Phase
 from controlplane.specsource import SpecSource
+from controlplane.topicview import TopicsView
 from events import facts
 from events.ids import ClusterUid
 from events.spec.model import KafkaClusterDocument
 from planner.healing import PastCure
+from planner.hungmoves import PastMoveCure
 
 FIRST_CONTROLLER_ID = 100
 FIRST_BROKER_ID = 1000
@@ -36,7 +39,7 @@ class InstanceView:
     fenced_at: datetime | None = None
     unregistered: bool = False
     drained: bool = False
-    """Emptied on purpose: it goes for good, nothing of it is handed over."""
+    """Emptied on purpose, or a controller without a vote: it goes for good, nothing of it is handed over."""
     drained_bytes: int = 0
     drained_moves: int = 0
     deleted: bool = False
@@ -49,6 +52,8 @@ class InstanceView:
     """The spec's Kafka settings it has been told by now: those it was born with, and what was changed since."""
     told: Mapping[str, str] | None = None
     """What its service is started with from now on, where that is not what was planned."""
+    listed: frozenset[int] | None = None
+    """Voters its last start was told of, by id; None before its first."""
 
     @property
     def key(self) -> str:
@@ -210,6 +215,18 @@ class EvacuationView:
 
 
 @dataclass(frozen=True, slots=True)
+class VoterChangeView:
+    """The change of the quorum's voters in hand. `adds`, else the voter leaves; `leaves`: and its node with it."""
+
+    id: str
+    adds: bool
+    voter: facts.FoundingVoter
+    leaves: bool
+    reason: str
+    requested_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class SettingRefusal:
     """What a broker would not take, in its words. It stands until another spec, or until a person resumes."""
 
@@ -226,6 +243,39 @@ class ConditionView:
     reason: str
     message: str
     since: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class MovesView:
+    """What was done about moves that hung, oldest first, and what people asked about those of others.
+
+    `taking_back` are moves of the drain `cured`, as it was after `tries` plans; `follower_rates` and `leader_rates`
+    (bytes/s by broker) what its throttles were raised to. `cancelling` and `adopted` name moves of others, with who
+    asked.
+    """
+
+    cures: tuple[PastMoveCure, ...] = ()
+    cured: str = ""
+    tries: int = 0
+    taking_back: tuple[str, ...] = ()
+    diagnosis: str = ""
+    why: str = ""
+    follower_rates: Mapping[int, int] = field(default_factory=lambda: MappingProxyType({}))
+    leader_rates: Mapping[int, int] = field(default_factory=lambda: MappingProxyType({}))
+    cancelling: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    adopted: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+
+
+@dataclass(frozen=True, slots=True)
+class ChaosView:
+    """A fault somebody brought about on purpose and that is not over yet."""
+
+    id: str
+    fault: str
+    keys: tuple[str, ...]
+    reason: str
+    since: datetime
+    for_s: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,8 +333,27 @@ class ClusterView:
     """By instance key, until that VM is retired."""
     evacuations: Mapping[str, EvacuationView] = field(default_factory=lambda: MappingProxyType({}))
     """By instance key, until a person takes it back or that VM is retired."""
+    rebalance: RebalanceView | None = None
+    rebalances: int = 0
+    """Rebalances asked for, ever."""
+    rebalance_spent: tuple[BatchSpent, ...] = ()
+    """Batches begun in the 24 hours before the last one, oldest first."""
+    last_rebalance: LastRebalance | None = None
+    newcomers: tuple[str, ...] = ()
+    """Keys of brokers that joined beside the others since the last roll was over; they replace nobody."""
+    voters: Mapping[int, facts.FoundingVoter] = field(default_factory=lambda: MappingProxyType({}))
+    """Who votes in the quorum, by id, as far as is recorded: what new starts are told."""
+    voter_change: VoterChangeView | None = None
+    voter_changes: int = 0
+    """Changes of voters begun, ever."""
+    lost_volumes: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    """Volumes of controllers that hold nothing any more, by key, and how that is known."""
     cures: tuple[PastCure, ...] = ()
     """What was done about findings of agents, oldest first."""
+    moves: MovesView = field(default_factory=MovesView)
+    chaos: Mapping[str, ChaosView] = field(default_factory=lambda: MappingProxyType({}))
+    """Faults of `kedge chaos` that are not over, by id."""
+    topics: TopicsView = field(default_factory=TopicsView)
     conditions: Mapping[str, ConditionView] = field(default_factory=lambda: MappingProxyType({}))
     progressed_at: datetime | None = None
     """Time of the last event that is not a mere condition."""
@@ -308,11 +377,11 @@ class ClusterView:
         return self._nodes or {}
 
     def hands_over(self, instance: InstanceView) -> bool:
-        """Whether its volumes and its id pass to a successor: controllers always, brokers of strategy `reattach`."""
-        if not instance.is_broker or (instance.planned.handover and not instance.drained):
-            return True
+        """Whether its volumes and its id pass to a successor: controllers that stay, brokers of strategy `reattach`."""
         if instance.drained:
             return False
+        if not instance.is_broker or instance.planned.handover:
+            return True
         heirs = (i for i in self.of_node(instance.node) if i.planned.generation > instance.planned.generation)
         return any(i.planned.handover for i in heirs)
 
@@ -333,6 +402,12 @@ class ClusterView:
 
     def controllers(self) -> tuple[InstanceView, ...]:
         return tuple(i for i in self.alive() if not i.is_broker)
+
+    def is_broken(self, instance: InstanceView) -> str:
+        """How it is known that its disk holds nothing any more, "" where nobody said so."""
+        if instance.is_broker or not self.lost_volumes:
+            return ""
+        return next((w for v in instance.planned.volumes if (w := self.lost_volumes.get(v.key, ""))), "")
 
     def address_of(self, instance: InstanceView) -> str:
         """Where the instance's service listens: its node's own address if the node has one."""

@@ -10,6 +10,16 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from events.balance_facts import RebalanceAbandoned as RebalanceAbandoned
+from events.balance_facts import RebalanceBatchStarted as RebalanceBatchStarted
+from events.balance_facts import RebalanceCancelRequested as RebalanceCancelRequested
+from events.balance_facts import RebalanceCompleted as RebalanceCompleted
+from events.balance_facts import RebalancePlanFailed as RebalancePlanFailed
+from events.balance_facts import RebalancePlanned as RebalancePlanned
+from events.balance_facts import RebalancePutOff as RebalancePutOff
+from events.balance_facts import RebalanceRequested as RebalanceRequested
+from events.chaos_facts import ChaosEnded as ChaosEnded
+from events.chaos_facts import ChaosInjected as ChaosInjected
 from events.drain_facts import BatchStarted as BatchStarted
 from events.drain_facts import DrainAbandoned as DrainAbandoned
 from events.drain_facts import DrainPlanFailed as DrainPlanFailed
@@ -17,12 +27,31 @@ from events.drain_facts import DrainPlanned as DrainPlanned
 from events.drain_facts import DrainRequested as DrainRequested
 from events.drain_facts import NodeDrained as NodeDrained
 from events.healing_facts import HealingRequested as HealingRequested
+from events.move_facts import MoveCureRequested as MoveCureRequested
+from events.move_facts import MovesAdopted as MovesAdopted
+from events.move_facts import MovesCancelRequested as MovesCancelRequested
+from events.move_facts import MovesSettled as MovesSettled
+from events.network_facts import NetworkChanged as NetworkChanged
+from events.network_facts import NetworkChangeRequested as NetworkChangeRequested
+from events.network_facts import NetworkMade as NetworkMade
+from events.network_facts import NetworkRemovalDropped as NetworkRemovalDropped
+from events.network_facts import NetworkRemovalRequested as NetworkRemovalRequested
+from events.network_facts import NetworkRemoved as NetworkRemoved
+from events.network_facts import NetworkRequested as NetworkRequested
+from events.network_facts import NetworkRunFailed as NetworkRunFailed
+from events.network_facts import NetworkZonesRequested as NetworkZonesRequested
 from events.node_facts import EvacuationCompleted as EvacuationCompleted
 from events.node_facts import EvacuationEnded as EvacuationEnded
 from events.node_facts import EvacuationRequested as EvacuationRequested
 from events.node_facts import NodeReplaceRequested as NodeReplaceRequested
 from events.node_facts import RollingRestartCompleted as RollingRestartCompleted
 from events.node_facts import RollingRestartRequested as RollingRestartRequested
+from events.quorum_facts import VolumeLost as VolumeLost
+from events.quorum_facts import VoterAdded as VoterAdded
+from events.quorum_facts import VoterAddRequested as VoterAddRequested
+from events.quorum_facts import VoterChangeDropped as VoterChangeDropped
+from events.quorum_facts import VoterRemoved as VoterRemoved
+from events.quorum_facts import VoterRemoveRequested as VoterRemoveRequested
 from events.registry import fact
 from events.setting_facts import RestartCompleted as RestartCompleted
 from events.setting_facts import RestartRequested as RestartRequested
@@ -35,6 +64,7 @@ from events.source_facts import SourceAccepted as SourceAccepted
 from events.source_facts import SourceApplied as SourceApplied
 from events.source_facts import SourceChanged as SourceChanged
 from events.source_facts import SourceRewritten as SourceRewritten
+from events.topic_facts import TopicsDeclared as TopicsDeclared
 
 # --- declarations -----------------------------------------------------------------------------------------------
 
@@ -127,6 +157,8 @@ class PlannedInstance:
     deferred: bool = False
     """Made by its bind, not by the surge: its cloud gives a node's address or disk to a VM only when that is made."""
     """The spec's Kafka settings it is made with, where they are not those of the document in force."""
+    new_disk: bool = False
+    """It takes over its node's address and id, and not the disk: that is lost. Its own is new and still empty."""
 
     @property
     def key(self) -> str:

@@ -5,6 +5,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
+from typing import Literal
+
+Mode = Literal["kraft", "zookeeper"]
+"""Where a cluster keeps its metadata: in its own controllers' log, or in ZooKeeper (Kafka up to 3.9)."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -172,6 +176,11 @@ class KafkaSnapshot:
     features: Mapping[str, FeatureSeen]
     log_dirs: Mapping[int, LogDirsSeen]
     throttles: ThrottlesSeen
+    mode: Mode = "kraft"
+    """In ZooKeeper mode there is no quorum (no leader, no members) and no feature; a broker that is not live is not
+    known at all."""
+    controller: int = -1
+    """ZooKeeper mode: the broker that leads the cluster."""
 
     @cached_property
     def by_name(self) -> Mapping[TopicPartition, PartitionSeen]:

@@ -53,9 +53,10 @@ spec:
       place: {{cloud: local, region: local-1, zones: [a, b, c]}}
   rollout:
     {{strategy: {strategy}, surge: {surge}, maxUnavailable: {max_unavailable}, pause: {pause},
-     soak: {soak}, linger: {linger}, joinDeadline: {join_deadline}}}
+     soak: {soak}, linger: {linger}, joinDeadline: {join_deadline}{throttle}}}
   bootstrap: {{{bootstrap}}}
   healing: {{{healing}}}
+  balance: {{{balance}}}
   deletionPolicy: {deletion}
 """
 
@@ -79,6 +80,8 @@ def a_spec(**overrides: Any) -> str:
         "deletion": "destroy",
         "bootstrap": "",
         "healing": "",
+        "throttle": "",
+        "balance": "",
     }
     return _SPEC.format(**{**values, **overrides})
 
@@ -179,6 +182,7 @@ def a_view(*instances: InstanceView, **overrides: Any) -> ClusterView:
         "next_broker_id": 1100,
         "controller_ids": {v.node: v.id for v in voters},
         "founding": facts.QuorumFounded("kafka-cluster", "4.1", voters),
+        "voters": {v.id: v for v in voters},
         "node_addresses": {v.node: v.address for v in voters},
         "conditions": {"Converged": ConditionView(True, "Reached", "generation 1", BEFORE)},
         "progressed_at": BEFORE,

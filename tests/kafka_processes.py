@@ -23,21 +23,21 @@ from pathlib import Path
 from events.ids import kafka_uuid
 
 JARS = Path(__file__).resolve().parent.parent / ".cache" / "kafka"
-_JVM = (
+SMALL_JVM = (
     "-XX:+UseSerialGC",
     "-XX:TieredStopAtLevel=1",
     "-Xshare:auto",
     "-XX:+ExitOnOutOfMemoryError",
     "-Xms48m",
 )
-_LOG4J = """appender.c.type=Console
+LOG4J = """appender.c.type=Console
 appender.c.name=STDOUT
 appender.c.layout.type=PatternLayout
 appender.c.layout.pattern=[%d] %p %m (%c)%n
 rootLogger.level=info
 rootLogger.appenderRef.c.ref=STDOUT
 """
-_SMALL = {  # what lets several nodes share two cores; the default dedupe buffer alone is 128 MiB
+SMALL = {  # what lets several nodes share two cores; the default dedupe buffer alone is 128 MiB
     "num.network.threads": "2",
     "num.io.threads": "2",
     "num.replica.fetchers": "1",
@@ -102,7 +102,7 @@ class KafkaProcesses:
         self._root, self._network, self._version = root, network, version
         self._min_isr, self._replication, self._properties = min_isr, replication, properties or {}
         root.mkdir(parents=True, exist_ok=True)
-        (root / "log4j2.properties").write_text(_LOG4J)
+        (root / "log4j2.properties").write_text(LOG4J)
         first = [self._new_node(i, "controller", version=version) for i in controllers]
         self._format(first)
         atexit.register(self.close)
@@ -152,7 +152,7 @@ class KafkaProcesses:
                 stderr=subprocess.STDOUT,
                 stdin=subprocess.DEVNULL,
                 start_new_session=True,
-                preexec_fn=partial(_die_with, os.getpid()),
+                preexec_fn=partial(die_with, os.getpid()),
             )
         if wait:
             self.await_listening(node.id, timeout_s=timeout_s)
@@ -247,7 +247,7 @@ class KafkaProcesses:
             # on controllers too: a value on brokers only leaves topics without their own value at min ISR 1
             "min.insync.replicas": str(self._min_isr),
             "default.replication.factor": internal_rf,
-            **_SMALL,
+            **SMALL,
         }
         if node.role == "broker":
             values |= {
@@ -277,7 +277,7 @@ class KafkaProcesses:
         archive = f"-XX:SharedArchiveFile={JARS / node.version / 'cds' / f'{node.role}.jsa'}"
         return [
             "java",
-            *_JVM,
+            *SMALL_JVM,
             heap,
             archive,
             "-Xlog:disable",
@@ -299,7 +299,7 @@ def wait_until(condition: Callable[[], object], what: str, *, timeout_s: float =
         time.sleep(every_s)
 
 
-def _die_with(parent: int) -> None:
+def die_with(parent: int) -> None:
     """PR_SET_PDEATHSIG: no JVM outlives a killed test run. (Nor the thread that started it.)"""
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)
     if os.getppid() != parent:

@@ -39,12 +39,14 @@ STAGES = (
     Stage("spark", 300, ((*PYTEST, "tests/spark"),)),
     Stage(
         "kafka",
-        330,
+        390,
         (
             (*PYTEST, "tests/kafka", "tests/agent"),
             (*PYTEST, "tests/contract", "-m", "not soak and kafka"),
         ),
     ),
+    # Needs root: namespaces, loop devices, mounts. Two machines are booted.
+    Stage("boot", 150, ((*PYTEST, "tests/boot"),)),
     Stage("portal", 150, ((*PYTEST, "tests/portal"),)),
     # One cluster at a time: two of them, with their Spark, are more than 2 cores can keep to deadlines.
     Stage("end to end", 660, ((*PYTEST, "tests/e2e"),)),

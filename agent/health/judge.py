@@ -22,6 +22,8 @@ COLLECTING_SHARE, COLLECTING_FOR_S = 0.5, 45.0
 LAG_MS, LAG_FOR_S = 30_000, 30.0
 """Active controllers write a no-op record every 0.5 s (metadata.max.idle.interval.ms), so a broker's lag stays below a
 second while it follows."""
+SESSION_FOR_S = 30.0
+"""A session lasts 18 s without ZooKeeper (zookeeper.session.timeout.ms); then the broker is gone for the others."""
 FILLING_FOR_S, FILLING_FULL_IN_S = 120.0, 86_400.0
 FULL_SHARE = 0.05
 
@@ -153,7 +155,18 @@ def _metadata(history: Sequence[Vitals]) -> Iterator[tuple[str, str, dict[str, f
         yield "metadata_lag", f"its metadata is {told[-1] / 1000:.0f} s old", {"lag_s": told[-1] / 1000}
 
 
-_RULES: tuple[_Rule, ...] = (_deadlock, _heap, _collecting, _limits, _busy, _storage, _disk, _metadata)
+def _zookeeper(history: Sequence[Vitals]) -> Iterator[tuple[str, str, dict[str, float]]]:
+    stretch = _last(history, SESSION_FOR_S)
+    states = [v.zookeeper_session for v in stretch or ()]
+    if states and all(state not in (None, "CONNECTED") for state in states):
+        message = (
+            f"no session with ZooKeeper for {SESSION_FOR_S:.0f} s (its client says {states[-1]}): the other brokers "
+            "take this one for dead while it still answers"
+        )
+        yield "zookeeper_session", message, {"for_s": SESSION_FOR_S}
+
+
+_RULES: tuple[_Rule, ...] = (_deadlock, _heap, _collecting, _limits, _busy, _storage, _disk, _metadata, _zookeeper)
 
 
 def _after_collections(history: Sequence[Vitals]) -> list[tuple[float, float]]:

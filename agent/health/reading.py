@@ -58,6 +58,11 @@ _REQUESTS: Mapping[str, Mapping[str, object]] = {
         "mbean": "kafka.server:type=broker-metadata-metrics",
         "attribute": "metadata-apply-error-count",
     },
+    "zookeeper_session": {
+        "type": "read",
+        "mbean": "kafka.server:type=SessionExpireListener,name=SessionState",
+        "attribute": "Value",
+    },
 }
 """By what is asked. A controller lacks the brokers' beans: their answers are errors of their own, and stay untold."""
 
@@ -87,6 +92,7 @@ def read_vitals(jolokia: Jolokia, *, at_s: float, pid: int, log_dirs: Sequence[L
         uncleanable_partitions=_sum(told["uncleanable"], "Value"),
         offline_log_dirs=_whole(told["offline_log_dirs"]),
         metadata_lag_ms=_whole(told["metadata_lag_ms"]),
+        zookeeper_session=told["zookeeper_session"] if isinstance(told["zookeeper_session"], str) else None,
         metadata_errors=_both(told["metadata_load_errors"], told["metadata_apply_errors"]),
         free_bytes={d.name: d.free_bytes for d in log_dirs},
         total_bytes={d.name: d.total_bytes for d in log_dirs},

@@ -28,6 +28,8 @@ class Vitals:
     offline_log_dirs: int | None = None
     metadata_lag_ms: int | None = None
     metadata_errors: int | None = None
+    zookeeper_session: str | None = None
+    """Of a broker in ZooKeeper mode: CONNECTED, or another state of ZooKeeper's client."""
     free_bytes: Mapping[str, int] = field(default_factory=dict)
     """By log directory."""
     total_bytes: Mapping[str, int] = field(default_factory=dict)

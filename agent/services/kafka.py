@@ -1,6 +1,5 @@
 """Kafka on this VM, one object per service: brings rendering, storage, launch and probes together for the converger."""
 
-import os
 from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
@@ -14,15 +13,12 @@ from agent.metrics import DIGEST, Jolokia, JolokiaSilent
 from agent.probes import Health, log_dir_reports, probe
 from agent.process import Marks, ServiceProcess, adopt, spawn
 from agent.records import ServiceRecord
-from agent.services.launch import JOLOKIA_PORT, Installation
+from agent.services.launch import JOLOKIA_PORT, Installation, service_environment
 from agent.services.properties import ignored_settings, log4j2_properties, server_properties
 from agent.services.storage import format_storage, run_storage_tool, storage_facts
 from agent.settings import AgentSettings
 from agent.steps import StorageFacts
 from agent.wire import LogDirReport, ServiceDocument, ServiceName
-
-_ENV_PASSED = ("PATH", "JAVA_HOME", "LANG", "LC_ALL", "HOME", "TZ", "TMPDIR", "KEDGE_VM_DIR")
-"""Nothing else of the agent's environment reaches Kafka. By KEDGE_VM_DIR the `local` cloud knows a VM's processes."""
 
 
 class KafkaService:
@@ -58,7 +54,7 @@ class KafkaService:
             properties = self._directory / "format.properties"
             write_durably(properties, server_properties(service, log_dirs=(log_dir,)).encode())
             command = self._installation.storage_tool_command(service, properties, arguments)
-            run_storage_tool(command, env=_environment(), timeout_s=self._settings.format_timeout_s)
+            run_storage_tool(command, env=service_environment(), timeout_s=self._settings.format_timeout_s)
 
         format_storage(service, self._layout, used=record.used_directories, run_tool=run_tool)
 
@@ -76,8 +72,8 @@ class KafkaService:
         write_durably(self._directory / "jolokia-access.xml", policy)
         marks = self._marks.arguments(service.start_id)
         command = self._installation.kafka_command(service, directory=self._directory, marks=marks)
-        output = self._layout.logs / f"{self._name}.out"
-        self._process = spawn(command, marks=self._marks, start_id=service.start_id, output=output, env=_environment())
+        output, env = self._layout.logs / f"{self._name}.out", service_environment()
+        self._process = spawn(command, marks=self._marks, start_id=service.start_id, output=output, env=env)
 
     def probe(self, service: ServiceDocument) -> Health:
         return probe(service, self._metrics_port(service))
@@ -120,7 +116,3 @@ class KafkaService:
                 self._jolokia[1].close()
             self._jolokia = (url, Jolokia(url))
         return self._jolokia[1]
-
-
-def _environment() -> dict[str, str]:
-    return {name: os.environ[name] for name in _ENV_PASSED if name in os.environ}

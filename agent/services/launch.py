@@ -1,12 +1,16 @@
-"""The Java command lines of Kafka, of its storage tool and of the metrics agent inside it."""
+"""The Java command lines of Kafka, of ZooKeeper, of the storage tool and of the metrics agent inside them."""
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from agent.wire import ServiceDocument, ServiceName
 
-JOLOKIA_PORT: Mapping[ServiceName, int] = {"broker": 8778, "controller": 8779}
+JOLOKIA_PORT: Mapping[ServiceName, int] = {"broker": 8778, "controller": 8779, "zookeeper": 8780}
+
+_ENV_PASSED = ("PATH", "JAVA_HOME", "LANG", "LC_ALL", "HOME", "TZ", "TMPDIR", "KEDGE_VM_DIR")
+"""Nothing else of the agent's environment reaches Kafka. By KEDGE_VM_DIR the `local` cloud knows a VM's processes."""
 
 _SMALL_JVM = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 _SMALL_HEAP_MIB = 512
@@ -25,6 +29,10 @@ class Installation:
     def has(self, version: str) -> bool:
         return any(self.libs(version).glob("kafka_*.jar"))
 
+    def has_zookeeper(self, version: str) -> bool:
+        """Kafka's own jars bring ZooKeeper up to 3.9."""
+        return any(self.libs(version).glob("zookeeper-[0-9]*.jar"))
+
     def jolokia(self, version: str) -> Path | None:
         return next(iter(sorted(self.libs(version).glob("jolokia-agent-jvm-*javaagent.jar"))), None)
 
@@ -33,7 +41,20 @@ class Installation:
         return path if path.is_file() else None
 
     def kafka_command(self, service: ServiceDocument, *, directory: Path, marks: tuple[str, ...]) -> tuple[str, ...]:
-        """The service itself. `directory` holds server.properties, log4j2.properties and jolokia-access.xml."""
+        """A broker or controller. `directory` holds server.properties, log4j2.properties and jolokia-access.xml."""
+        return self._command(service, "kafka.Kafka", directory / "server.properties", directory, marks)
+
+    def zookeeper_command(
+        self, service: ServiceDocument, *, directory: Path, config: Path, marks: tuple[str, ...]
+    ) -> tuple[str, ...]:
+        """A ZooKeeper server on its `zoo.cfg`, which is on its volume. `directory` holds the other files."""
+        authority = f"-Dzookeeper.DigestAuthenticationProvider.superDigest={service.super_digest}"
+        marks = (*marks, authority) if service.super_digest else marks
+        return self._command(service, "org.apache.zookeeper.server.quorum.QuorumPeerMain", config, directory, marks)
+
+    def _command(
+        self, service: ServiceDocument, main: str, config: Path, directory: Path, marks: tuple[str, ...]
+    ) -> tuple[str, ...]:
         archive = self.class_archive(service.kafka_version, service.name)
         return (
             self.java,
@@ -47,7 +68,7 @@ class Installation:
             *self._metrics(service, directory / "jolokia-access.xml"),
             f"-Dlog4j2.configurationFile=file:{directory / 'log4j2.properties'}",
             f"-Dkafka.logs.dir={directory}",
-            *("-cp", f"{self.libs(service.kafka_version)}/*", "kafka.Kafka", str(directory / "server.properties")),
+            *("-cp", f"{self.libs(service.kafka_version)}/*", main, str(config)),
         )
 
     def storage_tool_command(
@@ -73,6 +94,11 @@ class Installation:
             "-Dsun.net.httpserver.nodelay=true",
             f"-javaagent:{jar}=" + ",".join(f"{key}={value}" for key, value in options.items()),
         )
+
+
+def service_environment() -> dict[str, str]:
+    """The environment of a service's process."""
+    return {name: os.environ[name] for name in _ENV_PASSED if name in os.environ}
 
 
 def _jvm(heap_mib: int) -> tuple[str, ...]:

@@ -1,4 +1,5 @@
-"""Renders `server.properties` and `log4j2.properties`. Pure text; the values were run (KRaft, Kafka 4.1 and 4.2).
+"""Renders `server.properties` and `log4j2.properties`. Pure text; the values were run (KRaft with Kafka 4.1 and 4.2,
+ZooKeeper mode with 3.8 and 3.9).
 
 Three layers, later wins: Kedge's defaults, the document's settings, and the keys Kedge owns, which nobody overrides.
 """
@@ -39,13 +40,18 @@ _SMALL_BROKER_DEFAULTS = {
     "group.initial.rebalance.delay.ms": "0",
     "log.segment.bytes": "67108864",
 }
-_OWNED_NEVER_RENDERED = {
+_OWNED_NEVER_RENDERED = {  # but where the mode wants one: then it is among the owned
     "broker.id",
     "broker.id.generation.enable",
+    "controller.listener.names",
     "controller.quorum.auto.join.enable",  # a removed voter would add itself again
+    "controller.quorum.bootstrap.servers",
     "controller.quorum.voters",
     "log.dir",
+    "node.id",
+    "process.roles",
     "zookeeper.connect",
+    "zookeeper.metadata.migration.enable",
 }
 
 
@@ -93,6 +99,8 @@ rootLogger.appenderRef.file.ref=FILE
 
 
 def _owned(service: ServiceDocument, log_dirs: tuple[Path, ...]) -> dict[str, str]:
+    if service.is_zookeeper_mode:
+        return _owned_of_zookeeper(service, log_dirs)
     listener = "PLAINTEXT" if service.name == "broker" else "CONTROLLER"
     endpoint = f"{listener}://{service.address}:{service.port}"
     owned = {
@@ -108,6 +116,24 @@ def _owned(service: ServiceDocument, log_dirs: tuple[Path, ...]) -> dict[str, st
     if service.name == "broker":
         owned |= {"broker.rack": service.rack, "inter.broker.listener.name": "PLAINTEXT"}
     return owned
+
+
+def _owned_of_zookeeper(service: ServiceDocument, log_dirs: tuple[Path, ...]) -> dict[str, str]:
+    """The protocol version is pinned: unset it is the binary's own, and the first start of a new one would be a door
+    that only opens one way."""
+    endpoint = f"PLAINTEXT://{service.address}:{service.port}"
+    return {
+        "broker.id": str(service.node_id),
+        "broker.id.generation.enable": "false",  # else ids above reserved.broker.max.id (1000) are refused
+        "zookeeper.connect": ",".join(f"{m.address}:{m.port}" for m in service.ensemble),
+        "inter.broker.protocol.version": service.protocol_version,
+        "listeners": endpoint,
+        "advertised.listeners": endpoint,
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT",
+        "inter.broker.listener.name": "PLAINTEXT",
+        "log.dirs": ",".join(str(path) for path in log_dirs),
+        "broker.rack": service.rack,
+    }
 
 
 def _defaults(service: ServiceDocument) -> dict[str, str]:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from agent.durable import sync_directory, sync_tree, write_durably
 from agent.layout import Layout
+from agent.services.zoo_cfg import write_first_configuration
 from agent.steps import StorageFacts
 from agent.wire import LogDir, ServiceDocument
 
@@ -25,11 +26,11 @@ class FormatFailed(Exception):
 
 def storage_facts(service: ServiceDocument, layout: Layout, *, used: Sequence[str]) -> StorageFacts:
     """Looks at every log directory of the service; all are attached. `used`: directory ids Kafka ran on here."""
-    if service.name == "controller" and len(service.log_dirs) != 1:
-        return StorageFacts("refused", f"a controller has exactly one log directory, not {len(service.log_dirs)}")
+    if service.name != "broker" and len(service.log_dirs) != 1:
+        return StorageFacts("refused", f"a {service.name} has exactly one log directory, not {len(service.log_dirs)}")
     blank = False
     for log_dir in service.log_dirs:
-        data = layout.data(log_dir)
+        data = _directory(service, log_dir, layout)
         try:
             meta = read_meta(data)
             is_empty = not data.exists() or not any(data.iterdir())
@@ -52,15 +53,14 @@ def judge_directory(
         if not wrong:
             return StorageFacts("ready")
         what = ", ".join(f"{key} is {found!r}, should be {wanted!r}" for key, (found, wanted) in wrong.items())
-        return StorageFacts("refused", f"{where} belongs to somebody else: {what}; nothing was touched")
+        said = f"{where} belongs to somebody else: {what}; nothing was touched"
+        return StorageFacts("refused", said, is_lost=wrong.keys() == {"directory.id"})
     if not log_dir.fresh:
-        return StorageFacts(
-            "refused", f"{where} should hold data but has no meta.properties; it is not formatted again"
-        )
+        said = f"{where} should hold data but has no meta.properties; it is not formatted again"
+        return StorageFacts("refused", said, is_lost=is_empty)
     if was_used:
-        return StorageFacts(
-            "refused", f"{where} held Kafka's data on this VM and has lost it; it is not formatted again"
-        )
+        said = f"{where} held Kafka's data on this VM and has lost it; it is not formatted again"
+        return StorageFacts("refused", said, is_lost=is_empty)
     if not is_empty:
         return StorageFacts("refused", f"{where} is called fresh but is not empty, and has no meta.properties")
     return StorageFacts("blank")
@@ -76,7 +76,7 @@ def format_storage(
     (the tool's `--no-initial-controllers` writes nothing more that 4.x reads).
     """
     for log_dir in service.log_dirs:
-        data = layout.data(log_dir)
+        data = _directory(service, log_dir, layout)
         meta, is_empty = read_meta(data), not data.exists() or not any(data.iterdir())
         facts = judge_directory(service, log_dir, meta=meta, is_empty=is_empty, was_used=log_dir.directory_id in used)
         if facts.state == "refused":
@@ -118,6 +118,8 @@ def _format_beside(
         else:
             text = "".join(f"{key}={value}\n" for key, value in _meta(service, log_dir).items())
             write_durably(beside / "meta.properties", text.encode("ascii"))
+            if service.name == "zookeeper":
+                write_first_configuration(service, beside)
         sync_tree(beside)
         beside.rename(data)
         sync_directory(data.parent)
@@ -133,7 +135,20 @@ def _check_tool(service: ServiceDocument, log_dir: LogDir, beside: Path) -> None
         raise FormatFailed(f"kafka-storage format left a wrong directory: {facts.reason}")
 
 
+def _directory(service: ServiceDocument, log_dir: LogDir, layout: Layout) -> Path:
+    return layout.zookeeper(log_dir) if service.name == "zookeeper" else layout.data(log_dir)
+
+
 def _meta(service: ServiceDocument, log_dir: LogDir) -> dict[str, str]:
+    """What identifies the directory. Brokers in ZooKeeper mode write version 0 (MetaPropertiesVersion), and keep the
+    directory id they find; for a ZooKeeper server the file is ours alone."""
+    if service.name == "broker" and service.is_zookeeper_mode:
+        return {
+            "version": "0",
+            "cluster.id": service.cluster_id,
+            "broker.id": str(service.node_id),
+            "directory.id": log_dir.directory_id,
+        }
     return {
         "version": "1",
         "cluster.id": service.cluster_id,

@@ -1,4 +1,4 @@
-"""Where the server is and how to prove who we are: `<home>/server.json`, `<home>/token`, or the environment."""
+"""Where the server is and how to prove who we are: by a token of ours, else by that of a home on this machine."""
 
 import json
 from collections.abc import Mapping
@@ -8,6 +8,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from controlplane.cli.errors import CliError, Unreachable
+from controlplane.cli.kepttokens import token_for
 
 HOME_VARIABLE = "KEDGE_HOME"
 SERVER_VARIABLE = "KEDGE_SERVER"
@@ -24,7 +25,7 @@ class Address:
 
     @property
     def is_local(self) -> bool:
-        return _is_loopback(urlsplit(self.url).hostname or "")
+        return is_loopback(urlsplit(self.url).hostname or "")
 
     def __repr__(self) -> str:
         return f"Address(url={self.url!r}, token='***', source={self.source!r})"
@@ -41,6 +42,17 @@ def locate(environ: Mapping[str, str], cwd: Path) -> Address:
 
     Raises Unreachable when none is known here, CliError when the token must not be sent there or cannot be read.
     """
+    url, source = server_url(environ, cwd)
+    token = token_for(environ, url)
+    if not token and not is_loopback(urlsplit(url).hostname or ""):
+        why = "the token of a server's home opens it on its own machine only"
+        then = f"`kedge login --server {url}` keeps one of yours; KEDGE_TOKEN_FILE names a file with one"
+        raise CliError(f"there is no token for {url}", where=source, why=why, next_step=then)
+    return Address(url, token or _token_in(home_of(environ, cwd) / "token"), source)
+
+
+def server_url(environ: Mapping[str, str], cwd: Path) -> tuple[str, str]:
+    """The address of the server, and where it was found. Raises as `locate` does."""
     home = home_of(environ, cwd)
     chosen = environ.get(SERVER_VARIABLE, "")
     url, source = (chosen, SERVER_VARIABLE) if chosen else (_url_in(home / "server.json"), str(home / "server.json"))
@@ -48,10 +60,10 @@ def locate(environ: Mapping[str, str], cwd: Path) -> Address:
     if parts.scheme not in ("http", "https") or not parts.hostname:
         fix = "give it as http://127.0.0.1:PORT or https://HOST"
         raise CliError(f"`{url}` is not the address of a server", where=source, next_step=fix)
-    if parts.scheme == "http" and not _is_loopback(parts.hostname):
+    if parts.scheme == "http" and not is_loopback(parts.hostname):
         why = "the token would cross the network in plain text"
         raise CliError(f"{url} is refused", where=source, why=why, next_step="use https, or a tunnel to loopback")
-    return Address(url.rstrip("/"), _token_in(home / "token"), source)
+    return url.rstrip("/"), source
 
 
 def _url_in(path: Path) -> str:
@@ -89,7 +101,8 @@ def _reason(error: Exception) -> str:
     return f"it does not hold what it should ({type(error).__name__})"
 
 
-def _is_loopback(host: str) -> bool:
+def is_loopback(host: str) -> bool:
+    """Whether that is this machine's own loopback."""
     # Not `controlplane.settings.is_loopback`: importing the server's settings doubles the time `kedge get` takes.
     try:
         return ip_address(host).is_loopback

@@ -14,8 +14,12 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from controlplane.cli import replies
 from controlplane.cli.address import Address
 from controlplane.cli.errors import CliError, Refused, UnknownCluster
+from controlplane.portal import accessschemas as access_api
+from controlplane.portal import chaosschemas as chaos_api
+from controlplane.portal import networkschemas as network_api
 from controlplane.portal import nodeschemas as node_api
 from controlplane.portal import schemas as api
+from controlplane.portal import topicschemas as topic_api
 from events.spec.suggestions import nearest
 
 TIMEOUT_S = 60.0
@@ -117,6 +121,14 @@ class Client:
         """Lets brokers receive replicas again."""
         return self._of_cluster(name, lambda: self._post(_path(name, "readmit"), order, api.CommandOut))
 
+    def rebalance(self, name: str, order: node_api.RebalanceIn) -> api.CommandOut:
+        """Asks for replicas to be spread anew."""
+        return self._of_cluster(name, lambda: self._post(_path(name, "rebalance"), order, api.CommandOut))
+
+    def cancel_rebalance(self, name: str, order: node_api.CancelRebalanceIn) -> api.CommandOut:
+        """Ends the rebalance in hand after its batch."""
+        return self._of_cluster(name, lambda: self._post(_path(name, "rebalance/cancel"), order, api.CommandOut))
+
     def rolls(self, name: str, *, limit: int = 20) -> node_api.RollsOut:
         """The rolls of a cluster, the newest first."""
         params = {"limit": str(limit)}
@@ -125,6 +137,45 @@ class Client:
     def restart_check(self, name: str) -> node_api.RestartCheckOut:
         """Whether each service may be started anew now."""
         return self._of_cluster(name, lambda: self._get(_path(name, "restart-check"), node_api.RestartCheckOut))
+
+    def moves(self, name: str) -> chaos_api.MovesOut:
+        """The reassignments that run."""
+        return self._of_cluster(name, lambda: self._get(_path(name, "moves"), chaos_api.MovesOut))
+
+    def take_back_moves(self, name: str, order: chaos_api.MovesIn) -> api.CommandOut:
+        """Has moves of others go back to the replicas before."""
+        return self._of_cluster(name, lambda: self._post(_path(name, "moves/take-back"), order, api.CommandOut))
+
+    def adopt_moves(self, name: str, order: chaos_api.MovesIn) -> api.CommandOut:
+        """Says that moves of others are known."""
+        return self._of_cluster(name, lambda: self._post(_path(name, "moves/adopt"), order, api.CommandOut))
+
+    def inject_chaos(self, name: str, order: chaos_api.ChaosIn) -> chaos_api.ChaosOut:
+        """Has a fault brought about."""
+        return self._of_cluster(name, lambda: self._post(_path(name, "chaos"), order, chaos_api.ChaosOut))
+
+    def health(self, name: str) -> chaos_api.HealthOut:
+        """Whether the cluster is in full health."""
+        return self._of_cluster(name, lambda: self._get(_path(name, "health"), chaos_api.HealthOut))
+
+    def topics(self, name: str) -> topic_api.TopicsOut:
+        """The topics of a cluster, declared and observed."""
+        return self._of_cluster(name, lambda: self._get(_path(name, "topics"), topic_api.TopicsOut))
+
+    def topic(self, name: str, topic: str) -> topic_api.TopicOut:
+        """One topic."""
+        path = _path(name, f"topics/{quote(topic, safe='')}")
+        return self._of_cluster(name, lambda: self._get(path, topic_api.TopicOut))
+
+    def adopt_topic(self, name: str, topic: str, order: topic_api.AdoptTopicIn) -> api.CommandOut:
+        """Has Kedge keep a topic that was made outside."""
+        path = _path(name, f"topics/{quote(topic, safe='')}/adopt")
+        return self._of_cluster(name, lambda: self._post(path, order, api.CommandOut))
+
+    def delete_topic(self, name: str, topic: str, order: topic_api.DeleteTopicIn) -> api.CommandOut:
+        """Records the tombstone of a topic."""
+        path = _path(name, f"topics/{quote(topic, safe='')}/delete")
+        return self._of_cluster(name, lambda: self._post(path, order, api.CommandOut))
 
     def delete(self, name: str, order: api.DeleteIn) -> api.CommandOut:
         """Records the tombstone."""
@@ -146,6 +197,42 @@ class Client:
         """Hands a cluster's spec over to another source."""
         return self._of_cluster(name, lambda: self._post(_path(name, "source"), order, api.CommandOut))
 
+    def networks(self) -> network_api.NetworksOut:
+        """The networks Kedge makes."""
+        return self._get("/networks", network_api.NetworksOut)
+
+    def remove_network(self, name: str, order: network_api.NetworkRemovalIn) -> network_api.NetworkAskedOut:
+        """Asks for a network's removal."""
+        return self._post(f"/networks/{quote(name, safe='')}/remove", order, network_api.NetworkAskedOut)
+
+    def repair_network(self, name: str, order: network_api.NetworkIn) -> network_api.NetworkAskedOut:
+        """Asks for what is missing of a network to be made again."""
+        return self._post(f"/networks/{quote(name, safe='')}/repair", order, network_api.NetworkAskedOut)
+
+    def whoami(self) -> access_api.WhoOut:
+        """Who the token is of, and what it may do."""
+        return self._get("/whoami", access_api.WhoOut)
+
+    def tokens(self, *, everyone: bool = False) -> list[access_api.TokenOut]:
+        """One's own tokens, or all."""
+        return self._get("/tokens", list[access_api.TokenOut], params={"everyone": str(everyone).lower()})
+
+    def make_token(self, order: access_api.TokenIn) -> access_api.TokenMadeOut:
+        """A new token, with its text."""
+        return self._post("/tokens", order, access_api.TokenMadeOut)
+
+    def revoke_token(self, token_id: str) -> api.ChangedOut:
+        """Ends a token."""
+        return self._post(f"/tokens/{quote(token_id, safe='')}/revoke", api.ReasonIn(), api.ChangedOut)
+
+    def audit(self, params: Mapping[str, str]) -> access_api.AuditOut:
+        """A page of the audit trail."""
+        return self._get("/audit", access_api.AuditOut, params=params)
+
+    def check_audit(self) -> access_api.AuditCheckOut:
+        """Holds every entry to its hash."""
+        return self._get("/audit/check", access_api.AuditCheckOut)
+
     def backup(self, order: api.BackupIn) -> api.BackupOut:
         """Has the server write a backup."""
         return self._post("/backup", order, api.BackupOut)
@@ -164,7 +251,7 @@ class Client:
         try:
             return ask()
         except Refused as refused:
-            if refused.status != httpx.codes.NOT_FOUND or refused.code == "source-not-found":
+            if refused.status != httpx.codes.NOT_FOUND or refused.code in ("source-not-found", "topic-not-found"):
                 raise
             raise UnknownCluster(name, hint=self._hint(name)) from None
 

@@ -8,16 +8,17 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from controlplane.cli.progress import drain_words
+from controlplane.cli.progress import drain_words, rebalance_words
 from controlplane.cli.quantities import ago, human_seconds, since
+from controlplane.cli.quorum_view import quorum_section
 from controlplane.cli.status_tree import status_tree
 from controlplane.cli.tables import generation_words, instance_table, listing, status_text, sync_text
 from controlplane.cli.terminal import styled
 from controlplane.cli.waiting import NEXT, message_of, next_command
-from controlplane.portal.schemas import ClusterDetailOut, ConditionOut, FindingOut, InstanceOut
+from controlplane.portal.schemas import ClusterDetailOut, ConditionOut, ConsoleOut, FindingOut, InstanceOut
 
 SYNCED = "Synced"
-BAD_WHEN_TRUE = frozenset({"Blocked", "Paused", "HistoryUnreadable", "Twins"})
+BAD_WHEN_TRUE = frozenset({"Blocked", "Paused", "HistoryUnreadable", "Twins", "MaintenanceScheduled"})
 
 
 def description(detail: ClusterDetailOut, *, now: datetime) -> Iterator[RenderableType]:
@@ -27,10 +28,16 @@ def description(detail: ClusterDetailOut, *, now: datetime) -> Iterator[Renderab
         yield from _section("Conditions", _conditions(detail, now))
     if detail.drain is not None:
         yield from _section("Drain", styled(drain_words(detail.drain)))
+    if detail.rebalance is not None:
+        yield from _section("Rebalance", styled(rebalance_words(detail.rebalance)))
     yield from _section("Instances", _instances(detail, now))
+    if detail.quorum is not None and detail.quorum.members:
+        yield from _section("Quorum", quorum_section(detail.quorum))
     ill = [(i, f) for i in detail.instances for f in i.findings]
     if ill:
         yield from _section("Findings", _findings(ill, now))
+    for console in detail.consoles:
+        yield from _section(f"Console of {console.key}, {ago(console.at, now)}", _console(console))
     if detail.pending:
         yield from _section("Pending", status_tree(detail.pending, detail.instances))
     commands = next_commands(detail)
@@ -141,6 +148,12 @@ def _findings(ill: Sequence[tuple[InstanceOut, FindingOut]], now: datetime) -> T
     """What agents found wrong inside services that still run."""
     rows = [(i.key, str(i.service_id), styled(f.name, "yellow"), since(f.since, now), f.message) for i, f in ill]
     return listing(["INSTANCE", "ID", "FINDING", "SINCE", "MESSAGE"], rows)
+
+
+def _console(console: ConsoleOut) -> Text:
+    """What a VM wrote that never joined: control characters of its boot loader would move the cursor."""
+    text = "".join(c for c in console.text if c.isprintable() or c == "\n")
+    return styled(text or console.why, "dim")
 
 
 def _instances(detail: ClusterDetailOut, now: datetime) -> RenderableType:

@@ -7,13 +7,18 @@ import typer
 from controlplane.cli.group import KedgeGroup
 from controlplane.cli.session import open_session
 from controlplane.cli.surroundings import Surroundings, of_this_process
+from controlplane.cli.verbs.access import audit, login, token
+from controlplane.cli.verbs.agentbundle import agent_bundle
 from controlplane.cli.verbs.apply import apply
 from controlplane.cli.verbs.balance import brokers, rebalance
+from controlplane.cli.verbs.chaos import chaos
 from controlplane.cli.verbs.doctor import doctor
 from controlplane.cli.verbs.drain import drain
 from controlplane.cli.verbs.events import events
 from controlplane.cli.verbs.look import describe, endpoints, get
 from controlplane.cli.verbs.machines import machines
+from controlplane.cli.verbs.moves import moves
+from controlplane.cli.verbs.networks import networks
 from controlplane.cli.verbs.nodes import evacuate, readmit, replace, restart, restart_check
 from controlplane.cli.verbs.plans import plans
 from controlplane.cli.verbs.rebuild import rebuild
@@ -22,6 +27,7 @@ from controlplane.cli.verbs.sources import sources, take_over
 from controlplane.cli.verbs.specs import diff, plan, validate
 from controlplane.cli.verbs.state import state
 from controlplane.cli.verbs.steer import abort, delete, pause, resume
+from controlplane.cli.verbs.topics import topic, topics
 from controlplane.cli.verbs.wait import wait
 
 VERBS = (
@@ -43,19 +49,34 @@ VERBS = (
     replace,
     evacuate,
     readmit,
+    moves,
+    chaos,
     endpoints,
     take_over,
+    topics,
     delete,
     backup,
     restore,
     rebalance,
     rebuild,
     doctor,
+    agent_bundle,
     demo,
+    login,
+    audit,
     version,
 )
 
-GROUPS = {"drain": drain, "state": state, "brokers": brokers, "sources": sources, "machines": machines}
+GROUPS = {
+    "drain": drain,
+    "state": state,
+    "brokers": brokers,
+    "sources": sources,
+    "machines": machines,
+    "token": token,
+    "networks": networks,
+    "topic": topic,
+}
 """Verbs of a noun."""
 
 app = typer.Typer(
@@ -77,7 +98,7 @@ def root(
     """Kedge keeps Kafka clusters on plain cloud VMs as their specs say.
 
     Data goes to stdout, everything else to stderr. The server is found by KEDGE_SERVER, else by server.json in
-    KEDGE_HOME, else in ./.kedge; the token is read from the same home.
+    KEDGE_HOME, else in ./.kedge; the token is yours (`kedge login`), else on its machine that of the same home.
 
     \b
     Examples:

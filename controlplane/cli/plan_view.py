@@ -36,6 +36,8 @@ def plan_lines(plan: PlanOut) -> Iterator[Text]:
     if not plan.is_empty:
         yield styled(f"  total: {_total(plan)}")
     yield from cost_lines(plan)
+    for network in plan.networks:
+        yield styled(f"  network: {network}")
     if plan.brake:
         yield styled(f"  fleet: {plan.brake}")
     for warning in plan.warnings:

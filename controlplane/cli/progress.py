@@ -19,7 +19,7 @@ from rich.text import Text
 from controlplane.cli.quantities import counted, human_seconds
 from controlplane.cli.tables import generation_words, phase_text, status_text
 from controlplane.cli.terminal import styled
-from controlplane.portal.schemas import ClusterDetailOut, DrainOut, InstanceOut
+from controlplane.portal.schemas import ClusterDetailOut, DrainOut, InstanceOut, RebalanceOut
 from planner.quantities import human_bytes
 
 COMING = ("requested", "launched", "joined")
@@ -100,6 +100,9 @@ def news(before: ClusterDetailOut | None, now: ClusterDetailOut) -> Iterator[str
     yield from _phase_news({} if before is None else {i.key: i for i in before.instances}, now, is_first=before is None)
     if now.drain is not None and (before is None or before.drain is None or before.drain.batch != now.drain.batch):
         yield drain_words(now.drain)
+    spread = now.rebalance
+    if spread is not None and (before is None or before.rebalance is None or spread.batch != before.rebalance.batch):
+        yield rebalance_words(spread)
     if now.sentence and (before is None or _words(before.sentence) != _words(now.sentence)):
         yield f"{_SENTENCE}{now.sentence}"
 
@@ -135,6 +138,21 @@ def drain_words(drain: DrainOut) -> str:
     """`drain of broker 1000 (brokers-a-0.g1): batch 2 of 5, 36 moves, 12.0 MiB, planned by spark`."""
     who = f"{'broker' if len(drain.outgoing) == 1 else 'brokers'} {', '.join(map(str, drain.outgoing))}"
     return f"drain of {who} ({', '.join(drain.keys)}): {batch_words(drain)}"
+
+
+def rebalance_words(rebalance: RebalanceOut) -> str:
+    """`rebalance (scale-up): batch 2 of 7, 36 moves, 12.0 MiB, 9.0 MiB left, imbalance 100 % -> 4 %, ...`."""
+    name = f"rebalance ({rebalance.cause})"
+    if not rebalance.engine:
+        why = f", {rebalance.failed}" if rebalance.failed else ""
+        return f"{name}: being planned, {rebalance.reason}{why}"
+    begun, batches = rebalance.batch >= 0, rebalance.batches
+    at = f"batch {rebalance.batch + 1} of {batches}" if begun else f"{batches} batch{'es' * (batches != 1)}"
+    left = human_bytes(rebalance.bytes_left)
+    size = f"{counted(rebalance.moves, 'move')}, {human_bytes(rebalance.bytes)}, {left} left"
+    change = f"imbalance {rebalance.imbalance_before:.0f} % -> {rebalance.imbalance_after:.0f} %"
+    ends = f"; no further batch begins: {rebalance.cancelled}" if rebalance.cancelled else ""
+    return f"{name}: {at}, {size}, {change}, planned {rebalance.engine}{ends}"
 
 
 def batch_words(drain: DrainOut) -> str:

@@ -63,7 +63,17 @@ class Deleted:
         return "deleted"
 
 
-Goal = Converged | ConditionIs | Deleted
+@dataclass(frozen=True, slots=True)
+class Rebalanced:
+    """No rebalance is in hand: it is over, was given up, or was never asked for."""
+
+    uid: str = ""
+
+    def __str__(self) -> str:
+        return "rebalanced"
+
+
+Goal = Converged | ConditionIs | Deleted | Rebalanced
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,14 +151,18 @@ def _reached(goal: Goal, detail: ClusterDetailOut) -> Done | None:
             # A condition that was never recorded is false.
             if (condition is not None and condition.status) == status:
                 return Done(f"{detail.name}: {goal}")
+        case Rebalanced():
+            if detail.rebalance is None:
+                return Done(f"{detail.name}: no rebalance is in hand")
         case Deleted():
             pass
     return None
 
 
 def _is_converged(detail: ClusterDetailOut) -> bool:
-    """A cluster that was converged may work again, on a VM that was lost; one that is paused may still be converged."""
-    if detail.status != "Paused":
+    """A cluster that was converged may work again, on a VM that was lost; one that is paused, or that only spreads its
+    replicas anew, may still be converged."""
+    if detail.status != "Paused" and detail.rebalance is None:
         return detail.status == CONVERGED
     condition = find(detail.conditions, CONVERGED)
     return condition is not None and condition.status

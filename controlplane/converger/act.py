@@ -4,22 +4,29 @@ import math
 from datetime import datetime
 
 from controlplane.bandwidth import nic_bytes_per_s, usable_bytes_per_s
+from controlplane.converger.consoles import keep_console
 from controlplane.converger.diskroom import DISK_LIMIT_FRACTION
 from controlplane.converger.foresight import with_arrivals
 from controlplane.converger.ports import Ports
+from controlplane.converger.rebalanceasking import rebalance_request
 from controlplane.converger.rendering import terraform_run
 from controlplane.converger.traffic import UNKNOWN, Traffic
 from controlplane.converger.verdict import (
+    AddVoter,
     CancelMoves,
+    ChangeTopics,
     ClearThrottles,
     Effect,
     ElectPreferred,
     PreferLogDirs,
     RaiseFeature,
+    ReadConsole,
     Reassign,
+    RemoveVoter,
     SetSettings,
     SetThrottle,
     Situation,
+    StartBalancing,
     StartPlanning,
     StartRun,
     TerminateInstance,
@@ -42,6 +49,11 @@ def carry_out(effect: Effect, situation: Situation, ports: Ports) -> str:
             return _start_run(effect, situation, ports, epoch)
         case StartPlanning():
             return _start_planning(effect, situation, ports, epoch)
+        case StartBalancing():
+            return _start_balancing(effect, situation, ports, epoch)
+        case ReadConsole(key=key):
+            _read_console(view, view.instances[key], ports)
+            return ""
         case TerminateInstance(cloud_id=cloud_id):
             ports.inventory.terminate(view, cloud_id)
             return ""
@@ -66,6 +78,10 @@ def _ask_kafka(effect: Effect, view: ClusterView, ports: Ports) -> str:
             kafka.clear_throttles()
         case Unregister(broker=broker):
             kafka.unregister_broker(broker)
+        case AddVoter(controller=controller, directory_id=directory, host=host, port=port):
+            kafka.add_voter(controller, directory, host=host, port=port)
+        case RemoveVoter(controller=controller, directory_id=directory):
+            kafka.remove_voter(controller, directory)
         case ElectPreferred(partitions=partitions):
             kafka.elect_preferred(partitions)
         case RaiseFeature(feature=feature, level=level):
@@ -73,6 +89,9 @@ def _ask_kafka(effect: Effect, view: ClusterView, ports: Ports) -> str:
             kafka.update_feature(feature, level, validate_only=False)
         case SetSettings(step=step):
             kafka.change_settings(step)
+        case ChangeTopics(step=topics):
+            said = kafka.change_topics(topics)
+            return "; ".join(f"Kafka refused {name}: {why}" for name, why in sorted(said.items())[:3])
         case _:
             raise TypeError(f"no way to carry out {effect!r}")
     return ""
@@ -99,6 +118,11 @@ def _start_run(effect: StartRun, situation: Situation, ports: Ports, epoch: Epoc
     return ""
 
 
+def _read_console(view: ClusterView, instance: InstanceView, ports: Ports) -> None:
+    boot = ports.boot_data(view.uid, instance.node, instance.planned.generation, instance.intent)
+    keep_console(view, instance, ports.console, boot, ports.latest, ports.clock())
+
+
 def _start_planning(effect: StartPlanning, situation: Situation, ports: Ports, epoch: Epoch) -> str:
     view = situation.view
     if situation.seen.kafka is None:
@@ -106,6 +130,15 @@ def _start_planning(effect: StartPlanning, situation: Situation, ports: Ports, e
     kafka = with_arrivals(view, situation.seen.kafka)
     request = drain_request(view, effect.drain, kafka, traffic=situation.seen.traffic, now=situation.now)
     ports.runner.planning(effect.job, request, kafka, epoch=epoch)
+    return ""
+
+
+def _start_balancing(effect: StartBalancing, situation: Situation, ports: Ports, epoch: Epoch) -> str:
+    kafka = situation.seen.kafka
+    if kafka is None:
+        return "nothing to plan from: Kafka's metadata cannot be read"
+    request = rebalance_request(situation, effect.rebalance, kafka)
+    ports.runner.balancing(effect.job, request, kafka, epoch=epoch)
     return ""
 
 

@@ -6,7 +6,8 @@ from datetime import datetime
 from agent.wire import ServiceReport
 from controlplane.converger.foresight import foreseen_drain, plan_job_id
 from controlplane.converger.observation import InventorySeen
-from controlplane.converger.verdict import Situation, StartPlanning, Verdict, record, wait
+from controlplane.converger.seats import stranger_among, voter_change_due
+from controlplane.converger.verdict import ReadConsole, Situation, StartPlanning, Verdict, record, wait
 from controlplane.kafka.gates import is_following
 from controlplane.replacement import Phase
 from controlplane.view import ClusterView, InstanceView
@@ -114,11 +115,12 @@ def arrival_step(situation: Situation) -> Verdict | None:
     late = [i for i in arriving if _is_overdue(situation, i)]
     if late:
         failed = [facts.JoinFailed(i.key, _why_late(situation, i)) for i in late]
-        return record(f"{', '.join(i.key for i in late)} did not join in time", *failed)
-    waited_for = [i for i in arriving if i.bound]
+        sentence = f"{', '.join(i.key for i in late)} did not join in time"
+        return Verdict(sentence, tuple(failed), tuple(ReadConsole(i.key) for i in late))
+    waited_for = [i for i in arriving if i.bound and not _vote_waits_for_a_cure(situation, i)]
     if not waited_for or _quorum_needs_another(situation):
         return None
-    states = ", ".join(f"{i.key} ({state_of(situation, i)})" for i in waited_for)
+    states = ", ".join(f"{i.key} ({_arrival_words(situation, i)})" for i in waited_for)
     sentence = f"waiting for {states} to join"
     return wait("InstanceJoins", sentence, *_plan_ahead(situation), patience_s=situation.join_deadline_s)
 
@@ -129,6 +131,31 @@ def _quorum_needs_another(situation: Situation) -> bool:
         return False
     newest = [situation.view.of_node(node)[-1] for node in {i.node for i in situation.view.controllers()}]
     return any(i.lost or i.phase in (Phase.FENCED, Phase.RELEASED) for i in newest)
+
+
+def follows_without_vote(situation: Situation, instance: InstanceView) -> bool:
+    """Whether this very start follows the quorum as an observer: it is well, and its vote is not in its hands."""
+    kafka, report = situation.seen.fresh_kafka(situation.now), service_report(situation, instance)
+    if instance.planned.service != "controller" or kafka is None or report is None or report.state != "running":
+        return False
+    member = (instance.service_id, instance.planned.volumes[0].directory_id)
+    return any((m.id, m.directory_id) == member and not m.is_voter for m in kafka.quorum.members)
+
+
+def _vote_waits_for_a_cure(situation: Situation, instance: InstanceView) -> bool:
+    """No vote is given while another controller is gone: that one must not wait for this one's vote, then."""
+    view = situation.view
+    gone = any((i.lost or view.is_broken(i)) and i.node != instance.node for i in view.controllers())
+    return gone and follows_without_vote(situation, instance)
+
+
+def _arrival_words(situation: Situation, instance: InstanceView) -> str:
+    state, kafka = state_of(situation, instance), situation.seen.fresh_kafka(situation.now)
+    if kafka is None or not follows_without_vote(situation, instance):
+        return state
+    step = voter_change_due(situation.view, kafka)
+    strange = stranger_among(situation.view, kafka)
+    return f"{state}, no vote yet: {strange or (step.gate.reason if step else 'it is asked for')}"
 
 
 def _plan_ahead(situation: Situation) -> tuple[StartPlanning, ...]:
@@ -174,6 +201,8 @@ def serves(situation: Situation, instance: InstanceView, *, newer_than: datetime
 def _is_overdue(situation: Situation, instance: InstanceView) -> bool:
     if not instance.bound and has_reported(situation, instance):
         # A successor that only waits for its node's volume and address.
+        return False
+    if follows_without_vote(situation, instance):
         return False
     report = service_report(situation, instance)
     if situation.seen.fresh_kafka(situation.now) is None and report is not None and report.state == "running":

@@ -2,7 +2,10 @@
 
 from controlplane.converger.capacity import fallen_back
 from controlplane.converger.healing import health_of
+from controlplane.converger.hungconditions import elections_fail, reassignment_hung, strangers_told
+from controlplane.converger.maintenance import maintenance_told
 from controlplane.converger.pausing import hold_on
+from controlplane.converger.topicconditions import TOPICS_DEGRADED, topics_degraded
 from controlplane.converger.verdict import Situation, Verdict
 from controlplane.view import ClusterView
 from events import facts
@@ -18,7 +21,10 @@ AILING = "Ailing"
 def condition_changes(situation: Situation, verdict: Verdict) -> tuple[facts.ConditionChanged, ...]:
     """The conditions this verdict changes. A new number in a message is no change."""
     lasting = (_paused(situation), _twins(situation), _fallback(situation), _ailing(situation))
-    wanted = (_converged(situation, verdict), _blocked(situation, verdict), *lasting)
+    moves = (reassignment_hung(situation), strangers_told(situation), elections_fail(situation))
+    topics = topics_degraded(situation.view)
+    hosts = maintenance_told(situation)
+    wanted = (_converged(situation, verdict), _blocked(situation, verdict), *lasting, *moves, topics, hosts)
     return tuple(c for c in wanted if c is not None and _differs(situation.view, c))
 
 
@@ -92,4 +98,6 @@ def _differs(view: ClusterView, wanted: facts.ConditionChanged) -> bool:
     current = view.conditions.get(wanted.type)
     if current is None:
         return wanted.status or wanted.type == CONVERGED
+    if wanted.type == TOPICS_DEGRADED and current.message != wanted.message:
+        return True  # other topics, by name
     return (current.status, current.reason) != (wanted.status, wanted.reason)

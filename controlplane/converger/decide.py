@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from controlplane.converger.abortion import abortion_step
 from controlplane.converger.arrivals import arrival_step, founding_step, loss_step
+from controlplane.converger.chaosend import chaos_step
 from controlplane.converger.conditions import condition_changes
 from controlplane.converger.deletion import deletion_step
 from controlplane.converger.departures import departure_step
@@ -16,47 +17,65 @@ from controlplane.converger.evacuations import evacuation_step
 from controlplane.converger.finalisation import finalisation_step
 from controlplane.converger.handovers import handover_step
 from controlplane.converger.healing import healing_left_step, healing_step
+from controlplane.converger.hungmoves import hung_step
 from controlplane.converger.intents import intent_step
 from controlplane.converger.livesettings import settings_in_hand_step, settings_left_step, settings_step
+from controlplane.converger.maintenance import maintenance_step
+from controlplane.converger.networking import network_step
 from controlplane.converger.pausing import hold_on
+from controlplane.converger.rebalances import rebalance_in_hand_step, rebalance_step
 from controlplane.converger.replacements import replacement_step
+from controlplane.converger.replication import replication_in_hand_step, replication_step
 from controlplane.converger.restarts import restart_in_hand_step, restart_step
+from controlplane.converger.topics import with_topics
 from controlplane.converger.upkeep import upkeep_step
 from controlplane.converger.verdict import Situation, Verdict, wait
+from controlplane.converger.voters import volume_step, voter_step, voters_left_step
 
 Step = Callable[[Situation], Verdict | None]
 
 IN_HAND: tuple[Step, ...] = (
+    chaos_step,
     loss_step,
+    volume_step,
     intent_step,
     founding_step,
+    voter_step,
     arrival_step,
+    hung_step,
     drain_step,
     departure_step,
     abortion_step,
     handover_step,
     restart_in_hand_step,
+    rebalance_in_hand_step,
+    replication_in_hand_step,
     upkeep_step,
     settings_in_hand_step,
 )
 """What goes on while a cluster is paused too: it ends what has begun, safely."""
 
 NEXT: tuple[Step, ...] = (
+    voters_left_step,
     healing_step,
+    maintenance_step,
     settings_step,
     evacuation_step,
+    network_step,
     replacement_step,
     settings_left_step,
     restart_step,
     healing_left_step,
     finalisation_step,
+    replication_step,
+    rebalance_step,
 )
 """What begins something new."""
 
 
 def decide(situation: Situation) -> Verdict:
     """The verdict of one tick, condition changes included. Pure: no clock, no randomness, no I/O."""
-    verdict = _ladder(situation)
+    verdict = with_topics(situation, _ladder(situation))
     if verdict.events:
         return verdict
     changes = condition_changes(situation, verdict)

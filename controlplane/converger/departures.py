@@ -98,6 +98,9 @@ def _fencing(situation: Situation) -> Verdict | None:
 
 
 def _leave(situation: Situation) -> Verdict | None:
+    dismissed = [i for i in situation.view.in_phase(Phase.FENCED, Phase.RELEASED) if i.drained and not i.is_broker]
+    if dismissed:
+        return request_retire(situation, dismissed, "stopped, and no voter any more")
     fenced = [i for i in situation.view.in_phase(Phase.FENCED) if not situation.view.hands_over(i)]
     if not fenced:
         return None

@@ -36,7 +36,8 @@ def _document(view: ClusterView, key: str, epoch: int) -> Document | None:
 def _service(view: ClusterView, instance: InstanceView, founding: facts.QuorumFounded) -> ServiceDocument:
     planned = instance.planned
     running = instance.phase in SERVING and instance.bound and not _is_doomed(view)
-    founder = not instance.is_broker and planned.generation == 1
+    first = {v.directory_id for v in founding.voters}
+    founder = planned.service == "controller" and planned.generation == 1 and planned.volumes[0].directory_id in first
     return ServiceDocument(
         name="broker" if instance.is_broker else "controller",
         state="running" if running else "stopped",
@@ -48,17 +49,32 @@ def _service(view: ClusterView, instance: InstanceView, founding: facts.QuorumFo
         port=_broker_port(view) if instance.is_broker else CONTROLLER_PORT,
         rack=planned.rack,
         log_dirs=tuple(
-            LogDir(name=v.dir, volume=v.key, directory_id=v.directory_id, fresh=_is_fresh(instance))
+            LogDir(
+                name=v.dir,
+                volume=v.key,
+                directory_id=v.directory_id,
+                fresh=_is_fresh(instance),
+                size_gib=v.size_gib,
+                own=v.kind == "ephemeral",
+            )
             for v in planned.volumes
         ),
         voters=tuple(
-            Voter(id=v.id, address=v.address, port=v.port, directory_id=v.directory_id) for v in founding.voters
+            Voter(id=v.id, address=v.address, port=v.port, directory_id=v.directory_id)
+            for v in (view.voters[i] for i in sorted(view.voters))
         ),
         founder=founder,
         metadata_level=founding.metadata_level,
         settings=dict(instance.settings),
         heap_mib=planned.heap_mib,
+        gives_volumes=not running and _hands_over(view, instance),
     )
+
+
+def _hands_over(view: ClusterView, instance: InstanceView) -> bool:
+    """Its disks are being taken from it, or were: its service is proved stopped; a cloud may wait for the unmount."""
+    releasing = any(i.kind == "release" and instance.key in i.keys for i in view.intents.values())
+    return releasing or instance.phase is Phase.RELEASED
 
 
 def _is_doomed(view: ClusterView) -> bool:
@@ -72,8 +88,11 @@ def _only_arrives(instance: InstanceView) -> bool:
 
 
 def _is_fresh(instance: InstanceView) -> bool:
-    """A volume nobody has served from yet. A successor's volume comes from its predecessor and is never fresh."""
-    return not instance.planned.handover and instance.phase is Phase.LAUNCHED and instance.starts == 1
+    """A volume nobody has served from yet. A successor's volume comes from its predecessor and is never fresh, but for
+    one it was given because that of its node is lost.
+    """
+    own = not instance.planned.handover or instance.planned.new_disk
+    return own and instance.phase is Phase.LAUNCHED and instance.starts == 1
 
 
 def _broker_port(view: ClusterView) -> int:

@@ -1,8 +1,13 @@
 """The end of a roll: soak, then raise the feature levels one by one, then say that the generation is reached."""
 
+import sys
+
+from controlplane.converger.rebalanceasking import asked_by_scale_up
+from controlplane.converger.seats import remembered, size_to_bring_back
 from controlplane.converger.verdict import RaiseFeature, Situation, Verdict, act, record, wait
-from controlplane.kafka.features import Blocked, FeatureStep, metadata_level_of, next_feature_step
+from controlplane.kafka.features import METADATA, Blocked, FeatureStep, metadata_level_of, next_feature_step
 from controlplane.replacement import Phase
+from controlplane.view import ClusterView, InstanceView
 from events import facts
 
 
@@ -30,12 +35,30 @@ def finalisation_step(situation: Situation) -> Verdict | None:
     if isinstance(step, Blocked):
         return wait("FinalisationBlocked", f"cannot raise the feature levels to {target}: {step.reason}")
     if step is None:
-        return record(f"generation {view.generation} reached", facts.RecycleCompleted(view.generation))
+        return _reached(view)
     return _raise(situation, step, target)
+
+
+def _reached(view: ClusterView) -> Verdict:
+    """Brokers that were added are due their share; in the same breath, so that no crash forgets it."""
+    reached, due = facts.RecycleCompleted(view.generation), asked_by_scale_up(view)
+    if due is None:
+        return record(f"generation {view.generation} reached", reached)
+    return record(f"generation {view.generation} reached; rebalancing: {due.reason}", reached, due)
 
 
 def _raise(situation: Situation, step: FeatureStep, target: str) -> Verdict:
     view = situation.view
+    vetoes = _vetoes(view, step) if step.name == METADATA else []
+    if vetoes:
+        last = vetoes[-1].planned
+        sentence = (
+            f"{', '.join(f'controller {i.service_id} ({i.node})' for i in vetoes)} left the quorum with Kafka "
+            f"{last.kafka_version} and stays registered: Kafka asks it before {METADATA} is raised to {step.level}"
+        )
+        size = size_to_bring_back(view)
+        again = f"kedge apply, with {size} controllers until {target} is finalised: they come back under their ids"
+        return wait("ControllersRemembered", sentence, next_command=again, patience_s=0)
     if view.finalising == (step.name, step.level):
         return act(f"raising {step.name} to {step.level}", RaiseFeature(step.name, step.level))
     soak_s = view.document.spec.rollout.soak_s if view.document else 0.0
@@ -45,3 +68,15 @@ def _raise(situation: Situation, step: FeatureStep, target: str) -> Verdict:
         return wait("Soak", sentence, patience_s=soak_s + 30)
     requested = facts.FinalisationRequested(step.name, step.level, f"all nodes support {target}")
     return record(f"finalising {step.name} at {step.level}", requested)
+
+
+def _vetoes(view: ClusterView, step: FeatureStep) -> list[InstanceView]:
+    """Controllers Kafka remembers that would not support this level. One of a release nobody knows is left to Kafka."""
+    return [i for i in remembered(view) if _level(i.planned.kafka_version) < step.level]
+
+
+def _level(version: str) -> int:
+    try:
+        return metadata_level_of(version)
+    except ValueError:
+        return sys.maxsize

@@ -12,6 +12,7 @@ when the quorum has caught up, or every replica is back in its ISR. With three v
 
 from controlplane.converger.arrivals import has_reported, service_report, state_of
 from controlplane.converger.departures import request_retire
+from controlplane.converger.seats import must_leave_first, voter_change_due
 from controlplane.converger.verdict import Situation, Verdict, record, wait
 from controlplane.converger.wholeness import cluster_is_whole
 from controlplane.kafka.gates import Gate, may_stop_broker, may_stop_controller
@@ -29,7 +30,7 @@ def handover_step(situation: Situation) -> Verdict | None:
     """Looks after nodes that are being handed over; a node whose holder is gone comes first."""
     handovers = [h for node in sorted({i.node for i in situation.view.alive()}) if (h := _pair(situation, node))]
     waiting: Verdict | None = None
-    for olds, new in sorted(handovers, key=lambda h: not any(i.lost for i in h[0])):
+    for olds, new in sorted(handovers, key=lambda h: not any(_is_gone(situation, i) for i in h[0])):
         verdict = _hand_over(situation, olds, new)
         if verdict is None or verdict.wait is None:
             return verdict
@@ -47,9 +48,13 @@ def _pair(situation: Situation, node: str) -> tuple[list[InstanceView], Instance
 
 
 def _orphans(situation: Situation) -> bool:
-    """Whether a VM is gone and nobody is there to take over its node."""
-    lost = {i.node for i in situation.view.alive() if i.lost}
+    """Whether a VM, or what was on its disk, is gone and nobody is there to take over its node."""
+    lost = {i.node for i in situation.view.alive() if _is_gone(situation, i)}
     return any(_pair(situation, node) is None for node in lost)
+
+
+def _is_gone(situation: Situation, instance: InstanceView) -> bool:
+    return instance.lost or (instance.bound and bool(situation.view.is_broken(instance)))
 
 
 def _hand_over(situation: Situation, olds: list[InstanceView], new: InstanceView) -> Verdict | None:
@@ -71,6 +76,11 @@ def _hand_over(situation: Situation, olds: list[InstanceView], new: InstanceView
 def _take_from(situation: Situation, holder: InstanceView, new: InstanceView) -> Verdict | None:
     if holder.phase is Phase.JOINED:
         return _stop(situation, holder, new)
+    if holder.phase is Phase.FENCED and must_leave_first(situation.view, new):
+        kafka = situation.seen.fresh_kafka(situation.now)
+        step = voter_change_due(situation.view, kafka) if kafka else None
+        reason = step.gate.reason if step else "Kafka's metadata cannot be read"
+        return wait("QuorumGate", f"handover of {new.node}: its lost directory leaves the quorum first: {reason}")
     if holder.phase is Phase.FENCED:
         intent = intent_id(situation.view.uid, "release", holder.key, 1)
         gone_too = ", with its VM" if new.awaits_bind else ""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from controlplane.converger.announcements import Announcements
 from controlplane.converger.observation import InventorySeen
 from controlplane.converger.observe import has_work
 from controlplane.converger.rendering import places_of
@@ -13,12 +14,16 @@ from controlplane.view import ClusterView
 from events.clock import Clock
 from providers.base import CloudInstance, CloudProvider, CloudVolume, InstanceState, Listing, Place
 from providers.errors import ProviderError
+from providers.tf.abilities import SharesCalls
 from providers.twins import keeper, standing
 
 Cloud = Callable[[str], CloudProvider]
 
 SILENCE = timedelta(seconds=5)
 """How long a place whose listing failed is left alone."""
+
+CALLS_OF_A_LISTING = 3
+"""Of a small fleet; each has one page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,17 +48,17 @@ class ListedInventory:
         self._places: dict[Place, _Indexed] = {}
         self._silent: dict[Place, tuple[datetime, ProviderError]] = {}
         self._reading: dict[Place, threading.Lock] = defaultdict(threading.Lock)
+        self._notices = Announcements(cloud, clock)
 
     def seen(self, view: ClusterView, *, newer_than: datetime | None = None) -> InventorySeen:
         """See Inventory."""
         max_age = self._max_age if has_work(view) else self._rest_age
-        oldest = self._clock() - max_age
-        after = oldest if newer_than is None else max(oldest, newer_than)
-        places = [self._indexed(p, after) for p in places_of(view)]
+        places = [self._indexed(p, self._after(p, max_age, newer_than)) for p in places_of(view)]
         instances: dict[str, CloudInstance] = {}
         volumes: dict[str, CloudVolume] = {}
         addresses: dict[str, str] = {}
         gone: set[str] = set()
+        place_of: dict[str, Place] = {}
         twins: dict[str, tuple[CloudInstance, ...]] = {}
         for place in places:
             listed = place.instances.get(view.uid, ())
@@ -63,13 +68,15 @@ class ListedInventory:
                 own = _own(view, key, carrying)
                 if own is not None:
                     instances[key] = own
+                    place_of[key] = place.listing.place
                     gone.discard(key)
                 if others := tuple(i for i in carrying if i is not own):
                     twins[key] = others
             volumes.update(place.volumes.get(view.uid, {}))
             addresses.update(place.addresses.get(view.uid, {}))
         at = min((p.listing.at for p in places), default=self._clock())
-        return InventorySeen(at, instances, frozenset(gone), volumes, addresses, twins)
+        notices = {key: n for key, i in instances.items() if (n := self._notices.of(place_of[key], i.id)) is not None}
+        return InventorySeen(at, instances, frozenset(gone), volumes, addresses, twins, notices)
 
     def terminate(self, view: ClusterView, cloud_id: str) -> None:
         """See Inventory."""
@@ -83,6 +90,14 @@ class ListedInventory:
             return set()
         answers = self._cloud(place.cloud).describe(place, sorted(missing))
         return {missing[i] for i, state in answers.items() if state is InstanceState.GONE}
+
+    def _after(self, place: Place, max_age: timedelta, newer_than: datetime | None) -> datetime:
+        """A listing from before that is read again: no oftener than half of the account's calls allow."""
+        cloud = self._cloud(place.cloud)
+        rate = cloud.calls(place).rate if isinstance(cloud, SharesCalls) else None
+        least = timedelta(seconds=0.0 if rate is None else CALLS_OF_A_LISTING / (rate.per_s / 2))
+        oldest = self._clock() - max(max_age, least)
+        return oldest if newer_than is None else max(oldest, newer_than)
 
     def _indexed(self, place: Place, after: datetime) -> _Indexed:
         with self._lock:

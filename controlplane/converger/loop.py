@@ -15,12 +15,15 @@ from controlplane.converger.act import carry_out
 from controlplane.converger.backoff import delay_s
 from controlplane.converger.decide import decide
 from controlplane.converger.fleet import FleetBrake, is_counted
+from controlplane.converger.movewatch import Known
 from controlplane.converger.observe import Observer, has_work
 from controlplane.converger.ports import LostLeadership, Ports
 from controlplane.converger.traffic import Traffic
 from controlplane.converger.turns import Turns
-from controlplane.converger.verdict import LOSS_GRACE_S, Situation, StartPlanning, StartRun, Verdict
+from controlplane.converger.upkeep import asks_leaders_back
+from controlplane.converger.verdict import LOSS_GRACE_S, Situation, StartBalancing, StartPlanning, StartRun, Verdict
 from controlplane.kafka.errors import KafkaFault
+from controlplane.networks.keeper import NetworkKeeper
 from controlplane.streams import cluster_stream, cluster_uid_of
 from controlplane.view import ClusterView, empty_view
 from events.codec import encode
@@ -89,12 +92,16 @@ class Converger:
         rest_s: float = 0.0,
         loss_grace_s: float = LOSS_GRACE_S,
         wake: Callable[[str], None] | None = None,
+        networks: NetworkKeeper | None = None,
     ) -> None:
-        """`rest_s`: how long a cluster without work is left alone; `wake` is told who moved and wants the next tick."""
+        """`rest_s`: how long a cluster without work is left alone; `wake` is told who moved and wants the next tick;
+        `networks` looks after the networks Kedge makes, where it makes any.
+        """
         self._ports = ports
         self._rest = timedelta(seconds=rest_s)
         self._loss_grace_s = loss_grace_s
         self._wake = wake
+        self._networks = networks
         self._brake = brake or FleetBrake()
         self._observer = Observer(ports)
         self._fold = _Fold()
@@ -115,6 +122,7 @@ class Converger:
         self._ports.epoch()
         self.catch_up()
         total = TickReport()
+        self._look_after_networks()
         working = [v for v in self.views() if not v.deleted]
         self._brake.look_at(working)
         for view in working:
@@ -130,6 +138,17 @@ class Converger:
             else:
                 _add(total, self.tick_cluster(view.uid))
         return total
+
+    def _look_after_networks(self) -> None:
+        """Whatever goes wrong there stays there: clusters whose network stands need none of it."""
+        if self._networks is None:
+            return
+        try:
+            self._networks.tick(self.views())
+        except (LostLeadership, EventsError):
+            raise
+        except Exception:  # noqa: BLE001 - clusters go on without
+            _log.exception("networks could not be looked after")
 
     def settle(self, timeout_s: float) -> TickReport:
         """Waits for ticks that run on threads; their reports, added up."""
@@ -171,6 +190,10 @@ class Converger:
     def said(self, uid: ClusterUid) -> Said | None:
         """What the last tick said of the cluster."""
         return self._said.get(uid)
+
+    def last_moves(self, uid: ClusterUid) -> Known:
+        """How the moves of the cluster have come on."""
+        return self._observer.last_moves(uid)
 
     def last_snapshot(self, uid: ClusterUid) -> KafkaSnapshot | None:
         """Kafka's metadata as it was last read for the cluster."""
@@ -226,9 +249,11 @@ class Converger:
         refusals = []
         if verdict.effects:
             self._observer.look_again(situation.view.uid)
+        if asks_leaders_back(verdict):
+            self._observer.leaders_asked_back(situation.view.uid)
         for effect in verdict.effects:
             report.effects += 1
-            report.jobs += isinstance(effect, StartRun | StartPlanning)
+            report.jobs += isinstance(effect, StartRun | StartPlanning | StartBalancing)
             refused = carry_out(effect, situation, self._ports)
             if refused:
                 refusals.append(refused)
@@ -272,6 +297,8 @@ class Converger:
             uid = cluster_uid_of(recorded.stream)
             if uid is None:
                 self._brake.take_in(recorded)
+                if self._networks is not None:
+                    self._networks.take_in(recorded)
                 continue
             view = self._fold.views.get(uid) or empty_view(uid)
             if recorded.version > view.version:

@@ -8,12 +8,16 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from agent.wire import Report, ServiceReport
+from controlplane.converger.movewatch import NONE_ASKED, Elections
 from controlplane.converger.traffic import UNKNOWN, Traffic
 from planner.drain.plan import DrainPlan
-from planner.observed import KafkaSnapshot, SettingSeen
+from planner.observed import KafkaSnapshot, SettingSeen, TopicPartition
+from planner.pulse import Pulse
+from planner.rebalancing.plan import RebalancePlan
 from planner.rollout.live_step import NO_STEP, Deviation, LiveStep
 from providers.base import CloudInstance, CloudVolume
 from providers.handover import Handover
+from providers.notices import MaintenanceNotice
 
 STALE_AFTER = timedelta(seconds=30)
 """Nothing is destroyed on an observation older than this."""
@@ -30,6 +34,8 @@ class InventorySeen:
     node_addresses: Mapping[str, str] = field(default_factory=dict)
     twins: Mapping[str, tuple[CloudInstance, ...]] = field(default_factory=dict)
     """Other VMs that carry the key of an instance: made by a run that was killed, or copied by somebody's hand."""
+    notices: Mapping[str, MaintenanceNotice] = field(default_factory=dict)
+    """What the cloud announces of an instance, where it does, as of some minutes ago."""
 
     def carrying(self, key: str) -> tuple[CloudInstance, ...]:
         """Every VM with that key: the instance itself, then its twins."""
@@ -88,6 +94,18 @@ class SettingsObserved:
 
 
 @dataclass(frozen=True, slots=True)
+class TopicsObserved:
+    """What is set on the topics that were `asked` about (one that is gone is missing in `configs`), and what Kafka
+    says to what would be done next: `offered` names the topics of that, `refusals` has its words where it would not.
+    """
+
+    asked: frozenset[str]
+    configs: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    offered: frozenset[str] = frozenset()
+    refusals: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Observation:
     """Everything one tick sees of one cluster. `missing` says, in words, why a part is absent."""
 
@@ -98,12 +116,24 @@ class Observation:
     plan: DrainPlan | None = None
     plan_sha256: str = ""
     """The plan that was looked for; `plan` is None when it is missing or corrupt."""
+    rebalance_plan: RebalancePlan | None = None
+    rebalance_sha256: str = ""
+    """The rebalance plan that was looked for, as above."""
     traffic: Traffic = UNKNOWN
     handover: Handover | None = Handover.REBIND
     """What the cluster's cloud can do with a node's address and disks; None while that cannot be told."""
     settings: SettingsObserved | None = None
     """Asked for only where something is to be set, and at rest as often as the metadata is read."""
+    topics: TopicsObserved | None = None
+    """Asked for where some are in hand or waited for, and of all as often as the metadata is read at rest."""
     missing: Mapping[str, str] = field(default_factory=dict)
+    pulses: Mapping[TopicPartition, Pulse] = field(default_factory=dict)
+    """How each running move has come on so far."""
+    elections: Elections = NONE_ASKED
+    """How often leadership was asked back, in vain so far."""
+
+    networks: tuple[str, ...] = ()
+    """Networks of Kedge's that VMs still wait for, in words."""
 
     def fresh_kafka(self, now: datetime) -> KafkaSnapshot | None:
         """Kafka's metadata, if it is young enough to destroy on."""

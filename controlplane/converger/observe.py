@@ -7,11 +7,15 @@ from agent.wire import Report
 from controlplane.converger.disks import with_volume_sizes
 from controlplane.converger.foresight import foreseen_drain, plan_job_id
 from controlplane.converger.intents import job_id
-from controlplane.converger.observation import JobSeen, Observation, ReportSeen, SettingsObserved
+from controlplane.converger.movewatch import Known, MoveWatch
+from controlplane.converger.observation import JobSeen, Observation, ReportSeen, SettingsObserved, TopicsObserved
 from controlplane.converger.ports import AGENT_REPORT, Ports
+from controlplane.converger.rebalanceasking import rebalance_job_id
 from controlplane.converger.rendering import places_of
 from controlplane.converger.settingwork import SettingWork, drift_work, is_between_steps, setting_work
+from controlplane.converger.topicwork import names_to_ask, topic_work
 from controlplane.converger.traffic import UNKNOWN, Traffic, TrafficWatch, sent_by
+from controlplane.converger.upkeep import displaced_leaders
 from controlplane.job import Job
 from controlplane.kafka.errors import KafkaFault
 from controlplane.replacement import Phase
@@ -20,6 +24,7 @@ from controlplane.view import ClusterView
 from events.ids import ClusterUid, IntentId
 from planner.drain.plan import DrainPlan, PlanUnreadable
 from planner.observed import KafkaSnapshot
+from planner.rebalancing.plan import RebalancePlan
 from planner.rollout.live_step import deviations, next_live_step
 from providers import errors as provider_errors
 from providers.handover import Handover
@@ -38,8 +43,10 @@ class Observer:
         self._ports = ports
         self._snapshots: dict[str, KafkaSnapshot] = {}
         self._acted: set[str] = set()
+        self._topics_at: dict[str, datetime] = {}
         self._ailing: tuple[datetime, frozenset[ClusterUid]] | None = None
         self._watches: dict[str, TrafficWatch] = {}
+        self._moves = MoveWatch(ports.latest)
 
     def observe(self, view: ClusterView) -> Observation:
         """What is to be seen now. What cannot be read is missing, with the reason."""
@@ -57,6 +64,7 @@ class Observer:
         if kafka is not None:
             sent = sent_by(view, {key: seen.report for key, seen in reports.items()})
             self._watches.setdefault(view.uid, TrafficWatch()).see(kafka, sent)
+        moves = self._moves_of(view, kafka)
         return Observation(
             inventory=inventory,
             reports=reports,
@@ -64,15 +72,29 @@ class Observer:
             jobs=jobs,
             plan=self._plan(view),
             plan_sha256=view.drain.plan_sha256 if view.drain else "",
+            rebalance_plan=self._rebalance_plan(view),
+            rebalance_sha256=view.rebalance.plan_sha256 if view.rebalance else "",
             settings=self._settings(view, missing) if kafka is not None and kafka is not before else None,
+            topics=self._topics(view, kafka, missing) if kafka is not None and kafka is not before else None,
             missing=missing,
             traffic=self.traffic(view.uid) if has_work(view) else UNKNOWN,
             handover=self._handover(view, missing),
+            networks=self._ports.networks(view),
+            pulses=moves.pulses,
+            elections=moves.elections,
         )
 
     def look_again(self, uid: str) -> None:
         """Something was done to the cluster: what is known of it is old now."""
         self._acted.add(uid)
+
+    def leaders_asked_back(self, uid: ClusterUid) -> None:
+        """Leadership is about to be asked back; if that is in vain it is asked less and less often."""
+        self._moves.asked(uid, self._ports.clock())
+
+    def last_moves(self, uid: ClusterUid) -> Known:
+        """How the moves of the cluster have come on, by the last look."""
+        return self._moves.known(uid)
 
     def last_snapshot(self, uid: str) -> KafkaSnapshot | None:
         """Kafka's metadata as it was last read, however old."""
@@ -89,6 +111,10 @@ class Observer:
             return False
         known = self._snapshots.get(view.uid)
         return known is None or self._must_dial(view, known)
+
+    def _moves_of(self, view: ClusterView, kafka: KafkaSnapshot | None) -> Known:
+        away = bool(displaced_leaders(kafka)) if kafka is not None else False
+        return Known() if kafka is None else self._moves.see(view.uid, kafka, leaders_away=away)
 
     def _handover(self, view: ClusterView, missing: dict[str, str]) -> Handover | None:
         clouds = {p.cloud for p in places_of(view)}
@@ -147,12 +173,35 @@ class Observer:
             return None
         return SettingsObserved(work.live, work.is_drift, seen.brokers, found, step, refusals)
 
+    def _topics(self, view: ClusterView, snapshot: KafkaSnapshot, missing: dict[str, str]) -> TopicsObserved | None:
+        """What is set on topics, and what Kafka says to what is to be done next about them."""
+        if not view.topics.by_name or not view.converged:
+            return None
+        looked = self._topics_at.get(view.uid)
+        everything = looked is None or snapshot.at - looked >= LOOK_EVERY
+        asked = names_to_ask(view, everything=everything)
+        if not asked:
+            return None
+        kafka = self._ports.kafka(view)
+        try:
+            configs = kafka.topic_configs(asked)
+            step = topic_work(view, snapshot, configs, asked).step
+            refusals = kafka.topic_refusals(step) if step else {}
+        except KafkaFault as error:
+            missing["topics"] = str(error)
+            return None
+        if everything:
+            self._topics_at[view.uid] = snapshot.at
+        return TopicsObserved(asked, configs, step.names, refusals)
+
     def _jobs(self, view: ClusterView) -> Mapping[str, JobSeen]:
         wanted = [job_id(i) for i in view.intents.values()]
         if view.drain is not None and not view.drain.plan_sha256:
             wanted.append(plan_job_id(view.drain))
         elif (foreseen := foreseen_drain(view, self._ports.clock())) is not None:
             wanted.append(plan_job_id(foreseen))
+        if view.rebalance is not None and not view.rebalance.plan_sha256:
+            wanted.append(rebalance_job_id(view.rebalance))
         found = ((w, self._ports.jobs.get(IntentId(w))) for w in wanted)
         return {w: _job_seen(job) for w, job in found if job is not None}
 
@@ -169,17 +218,32 @@ class Observer:
             return None
 
 
+    def _rebalance_plan(self, view: ClusterView) -> RebalancePlan | None:
+        if view.rebalance is None or not view.rebalance.plan_sha256:
+            return None
+        body = self._ports.plans.get(view.rebalance.plan_sha256)
+        try:
+            return None if body is None else RebalancePlan.from_bytes(body)
+        except PlanUnreadable:
+            # Written by another release: planned again, which decide() says in words.
+            return None
+
+
 def has_work(view: ClusterView) -> bool:
     """Whether anything is in hand or to be done: such a cluster is looked at closely and often."""
     if view.deleted or view.document is None:
         return False
     if view.converged != view.generation or view.recycling or view.intents or view.drain or view.tombstone:
         return True
-    if view.setting_change is not None or view.restart is not None:
+    if view.setting_change is not None or view.restart is not None or view.rebalance is not None:
         return True
-    if view.rolling_restart is not None or view.to_replace or view.is_evacuating():
+    if view.topics.has_work:
         return True
-    return any(i.phase is not Phase.JOINED or i.lost for i in view.alive())
+    if view.rolling_restart is not None or view.to_replace or view.is_evacuating() or view.moves.cancelling:
+        return True
+    if view.voter_change is not None or view.chaos:
+        return True
+    return any(i.phase is not Phase.JOINED or i.lost or view.is_broken(i) for i in view.alive())
 
 
 def _work_to_ask_for(view: ClusterView) -> SettingWork | None:

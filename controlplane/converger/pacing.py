@@ -74,8 +74,9 @@ def paced(
     set_out = kafka.throttles.leader_rate if running else {}
     set_in = kafka.throttles.follower_rate if running else {}
     judge = _judge(situation.view)
-    due_out = {b: judge(b, p, out, set_out) for b, p in plan.out.items() if b in live}
-    due_in = {b: judge(b, p, into, set_in) for b, p in plan.into.items() if b in live}
+    raised_out, raised_in = _raised(situation.view)
+    due_out = {b: _at_least(judge(b, p, out, set_out), raised_out.get(b, 0)) for b, p in plan.out.items() if b in live}
+    due_in = {b: _at_least(judge(b, p, into, set_in), raised_in.get(b, 0)) for b, p in plan.into.items() if b in live}
     told = [*_told("out of", due_out), *_told("into", due_in)]
     throttle = ThrottlePlan(
         leader_bytes_per_s={b: d.quota_bytes_per_s for b, d in due_out.items()},
@@ -155,6 +156,18 @@ def _bandwidth(view: ClusterView) -> dict[int, int]:
 def _cap(view: ClusterView) -> int | None:
     cap = view.document.spec.rollout.throttle_mib_per_s if view.document else None
     return cap * MIB if cap else None
+
+
+def _at_least(found: Due, raised_bytes_per_s: int) -> Due:
+    """What it was raised to stands, whatever the plan promised."""
+    return found if found.quota_bytes_per_s >= raised_bytes_per_s else Due(raised_bytes_per_s, raised_bytes_per_s)
+
+
+def _raised(view: ClusterView) -> tuple[Mapping[int, int], Mapping[int, int]]:
+    """(out, into): what the throttles of this drain were raised to, since its moves hung on them."""
+    if view.drain is None or view.moves.cured != view.drain.id:
+        return {}, {}
+    return view.moves.leader_rates, view.moves.follower_rates
 
 
 def _told(way: str, found: Mapping[int, Due]) -> list[str]:

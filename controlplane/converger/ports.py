@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
+from controlplane.converger.consoles import ReadsConsole, nobody_reads
 from controlplane.converger.observation import InventorySeen
 from controlplane.jobstore import JobStore
 from controlplane.kafka.gateway import KafkaGateway
@@ -16,6 +17,7 @@ from events.ids import ClusterUid, Epoch
 from events.store import EventStore
 from planner.drain.request import DrainRequest
 from planner.observed import KafkaSnapshot
+from planner.rebalancing.request import RebalanceRequest
 from providers.base import TerraformRun
 from providers.handover import Handover
 
@@ -50,6 +52,10 @@ class Runner(Protocol):
         """Has a drain planned and the plan stored."""
         ...
 
+    def balancing(self, job_id: str, request: RebalanceRequest, snapshot: KafkaSnapshot, *, epoch: Epoch) -> None:
+        """Has a rebalance planned, judged and stored."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Ports:
@@ -68,5 +74,8 @@ class Ports:
     clock: Clock
     epoch: Callable[[], Epoch]
     """The epoch this server may act under. Raises LostLeadership when it holds the lease no more."""
+    console: ReadsConsole = nobody_reads
+    networks: Callable[[ClusterView], tuple[str, ...]] = lambda view: ()
+    """What networks the cluster's VMs still wait for, in words; asks nobody."""
     handover: Callable[[str], Handover] = lambda cloud: Handover.REBIND
     """Name of a cloud -> what it can do with a node's address. Raises `ProviderError` where that cannot be told."""

@@ -25,7 +25,8 @@ def places_of(view: ClusterView) -> tuple[Place, ...]:
     if view.document is None:
         return ()
     pools = view.document.spec.pools
-    return tuple(sorted({Place(p.place.cloud, p.place.region, p.place.account) for p in pools}, key=str))
+    found = {Place(p.place.cloud, p.place.region, p.place.account, p.place.network) for p in pools}
+    return tuple(sorted(found, key=str))
 
 
 def terraform_run(
@@ -151,6 +152,11 @@ def _addresses(view: ClusterView, kind: RunKind) -> tuple[AddressResource, ...]:
     return tuple(AddressResource(n, zone) for n, zone in sorted(nodes.items()))
 
 
+def _own_disks(heir: InstanceView) -> list[str]:
+    """Volumes made with a successor, though it takes over its node: those of its node are lost."""
+    return [f"volume/{v.key}" for v in heir.planned.volumes] if heir.planned.new_disk else []
+
+
 def _ties(instance: InstanceView) -> list[str]:
     """What binds volumes and address to an instance, as the names a run's changes are given in."""
     ties = [f"attachment/{a.key}" for a in _attachments(instance)]
@@ -160,7 +166,7 @@ def _ties(instance: InstanceView) -> list[str]:
 def _creates(view: ClusterView, intent: IntentView, kind: RunKind) -> frozenset[str]:
     if kind is RunKind.BIND:
         new = view.instances[intent.keys[0]]
-        return frozenset([*_ties(new), f"instance/{new.key}"] if new.awaits_bind else _ties(new))
+        return frozenset([*_ties(new), f"instance/{new.key}", *_own_disks(new)] if new.awaits_bind else _ties(new))
     if kind is not RunKind.SURGE:
         return frozenset()
     names: set[str] = set()
@@ -168,6 +174,7 @@ def _creates(view: ClusterView, intent: IntentView, kind: RunKind) -> frozenset[
         instance = view.instances[key]
         names.add(f"instance/{key}")
         if instance.planned.handover:
+            names.update(_own_disks(instance))
             continue
         names.update(f"volume/{v.key}" for v in instance.planned.volumes)
         names.update(_ties(instance))

@@ -3,9 +3,12 @@
 from collections.abc import Mapping, Sequence
 
 from controlplane.converger.drains import request_drain
+from controlplane.converger.seats import thin_list
 from controlplane.converger.toldsettings import config_to_make, needs_restart, settings_to_make
 from controlplane.converger.verdict import Situation, SurgeAsk, SurgeShare, Verdict, Wait, record, wait
+from controlplane.converger.voters import leave_step
 from controlplane.converger.wholeness import cluster_is_whole
+from controlplane.evacuationroom import room_without
 from controlplane.kafka.gates import Gate
 from controlplane.replacement import Phase
 from controlplane.view import FIRST_CONTROLLER_ID, ClusterView, InstanceView
@@ -24,7 +27,7 @@ def replacement_step(situation: Situation) -> Verdict | None:
     """The next piece of work, what is lost before what is merely outdated. None when every node is as it should be."""
     changes = pending_changes(situation.view)
     work = _next(situation, changes)
-    mends = any(c.incumbent and c.incumbent.lost for c in changes)
+    mends = any(c.incumbent and c.incumbent.to_mend for c in changes)
     pairs = _superseded(situation.view)
     handed = _drain_replaced(situation, [p for p in pairs if p[0].lost], lost=True)
     if handed is None and not mends:
@@ -80,6 +83,8 @@ def _incumbent(view: ClusterView, node: str) -> Incumbent | None:
         if view.rolling_restart and best.key in view.rolling_restart.left
         else "",
         replace_asked=view.to_replace[best.key].reason if best.key in view.to_replace else "",
+        broken=view.is_broken(best) if best.bound else "",
+        relist=thin_list(view, best),
     )
 
 
@@ -209,8 +214,9 @@ def _plan_instance(
     generation = max(generation, spent.generation + 1 if spent else 0)
     holders = [i for i in past if i.phase not in (Phase.RETIRED, Phase.FAILED, Phase.RETIRING)]
     old = max(holders, key=lambda i: i.planned.generation, default=None)
-    heir = bool(past) if want.service == "controller" else old is not None and _reattaches(view, old.key)
-    volumes = _volumes_of_node(past) if heir else (_new_volume(view, want, past),)
+    heir = _takes_over(past) if want.service == "controller" else old is not None and _reattaches(view, old.key)
+    new_disk = heir and want.service == "controller" and _disk_is_no_use(view, past)
+    volumes = _volumes_of_node(past) if heir and not new_disk else (_new_volume(view, want, past),)
     config, settings = _config_to_make(view, want)
     return facts.PlannedInstance(
         node=want.node,
@@ -230,7 +236,24 @@ def _plan_instance(
         handover=heir,
         config=config,
         deferred=heir and way is Handover.DELETE_FIRST,
+        new_disk=new_disk,
     )
+
+
+def _takes_over(past: Sequence[InstanceView]) -> bool:
+    """Whether a controller's node is still somebody's: one that left the quorum for good begins anew, as its old id."""
+    newest = max(past, key=lambda i: i.planned.generation, default=None)
+    return newest is not None and not newest.drained
+
+
+def _disk_is_no_use(view: ClusterView, past: Sequence[InstanceView]) -> bool:
+    """Lost, given up by a person, or without a vote: then it holds nothing that the voters do not hold."""
+    newest = max(past, key=lambda i: i.planned.generation)
+    if view.is_broken(newest) or any(i.key in view.to_replace and view.to_replace[i.key].new_disk for i in past):
+        return True
+    voter = view.voters.get(newest.service_id)
+    voting = voter is not None and voter.directory_id == newest.planned.volumes[0].directory_id
+    return bool(view.voters) and not voting
 
 
 def _config_to_make(view: ClusterView, want: DesiredNode) -> tuple[Mapping[str, str] | None, dict[str, str]]:
@@ -294,13 +317,36 @@ def _superseded(view: ClusterView) -> list[tuple[InstanceView, InstanceView]]:
     pairs: dict[str, tuple[InstanceView, InstanceView]] = {}
     for node in sorted({i.node for i in view.brokers()}):
         serving = [i for i in view.of_node(node) if i.phase is Phase.JOINED]
-        if len(serving) > 1 and not serving[-1].lost and not serving[-1].planned.handover:
-            olds = sorted(serving[:-1], key=lambda i: not i.lost)
+        # An heir that is itself to be replaced takes nothing over; among its elders it goes first.
+        heir_stays = bool(serving) and serving[-1].key not in view.to_replace
+        if len(serving) > 1 and heir_stays and not serving[-1].lost and not serving[-1].planned.handover:
+            olds = sorted(serving[:-1], key=lambda i: (not i.lost, i.key not in view.to_replace))
             pairs[node] = (olds[0], serving[-1])
     return list(pairs.values())
 
 
 def _remove(situation: Situation, work: Work) -> Verdict:
+    first = next(c.incumbent for c in work.nodes if c.incumbent)
+    if first.service == "controller":
+        return leave_step(situation, situation.view.instances[first.key])
     keys = [c.incumbent.key for c in work.nodes if c.incumbent]
+    crowded = _no_room_for(situation, keys)
+    if crowded is not None:
+        return crowded
     drain = request_drain(situation, keys, {}, round_number=1, reason=work.reason)
     return record(f"draining {', '.join(keys)}: {work.reason}", drain)
+
+
+def _no_room_for(situation: Situation, keys: Sequence[str]) -> Verdict | None:
+    """A drain that cannot end is not begun: it would fill the others' disks first."""
+    kafka, view = situation.seen.fresh_kafka(situation.now), situation.view
+    leaving = {view.instances[k].service_id for k in keys}
+    if kafka is None:
+        return None
+    staying = [i.service_id for i in view.receivers() if i.service_id not in leaving]
+    room = room_without(kafka, leaving, staying, racks_stay=False)
+    if room.open:
+        return None
+    sentence = f"not draining {', '.join(keys)}: {room.reason}"
+    next_command = f"kedge apply, with more brokers or disk (cluster {view.name})"
+    return wait("NoRoom", sentence, next_command=next_command, patience_s=0)

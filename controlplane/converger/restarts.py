@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from controlplane.converger.arrivals import serves, state_of
 from controlplane.converger.replacements import pending_changes
 from controlplane.converger.restartsafety import restart_safety
+from controlplane.converger.seats import has_thin_list, thin_list
 from controlplane.converger.toldsettings import all_told, needs_restart, where_silent
 from controlplane.converger.verdict import Situation, Verdict, record, wait
 from controlplane.kafka.gates import is_following
@@ -54,7 +55,7 @@ def restart_in_hand_step(situation: Situation) -> Verdict | None:
 def restart_step(situation: Situation) -> Verdict | None:
     """Begins the next restart, once the canary has been watched and the gate is open. None when none is left."""
     view = situation.view
-    if all_told(view) and view.rolling_restart is None:
+    if all_told(view) and view.rolling_restart is None and not has_thin_list(view):
         return None
     left = [c for c in pending_changes(view) if c.change is Change.RESTART]
     if view.rolling_restart is not None and not any(c.incumbent and c.incumbent.restart_asked for c in left):
@@ -129,7 +130,7 @@ def _restart(situation: Situation, kafka: KafkaSnapshot, instance: InstanceView)
     silent = where_silent(document) if document else {}
     # Nothing new is tried where only a person asked: there is nothing to watch the first one for.
     canary = bool(names) and _canary_of(situation, instance) is None
-    asked = _asked(view, instance.key)
+    asked = _asked(view, instance.key) or thin_list(view, instance)
     told = ", ".join(f"{n}={wanted[n]}" if n in wanted else f"{n} unset" for n in names)
     request = facts.RestartRequested(
         key=instance.key,

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 from controlplane.job import IllegalTransition, StaleEpoch
@@ -22,14 +23,19 @@ from planner.drain.infeasible import Infeasible
 from planner.drain.plan import DrainPlan
 from planner.drain.request import DrainRequest
 from planner.observed import KafkaSnapshot
+from planner.rebalancing.check import check as check_rebalance
+from planner.rebalancing.request import RebalanceRequest
 from providers.base import TerraformRun
 from providers.errors import ProviderError
+from providers.networks import NetworkRun
 
 _log = logging.getLogger(__name__)
 
 Progress = Callable[[str], None]
 RunTerraform = Callable[[TerraformRun, Progress, threading.Event], Mapping[str, str]]
 """Returns instance key -> the cloud's id, of what the run was to make and the state has."""
+RunNetwork = Callable[[NetworkRun, Progress, threading.Event], Mapping[str, Any]]
+"""Returns the settings the network's module gives, empty after its removal."""
 Solve = Callable[[DrainRequest], DrainPlan | Infeasible]
 Work = Callable[[threading.Event], Mapping[str, Any]]
 
@@ -54,12 +60,14 @@ class ThreadRunner:
         look_s: float = LOOK_S,
         terraform_threads: int = 4,
         planning_threads: int = 4,
+        run_network: RunNetwork | None = None,
     ) -> None:
         """`leads`: whether this server still acts under that epoch, as far as it knows without asking anybody."""
         self._jobs = jobs
         self._plans = plans
         self._owner = owner
         self._run_terraform = run_terraform
+        self._run_network = run_network
         self._solve = solve
         self._wake = wake
         self._leads = leads
@@ -81,10 +89,32 @@ class ThreadRunner:
             lambda stop: self._terraform(job_id, run, stop),
         )
 
+    def network(self, job_id: str, run: NetworkRun, *, epoch: Epoch) -> None:
+        """See NetworkRunner. Its row stands under the network's key, as a cluster's does under its uid."""
+
+        def work(stop: threading.Event) -> Mapping[str, Any]:
+            if self._run_network is None:
+                raise NotImplementedError("this server was built without a way to run Terraform on networks")
+            told = self._run_network(run, partial(self.progress.__setitem__, job_id), stop)
+            return {"settings": dict(told)}
+
+        self._submit(self._runs, job_id, run.key, str(run.kind), epoch, work)
+
     def planning(self, job_id: str, request: DrainRequest, snapshot: KafkaSnapshot, *, epoch: Epoch) -> None:
         """See Runner."""
         self._submit(
             self._planners, job_id, request.cluster_uid, "drain-plan", epoch, lambda _: self._plan(request, snapshot)
+        )
+
+    def balancing(self, job_id: str, request: RebalanceRequest, snapshot: KafkaSnapshot, *, epoch: Epoch) -> None:
+        """See Runner."""
+        self._submit(
+            self._planners,
+            job_id,
+            request.cluster_uid,
+            "rebalance-plan",
+            epoch,
+            lambda _: planned_rebalance(request, snapshot, self._plans),
         )
 
     def reclaim(self, epoch: Epoch) -> int:
@@ -193,6 +223,30 @@ class ThreadRunner:
                 f"{len(violations)} rules broken, first: {violations[0].subject}: {violations[0].message}"
             )
         return summary(answer, self._plans.put(answer.to_bytes()))
+
+
+def planned_rebalance(request: RebalanceRequest, snapshot: KafkaSnapshot, plans: PlanStore) -> Mapping[str, Any]:
+    """Plans, has the independent judge read it, stores it. Returns what the event carries. Raises PlanRefused, and
+    what `plan_rebalance` raises.
+    """
+    from planner.rebalancing.ask import plan_rebalance  # loads the optimiser's kernels, which most processes never use
+
+    plan = plan_rebalance(request, snapshot)
+    violations = check_rebalance(
+        plan.copies, snapshot, receivers=request.receivers, disk_limit_fraction=request.disk_limit_fraction
+    )
+    if violations:
+        raise PlanRefused(f"{len(violations)} rules broken, first: {violations[0]}")
+    return {
+        "sha256": plans.put(plan.to_bytes()),
+        "engine": plan.copies.engine,
+        "moves": len(plan.copies.moves),
+        "bytes": sum(m.bytes for m in plan.copies.moves),
+        "batches": len(plan.copies.checkpoints),
+        "imbalance_before": plan.imbalance_before,
+        "imbalance_after": plan.imbalance_after,
+        "goals": {g.goal: [g.broken_before, g.broken_after] for g in plan.goals if g.broken_before or g.broken_after},
+    }
 
 
 class InfeasibleDrain(Exception):

@@ -1,5 +1,9 @@
-"""What must be so whenever nothing else is in hand: no throttle left over, leadership with the preferred replicas."""
+"""What must be so whenever nothing else is in hand: no throttle left over, leadership with the preferred replicas.
 
+An election that is in vain is asked for again, less and less often; meanwhile the rest goes on.
+"""
+
+from controlplane.converger.backoff import delay_s
 from controlplane.converger.verdict import ClearThrottles, ElectPreferred, Situation, Verdict, act
 from planner.observed import KafkaSnapshot, TopicPartition
 
@@ -12,9 +16,20 @@ def upkeep_step(situation: Situation) -> Verdict | None:
     if kafka.throttles.any and not kafka.moving():
         return act("clearing a throttle nobody needs", ClearThrottles())
     displaced = displaced_leaders(kafka)
-    if displaced:
+    if displaced and _may_ask(situation):
         return act(f"giving leadership of {len(displaced)} partitions back", ElectPreferred(displaced))
     return None
+
+
+def asks_leaders_back(verdict: Verdict) -> bool:
+    """Whether the verdict is an upkeep's election, which is counted. One that makes a source lead comes with moves."""
+    return any(isinstance(e, ElectPreferred) for e in verdict.effects) and len(verdict.effects) == 1
+
+
+def _may_ask(situation: Situation) -> bool:
+    """Twice at once (metadata lags a moment), then after 2, 4, 8 ... 300 s."""
+    asked = situation.seen.elections
+    return asked.asked_at is None or situation.seconds_since(asked.asked_at) >= delay_s(asked.asked - 1)
 
 
 def displaced_leaders(kafka: KafkaSnapshot) -> tuple[TopicPartition, ...]:

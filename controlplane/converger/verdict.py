@@ -8,9 +8,11 @@ from datetime import datetime
 from controlplane.converger.observation import Observation
 from controlplane.kafka.logdirs import Wishes
 from controlplane.kafka.throttle import ThrottlePlan
+from controlplane.rebalanceview import RebalanceView
 from controlplane.view import ClusterView, DrainView
 from planner.observed import TopicPartition
 from planner.rollout.live_step import LiveStep
+from planner.topics.step import TopicStep
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +32,25 @@ class TerminateInstance:
 
 
 @dataclass(frozen=True, slots=True)
+class ReadConsole:
+    """Keep what the VM of an instance wrote to its console."""
+
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
 class StartPlanning:
     """Have a drain planned, in hand or foreseen, as job `job`."""
 
     drain: DrainView
+    job: str
+
+
+@dataclass(frozen=True, slots=True)
+class StartBalancing:
+    """Have the rebalance in hand planned, as job `job`."""
+
+    rebalance: RebalanceView
     job: str
 
 
@@ -78,6 +95,24 @@ class Unregister:
 
 
 @dataclass(frozen=True, slots=True)
+class AddVoter:
+    """Give a caught-up controller a vote in the quorum."""
+
+    controller: int
+    directory_id: str
+    host: str
+    port: int
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveVoter:
+    """Take the vote of this controller and directory."""
+
+    controller: int
+    directory_id: str
+
+
+@dataclass(frozen=True, slots=True)
 class ElectPreferred:
     """Give leadership back to the first replica of these partitions."""
 
@@ -99,19 +134,31 @@ class SetSettings:
     step: LiveStep
 
 
+@dataclass(frozen=True, slots=True)
+class ChangeTopics:
+    """Make, extend, configure and delete topics; Kafka has said that it would."""
+
+    step: TopicStep
+
+
 Effect = (
     StartRun
     | TerminateInstance
+    | ReadConsole
     | StartPlanning
+    | StartBalancing
     | Reassign
     | PreferLogDirs
     | CancelMoves
     | SetThrottle
     | ClearThrottles
     | Unregister
+    | AddVoter
+    | RemoveVoter
     | ElectPreferred
     | RaiseFeature
     | SetSettings
+    | ChangeTopics
 )
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
+from controlplane.commands import TopicDeclared
 from controlplane.gitsync import problems as g
 from controlplane.gitsync.repository import Entry
 from events.spec.document import LoadResult, load_documents
@@ -33,6 +34,7 @@ class SpecFile:
     path: str
     documents: tuple[Declared, ...]
     problems: tuple[Problem, ...]
+    topics: tuple[TopicDeclared, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -44,7 +46,7 @@ class SpecFile:
 
     def refused(self, *found: Problem) -> "SpecFile":
         """The same file with more that is wrong with it."""
-        return SpecFile(self.path, self.documents, (*self.problems, *found))
+        return SpecFile(self.path, self.documents, (*self.problems, *found), self.topics)
 
 
 @dataclass
@@ -72,7 +74,13 @@ class Reader:
         loaded = self._parsed.get((entry.blob, entry.path))
         if loaded is not None:
             pairs = zip(loaded.documents, loaded.positions, strict=True)
-            return SpecFile(entry.path, tuple(Declared(d.metadata.name, d, at) for d, at in pairs), loaded.problems)
+            topics = zip(loaded.topics, loaded.topic_positions, strict=True)
+            return SpecFile(
+                entry.path,
+                tuple(Declared(d.metadata.name, d, at) for d, at in pairs),
+                loaded.problems,
+                tuple(TopicDeclared(t, at) for t, at in topics),
+            )
         problem = _why_not(entry)
         return SpecFile(entry.path, (), (problem,)) if problem is not None else None
 

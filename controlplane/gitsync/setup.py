@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from controlplane.gitsync.board import Board
 from controlplane.gitsync.clone import Clone
 from controlplane.gitsync.desk import SourceDesk
-from controlplane.gitsync.sync import Fleet, SourceSync, SyncParts
-from controlplane.handlers import CommandHandler
+from controlplane.gitsync.sync import Commands, Fleet, SourceSync, SyncParts
 from controlplane.poller import Leadership, Poller
 from controlplane.settings import Settings
 from events.clock import Clock
@@ -32,7 +31,7 @@ def sources_of(
     settings: Settings,
     *,
     store: EventStore,
-    commands: CommandHandler,
+    commands: Commands,
     fleet: Fleet,
     leadership: Leadership,
     wake: Callable[[str], None],

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from controlplane.commands import DeclareCluster, ReportSync
+from controlplane.commands import Command, DeclareCluster, ReportSync
 from controlplane.gitsync import problems as g
 from controlplane.gitsync.binding import GitBinding
 from controlplane.gitsync.board import OUT_OF_SYNC, REFUSED, Board, Standing
@@ -18,7 +18,8 @@ from controlplane.gitsync.faults import SourceFault, Stopped
 from controlplane.gitsync.ledger import Ledger, read_ledger, record
 from controlplane.gitsync.reading import Declared, Reader, SpecFile, judge_rights, settle
 from controlplane.gitsync.repository import Repository, Tip
-from controlplane.handlers import CommandHandler, CommandRefused, SpecRefused
+from controlplane.gitsync.topics import Commit, topic_orders, topic_problem, topics_no_file_has, without_taken_topics
+from controlplane.handlers import CommandRefused, Outcome, SpecRefused
 from controlplane.specsource import (
     HISTORY_REWRITTEN,
     NOT_DECLARED,
@@ -48,12 +49,20 @@ class Fleet(Protocol):
     def catch_up(self) -> None: ...
 
 
+class Commands(Protocol):
+    """What a source may ask for; `CommandHandler` is one."""
+
+    def handle(self, command: Command) -> Outcome: ...
+
+    def check(self, command: DeclareCluster) -> None: ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyncParts:
     """What every source works with. `may_act` is asked before each command: only the leader brings specs into force."""
 
     store: EventStore
-    commands: CommandHandler
+    commands: Commands
     fleet: Fleet
     wake: Callable[[str], None]
     may_act: Callable[[], bool]
@@ -97,6 +106,7 @@ class SourceSync:
         living = {v.name: v for v in self._parts.fleet.views() if v.name and not v.deleted}
         applied = [self._brought_into_force(file, tip, living) for file in self._judged(files, living)]
         self._parts.fleet.catch_up()
+        applied = self._topics(applied, tip)
         reports = self._conditions(applied, tip)
         missing = sorted(name for name, (reason, _) in reports.items() if reason == NOT_DECLARED)
         self._tell_clusters(reports)
@@ -143,6 +153,32 @@ class SourceSync:
                     return file.refused(*refused.problems)
                 except CommandRefused as refused:
                     return file.refused(_problem(refused, declared))
+        return file
+
+    def _topics(self, files: Sequence[SpecFile], tip: Tip) -> list[SpecFile]:
+        """The files as they stand once their topics are in force, too, or were refused."""
+        living = {v.name: v for v in self._parts.fleet.views() if v.name and not v.deleted}
+        at = Commit(self._binding, self._source, tip.commit)
+        settled = without_taken_topics(files, living)
+        applied = [self._with_topics(file, at, living) if file.ok and file.topics else file for file in settled]
+        for gone in topics_no_file_has(applied, at, living.values()):
+            self._refuse_if_not_leading()
+            self._parts.commands.handle(gone)
+        if any(file.topics for file in files):
+            self._parts.fleet.catch_up()
+        return applied
+
+    def _with_topics(self, file: SpecFile, at: Commit, living: Mapping[str, ClusterView]) -> SpecFile:
+        try:
+            for order in topic_orders(file, at, living):
+                self._refuse_if_not_leading()
+                outcome = self._parts.commands.handle(order)
+                if outcome.changed:
+                    self._parts.wake(outcome.uid)
+        except SpecRefused as refused:
+            return file.refused(*refused.problems)
+        except CommandRefused as refused:
+            return file.refused(topic_problem(refused, file))
         return file
 
     def _declare(self, command: DeclareCluster) -> None:

@@ -21,7 +21,7 @@ from controlplane.kafka.configs import (
 )
 from controlplane.kafka.deadline import CALL_LIMIT_S, Deadline
 from controlplane.kafka.dialer import Connection, Dialer
-from controlplane.kafka.errors import require_ok
+from controlplane.kafka.errors import KafkaRefused, KafkaUnavailable, require_ok
 from controlplane.kafka.logdirs import Wishes, prefer_log_dirs
 from controlplane.kafka.raw import (
     AddRaftVoterRequest,
@@ -32,8 +32,11 @@ from controlplane.kafka.raw import (
 from controlplane.kafka.settings_live import read_some, step_changes, step_refusals
 from controlplane.kafka.snapshot import read_partitions, read_snapshot
 from controlplane.kafka.throttle import CLUSTER_DEFAULT, ConfigChange, ThrottlePlan, reconcile
-from planner.observed import KafkaSnapshot, PartitionSeen, SettingsSeen, TopicPartition
+from controlplane.kafka.topics import ask_topics, read_own_configs
+from controlplane.kafka.zookeeper_mode import LookUp, current_controller, read_mode, registered
+from planner.observed import KafkaSnapshot, Mode, PartitionSeen, SettingsSeen, TopicPartition
 from planner.rollout.live_step import LiveStep
+from planner.topics.step import TopicStep
 
 _NO_REASSIGNMENT, _ELECTION_NOT_NEEDED, _NO_PREFERRED_LEADER = 85, 84, 80
 _UNKNOWN_TOPIC, _NOT_REGISTERED, _DUPLICATE_VOTER, _NO_SUCH_VOTER = 3, 102, 126, 127
@@ -57,18 +60,23 @@ class AdminGateway:
         *,
         now: Callable[[], datetime] = utc_now,
         limit_s: float = CALL_LIMIT_S,
+        mode: Mode | None = None,
+        look_up: LookUp | None = None,
     ) -> None:
         """`cluster` keys the connection (its uid). `bootstrap` (`host:port`) is read at every new
-        connection."""
+        connection. `mode` None: asked for once. `look_up`: ZooKeeper's own word in that mode."""
         self._dialer = dialer
         self._cluster = cluster
         self._bootstrap = bootstrap if callable(bootstrap) else lambda: bootstrap
         self._now = now
         self._limit_s = min(limit_s, CALL_LIMIT_S)
+        self._mode = mode
+        self._look_up = look_up
 
     def snapshot(self) -> KafkaSnapshot:
         with self._call() as (connection, deadline):
-            return read_snapshot(connection, deadline, self._now)
+            mode = self._mode_of(connection, deadline)
+            return read_snapshot(connection, deadline, self._now, mode=mode, look_up=self._look_up)
 
     def partitions(self) -> tuple[PartitionSeen, ...]:
         """Partitions without sizes: cheaper than a snapshot, for a frequent observer. Not part of the
@@ -99,6 +107,9 @@ class AdminGateway:
         return self.set_throttle(ThrottlePlan())
 
     def unregister_broker(self, broker: int) -> bool:
+        with self._call() as (connection, deadline):
+            if self._mode_of(connection, deadline) == "zookeeper":
+                return self._is_forgotten(connection, broker, deadline)
         request = UnregisterBrokerRequest(broker_id=broker)
         return self._change(request, f"unregistering broker {broker}", already=_NOT_REGISTERED)
 
@@ -110,7 +121,8 @@ class AdminGateway:
                 topic_partitions=None if partitions is None else _election_topics(partitions),
                 timeout_ms=int(deadline.left_s * 1000),
             )
-            answer = connection.ask(request, what=what, deadline=deadline)
+            node = self._controller(connection, deadline)
+            answer = connection.ask(request, what=what, deadline=deadline, node=node)
             self._check(answer, what)
             elected = 0
             for result in answer.replica_election_results:
@@ -124,6 +136,7 @@ class AdminGateway:
     def update_feature(self, name: str, level: int, *, validate_only: bool) -> None:
         what = f"{'validating' if validate_only else 'finalising'} {name} {level}"
         with self._call() as (connection, deadline):
+            self._require_kraft(connection, what, "its one level is inter.broker.protocol.version", deadline)
             key = UpdateFeaturesRequest.FeatureUpdateKey(
                 feature=name, max_version_level=level, allow_downgrade=False, upgrade_type=_UPGRADE
             )
@@ -164,6 +177,18 @@ class AdminGateway:
         with self._call() as (connection, deadline):
             apply_changes(connection, step_changes(step), deadline)
 
+    def topic_configs(self, topics: Collection[str]) -> Mapping[str, Mapping[str, str]]:
+        with self._call() as (connection, deadline):
+            return read_own_configs(connection, topics, deadline)
+
+    def topic_refusals(self, step: TopicStep) -> Mapping[str, str]:
+        with self._call() as (connection, deadline):
+            return ask_topics(connection, step, deadline, validate_only=True)
+
+    def change_topics(self, step: TopicStep) -> Mapping[str, str]:
+        with self._call() as (connection, deadline):
+            return ask_topics(connection, step, deadline, validate_only=False)
+
     def add_voter(self, controller: int, directory_id: str, *, host: str, port: int) -> bool:
         request = AddRaftVoterRequest(
             cluster_id=None,
@@ -192,6 +217,7 @@ class AdminGateway:
     def _change(self, request: Any, what: str, *, already: int) -> bool:
         """Send a change of one thing; False when the answer is the code that says it was so already."""
         with self._call() as (connection, deadline):
+            self._require_kraft(connection, what, "it has no quorum of controllers", deadline)
             answer = connection.ask(request, what=what, deadline=deadline)
             if answer.error_code == already:
                 return False
@@ -207,7 +233,8 @@ class AdminGateway:
             request = AlterPartitionReassignmentsRequest(
                 timeout_ms=int(deadline.left_s * 1000), topics=_reassignment_topics(targets)
             )
-            answer = connection.ask(request, what=what, deadline=deadline)
+            node = self._controller(connection, deadline)
+            answer = connection.ask(request, what=what, deadline=deadline, node=node)
             self._check(answer, what)
             told = {TopicPartition(t.name, p.partition_index): p for t in answer.responses for p in t.partitions}
             refused = {p: "Kafka did not answer for this partition" for p in targets if p not in told}
@@ -215,6 +242,39 @@ class AdminGateway:
                 if p.error_code not in (0, harmless):
                     refused[name] = f"{p.error_message or 'no words'} ({for_code(p.error_code).__name__})"
             return refused
+
+    def _mode_of(self, connection: Connection, deadline: Deadline) -> Mode:
+        if self._mode is None:
+            self._mode = read_mode(connection, deadline)
+        return self._mode
+
+    def _controller(self, connection: Connection, deadline: Deadline) -> int | None:
+        """Whom to send what only a controller takes. KRaft brokers pass it on, so any does (None)."""
+        if self._mode_of(connection, deadline) == "kraft":
+            return None
+        return current_controller(connection, self._look_up, deadline)
+
+    def _require_kraft(self, connection: Connection, what: str, why: str, deadline: Deadline) -> None:
+        if self._mode_of(connection, deadline) == "zookeeper":
+            words = f"this cluster is in ZooKeeper mode: {why}"
+            raise KafkaRefused(what=what, where=self._cluster, words=words, error="UnsupportedVersion")
+
+    def _is_forgotten(self, connection: Connection, broker: int, deadline: Deadline) -> bool:
+        """In ZooKeeper mode a registration is an ephemeral node: nobody takes it away, it goes with its session. False
+        once it is gone, as for one that was not registered."""
+        if self._look_up is not None:
+            known = frozenset(registered(self._look_up, self._cluster).brokers)
+        else:
+            current_controller(connection, None, deadline)
+            known = connection.refresh_nodes(deadline)
+        if broker not in known:
+            return False
+        raise KafkaUnavailable(
+            what=f"unregistering broker {broker}",
+            where=self._cluster,
+            why="ZooKeeper still has its registration, which goes with its session (18 s after a broker that died)",
+            next_step="Nothing needs to be asked for: look again.",
+        )
 
     def _topics(self, connection: Connection, deadline: Deadline) -> list[str]:
         request = MetadataRequest(topics=None, allow_auto_topic_creation=False)

@@ -8,6 +8,7 @@ from controlplane.kafka.logdirs import Wishes
 from controlplane.kafka.throttle import ThrottlePlan
 from planner.observed import KafkaSnapshot, SettingsSeen, TopicPartition
 from planner.rollout.live_step import LiveStep
+from planner.topics.step import TopicStep
 
 
 class KafkaGateway(Protocol):
@@ -83,6 +84,19 @@ class KafkaGateway(Protocol):
     def change_settings(self, step: LiveStep) -> None:
         """Set (or delete, with None) these live values. Ask `setting_refusals` first: Kafka takes a default that one
         broker can take, and another that cannot blocks there every later change."""
+        ...
+
+    def topic_configs(self, topics: Collection[str]) -> Mapping[str, Mapping[str, str]]:
+        """What is set on these topics themselves, the executor's keys left out. One that is gone is missing."""
+        ...
+
+    def topic_refusals(self, step: TopicStep) -> Mapping[str, str]:
+        """What of this Kafka would not take, in its words, by topic. Nothing is changed. What is so already is no
+        refusal; deletions cannot be asked about."""
+        ...
+
+    def change_topics(self, step: TopicStep) -> Mapping[str, str]:
+        """Make these changes. Returns what was refused, as `topic_refusals` does; it can be repeated."""
         ...
 
     def add_voter(self, controller: int, directory_id: str, *, host: str, port: int) -> bool:

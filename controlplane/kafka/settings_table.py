@@ -63,7 +63,7 @@ def parsed(html: str) -> tuple[Setting, ...]:
 
     Raises `ValueError` when a setting lacks one of the lines: then Kafka's page has another form than it had.
     """
-    page = _Page()
+    page = SettingsPage()
     page.feed(html)
     page.close()
     return tuple(sorted((_setting(name, doc, rows) for name, doc, rows in page.entries()), key=lambda s: s.name))
@@ -89,15 +89,20 @@ def _setting(name: str, doc: str, rows: dict[str, str]) -> Setting:
     return Setting(
         name=name,
         type=rows["Type"],
-        default=_default(rows["Default"], rows["Type"]),
+        default=as_default(rows["Default"], rows["Type"]),
         valid=rows["Valid Values"],
         importance=rows["Importance"],
         update_mode=UpdateMode(rows["Update Mode"]),
-        deprecated=_DEPRECATED.search(doc) is not None,
+        deprecated=is_deprecated(doc),
     )
 
 
-def _default(shown: str, kind: str) -> str | None:
+def is_deprecated(doc: str) -> bool:
+    """Whether Kafka's text says that the setting itself is deprecated."""
+    return _DEPRECATED.search(doc) is not None
+
+
+def as_default(shown: str, kind: str) -> str | None:
     """`ConfigDef.getConfigValue`: `null`, `""` for an empty text, and nothing for an empty list or for none at all."""
     if shown == "null" or (shown == "" and kind != "list"):
         return None
@@ -105,7 +110,7 @@ def _default(shown: str, kind: str) -> str | None:
     return in_words[1] if in_words else shown.strip('"')
 
 
-class _Page(HTMLParser):
+class SettingsPage(HTMLParser):
     """Collects the text of the cells: each setting is `<h4>name</h4><p>doc</p>` and rows of `<th>` and `<td>`."""
 
     def __init__(self) -> None:

@@ -23,10 +23,12 @@ from controlplane.kafka.disks import Disks, read_disks
 from controlplane.kafka.errors import KafkaUnavailable, require_ok
 from controlplane.kafka.quorum import CAUGHT_UP_LAG, SILENT_S
 from controlplane.kafka.raw import directory_text
+from controlplane.kafka.zookeeper_mode import LookUp, current_controller
 from planner.observed import (
     BrokerSeen,
     FeatureSeen,
     KafkaSnapshot,
+    Mode,
     PartitionSeen,
     QuorumSeen,
     TopicPartition,
@@ -34,15 +36,27 @@ from planner.observed import (
 )
 
 _ROUNDS = 3
+_NO_QUORUM = QuorumSeen(leader=-1, epoch=-1, members=())
 _T = TypeVar("_T")
 _Moves = Mapping[TopicPartition, tuple[tuple[int, ...], tuple[int, ...]]]
 """Running reassignments: partition -> (adding, removing)."""
 
 
-def read_snapshot(connection: Connection, deadline: Deadline, now: Callable[[], datetime]) -> KafkaSnapshot:
+def read_snapshot(
+    connection: Connection,
+    deadline: Deadline,
+    now: Callable[[], datetime],
+    *,
+    mode: Mode = "kraft",
+    look_up: LookUp | None = None,
+) -> KafkaSnapshot:
     """The whole snapshot. Raises KafkaUnavailable when no live broker with current metadata answered in
-    time."""
+    time. `look_up` is for ZooKeeper mode: see `current_controller`."""
     at = now()
+    if mode == "zookeeper":
+        controller = current_controller(connection, look_up, deadline)
+        live = connection.refresh_nodes(deadline)
+        return _read(connection, controller, live, at, deadline, mode=mode)
     return _from_one_broker(connection, deadline, lambda node, live: _read(connection, node, live, at, deadline))
 
 
@@ -70,9 +84,19 @@ def _from_one_broker(connection: Connection, deadline: Deadline, read: Callable[
     raise problem or KafkaUnavailable(what="reading metadata", where=connection.name, why="no live broker is known")
 
 
-def _read(connection: Connection, node: int, live: frozenset[int], at: datetime, deadline: Deadline) -> KafkaSnapshot:
-    quorum = _read_quorum(connection, node, deadline)
-    _require_current(quorum, node, connection.name)
+def _read(
+    connection: Connection,
+    node: int,
+    live: frozenset[int],
+    at: datetime,
+    deadline: Deadline,
+    *,
+    mode: Mode = "kraft",
+) -> KafkaSnapshot:
+    quorum = _NO_QUORUM
+    if mode == "kraft":
+        quorum = _read_quorum(connection, node, deadline)
+        _require_current(quorum, node, connection.name)
     cluster_id, brokers = _read_brokers(connection, node, deadline)
     topics, configs, moves = _read_topics(connection, node, deadline)
     alive = live & {b.id for b in brokers.values() if not b.fenced}
@@ -84,9 +108,11 @@ def _read(connection: Connection, node: int, live: frozenset[int], at: datetime,
         brokers=brokers,
         partitions=_partitions(topics, configs, moves, disks),
         quorum=quorum,
-        features=_read_features(connection, alive, deadline),
+        features=_read_features(connection, alive, deadline) if mode == "kraft" else {},
         log_dirs=disks.brokers,
         throttles=throttles.seen,
+        mode=mode,
+        controller=node if mode == "zookeeper" else -1,
     )
 
 

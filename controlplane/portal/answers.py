@@ -17,6 +17,7 @@ from controlplane.nodecommands import asked_for
 from controlplane.planpreview import Preview, pending_rollout
 from controlplane.portal import schemas as api
 from controlplane.portal.costs import cost_out
+from controlplane.portal.quorumanswers import quorum_out
 from controlplane.portal.services import Fleet
 from controlplane.replacement import SERVING, Phase
 from controlplane.view import ClusterView, InstanceView
@@ -25,6 +26,9 @@ from events.spec.conversion import to_data
 from events.spec.problems import Problem
 from planner.observed import KafkaSnapshot
 from planner.rollout.steps import RolloutPlan, RolloutStep
+
+CONSOLE_LINES = 12
+"""Of a console, beside everything else of its cluster."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +60,7 @@ def cluster_detail(
     now: datetime,
     progress: str = "",
     source: api.SpecSourceOut | None = None,
+    consoles: Iterable[Observation] = (),
 ) -> api.ClusterDetailOut:
     """One cluster with all that is known of it. `agents` by instance key."""
     snapshot = fleet.last_snapshot(view.uid)
@@ -70,11 +75,27 @@ def cluster_detail(
         conditions=conditions,
         instances=[_instance(view, i, agents.get(i.key, AgentSeen()), now) for i in view.alive()],
         drain=_drain(view),
+        rebalance=rebalance_out(view),
+        consoles=consoles_out(consoles, now),
+        quorum=quorum_out(view, snapshot),
         pending=[_step(s) for phase in pending.phases for s in phase.steps],
         document=to_data(view.document) if view.document else {},
         stream_version=view.version,
         **_metadata(snapshot, now),
     )
+
+
+def consoles_out(observations: Iterable[Observation], now: datetime) -> list[api.ConsoleOut]:
+    """Those of the last day, newest first, each with its last lines."""
+    young = [console_out(o, lines=CONSOLE_LINES) for o in observations if now - o.observed_at < timedelta(days=1)]
+    return sorted(young, key=lambda c: c.at, reverse=True)
+
+
+def console_out(seen: Observation, *, lines: int | None = None) -> api.ConsoleOut:
+    """One console, whole or its last lines."""
+    value, text = seen.value, str(seen.value["text"])
+    shown = text if lines is None else "\n".join(text.splitlines()[-lines:])
+    return api.ConsoleOut(node=seen.subject.name, key=value["key"], at=seen.observed_at, text=shown, why=value["why"])
 
 
 def agents_seen(
@@ -149,6 +170,7 @@ def plan_out(plan: Preview) -> api.PlanOut:
         warnings=list(plan.warnings),
         digest=plan.digest,
         brake=plan.brake,
+        networks=list(plan.networks),
         cost=cost_out(plan.cost),
     )
 
@@ -281,6 +303,31 @@ def _drain(view: ClusterView) -> api.DrainOut | None:
         bytes=drain.bytes,
         batch=drain.batch,
         batches=drain.batches,
+    )
+
+
+def rebalance_out(view: ClusterView) -> api.RebalanceOut | None:
+    """The rebalance in hand, None when there is none."""
+    rebalance = view.rebalance
+    if rebalance is None:
+        return None
+    return api.RebalanceOut(
+        cause=rebalance.cause,
+        reason=rebalance.reason,
+        round=rebalance.round,
+        engine=rebalance.engine,
+        moves=rebalance.moves,
+        bytes=rebalance.bytes,
+        bytes_left=max(0, rebalance.bytes - rebalance.begun_bytes),
+        batch=rebalance.batch,
+        batches=rebalance.batches,
+        imbalance_before=rebalance.imbalance_before,
+        imbalance_after=rebalance.imbalance_after,
+        done_moves=rebalance.done_moves,
+        done_bytes=rebalance.done_bytes,
+        per_day_bytes=rebalance.per_day_bytes,
+        cancelled=rebalance.cancelled,
+        failed=rebalance.failed,
     )
 
 

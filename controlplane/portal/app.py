@@ -10,6 +10,7 @@ from controlplane.portal.pages import (
 )
 from controlplane.portal.pages import (
     assets,
+    audit,
     brokers,
     cluster,
     comparison,
@@ -28,15 +29,48 @@ from controlplane.portal.pages import (
     people as people_pages,
 )
 from controlplane.portal.pages import (
+    provider as provider_pages,
+)
+from controlplane.portal.pages import (
     sources as source_pages,
 )
 from controlplane.portal.pages.frame import PositionNoted
 from controlplane.portal.pages.stages import Rolls
 from controlplane.portal.problems import answer_problems
-from controlplane.portal.routes import agents, clusters, metrics, nodes, people, sources, state, system, terraform
+from controlplane.portal.routes import (
+    access,
+    agents,
+    chaos,
+    clusters,
+    metrics,
+    networks,
+    nodes,
+    people,
+    sources,
+    state,
+    system,
+    terraform,
+)
+from controlplane.portal.routes import (
+    topics as topic_routes,
+)
 from controlplane.portal.services import PortalServices
 
-API = (clusters, nodes, sources, people, state, agents, metrics, system, terraform)
+API = (
+    clusters,
+    topic_routes,
+    nodes,
+    networks,
+    chaos,
+    sources,
+    people,
+    access,
+    state,
+    agents,
+    metrics,
+    system,
+    terraform,
+)
 PAGES = (
     fleet,
     cluster,
@@ -50,8 +84,9 @@ PAGES = (
     source_pages,
     agent_pages,
     people_pages,
+    audit,
 )
-BESIDE_PAGES = (signing, live, assets)
+BESIDE_PAGES = (signing, provider_pages, live, assets)
 
 
 def create_app(services: PortalServices) -> FastAPI:

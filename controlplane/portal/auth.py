@@ -6,9 +6,11 @@ import re
 from typing import Annotated
 from urllib.parse import urlsplit
 
-from fastapi import Depends, Header
+from fastapi import Depends, Header, Request
 
 from controlplane.credentials import Credential, Vm
+from controlplane.portal.access.rights import Rights
+from controlplane.portal.access.tokens import INSTALLATION
 from controlplane.portal.problems import ApiError
 from controlplane.portal.services import Services
 from events.ids import ClusterUid, IntentId, NodeName
@@ -23,7 +25,7 @@ API_PATHS = ("/v1/", "/openapi.json")
 """Prefixes of what programs of people call, with a token; a browser's session opens nothing there."""
 
 STATIC_PATHS = "/static/"
-OPEN_PAGES = frozenset({"/login"})
+OPEN_PAGES = frozenset({"/login", "/oidc/begin", "/oidc/callback", "/oidc/out"})
 """Pages for people nobody knows yet, and what such a page is drawn with."""
 
 RUN_PATHS = "/terraform/"
@@ -40,11 +42,6 @@ def cookie_name(installation_id: str) -> str:
     return f"kedge_session_{installation_id[:8]}"
 
 
-def is_person(authorization: str, token: str) -> bool:
-    """Whether an `Authorization` header carries the installation's token. Takes the same time whatever it says."""
-    return same_secret(_bearer(authorization), token)
-
-
 def same_secret(shown: str, right: str) -> bool:
     """Compares in constant time."""
     return hmac.compare_digest(shown.encode(), right.encode())
@@ -56,10 +53,15 @@ def loopback_hosts(host: str, port: int) -> frozenset[str]:
     return frozenset(f"[{name}]:{port}" if ":" in name else f"{name}:{port}" for name in names)
 
 
-def is_foreign_origin(origin: str, hosts: frozenset[str]) -> bool:
+def public_hosts(names: tuple[str, ...], port: int) -> frozenset[str]:
+    """The `Host` values of a server that people reach over TLS: its names, also with the port it listens on."""
+    return frozenset(names) | frozenset(f"{name}:{port}" for name in names if ":" not in name or name.endswith("]"))
+
+
+def is_foreign_origin(origin: str, hosts: frozenset[str], scheme: str = "http") -> bool:
     """Whether a browser says that a page of somebody else sent the request."""
     parts = urlsplit(origin)
-    return parts.scheme != "http" or parts.netloc not in hosts
+    return parts.scheme != scheme or parts.netloc not in hosts
 
 
 def enrolment_token(server_key: bytes, intent_id: IntentId) -> str:
@@ -74,7 +76,7 @@ def agent_credential(
 ) -> Credential:
     """What the asking agent has shown. 401 unless it is the one in force, or the next, of the instance it names."""
     vm = parse_instance(x_kedge_instance)
-    shown = _bearer(authorization)
+    shown = bearer_of(authorization)
     if vm is None or not shown:
         raise _unknown_agent()
     known = services.credentials.recognise(vm, hashlib.sha256(shown.encode()).hexdigest())
@@ -97,16 +99,28 @@ def parse_instance(text: str) -> Vm | None:
     return Vm(ClusterUid(found[1]), NodeName(found[2]), int(found[3])) if found else None
 
 
-def actor(x_kedge_actor: Annotated[str, Header()] = "") -> str:
-    """Who the history names. All people share the token, so this is a courtesy, no proof."""
+def actor(request: Request, x_kedge_actor: Annotated[str, Header()] = "") -> str:
+    """Who the history names: whose token it is.
+
+    All people of this machine share the installation's, so there the header is a courtesy, no proof.
+    """
+    rights: Rights = request.state.rights
+    if rights.subject != INSTALLATION:
+        return actor_of(rights)
     return f"person:{x_kedge_actor if _ACTOR.fullmatch(x_kedge_actor) else 'local'}"
+
+
+def actor_of(rights: Rights) -> str:
+    """The caller as events name them."""
+    return f"person:{rights.subject.removeprefix('user:')}"
 
 
 Agent = Annotated[Vm, Depends(agent_vm)]
 Actor = Annotated[str, Depends(actor)]
 
 
-def _bearer(authorization: str) -> str:
+def bearer_of(authorization: str) -> str:
+    """What an `Authorization` header shows, "" where it shows none."""
     scheme, _, value = authorization.partition(" ")
     return value.strip() if scheme.lower() == "bearer" else ""
 

@@ -16,6 +16,8 @@ from events.ids import ClusterUid
 
 LOOK_EVERY_S = 0.2
 MAX_WAIT_S = 30.0
+RECHECK_EVERY_S = 3.0
+"""Between two looks at the rights of whoever holds an answer or a stream open: it ends within 5 s of those."""
 
 
 @dataclass(slots=True, eq=False)
@@ -54,6 +56,11 @@ class Feed:
             self._waiting[uid].discard(waiter)
             if not self._waiting[uid]:
                 del self._waiting[uid]
+
+    @property
+    def is_closing(self) -> bool:
+        """Whether the server stops: nobody is to wait any more."""
+        return self._closing
 
     def close(self) -> None:
         """Sends everybody who waits away at the next look: the server stops."""

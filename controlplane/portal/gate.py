@@ -1,9 +1,13 @@
-"""What every request passes before any route: size, Host, Origin, and who asks. What they may do is judged behind it.
+"""What every request passes before any route: door, size, Host, Origin, and who asks. What they may do is judged
+behind it. On the way back what was done or denied is written down: no route is forgotten, and no answer goes out first.
 
-A person's program shows the installation's token as a bearer; a browser shows the cookie of a session, which counts
-for pages only. A request with a bearer is judged by that alone, whatever cookies come with it.
+A person's program shows a token as a bearer; a browser shows the cookie of a session, which counts for pages only. A
+request with a bearer is judged by that alone, whatever cookies come with it.
 """
 
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from urllib.parse import quote
 
 from starlette.concurrency import run_in_threadpool
@@ -14,6 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from controlplane.portal.access.rights import Rights, whole_rights
 from controlplane.portal.access.scoped import scoped
+from controlplane.portal.audit.clerk import Call, Strangers, entry_of
 from controlplane.portal.auth import (
     AGENT_PATHS,
     API_PATHS,
@@ -21,13 +26,17 @@ from controlplane.portal.auth import (
     OPEN_PATHS,
     RUN_PATHS,
     STATIC_PATHS,
+    bearer_of,
     cookie_name,
     is_foreign_origin,
-    is_person,
 )
+from controlplane.portal.bearers import Bearers
+from controlplane.portal.portaldoors import Door, door_of, wrong_door
 from controlplane.portal.problems import ApiError, answer_of, wants_page
 from controlplane.portal.services import PortalServices
 from events.errors import StoreUnavailable
+
+_log = logging.getLogger(__name__)
 
 MAX_BODY_BYTES = 1024 * 1024
 MAX_STATE_BYTES = 64 * 1024 * 1024
@@ -41,6 +50,7 @@ _HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
+_OFF_LOOPBACK = {"Strict-Transport-Security": "max-age=31536000"}
 
 
 class Gate:
@@ -49,65 +59,131 @@ class Gate:
     def __init__(self, app: ASGIApp, services: PortalServices) -> None:
         self._app = app
         self._services = services
+        self._bearers = Bearers(services.people, services.installation.token)
+        self._strangers = Strangers()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Lets a request through with its caller's services, or answers it."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        headers = Headers(scope=scope)
+        headers, door = Headers(scope=scope), door_of(scope)
         most = MAX_STATE_BYTES if scope["path"].startswith(RUN_PATHS) else MAX_BODY_BYTES
-        is_over_tls = scope.get("scheme") == "https"
-        refused = _not_for_agents(scope["path"]) if is_over_tls else self._refusal(headers)
-        refused = refused or _too_large(headers, most)
-        if refused is not None:
-            await answer_of(refused, Request(scope))(scope, receive, _with_headers(send))
-            return
-        try:
-            rights = await self._rights(scope, headers)
-        except StoreUnavailable as away:
-            await answer_of(away, Request(scope))(scope, receive, _with_headers(send))
-            return
-        if rights is None:
-            await _stranger(Request(scope))(scope, receive, _with_headers(send))
+        headers_sent = _with_headers(send, _HEADERS | _OFF_LOOPBACK if door is Door.PEOPLE else _HEADERS)
+        refused = wrong_door(door, scope["path"]) or self._refusal(headers, door) or _too_large(headers, most)
+        rights: Rights | None = None
+        problem: Exception | None = refused
+        if refused is None:
+            try:
+                rights = await self._rights(scope, headers)
+            except (StoreUnavailable, ApiError) as error:
+                problem = error
+        noting = self._noting(scope, headers, rights, headers_sent)
+        if problem is not None or rights is None:
+            answer = answer_of(problem, Request(scope)) if problem is not None else _stranger(Request(scope))
+            await answer(scope, receive, noting)
             return
         state = scope.setdefault("state", {})
         state["rights"], state["services"] = rights, scoped(self._services, rights)
-        await self._app(scope, _limited(receive, most), _with_headers(send))
+        state["recheck"] = self._recheck(scope, headers)
+        await self._app(scope, _limited(receive, most), noting)
 
-    def _refusal(self, headers: Headers) -> ApiError | None:
-        hosts = self._services.hosts
+    def _refusal(self, headers: Headers, door: Door) -> ApiError | None:
+        if door is Door.AGENTS:
+            return None  # the certificate says who we are, and VMs may know us by any name it has
+        hosts = self._services.public_hosts if door is Door.PEOPLE else self._services.hosts
         if headers.get("host", "") not in hosts:
             title, why = "this server is not that host", f"It answers to {', '.join(sorted(hosts))}."
             return ApiError(421, "wrong-host", title, detail=why)
         origin = headers.get("origin")
-        if origin is not None and is_foreign_origin(origin, hosts):
+        scheme = "https" if door is Door.PEOPLE else "http"
+        if origin is not None and is_foreign_origin(origin, hosts, scheme):
             return ApiError(403, "foreign-origin", "a page of another site sent this request")
         return None
 
     async def _rights(self, scope: Scope, headers: Headers) -> Rights | None:
         """None for somebody nobody knows. Machines prove themselves to their routes."""
-        path = scope["path"]
+        path, now = scope["path"], self._services.clock()
         if path in OPEN_PATHS or path.startswith((AGENT_PATHS, RUN_PATHS)):
-            return whole_rights("machine")
-        bearer = headers.get("authorization", "")
-        if bearer:
-            return whole_rights("installation") if is_person(bearer, self._services.installation.token) else None
+            return whole_rights("machine", via="agent" if path.startswith(AGENT_PATHS) else "run")
+        authorization = headers.get("authorization", "")
+        if authorization:
+            shown, door, client = bearer_of(authorization), door_of(scope), _client(scope)
+            return await run_in_threadpool(self._bearers.rights, shown, door=door, client=client, now=now)
         is_page = not path.startswith(API_PATHS)
         cookie = HTTPConnection(scope).cookies.get(cookie_name(self._services.installation.id), "")
         if is_page and cookie:
-            known = await run_in_threadpool(self._services.people.recognise, cookie, self._services.clock())
+            known = await run_in_threadpool(self._services.people.recognise, cookie, now)
             if known is not None:
                 return known
         is_open = path in OPEN_PAGES or path.startswith(STATIC_PATHS)
         return Rights("nobody", ()) if is_open else None
 
+    def _recheck(self, scope: Scope, headers: Headers) -> Callable[[], Awaitable[Rights | None]]:
+        """What whoever holds a long answer open may do by now; None when nothing any more."""
+
+        async def recheck() -> Rights | None:
+            try:
+                return await self._rights(scope, headers)
+            except (StoreUnavailable, ApiError):
+                return None
+
+        return recheck
+
+    def _noting(self, scope: Scope, headers: Headers, rights: Rights | None, send: Send) -> Send:
+        """Sends on once the audit holds what is to be noted. Where it cannot, nobody is told that anything was done."""
+        call = Call(scope["method"], scope["path"], _client(scope), bool(headers.get("authorization")))
+        is_replaced = False
+
+        async def noting(message: Message) -> None:
+            nonlocal is_replaced
+            if is_replaced:
+                return
+            if message["type"] == "http.response.start":
+                try:
+                    await self._note(call, scope, rights, message["status"])
+                except StoreUnavailable as away:
+                    _log.error("%s %s could not be noted in the audit", call.method, call.path)
+                    is_replaced = True
+                    await answer_of(away, Request(scope))(scope, _no_more, send)
+                    return
+            await send(message)
+
+        return noting
+
+    async def _note(self, call: Call, scope: Scope, rights: Rights | None, status: int) -> None:
+        now = self._services.clock()
+        name = str(scope.get("path_params", {}).get("name", ""))
+        views = self._services.fleet.views() if status == 404 and name else ()
+        entry = entry_of(call, rights, status, views=views, name=name, now=now)
+        if entry is None:
+            return
+        if rights is None:
+            is_admitted, left_out = self._strangers.admits(call.client, now)
+            if not is_admitted:
+                return
+            entry = replace(entry, note=f"{left_out} more before it were not noted") if left_out else entry
+        await run_in_threadpool(self._services.audit.append, entry)
+
+
+async def _no_more() -> Message:
+    return {"type": "http.disconnect"}
+
+
+def _client(scope: Scope) -> str:
+    return str((scope.get("client") or ("",))[0])
+
 
 def _stranger(request: Request) -> Response:
     """The way to the login page for a browser, 401 for a program."""
     if request.url.path.startswith(API_PATHS) or not wants_page(request):
-        then = "Send `Authorization: Bearer TOKEN` with the text of the file `token` in the server's home."
-        return ApiError(401, "token-needed", "the token is missing or not this server's", next_step=then).response()
+        then = (
+            "Send `Authorization: Bearer TOKEN`: a token of yours, or on its machine the text of the file `token` in "
+            "the server's home."
+        )
+        return ApiError(
+            401, "token-needed", "the token is missing, over or not this server's", next_step=then
+        ).response()
     if request.headers.get("hx-request") == "true":
         here = request.headers.get("hx-current-url", "")
         path = "/" + here.split("://", 1)[-1].partition("/")[2] if "://" in here else "/"
@@ -119,17 +195,6 @@ def _stranger(request: Request) -> Response:
 def login_address(wanted: str) -> str:
     """The login page, which leads on to a page of ours."""
     return "/login" if wanted in ("", "/") else f"/login?next={quote(wanted, safe='/')}"
-
-
-def _not_for_agents(path: str) -> ApiError | None:
-    """TLS is spoken with agents, which prove themselves with each call; the certificate says who we are.
-
-    A person's token is not taken there, however right: it belongs to this machine.
-    """
-    if path.startswith(AGENT_PATHS):
-        return None
-    then = "Ask on this machine, or through a tunnel to its loopback address."
-    return ApiError(403, "agents-only", "only agents are served here", next_step=then)
 
 
 def _too_large(headers: Headers, most: int) -> ApiError | None:
@@ -157,11 +222,11 @@ def _limited(receive: Receive, most: int) -> Receive:
     return limited
 
 
-def _with_headers(send: Send) -> Send:
+def _with_headers(send: Send, given: Mapping[str, str]) -> Send:
     async def sending(message: Message) -> None:
         if message["type"] == "http.response.start":
             headers = MutableHeaders(scope=message)
-            for name, value in _HEADERS.items():
+            for name, value in given.items():
                 headers.setdefault(name, value)
         await send(message)
 

@@ -4,7 +4,7 @@ from datetime import datetime
 
 from pydantic import Field
 
-from controlplane.portal.schemas import Message
+from controlplane.portal.schemas import Message, RebalanceOut
 
 
 class RestartIn(Message):
@@ -13,6 +13,21 @@ class RestartIn(Message):
     reason: str = ""
     brokers: list[int] = Field(default_factory=list)
     pool: str = ""
+
+
+class RebalanceIn(Message):
+    """Spread replicas and leaders anew over the brokers. `reason` is recorded."""
+
+    reason: str = ""
+    per_day_gib: int | None = Field(
+        default=None, ge=1, le=1_000_000, description="GiB that may begin to copy in 24 hours; without it no such limit"
+    )
+
+
+class CancelRebalanceIn(Message):
+    """Begin no more of the rebalance in hand: what runs ends, what was moved stays."""
+
+    reason: str = ""
 
 
 class ReplaceIn(Message):
@@ -69,6 +84,7 @@ class RollsOut(Message):
     cluster: str
     sentence: str
     rolls: list[RollOut]
+    rebalance: RebalanceOut | None = Field(default=None, description="the rebalance in hand, which is no roll")
     total: int = Field(description="how many there were, ever")
 
 

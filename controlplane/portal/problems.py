@@ -14,6 +14,7 @@ from controlplane.handlers import ClusterNotFound, CommandRefused, SpecRefused
 from controlplane.portal.access.bindings import BindingRefused
 from controlplane.portal.access.people import UserRefused
 from controlplane.portal.access.rights import Forbidden
+from controlplane.portal.access.tokens import TokenRefused
 from controlplane.portal.schemas import ErrorOut
 from events.errors import StoreUnavailable, StreamConflict
 
@@ -47,7 +48,7 @@ def answer_problems(app: FastAPI) -> None:
     """Makes the app answer every error in this shape."""
     for kind in (HTTPException, RequestValidationError, ClusterNotFound, SourceNotFound, CommandRefused, SpecRefused):
         app.add_exception_handler(kind, _answer)
-    for refusal in (Forbidden, UserRefused, BindingRefused):
+    for refusal in (Forbidden, UserRefused, BindingRefused, TokenRefused):
         app.add_exception_handler(refusal, _answer)
     app.add_exception_handler(StreamConflict, _answer)
     app.add_exception_handler(StoreUnavailable, _answer)
@@ -96,7 +97,7 @@ def api_error(error: Exception) -> ApiError:
             return ApiError(422, "spec-refused", "the spec is refused", detail=detail)
         case Forbidden():
             return ApiError(403, "forbidden", str(error), next_step=error.needs)
-        case UserRefused() | BindingRefused():
+        case UserRefused() | BindingRefused() | TokenRefused():
             return ApiError(422, "refused", str(error))
         case StreamConflict():
             return ApiError(

@@ -6,6 +6,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from controlplane.portal.costschemas import PlanCostOut
+from controlplane.portal.quorumschemas import QuorumOut
 
 API_PREFIX = "/v1"
 
@@ -49,6 +50,7 @@ class ValidateOut(Message):
     ok: bool
     clusters: list[str]
     problems: list[ProblemOut]
+    topics: list[str] = Field(default_factory=list, description="CLUSTER/TOPIC of each topic of the file")
 
 
 class StepOut(Message):
@@ -93,6 +95,7 @@ class PlanOut(Message):
     warnings: list[str]
     digest: str
     brake: str = Field(default="", description="what the fleet's brake says to it now, when it replaces VMs")
+    networks: list[str] = Field(default_factory=list, description="networks that are made before the first VM")
     cost: PlanCostOut | None = Field(default=None, description="null where no cloud of it sells anything")
 
     @property
@@ -107,6 +110,7 @@ class PlansOut(Message):
     problems: list[ProblemOut]
     plans: list[PlanOut]
     digest: str = Field(default="", description="pins all plans at once: what `apply` takes as `plan_digest`")
+    topics: list[str] = Field(default_factory=list, description="what would be declared of topics, a line each")
 
 
 class AppliedOut(Message):
@@ -119,11 +123,20 @@ class AppliedOut(Message):
     created: bool
 
 
+class TopicsAppliedOut(Message):
+    """What came of the topics of an apply, by cluster."""
+
+    cluster: str
+    changed: bool
+    sentence: str
+
+
 class ApplyOut(Message):
     ok: bool
     problems: list[ProblemOut]
     applied: list[AppliedOut]
     plans: list[PlanOut]
+    topics: list[TopicsAppliedOut] = Field(default_factory=list)
 
 
 class ConditionOut(Message):
@@ -187,6 +200,29 @@ class DrainOut(Message):
     batches: int
 
 
+class RebalanceOut(Message):
+    """The rebalance in hand: replicas are spread anew in small batches, each of which begins once nothing else is to
+    be done. Figures of the plan are 0 before there is one.
+    """
+
+    cause: str = Field(description="person, scale-up or policy")
+    reason: str
+    round: int = Field(description="plans of it so far")
+    engine: str = Field(description="who computed the plan; empty before there is one")
+    moves: int
+    bytes: int
+    bytes_left: int = Field(description="of batches that have not begun")
+    batch: int = Field(description="the last one begun, counted from 0; -1 before the first")
+    batches: int
+    imbalance_before: float = Field(description="percent: how far the broker furthest from its even share is from it")
+    imbalance_after: float = Field(description="as planned")
+    done_moves: int = Field(description="by plans before this one")
+    done_bytes: int
+    per_day_bytes: int = Field(description="begun in 24 hours at most; 0: no such limit")
+    cancelled: str = Field(description="why no further batch begins; empty while one may")
+    failed: str = Field(description="why there is no plan; empty when there is, or none was tried")
+
+
 class SpecSourceOut(Message):
     """Where the spec of a cluster comes from. Parts of a file's address are empty for `api`.
 
@@ -225,12 +261,25 @@ class ClusterOut(Message):
     source: SpecSourceOut = Field(default_factory=SpecSourceOut)
 
 
+class ConsoleOut(Message):
+    """What a VM that never joined wrote to its console, as its cloud kept it. Secrets are cut out."""
+
+    node: str
+    key: str
+    at: datetime
+    text: str = Field(description="with a cluster its last lines, asked for by its node the last 64 KiB")
+    why: str = Field(default="", description="why there is no text")
+
+
 class ClusterDetailOut(ClusterOut):
     """One cluster with all that is known of it."""
 
     conditions: list[ConditionOut]
     instances: list[InstanceOut]
     drain: DrainOut | None
+    rebalance: RebalanceOut | None = None
+    consoles: list[ConsoleOut] = Field(default=[], description="of VMs that never joined, of the last day")
+    quorum: QuorumOut | None = Field(default=None, description="of the last metadata; absent before any was read")
     pending: list[StepOut] = Field(description="what is left to do, node by node")
     features: dict[str, int]
     under_min_isr: int | None = Field(description="partitions below min ISR in the last metadata, None when unknown")
@@ -364,6 +413,7 @@ class UserOut(Message):
 
     name: str
     must_change: bool
+    disabled: bool = False
     made_at: datetime
     bindings: list[BindingIn]
 

@@ -9,15 +9,20 @@ from typing import Annotated, Protocol
 from fastapi import Depends, Request
 
 from controlplane.backup import BackupSummary
+from controlplane.chaosacts import Harmer, nothing_to_harm
 from controlplane.commands import Command, DeclareCluster
 from controlplane.converger.loop import Said
+from controlplane.converger.movewatch import Known
 from controlplane.converger.traffic import Traffic
 from controlplane.credentials import CredentialStore
 from controlplane.gitsync.desk import SourceDesk
 from controlplane.handlers import Outcome
 from controlplane.home import Installation
 from controlplane.latest import LatestStore
+from controlplane.networks.desk import Networks, NoNetworks
 from controlplane.portal.access.people import People
+from controlplane.portal.audit.store import AuditStore, MemoryAuditStore
+from controlplane.portal.oidc.signin import OidcSignIn
 from controlplane.states.storage import ServedStates
 from controlplane.view import ClusterView
 from events.clock import Clock
@@ -37,6 +42,8 @@ class Fleet(Protocol):
     def said(self, uid: ClusterUid) -> Said | None: ...
 
     def last_snapshot(self, uid: ClusterUid) -> KafkaSnapshot | None: ...
+
+    def last_moves(self, uid: ClusterUid) -> Known: ...
 
     def traffic(self, uid: ClusterUid) -> Traffic: ...
 
@@ -92,12 +99,22 @@ class PortalServices:
     states: ServedStates | None = None
     credential_life: timedelta = timedelta(days=7)
     ca_pem: str = ""
+    networks: Networks = field(default_factory=NoNetworks)
+    """The networks Kedge makes."""
     sources: SourceDesk | None = None
     """The git sources, None where git sync is no part of this server."""
     people: People = field(default_factory=People)
     """Users, their roles and sessions."""
     prices: Callable[[], PriceBook] = PriceBook
     """What clouds sell, as it is now. Raises `PlaceUnknown` when the home's `catalog.yaml` makes no sense."""
+    harm: Harmer = nothing_to_harm
+    """Brings about a fault that a person asked for and that is recorded."""
+    audit: AuditStore = field(default_factory=MemoryAuditStore)
+    """Who did what, and who was refused."""
+    oidc: OidcSignIn | None = None
+    """The provider people may sign in by, None where there is none."""
+    public_hosts: frozenset[str] = frozenset()
+    """The `Host` values that are answered to over TLS, off this machine; empty where it is not served there."""
 
 
 def services_of(request: Request) -> PortalServices:

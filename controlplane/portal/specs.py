@@ -3,14 +3,18 @@
 from dataclasses import dataclass, replace
 
 from controlplane.admission import admission_problems
-from controlplane.commands import DeclareCluster
+from controlplane.commands import DeclareCluster, DeclareTopics, TopicDeclared
 from controlplane.handlers import CommandRefused, Outcome
 from controlplane.planpreview import Preview, combined_digest, preview
 from controlplane.portal.costs import priced
 from controlplane.portal.services import PortalServices
+from controlplane.specsource import API
+from controlplane.topiccommands import by_cluster, topic_problems
+from controlplane.topicplan import topic_lines
 from events.ids import derived_id
 from events.spec.document import LoadResult, load_documents
 from events.spec.model import KafkaClusterDocument
+from events.spec.network_rules import pool_problems
 from events.spec.positions import Positions
 from events.spec.problems import Problem, has_errors
 
@@ -32,6 +36,9 @@ class Judged:
     file: str
     problems: tuple[Problem, ...]
     documents: tuple[JudgedDocument, ...]
+    topics: tuple[TopicDeclared, ...] = ()
+    topic_plan: tuple[str, ...] = ()
+    """What would be declared of them, in words."""
 
     @property
     def ok(self) -> bool:
@@ -68,9 +75,34 @@ def judge(services: PortalServices, text: str, *, file: str) -> Judged:
         problems += admission_problems(view, document, positions=positions, snapshot=snapshot)
         brake = services.brake(replace(view, document=document))
         plan = preview(view, document, snapshot=snapshot, warnings=warnings, brake=brake)
+        problems += pool_problems(document, services.networks.pool().cidr, positions)
+        plan = replace(plan, networks=services.networks.planned(replace(view, document=document)))
         plan = replace(plan, cost=priced(services, view, document, plan.rollout, snapshot))
         documents.append(JudgedDocument(document, positions, warnings, plan))
-    return Judged(file, tuple(problems), () if has_errors(problems) else tuple(documents))
+    topics, topic_plan = _judge_topics(services, loaded, problems)
+    if has_errors(problems):
+        return Judged(file, tuple(problems), ())
+    return Judged(file, tuple(problems), tuple(documents), topics, topic_plan)
+
+
+def _judge_topics(
+    services: PortalServices, loaded: LoadResult, problems: list[Problem]
+) -> tuple[tuple[TopicDeclared, ...], tuple[str, ...]]:
+    """The topics of a file, and what would be declared of them. Adds what is wrong with them to `problems`."""
+    topics = [TopicDeclared(t, at) for t, at in zip(loaded.topics, loaded.topic_positions, strict=True)]
+    beside = {document.metadata.name: document for document in loaded.documents}
+    lines: list[str] = []
+    for name, own in by_cluster(topics).items() if loaded.ok else ():
+        view = services.commands.current(name)
+        cluster = beside.get(name, view.document)
+        placed = [(one.document, one.positions) for one in own]
+        snapshot = services.fleet.last_snapshot(view.uid)
+        found = topic_problems(view, cluster, placed, snapshot)
+        # What the file alone tells of topics beside their cluster was told when it was read.
+        problems += [problem for problem in found if problem not in problems]
+        if cluster is not None:
+            lines += topic_lines(view, cluster, [one.document for one in own])
+    return tuple(topics), tuple(lines)
 
 
 def declare(services: PortalServices, judged: Judged, order: Order) -> list[Outcome]:
@@ -84,6 +116,23 @@ def declare(services: PortalServices, judged: Judged, order: Order) -> list[Outc
     for command in commands:
         services.commands.check(command)
     return [] if order.dry_run else [services.commands.handle(command) for command in commands]
+
+
+def declare_topics(services: PortalServices, judged: Judged, order: Order) -> list[Outcome]:
+    """Brings the topics of a judged file into force, after its clusters. Raises what `CommandHandler.handle` does."""
+    return [
+        services.commands.handle(
+            DeclareTopics(
+                name=name,
+                actor=order.actor,
+                command_id=derived_id("apply topics", order.command_id, name),
+                topics=tuple(own),
+                source=API,
+                path=judged.file,
+            )
+        )
+        for name, own in (by_cluster(judged.topics).items() if not order.dry_run else ())
+    ]
 
 
 def _command(file: str, judged: JudgedDocument, pin: str | None, order: Order) -> DeclareCluster:
@@ -103,6 +152,8 @@ def _command(file: str, judged: JudgedDocument, pin: str | None, order: Order) -
 def _pins(judged: Judged, order: Order) -> list[str | None]:
     if order.plan_digest is None:
         return [None] * len(judged.documents)
+    if not judged.documents:
+        return []
     pins = order.plan_digest.split("+")
     if len(pins) != len(judged.documents):
         message = f"the plan is of {len(pins)} clusters, the file declares {len(judged.documents)}"

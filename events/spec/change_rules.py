@@ -55,13 +55,6 @@ def _controllers(old: KafkaClusterDocument, new: KafkaClusterDocument, where: Po
         )
         path = (*_POOLS, index, "name")
         yield where.problem(p.CONTROLLERS_FIXED, path, message, f"Name it `{before.name}` again.")
-    elif before.size != after.size:
-        message = (
-            f"the quorum has {before.size} controllers and cannot get {after.size}: "
-            "changing the number of voters of a living quorum is not offered yet"
-        )
-        path = (*_POOLS, index, "size")
-        yield where.problem(p.CONTROLLERS_FIXED, path, message, f"Use size {before.size} again.")
 
 
 def _removed_pools(old: KafkaClusterDocument, new: KafkaClusterDocument, where: Positions) -> Iterator[Problem]:

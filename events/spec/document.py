@@ -15,6 +15,9 @@ from events.spec.positions import Mark, Positions
 from events.spec.problems import Problem, Severity, has_errors, shorten
 from events.spec.rules import check, check_sections
 from events.spec.suggestions import did_you_mean
+from events.spec.topic_file import topics_together
+from events.spec.topic_model import TOPIC_KIND, KafkaTopicDocument
+from events.spec.topic_rules import check_topic
 from events.spec.translation import translate
 from events.spec.yamltree import RawDocument, read_yaml
 
@@ -23,7 +26,7 @@ MAX_PROBLEMS = 100
 
 @dataclass(frozen=True, slots=True)
 class LoadResult:
-    """What a file holds. `documents` are those without errors; `positions` runs beside them.
+    """What a file holds. `documents` (clusters) and `topics` are those without errors; positions run beside them.
 
     A file with any error is to be refused as a whole (`ok` is False): its author has not finished it.
     """
@@ -31,6 +34,8 @@ class LoadResult:
     documents: tuple[KafkaClusterDocument, ...]
     problems: tuple[Problem, ...]
     positions: tuple[Positions, ...] = ()
+    topics: tuple[KafkaTopicDocument, ...] = ()
+    topic_positions: tuple[Positions, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -58,16 +63,24 @@ def load_documents(text: str | bytes, *, file: str) -> LoadResult:
     if not raw.documents and not problems:
         problems.append(_empty(file))
     accepted: list[tuple[KafkaClusterDocument, Positions]] = []
+    topics: list[tuple[KafkaTopicDocument, Positions]] = []
     for document in raw.documents:
         parsed, found = _parse(document)
         problems += found
-        if parsed is not None and not document.flawed and not has_errors(found):
+        if parsed is None or document.flawed or has_errors(found):
+            continue
+        if isinstance(parsed, KafkaTopicDocument):
+            topics.append((parsed, document.positions))
+        else:
             accepted.append((parsed, document.positions))
     problems += _same_names(accepted)
+    problems += topics_together([document for document, _ in accepted], topics)
     return LoadResult(
         tuple(document for document, _ in accepted),
         _in_order(problems, file),
         tuple(positions for _, positions in accepted),
+        tuple(topic for topic, _ in topics),
+        tuple(positions for _, positions in topics),
     )
 
 
@@ -84,13 +97,15 @@ def _decode(text: str | bytes, file: str) -> str | Problem:
         return Problem(file, line, column, p.NOT_TEXT.code, message, fix)
 
 
-def _parse(raw: RawDocument) -> tuple[KafkaClusterDocument | None, list[Problem]]:
+def _parse(raw: RawDocument) -> tuple[KafkaClusterDocument | KafkaTopicDocument | None, list[Problem]]:
     """The document, if it has the shape of one, and what is wrong with it."""
     where = raw.positions
     if not isinstance(raw.value, dict):
         message = "the document is a list or a single value"
         return None, [where.problem(p.NOT_A_MAPPING, (), message, f"Start it with apiVersion and kind: {KIND}.")]
     kind = raw.value.get("kind")
+    if kind == TOPIC_KIND:
+        return _parse_topic(raw.value, where)
     if kind != KIND:
         return None, [_unknown_kind(kind, where)]
     try:
@@ -101,6 +116,17 @@ def _parse(raw: RawDocument) -> tuple[KafkaClusterDocument | None, list[Problem]
     except ValidationError as error:
         return None, translate(error, where) + _judge_sound_parts(data, where)
     return document, check(document, positions=where)
+
+
+def _parse_topic(value: dict[str, Any], where: Positions) -> tuple[KafkaTopicDocument | None, list[Problem]]:
+    try:
+        data = CONVERSIONS.to_storage(value)
+        document = KafkaTopicDocument.model_validate(data, by_alias=True, by_name=False)
+    except UnknownApiVersion as error:
+        return None, [_unknown_version(value.get("apiVersion"), error.known, where)]
+    except ValidationError as error:
+        return None, translate(error, where, KafkaTopicDocument)
+    return document, check_topic(document, positions=where)
 
 
 def _judge_sound_parts(data: dict[str, Any], where: Positions) -> list[Problem]:
@@ -134,8 +160,8 @@ def _default(info: FieldInfo) -> Any:
 def _unknown_kind(kind: object, where: Positions) -> Problem:
     word = kind if isinstance(kind, str) else ""
     said = f"`kind` is `{shorten(word)}`" if word else "the document has no `kind`"
-    fix = f"{did_you_mean(word, [KIND])}Write `kind: {KIND}`."
-    return where.problem(p.DOCUMENT_KIND, ("kind",), f"{said}; only {KIND} is known", fix)
+    fix = f"{did_you_mean(word, [KIND, TOPIC_KIND])}Write `kind: {KIND}` or `kind: {TOPIC_KIND}`."
+    return where.problem(p.DOCUMENT_KIND, ("kind",), f"{said}; only {KIND} and {TOPIC_KIND} are known", fix)
 
 
 def _unknown_version(version: object, known: tuple[str, ...], where: Positions) -> Problem:

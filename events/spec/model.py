@@ -16,6 +16,7 @@ from events.spec.scalars import (
     KafkaRelease,
     ListenerName,
     MetadataLevel,
+    NetworkText,
     OneLine,
     PropertyKey,
     PropertyText,
@@ -78,6 +79,12 @@ class PlaceSpec(Part):
     cloud: DnsLabel = classed(IDENTITY, "`local`, `aws`, `google`, `azure`, `digitalocean`, `upcloud` or `hetzner`.")
     region: CloudWord = classed(IDENTITY, "Region in the cloud's own words.")
     account: CloudWord = classed(IDENTITY, "Name of the account profile whose credentials are used.", default="default")
+    network: DnsLabel = classed(
+        IDENTITY,
+        "Name of the network VMs are made in. Kedge makes it where the account's settings name none for the region; "
+        "clusters that name the same share it.",
+        default="default",
+    )
     zones: tuple[CloudWord, ...] = classed(
         BEHAVIOURAL,
         "Zones; each is a Kafka rack. Nodes are dealt out to them in turn. Instances stay where they are; "
@@ -101,7 +108,8 @@ class Pool(Part):
     )
     size: Whole = classed(
         BEHAVIOURAL,
-        "Number of nodes. Growing adds nodes; shrinking drains the newest ones first. Controllers: 1, 3 or 5.",
+        "Number of nodes. Growing adds nodes; shrinking drains the newest ones first. Controllers: 1, 3 or 5, "
+        "one vote at a time.",
         ge=1,
         le=1000,
     )
@@ -216,6 +224,18 @@ class Bootstrap(Part):
     list: Flag = classed(BEHAVIOURAL, "Publish the list of the brokers' addresses.", default=True)
 
 
+class Access(Part):
+    """Who of outside the network may reach the brokers."""
+
+    clients: tuple[NetworkText, ...] = classed(
+        BEHAVIOURAL,
+        "Networks clients come from, by CIDR. Without any, only who is inside the cluster's network gets in. The "
+        "firewall of a network lets in what all its clusters name together; no VM is replaced for it.",
+        default=(),
+        max_length=50,
+    )
+
+
 class Healing(Part):
     """What Kedge does by itself about findings of agents: a restart first, a new VM where that did not last."""
 
@@ -227,8 +247,51 @@ class Healing(Part):
         default=60,
         alias="after",
     )
+    maintenance: Literal["replace", "tell"] = classed(
+        BEHAVIOURAL,
+        "A VM whose host the cloud is going to take down at a date: `replace` it before, or only `tell`.",
+        default="replace",
+    )
     per_day: Whole = classed(
         BEHAVIOURAL, "Cures the cluster gets in 24 hours; further findings wait and are told.", default=4, ge=0, le=100
+    )
+    hung_after_s: Seconds = classed(
+        BEHAVIOURAL,
+        "How long a move may make no progress until it counts as hung. Seconds, or as in `5m`.",
+        default=300,
+        alias="hungAfter",
+    )
+
+
+class Balance(Part):
+    """When replicas are spread anew over the brokers, and how much of that a day."""
+
+    after: Literal["scale-up", "never"] = classed(
+        BEHAVIOURAL,
+        "`scale-up`: brokers that were added get their share once the roll is over. `never`: they stay empty until "
+        "somebody asks, or Kafka places new topics there.",
+        default="scale-up",
+    )
+    continuous: Flag = classed(
+        BEHAVIOURAL,
+        "`true` spreads replicas anew whenever the imbalance is above the threshold, at most once an hour.",
+        default=False,
+    )
+    threshold_percent: Whole = classed(
+        BEHAVIOURAL,
+        "Imbalance below which nothing is done without being asked: how far the broker furthest from its even share "
+        "(bytes, replicas or leaders) is from it.",
+        default=20,
+        ge=10,
+        le=1000,
+    )
+    per_day_gib: Whole | None = classed(
+        BEHAVIOURAL,
+        "GiB that moves nobody asked for may begin to copy in 24 hours. Without it only `rollout.throttleMibPerS` and "
+        "the brokers' own traffic bound them.",
+        default=None,
+        ge=1,
+        le=1_000_000,
     )
 
 
@@ -247,7 +310,16 @@ class ClusterSpec(Part):
         RESTART, "Listeners of the brokers.", default=(Listener(),), min_length=1, max_length=8
     )
     bootstrap: Bootstrap = classed(BEHAVIOURAL, "How clients find the cluster.", default_factory=Bootstrap)
+    access: Access = classed(
+        BEHAVIOURAL, "Who may reach the brokers from outside their network.", default_factory=Access
+    )
     healing: Healing = classed(BEHAVIOURAL, "What is done about findings without asking.", default_factory=Healing)
+    chaos: Literal["forbidden", "allowed"] = classed(
+        BEHAVIOURAL,
+        "Whether `kedge chaos` may end VMs of this cluster; on the local cloud it may always.",
+        default="forbidden",
+    )
+    balance: Balance = classed(BEHAVIOURAL, "When replicas are spread anew over the brokers.", default_factory=Balance)
     deletion_policy: Literal["retain", "destroy"] = classed(
         BEHAVIOURAL,
         "What a deletion that was confirmed with the cluster's name does to its VMs and disks. "

@@ -102,7 +102,7 @@ KEY_NOT_TEXT = _kind(9, "key is not a name", "The keys of a spec are plain names
 EMPTY = _kind(10, "no document", "An empty file declares nothing, and it never deletes anything.")
 NOT_A_MAPPING = _kind(11, "document is not a mapping", "A document starts with apiVersion and kind.")
 API_VERSION = _kind(12, "unknown apiVersion", "It says how the rest is to be read.")
-DOCUMENT_KIND = _kind(13, "unknown kind", "Only KafkaCluster documents are declared here.")
+DOCUMENT_KIND = _kind(13, "unknown kind", "Only KafkaCluster and KafkaTopic documents are declared here.")
 SAME_NAME = _kind(14, "cluster named twice", "Two documents would fight over one cluster.")
 TOO_MANY = _kind(15, "more problems than shown", "Later problems are mostly caused by earlier ones.")
 
@@ -157,9 +157,23 @@ REATTACH_DISK = _kind(56, "reattach without persistent disk", "The disk that is 
 LISTENERS = _kind(57, "listener not offered", "Brokers serve clients on one listener for now.")
 NO_BOOTSTRAP = _kind(58, "no way for clients", "Clients need a name or a list to find the cluster.")
 
+# Networks.
+NETWORKS = _kind(60, "pools of a place in two networks", "Members of a cluster have to reach one another.")
+CLIENTS = _kind(61, "clients not possible", "A firewall that was misread lets in the wrong ones, or nobody.")
+OPEN_TO_ALL = _kind(62, "open to everybody", "A plaintext listener serves whoever reaches it.")
+
 # A change.
 IMMUTABLE = _kind(70, "immutable field changed", "Names, places and roles of what lives cannot change under it.")
-CONTROLLERS_FIXED = _kind(71, "controller pool changed", "Changing the number of voters is not offered yet.")
+CONTROLLERS_FIXED = _kind(71, "controller pool renamed", "Ids and disks of the quorum belong to its pool's nodes.")
 POOL_REMOVED = _kind(72, "no broker pool remains", "The data needs a pool that is there before and after.")
 DISK_SHRINKS = _kind(73, "disk shrinks", "Disks of clouds grow; they do not shrink.")
 BELOW_DATA = _kind(74, "shrinks below its data", "What is stored must fit on what remains, with room to breathe.")
+
+# Topics.
+INTERNAL_TOPIC = _kind(90, "topic of Kafka itself", "Kafka makes its own topics and depends on how they are.")
+TOPIC_COLLISION = _kind(91, "topics differ in `.` and `_` only", "Kafka's metrics could not tell them apart.")
+PARTITIONS_SHRINK = _kind(92, "fewer partitions", "Kafka takes no partition away; its records would be lost.")
+TOPIC_MIN_ISR = _kind(93, "no replica of a topic may be away", "Each roll stops the topic's writes.", "warning")
+TOPIC_ZONES = _kind(94, "more replicas than zones", "Two replicas in one zone are lost together.", "warning")
+SAME_TOPIC = _kind(95, "topic declared twice", "Two documents would fight over one topic.")
+TOPIC_HOME = _kind(96, "cluster of a topic not declared", "A topic needs a cluster to live in.")

@@ -18,6 +18,7 @@ from events.spec.problems import KINDS
 from events.spec.properties import OWNED, OWNED_PREFIXES
 from events.spec.releases import SUPPORTED
 from events.spec.scalars import seconds
+from events.spec.topic_model import KafkaTopicDocument
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 COMMAND = "python -m events.spec.reference"
@@ -42,12 +43,16 @@ def main(arguments: list[str] | None = None) -> int:
 
 def pages() -> dict[str, str]:
     """File name -> text of every generated page."""
-    return {"spec.md": page(), "spec.schema.json": json.dumps(schema(), indent=2) + "\n"}
+    return {
+        "spec.md": page(),
+        "spec.schema.json": json.dumps(schema(), indent=2) + "\n",
+        "topic.schema.json": json.dumps(schema(KafkaTopicDocument), indent=2) + "\n",
+    }
 
 
-def schema() -> dict[str, Any]:
+def schema(model: type[Part] = KafkaClusterDocument) -> dict[str, Any]:
     """JSON Schema (draft 7, which editors understand) of one document."""
-    generated = KafkaClusterDocument.model_json_schema(by_alias=True, mode="validation")
+    generated = model.model_json_schema(by_alias=True, mode="validation")
     moved = _moved(generated)
     return {"$schema": _DRAFT_7, **moved, "required": ["apiVersion", "kind", "metadata", "spec"]}
 
@@ -75,6 +80,14 @@ def page() -> str:
         "| field | type | default | class | meaning |",
         "|---|---|---|---|---|",
         *_field_rows(KafkaClusterDocument, ""),
+        "",
+        "## Fields of a topic",
+        "",
+        "One document of `kind: KafkaTopic`; [topics.md](topics.md) says what happens to it.",
+        "",
+        "| field | type | default | class | meaning |",
+        "|---|---|---|---|---|",
+        *_field_rows(KafkaTopicDocument, ""),
         "",
         *_kafka_section(),
         "## Problems",

@@ -10,6 +10,7 @@ from typing import Any
 from events.spec.change_rules import change_problems
 from events.spec.kafka_rules import kafka_problems, replication_problems
 from events.spec.model import ClusterSpec, KafkaClusterDocument, Pool
+from events.spec.network_rules import client_problems, network_problems
 from events.spec.pool_rules import pool_problems, pools_together_problems
 from events.spec.positions import NOWHERE, Positions
 from events.spec.problems import Problem
@@ -36,6 +37,7 @@ def check_sections(sections: Mapping[str, Any], *, pools: Mapping[int, Pool], po
         found += pool_problems(index, pool, positions)
     if together is not None:
         found += pools_together_problems(together, positions)
+        found += network_problems(together, positions)
     if kafka is not None:
         found += kafka_problems(kafka, positions)
     if kafka is not None and together is not None:
@@ -44,6 +46,9 @@ def check_sections(sections: Mapping[str, Any], *, pools: Mapping[int, Pool], po
         found += rollout_problems(rollout, pools, positions)
     if listeners is not None and bootstrap is not None:
         found += access_problems(listeners, bootstrap, positions)
+    access = sections.get("access")
+    if access is not None and listeners is not None:
+        found += client_problems(access, listeners, pools, positions)
     return found
 
 

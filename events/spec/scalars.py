@@ -23,6 +23,7 @@ ONE_LINE = r"^[^\x00-\x1f\x7f]*$"
 LISTENER_NAME = r"^[A-Z][A-Z0-9_]{0,31}$"
 HOST_NAME = r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*$"
 TOPIC_NAME = r"^[A-Za-z0-9._-]{1,249}$"
+NETWORK = r"^[0-9]{1,3}(\.[0-9]{1,3}){3}/[0-9]{1,2}$"
 PROPERTY_KEY = r"^[^\x00-\x20\x7f=:#!\\]{1,255}$"
 
 FORM_IN_WORDS = {
@@ -34,6 +35,7 @@ FORM_IN_WORDS = {
     LISTENER_NAME: "a listener name: A to Z, 0 to 9 and underscores, at most 32 characters",
     HOST_NAME: "a DNS name in lower case",
     TOPIC_NAME: "a topic name: letters, digits, dots, dashes and underscores, at most 249 characters",
+    NETWORK: "an IPv4 network with its length, as in 10.8.0.0/16",
     PROPERTY_KEY: "a property name: no blanks, no control characters, none of = : # ! \\",
 }
 """The words people read instead of a regular expression."""
@@ -121,6 +123,7 @@ OneLine = Annotated[str, *_text(ONE_LINE, also=("number", "boolean"))]
 ListenerName = Annotated[str, *_text(LISTENER_NAME)]
 HostName = Annotated[str, *_text(HOST_NAME)]
 TopicName = Annotated[str, *_text(TOPIC_NAME, also=("number",))]
+NetworkText = Annotated[str, *_text(NETWORK)]
 PropertyKey = Annotated[str, *_text(PROPERTY_KEY)]
 PropertyText = Annotated[
     str,

@@ -7,7 +7,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from events.spec import problems as p
-from events.spec.fields import fields_of, part_at
+from events.spec.fields import Part, fields_of, part_at
 from events.spec.model import KafkaClusterDocument
 from events.spec.positions import Positions
 from events.spec.problems import Path, Problem, counted, shorten, show_path
@@ -25,10 +25,10 @@ _NEEDED = {
 }
 
 
-def translate(error: ValidationError, positions: Positions) -> list[Problem]:
-    """Problems for all errors of one document, in the order pydantic found them."""
+def translate(error: ValidationError, positions: Positions, root: type[Part] = KafkaClusterDocument) -> list[Problem]:
+    """Problems for all errors of one document, in the order pydantic found them. `root` is its model."""
     details = error.errors(include_url=False)
-    return [_translated(detail, positions) for detail in details if not _is_echo(detail)]
+    return [_translated(detail, positions, root) for detail in details if not _is_echo(detail)]
 
 
 def _is_echo(detail: ErrorDetails) -> bool:
@@ -36,11 +36,15 @@ def _is_echo(detail: ErrorDetails) -> bool:
     return detail["type"] == "too_short" and len(detail["input"]) >= detail["ctx"]["min_length"]
 
 
-def _translated(detail: ErrorDetails, positions: Positions) -> Problem:
+def _translated(detail: ErrorDetails, positions: Positions, root: type[Part]) -> Problem:
     path, in_key = _path(detail["loc"])
     kind = detail["type"]
     if kind in _NEEDED:
         return _wrong_type(detail, path, positions)
+    if kind == "extra_forbidden":
+        return _unknown_key(path, positions, root)
+    if kind == "missing":
+        return _missing_key(path, positions, root)
     special = _SPECIAL.get(kind)
     if special is not None:
         return special(detail, path, positions, in_key)
@@ -71,8 +75,8 @@ def _wrong_type(detail: ErrorDetails, path: Path, positions: Positions) -> Probl
     return positions.problem(p.WRONG_TYPE, path, message, fix)
 
 
-def _unknown_key(detail: ErrorDetails, path: Path, positions: Positions, in_key: bool) -> Problem:
-    part = part_at(KafkaClusterDocument, path[:-1])
+def _unknown_key(path: Path, positions: Positions, root: type[Part]) -> Problem:
+    part = part_at(root, path[:-1])
     known = [key for _, key, _ in fields_of(part)] if part is not None else []
     place = f"`{show_path(path[:-1])}`" if path[:-1] else "a document"
     word = str(path[-1])
@@ -81,9 +85,9 @@ def _unknown_key(detail: ErrorDetails, path: Path, positions: Positions, in_key:
     return positions.problem(p.UNKNOWN_KEY, path, message, fix, key=True)
 
 
-def _missing_key(detail: ErrorDetails, path: Path, positions: Positions, in_key: bool) -> Problem:
+def _missing_key(path: Path, positions: Positions, root: type[Part]) -> Problem:
     place = f"`{show_path(path[:-1])}`" if path[:-1] else "the document"
-    part = part_at(KafkaClusterDocument, path[:-1])
+    part = part_at(root, path[:-1])
     about = [info.description for _, key, info in fields_of(part) if key == path[-1]] if part else []
     message = f"{place} lacks the key `{path[-1]}`"
     return positions.problem(p.MISSING_KEY, path[:-1], message, f"Add it. {about[0] if about else ''}".strip())
@@ -142,8 +146,6 @@ def _in_words(value: Any) -> str:
 
 _Special = Callable[[ErrorDetails, Path, Positions, bool], Problem]
 _SPECIAL: dict[str, _Special] = {
-    "extra_forbidden": _unknown_key,
-    "missing": _missing_key,
     "literal_error": _not_a_choice,
     "greater_than_equal": _out_of_range,
     "less_than_equal": _out_of_range,

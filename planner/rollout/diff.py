@@ -39,10 +39,19 @@ class Incumbent:
     """Why a person wants its service started anew, "" when nobody does."""
     replace_asked: str = ""
     """Why a person wants the VM replaced, "" when nobody does."""
+    broken: str = ""
+    """How it is known that its disk holds nothing any more, "" where it holds what it should."""
+    relist: str = ""
+    """Why it has to be told the controllers anew, "" where it was told enough."""
 
     @property
     def key(self) -> str:
         return f"{self.node}.g{self.generation}"
+
+    @property
+    def to_mend(self) -> bool:
+        """Its VM is gone, or its disk is."""
+        return self.lost or bool(self.broken)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +89,8 @@ def _change(node: str, want: DesiredNode | None, have: Incumbent | None) -> Node
         return NodeChange(node, Change.REMOVE, f"{node} is not in the spec any more", None, have)
     if have.lost:
         return NodeChange(node, Change.REPLACE, f"the VM of {node} is gone", want, have)
+    if have.broken:
+        return NodeChange(node, Change.REPLACE, f"{node}: {have.broken}", want, have)
     if _is_another_vm(want, have):
         return NodeChange(node, Change.REPLACE, f"{node}: {_difference(want, have)}", want, have)
     if have.replace_asked:
@@ -88,6 +99,8 @@ def _change(node: str, want: DesiredNode | None, have: Incumbent | None) -> Node
         return NodeChange(node, Change.RESTART, f"{node}: {_restart_words(have.restarts)}", want, have)
     if have.restart_asked:
         return NodeChange(node, Change.RESTART, f"{node}: {have.restart_asked}", want, have)
+    if have.relist:
+        return NodeChange(node, Change.RESTART, f"{node}: {have.relist}", want, have)
     return NodeChange(node, Change.KEEP, "", want, have)
 
 

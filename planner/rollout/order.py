@@ -27,13 +27,14 @@ def next_work(changes: Sequence[NodeChange], *, surge: int, quorum_leader: int) 
 
     `surge` is how many brokers of one rack may be replaced together; `quorum_leader` a controller id or -1.
     """
-    lost = [c for c in changes if c.change is Change.REPLACE and c.incumbent and c.incumbent.lost]
+    lost = [c for c in changes if c.change is Change.REPLACE and c.incumbent and c.incumbent.to_mend]
     missing = [c for c in changes if c.change is Change.CREATE]
     if missing and not lost:
         return Work(Change.CREATE, tuple(missing), f"{len(missing)} nodes of the spec do not exist yet")
     left_behind = [c for c in changes if c.change is Change.REMOVE and c.incumbent and c.incumbent.lost]
     if left_behind and not lost:
-        return Work(Change.REMOVE, tuple(left_behind), f"{len(left_behind)} surplus nodes have lost their VM")
+        gone = _of_one_kind(left_behind)
+        return Work(Change.REMOVE, gone, f"{len(gone)} surplus nodes have lost their VM")
     outdated = sorted((c for c in changes if c.change is Change.REPLACE), key=lambda c: _urgency(c, quorum_leader))
     if outdated:
         group = _group(outdated, surge)
@@ -42,7 +43,8 @@ def next_work(changes: Sequence[NodeChange], *, surge: int, quorum_leader: int) 
     if surplus:
         # Emptying is copying: it takes nothing from any ISR, so all surplus brokers are emptied in one plan.
         newest_first = sorted(surplus, key=lambda c: -(c.incumbent.service_id if c.incumbent else 0))
-        return Work(Change.REMOVE, tuple(newest_first), f"{len(surplus)} nodes are not in the spec any more")
+        leaving = _of_one_kind(newest_first)
+        return Work(Change.REMOVE, leaving, f"{len(leaving)} nodes are not in the spec any more")
     return None
 
 
@@ -61,9 +63,15 @@ def first_nodes(work: Work, count: int) -> Work:
     return Work(work.change, few, "; ".join(c.reason for c in few))
 
 
+def _of_one_kind(surplus: Sequence[NodeChange]) -> tuple[NodeChange, ...]:
+    """All brokers, or else all controllers: those leave the quorum one by one, nothing of them is copied."""
+    brokers = tuple(c for c in surplus if c.service == "broker")
+    return brokers or tuple(surplus)
+
+
 def _urgency(change: NodeChange, quorum_leader: int) -> tuple[bool, bool, bool, str, str]:
     incumbent = change.incumbent
-    lost = incumbent is not None and incumbent.lost
+    lost = incumbent is not None and incumbent.to_mend
     leads = incumbent is not None and incumbent.service == "controller" and incumbent.service_id == quorum_leader
     return (not lost, change.service != "broker", leads, change.rack, change.node)
 

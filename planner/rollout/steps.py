@@ -81,6 +81,8 @@ class RolloutAssumptions:
     quorum_leader: int = -1
     reattach: bool = False
     """Brokers' disks move to the next VM: nothing is copied."""
+    founded: bool = False
+    """There is a quorum: a controller that comes has to be given a vote."""
 
 
 def rollout_plan(
@@ -129,7 +131,7 @@ def _step(change: NodeChange, assumptions: RolloutAssumptions) -> RolloutStep:
         change.rack,
         change.service,
         change.reason,
-        _how(change, handed=handed),
+        _how(change, handed=handed, founded=assumptions.founded),
         moved,
         round(seconds, 1),
     )
@@ -162,11 +164,17 @@ def _restart_step(change: NodeChange, seconds: float, how: tuple[str, ...]) -> R
     return RolloutStep(change.change, change.node, change.rack, change.service, change.reason, how, 0, seconds)
 
 
-def _how(change: NodeChange, *, handed: bool) -> tuple[str, ...]:
+def _how(change: NodeChange, *, handed: bool, founded: bool) -> tuple[str, ...]:
+    if change.change is Change.CREATE and change.service == "controller" and founded:
+        return ("create", "catch up", "get a vote")
     if change.change is Change.CREATE:
         return ("create", "join")
+    if change.change is Change.REMOVE and change.service == "controller":
+        return ("leave the quorum", "stop", "retire")
     if change.change is Change.REMOVE:
         return ("drain", "linger", "fence", "retire")
+    if change.service == "controller" and change.incumbent is not None and change.incumbent.broken:
+        return ("surge", "stop old", "lost disk leaves the quorum", "hand over address", "get a vote", "retire old")
     if change.service == "controller":
         return ("surge", "stop old", "hand over volume and address", "catch up", "retire old")
     if handed:

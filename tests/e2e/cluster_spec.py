@@ -21,6 +21,8 @@ class ClusterSpec:
 
     name: str = "living"
     controllers: int = 1
+    controller_zones: int = 0
+    """Zones of the controllers' pool; 0: as many as there are controllers."""
     strategy: str = "migrate"
     machines: Mapping[str, str] = field(default_factory=lambda: dict.fromkeys((*POOLS, CONTROLLERS), "small"))
     sizes: Mapping[str, int] = field(default_factory=lambda: dict.fromkeys(POOLS, 1))
@@ -32,6 +34,7 @@ class ClusterSpec:
     """Kafka settings beside the usual ones."""
     dns: str = ""
     heal_after_s: int = 60
+    hung_after_s: int = 300
 
     def rolled(self, *pools: str) -> "ClusterSpec":
         """The same with another machine for these pools: each of their VMs has to be replaced."""
@@ -60,7 +63,7 @@ class ClusterSpec:
                     "throttleMibPerS": self.throttle_mib_per_s,
                 },
                 **({"bootstrap": {"dns": self.dns}} if self.dns else {}),
-                "healing": {"after": self.heal_after_s},
+                "healing": {"after": self.heal_after_s, "hungAfter": self.hung_after_s},
                 "deletionPolicy": "destroy",
             },
         }
@@ -84,7 +87,11 @@ class ClusterSpec:
             "machine": self.machines[CONTROLLERS],
             "heapMib": 96,
             "disk": {"kind": "persistent", "sizeGib": 1},
-            "place": {"cloud": "local", "region": "local-1", "zones": ["a", "b", "c"][: self.controllers]},
+            "place": {
+                "cloud": "local",
+                "region": "local-1",
+                "zones": ["a", "b", "c"][: self.controller_zones or self.controllers],
+            },
         }
 
 

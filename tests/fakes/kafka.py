@@ -21,10 +21,12 @@ from planner.observed import (
     TopicPartition,
 )
 from planner.rollout.live_step import LiveStep
+from planner.topics.step import TopicStep
 from tests.fakes.kafka_parts import (
     Copy,
     FakeBroker,
     FakeController,
+    FakeHangs,
     FakePartition,
     assignment_problem,
     features_seen,
@@ -36,6 +38,7 @@ from tests.fakes.kafka_parts import (
 )
 from tests.fakes.kafka_settings import FakeSettings
 from tests.fakes.kafka_shelves import FakeShelves
+from tests.fakes.kafka_topics import FakeTopics
 
 SESSION_TIMEOUT_S = 9.0
 """`broker.session.timeout.ms`: a dead broker is called live for this long."""
@@ -67,10 +70,10 @@ class FakeKafka:
         """`min_isr` is the cluster-wide default. Without `clock` the cluster's own time, moved by `advance`, is the
         time of snapshots."""
         level = metadata_level_of(version)
-        self.cluster_id = cluster_id
-        self.link_bytes_per_s = link_bytes_per_s
+        self.cluster_id, self.link_bytes_per_s = cluster_id, link_bytes_per_s
         self.outage = False
         """While true every call raises KafkaUnavailable."""
+        self.hangs = FakeHangs()
         self.bytes_moved = 0.0
         """Bytes copied between brokers since the beginning."""
         self.under_min_isr_s = 0.0
@@ -88,6 +91,7 @@ class FakeKafka:
         self._shelves = FakeShelves(self._brokers, self._partitions)
         self._throttles = ThrottlePlan()
         self.settings = FakeSettings({"min.insync.replicas": str(min_isr)}, self._follow_min_isr)
+        self.topics = FakeTopics(self._brokers, self._partitions, self.settings)
         self._seconds, self._clock = 0.0, clock
         self._began = datetime(2026, 1, 1, tzinfo=UTC)
         self._known_below: set[TopicPartition] = set()
@@ -120,7 +124,7 @@ class FakeKafka:
             else:
                 self._partitions[name].reassign(list(target))
                 if not self._partitions[name].adding:
-                    self._partitions[name].settle(self._brokers)
+                    self._partitions[name].settle(self._brokers, self.hangs.ends_moves(self._leader))
         self._shelves.sort_in()
         self._note_falls("a reassignment")
         return refused
@@ -155,12 +159,10 @@ class FakeKafka:
         topics = {t: lists for t, lists in plan.topics.items() if any(n.topic == t for n in self._partitions)}
         wanted = ThrottlePlan(plan.leader_bytes_per_s, plan.follower_bytes_per_s, topics)
         changes = reconcile(self._throttles, wanted, live=live)
-        unreachable = {b for b in self._brokers if b not in live}
-        self._throttles = ThrottlePlan(
-            kept_rates(self._throttles.leader_bytes_per_s, plan.leader_bytes_per_s, unreachable),
-            kept_rates(self._throttles.follower_bytes_per_s, plan.follower_bytes_per_s, unreachable),
-            topics,
-        )
+        unreachable, before = {b for b in self._brokers if b not in live}, self._throttles
+        leaders = kept_rates(before.leader_bytes_per_s, plan.leader_bytes_per_s, unreachable)
+        followers = kept_rates(before.follower_bytes_per_s, plan.follower_bytes_per_s, unreachable)
+        self._throttles = ThrottlePlan(leaders, followers, topics)
         return len(changes)
 
     def clear_throttles(self) -> int:
@@ -178,7 +180,8 @@ class FakeKafka:
     def elect_preferred(self, partitions: Iterable[TopicPartition] | None) -> int:
         self._require_quorum("electing preferred leaders")
         elected = 0
-        for name in sorted(self._partitions if partitions is None else set(partitions) & set(self._partitions)):
+        wanted = () if self.hangs.elections else self._partitions if partitions is None else set(partitions)
+        for name in sorted(set(wanted) & set(self._partitions)):
             p = self._partitions[name]
             preferred = p.target[0]
             if p.leader != preferred and preferred in p.isr and self._brokers[preferred].serves:
@@ -241,6 +244,20 @@ class FakeKafka:
     def change_settings(self, step: LiveStep) -> None:
         self._require_quorum("changing configs")
         self.settings.change(self._serving(), step)
+
+    def topic_configs(self, topics: Collection[str]) -> Mapping[str, Mapping[str, str]]:
+        self._require_quorum("reading topic configs")
+        return self.topics.configs(topics)
+
+    def topic_refusals(self, step: TopicStep) -> Mapping[str, str]:
+        self._require_quorum("checking topics")
+        return self.topics.refusals(step)
+
+    def change_topics(self, step: TopicStep) -> Mapping[str, str]:
+        self._require_quorum("changing topics")
+        refused = self.topics.change(step)
+        self._note_falls("a change of topics")
+        return refused
 
     def add_voter(self, controller: int, directory_id: str, *, host: str, port: int) -> bool:
         what = f"adding voter {controller}"
@@ -339,11 +356,14 @@ class FakeKafka:
             made = FakePartition(tp, configured, replicas, list(replicas), replicas[0], copies=copies)
             made.follows_default = min_isr is None
             self._partitions[tp] = made
+            if min_isr is not None:
+                self.topics.own.setdefault(name, {})["min.insync.replicas"] = str(min_isr)
             if bytes_per_partition:
                 self._partitions[tp].append(max(1, bytes_per_partition // 1000), bytes_per_partition)
 
     def delete_topic(self, name: str) -> None:
-        self._partitions = {n: p for n, p in self._partitions.items() if n.topic != name}
+        self.topics.by_strangers = True
+        self.topics.forget(name)
 
     def write(self, topic: str, records: int, *, bytes_per_record: int = 1000) -> int:
         """Produce with acks=all, spread evenly. Returns how many were acknowledged: a partition takes none without a
@@ -381,9 +401,24 @@ class FakeKafka:
         self._registered_controllers[controller] = found.version
         self._elect_controller()
 
+    def directory_of(self, controller: int) -> str:
+        """The directory its last process ran on, "" for one that never ran."""
+        found = self._controllers.get(controller)
+        return found.directory_id if found else ""
+
+    def voters(self) -> Mapping[int, str]:
+        """Who votes, with the directory, by id."""
+        return dict(self._voters)
+
+    def voters_up(self) -> set[int]:
+        """Voters whose process runs on the very directory that has the vote."""
+        known = self._controllers
+        return {c for c, d in self._voters.items() if c in known and known[c].running and known[c].directory_id == d}
+
     def stop_controller(self, controller: int) -> None:
         found = self._controllers[controller]
         found.running, found.stopped_at = False, self._seconds
+        self.hangs.controllers.discard(controller)
         self._elect_controller()
 
     def advance(self, seconds: float) -> None:
@@ -391,7 +426,8 @@ class FakeKafka:
         end = self._seconds + seconds
         self._settle()
         while self._seconds < end:
-            copying = transfers(self._partitions.values(), self._brokers, self._throttles, self.link_bytes_per_s)
+            all_copies = transfers(self._partitions.values(), self._brokers, self._throttles, self.link_bytes_per_s)
+            copying = [t for t in all_copies if t.destination not in self.hangs.fetchers]
             fences = [b.fence_at for b in self._brokers.values() if b.fence_at is not None]
             ends = [self._seconds + t.missing / t.bytes_per_s for t in copying if t.bytes_per_s > 0]
             step = max(min([end, *fences, *ends]) - self._seconds, 1e-6)
@@ -428,13 +464,13 @@ class FakeKafka:
         )
         calm = not visible(self._throttles, set(self._brokers)).seen.any and not self.outage
         ours = not self.settings.by_strangers
-        return settled and calm and ours and all(b.serves for b in self._registered())
+        return settled and calm and ours and not self.topics.by_strangers and all(b.serves for b in self._registered())
 
     def scene(self) -> object:
         """All of it that a person could have changed, to be compared."""
         parts = [(n, tuple(p.replicas), tuple(p.isr), p.leader) for n, p in self._partitions.items()]
         brokers = tuple((b.id, b.running, b.fenced) for b in self._brokers.values())
-        return (tuple(parts), brokers, self._leader, self.settings.scene())
+        return (tuple(parts), brokers, self._leader, self.settings.scene(), self.topics.scene())
 
     def acknowledged(self) -> int:
         return sum(p.acknowledged for p in self._partitions.values())
@@ -469,14 +505,14 @@ class FakeKafka:
             if broker.fence_at is not None and broker.fence_at <= self._seconds:
                 self._fence(broker, f"broker {broker.id} died")
         for p in self._partitions.values():
-            p.settle(self._brokers)
+            p.settle(self._brokers, self.hangs.ends_moves(self._leader))
         self._note_falls("a reassignment")
 
     def _fence(self, broker: FakeBroker, cause: str) -> None:
         broker.fenced, broker.fence_at = True, None
         for p in self._partitions.values():
             p.leave_isr(broker.id)
-            p.settle(self._brokers)
+            p.settle(self._brokers, self.hangs.ends_moves(self._leader))
         self._note_falls(cause)
 
     def _note_falls(self, cause: str) -> None:
@@ -487,11 +523,7 @@ class FakeKafka:
 
     def _elect_controller(self) -> None:
         """The leader stays while it runs and votes; a majority of voters must run."""
-        running = [
-            c
-            for c, d in sorted(self._voters.items())
-            if self._controllers[c].running and self._controllers[c].directory_id == d
-        ]
+        running = sorted(self.voters_up())
         leader = self._leader if self._leader in running else (running or [-1])[0]
         leader = leader if len(running) * 2 > len(self._voters) else -1
         if leader != self._leader:

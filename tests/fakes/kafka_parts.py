@@ -57,6 +57,19 @@ class FakeBroker:
 
 
 @dataclass(slots=True)
+class FakeHangs:
+    """What stands still though everybody is up: brokers that fetch nothing for new replicas, controllers that end no
+    move while they are active (a fresh process does again), elections that change no leader."""
+
+    fetchers: set[int] = field(default_factory=set)
+    controllers: set[int] = field(default_factory=set)
+    elections: bool = False
+
+    def ends_moves(self, controller: int) -> bool:
+        return controller not in self.controllers
+
+
+@dataclass(slots=True)
 class Copy:
     """One replica on one disk: how much of the log it has."""
 
@@ -132,7 +145,7 @@ class FakePartition:
             if len(self.isr) < self.min_isr:
                 self.elr.append(broker)
 
-    def settle(self, brokers: Mapping[int, FakeBroker]) -> None:
+    def settle(self, brokers: Mapping[int, FakeBroker], ends_moves: bool = True) -> None:
         """What the controller and the leader do without time passing: elect, admit, complete the move."""
         self._elect(brokers)
         if self.leader == -1:
@@ -144,7 +157,7 @@ class FakePartition:
         if len(self.isr) >= self.min_isr:
             self.elr = []
         # Kafka 4.1.1 completes a move when the ISR holds *every* target replica, not only the added ones
-        if self.is_moving and set(self.target) <= set(self.isr):
+        if ends_moves and self.is_moving and set(self.target) <= set(self.isr):
             target = self.target
             self.adding, self.removing = [], []
             self._assign(target)
@@ -222,6 +235,12 @@ def quorum_seen(
         )
         for c in controllers
         if c.running or voters.get(c.id) == c.directory_id
+    ]
+    told = {(m.id, m.directory_id) for m in members}
+    members += [
+        VoterSeen(v, directory, lag=1000 + int(seconds), is_voter=True, silent_s=seconds)
+        for v, directory in voters.items()
+        if (v, directory) not in told
     ]
     members += [VoterSeen(b.id, f"directory-of-{b.id}", 0, is_voter=False) for b in brokers if b.running]
     return QuorumSeen(leader, epoch, tuple(sorted(members, key=lambda m: (not m.is_voter, m.id))))

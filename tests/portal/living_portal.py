@@ -19,7 +19,11 @@ from controlplane.portal.access.passwords import Passwords
 from controlplane.portal.access.people import People
 from controlplane.portal.app import create_app
 from controlplane.portal.auth import loopback_hosts
+from controlplane.portal.oidc.binding import OidcBinding
+from controlplane.portal.oidc.provider import Provider
+from controlplane.portal.oidc.signin import OidcSignIn
 from controlplane.portal.services import PortalServices
+from events.clock import utc_now
 from events.envelope import Recorded
 from events.ids import Epoch
 from events.memory import MemoryEventStore
@@ -68,6 +72,8 @@ class LivingPortal:
     world: World = field(default_factory=lambda: World())
     empty: bool = False
     """Leaves out the simulator's second cluster."""
+    provider: OidcBinding | None = None
+    """Who people may sign in by."""
 
     def __post_init__(self) -> None:
         if self.empty:
@@ -96,8 +102,9 @@ class LivingPortal:
             brake=self.world.converger.brake_on,
             wake=lambda uid: None,
             backup=_no_backup,
-            clock=self.world.clock,
+            clock=utc_now if self.provider else self.world.clock,  # a real provider goes by the real time
             people=self.people,
+            oidc=self.provider and OidcSignIn(Provider(self.provider), self.people.oidc, b"server key"),
         )
         self.password = self.people.first_password(self.world.clock())
         self.app = create_app(self.services)

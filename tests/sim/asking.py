@@ -1,6 +1,14 @@
 """What people ask of a simulated cluster: through the same decisions that answer the API."""
 
-from controlplane.commands import CommandRefused, EvacuateBrokers, ReplaceNode, RestartServices
+from controlplane.balancecommands import rebalance_asked, rebalance_cancelled
+from controlplane.commands import (
+    CancelRebalance,
+    CommandRefused,
+    EvacuateBrokers,
+    RebalanceCluster,
+    ReplaceNode,
+    RestartServices,
+)
 from controlplane.nodecommands import evacuation_asked, replacement_asked, restart_asked
 from events import facts
 from tests.sim.world import World
@@ -43,6 +51,24 @@ def ask_for_evacuation(world: World, key: str, reason: str) -> None:
     )
     asked = evacuation_asked(world.view(), command, world.kafka.snapshot())
     assert isinstance(asked.fact, facts.EvacuationRequested)
+    world.person(asked.fact)
+
+
+def ask_for_rebalance(world: World, reason: str = "it grew", *, per_day_bytes: int = 0) -> None:
+    """Replicas are to be spread anew."""
+    command = RebalanceCluster(
+        name="orders", actor="person:anna", command_id=f"c{world.ticks}", reason=reason, per_day_bytes=per_day_bytes
+    )
+    asked = rebalance_asked(world.view(), command, world.kafka.snapshot())
+    assert isinstance(asked.fact, facts.RebalanceRequested)
+    world.person(asked.fact)
+
+
+def cancel_rebalance(world: World, reason: str = "not now") -> None:
+    """No more of it is to begin."""
+    command = CancelRebalance(name="orders", actor="person:anna", command_id=f"c{world.ticks}", reason=reason)
+    asked = rebalance_cancelled(world.view(), command)
+    assert isinstance(asked.fact, facts.RebalanceCancelRequested)
     world.person(asked.fact)
 
 

@@ -49,6 +49,8 @@ class Evidence:
     """Broker id -> volumes it ever started on."""
     guarded: list[str] = field(default_factory=list)
     """What stands still while a cluster rolls, and did not."""
+    votes: list[str] = field(default_factory=list)
+    """Changes of the quorum's voters that should not have been made as things stood."""
     clashes: list[str] = field(default_factory=list)
     """What the simulated cloud or Kafka would never stand for."""
 

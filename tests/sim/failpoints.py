@@ -67,6 +67,9 @@ class CrashingKafka:
             "elect_preferred",
             "update_feature",
             "change_settings",
+            "add_voter",
+            "remove_voter",
+            "change_topics",
         }
     )
 

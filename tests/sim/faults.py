@@ -29,11 +29,15 @@ class Trouble:
         settings: bool = False,
         asking: bool = False,
         ailing: bool = False,
+        hanging: bool = False,
+        voting: bool = False,
         **spec: object,
     ) -> None:
         """`spec` overrides every document that is declared meanwhile; with `rivals` other servers take over at times,
         with `settings` those of the spec change, and people set others by hand; with `asking` people ask for restarts
-        and for single VMs to be replaced; with `ailing` agents find things wrong in services that run.
+        and for single VMs to be replaced; with `ailing` agents find things wrong in services that run; with
+        `hanging` moves and elections stand still for a while; with `voting` the number of controllers changes, and one
+        loses its disk.
 
         What is drawn for a seed must not change: seeds that once failed are kept as tests.
         """
@@ -62,6 +66,8 @@ class Trouble:
             *(((n, f) for n, f in self._setting_faults() for _ in range(3)) if settings else ()),
             *((("somebody asks for a restart or a new VM", self._somebody_asks),) * 4 if asking else ()),
             *((("a service falls ill", self._falls_ill),) * 6 if ailing else ()),
+            *((("moves or elections hang", self._hangs),) * 8 if hanging else ()),
+            *(((n, f) for n, f in self._voting_faults() for _ in range(3)) if voting else ()),
         )
         self._ends: list[tuple[float, Callable[[], None]]] = []
 
@@ -89,6 +95,7 @@ class Trouble:
         self._world.machines.stillborn.clear()
         self._world.points.crash_at = -1
         self._world.points.usurp = False
+        self._nothing_hangs()
         self._world.disturbed()
 
     def _later(self, seconds: float, end: Callable[[], None]) -> None:
@@ -209,6 +216,59 @@ class Trouble:
             return False
         finding = self._random.choice(("deadlock", "memory_leak", "log_dir_failed", "disk_full:data", "heap_full"))
         machines.fall_ill(self._random.choice(running), finding, lasts=self._random.random() < 0.3)
+        return True
+
+    def _hangs(self) -> bool:
+        """For a while a broker fetches nothing, the active controller ends no move, or no election changes anything."""
+        hangs, kafka = self._world.kafka.hangs, self._world.kafka
+        if hangs.fetchers or hangs.controllers or hangs.elections or kafka.outage or not self._world.quorum_is_whole():
+            return False
+        if not any(kafka.serves(b) and kafka.is_running(b) for b in self._world.machines.broker_ids):
+            return False
+        kind = self._random.randrange(3)
+        if kind == 0:
+            hangs.fetchers.add(self._random.choice(sorted(self._world.machines.broker_ids)))
+        elif kind == 1:
+            hangs.controllers.add(kafka.snapshot().quorum.leader)
+        else:
+            hangs.elections = True
+        self._later(self._random.randint(30, 150), self._nothing_hangs)
+        return True
+
+    def _nothing_hangs(self) -> None:
+        hangs = self._world.kafka.hangs
+        hangs.fetchers.clear()
+        hangs.controllers.clear()
+        hangs.elections = False
+
+    def _voting_faults(self) -> tuple[tuple[str, Callable[[], bool]], ...]:
+        return (
+            ("another number of controllers", self._controllers_change),
+            ("a controller loses its disk", self._disk_is_lost),
+        )
+
+    def _controllers_change(self) -> bool:
+        if self._world.view().generation >= 12:
+            return False
+        self._spec = {**self._spec, "controllers": self._random.choice((1, 3, 5))}
+        self._world.declare(a_document(**{**self._last, **self._spec}))
+        return True
+
+    def _disk_is_lost(self) -> bool:
+        """Of a voter, and only while the others are a majority: a quorum that is lost for good is another story."""
+        machines, kafka = self._world.machines, self._world.kafka
+        voters = kafka.voters()
+        if len(voters) < 3 or kafka.voters_up() != set(voters) or self._restarting() or machines.blank:
+            return False
+        running = {
+            vm.process.document.node_id: key
+            for key, vm in machines.vms.items()
+            if vm.alive and vm.process and vm.process.up and vm.process.document.name == "controller"
+        }
+        victims = sorted(key for controller, key in running.items() if controller in voters)
+        if not victims or any(not vm.alive for vm in machines.vms.values()):
+            return False
+        machines.lose_volume(self._random.choice(victims))
         return True
 
     def _stillborn(self) -> bool:

@@ -22,8 +22,29 @@ def gist(recorded: Recorded) -> str:
         return f"{', '.join(data['keys'])} round {data['round']}: {data['reason']}"
     if recorded.type == "drain.planned":
         return f"{data['moves']} moves, {data['bytes']} bytes, {data['batches']} batches, {data['engine']}"
+    if recorded.type.startswith("voter.") and "id" in data:
+        told = f"controller {data['id']} ({data['node']})"
+        return f"{told}: {data['reason']}" if "reason" in data else told
+    if recorded.type == "rebalance.planned":
+        amounts = f"{data['moves']} moves, {data['bytes']} bytes, {data['batches']} batches, {data['engine']}"
+        return f"{amounts}, imbalance {data['imbalance_before']} % -> {data['imbalance_after']} %"
+    if recorded.type == "rebalance.batch_started":
+        return f"batch {data['batch'] + 1}: {data['moves']} moves, {data['bytes']} bytes"
+    if recorded.type in ("rebalance.completed", "rebalance.abandoned"):
+        end = data.get("reason") or f"imbalance {data['imbalance']} %"
+        return f"{data['moves']} moves, {data['bytes']} bytes, {end}"
+    if recorded.type.startswith("topics."):
+        return _of_topics(data)
     keep = ("key", "keys", "reason", "node", "old", "new", "feature", "level", "generation", "type", "status", "proof")
     return " ".join(f"{k}={_short(data[k])}" for k in keep if k in data)
+
+
+def _of_topics(data: Any) -> str:
+    told = [t["name"] for t in data.get("topics", ())]
+    told += [f"{t['name']}: {t['reason'] or 'over'}" for t in data.get("troubles", ())]
+    told += [f"{m['topic']}-{m['partition']} {m['before']} -> {m['after']}" for m in data.get("moves", ())]
+    told += [f"{k} {','.join(data[k])}" for k in ("created", "settled", "deleted", "left", "names") if data.get(k)]
+    return ", ".join(told) or data.get("reason", "")
 
 
 def _short(value: Any) -> str:

@@ -1,22 +1,26 @@
 """Long acts on simulated time: Terraform runs and plans that end when the simulated clock says so."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from controlplane.converger.runner import InfeasibleDrain, PlanRefused, summary
+from controlplane.converger.runner import InfeasibleDrain, PlanRefused, planned_rebalance, summary
 from events.ids import ClusterUid, Epoch, IntentId
 from planner.drain.check import check
 from planner.drain.infeasible import Infeasible
 from planner.drain.request import DrainRequest
 from planner.drain.solve import solve
 from planner.observed import KafkaSnapshot
+from planner.rebalancing.request import RebalanceRequest
 from providers.base import TerraformRun
 
 if TYPE_CHECKING:
     from tests.sim.world import World
 
 RUN_S, PLAN_S = 2.0, 1.0
+
+BATCH_S = 10.0
+"""Batches of rebalances are short, so that stories have several."""
 
 
 @dataclass(slots=True)
@@ -43,6 +47,16 @@ class SimRunner:
 
     def planning(self, job_id: str, request: DrainRequest, snapshot: KafkaSnapshot, *, epoch: Epoch) -> None:
         self._enqueue(job_id, request.cluster_uid, PLAN_S, epoch, lambda: self._plan(request, snapshot))
+
+    def balancing(self, job_id: str, request: RebalanceRequest, snapshot: KafkaSnapshot, *, epoch: Epoch) -> None:
+        plans, request = self._world.plans, replace(request, batch_s=BATCH_S)
+        self._enqueue(
+            job_id,
+            request.cluster_uid,
+            PLAN_S,
+            epoch,
+            lambda: dict(planned_rebalance(request, snapshot, plans)),
+        )
 
     def advance(self) -> None:
         for due in [d for d in self._due if d.at <= self._world.seconds]:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from agent.wire import Document, FindingReport, Report, ServiceDocument, ServiceReport
+from agent.wire import DIRECTORY_LOST, Document, FindingReport, Report, ServiceDocument, ServiceReport
 from controlplane.converger.observation import InventorySeen
 from controlplane.latest import LatestStore
 from controlplane.reports import keep_report
@@ -13,6 +13,7 @@ from events.ids import ClusterUid
 from providers.base import CloudInstance, CloudVolume, InstanceState, TerraformRun
 from providers.errors import CloudUnavailable
 from providers.handover import Handover
+from providers.notices import MaintenanceNotice
 from tests.fakes.kafka import FakeKafka
 from tests.sim.evidence import Deletion, Evidence
 
@@ -99,8 +100,12 @@ class Machines:
         """Settings no process comes up with."""
         self.stillborn: set[str] = set()
         """Nodes whose next VM never boots."""
+        self.blank: set[str] = set()
+        """Volumes that have lost what was on them."""
         self.illnesses: dict[str, Illness] = {}
         """By instance key."""
+        self.announced: dict[str, MaintenanceNotice] = {}
+        """What the cloud says of hosts, by instance key."""
         self._next_address = 0
         self.handover = Handover.REBIND
         """What this cloud can do with a node's address; with `DELETE_FIRST`, and its disks."""
@@ -117,7 +122,10 @@ class Machines:
             raise CloudUnavailable("sim: the cloud does not answer")
         live = {k: _listed(v, self.seconds) for k, v in self.vms.items() if v.alive}
         gone = {k for k, v in self.vms.items() if not v.alive} | set(self.buried)
-        return InventorySeen(self._clock(), live, frozenset(gone), dict(self.volumes), dict(self.addresses))
+        told = {k: n for k, n in self.announced.items() if k in live}
+        return InventorySeen(
+            self._clock(), live, frozenset(gone), dict(self.volumes), dict(self.addresses), notices=told
+        )
 
     def terminate(self, view: ClusterView, cloud_id: str) -> None:
         self._delete_instance(cloud_id.removeprefix("vm-"))
@@ -279,6 +287,8 @@ class Machines:
             vm.spent.add(vm.process.document.start_id)
             vm.process = None
             return
+        if self._lost_directory(service):
+            return
         if vm.process is None:
             vm.process = Process(service, self.seconds + START_S)
         fatal = self.fatal.items() & service.settings.items()
@@ -286,6 +296,17 @@ class Machines:
             vm.process.up = True
             self.starts += 1
             self._start(vm, service)
+
+    def _lost_directory(self, service: ServiceDocument) -> bool:
+        return any(d.volume in self.blank for d in service.log_dirs)
+
+    def lose_volume(self, key: str) -> None:
+        """What the service of this VM has kept is gone; the volume itself is there. Kafka stops over it."""
+        vm = self.vms[key]
+        if vm.process is None:
+            raise Violation(f"{key} has no service to lose its disk")
+        self.blank |= {d.volume for d in vm.process.document.log_dirs}
+        self.stop_process(key)
 
     def _is_equipped(self, vm: Vm, service: ServiceDocument) -> bool:
         attached = {v.key for v in self.volumes.values() if v.attached_to == vm.key}
@@ -296,7 +317,8 @@ class Machines:
     def are_well(self) -> bool:
         """Whether no VM is dead, the cloud answers, and there is no illness that something may be done about."""
         is_ill = any(not illness.finding.startswith("disk_") for illness in self.illnesses.values())
-        return all(vm.alive for vm in self.vms.values()) and not self.outage and not is_ill
+        is_hurt = any(v.key in self.blank for v in self.volumes.values())
+        return all(vm.alive for vm in self.vms.values()) and not self.outage and not is_ill and not is_hurt
 
     def fall_ill(self, key: str, finding: str, *, lasts: bool = False) -> None:
         """From now on the agent of this VM finds that."""
@@ -319,11 +341,15 @@ class Machines:
                 self.kafka.start_broker(service.node_id, version=service.kafka_version)
             return
         directory = service.log_dirs[0].directory_id
-        if service.node_id in self.controller_ids:
+        if self.kafka.directory_of(service.node_id) == directory:
             self.kafka.start_controller(service.node_id, version=service.kafka_version)
         else:
+            if not service.log_dirs[0].fresh:
+                raise Violation(f"{vm.key} starts on an empty directory that nobody called fresh")
             self.controller_ids.add(service.node_id)
-            self.kafka.add_controller(service.node_id, version=service.kafka_version, directory_id=directory)
+            self.kafka.add_controller(
+                service.node_id, voter=service.founder, version=service.kafka_version, directory_id=directory
+            )
 
     def _stop(self, service: ServiceDocument, *, graceful: bool) -> None:
         if service.name == "controller":
@@ -354,6 +380,19 @@ class Machines:
 
     def _service_report(self, vm: Vm, service: ServiceDocument) -> ServiceReport:
         up = vm.process is not None and vm.process.up
+        if not up and service.state == "running" and self._is_equipped(vm, service) and self._lost_directory(service):
+            volume = service.log_dirs[0].volume
+            lost = FindingReport(
+                name=DIRECTORY_LOST, since=self._clock(), message=f"volume {volume} has no meta.properties"
+            )
+            return ServiceReport(
+                name=service.name,
+                state="failed",
+                start_id=service.start_id,
+                node_id=service.node_id,
+                since=self._clock(),
+                findings=(lost,),
+            )
         state = (
             "stopped" if service.start_id in vm.spent else "running" if up else "starting" if vm.process else "waiting"
         )

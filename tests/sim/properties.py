@@ -4,7 +4,7 @@
 |---|---|---|
 | P1 availability | `availability` | each fall of a partition below its min ISR, with its cause: none is ours |
 | P2 no data loss | `no_data_loss` | acknowledged records on no disk; replicas at home on a VM that was deleted alive |
-| P3 concurrency | `concurrency` | racks with a broker stopped on purpose; what else was down when one was stopped |
+| P3 concurrency | `concurrency` | racks with a broker stopped on purpose; what was down when one was, or a vote was |
 | P4 single writer | `single_writer` | the epoch of each append, run and change of Kafka against the one in force |
 | P5 one VM | `one_vm` | VMs made twice, VMs nobody has on record, broker ids on a second disk |
 | P6 stable | `stability` | events and effects of a tick at rest, with the world as it was before |
@@ -57,6 +57,8 @@ PERSON_NEEDED = frozenset(
         "ListingLostRacks",
         "SettingRefused",
         "RestartReverted",
+        "MetadataLost",
+        "UnknownVoter",
     }
 )
 """Reasons to wait that only a person, or the end of a fault, ends."""
@@ -101,6 +103,7 @@ def concurrency(world: World) -> Iterator[str]:
             yield f"{f.key} was stopped with {f.replicas} replicas on it while brokers {f.others_down} were down"
         if f.service == "controller" and f.voters > 1 and f.others_up <= f.voters // 2:
             yield f"{f.key} was stopped while only {f.others_up} other controllers of {f.voters} ran"
+    yield from world.evidence.votes
 
 
 def single_writer(world: World) -> Iterator[str]:

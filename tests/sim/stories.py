@@ -21,6 +21,22 @@ def whole_life(world: World) -> None:
     world.converge()
 
 
+def life_of_a_quorum(world: World) -> None:
+    """One controller, three, five with one whose disk is lost, three; converged and quiet after each."""
+    world.declare(a_document(controllers=1))
+    world.converge(ticks=200)
+    world.kafka.create_topic("orders", partitions=6, rf=3, min_isr=2, bytes_per_partition=20_000_000)
+    world.declare(a_document(controllers=3))
+    world.converge()
+    world.declare(a_document(controllers=5))
+    world.converge()
+    world.machines.lose_volume("controllers-b-0.g1")
+    world.run(until=lambda w: not w.is_converged(), ticks=90)
+    world.converge()
+    world.declare(a_document(controllers=3))
+    world.converge()
+
+
 def troubled_roll(
     seed: int,
     *,
@@ -30,6 +46,8 @@ def troubled_roll(
     settings: bool = False,
     asking: bool = False,
     ailing: bool = False,
+    hanging: bool = False,
+    voting: bool = False,
     handover: Handover = Handover.REBIND,
     **spec: object,
 ) -> World:
@@ -40,7 +58,8 @@ def troubled_roll(
     world.converge(ticks=200)
     world.kafka.create_topic("orders", partitions=12, rf=3, min_isr=2, bytes_per_partition=50_000_000)
     world.declare(a_document(**{**spec, "version": "4.2.0"}))
-    trouble = Trouble(world, chance=chance, rivals=rivals, settings=settings, asking=asking, ailing=ailing, **spec)
+    kinds = {"rivals": rivals, "settings": settings, "asking": asking, "ailing": ailing, "hanging": hanging}
+    trouble = Trouble(world, chance=chance, voting=voting, **kinds, **spec)
     for _ in range(steps):
         trouble.step()
     trouble.stop()

@@ -60,6 +60,17 @@ def test_it_converges_though_services_fall_ill(seed: int) -> None:
     assert any(r.type == "healing.requested" for r in world.history())
 
 
+@pytest.mark.parametrize("seed", range(1600, 1606))
+def test_it_converges_though_moves_and_elections_hang(seed: int) -> None:
+    troubled_roll(seed, chance=0.12, hanging=True, steps=400, healing="hungAfter: 20s")
+
+
+@pytest.mark.parametrize("seed", range(1703, 1706))
+def test_it_converges_though_controllers_come_and_go_and_lose_their_disks(seed: int) -> None:
+    world = troubled_roll(seed, chance=0.12, voting=True)
+    assert {"voter.added", "voter.removed"} & {r.type for r in world.history()}
+
+
 @pytest.mark.parametrize("seed", range(1400, 1408))
 def test_it_converges_where_an_old_vm_goes_before_its_address_and_disk_pass(seed: int) -> None:
     """Every other seed hands over brokers, too."""
@@ -84,6 +95,27 @@ def test_it_converges_after_much_more_trouble_with_illnesses() -> None:
         return troubled_roll(seed, chance=0.15, ailing=True, asking=seed % 2 == 0, steps=500)
 
     sweep("troubled_roll, chance=0.15, ailing=True, steps=500, seed", range(7000, 7100), run)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(7200)
+def test_it_converges_after_much_more_trouble_with_moves_that_hang() -> None:
+    def run(seed: int) -> object:
+        return troubled_roll(
+            seed, chance=0.15, hanging=True, rivals=seed % 2 == 0, steps=400, healing="hungAfter: 20s, perDay: 20"
+        )
+
+    sweep("troubled_roll, chance=0.15, hanging=True, steps=400, seed", range(8000, 8100), run)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(7200)
+def test_it_converges_after_much_more_trouble_with_voters() -> None:
+    def run(seed: int) -> object:
+        handover = Handover.DELETE_FIRST if seed % 3 == 0 else Handover.REBIND
+        return troubled_roll(seed, chance=0.15, voting=True, rivals=seed % 2 == 0, steps=400, handover=handover)
+
+    sweep("troubled_roll, chance=0.15, voting=True, steps=400, seed", range(9000, 9100), run)
 
 
 @pytest.mark.soak

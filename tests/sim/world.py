@@ -277,6 +277,8 @@ class World:
         """Something was done under an epoch, just now."""
         if what == "change_settings" and "min.insync.replicas" in args[0].defaults and self._rolls():
             self.evidence.guarded.append(f"min.insync.replicas was changed while {self.sentence()!r}")
+        if what in ("add_voter", "remove_voter"):
+            self.evidence.votes += [s for s in (self._vote_trouble(what, *args),) if s]
         if epoch != self.epoch:
             self.evidence.stale.append(StaleWrite(what, epoch, int(self.epoch)))
 
@@ -288,6 +290,31 @@ class World:
             named = event.data[stopped] if stopped else ()
             keys = (named,) if isinstance(named, str) else named
             self.evidence.fences += [f for key in keys if (f := self._fence(key)) is not None]
+
+    def _vote_trouble(self, what: str, controller: int, directory: str) -> str:
+        """What is wrong with a change of the voters that is about to be made, "" where nothing is."""
+        before, up = self.kafka.voters(), self.kafka.voters_up()
+        change = self.view().voter_change
+        if change is None or (change.voter.id, change.voter.directory_id) != (controller, directory):
+            return f"{what} of {controller} is not the change on record"
+        if before.get(controller) == directory and what == "remove_voter":
+            left = [c for c in before if c != controller]
+            if len([c for c in left if c in up]) * 2 <= len(left):
+                return f"{what} of {controller} leaves {len(left)} voters, of whom only {sorted(up)} ran"
+        if controller not in before and what == "add_voter" and len(up) * 2 <= len(before):
+            return f"{what} of {controller} while only {sorted(up)} of {sorted(before)} ran"
+        stopped = [i for i in self.view().in_phase(Phase.FENCING, Phase.FENCED) if not i.is_broker and not i.lost]
+        others = [i.key for i in stopped if i.node != change.voter.node and not self._leaves(i.node)]
+        if others and not self._mends():
+            return f"{what} of {controller} while {others} are being handed over"
+        return ""
+
+    def _leaves(self, node: str) -> bool:
+        return all(i.drained for i in self.view().of_node(node))
+
+    def _mends(self) -> bool:
+        """Whether a VM died while a change was in hand: it is mended first, and the change goes on when it may."""
+        return any(i.lost for i in self.view().alive())
 
     def _rolls(self) -> bool:
         """Whether any VM is being made, emptied, handed over or restarted, or is still to be replaced."""
@@ -309,8 +336,12 @@ class World:
             if v.alive and v.process and v.process.up and v.process.document.name == "controller"
         }
         hosted = self.kafka_hosts(me.node_id) if me.name == "broker" else 0
-        voters = len(self.machines.controller_ids)
-        return Fence(key, me.name, hosted, tuple(down), len(up - {me.node_id}), voters)
+        voters = self.kafka.voters()
+        if me.name == "controller":
+            votes = voters.get(me.node_id) == me.log_dirs[0].directory_id
+            up = self.kafka.voters_up() if votes else set()
+            return Fence(key, me.name, hosted, tuple(down), len(up - {me.node_id}), len(voters) if votes else 0)
+        return Fence(key, me.name, hosted, tuple(down), len(up - {me.node_id}), len(voters))
 
     def _look_around(self) -> None:
         """Counts ticks that begin at rest with the world as it was when the one before began."""

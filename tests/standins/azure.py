@@ -123,6 +123,15 @@ class Simple(Kind):
 
 
 @dataclass(frozen=True)
+class Rule(Simple):
+    """A rule of a security group: the one type a module changes in place."""
+
+    def update(self, state: Values, wanted: Values) -> Values:
+        there = self.arm.put(state["id"], self.body(wanted), verb="updating")
+        return {"id": state["id"], **self.facts(there)}
+
+
+@dataclass(frozen=True)
 class Machine(Kind):
     """A VM: stopped before it is deleted, and the disk of its operating system after it."""
 
@@ -285,7 +294,10 @@ def open_stand_in(config: Values, stopping: threading.Event) -> StandIn:
                 shapes.body,
                 lambda t: {"tags": t.get("tags", {})},
             ),
-            simple("azurerm_network_security_rule", shapes.rule_path, shapes.rule_body, lambda t: {}),
+            (
+                rule := "azurerm_network_security_rule",
+                Rule(arm, rule, shapes.rule_path, shapes.rule_body, lambda t: {}),
+            ),
             simple(
                 "azurerm_orchestrated_virtual_machine_scale_set",
                 at(f"{COMPUTE}/virtualMachineScaleSets"),

@@ -368,6 +368,12 @@ class Firewall(Kind):
     def read(self, state: Values) -> Values | None:
         return _read(self.api, state, lambda told: {"source_ranges": told.get("sourceRanges", [])})
 
+    def update(self, state: Values, wanted: Values) -> Values:
+        """Whom it lets in, and nothing else."""
+        body = {"sourceRanges": sorted(wanted.get("source_ranges") or [])}
+        self.api.write("PATCH", state["id"], "Error updating Firewall", "Error waiting to update Firewall", body)
+        return self.read(state) or {}
+
     def delete(self, state: Values) -> None:
         self.api.unmake(state["id"], "Firewall")
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from providers.base import InstanceState, Resources, RunKind
+from providers.cloudinit import born_with
 from providers.errors import (
     CloudUnavailable,
     NoCapacity,
@@ -248,7 +249,7 @@ def holds_no_secret(folder: Path) -> None:
     """No file a run leaves has the credentials. The state is empty by now; the ones before it had the boot data."""
     left = [path for path in folder.rglob("*") if path.is_file() and not path.is_symlink()]
     assert any(path.name == "terraform.tfstate" for path in left)
-    boot_data = base64.b64encode(BROKER[0].boot_data.encode())
+    boot_data = base64.b64encode(born_with(BROKER[0], None).encode())
     for path in left:
         assert SECRET.encode() not in path.read_bytes(), path
     assert boot_data not in (folder / UID / "azure.production.westeurope" / "terraform.tfstate").read_bytes()

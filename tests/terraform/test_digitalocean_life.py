@@ -4,7 +4,6 @@ Each run goes through the guard as in production. What a stand-in proves and wha
 tests/standins/README.md; where the fake is not DigitalOcean, in tests/fakes/clouds/differences.md.
 """
 
-import json
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
@@ -13,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from providers.base import InstanceState, Resources, RunKind
+from providers.cloudinit import BOOT_FILE
 from providers.errors import (
     PlaceUnknown,
     QuotaExceeded,
@@ -21,6 +21,7 @@ from providers.errors import (
     UnsafeChange,
 )
 from providers.tf.statefile import state_file
+from tests.borndata import files_of
 from tests.fakes.clouds.digitalocean import TOKEN
 from tests.fakes.clouds.digitalocean_hands import FIREWALL_TAG, PLACE
 from tests.fakes.clouds.digitalocean_http import Answer
@@ -195,7 +196,7 @@ def test_a_node_that_is_to_own_an_address_is_refused_before_terraform_starts(ben
 def is_as_the_module_promises(bench: DigitaloceanBench) -> None:
     """Boot data as it was, in the network and behind the firewall, no way in by the console."""
     first = int(bench.vm("b-0.g1").id)
-    assert json.loads(bench.fake.user_data[first]) == json.loads(BROKER[0].boot_data)
+    assert files_of(bench.fake.user_data[first])[BOOT_FILE] == BROKER[0].boot_data
     for droplet in bench.fake.droplets.values():
         assert droplet["vpc_uuid"] == VPC
         assert FIREWALL_TAG in droplet["tags"]

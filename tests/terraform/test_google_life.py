@@ -4,7 +4,6 @@ Each run goes through the guard as in production. What a stand-in proves and wha
 tests/standins/README.md; where the fake is not Google, in tests/fakes/clouds/differences.md.
 """
 
-import json
 import os
 import signal
 import threading
@@ -17,6 +16,7 @@ from typing import Any
 import pytest
 
 from providers.base import InstanceState, Resources, RunKind, TerraformRun
+from providers.cloudinit import BOOT_FILE
 from providers.errors import (
     NoCapacity,
     NotYetGone,
@@ -25,7 +25,9 @@ from providers.errors import (
     TerraformFailed,
     UnsafeChange,
 )
+from providers.google.permissions import OF_METHODS
 from providers.tf.runfolder import processes_of
+from tests.borndata import files_of
 from tests.fakes.clouds.google import TOKEN, Fault
 from tests.fakes.clouds.google_hands import HOME
 from tests.fakes.resources import UID, address, attachment, binding, instance, resources, run, surge, targets, volume
@@ -107,6 +109,7 @@ def test_a_cluster_lives_and_leaves_nothing_on_google(bench: GoogleBench, tmp_pa
     assert (listing.instances, listing.volumes, dict(listing.node_addresses)) == ((), (), {})
     assert bench.google.world.things == {}
     holds_no_secret(tmp_path / "states")
+    assert {c for c in bench.google.calls if c != "token"} <= OF_METHODS.keys(), "docs/clouds/policies/google.yaml"
     print(f"10 runs of Terraform in {time.monotonic() - started:.1f} s; calls: {dict(bench.google.calls)}")
 
 
@@ -223,7 +226,7 @@ def is_as_the_module_promises(bench: GoogleBench) -> None:
         assert "serviceAccounts" not in machine
         assert machine["tags"]["items"] == ["kedge-kafka"]
     told = {i["key"]: i["value"] for i in bench.hands.machine("b-0.g1")["metadata"]["items"]}
-    assert json.loads(told["user-data"]) == json.loads(BROKER[0].boot_data)
+    assert files_of(told["user-data"])[BOOT_FILE] == BROKER[0].boot_data
     inserts = [e.body for e in bench.google.exchanges if e.action == "instances.insert" and e.body]
     assert sorted(b["labels"]["kedge-intent"] for b in inserts) == [
         "intent-b-0_2eg1",

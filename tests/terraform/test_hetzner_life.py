@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from providers.base import InstanceState, RunKind
+from providers.cloudinit import BOOT_FILE
 from providers.errors import (
     AuthFailed,
     CloudUnavailable,
@@ -28,6 +28,7 @@ from providers.errors import (
 )
 from providers.hetzner.cloud import HetznerCloud
 from providers.tf.statefile import state_file
+from tests.borndata import files_of
 from tests.fakes.clouds.hetzner import OTHER_TOKEN, TOKEN, Fault, fake_hetzner
 from tests.fakes.clouds.hetzner_hands import PLACE, in_place, write_settings
 from tests.fakes.resources import UID, address, attachment, binding, instance, resources, run, surge, targets, volume
@@ -292,8 +293,7 @@ def is_as_the_module_promises(bench: HetznerBench) -> None:
     assert len({server["placement_group"]["id"] for server in project.servers.values()}) == 1
     assert len({server["name"] for server in project.servers.values()}) == 3
     assert all(len(server["name"]) <= 63 for server in project.servers.values())
-    born = yaml.safe_load(project.user_data[int(bench.vm("b-0.g1").id)])
-    assert [file["content"] for file in born["write_files"]] == [BROKER[0].boot_data]
+    assert files_of(project.user_data[int(bench.vm("b-0.g1").id)])[BOOT_FILE] == BROKER[0].boot_data
 
 
 def holds_no_secret(folder: Path) -> None:

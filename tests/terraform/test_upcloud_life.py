@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from providers.base import InstanceState, Resources, RunKind
+from providers.cloudinit import BOOT_FILE
 from providers.errors import (
     AuthFailed,
     CloudUnavailable,
@@ -23,6 +24,7 @@ from providers.errors import (
     UnsafeChange,
 )
 from providers.upcloud.tags import ADDRESS, labels_of
+from tests.borndata import files_of
 from tests.fakes.clouds.upcloud import OTHER_USERNAME, Fault
 from tests.fakes.clouds.upcloud_hands import HOME, UpcloudHarness
 from tests.fakes.resources import UID, address, attachment, binding, instance, resources, run, surge, targets, volume
@@ -226,7 +228,7 @@ def test_a_surge_that_ends_in_the_middle_of_a_create_is_taken_up_again_without_a
 def is_as_the_module_promises(bench: UpcloudBench) -> None:
     """Disks encrypted, boot data as it was, the private network alone, a group over all of them."""
     servers = {labels_of(s)["kedge-node"]: s for s in bench.upcloud.things.servers.values()}
-    assert servers["b-0"]["user_data"] == BROKER[0].boot_data
+    assert files_of(servers["b-0"]["user_data"])[BOOT_FILE] == BROKER[0].boot_data
     assert {s["metadata"] for s in servers.values()} == {"yes"}
     held = [d for s in servers.values() for d in s["storage_devices"]["storage_device"]]
     assert {d["storage_encrypted"] for d in held} == {"yes"}

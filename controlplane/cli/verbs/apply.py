@@ -13,8 +13,10 @@ from controlplane.cli.plan_file import SavedPlan, moved, saved_plan_in
 from controlplane.cli.plan_view import plan_lines, summary
 from controlplane.cli.problems_view import refuse_problems, tell_problems
 from controlplane.cli.prompts import confirm
+from controlplane.cli.quantities import counted
 from controlplane.cli.session import Session, session_of
 from controlplane.cli.spec_file import SpecFile, read_spec
+from controlplane.cli.topics_view import answer_topics
 from controlplane.cli.verbs.specs import planned_or_refused
 from controlplane.cli.verbs.wait import wait_for
 from controlplane.cli.waiter import Target
@@ -72,12 +74,13 @@ def apply(
         _refuse_moved(saved.plans, planned.plans, saved.file)
     for one in planned.plans:
         session.tell_all(*plan_lines(one))
+    session.tell_all(*answer_topics(planned))
     agreed = _agreed(session, planned, yes=yes)
     order = api.ApplyIn(
         text=spec.text,
         file=spec.name,
         # Nobody judged the plan when -y was given without a saved one: then there is nothing to hold on to.
-        plan_digest=saved.digest if saved else planned.digest if agreed else None,
+        plan_digest=saved.digest if saved else planned.digest if agreed and planned.plans else None,
         message=message,
     )
     answer = _recorded(session, order, planned)
@@ -112,6 +115,7 @@ def _dry_run(session: Session, spec: SpecFile, message: str, output: Format) -> 
     if output is Format.TEXT:
         for one in answer.plans:
             session.show(*plan_lines(one))
+        session.show(*answer_topics(session.client.plan(api.SpecIn(text=spec.text, file=spec.name))))
         session.tell("dry run: nothing was recorded")
     else:
         write_document(session, output, document("DryRun", answer))
@@ -119,11 +123,13 @@ def _dry_run(session: Session, spec: SpecFile, message: str, output: Format) -> 
 
 def _agreed(session: Session, planned: api.PlansOut, *, yes: bool) -> bool:
     """Whether this very plan was agreed to; an empty one needs no question. Raises CliError on a no."""
-    if all(one.is_empty for one in planned.plans):
+    if all(one.is_empty for one in planned.plans) and not planned.topics:
         return True
     if yes:
         return False
-    question = f"Apply this? ({summary(planned.plans)})"
+    counts = [summary(planned.plans)] if planned.plans else []
+    counts += [counted(len(planned.topics), "topic")] if planned.topics else []
+    question = f"Apply this? ({', '.join(counts)})"
     if not confirm(session, question, unattended="add -y to apply without asking, or use a terminal"):
         raise CliError("not confirmed, nothing was changed")
     return True
@@ -168,6 +174,7 @@ def _show(session: Session, answer: api.ApplyOut, output: Format) -> None:
         else:
             what = "declared" if one.created else "changed"
             session.show(f"{one.cluster} {what} (generation {one.generation})")
+    session.show(*(one.sentence for one in answer.topics))
 
 
 def _targets(answer: api.ApplyOut) -> list[Target]:

@@ -1,11 +1,14 @@
-"""`kedge rebalance` and `kedge brokers demote`: planned and printed here, applied with Kafka's own tool."""
+"""`kedge rebalance` and `kedge brokers demote`: asked of the server, or only planned and printed."""
 
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from controlplane.cli.completion import cluster_names
 from controlplane.cli.errors import CliError
+from controlplane.cli.options import DEFAULT_TIMEOUT, Reason, Timeout
 from controlplane.cli.output import document, write_document
+from controlplane.cli.rebalance_order import order_rebalance, refuse_order_options, refuse_plan_options
 from controlplane.cli.session import Session, session_of
 from controlplane.cli.state_options import (
     ClusterOption,
@@ -39,6 +42,26 @@ def root() -> None:
 
 def rebalance(
     context: typer.Context,
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="CLUSTER",
+            autocompletion=cluster_names,
+            show_default=False,
+            help="The cluster to rebalance. Without it, with --state or --cluster, a plan is made and printed only.",
+        ),
+    ] = "",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Plan and print only, as --cluster does.")] = False,
+    cancel: Annotated[
+        bool, typer.Option("--cancel", help="Begin no more of the rebalance in hand; what runs ends.")
+    ] = False,
+    wait: Annotated[bool, typer.Option("--wait", help="Watch until it is over.")] = False,
+    timeout: Timeout = DEFAULT_TIMEOUT,
+    per_day_gib: Annotated[
+        int | None,
+        typer.Option("--per-day-gib", metavar="GIB", min=1, show_default=False, help="Begin no more in 24 hours."),
+    ] = None,
+    reason: Reason = "",
     state: StateFileOption = "",
     cluster: ClusterOption = "",
     goals: Annotated[
@@ -60,15 +83,23 @@ def rebalance(
     throttles: ThrottlesOption = None,
     shape: ShapeOption = Shape.TABLE,
 ) -> None:
-    """Plan a balanced cluster for the fewest bytes.
+    """Spread replicas and leaders evenly, for the fewest bytes.
 
-    A plan only: nothing is changed on any cluster, and `kedge server` does not carry it out. Goals are met within their
-    tolerances; hard ones are never given up for others. docs/goals.md has a row for each.
+    With CLUSTER the server does it: in small throttled batches, each of which begins once no roll, repair, restart or
+    evacuation wants to go first. docs/rebalancing.md tells how; kedge describe and kedge plans show how far it is.
 
-    Exit codes: 0 planned (or nothing to do), 1 a hard goal cannot be met or the state is refused.
+    With --dry-run, --state or --cluster a plan is made and printed here, and nothing is changed on any cluster. Goals
+    are met within their tolerances; hard ones are never given up for others. docs/goals.md has a row for each.
+
+    Exit codes: 0 asked for or planned (or nothing to do), 1 a hard goal cannot be met, or it or the state is refused;
+    with --wait as of kedge wait.
 
     \b
     Examples:
+      kedge rebalance orders --wait
+      kedge rebalance orders --per-day-gib 500 --reason "new disks"
+      kedge rebalance orders --dry-run
+      kedge rebalance orders --cancel
       kedge rebalance --state orders.json
       kedge rebalance --state orders.json --goals 'racks!,disk=1.05,leaders'
       kedge rebalance --cluster orders --kafka-json move.json --throttles throttles.sh
@@ -77,6 +108,15 @@ def rebalance(
     from controlplane.cli.state_inputs import known_topics, limited
 
     session = session_of(context)
+    if name and not dry_run:
+        planned = [state, cluster, goals, exclude_topics, output_file, kafka_json, throttles]
+        refuse_plan_options(name, any(planned) or allow_partial or disk_limit is not None)
+        order_rebalance(
+            session, name, cancel=cancel, reason=reason, per_day_gib=per_day_gib, wait=wait, timeout=timeout
+        )
+        return
+    refuse_order_options(bool(cancel or wait or per_day_gib or reason))
+    cluster = cluster or name
     aims = goals_in(goals)
     given = limited(_input(session, state, cluster, shape, "RebalancePlan"), disk_limit)
     excluded = known_topics(given, names_in(exclude_topics))
@@ -97,8 +137,8 @@ def demote(
 ) -> None:
     """Plan how brokers lead nothing any more.
 
-    A plan only, as `kedge rebalance`. Only the order of replica lists changes, so no byte is copied; after it a
-    preferred election has to run.
+    A plan only, as `kedge rebalance --dry-run`. Only the order of replica lists changes, so no byte is copied; after
+    it a preferred election has to run.
 
     Exit codes: 0 planned, also when something has to stay (it is named), 1 the state is refused.
 

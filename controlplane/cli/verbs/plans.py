@@ -6,6 +6,7 @@ import typer
 
 from controlplane.cli.options import Cluster, Output
 from controlplane.cli.output import Format, document, write_document
+from controlplane.cli.progress import rebalance_words
 from controlplane.cli.rolls_view import roll_lines, roll_table
 from controlplane.cli.session import session_of
 
@@ -18,6 +19,8 @@ def plans(
     output: Output = Format.TEXT,
 ) -> None:
     """Show a cluster's rolls: the one in hand, and those before.
+
+    Above them the rebalance in hand, which is no roll.
 
     For the one in hand each step with its state, reason, since when, and the estimate of what waits. They are read from
     the events, which are kept for ever.
@@ -36,6 +39,8 @@ def plans(
     if output is not Format.TEXT:
         write_document(session, output, document("Rolls", found))
         return
+    if found.rebalance is not None:
+        session.show(rebalance_words(found.rebalance))
     if not found.rolls:
         session.tell(f"{cluster} was never rolled")
         return

@@ -16,6 +16,7 @@ from controlplane.cli.quantities import counted
 from controlplane.cli.session import Session, session_of
 from controlplane.cli.spec_file import SpecFile, read_spec
 from controlplane.cli.terminal import styled
+from controlplane.cli.topics_view import answer_topics
 from controlplane.portal import schemas as api
 
 
@@ -49,6 +50,7 @@ def validate(
     whole = api.ValidateOut(
         ok=all(answer.ok for answer in answers),
         clusters=[cluster for answer in answers for cluster in answer.clusters],
+        topics=[topic for answer in answers for topic in answer.topics],
         problems=[problem for answer in answers for problem in answer.problems],
     )
     if output is Format.TEXT:
@@ -93,10 +95,11 @@ def plan(
     else:
         for one in planned.plans:
             session.show(*plan_lines(one))
+        session.show(*answer_topics(planned))
     if out is not None:
         save_plan(out, spec, planned, now=session.around.utc_now())
         session.tell(f"saved to {out}; to do exactly this: kedge apply {out}")
-    if detailed_exitcode and not all(one.is_empty for one in planned.plans):
+    if detailed_exitcode and (planned.topics or not all(one.is_empty for one in planned.plans)):
         raise typer.Exit(exits.CHANGES)
 
 
@@ -147,6 +150,7 @@ def _offline(spec: SpecFile) -> api.ValidateOut:
     return api.ValidateOut(
         ok=loaded.ok,
         clusters=[found.metadata.name for found in loaded.documents],
+        topics=[f"{found.spec.cluster}/{found.topic}" for found in loaded.topics],
         problems=[
             api.ProblemOut(
                 file=p.file,

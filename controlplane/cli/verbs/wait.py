@@ -14,9 +14,9 @@ from controlplane.cli.progress import RollProgress
 from controlplane.cli.quantities import human_seconds
 from controlplane.cli.session import Session, session_of
 from controlplane.cli.waiter import Result, Target, Waiter
-from controlplane.cli.waiting import ConditionIs, Converged, Deleted, Done, Failed, Goal
+from controlplane.cli.waiting import ConditionIs, Converged, Deleted, Done, Failed, Goal, Rebalanced
 
-_FORMS = "--for=converged, --for=deleted, --for=condition=TYPE or --for=condition=TYPE=false"
+_FORMS = "--for=converged, --for=rebalanced, --for=deleted, --for=condition=TYPE or --for=condition=TYPE=false"
 
 
 def wait(
@@ -24,7 +24,7 @@ def wait(
     cluster: Cluster,
     goal: Annotated[
         str,
-        typer.Option("--for", metavar="GOAL", help="converged, deleted, condition=TYPE or condition=TYPE=false."),
+        typer.Option("--for", metavar="GOAL", help="converged, rebalanced, deleted or condition=TYPE[=false]."),
     ] = "converged",
     generation: Annotated[
         int | None,
@@ -94,6 +94,8 @@ def _goal(session: Session, name: str, text: str, generation: int | None) -> Goa
     detail = session.client.cluster(name)
     if (word == "converged" and not rest) or text.lower() in ("condition=converged", "condition=converged=true"):
         return Converged(generation or detail.generation, detail.uid)
+    if word == "rebalanced" and not rest:
+        return Rebalanced(detail.uid)
     kind, _, status = rest.partition("=")
     if word != "condition" or not kind or status.lower() not in ("", "true", "false"):
         raise CliError(f"`{text}` is nothing to wait for", where="--for", next_step=_FORMS, exit_code=exits.USAGE)
@@ -146,5 +148,7 @@ def _command(target: Target) -> str:
             return f"kedge wait {target.name} --for=converged --generation {generation}"
         case ConditionIs(type=kind, status=status):
             return f"kedge wait {target.name} --for=condition={kind}" + ("" if status else "=false")
+        case Rebalanced():
+            return f"kedge wait {target.name} --for=rebalanced"
         case Deleted():
             return f"kedge wait {target.name} --for=deleted"

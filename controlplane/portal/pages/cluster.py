@@ -11,6 +11,7 @@ from controlplane.commands import AbortRecycle, Command, PauseCluster, ResumeClu
 from controlplane.portal import answers
 from controlplane.portal.access.rights import Rights
 from controlplane.portal.access.roles import Verb
+from controlplane.portal.auth import actor_of
 from controlplane.portal.pages.changes import changes_of
 from controlplane.portal.pages.fleet import FleetRow, fleet_row
 from controlplane.portal.pages.frame import Caller, CsrfChecked, onwards, page
@@ -106,11 +107,6 @@ def head_of(request: Request, services: PortalServices, rights: Rights, view: Cl
     rolls: Rolls = request.app.state.rolls
     story = rolls.of(view.uid)
     return Head(fleet_row(services, view), view, story, rights.may_on(Verb.STEER, view))
-
-
-def actor_of(rights: Rights) -> str:
-    """The caller as events name them."""
-    return f"person:{rights.subject.removeprefix('user:')}"
 
 
 def _do(request: Request, services: PortalServices, command: Command) -> Response:

@@ -100,6 +100,7 @@ def _frame(request: Request) -> Mapping[str, object]:
         "who": rights.subject.removeprefix("user:") if rights and known else "",
         "csrf": rights.session.csrf if rights and rights.session else "",
         "is_admin": bool(rights and rights.may_everywhere(Verb.ADMINISTER)),
+        "is_auditor": bool(rights and rights.may_everywhere(Verb.AUDIT)),
         "version": services.version if services and known else "",
         "now": services.clock() if services else None,
         "here": here_of(request),

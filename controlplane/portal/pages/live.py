@@ -8,7 +8,7 @@ once if it missed anything. One tailer reads the log for everybody; who waits ho
 import asyncio
 import json
 import time
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Annotated
@@ -19,7 +19,7 @@ from starlette.responses import StreamingResponse
 
 from controlplane.portal.access.rights import Rights
 from controlplane.portal.access.roles import Verb
-from controlplane.portal.auth import cookie_name
+from controlplane.portal.feed import RECHECK_EVERY_S
 from controlplane.portal.pages.frame import Caller
 from controlplane.portal.problems import ApiError
 from controlplane.portal.services import Fleet, PortalServices
@@ -29,7 +29,7 @@ from events.store import EventStore
 
 LOOK_EVERY_S = 0.2
 PING_EVERY_S = 15.0
-"""Between two signs of life; the session and its rights are looked at again as often."""
+"""Between two signs of life."""
 MOST_OF_ONE = 24
 """Streams of one person: a browser holds one a page."""
 
@@ -50,10 +50,18 @@ class Look:
 class Tailer:
     """Looks a few times a second while anybody listens. For one event loop at a time; `close` from any thread."""
 
-    def __init__(self, store: EventStore, fleet: Fleet, *, look_every_s: float = LOOK_EVERY_S) -> None:
+    def __init__(
+        self,
+        store: EventStore,
+        fleet: Fleet,
+        *,
+        look_every_s: float = LOOK_EVERY_S,
+        recheck_every_s: float = RECHECK_EVERY_S,
+    ) -> None:
         self._store = store
         self._fleet = fleet
         self._look_every_s = look_every_s
+        self.recheck_every_s = recheck_every_s
         self._last: Look | None = None
         self._listening: dict[str, int] = {}
         self._looking: asyncio.Task[None] | None = None
@@ -93,7 +101,7 @@ class Tailer:
     async def _changed(self, given: Look | None) -> bool:
         """Waits for another look than that; False when time for a sign of life has come."""
         try:
-            async with asyncio.timeout(PING_EVERY_S), self._news:
+            async with asyncio.timeout(self.recheck_every_s), self._news:
                 await self._news.wait_for(lambda: self._closing or self._last not in (None, given))
             return True
         except TimeoutError:
@@ -145,7 +153,7 @@ async def live(
         then = "Close some of the open pages."
         raise ApiError(429, "too-many-streams", "too many live pages of one person", next_step=then)
     seen = int(last_event_id) if last_event_id.isdigit() else seen
-    listener = _Listener(services, rights, request, ClusterUid(cluster) if cluster else None)
+    listener = _Listener(services, rights, request.state.recheck, ClusterUid(cluster) if cluster else None)
     headers = {"X-Accel-Buffering": "no"}
     return StreamingResponse(_stream(tailer, listener, seen), media_type="text/event-stream", headers=headers)
 
@@ -154,18 +162,12 @@ async def live(
 class _Listener:
     services: PortalServices
     rights: Rights
-    request: Request
+    recheck: Callable[[], Awaitable[Rights | None]]
     only: ClusterUid | None
 
     async def is_welcome(self) -> bool:
-        """Whether the session is still one, with the rights as they are by now."""
-        if self.rights.session is None:
-            return True
-        cookie = self.request.cookies.get(cookie_name(self.services.installation.id), "")
-        try:
-            now_has = await run_in_threadpool(self.services.people.recognise, cookie, self.services.clock())
-        except EventsError:
-            return False
+        """Whether the session or token still opens anything, with the rights as they are by now."""
+        now_has = await self.recheck()
         self.rights = now_has or self.rights
         return now_has is not None
 
@@ -181,21 +183,29 @@ class _Listener:
 async def _stream(tailer: Tailer, listener: _Listener, seen: int | None) -> AsyncIterator[str]:
     yield "retry: 1000\n\n"
     async with aclosing(tailer.looks(listener.rights.subject)) as looks:
-        async for message in _messages(looks, listener, seen):
+        async for message in _messages(looks, listener, seen, recheck_every_s=tailer.recheck_every_s):
             yield message
 
 
-async def _messages(looks: AsyncIterator[Look | None], listener: _Listener, seen: int | None) -> AsyncIterator[str]:
+async def _messages(
+    looks: AsyncIterator[Look | None], listener: _Listener, seen: int | None, *, recheck_every_s: float
+) -> AsyncIterator[str]:
     told: dict[ClusterUid, Pulse] | None = None
-    looked_at = time.monotonic()
+    looked_at = told_at = time.monotonic()
+    last: Look | None = None
     async for look in looks:
-        if time.monotonic() - looked_at >= PING_EVERY_S:
-            looked_at = time.monotonic()
+        if time.monotonic() - looked_at >= recheck_every_s:
+            looked_at, had = time.monotonic(), listener.rights.bindings
             if not await listener.is_welcome():
                 yield _message("over", {}, seen or 0)
                 return
+            if look is None and listener.rights.bindings != had:
+                look = last  # nothing has changed but what they may see of it
+        last = look or last
         if look is None:
-            yield ": still here\n\n"
+            if time.monotonic() - told_at >= PING_EVERY_S:
+                told_at = time.monotonic()
+                yield ": still here\n\n"
             continue
         pulse = await run_in_threadpool(listener.pulse, look)
         missed = told is None and seen is not None and seen < look.head

@@ -11,7 +11,7 @@ from controlplane.commands import Command, EvacuateBrokers, ReadmitBrokers, Repl
 from controlplane.nodecommands import Asked, evacuation_asked, readmission_asked, replacement_asked, restart_asked
 from controlplane.portal.access.bindings import traits_of
 from controlplane.portal.access.roles import Verb
-from controlplane.portal.pages.cluster import actor_of
+from controlplane.portal.auth import actor_of
 from controlplane.portal.pages.frame import Caller, CsrfChecked, page
 from controlplane.portal.problems import ApiError
 from controlplane.portal.routes.clusters import carry_out, living

@@ -13,6 +13,7 @@ from controlplane.portal.pages.topicrows import SORTS, TopicRow, chosen_topics, 
 from controlplane.portal.problems import ApiError
 from controlplane.portal.routes.clusters import living
 from controlplane.portal.services import Services
+from controlplane.portal.topicanswers import topic_out
 
 router = APIRouter(prefix="/clusters/{name}", tags=["pages"], include_in_schema=False)
 
@@ -43,6 +44,7 @@ def topics(
         head=head_of(request, services, rights, view),
         tab="topics",
         rows=found[:MOST_ROWS],
+        kept={r.name: topic_out(view, r.name, r) for r in found[:MOST_ROWS]},
         found=len(found),
         total=len(every),
         snapshot=snapshot,
@@ -83,6 +85,7 @@ def topic_detail(
         head=head_of(request, services, rights, view),
         tab="topics",
         topic=topic,
+        kept=topic_out(view, topic, None),
         row=next(iter(topic_rows(alone)), None) if alone else None,
         rows=shown[:MOST_ROWS],
         found=len(shown),

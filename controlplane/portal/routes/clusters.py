@@ -2,24 +2,32 @@
 
 import time
 import uuid
+from collections.abc import Awaitable, Callable
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Header, Query, Request
 from starlette.concurrency import run_in_threadpool
 
 from controlplane.commands import AbortRecycle, Command, DeleteCluster, PauseCluster, ResumeCluster
+from controlplane.converger.consoles import CONSOLE
 from controlplane.converger.ports import AGENT_REPORT
 from controlplane.dns.keeper import DNS_NAME
 from controlplane.handlers import ClusterNotFound, Outcome
+from controlplane.latest import Subject
 from controlplane.portal import answers
 from controlplane.portal import schemas as api
+from controlplane.portal.access.bindings import traits_of
+from controlplane.portal.access.rights import Rights
+from controlplane.portal.access.roles import Verb
 from controlplane.portal.auth import Actor
-from controlplane.portal.feed import MAX_WAIT_S, Feed
+from controlplane.portal.feed import MAX_WAIT_S, RECHECK_EVERY_S, Feed
 from controlplane.portal.history import History, page_of
+from controlplane.portal.problems import ApiError
 from controlplane.portal.services import PortalServices, Services
 from controlplane.portal.sourceanswers import spec_source_out
-from controlplane.portal.specs import Order, declare, judge
+from controlplane.portal.specs import Order, declare, declare_topics, judge
 from controlplane.view import ClusterView
+from events.ids import ClusterUid
 
 router = APIRouter(prefix=api.API_PREFIX, tags=["clusters"])
 
@@ -57,7 +65,22 @@ def get_cluster(name: str, services: Services) -> api.ClusterDetailOut:
         now=now,
     )
     progress, source = services.progress(view), source_of_cluster(services, view)
-    return answers.cluster_detail(view, services.fleet, agents=agents, now=now, progress=progress, source=source)
+    consoles = services.latest.of_cluster(view.uid, CONSOLE)
+    return answers.cluster_detail(
+        view, services.fleet, agents=agents, now=now, progress=progress, source=source, consoles=consoles
+    )
+
+
+@router.get("/clusters/{name}/console/{node}")
+def get_console(name: str, node: str, services: Services) -> api.ConsoleOut:
+    """What the last VM of a node that never joined wrote to its console, secrets cut out."""
+    view = living(services, name)
+    kept = services.latest.get(Subject(CONSOLE, ClusterUid(view.uid), node))
+    if kept is None:
+        raise ApiError(
+            404, "no-console", f"no VM of node {node!r} of cluster {name!r} failed to join, as far as is known"
+        )
+    return answers.console_out(kept)
 
 
 @router.get("/clusters/{name}/endpoints")
@@ -89,8 +112,19 @@ async def get_events(
     while True:
         page = await run_in_threadpool(page_of, services.store, history, view.uid, after=after, limit=limit, tail=tail)
         left_s = deadline - time.monotonic()
-        if page.events or left_s <= 0 or not await feed.wait(view.uid, page.version, left_s):
+        if page.events or left_s <= 0 or feed.is_closing:
             return api.EventsOut(events=[answers.event_out(e) for e in page.events], head=page.head)
+        if not await feed.wait(view.uid, page.version, min(left_s, RECHECK_EVERY_S)):
+            await _refuse_who_left(request, view)
+
+
+async def _refuse_who_left(request: Request, view: ClusterView) -> None:
+    """An answer is held no longer than its caller may have it."""
+    recheck: Callable[[], Awaitable[Rights | None]] = request.state.recheck
+    rights = await recheck()
+    if rights is None:
+        raise ApiError(401, "token-over", "the token is over, or its owner may not come in any more")
+    rights.require(Verb.READ, traits_of(view.document), view.name)
 
 
 @router.post("/validate")
@@ -101,6 +135,7 @@ def validate(spec: api.SpecIn, services: Services) -> api.ValidateOut:
         ok=judged.ok,
         clusters=[d.document.metadata.name for d in judged.documents],
         problems=[answers.problem_out(p) for p in judged.problems],
+        topics=[f"{t.document.spec.cluster}/{t.document.topic}" for t in judged.topics],
     )
 
 
@@ -113,6 +148,7 @@ def plan(spec: api.SpecIn, services: Services) -> api.PlansOut:
         problems=[answers.problem_out(p) for p in judged.problems],
         plans=[answers.plan_out(p) for p in judged.plans],
         digest=judged.digest,
+        topics=list(judged.topic_plan),
     )
 
 
@@ -121,6 +157,7 @@ def apply(order: api.ApplyIn, services: Services, actor: Actor, key: CommandId) 
     """Declares what a file says. Problems of the file are an answer (`ok` is False), a plan that moved is a refusal."""
     judged = judge(services, order.text, file=order.file)
     applied: list[Outcome] = []
+    topics: list[Outcome] = []
     if judged.ok:
         how = Order(
             actor=actor,
@@ -130,12 +167,14 @@ def apply(order: api.ApplyIn, services: Services, actor: Actor, key: CommandId) 
             dry_run=order.dry_run,
         )
         applied = declare(services, judged, how)
-        spread(services, applied)
+        topics = declare_topics(services, judged, how)
+        spread(services, [*applied, *topics])
     return api.ApplyOut(
         ok=judged.ok,
         problems=[answers.problem_out(p) for p in judged.problems],
         applied=[answers.applied_out(o) for o in applied],
         plans=[answers.plan_out(p) for p in judged.plans],
+        topics=[api.TopicsAppliedOut(cluster=o.name, changed=o.changed, sentence=o.sentence) for o in topics],
     )
 
 

@@ -5,7 +5,14 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 
 from agent.wire import Report
-from controlplane.commands import EvacuateBrokers, ReadmitBrokers, ReplaceNode, RestartServices
+from controlplane.commands import (
+    CancelRebalance,
+    EvacuateBrokers,
+    ReadmitBrokers,
+    RebalanceCluster,
+    ReplaceNode,
+    RestartServices,
+)
 from controlplane.converger.observation import Observation, ReportSeen
 from controlplane.converger.ports import AGENT_REPORT
 from controlplane.converger.restartsafety import RestartSafety, restart_safety
@@ -13,6 +20,7 @@ from controlplane.converger.verdict import Situation
 from controlplane.planpreview import pending_rollout
 from controlplane.portal import nodeschemas as node_api
 from controlplane.portal import schemas as api
+from controlplane.portal.answers import rebalance_out
 from controlplane.portal.auth import Actor
 from controlplane.portal.problems import ApiError
 from controlplane.portal.rolls import rolls_of, rolls_out
@@ -63,6 +71,24 @@ def readmit(name: str, body: node_api.BrokersIn, services: Services, actor: Acto
     return carry_out(services, command)
 
 
+@router.post("/clusters/{name}/rebalance")
+def rebalance(
+    name: str, body: node_api.RebalanceIn, services: Services, actor: Actor, key: CommandId
+) -> api.CommandOut:
+    """Spread replicas and leaders anew over the brokers, in small batches."""
+    budget = (body.per_day_gib or 0) * 1024**3
+    command = RebalanceCluster(name=name, actor=actor, command_id=key, reason=body.reason, per_day_bytes=budget)
+    return carry_out(services, command)
+
+
+@router.post("/clusters/{name}/rebalance/cancel")
+def cancel_rebalance(
+    name: str, body: node_api.CancelRebalanceIn, services: Services, actor: Actor, key: CommandId
+) -> api.CommandOut:
+    """Begin no more of the rebalance in hand."""
+    return carry_out(services, CancelRebalance(name=name, actor=actor, command_id=key, reason=body.reason))
+
+
 @router.get("/clusters/{name}/restart-check")
 def restart_check(name: str, services: Services) -> node_api.RestartCheckOut:
     """Whether each service may be started anew now, and which partitions are in the way."""
@@ -91,6 +117,7 @@ def rolls(name: str, services: Services, limit: Annotated[int, Query(ge=1, le=20
         cluster=name,
         sentence=said.sentence if said else "",
         rolls=rolls_out(found, pending, now=services.clock(), limit=limit),
+        rebalance=rebalance_out(view),
         total=len(found),
     )
 

@@ -77,6 +77,9 @@ resource "azurerm_linux_virtual_machine" "instance" {
   secure_boot_enabled        = var.cloud["secure_boot"] == "true"
   vtpm_enabled               = var.cloud["secure_boot"] == "true"
 
+  # The serial log of a VM whose agent never spoke is all there is to go by; Azure keeps it, in storage of its own.
+  boot_diagnostics {}
+
   os_disk {
     name                 = "${local.names[each.key]}-os"
     caching              = "ReadWrite"

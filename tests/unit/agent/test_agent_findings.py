@@ -87,6 +87,7 @@ def test_what_is_wrong_at_once_is_told_at_once(change: dict[str, object], name: 
         ("request_handler_idle", 0.01, "request_handlers_busy"),
         ("network_processor_idle", 0.02, "network_processors_busy"),
         ("metadata_lag_ms", 45_000, "metadata_lag"),
+        ("zookeeper_session", "CONNECTING", "zookeeper_session"),
     ],
 )
 def test_what_may_pass_is_told_only_when_it_has_lasted(field: str, bad: float, name: str) -> None:

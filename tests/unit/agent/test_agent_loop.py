@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from agent.client import NewDocument
+from agent.disks.volumes import GivenVolumes
 from agent.health.vitals import Vitals
 from agent.inbox import Inbox
 from agent.layout import Layout
@@ -134,6 +135,8 @@ class Vm:
                 publish=self.publish,
                 clock=self.clock,
                 settings=AgentSettings(root=self.layout.root, kafka_dir=Path("/kafka")),
+                volumes=GivenVolumes(self.layout),
+                addresses=self.layout.addresses,
             )
         )
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from agent.boots import Sequence, next_boot_id
+from agent.boots import Sequence, boot_id_of, next_boot_id
 from agent.durable import write_durably
 from agent.layout import BootDataUnreadable, Layout
 from agent.metrics import BROKER_STATE, DIGEST, Jolokia, JolokiaSilent
@@ -155,3 +155,9 @@ def test_a_listening_broker_is_up_when_it_says_so_itself(answer: object, state: 
         found = probe(broker(address="127.0.40.2", port=listener.getsockname()[1]), jolokia(answer))
     assert isinstance(found, Health)
     assert found.state == state
+
+
+def test_an_agent_that_is_restarted_within_a_boot_keeps_the_boot_id_and_a_reboot_sorts_after_it(tmp_path: Path) -> None:
+    first = boot_id_of(tmp_path, "kernel-1")
+    assert boot_id_of(tmp_path, "kernel-1") == first
+    assert boot_id_of(tmp_path, "kernel-2") > first

@@ -72,6 +72,25 @@ def test_a_directory_that_kafka_ran_on_is_not_formatted_when_it_is_empty(layout:
     assert "has lost it" in facts.reason
 
 
+def test_an_empty_directory_that_should_hold_data_is_lost_and_a_damaged_one_is_not(layout: Layout) -> None:
+    assert storage_facts(stale(), layout, used=()).is_lost
+    data = layout.data(broker().log_dirs[0])
+    data.mkdir(parents=True, exist_ok=True)
+    (data / "orders-0").mkdir()
+    assert not storage_facts(stale(), layout, used=()).is_lost, "something is there: a person looks first"
+
+
+def test_another_directory_of_the_same_node_is_lost_and_anothers_is_not(layout: Layout) -> None:
+    format_(broker(), layout)
+    meta = layout.data(broker().log_dirs[0]) / "meta.properties"
+    own = meta.read_text()
+    meta.write_text(own.replace("YnJva2VyLWRpci1vbmUtMQ", "YW5vdGhlci1kaXItb25lLQ"))
+    assert storage_facts(stale(), layout, used=()).is_lost
+    meta.write_text(own.replace("node.id=1000", "node.id=1001"))
+    facts = storage_facts(stale(), layout, used=())
+    assert (facts.state, facts.is_lost) == ("refused", False)
+
+
 def test_a_fresh_volume_with_something_on_it_is_refused(layout: Layout) -> None:
     (layout.data(broker().log_dirs[0]) / "orders-0").mkdir(parents=True)
     assert "not empty" in storage_facts(broker(), layout, used=()).reason

@@ -1,10 +1,11 @@
 """Documents and boot data for unit tests of the agent."""
 
-from agent.wire import BootData, Document, LogDir, ServiceDocument, Voter
+from agent.wire import BootData, Document, EnsembleMember, LogDir, ServiceDocument, Voter
 
 VOTERS = tuple(
     Voter(id=100 + i, address=f"10.0.0.{i + 1}", port=9093, directory_id=f"Y29udHJvbGxlci1kaXItM{i}") for i in range(3)
 )
+ENSEMBLE = tuple(EnsembleMember(id=i, address=f"10.0.1.{i}") for i in (1, 2, 3))
 
 
 def broker(start_id: str = "s-1", **changes: object) -> ServiceDocument:
@@ -40,6 +41,31 @@ def controller(start_id: str = "c-1", **changes: object) -> ServiceDocument:
         "heap_mib": 128,
     }
     return broker(start_id).model_copy(update={**founder, **changes})
+
+
+def server(start_id: str = "z-1", **changes: object) -> ServiceDocument:
+    """A ZooKeeper server of the first ensemble."""
+    log_dir = LogDir(name="zookeeper", volume="zookeeper-0.data.v1", directory_id="em9va2VlcGVyLWRpci0wMQ", fresh=True)
+    founder = {
+        "name": "zookeeper",
+        "node_id": 1,
+        "address": "10.0.1.1",
+        "port": 2181,
+        "kafka_version": "3.9.1",
+        "log_dirs": (log_dir,),
+        "voters": (),
+        "founder": True,
+        "ensemble": ENSEMBLE,
+        "super_digest": "super:2Oqk2mjd1g0uhScIrFLmEhSTkUM=",
+        "heap_mib": 128,
+    }
+    return broker(start_id).model_copy(update={**founder, **changes})
+
+
+def old_broker(start_id: str = "s-1", **changes: object) -> ServiceDocument:
+    """A broker in ZooKeeper mode."""
+    mode = {"kafka_version": "3.9.1", "voters": (), "ensemble": ENSEMBLE, "protocol_version": "3.9"}
+    return broker(start_id).model_copy(update={**mode, **changes})
 
 
 def document(*services: ServiceDocument, epoch: int = 7) -> Document:

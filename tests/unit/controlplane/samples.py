@@ -4,25 +4,31 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 
+from controlplane.rebalanceview import RebalanceView
 from controlplane.replacement import Phase
 from controlplane.view import (
     Before,
+    ChaosView,
     ClusterView,
     DrainView,
     EvacuationView,
     InstanceView,
     IntentView,
+    MovesView,
     RestartView,
     RollingRestartView,
     SettingChangeView,
+    VoterChangeView,
 )
 from events import facts
 from events.spec.conversion import to_data
 from tests.builders import BEFORE, a_document, a_planned, a_view, an_instance
+from tests.unit.controlplane.topic_samples import TOPIC_SAMPLES, topic_states
 
 A1, A2, CA1, CA2 = "brokers-a-0.g1", "brokers-a-0.g2", "controllers-a-0.g1", "controllers-a-0.g2"
 
 SAMPLES: tuple[object, ...] = (
+    *TOPIC_SAMPLES,
     facts.NameTaken("orders", "c0ffee"),
     facts.ClusterDeclared("c0ffee", "orders", 2, to_data(a_document()), "person:anna"),
     facts.ClusterDeletionRequested("orders", "no longer needed"),
@@ -85,15 +91,65 @@ SAMPLES: tuple[object, ...] = (
     facts.RollingRestartCompleted("request-1"),
     facts.NodeReplaceRequested(A1, "asked by anna: slow disk", True),
     facts.HealingRequested(A1, "brokers-a-0", "deadlock", "restart", "2 threads wait for each other; a fresh process"),
+    facts.MoveCureRequested(
+        "drain-1",
+        "raise_throttle",
+        "ThrottleTooLow",
+        ("orders-3",),
+        "the throttle is raised",
+        "",
+        {"1003": 4},
+        {"1000": 4},
+    ),
+    facts.MovesAdopted(("orders-4",), "asked by anna: our own tool"),
+    facts.MovesCancelRequested(("orders-4",), "asked by anna: nobody's"),
+    facts.MovesSettled(("orders-4",)),
+    facts.ChaosInjected("chaos-1", "kill-broker", (A1,), 60.0, "asked by anna: game day"),
+    facts.ChaosEnded("chaos-1", "its time is over"),
+    facts.VoterAddRequested(
+        "change-1", "controllers-a-1", 103, "10.0.0.9", 9093, "dir-103", "3 of 3 voters keep up, it is 0 records behind"
+    ),
+    facts.VoterAdded("change-1", "controllers-a-1", 103, "10.0.0.9", 9093, "dir-103"),
+    facts.VoterRemoveRequested("change-2", "controllers-a-0", 100, "dir-100", True, "2 of the 2 others keep up"),
+    facts.VoterRemoved("change-2", "controllers-a-0", 100, "dir-100", True),
+    facts.VoterChangeDropped("change-1", "nothing runs on directory dir-103 any more"),
+    facts.VolumeLost(CA1, "controllers-a-0.data.v1", "dir-100", "agent", "the volume has no meta.properties"),
     facts.EvacuationRequested((A1,), "asked by anna: strange noises"),
     facts.EvacuationCompleted("drain-1", (A1,), 600, 12),
     facts.EvacuationEnded((A1,), "asked by anna: it was the fan"),
+    facts.RebalanceRequested("rebalance-1", "scale-up", "broker 1003 joined", (1003,), 20.0, 1024**4),
+    facts.RebalancePlanned("rebalance-1", "ab" * 32, "in-process", 12, 600, 3, 94.4, 27.8, {"replicas": [4, 0]}),
+    facts.RebalancePlanFailed("rebalance-1", "broker 1003 has not told how large its disk is"),
+    facts.RebalanceBatchStarted("rebalance-1", 0, 4, 200),
+    facts.RebalancePutOff("rebalance-1", "3 partitions were moved meanwhile", 4, 200),
+    facts.RebalanceCancelRequested("rebalance-1", "asked by anna: not now"),
+    facts.RebalanceCompleted("rebalance-1", 12, 600, 27.8),
+    facts.RebalanceAbandoned("rebalance-1", "asked by anna: not now", 4, 200),
     facts.DestroyRequested("intent-5"),
     facts.ClusterDeleted(False),
     facts.ConditionChanged("Blocked", True, "MinIsrGate", "waiting. Next: kedge describe orders"),
     facts.SourceChanged(
         "git:teams", "https://git.example.com/specs.git", "main", "kafka/orders.yaml", "ab" * 20, "Ada <ada@x.org>", ""
     ),
+    facts.NetworkRequested(
+        "network-1-default",
+        "aws",
+        "production",
+        "eu-west-1",
+        "default",
+        "10.64.0.0/20",
+        {"eu-west-1a": 0},
+        ("192.168.8.0/24",),
+        "orders names it",
+    ),
+    facts.NetworkZonesRequested("network-1-default", {"eu-west-1a": 0, "eu-west-1b": 1}, "orders names eu-west-1b"),
+    facts.NetworkMade("network-1-default", '{"subnets": {"eu-west-1a": "subnet-1"}}'),
+    facts.NetworkChangeRequested("network-1-default", ("192.168.9.0/24",), "clients of orders"),
+    facts.NetworkChanged("network-1-default", '{"subnets": {"eu-west-1a": "subnet-1"}}'),
+    facts.NetworkRemovalRequested("network-1-default", "default", "moved away"),
+    facts.NetworkRemovalDropped("network-1-default", "orders came to need it"),
+    facts.NetworkRemoved("network-1-default"),
+    facts.NetworkRunFailed("network-1-default", "QuotaExceeded", "VpcLimitExceeded", False),
     facts.SourceApplied(
         "https://git.example.com/specs.git",
         "main",
@@ -117,6 +173,7 @@ def states() -> Mapping[type, ClusterView]:
     draining = a_view(_old(Phase.DRAINING), an_instance("brokers-a-0", 2), drain=drain)
     fenced_controller = an_instance("controllers-a-0", 1, Phase.FENCED)
     heir = an_instance("controllers-a-0", 2, Phase.LAUNCHED)
+    rebalancing = a_view(rebalance=RebalanceView("rebalance-1", "scale-up", "broker 1003 joined", BEFORE))
     return {
         facts.ClusterAdopted: replace(a_view(), instances={}),
         facts.InstanceAdopted: replace(a_view(), next_broker_id=1007),
@@ -150,6 +207,22 @@ def states() -> Mapping[type, ClusterView]:
         ),
         facts.EvacuationCompleted: replace(draining, evacuations=_evacuation(), drain=replace(drain, stays=True)),
         facts.EvacuationEnded: a_view(evacuations=_evacuation()),
+        facts.RebalancePlanned: rebalancing,
+        facts.RebalancePlanFailed: rebalancing,
+        facts.RebalanceBatchStarted: rebalancing,
+        facts.RebalancePutOff: rebalancing,
+        facts.RebalanceCancelRequested: rebalancing,
+        facts.RebalanceCompleted: rebalancing,
+        facts.RebalanceAbandoned: rebalancing,
+        facts.MoveCureRequested: draining,
+        facts.MovesSettled: a_view(moves=MovesView(adopted={"orders-4": "asked by anna"})),
+        facts.ChaosEnded: a_view(
+            chaos={"chaos-1": ChaosView("chaos-1", "kill-broker", (A1,), "asked by anna", BEFORE, 60.0)}
+        ),
+        facts.VoterAdded: a_view(voter_change=_vote("change-1", adds=True)),
+        facts.VoterRemoved: a_view(voter_change=_vote("change-2", adds=False)),
+        facts.VoterChangeDropped: a_view(voter_change=_vote("change-1", adds=True)),
+        **topic_states(),
         facts.FeatureFinalised: replace(a_view(), finalising=("metadata.version", 29)),
     }
 
@@ -173,3 +246,8 @@ def _old(phase: Phase) -> InstanceView:
 
 def _open(intent: str, kind: str, key: str) -> Mapping[str, IntentView]:
     return {intent: IntentView(intent, kind, (key,), BEFORE)}
+
+
+def _vote(change: str, *, adds: bool) -> VoterChangeView:
+    voter = facts.FoundingVoter("controllers-a-0", 100, "10.0.0.9", 9093, "dir-100")
+    return VoterChangeView(change, adds, voter, not adds, "3 of 3 voters keep up", BEFORE)

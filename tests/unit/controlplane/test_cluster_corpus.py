@@ -21,7 +21,24 @@ from tests.builders import NOW, a_view
 from tests.unit.controlplane.samples import SAMPLES, states
 
 CORPUS = Path(__file__).parent / "corpus"
-OF_OTHER_STREAMS = {facts.NameTaken, facts.SourceApplied, facts.SourceRewritten, facts.SourceAccepted}
+OF_NETWORKS = {
+    facts.NetworkRequested,
+    facts.NetworkZonesRequested,
+    facts.NetworkMade,
+    facts.NetworkChangeRequested,
+    facts.NetworkChanged,
+    facts.NetworkRemovalRequested,
+    facts.NetworkRemovalDropped,
+    facts.NetworkRemoved,
+    facts.NetworkRunFailed,
+}
+OF_OTHER_STREAMS = {
+    facts.NameTaken,
+    facts.SourceApplied,
+    facts.SourceRewritten,
+    facts.SourceAccepted,
+    *OF_NETWORKS,
+}
 OURS: list[FactType] = [entry for entry in REGISTRY if entry.cls.__module__.startswith("events.")]
 
 

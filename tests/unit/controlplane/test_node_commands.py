@@ -184,8 +184,13 @@ def test_a_controller_is_not_replaced_while_another_one_lags() -> None:
     assert _replace(_cluster(), lagging, node="controllers-b-0").fact is not None
 
 
-def test_the_disk_of_a_controller_stays_with_its_node() -> None:
-    assert _refused(lambda: _replace(_cluster(), node="controllers-a-0", new_disk=True)).code == "disk-stays"
+def test_the_disk_of_a_controller_stays_where_no_majority_has_the_metadata_without_it() -> None:
+    alone = replace(_cluster(), voters={100: _cluster().voters[100]})
+    assert _refused(lambda: _replace(alone, node="controllers-a-0", new_disk=True)).code == "disk-stays"
+
+
+def test_one_of_three_controllers_may_get_an_empty_disk() -> None:
+    assert "the new one begins empty" in _replace(_cluster(), node="controllers-a-0", new_disk=True).sentence
 
 
 def test_the_answer_says_what_becomes_of_the_disk() -> None:

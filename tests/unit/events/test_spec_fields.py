@@ -35,8 +35,8 @@ def test_a_misspelt_kind_is_refused_with_the_right_one() -> None:
         (
             "2:7",
             "KEDGE-SPEC-013",
-            "`kind` is `KafkaClutser`; only KafkaCluster is known",
-            "Did you mean `KafkaCluster`? Write `kind: KafkaCluster`.",
+            "`kind` is `KafkaClutser`; only KafkaCluster and KafkaTopic are known",
+            "Did you mean `KafkaCluster`? Write `kind: KafkaCluster` or `kind: KafkaTopic`.",
         ),
     ]
     assert not result.ok
@@ -48,8 +48,8 @@ def test_a_document_without_a_kind_is_refused() -> None:
         (
             "1:1",
             "KEDGE-SPEC-013",
-            "the document has no `kind`; only KafkaCluster is known",
-            "Write `kind: KafkaCluster`.",
+            "the document has no `kind`; only KafkaCluster and KafkaTopic are known",
+            "Write `kind: KafkaCluster` or `kind: KafkaTopic`.",
         ),
     ]
     assert not result.ok

@@ -7,6 +7,7 @@ import pytest
 
 from controlplane.cli.address import home_of, locate
 from controlplane.cli.errors import CliError, Unreachable
+from controlplane.cli.kepttokens import keep_token, token_for
 
 
 @pytest.fixture
@@ -29,7 +30,7 @@ def test_the_server_file_names_the_address_and_the_token_file_the_token(home: Pa
 
 
 def test_kedge_server_beats_the_server_file(home: Path, tmp_path: Path) -> None:
-    found = locate({"KEDGE_SERVER": "https://kedge.example"}, tmp_path)
+    found = locate({"KEDGE_SERVER": "https://kedge.example", "KEDGE_TOKEN": "mine"}, tmp_path)
     assert (found.url, found.source) == ("https://kedge.example", "KEDGE_SERVER")
 
 
@@ -49,7 +50,53 @@ def test_the_token_is_not_sent_in_plain_text_off_loopback(home: Path, tmp_path: 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:1", "http://[::1]:1", "http://localhost:1", "https://10.0.0.5"])
 def test_loopback_and_https_are_accepted(home: Path, tmp_path: Path, url: str) -> None:
-    assert locate({"KEDGE_SERVER": url}, tmp_path).url == url
+    assert locate({"KEDGE_SERVER": url, "KEDGE_TOKEN": "mine"}, tmp_path).url == url
+
+
+def test_the_token_of_the_home_is_sent_to_no_other_machine(home: Path, tmp_path: Path) -> None:
+    with pytest.raises(CliError, match=r"there is no token for https://kedge\.example") as refused:
+        locate({"KEDGE_SERVER": "https://kedge.example"}, tmp_path)
+    assert "kedge login --server https://kedge.example" in refused.value.next_step
+
+
+def test_a_token_of_ones_own_beats_that_of_the_home(home: Path, tmp_path: Path) -> None:
+    file = tmp_path / "mine"
+    file.write_text("from-a-file\n")
+    file.chmod(0o600)
+    assert locate({"KEDGE_TOKEN": "mine", "KEDGE_TOKEN_FILE": str(file)}, tmp_path).token == "mine"
+    assert locate({"KEDGE_TOKEN_FILE": str(file)}, tmp_path).token == "from-a-file"
+    keep_token({"HOME": str(tmp_path)}, "http://127.0.0.1:8428", "kept")
+    assert locate({"HOME": str(tmp_path)}, tmp_path).token == "kept"
+    keep_token({"HOME": str(tmp_path)}, "http://127.0.0.1:8428", "")
+    assert locate({"HOME": str(tmp_path)}, tmp_path).token == "abc"
+
+
+@pytest.mark.parametrize("mode", [0o644, 0o640, 0o604])
+def test_a_token_file_that_others_may_read_is_not_read(home: Path, tmp_path: Path, mode: int) -> None:
+    file = tmp_path / "mine"
+    file.write_text("from-a-file")
+    file.chmod(mode)
+    with pytest.raises(CliError, match="not read") as refused:
+        locate({"KEDGE_TOKEN_FILE": str(file)}, tmp_path)
+    assert refused.value.next_step == f"chmod 600 {file}"
+
+
+def test_kept_tokens_are_for_their_owner_alone_and_each_for_its_server(tmp_path: Path) -> None:
+    environ = {"XDG_CONFIG_HOME": str(tmp_path / "config")}
+    keep_token(environ, "https://a.example", "for-a")
+    path = keep_token(environ, "https://b.example", "for-b")
+    assert (path.stat().st_mode & 0o777, path.parent.stat().st_mode & 0o777) == (0o600, 0o700)
+    assert token_for(environ, "https://a.example") == "for-a"
+    assert token_for(environ, "https://c.example") == ""
+    path.chmod(0o644)
+    with pytest.raises(CliError, match="not read"):
+        token_for(environ, "https://a.example")
+
+
+@pytest.mark.parametrize("token", ["a b", "ü", "a\nb"])
+def test_what_is_no_token_goes_into_no_header(home: Path, tmp_path: Path, token: str) -> None:
+    with pytest.raises(CliError, match="no token"):
+        locate({"KEDGE_TOKEN": token}, tmp_path)
 
 
 @pytest.mark.parametrize("url", ["127.0.0.1:8428", "ftp://x", "http://"])

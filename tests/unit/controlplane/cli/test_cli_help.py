@@ -15,11 +15,14 @@ from tests.unit.controlplane.cli.cli_world import World, detail
 
 HELPS = dict(reference.helps())
 EVERY_VERB = ["server", "validate", "plan", "apply", "diff", "get", "describe", "plans", "wait", "events", "pause"]
-EVERY_VERB += ["resume", "abort", "restart", "restart-check", "replace", "evacuate", "readmit"]
-EVERY_VERB += ["endpoints", "take-over", "delete", "backup", "restore", "rebalance", "rebuild", "doctor", "demo"]
-EVERY_VERB += ["version"]
+EVERY_VERB += ["resume", "abort", "restart", "restart-check", "replace", "evacuate", "readmit", "moves", "chaos"]
+EVERY_VERB += ["endpoints", "take-over", "topics", "delete", "backup", "restore", "rebalance", "rebuild", "doctor"]
+EVERY_VERB += ["agent-bundle", "demo", "login", "audit", "version"]
 EVERY_GROUP = {"drain": ["plan", "check"], "state": ["export"], "brokers": ["demote"], "sources": ["poll", "accept"]}
 EVERY_GROUP["machines"] = ["list", "refresh"]
+EVERY_GROUP["networks"] = ["remove", "repair"]
+EVERY_GROUP["token"] = ["create", "list", "revoke"]
+EVERY_GROUP["topic"] = ["describe", "adopt", "delete"]
 EVERY_COMMAND = [
     *EVERY_VERB,
     *EVERY_GROUP,

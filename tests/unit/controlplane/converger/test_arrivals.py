@@ -6,6 +6,7 @@ import pytest
 
 from controlplane.converger.arrivals import arrival_step, founding_step, loss_step, start_id
 from controlplane.converger.decide import decide
+from controlplane.converger.verdict import ReadConsole
 from controlplane.replacement import Phase
 from controlplane.view import InstanceView
 from events import facts
@@ -206,6 +207,7 @@ def test_after_its_deadline_it_has_failed_to_join_and_the_agent_says_why() -> No
     verdict = arrival_step(a_situation(a_view(late), reports={late.key: report}))
     assert verdict is not None
     assert verdict.events == (facts.JoinFailed(late.key, "failed: no space left after 120 s"),)
+    assert verdict.effects == (ReadConsole(late.key),)
 
 
 def test_a_successor_that_reports_and_waits_for_its_volume_is_never_late() -> None:

@@ -9,26 +9,33 @@ from controlplane.converger.act import carry_out
 from controlplane.converger.ports import LostLeadership, Ports
 from controlplane.converger.traffic import Traffic
 from controlplane.converger.verdict import (
+    AddVoter,
     CancelMoves,
+    ChangeTopics,
     ClearThrottles,
     Effect,
     ElectPreferred,
     PreferLogDirs,
     RaiseFeature,
+    ReadConsole,
     Reassign,
+    RemoveVoter,
     SetSettings,
     SetThrottle,
+    StartBalancing,
     StartPlanning,
     StartRun,
     TerminateInstance,
     Unregister,
 )
 from controlplane.kafka.throttle import ThrottlePlan
+from controlplane.rebalanceview import RebalanceView
 from controlplane.replacement import Phase
 from controlplane.view import IntentView
 from events.ids import Epoch
 from planner.observed import TopicPartition
 from planner.rollout.live_step import LiveStep
+from planner.topics.step import TopicStep
 from tests.builders import BEFORE, NOW, a_drain, a_partition, a_situation, a_snapshot, a_view, an_instance
 
 NAME = TopicPartition("orders", 0)
@@ -81,16 +88,21 @@ def _carried_out(effect: Effect, **answers: Any) -> tuple[Outside, str]:
 EFFECTS: list[tuple[Effect, list[str]]] = [
     (StartRun("i", "i.0"), ["terraform"]),
     (StartPlanning(DRAIN, "job"), ["planning"]),
+    (StartBalancing(RebalanceView("r", "person", "asked", NOW), "job"), ["balancing"]),
     (TerminateInstance("brokers-a-0.g1", "vm-1"), ["terminate"]),
+    (ReadConsole("brokers-a-0.g1"), ["put"]),
     (Reassign({NAME: (1, 2, 3)}), ["reassign"]),
     (PreferLogDirs({1010: {NAME: "/a"}}), ["prefer_log_dirs"]),
     (CancelMoves((NAME,)), ["cancel"]),
     (SetThrottle(ThrottlePlan()), ["set_throttle"]),
     (ClearThrottles(), ["clear_throttles"]),
     (Unregister(1000), ["unregister_broker"]),
+    (AddVoter(103, "dir", "10.0.0.3", 9093), ["add_voter"]),
+    (RemoveVoter(100, "dir"), ["remove_voter"]),
     (ElectPreferred((NAME,)), ["elect_preferred"]),
     (RaiseFeature("metadata.version", 29), ["update_feature", "update_feature"]),
     (SetSettings(LiveStep({"num.io.threads": "8"})), ["change_settings"]),
+    (ChangeTopics(TopicStep(delete=("old",))), ["change_topics"]),
 ]
 
 
@@ -98,7 +110,7 @@ EFFECTS: list[tuple[Effect, list[str]]] = [
     ("effect", "calls"), EFFECTS, ids=lambda x: type(x).__name__ if not isinstance(x, list) else ""
 )
 def test_an_effect_reaches_its_port(effect: Effect, calls: list[str]) -> None:
-    outside, refused = _carried_out(effect, reassign={}, cancel={})
+    outside, refused = _carried_out(effect, reassign={}, cancel={}, change_topics={})
     assert ([name for name, _ in outside.asked], refused) == (calls, "")
 
 

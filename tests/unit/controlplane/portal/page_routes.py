@@ -14,6 +14,8 @@ PAGE_ROUTES: dict[tuple[str, str], Verb | str] = {
     ("GET", "/live"): KNOWN,
     ("POST", "/logout"): KNOWN,
     ("POST", "/account/password"): KNOWN,
+    ("POST", "/account/tokens"): KNOWN,
+    ("POST", "/account/tokens/{token_id}/revoke"): KNOWN,
     ("GET", "/clusters/{name}"): Verb.READ,
     ("GET", "/clusters/{name}/rollout"): Verb.READ,
     ("GET", "/clusters/{name}/brokers"): Verb.READ,
@@ -40,6 +42,11 @@ PAGE_ROUTES: dict[tuple[str, str], Verb | str] = {
     ("POST", "/people/unbind"): Verb.ADMINISTER,
     ("POST", "/people/{name}/password"): Verb.ADMINISTER,
     ("POST", "/people/{name}/remove"): Verb.ADMINISTER,
+    ("POST", "/people/{name}/disable"): Verb.ADMINISTER,
+    ("POST", "/people/{name}/enable"): Verb.ADMINISTER,
+    ("POST", "/people/tokens/{token_id}/revoke"): Verb.ADMINISTER,
+    ("GET", "/audit"): Verb.AUDIT,
+    ("GET", "/audit.csv"): Verb.AUDIT,
 }
 
 
@@ -60,6 +67,7 @@ def filled(path: str) -> str:
         "{topic}": "payments",
         "{generation}": "1",
         "{stamp}": "0",
+        "{token_id}": "0123456789ab",
         "{name:path}": "kedge.css",
     }
     for name, value in names.items():

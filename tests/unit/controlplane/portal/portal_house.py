@@ -25,7 +25,9 @@ from controlplane.portal.access.people import People
 from controlplane.portal.access.sessions import begin_session
 from controlplane.portal.access.users import User
 from controlplane.portal.app import create_app
+from controlplane.portal.audit.store import AuditStore, MemoryAuditStore
 from controlplane.portal.auth import cookie_name, loopback_hosts
+from controlplane.portal.oidc.signin import OidcSignIn
 from controlplane.portal.services import PortalServices
 from controlplane.streams import cluster_stream
 from controlplane.view import ClusterView
@@ -75,6 +77,9 @@ class House:
     progress: str = ""
     woken: list[str] = field(default_factory=list)
     snapshots: dict[ClusterUid, KafkaSnapshot] = field(default_factory=dict)
+    public_hosts: frozenset[str] = frozenset()
+    audit: AuditStore = field(default_factory=MemoryAuditStore)
+    oidc: OidcSignIn | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.store, MemoryEventStore):
@@ -101,7 +106,10 @@ class House:
             wake=self.woken.append,
             backup=self._backup,
             clock=lambda: self.now,
-            people=People(passwords=Passwords(CHEAP)),
+            people=People(passwords=Passwords(CHEAP), clock=lambda: self.now),
+            public_hosts=self.public_hosts,
+            audit=self.audit,
+            oidc=self.oidc,
         )
         self.app: FastAPI = create_app(self.services)
         self.client = self.client_with({"Authorization": f"Bearer {TOKEN}"})

@@ -1,7 +1,7 @@
 """Streams of changes: one tailer for all, positions as ids, nothing of what a listener may not read."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,8 +10,8 @@ import pytest
 from controlplane.portal.access.bindings import Binding
 from controlplane.portal.access.rights import Rights, rights_of, whole_rights
 from controlplane.portal.access.roles import Role
-from controlplane.portal.pages import live
-from controlplane.portal.pages.live import MOST_OF_ONE, Tailer, _Listener, _stream
+from controlplane.portal.feed import RECHECK_EVERY_S
+from controlplane.portal.pages.live import LOOK_EVERY_S, MOST_OF_ONE, Tailer, _Listener, _stream
 from events.errors import StoreUnavailable
 from tests.unit.controlplane.portal.portal_house import House
 from tests.unit.controlplane.portal.test_portal_roles_matrix import OURS
@@ -32,7 +32,10 @@ def tailer_of(house: House) -> Tailer:
 
 
 def listener(house: House, rights: Rights) -> _Listener:
-    return _Listener(house.services, rights, SimpleNamespace(cookies={}), None)  # type: ignore[arg-type]
+    async def recheck() -> Rights | None:
+        return rights
+
+    return _Listener(house.services, rights, recheck, None)
 
 
 def viewer() -> Rights:
@@ -187,18 +190,59 @@ def test_a_database_that_is_away_ends_no_stream(house: House) -> None:
     run(scene())
 
 
-def test_a_stream_ends_with_its_session(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(live, "PING_EVERY_S", 0.01)
+async def ends_when(house: House, leave: Callable[[Rights], object]) -> str:
+    """What a stream of ada's browser says once they have left."""
+    browser = house.browser("ada", Binding("", Role.VIEWER, "*"))
+    cookie = next(iter(browser.cookies.values()))
+    rights = house.services.people.recognise(cookie, house.now)
+    assert rights is not None
 
+    async def recheck() -> Rights | None:
+        return house.services.people.recognise(cookie, house.now)
+
+    tailer = Tailer(house.store, house.converger, look_every_s=0.001, recheck_every_s=0.01)
+    stream = _stream(tailer, _Listener(house.services, rights, recheck, None), None)
+    await told(stream)
+    leave(rights)
+    return await told(stream)
+
+
+def test_a_stream_ends_with_its_user(house: House) -> None:
+    assert "event: over" in run(ends_when(house, lambda rights: house.services.people.remove("ada")))
+
+
+def test_a_stream_ends_with_its_session(house: House) -> None:
+    def sign_out(rights: Rights) -> None:
+        assert rights.session is not None
+        house.services.people.sessions.end(rights.session.key)
+
+    assert "event: over" in run(ends_when(house, sign_out))
+
+
+def test_a_stream_ends_when_its_user_is_disabled(house: House) -> None:
+    assert "event: over" in run(ends_when(house, lambda rights: house.services.people.disable("ada", disabled=True)))
+
+
+def test_a_stream_tells_nothing_more_once_the_role_is_taken(house: House) -> None:
     async def scene() -> None:
-        browser = house.browser("ada", Binding("", Role.VIEWER, "*"))
-        name, cookie = next(iter(browser.cookies.items()))
-        rights = house.services.people.recognise(cookie, house.now)
-        assert rights is not None
-        request = SimpleNamespace(cookies={name: cookie})
-        stream = _stream(tailer_of(house), _Listener(house.services, rights, request, None), None)  # type: ignore[arg-type]
+        binding, house_users = Binding("user:ada", Role.VIEWER, "*"), house.services.people.users
+        house_users.bind(binding)
+
+        async def recheck() -> Rights | None:
+            return rights_of("user:ada", house_users.bindings())
+
+        tailer = Tailer(house.store, house.converger, look_every_s=0.001, recheck_every_s=0.01)
+        before = rights_of("user:ada", [binding])
+        stream = _stream(tailer, _Listener(house.services, before, recheck, None), None)
         await told(stream)
-        house.services.people.remove("ada")
-        assert "event: over" in await told(stream)
+        house_users.unbind(binding)
+        assert "event: changed" in await told(stream), "the page is asked to draw itself anew, and has nothing left"
+        house.client.post("/v1/clusters/orders/pause", json={"reason": "x"})
+        tailer.close()
+        assert await told(stream) == ""
 
     run(scene())
+
+
+def test_who_holds_a_stream_is_looked_at_again_within_five_seconds() -> None:
+    assert RECHECK_EVERY_S + LOOK_EVERY_S < 5.0

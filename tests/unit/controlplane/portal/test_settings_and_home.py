@@ -43,7 +43,7 @@ def test_the_file_of_a_home_named_as_an_argument_is_read(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "10.0.0.1", "example.org", "::"])
 def test_an_address_others_can_reach_is_refused_with_the_reason(host: str) -> None:
-    with pytest.raises(SettingsRefused, match=r"loopback.*set agent_host"):
+    with pytest.raises(SettingsRefused, match=r"loopback.*set portal_host.*agent_host"):
         load_settings(host=host)
 
 

@@ -48,6 +48,7 @@ def what_ran(*instances: InstanceView) -> ClusterView:
         uid=UID,
         instances={i.key: i for i in present},
         founding=founded,
+        voters={v.id: v for v in voters},
         node_addresses=addresses,
     )
 

@@ -13,10 +13,11 @@ def agent_bundle(
     context: typer.Context,
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where the archive is written.")] = Path(),
 ) -> None:
-    """Write the agent as an archive that VMs of a plain Debian image fetch from your mirror.
+    """Write the agent as an archive for VMs of a plain Debian image.
 
-    It is made from this installation, offline, and the same installation gives the same bytes. VMs need the Python
-    version and the processor of this machine. What it prints belongs into the section `software` of `<cloud>.yaml`.
+    They fetch it from your mirror. It is made from this installation, offline, and the same installation gives the
+    same bytes. VMs need the Python version and the processor of this machine. What it prints belongs into the section
+    `software` of `<cloud>.yaml`.
 
     \b
     Examples:

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from controlplane.commands import Command, DeclareCluster, ReportSync
+from controlplane.commands import Command, DeclareCluster, DeclareTopics, ReportSync, ReportTopicsGone
 from controlplane.handlers import CommandHandler, Outcome
 from controlplane.portal.access.roles import Verb
 from controlplane.portal.audit import entry as audit
@@ -27,7 +27,7 @@ class AuditedCommands:
     def handle(self, command: Command) -> Outcome:
         """See CommandHandler."""
         outcome = self.commands.handle(command)
-        if outcome.changed and not isinstance(command, ReportSync):
+        if outcome.changed and not isinstance(command, ReportSync | ReportTopicsGone):
             self._note(command)
         return outcome
 
@@ -36,7 +36,7 @@ class AuditedCommands:
         self.commands.check(command)
 
     def _note(self, command: Command) -> None:
-        is_spec = isinstance(command, DeclareCluster)
+        is_spec = isinstance(command, DeclareCluster | DeclareTopics)
         entry = audit.Entry(
             at=self.clock(),
             who=command.actor,

@@ -13,6 +13,7 @@ from controlplane.commands import (
     DeleteCluster,
     PauseCluster,
     ReportSync,
+    ReportTopicsGone,
     ResumeCluster,
     TakeOverSource,
 )
@@ -112,7 +113,7 @@ def test_a_command_is_judged_where_commands_are_handled(role: Role | None, scope
 
 def test_every_command_of_people_has_its_verb() -> None:
     kinds = {kind for _, kind in inspect.getmembers(commands, inspect.isclass) if issubclass(kind, Command)}
-    assert kinds - set(VERB_OF) == {Command, ReportSync}, "the poller alone reports, and is no person"
+    assert kinds - set(VERB_OF) == {Command, ReportSync, ReportTopicsGone}, "the poller alone reports, and is no person"
 
 
 def declare(owner: str) -> DeclareCluster:

@@ -116,7 +116,7 @@ def test_a_repeated_command_is_recognised_whatever_happened_since(handler: Comma
 
 def test_an_immutable_field_is_refused_with_its_place(handler: CommandHandler) -> None:
     handler.handle(declare())
-    other = document({13: "      size: 5"})
+    other = document({11: "    - name: voters"})
     with pytest.raises(SpecRefused) as refused:
         handler.handle(declare(other, command_id="c2"))
     assert [p.code for p in refused.value.problems] == ["KEDGE-SPEC-071"]

@@ -68,7 +68,7 @@ def test_a_spec_with_problems_is_answered_with_all_of_them_and_changes_nothing(h
 
 def test_validating_knows_what_is_in_force(house: House) -> None:
     house.apply()
-    answer = post(house, "/validate", {"text": edited({13: "      size: 5"})}).json()
+    answer = post(house, "/validate", {"text": edited({11: "    - name: voters"})}).json()
     assert [p["code"] for p in answer["problems"] if p["severity"] == "error"] == ["KEDGE-SPEC-071"]
 
 
@@ -117,7 +117,7 @@ def test_an_actor_that_is_no_name_is_not_believed(house: House) -> None:
 def test_documents_of_one_file_come_into_force_together_or_not_at_all(house: House) -> None:
     other = ORDERS.replace("name: orders", "name: payments")
     house.apply(other)
-    refused = other.replace("size: 3", "size: 5", 1)
+    refused = other.replace("name: controllers", "name: voters", 1)
     answer = house.apply(f"{ORDERS}---\n{refused}")
     assert (answer["ok"], answer["applied"]) == (False, [])
     assert [v.name for v in house.converger.views()] == ["payments"]

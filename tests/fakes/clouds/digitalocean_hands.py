@@ -118,7 +118,7 @@ class DigitaloceanHarness:
 
     def fail_once(self, error: type[Exception]) -> None:
         limited = error is RateLimited
-        self.fake.faults.append(Fault("*", 429 if limited else 500, headers={"retry-after": "30"} if limited else {}))
+        self.fake.faults.append(Fault("*", 429 if limited else 500, headers={"retry-after": "1"} if limited else {}))
 
     def lag(self, listings: int) -> None:
         self.fake.lag = listings

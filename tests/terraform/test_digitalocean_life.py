@@ -127,10 +127,10 @@ def test_a_change_no_intent_names_is_refused(bench: DigitaloceanBench) -> None:
     assert [i.key for i in bench.listing().instances] == ["b-0.g1", "b-2.g1"]
 
 
-def test_digitaloceans_own_words_arrive_typed(bench: DigitaloceanBench) -> None:
+def test_a_surge_beyond_the_droplet_limit_is_refused_with_the_limit_and_makes_nothing(bench: DigitaloceanBench) -> None:
     wanted = bench.hands.here(resources(instance("b-0")))
     bench.fake.droplet_limit = 0
-    with pytest.raises(QuotaExceeded, match="will exceed your droplet limit"):
+    with pytest.raises(QuotaExceeded, match="droplet_limit: 1 VMs more are needed"):
         bench.execute(surge(wanted))
     assert bench.fake.droplets == {}
 

@@ -1,0 +1,77 @@
+"""Consumer groups as people read them: a line each; one with its members and its lag by partition."""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from controlplane.cli.quantities import ago, counted
+from controlplane.cli.tables import listing
+from controlplane.cli.terminal import styled
+from controlplane.portal.groupschemas import GroupDetailOut, GroupOut, GroupPartitionOut
+
+WORD_STYLE = {
+    "Reading": "green",
+    "Rebalancing": "cyan",
+    "NoMembers": "yellow",
+    "NoOffset": "dim",
+    "NotSubscribed": "dim",
+    "Unread": "red",
+    "Stuck": "red",
+}
+
+
+def group_table(groups: Sequence[GroupOut]) -> Table:
+    """One line a group."""
+    headers = ["GROUP", "STATE", "MEMBERS", "PARTITIONS", "LAG", "TREND", "STUCK", "UNREAD"]
+    return listing(headers, [_row(g) for g in groups])
+
+
+def group_lines(found: GroupDetailOut, *, now: datetime) -> Iterator[RenderableType]:
+    """One group, all of it."""
+    group = found.group
+    yield styled(f"{group.cluster}/{group.name}", "bold")
+    yield _word(group.word)
+    yield styled(f"  {group.state}, {group.kind} protocol, broker {group.coordinator}, read {ago(found.read_at, now)}")
+    yield styled(f"  lag {_said(group.lag)} records, {_trend(group.trend_per_s)}")
+    headers = ["TOPIC", "PARTITION", "STATE", "SINCE", "COMMITTED", "END", "LAG", "MEMBER"]
+    yield listing(headers, [_partition(p, now) for p in found.partitions])
+    if not found.members:
+        yield styled("no member: nobody reads, or somebody commits offsets without joining", "dim")
+        return
+    yield listing(
+        ["MEMBER", "CLIENT", "HOST", "GIVEN"],
+        [[m.id, m.client, m.host, counted(m.partitions, "partition")] for m in found.members],
+    )
+
+
+def _row(group: GroupOut) -> list[Text | str]:
+    return [
+        group.name,
+        _word(group.word),
+        str(group.members),
+        str(group.partitions),
+        _said(group.lag),
+        _trend(group.trend_per_s),
+        str(group.stuck),
+        str(group.unread),
+    ]
+
+
+def _partition(p: GroupPartitionOut, now: datetime) -> list[Text | str]:
+    where: list[Text | str] = [p.topic, str(p.partition), _word(p.state), ago(p.since, now)]
+    return [*where, _said(p.committed), _said(p.end), _said(p.lag), p.member or "nobody"]
+
+
+def _word(word: str) -> Text:
+    return styled(word, WORD_STYLE.get(word, ""))
+
+
+def _trend(per_s: float | None) -> str:
+    return "-" if per_s is None else f"{per_s:+.1f}/s"
+
+
+def _said(number: int | None) -> str:
+    return "-" if number is None else str(number)

@@ -1,0 +1,65 @@
+"""Verbs of consumer groups: which there are, and one of them."""
+
+from typing import Annotated
+
+import typer
+
+from controlplane.cli.groups_view import group_lines, group_table
+from controlplane.cli.options import Cluster, Output
+from controlplane.cli.output import Format, document, write_document
+from controlplane.cli.session import session_of
+
+Group = Annotated[str, typer.Argument(metavar="GROUP", show_default=False, help="Name of the consumer group.")]
+
+
+def groups(
+    context: typer.Context,
+    cluster: Cluster,
+    match: Annotated[str, typer.Option("--match", metavar="TEXT", help="Part of the name.")] = "",
+    after: Annotated[str, typer.Option("--after", metavar="GROUP", help="Those behind this one, by name.")] = "",
+    limit: Annotated[int, typer.Option("--limit", min=1, max=1000, help="At most so many.")] = 100,
+    output: Output = Format.TEXT,
+) -> None:
+    """Show the consumer groups of a cluster, with lag.
+
+    STATE: Stuck (offsets stand still while logs grow), Unread (partitions given to no member), NoMembers, Rebalancing,
+    Reading. Brokers are asked; what stands still shows from the second look on.
+
+    \b
+    Examples:
+      kedge groups orders
+      kedge groups orders --match billing
+      kedge groups orders -o json | jq -r '.groups[] | select(.word == "Stuck") | .name'
+    """
+    session = session_of(context)
+    found = session.client.groups(cluster, match=match, after=after, limit=limit)
+    if output is not Format.TEXT:
+        write_document(session, output, document("GroupList", found))
+        return
+    if found.silent:
+        silent = ", ".join(map(str, found.silent))
+        session.tell(f"brokers {silent} did not answer: the groups they coordinate are old or missing")
+    if found.left_out:
+        session.tell(f"{found.left_out} groups more are not read: there are more than one look reads")
+    if not found.groups:
+        session.tell(f"no consumer group of {cluster}{' matches' if match else ''}")
+        return
+    session.show(group_table(found.groups))
+    if found.next:
+        session.tell(f"{found.total} in all; more: kedge groups {cluster} --after {found.next}")
+
+
+def group(context: typer.Context, cluster: Cluster, name: Group, output: Output = Format.TEXT) -> None:
+    """Show one consumer group: members, and lag by partition.
+
+    \b
+    Examples:
+      kedge group orders billing
+      kedge group orders billing -o json | jq '.partitions[] | select(.state == "Stuck")'
+    """
+    session = session_of(context)
+    found = session.client.group(cluster, name)
+    if output is Format.TEXT:
+        session.show(*group_lines(found, now=session.around.utc_now()))
+    else:
+        write_document(session, output, document("Group", found))

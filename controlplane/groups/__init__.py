@@ -1,0 +1,1 @@
+"""Consumer groups: looked at on demand, watched at a slow pace, told to people. Nothing is done about them."""

@@ -1,0 +1,110 @@
+"""What is kept of the last look at a cluster's groups, as latest-value rows: all of it, and in short for the fleet."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+
+from controlplane.latest import LatestStore, Observation, Subject
+from events.ids import ClusterUid
+from planner.consumers.told import GroupsTold, GroupTold
+
+GROUPS = "consumer-groups"
+"""Kind of the row, one a cluster, with every group, member and partition of the last look."""
+GROUPS_NOTED = "consumer-groups-noted"
+"""Kind of the row with the same in short: read for the whole fleet at once."""
+
+_SUBJECT = "groups"
+
+
+@dataclass(frozen=True, slots=True)
+class GroupNoted:
+    """One group in short. `stuck` and `unread` name its partitions, a few of them; the counts are of all."""
+
+    name: str
+    word: str
+    members: int
+    partitions: int
+    lag: int | None
+    stuck: int = 0
+    unread: int = 0
+    named: tuple[str, ...] = ()
+    since: datetime | None = None
+    """Since when the first of those partitions is so."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupsNoted:
+    """A cluster's groups in short. `asked_at`: when a person last asked for them."""
+
+    at: datetime
+    asked_at: datetime | None = None
+    groups: tuple[GroupNoted, ...] = ()
+    silent: tuple[int, ...] = ()
+    left_out: int = 0
+
+    @property
+    def troubled(self) -> tuple[GroupNoted, ...]:
+        """Groups with partitions that nobody reads, or nobody moves on in."""
+        return tuple(g for g in self.groups if g.stuck or g.unread)
+
+
+_T = TypeVar("_T")
+_TOLD: TypeAdapter[GroupsTold] = TypeAdapter(GroupsTold)
+_NOTED: TypeAdapter[GroupsNoted] = TypeAdapter(GroupsNoted)
+_NAMED = 5
+
+
+def noted_of(told: GroupsTold, asked_at: datetime | None) -> GroupsNoted:
+    """The same in short."""
+    return GroupsNoted(told.at, asked_at, tuple(_noted(g) for g in told.groups), told.silent, told.left_out)
+
+
+def keep_groups(latest: LatestStore, uid: ClusterUid, told: GroupsTold, asked_at: datetime | None) -> None:
+    """Keeps a look. Raises StoreUnavailable."""
+    noted = noted_of(told, asked_at)
+    rows = ((GROUPS, _TOLD.dump_python(told, mode="json")), (GROUPS_NOTED, _NOTED.dump_python(noted, mode="json")))
+    latest.put_all([Observation(Subject(kind, uid, _SUBJECT), value, "kafka", told.at) for kind, value in rows])
+
+
+def kept_groups(latest: LatestStore, uid: ClusterUid) -> GroupsTold | None:
+    """The last look. None where there was none, or another release wrote it. Raises StoreUnavailable."""
+    row = latest.get(Subject(GROUPS, uid, _SUBJECT))
+    return None if row is None else _read(_TOLD, row)
+
+
+def kept_note(latest: LatestStore, uid: ClusterUid) -> GroupsNoted | None:
+    """The last look in short. As `kept_groups`."""
+    row = latest.get(Subject(GROUPS_NOTED, uid, _SUBJECT))
+    return None if row is None else _read(_NOTED, row)
+
+
+def notes_of(rows: Iterable[Observation]) -> dict[ClusterUid, GroupsNoted]:
+    """Rows of `GROUPS_NOTED` by cluster; those another release wrote are left out."""
+    read = {row.subject.cluster_uid: _read(_NOTED, row) for row in rows}
+    return {uid: noted for uid, noted in read.items() if noted is not None}
+
+
+def _read(adapter: TypeAdapter[_T], row: Observation) -> _T | None:
+    try:
+        return adapter.validate_python(dict(row.value))
+    except ValidationError:
+        # Written by another release: the next look writes it anew.
+        return None
+
+
+def _noted(group: GroupTold) -> GroupNoted:
+    bad = (*group.stuck, *group.unread)
+    return GroupNoted(
+        name=group.name,
+        word=group.word,
+        members=len(group.members),
+        partitions=len(group.partitions),
+        lag=group.lag,
+        stuck=len(group.stuck),
+        unread=len(group.unread),
+        named=tuple(f"{p.topic}-{p.partition}" for p in bad[:_NAMED]),
+        since=min((p.since for p in bad), default=None),
+    )

@@ -1,0 +1,69 @@
+"""Looks again at groups people asked for, at a slow pace: what stands still shows only between two looks."""
+
+import logging
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
+from typing import Literal, Protocol
+
+from controlplane.groups.desk import GroupDesk
+from controlplane.groups.record import GROUPS_NOTED, GroupsNoted, notes_of
+from controlplane.kafka.errors import KafkaFault
+from controlplane.latest import LatestStore
+from controlplane.view import ClusterView
+from events.clock import Clock
+from events.ids import ClusterUid
+
+WatchGroups = Literal["asked", "always", "off"]
+"""Which clusters' groups are watched: those somebody asked for a while ago, all, none."""
+
+ASKED_FOR = timedelta(minutes=15)
+"""How long groups are watched after a person asked for them."""
+_ROUND = timedelta(seconds=45)
+"""A round ends after this time; those it did not come to are the first of the next one."""
+
+_log = logging.getLogger(__name__)
+
+
+class Fleet(Protocol):
+    """All clusters as they are folded here; `Converger` is one."""
+
+    def views(self) -> list[ClusterView]: ...
+
+    def catch_up(self) -> None: ...
+
+
+class GroupWatch:
+    """One round over the clusters that are watched. Polled by the leader alone."""
+
+    def __init__(self, desk: GroupDesk, fleet: Fleet, latest: LatestStore, clock: Clock, which: WatchGroups) -> None:
+        self._desk, self._fleet, self._latest, self._clock, self._which = desk, fleet, latest, clock, which
+
+    def poll(self) -> None:
+        """A cluster whose brokers do not answer is left for the next round. Raises StoreUnavailable."""
+        began = self._clock()
+        notes = notes_of(self._latest.of_kind(GROUPS_NOTED))
+        for view in watched(self._fleet.views(), notes, self._which, began):
+            if self._clock() - began >= _ROUND:
+                return
+            try:
+                self._desk.watch(view)
+            except KafkaFault as fault:
+                _log.info("groups of %s: %s", view.name, fault)
+
+
+def watched(
+    views: Iterable[ClusterView], notes: Mapping[ClusterUid, GroupsNoted], which: WatchGroups, now: datetime
+) -> list[ClusterView]:
+    """Those to look at, the one that was looked at longest ago first. Where something was found it is watched until
+    that is over, whoever asked."""
+    if which == "off":
+        return []
+    living = [v for v in views if not v.deleted and v.founding is not None and any(i.address for i in v.brokers())]
+    chosen = [v for v in living if which == "always" or _is_of_interest(notes.get(v.uid), now)]
+    return sorted(chosen, key=lambda v: (v.uid in notes, notes[v.uid].at if v.uid in notes else now, v.uid))
+
+
+def _is_of_interest(noted: GroupsNoted | None, now: datetime) -> bool:
+    if noted is None:
+        return False
+    return bool(noted.troubled) or (noted.asked_at is not None and now - noted.asked_at <= ASKED_FOR)

@@ -1,0 +1,84 @@
+"""Consumer groups as the API and the pages tell them. Pure."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+
+from controlplane.portal import groupschemas as group_api
+from planner.consumers.told import NO_MEMBERS, READING, REBALANCING, STUCK, UNREAD, GroupsTold, GroupTold, PartitionTold
+
+TONES = {STUCK: "bad", UNREAD: "bad", NO_MEMBERS: "warn", REBALANCING: "busy", READING: "ok"}
+"""The colour of a word; others have none."""
+
+SORTS: dict[str, Callable[[GroupTold], tuple[float, str]]] = {
+    "name": lambda g: (0, g.name),
+    "members": lambda g: (len(g.members), g.name),
+    "partitions": lambda g: (len(g.partitions), g.name),
+    "lag": lambda g: (-1 if g.lag is None else g.lag, g.name),
+    "trend": lambda g: (0 if g.trend_per_s is None else g.trend_per_s, g.name),
+    "stuck": lambda g: (len(g.stuck), g.name),
+    "unread": lambda g: (len(g.unread), g.name),
+}
+
+
+def chosen_groups(groups: Sequence[GroupTold], *, text: str, sort: str = "name", down: bool = False) -> list[GroupTold]:
+    """Those with the text in their name, in the order asked for."""
+    found = [g for g in groups if text.casefold() in g.name.casefold()]
+    return sorted(found, key=SORTS.get(sort, SORTS["name"]), reverse=down)
+
+
+def groups_out(cluster: str, told: GroupsTold, *, text: str, after: str, limit: int) -> group_api.GroupsOut:
+    """One page, behind the group called `after`."""
+    found = chosen_groups(told.groups, text=text)
+    behind = [g for g in found if g.name > after]
+    shown = behind[:limit]
+    return group_api.GroupsOut(
+        cluster=cluster,
+        read_at=told.at,
+        groups=[group_out(cluster, g) for g in shown],
+        total=len(found),
+        next=shown[-1].name if len(behind) > limit else "",
+        silent=list(told.silent),
+        left_out=told.left_out,
+    )
+
+
+def group_out(cluster: str, group: GroupTold) -> group_api.GroupOut:
+    """One group in short."""
+    return group_api.GroupOut(
+        cluster=cluster,
+        name=group.name,
+        word=group.word,
+        state=group.state,
+        kind=group.kind,
+        coordinator=group.coordinator,
+        members=len(group.members),
+        partitions=len(group.partitions),
+        lag=group.lag,
+        trend_per_s=group.trend_per_s,
+        stuck=len(group.stuck),
+        unread=len(group.unread),
+    )
+
+
+def group_detail(cluster: str, group: GroupTold) -> group_api.GroupDetailOut:
+    """One group with its members and partitions, by topic."""
+    return group_api.GroupDetailOut(
+        group=group_out(cluster, group),
+        read_at=group.at,
+        members=[group_api.GroupMemberOut(**asdict(m)) for m in group.members],
+        partitions=[_partition(p) for p in group.partitions],
+    )
+
+
+def _partition(p: PartitionTold) -> group_api.GroupPartitionOut:
+    return group_api.GroupPartitionOut(
+        topic=p.topic,
+        partition=p.partition,
+        state=p.state,
+        since=p.since,
+        member=p.member,
+        committed=p.committed,
+        end=p.end,
+        lag=p.lag,
+        still_since=p.still_since,
+    )

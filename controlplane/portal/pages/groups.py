@@ -1,0 +1,87 @@
+"""The consumer groups of a cluster: a table, and a page for each with its lag by partition."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request
+from starlette.responses import Response
+
+from controlplane.kafka.errors import KafkaFault
+from controlplane.portal.groupanswers import SORTS, TONES, chosen_groups, group_out
+from controlplane.portal.pages.cluster import head_of
+from controlplane.portal.pages.frame import Caller, page
+from controlplane.portal.routes.clusters import living
+from controlplane.portal.routes.groups import group_named
+from controlplane.portal.services import PortalServices, Services
+from controlplane.view import ClusterView
+from planner.consumers.told import READING, GroupsTold
+
+router = APIRouter(prefix="/clusters/{name}", tags=["pages"], include_in_schema=False)
+
+MOST_ROWS = 500
+"""Shown on one page; the search narrows them down, the API pages through all."""
+
+Text = Annotated[str, Query(max_length=250)]
+
+
+@router.get("/groups")
+def groups(
+    request: Request,
+    name: str,
+    services: Services,
+    rights: Caller,
+    q: Text = "",
+    sort: Text = "name",
+    down: bool = False,
+) -> Response:
+    """The table. Where Kafka cannot be asked the page says why."""
+    view = living(services, name)
+    told, fault = _looked(services, view)
+    found = chosen_groups(told.groups, text=q, sort=sort, down=down) if told else []
+    return page(
+        request,
+        "groups.html",
+        head=head_of(request, services, rights, view),
+        tab="groups",
+        told=told,
+        fault=fault,
+        rows=[group_out(view.name, g) for g in found[:MOST_ROWS]],
+        found=len(found),
+        tones=TONES,
+        q=q,
+        sort=sort if sort in SORTS else "name",
+        down=down,
+    )
+
+
+@router.get("/groups/{group:path}")
+def group_detail_page(
+    request: Request, name: str, group: str, services: Services, rights: Caller, ailing: bool = False
+) -> Response:
+    """One group, a row a partition; with `ailing` those alone that somebody does not just read."""
+    view = living(services, name)
+    told, fault = _looked(services, view)
+    found = group_named(view, told, group) if told else None
+    every = found.partitions if found else ()
+    shown = [p for p in every if p.state != READING] if ailing else list(every)
+    return page(
+        request,
+        "group.html",
+        head=head_of(request, services, rights, view),
+        tab="groups",
+        name=group,
+        group=found,
+        fault=fault,
+        rows=shown[:MOST_ROWS],
+        found=len(shown),
+        ails=sum(p.state != READING for p in every),
+        tones=TONES,
+        ailing=ailing,
+    )
+
+
+def _looked(services: PortalServices, view: ClusterView) -> tuple[GroupsTold | None, str]:
+    """The groups, or why they could not be read."""
+    try:
+        return services.groups.look(view), ""
+    except KafkaFault as fault:
+        return None, str(fault)

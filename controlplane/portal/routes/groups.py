@@ -1,0 +1,60 @@
+"""/v1/clusters/NAME/groups: consumer groups, asked of the brokers when a person asks."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from controlplane.kafka.errors import KafkaFault
+from controlplane.portal import groupschemas as group_api
+from controlplane.portal import schemas as api
+from controlplane.portal.groupanswers import group_detail, groups_out
+from controlplane.portal.problems import ApiError
+from controlplane.portal.routes.clusters import living
+from controlplane.portal.services import PortalServices, Services
+from controlplane.view import ClusterView
+from planner.consumers.told import GroupsTold, GroupTold
+
+router = APIRouter(prefix=api.API_PREFIX, tags=["groups"])
+
+Text = Annotated[str, Query(max_length=250)]
+
+
+@router.get("/clusters/{name}/groups")
+def list_groups(
+    name: str,
+    services: Services,
+    q: Text = "",
+    after: Text = "",
+    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+) -> group_api.GroupsOut:
+    """A page of the groups by name: those with `q` in their name, behind the one called `after`."""
+    view = living(services, name)
+    return groups_out(view.name, looked(services, view), text=q, after=after, limit=limit)
+
+
+@router.get("/clusters/{name}/groups/{group:path}")
+def get_group(name: str, group: str, services: Services) -> group_api.GroupDetailOut:
+    """One group: its members, and where it stands in each partition."""
+    view = living(services, name)
+    return group_detail(view.name, group_named(view, looked(services, view), group))
+
+
+def looked(services: PortalServices, view: ClusterView) -> GroupsTold:
+    """The groups now, or some seconds ago. 503 while Kafka cannot be asked."""
+    try:
+        return services.groups.look(view)
+    except KafkaFault as fault:
+        then = f"kedge describe {view.name} says how its brokers are; then ask again."
+        raise ApiError(
+            503, "kafka-unavailable", f"the groups of {view.name} could not be read: {fault}", next_step=then
+        ) from fault
+
+
+def group_named(view: ClusterView, told: GroupsTold, name: str) -> GroupTold:
+    """One of them. 404 where there is none of that name."""
+    found = told.named(name)
+    if found is None:
+        unread = f" {told.left_out} groups were not read: there are more than one look reads." if told.left_out else ""
+        then = f"kedge groups {view.name} lists them.{unread}"
+        raise ApiError(404, "group-not-found", f"{view.name} has no group called {name}", next_step=then)
+    return found

@@ -1,0 +1,193 @@
+"""What a gateway tells of consumer groups, asked of the in-memory fake and of a real broker alike.
+
+A group with lag, a partition that nobody reads, a group that went away: with the classic protocol and with the one of
+KIP-848.
+"""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Protocol
+
+import pytest
+from confluent_kafka import Consumer, Producer
+from confluent_kafka import TopicPartition as ClientPartition
+
+from controlplane.kafka.admin import AdminGateway
+from controlplane.kafka.dialer import DirectDialer
+from controlplane.kafka.gateway import KafkaGateway
+from planner.consumers.seen import GroupSeen
+from planner.observed import TopicPartition
+from planner.topics.step import Growth, TopicStep
+from tests.fakes.kafka import FakeKafka
+from tests.kafka_processes import KafkaProcesses, wait_until
+from tests.kafka_topics import create_topic
+
+BROKER = 1000
+
+
+class World(Protocol):
+    """A gateway, and hands that write and read."""
+
+    gateway: KafkaGateway
+
+    def create_topic(self, name: str, *, partitions: int, rf: int) -> None: ...
+    def produce(self, topic: str, partition: int, records: int) -> None: ...
+    def join(self, group: str, topic: str, *, kind: str = "classic") -> None:
+        """One member, which is given all there is and notices no new partition."""
+        ...
+
+    def commit(self, group: str, topic: str, partition: int, offset: int) -> None: ...
+    def leave(self, group: str) -> None: ...
+    def until(self, condition: Callable[[], object], what: str) -> None: ...
+
+
+class FakeWorld:
+    def __init__(self) -> None:
+        kafka = FakeKafka()
+        kafka.add_controller(100)
+        kafka.add_broker(BROKER, "a")
+        self.gateway: KafkaGateway = kafka
+        self.create_topic = kafka.create_topic
+        self.produce, self.join = kafka.consumers.produce, kafka.consumers.join
+        self.commit, self.leave = kafka.consumers.commit, kafka.consumers.leave
+
+    def until(self, condition: Callable[[], object], what: str) -> None:
+        assert condition(), what
+
+
+class RealWorld:
+    def __init__(self, root: Path) -> None:
+        self.processes = KafkaProcesses(root, controllers=(100,), network="127.0.58", min_isr=1, replication=1)
+        self.dialer = DirectDialer()
+        self.gateway: KafkaGateway = AdminGateway(self.dialer, "groups", lambda: self.processes.bootstrap)
+        self._readers: dict[str, Consumer] = {}
+
+    def start(self) -> None:
+        self.processes.start_controllers()
+        self.processes.add_broker(BROKER, "a")
+        self.processes.start(BROKER)
+
+    def create_topic(self, name: str, *, partitions: int, rf: int) -> None:
+        create_topic(self.processes.bootstrap, name, partitions=partitions, rf=rf)
+
+    def produce(self, topic: str, partition: int, records: int) -> None:
+        producer = Producer({"bootstrap.servers": ",".join(self.processes.bootstrap), "acks": "all"})
+        for _ in range(records):
+            producer.produce(topic, b"x", partition=partition)
+        assert producer.flush(20) == 0
+
+    def join(self, group: str, topic: str, *, kind: str = "classic") -> None:
+        settings: dict[str, str | int | float | bool] = {
+            "bootstrap.servers": ",".join(self.processes.bootstrap),
+            "group.id": group,
+            "group.protocol": kind,
+            "client.id": "client-1",
+            "enable.auto.commit": False,
+        }
+        if kind == "classic":
+            # With the new protocol the broker notices new partitions, and the client needs metadata to be assigned any.
+            settings["topic.metadata.refresh.interval.ms"] = 3_600_000
+        reader = self._readers[group] = Consumer(settings)
+        reader.subscribe([topic])
+
+        def has_some() -> bool:
+            reader.poll(0.1)
+            return bool(reader.assignment())
+
+        wait_until(has_some, f"an assignment of {group}", timeout_s=20)
+
+    def commit(self, group: str, topic: str, partition: int, offset: int) -> None:
+        told = self._readers[group].commit(offsets=[ClientPartition(topic, partition, offset)], asynchronous=False)
+        assert told is not None
+        assert all(p.error is None for p in told)
+
+    def leave(self, group: str) -> None:
+        self._readers.pop(group).close()
+
+    def until(self, condition: Callable[[], object], what: str) -> None:
+        wait_until(condition, what, timeout_s=20)
+
+    def close(self) -> None:
+        for reader in self._readers.values():
+            reader.close()
+        self.dialer.close()
+        self.processes.close()
+
+
+@pytest.fixture(scope="module", params=["fake", pytest.param("real", marks=pytest.mark.kafka)])
+def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    if request.param == "fake":
+        yield FakeWorld()
+        return
+    real = RealWorld(tmp_path_factory.mktemp("kafka-groups"))
+    try:
+        real.start()
+        yield real
+    finally:
+        real.close()
+
+
+@pytest.mark.parametrize("kind", ["classic", "consumer"])
+def test_a_group_is_told_with_its_members_its_offsets_and_the_ends_of_its_logs(world: World, kind: str) -> None:
+    topic, group = f"clicks-{kind}", f"readers-{kind}"
+    world.create_topic(topic, partitions=2, rf=1)
+    world.produce(topic, 0, 10)
+    world.produce(topic, 1, 5)
+    world.join(group, topic, kind=kind)
+    world.commit(group, topic, 0, 7)
+    world.until(lambda: _one(world, group).members, "its member to be seen")
+
+    seen = world.gateway.groups({group})
+    (told,) = seen.groups
+    assert (told.name, told.kind, told.state, told.coordinator) == (group, kind, "Stable", BROKER)
+    (member,) = told.members
+    assert (member.client, member.host, member.topics) == ("client-1", "127.0.0.1", (topic,))
+    both = (TopicPartition(topic, 0), TopicPartition(topic, 1))
+    assert tuple(sorted(member.partitions)) == both
+    assert told.committed == {both[0]: 7}
+    assert dict(seen.ends) == {both[0]: 10, both[1]: 5}
+    assert dict(seen.partitions) == {topic: 2}
+    assert (seen.silent, seen.left_out) == ((), 0)
+
+
+def test_a_partition_that_no_member_was_given_is_among_those_the_group_should_read(world: World) -> None:
+    world.create_topic("grown", partitions=1, rf=1)
+    world.join("unaware", "grown")
+    growth = TopicStep(grow={"grown": Growth(total=2, added=((BROKER,),))})
+    assert world.gateway.change_topics(growth) == {}
+    world.until(lambda: world.gateway.groups({"unaware"}).partitions.get("grown") == 2, "the new partition")
+
+    seen = world.gateway.groups({"unaware"})
+    (told,) = seen.groups
+    new = TopicPartition("grown", 1)
+    assert new in told.every_partition(seen.partitions)
+    assert all(new not in m.partitions for m in told.members)
+    assert seen.ends[new] == 0
+
+
+def test_a_group_whose_members_left_keeps_its_offsets(world: World) -> None:
+    world.create_topic("left", partitions=1, rf=1)
+    world.produce("left", 0, 3)
+    world.join("gone", "left")
+    world.commit("gone", "left", 0, 1)
+    world.leave("gone")
+    world.until(lambda: _one(world, "gone").state == "Empty", "the group to be empty")
+
+    seen = world.gateway.groups({"gone"})
+    assert seen.groups[0].members == ()
+    assert seen.groups[0].committed == {TopicPartition("left", 0): 1}
+    assert seen.ends[TopicPartition("left", 0)] == 3
+
+
+def test_all_groups_come_by_name_and_one_that_nobody_knows_is_missing(world: World) -> None:
+    world.create_topic("listed", partitions=1, rf=1)
+    for group in ("b-reader", "a-reader"):
+        world.join(group, "listed")
+    names = [g.name for g in world.gateway.groups().groups]
+    assert names == sorted(names)
+    assert {"a-reader", "b-reader"} <= set(names)
+    assert world.gateway.groups({"nobody"}).groups == ()
+
+
+def _one(world: World, group: str) -> GroupSeen:
+    return world.gateway.groups({group}).groups[0]

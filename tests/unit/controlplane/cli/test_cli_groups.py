@@ -1,0 +1,74 @@
+"""`kedge groups` and `kedge group`."""
+
+import json
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from controlplane.portal import groupschemas as group_api
+from tests.unit.controlplane.cli.cli_world import START, World, problem
+
+BILLING = group_api.GroupOut(
+    cluster="orders",
+    name="billing",
+    word="Stuck",
+    state="Stable",
+    kind="classic",
+    coordinator=1000,
+    members=1,
+    partitions=2,
+    lag=1200,
+    trend_per_s=2.5,
+    stuck=1,
+    unread=0,
+)
+PARTITION = group_api.GroupPartitionOut(
+    topic="clicks",
+    partition=0,
+    state="Stuck",
+    since=START - timedelta(minutes=7),
+    member="app at 10.0.0.7",
+    committed=7,
+    end=1207,
+    lag=1200,
+    still_since=START - timedelta(minutes=7),
+)
+MEMBER = group_api.GroupMemberOut(id="m1", client="app", host="10.0.0.7", partitions=2)
+
+
+@pytest.fixture
+def world(tmp_path: Any) -> World:
+    world = World(tmp_path)
+    found = group_api.GroupsOut(
+        cluster="orders", read_at=START, groups=[BILLING], total=2, next="billing", silent=[1002], left_out=0
+    )
+    detail = group_api.GroupDetailOut(group=BILLING, read_at=START, members=[MEMBER], partitions=[PARTITION])
+    world.server.on("GET", "/clusters/orders/groups", found)
+    world.server.on("GET", "/clusters/orders/groups/billing", detail)
+    return world
+
+
+def test_groups_are_told_a_line_each_and_how_to_go_on(world: World) -> None:
+    told = world.run("groups", "orders", "--limit", "1")
+    assert [line.split() for line in told.stdout.splitlines()] == [
+        ["GROUP", "STATE", "MEMBERS", "PARTITIONS", "LAG", "TREND", "STUCK", "UNREAD"],
+        ["billing", "Stuck", "1", "2", "1200", "+2.5/s", "1", "0"],
+    ]
+    assert "brokers 1002 did not answer" in told.stderr
+    assert "2 in all; more: kedge groups orders --after billing" in told.stderr
+    assert json.loads(world.run("groups", "orders", "-o", "json").stdout)["groups"][0]["lag"] == 1200
+
+
+def test_one_group_is_told_by_partition(world: World) -> None:
+    told = world.run("group", "orders", "billing").stdout
+    for words in ("lag 1200 records, +2.5/s", "clicks", "7 min ago", "app at 10.0.0.7", "2 partitions"):
+        assert words in told
+
+
+def test_a_group_that_is_not_there_is_not_called_a_missing_cluster(world: World) -> None:
+    refused = problem(404, "group-not-found", "orders has no group called nobody", next_step="kedge groups orders")
+    world.server.on("GET", "/clusters/orders/groups/nobody", refused)
+    told = world.run("group", "orders", "nobody")
+    assert told.exit_code != 0
+    assert "orders has no group called nobody" in told.stderr

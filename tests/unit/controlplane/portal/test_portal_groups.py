@@ -1,0 +1,98 @@
+"""Consumer groups over the API and as pages: asked for, paged through, kept from who may not read the cluster."""
+
+import pytest
+
+from controlplane.portal.access.bindings import Binding
+from controlplane.portal.access.roles import Role
+from tests.unit.controlplane.portal.portal_house import House
+from tests.unit.controlplane.portal.test_portal_roles_matrix import house_with_orders
+
+VIEWER = Binding("", Role.VIEWER, "*")
+OTHERS = Binding("", Role.VIEWER, "team:search")
+
+
+@pytest.fixture
+def house() -> House:
+    house = house_with_orders()
+    kafka = house.kafka
+    kafka.add_controller(100)
+    kafka.add_broker(1000, "a")
+    kafka.create_topic("clicks", partitions=1, rf=1)
+    kafka.consumers.join("billing", "clicks")
+    kafka.create_topic("late", partitions=1, rf=1)
+    kafka.consumers.produce("clicks", 0, 10)
+    kafka.consumers.commit("billing", "clicks", 0, 7)
+    kafka.consumers.commit("a/b<c", "clicks", 0, 10)
+    return house
+
+
+def test_groups_come_with_their_lag_and_page_by_page(house: House) -> None:
+    first = house.client.get("/v1/clusters/orders/groups?limit=1").json()
+    assert [(g["name"], g["word"], g["lag"]) for g in first["groups"]] == [("a/b<c", "NoMembers", 0)]
+    assert (first["total"], first["next"]) == (2, "a/b<c")
+    second = house.client.get("/v1/clusters/orders/groups", params={"limit": 1, "after": first["next"]}).json()
+    assert [(g["name"], g["word"], g["lag"]) for g in second["groups"]] == [("billing", "Reading", 3)]
+    assert second["next"] == ""
+    found = house.client.get("/v1/clusters/orders/groups?q=BILL").json()
+    assert [g["name"] for g in found["groups"]] == ["billing"]
+
+
+def test_one_group_comes_with_its_members_and_partitions(house: House) -> None:
+    told = house.client.get("/v1/clusters/orders/groups/billing").json()
+    assert told["members"] == [{"id": "member-1", "client": "client-1", "host": "127.0.0.1", "partitions": 1}]
+    (p,) = told["partitions"]
+    assert (p["topic"], p["partition"], p["state"], p["member"]) == ("clicks", 0, "Reading", "client-1 at 127.0.0.1")
+    assert (p["committed"], p["end"], p["lag"]) == (7, 10, 3)
+    assert house.client.get("/v1/clusters/orders/groups/a%2Fb%3Cc").json()["group"]["name"] == "a/b<c"
+
+
+def test_a_group_nobody_knows_and_brokers_that_do_not_answer_are_said_to_be_so(house: House) -> None:
+    unknown = house.client.get("/v1/clusters/orders/groups/nobody")
+    assert (unknown.status_code, unknown.json()["code"]) == (404, "group-not-found")
+    house.pass_time(minutes=1)
+    house.kafka.outage = True
+    for path in ("groups", "groups/billing"):
+        silent = house.client.get(f"/v1/clusters/orders/{path}")
+        assert (silent.status_code, silent.json()["code"]) == (503, "kafka-unavailable")
+
+
+def test_the_page_shows_every_group_with_links_and_escapes_their_names(house: House) -> None:
+    text = house.browser("ada", VIEWER).get("/clusters/orders/groups").text
+    assert '<a href="/clusters/orders/groups/billing">billing</a>' in text
+    assert "a/b&lt;c" in text
+    assert "a/b<c" not in text
+    assert 'href="/clusters/orders/groups" aria-current="page"' in text
+    assert "billing" not in house.browser("bob", VIEWER).get("/clusters/orders/groups?q=a/b").text
+
+
+def test_the_page_of_a_group_shows_its_lag_by_partition(house: House) -> None:
+    browser = house.browser("ada", VIEWER)
+    text = browser.get("/clusters/orders/groups/billing").text
+    assert 'href="/clusters/orders/topics/clicks#p0"' in text
+    for words in ("lag 3", "client-1 at 127.0.0.1", "classic protocol"):
+        assert words in text
+    assert "All partitions are read." in browser.get("/clusters/orders/groups/billing?ailing=true").text
+    odd = browser.get("/clusters/orders/groups/a/b%3Cc")
+    assert odd.status_code == 200
+    assert "nobody reads, or somebody commits offsets without joining" in odd.text
+
+
+def test_the_page_says_why_groups_could_not_be_read(house: House) -> None:
+    house.kafka.outage = True
+    browser = house.browser("ada", VIEWER)
+    for path in ("groups", "groups/billing"):
+        answer = browser.get(f"/clusters/orders/{path}")
+        assert answer.status_code == 200
+        assert "could not be read" in answer.text
+
+
+def test_a_page_of_a_group_that_is_not_there_says_so(house: House) -> None:
+    answer = house.browser("ada", VIEWER).get("/clusters/orders/groups/nobody")
+    assert answer.status_code == 404
+    assert "orders has no group called nobody" in answer.text
+
+
+@pytest.mark.parametrize("path", ["/clusters/orders/groups", "/clusters/orders/groups/billing"])
+def test_brokers_are_not_asked_for_one_who_may_not_read_the_cluster(house: House, path: str) -> None:
+    assert house.browser("eve", OTHERS).get(path).status_code == 404
+    assert house.kafka.consumers.asked == 0

@@ -1,0 +1,136 @@
+"""/new: a form becomes a spec file, its problems stand at their fields, and it is applied, proposed or taken along."""
+
+import uuid
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Form, Query, Request
+from pydantic import BaseModel, Field
+from starlette.responses import Response
+
+from controlplane.portal.approvals import propose
+from controlplane.portal.auth import actor_of
+from controlplane.portal.pages.frame import PAGE_HEADERS, Caller, CsrfChecked, onwards, page
+from controlplane.portal.pages.proposals import words_of
+from controlplane.portal.pages.specform import (
+    CLUSTER_PRESETS,
+    TOPIC_PRESETS,
+    cluster_text,
+    on_fields,
+    teams_of,
+    topic_text,
+)
+from controlplane.portal.problems import ApiError
+from controlplane.portal.routes.clusters import spread
+from controlplane.portal.services import PortalServices, Services
+from controlplane.portal.specs import Judged, Order, declare, declare_topics, judge
+from events.spec.problems import Problem
+
+router = APIRouter(prefix="/new", tags=["pages"], include_in_schema=False, dependencies=[CsrfChecked])
+
+Kind = Literal["cluster", "topic"]
+Tier = Literal["scratch", "standard", "critical"]
+
+Short = Annotated[str, Field(max_length=300)]
+
+
+class SpecForm(BaseModel):
+    """Every field of both kinds. `digest` is the change that was shown, `key` makes a retry safe."""
+
+    kind: Kind = "cluster"
+    tier: Tier = "standard"
+    name: Short = ""
+    owner: Short = ""
+    version: Short = "4.1.1"
+    cloud: Short = "local"
+    region: Short = "local-1"
+    zones: Short = ""
+    machine: Short = ""
+    controllers: Short = ""
+    brokers: Short = ""
+    disk: Short = ""
+    cluster: Short = ""
+    partitions: Short = ""
+    retention: Short = ""
+    do: Literal["preview", "apply", "download"] = "preview"
+    digest: Short = ""
+    key: str = Field(default_factory=lambda: uuid.uuid4().hex, pattern="^[0-9a-f]{32}$")
+
+
+@router.get("")
+def new(
+    request: Request,
+    services: Services,
+    rights: Caller,
+    kind: Kind = "cluster",
+    tier: Tier = "standard",
+    cluster: Annotated[str, Query(max_length=100)] = "",
+) -> Response:
+    """The empty form, with what a tier starts from."""
+    preset = (TOPIC_PRESETS if kind == "topic" else CLUSTER_PRESETS)[tier]
+    teams, _ = teams_of(rights)
+    form = SpecForm(kind=kind, tier=tier, cluster=cluster, owner=teams[0] if teams else "", **preset)
+    return _page(request, services, rights, form)
+
+
+@router.post("")
+def filled(request: Request, services: Services, rights: Caller, form: Annotated[SpecForm, Form()]) -> Response:
+    """What the fields come to. Nothing is recorded before the second button, and only what was shown then."""
+    text = topic_text(form.model_dump()) if form.kind == "topic" else cluster_text(form.model_dump())
+    file = f"{form.name or 'new'}.yaml"
+    if form.do == "download":
+        headers = {**PAGE_HEADERS, "Content-Disposition": f'attachment; filename="{_safe(form.name)}.yaml"'}
+        return Response(text, media_type="application/yaml", headers=headers)
+    judged = judge(services, text, file=file)
+    if form.do == "preview" or not judged.ok:
+        return _page(request, services, rights, form, text=text, judged=judged, status=200 if judged.ok else 422)
+    if judged.change_digest != form.digest:
+        return _page(request, services, rights, form, text=text, judged=judged, has_moved=True, status=422)
+    if judged.reserved:
+        made = propose(services, judged, text, actor=actor_of(rights), key=form.key)
+        return onwards(request, f"/proposals/{made.id}")
+    order = Order(actor=actor_of(rights), command_id=form.key, plan_digest=judged.digest if judged.documents else None)
+    outcomes = [*declare(services, judged, order), *declare_topics(services, judged, order)]
+    spread(services, outcomes)
+    if not outcomes:
+        raise ApiError(422, "nothing", "the form declares nothing")
+    return onwards(request, f"/clusters/{outcomes[0].name}" + ("/topics" if form.kind == "topic" else ""))
+
+
+def _page(
+    request: Request,
+    services: PortalServices,
+    rights: Caller,
+    form: SpecForm,
+    *,
+    text: str = "",
+    judged: Judged | None = None,
+    has_moved: bool = False,
+    status: int = 200,
+) -> Response:
+    problems: dict[str, list[Problem]] = {}
+    others: list[Problem] = []
+    if judged is not None:
+        problems, others = on_fields(judged.problems, is_topic=form.kind == "topic")
+    teams, is_free = teams_of(rights)
+    return page(
+        request,
+        "newspec.html",
+        status=status,
+        form=form,
+        tiers=tuple(CLUSTER_PRESETS),
+        teams=teams,
+        is_free=is_free,
+        clusters=[view.name for view in services.fleet.views() if view.name and not view.deleted],
+        text=text,
+        judged=judged,
+        plan=words_of(judged) if judged is not None and judged.ok else [],
+        problems=problems,
+        others=others,
+        has_moved=has_moved,
+        policies=services.gate.policies.current(),
+    )
+
+
+def _safe(name: str) -> str:
+    """A file name out of what somebody typed."""
+    return "".join(c for c in name if c.isascii() and (c.isalnum() or c in "._-"))[:100].lstrip(".") or "new"

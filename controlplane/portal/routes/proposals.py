@@ -1,0 +1,86 @@
+"""/v1/proposals and /v1/policies: what waits for a second person, and what the policies are."""
+
+from fastapi import APIRouter
+
+from controlplane.portal import answers
+from controlplane.portal import proposalschemas as api
+from controlplane.portal.access.roles import Verb
+from controlplane.portal.approvals import deletion_digest
+from controlplane.portal.pages.frame import Caller
+from controlplane.portal.problems import ApiError
+from controlplane.portal.schemas import API_PREFIX
+from controlplane.portal.services import PortalServices, Proposals, Services
+from controlplane.portal.specs import Judged, judge
+from controlplane.proposals.view import ProposalState, ProposalView
+
+router = APIRouter(prefix=API_PREFIX, tags=["proposals"])
+
+
+@router.get("/proposals")
+def list_proposals(services: Services, everything: bool = False) -> list[api.ProposalOut]:
+    """Those that are open, the newest first; with `everything` also those that are decided."""
+    found = desk_of(services).all()
+    return [api.proposal_out(p) for p in found if everything or p.state in (ProposalState.OPEN, ProposalState.APPROVED)]
+
+
+@router.get("/proposals/{number}")
+def get_proposal(number: str, services: Services) -> api.ProposalDetailOut:
+    """One with its spec, and its plan as it would be now."""
+    desk = desk_of(services)
+    proposal = desk.get(number)
+    judged, still = now_of(services, proposal)
+    return api.ProposalDetailOut.model_validate(
+        {
+            **api.proposal_fields(proposal),
+            "digest": proposal.made.digest,
+            "file": proposal.made.file,
+            "text": proposal.made.text,
+            "may_approve": proposal.state is ProposalState.OPEN and desk.may_approve(proposal),
+            "still_that_plan": still,
+            "plans": [answers.plan_out(p) for p in judged.plans] if judged else [],
+            "topics": list(judged.topic_plan) if judged else [],
+            "problems": [str(p) for p in judged.problems if p.is_error] if judged else [],
+        }
+    )
+
+
+@router.post("/proposals/{number}/approve")
+def approve(number: str, body: api.DecisionIn, services: Services) -> api.ProposalOut:
+    """A yes; the change is done then, if its plan is still that one."""
+    return api.proposal_out(desk_of(services).approve(number, body.note))
+
+
+@router.post("/proposals/{number}/reject")
+def reject(number: str, body: api.DecisionIn, services: Services) -> api.ProposalOut:
+    """A no. An author takes their own back."""
+    return api.proposal_out(desk_of(services).reject(number, body.note))
+
+
+@router.get("/policies")
+def list_policies(services: Services, rights: Caller) -> api.PoliciesOut:
+    """The policies in force, and whether their files are still sound."""
+    known = services.gate.policies.current()
+    fault = known.fault
+    if fault and not rights.may_everywhere(Verb.ADMINISTER):
+        fault = "the files make no sense; an administrator can see where"
+    policies = [api.PolicyOut(name=p.name, tests=len(p.tests)) for p in known.policies]
+    return api.PoliciesOut(policies=policies, is_good=known.is_good, fault=fault)
+
+
+def desk_of(services: PortalServices) -> Proposals:
+    """The proposals as the caller may use them."""
+    if services.proposals is None:
+        raise ApiError(404, "no-proposals", "this server records no proposals")
+    return services.proposals
+
+
+def now_of(services: PortalServices, proposal: ProposalView) -> tuple[Judged | None, bool]:
+    """What the file of a proposal would do now, and whether that is what was proposed. Of what is over nothing."""
+    made = proposal.made
+    if proposal.state not in (ProposalState.OPEN, ProposalState.APPROVED):
+        return None, False
+    if made.change != "apply":
+        return None, deletion_digest(services.commands.current(made.clusters[0]), made.topic) == made.digest
+    judged = judge(services, made.text, file=made.file)
+    # A git source knows no metadata of Kafka: its digest is of another kind, and is compared at the next poll.
+    return judged, made.source != "api" or (judged.ok and judged.change_digest == made.digest)

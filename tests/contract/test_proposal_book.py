@@ -1,0 +1,113 @@
+"""Proposals over memory, SQLite and PostgreSQL: asked for once, decided once, seen by every server."""
+
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from controlplane.commands import CommandRefused
+from controlplane.proposals.book import LIFE, ProposalBook, ProposalNotFound
+from controlplane.proposals.view import ProposalState, ProposalView
+from events import proposal_facts as facts
+from events.memory import MemoryEventStore
+from events.sqlstore import SqlEventStore
+from events.store import EventStore
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+@pytest.fixture
+def store(engine_or_memory) -> EventStore:
+    if engine_or_memory is None:
+        return MemoryEventStore(clock=lambda: NOON)
+    return SqlEventStore(engine_or_memory, clock=lambda: NOON)
+
+
+def book_on(store: EventStore, *, now: datetime = NOON) -> ProposalBook:
+    """A server of its own."""
+    return ProposalBook(store, lambda: now)
+
+
+def propose(book: ProposalBook, key: str = "k1", digest: str = "d1") -> ProposalView:
+    def made(number: str, expires_at: datetime) -> facts.ProposalMade:
+        return facts.ProposalMade(
+            id=number,
+            change="apply",
+            clusters=("orders",),
+            topic="",
+            text="kind: KafkaCluster",
+            file="orders.yaml",
+            message="",
+            digest=digest,
+            reasons=("chaos is allowed",),
+            author="user:ada",
+            claimed="",
+            source="api",
+            via="session",
+            commit="",
+            expires_at=expires_at,
+        )
+
+    return book.propose(made, actor="person:ada", key=key)
+
+
+def decide(book: ProposalBook, number: str, by: str) -> bool:
+    try:
+        book.decide(number, facts.ProposalApproved(number, f"user:{by}", ""), actor=f"person:{by}")
+    except CommandRefused:
+        return False
+    return True
+
+
+def test_a_proposal_is_read_back_by_every_server(store) -> None:
+    made = propose(book_on(store))
+    found = book_on(store).get(made.id)
+    assert (found.state, found.made, found.made.expires_at) == (ProposalState.OPEN, made.made, NOON + LIFE)
+
+
+def test_a_retry_and_the_same_change_record_nothing_more(store) -> None:
+    book = book_on(store)
+    assert propose(book).id == propose(book_on(store)).id == propose(book, key="k2").id
+    assert store.head() == 1
+    assert propose(book, key="k3", digest="d2").id != propose(book).id
+
+
+def test_the_same_change_is_asked_for_anew_once_the_first_is_over(store) -> None:
+    first = propose(book_on(store))
+    later = book_on(store, now=NOON + LIFE + timedelta(seconds=1))
+    assert propose(later, key="k2").id != first.id
+
+
+def test_of_many_who_decide_at_once_one_is_first(store) -> None:
+    number = propose(book_on(store)).id
+    names = [f"u{n}" for n in range(6)]
+    books = [book_on(store) for _ in names]
+    with ThreadPoolExecutor(len(names)) as pool:
+        decided = list(pool.map(lambda pair: decide(pair[0], number, pair[1]), zip(books, names, strict=True)))
+    assert sum(decided) == 1
+    first = names[decided.index(True)]
+    assert book_on(store).get(number).decided_by == f"user:{first}"
+    assert store.head() == 2
+
+
+@pytest.mark.parametrize("last", [facts.ProposalRejected, facts.ProposalVoided])
+def test_what_is_over_stays_over(store, last) -> None:
+    book = book_on(store)
+    number = propose(book).id
+    fact = last(number, "user:bob", "no") if last is facts.ProposalRejected else last(number, "moved")
+    book.decide(number, fact, actor="person:bob")
+    assert not decide(book, number, "cid")
+    with pytest.raises(CommandRefused):
+        book.decide(number, facts.ProposalExecuted(number, "x"), actor="person:cid")
+
+
+def test_nothing_is_done_that_nobody_agreed_to(store) -> None:
+    book = book_on(store)
+    number = propose(book).id
+    with pytest.raises(CommandRefused):
+        book.decide(number, facts.ProposalExecuted(number, "x"), actor="person:ada")
+
+
+def test_an_unknown_proposal_is_told(store) -> None:
+    with pytest.raises(ProposalNotFound):
+        book_on(store).decide("nope", facts.ProposalVoided("nope", "x"), actor="person:ada")

@@ -1,0 +1,214 @@
+"""Windows and freezes: what may begin at any time, and what waits until it is welcome.
+
+One table says of every step of the ladder whether it begins anything voluntary. What has begun is always ended, and
+what is lost, ill or down is always mended; the rest of `decide.NEXT` begins inside a window of the spec and outside
+every freeze. A person may waive the windows for the work of one generation (`kedge roll --now`), never a freeze.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, time, timedelta
+from enum import StrEnum
+
+from controlplane.converger.verdict import Situation, StartBalancing, Verdict, Wait
+from controlplane.view import ClusterView
+from events import facts, topic_facts
+from planner.rollout.windows import Freeze, UnknownZone, Window, next_chance, open_at, open_until
+
+WINDOW = "Window"
+FREEZE = "Freeze"
+WAITS = "WaitsForWindow"
+"""The condition. A cluster that waits for its window is not `Blocked`: nobody has to do anything."""
+
+_FOR_EVER_S = timedelta(days=36500).total_seconds()
+
+
+class Begins(StrEnum):
+    """What a step begins."""
+
+    NOTHING = "nothing voluntary"
+    VOLUNTARY = "voluntary"
+    BOTH = "both"
+    """It is asked again with `Situation.repairs_only`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """A row of the table: `why` is for people who read it."""
+
+    begins: Begins
+    why: str
+
+
+_ENDS = Begins.NOTHING
+
+BEGINNINGS: Mapping[str, Beginning] = {
+    # What is in hand.
+    "chaos_step": Beginning(_ENDS, "ends a fault that somebody brought about"),
+    "loss_step": Beginning(_ENDS, "records what is gone"),
+    "volume_step": Beginning(_ENDS, "records a disk that is gone"),
+    "intent_step": Beginning(_ENDS, "sees a Terraform run through"),
+    "founding_step": Beginning(_ENDS, "founds the quorum of a cluster that serves nobody yet"),
+    "voter_step": Beginning(_ENDS, "sees a change of the quorum through; a newcomer that stands there gets its vote"),
+    "arrival_step": Beginning(_ENDS, "waits for VMs that are made"),
+    "hung_step": Beginning(_ENDS, "cures moves that hang"),
+    "drain_step": Beginning(_ENDS, "sees a drain through, all its rounds"),
+    "departure_step": Beginning(_ENDS, "ends what is drained"),
+    "abortion_step": Beginning(_ENDS, "a person gave the roll up"),
+    "handover_step": Beginning(_ENDS, "a successor stands there already"),
+    "restart_in_hand_step": Beginning(_ENDS, "sees a restart through, or takes it back"),
+    "rebalance_in_hand_step": Beginning(_ENDS, "sees the batch in hand through"),
+    "replication_in_hand_step": Beginning(_ENDS, "sees the batch in hand through"),
+    "upkeep_step": Beginning(_ENDS, "clears throttles, gives leadership back: part of the end of each step"),
+    "settings_in_hand_step": Beginning(_ENDS, "sees a live setting through"),
+    # What is next.
+    "voters_left_step": Beginning(_ENDS, "only says what a change of the quorum waits for"),
+    "healing_step": Beginning(_ENDS, "a cure is a repair"),
+    "maintenance_step": Beginning(_ENDS, "the cloud takes the VM down, window or not"),
+    "settings_step": Beginning(_ENDS, "live settings stop no process and move no data"),
+    "evacuation_step": Beginning(Begins.VOLUNTARY, "empties brokers that serve"),
+    "network_step": Beginning(_ENDS, "only says that a network is missing"),
+    "replacement_step": Beginning(Begins.BOTH, "what is lost, ill, down or new at any time; what is outdated waits"),
+    "settings_left_step": Beginning(_ENDS, "only says what live settings wait for"),
+    "restart_step": Beginning(Begins.BOTH, "the canary is watched and taken back at any time; restarts wait"),
+    "healing_left_step": Beginning(_ENDS, "only says what a cure waits for"),
+    "finalisation_step": Beginning(Begins.VOLUNTARY, "it closes the way back"),
+    "replication_step": Beginning(Begins.VOLUNTARY, "moves replicas"),
+    "rebalance_step": Beginning(Begins.VOLUNTARY, "moves replicas"),
+}
+"""By the name of the step. A step that is not in it cannot be in the ladder: a test says so."""
+
+_BEGUN = (
+    facts.RecycleStarted,
+    facts.SurgeRequested,
+    facts.DrainRequested,
+    facts.RestartRequested,
+    facts.VoterRemoveRequested,
+    facts.FinalisationRequested,
+    topic_facts.ReplicationRequested,
+    facts.RebalanceBatchStarted,
+)
+_ASKED_FOR = frozenset({"FleetBrake", "SurgeBudget"})
+"""Who may not begin asks the fleet for no place."""
+
+
+@dataclass(frozen=True, slots=True)
+class Closed:
+    """Why nothing voluntary may begin. `until` is the next chance, None where nobody can say."""
+
+    reason: str
+    words: str
+    until: datetime | None
+
+    def verdict(self, held: Verdict, now: datetime) -> Verdict:
+        """The wait in place of what would have begun."""
+        sentence = f"{self.sentence(now)}; then: {held.sentence}"
+        reason = "Freeze" if self.reason == FREEZE else "Window"
+        return Verdict(sentence, wait=Wait(reason, patience_s=_FOR_EVER_S))
+
+    def sentence(self, now: datetime) -> str:
+        """`waits for its window, which opens at 2026-01-03 02:00 UTC (in 3 h)`."""
+        return f"{self.words} (in {_hours(self.until - now)})" if self.until is not None else self.words
+
+
+def closed_for(situation: Situation) -> Closed | None:
+    """What keeps the cluster from beginning anything voluntary now, None when nothing does.
+
+    A cluster that has never converged serves nobody yet: nothing of it waits.
+    """
+    return closed(situation.view, situation.freezes, situation.now)
+
+
+def closed(view: ClusterView, freezes: tuple[Freeze, ...], now: datetime) -> Closed | None:
+    """The same, of a view: for plans and descriptions."""
+    if view.document is None or not view.converged:
+        return None
+    metadata = view.document.metadata
+    named = tuple(f for f in freezes if f.names(metadata.name, metadata.owner, metadata.labels))
+    windows = () if _is_waived(view) else windows_of(view)
+    try:
+        frozen = max((f for f in named if f.begins <= now < f.ends), key=lambda f: f.ends, default=None)
+        if frozen is None and (not windows or open_at(windows, now)):
+            return None
+        chance = next_chance(windows, named, now)
+    except UnknownZone as error:
+        return Closed(WINDOW, f"waits for its window: {error}; nobody can say when it opens", None)
+    if frozen is not None:
+        goes_on = f", goes on at {moment(chance)}" if chance is not None else ""
+        return Closed(FREEZE, f"frozen until {moment(frozen.ends)}: {frozen.reason}{goes_on}", chance)
+    if chance is None:
+        return Closed(WINDOW, "waits for a window outside of all freezes; none is in sight", None)
+    return Closed(WINDOW, f"waits for its window, which opens at {moment(chance)}", chance)
+
+
+def window_words(view: ClusterView, freezes: tuple[Freeze, ...], now: datetime) -> str:
+    """For plans and descriptions; "" where the spec has no window and no freeze is in force."""
+    shut = closed(view, freezes, now)
+    if shut is not None:
+        return shut.sentence(now)
+    windows = windows_of(view)
+    if not windows:
+        return ""
+    if not view.converged:
+        return "a new cluster is made at any time"
+    if _is_waived(view):
+        return f"waived for generation {view.generation}: {view.waived[1] if view.waived else ''}"
+    closes = open_until(windows, now)
+    return f"open until {moment(closes)}" if closes is not None else ""
+
+
+def windows_of(view: ClusterView) -> tuple[Window, ...]:
+    """The windows of the spec in force."""
+    declared = view.document.spec.rollout.windows if view.document else ()
+    return tuple(
+        Window(time.fromisoformat(w.start), timedelta(seconds=w.duration_s), w.zone, frozenset(w.days))
+        for w in declared
+    )
+
+
+def begins(step: str) -> Begins:
+    """What that step begins. A step that nobody has put into the table waits: that hurts nobody."""
+    row = BEGINNINGS.get(step)
+    return row.begins if row is not None else Begins.VOLUNTARY
+
+
+def waits(step: str, verdict: Verdict) -> bool:
+    """Whether this verdict of that step begins, or asks the fleet for, what has to wait while windows are closed."""
+    if begins(step) is Begins.NOTHING:
+        return False
+    if any(isinstance(e, _BEGUN) for e in verdict.events) or any(
+        isinstance(e, StartBalancing) for e in verdict.effects
+    ):
+        return True
+    return verdict.wait is not None and verdict.wait.reason in _ASKED_FOR
+
+
+def waits_for_window(verdict: Verdict) -> bool:
+    """Whether nothing but a closed window or a freeze holds the cluster up."""
+    return verdict.wait is not None and verdict.wait.reason in (WINDOW, FREEZE)
+
+
+def window_told(situation: Situation, verdict: Verdict) -> facts.ConditionChanged | None:
+    """The condition. Repairs and other waits in between change nothing about it, while there is no chance."""
+    shut = closed_for(situation)
+    if shut is not None and waits_for_window(verdict):
+        return facts.ConditionChanged(WAITS, True, shut.reason, shut.words)
+    is_idle = verdict.wait is None and not verdict.events and not verdict.effects
+    return facts.ConditionChanged(WAITS, False, "Free", "") if shut is None or is_idle else None
+
+
+def moment(at: datetime) -> str:
+    """`2026-01-03 02:00 UTC`: to the minute, as windows are written."""
+    return f"{at:%Y-%m-%d %H:%M} UTC"
+
+
+def _is_waived(view: ClusterView) -> bool:
+    return view.waived is not None and view.waived[0] == view.generation
+
+
+def _hours(left: timedelta) -> str:
+    minutes = max(1, round(left.total_seconds() / 60))
+    if minutes < 120:
+        return f"{minutes} min"
+    hours = round(minutes / 60)
+    return f"{hours} h" if hours < 72 else f"{round(hours / 24)} days"

@@ -1,0 +1,124 @@
+"""The stories of clusters in ZooKeeper mode, told and compared as those of rolls are (`test_golden_rolls`).
+
+Servers of the ensemble are the voters of these stories: they are handed over, come and go as controllers do.
+"""
+
+from collections.abc import Callable
+
+import pytest
+
+from controlplane.zookeeper.locks import RESTART
+from tests.builders import a_zookeeper_document
+from tests.fakes.zookeeper import FakeLocks
+from tests.sequences.recorded import told_as_recorded_by
+from tests.sim.world import World
+
+
+def _born(world: World, servers: int = 3) -> None:
+    world.declare(a_zookeeper_document(controllers=servers))
+    world.converge()
+    world.kafka.create_topic("orders", partitions=12, rf=3, min_isr=2, bytes_per_partition=50_000_000)
+
+
+def _kinds(world: World) -> list[str]:
+    return [r.type for r in world.history()]
+
+
+def zookeeper_cluster_is_founded(world: World) -> None:
+    """No broker starts before the ensemble holds the cluster's id."""
+    _born(world)
+    kinds = _kinds(world)
+    assert kinds.index("ensemble.founded") < kinds.index("ensemble.cluster_id_fixed") < kinds.index("instance.joined")
+    assert set(world.machines.protocols.values()) == {"3.8"}
+    assert world.machines.ensemble_id == world.view().founding.kafka_cluster_id  # type: ignore[union-attr]
+
+
+def zookeeper_cluster_becomes_3_9(world: World) -> None:
+    """Three rolls: brokers, servers, and after the soak the brokers once more with the new protocol."""
+    _born(world)
+    world.declare(a_zookeeper_document(version="3.9.1"))
+    world.converge(ticks=900)
+    kinds = _kinds(world)
+    assert kinds.count("protocol.raised") == 1
+    last_old = max(i for i, k in enumerate(kinds) if k == "replacement.completed")
+    raised = kinds.index("protocol.raised")
+    assert last_old < raised < kinds.index("restart.requested")
+    assert kinds.count("restart.completed") == 3
+    there = {i.service_id: i for i in world.view().alive()}
+    assert {i.planned.kafka_version for i in there.values()} == {"3.9.1"}
+    assert {world.machines.protocols[i] for i, one in there.items() if one.is_broker} == {"3.9"}
+    assert world.kafka.under_min_isr_s == 0
+
+
+def restarts_wait_for_who_has_the_lock(world: World) -> None:
+    """A person's script holds the restart lock: Kedge says who and why, and begins once it is free."""
+    _born(world)
+    script = FakeLocks(world.lock_nodes, holder="the night's script")
+    script.take(RESTART, why="new certificates")
+    world.declare(a_zookeeper_document(config=", config: {queued.max.requests: 600}"))
+    _wait(world, 20)
+    assert "restart.requested" not in _kinds(world)
+    assert "the night's script holds it: new certificates" in world.sentence()
+    script.release(RESTART)
+    world.converge()
+    assert _kinds(world).count("restart.completed") == 3
+    assert world.lock_nodes.held == {}
+
+
+def zookeeper_cluster_keeps_its_protocol_pinned(world: World) -> None:
+    """New binaries, old protocol: the way back to 3.8 stays open, and nothing is restarted."""
+    _born(world)
+    world.declare(a_zookeeper_document(version="3.9.1", config=', metadataVersion: "3.8"'))
+    world.converge(ticks=900)
+    assert "protocol.raised" not in _kinds(world)
+    assert set(world.machines.protocols.values()) == {"3.8"}
+
+
+def zookeeper_server_dies_and_is_handed_over(world: World) -> None:
+    """Its id, disk and address pass to the next VM: the ensemble does not change."""
+    _born(world)
+    before = world.kafka.voters()
+    world.machines.power_cut("zookeepers-b-0.g1")
+    _wait(world, 10)
+    world.converge()
+    assert world.kafka.voters() == before
+    assert {i.node: i.planned.generation for i in world.view().controllers()}["zookeepers-b-0"] == 2
+
+
+def zookeeper_server_loses_its_disk(world: World) -> None:
+    """It leaves before its process starts on an empty disk, and joins like any newcomer."""
+    _born(world)
+    world.machines.lose_volume("zookeepers-b-0.g1")
+    _wait(world, 10)
+    world.converge()
+    changes = [k for k in _kinds(world) if k.startswith("voter.")]
+    assert changes == ["voter.remove_requested", "voter.removed", "voter.add_requested", "voter.added"]
+
+
+def three_zookeeper_servers_become_five(world: World) -> None:
+    _born(world)
+    world.declare(a_zookeeper_document(controllers=5))
+    world.converge()
+    assert len(world.kafka.voters()) == 5
+
+
+def _wait(world: World, seconds: float) -> None:
+    until = world.seconds + seconds
+    while world.seconds < until:
+        world.tick()
+
+
+STORIES = (
+    zookeeper_cluster_is_founded,
+    zookeeper_cluster_becomes_3_9,
+    zookeeper_cluster_keeps_its_protocol_pinned,
+    zookeeper_server_dies_and_is_handed_over,
+    zookeeper_server_loses_its_disk,
+    three_zookeeper_servers_become_five,
+    restarts_wait_for_who_has_the_lock,
+)
+
+
+@pytest.mark.parametrize("story", STORIES, ids=lambda story: story.__name__)
+def test_the_story_of_a_zookeeper_cluster_is_told_as_recorded(story: Callable[[World], None]) -> None:
+    told_as_recorded_by(World(version="3.8.1"), story)

@@ -1,5 +1,6 @@
 """May this document come into force on that cluster? Asked by `plan` and by `apply`, so both give one answer."""
 
+from controlplane.converger.protocol import target_of
 from controlplane.footprint import bytes_per_pool
 from controlplane.kafka.features import METADATA, metadata_level_of
 from controlplane.scaledownroom import room_after
@@ -8,6 +9,7 @@ from events.spec import problems as p
 from events.spec.model import KafkaClusterDocument
 from events.spec.positions import Positions
 from events.spec.problems import Problem, has_errors
+from events.spec.releases import as_numbers
 from events.spec.rules import check_change
 from planner.observed import KafkaSnapshot
 from providers.catalog import catalog
@@ -56,7 +58,7 @@ def _places(document: KafkaClusterDocument, positions: Positions) -> list[Proble
         )
         for index, pool in enumerate(document.spec.pools)
         for found in catalog(pool.place.cloud).misfits(
-            pool.place.region, pool.machine, pool.alternatives, controllers=pool.is_controller
+            pool.place.region, pool.machine, pool.alternatives, controllers=pool.is_quorum
         )
     ]
 
@@ -75,11 +77,23 @@ def _room(
 def _levels(view: ClusterView, document: KafkaClusterDocument, positions: Positions) -> list[Problem]:
     """A finalised metadata level is a one-way door: Kafka below it cannot read what the quorum has written."""
     version = document.spec.kafka.version
+    if view.in_zookeeper_mode:
+        return _protocol(view, document, positions)
     reached = finalised_level(view)
     if metadata_level_of(version) >= reached:
         return []
     message = f"metadata level {reached} is finalised and Kafka {version} reads only up to {metadata_level_of(version)}"
     fix = "Stay on the release that was finalised, or a later one. To keep a way back, pin `metadataVersion` first."
+    return [positions.problem(p.METADATA_PIN, ("spec", "kafka", "version"), message, fix)]
+
+
+def _protocol(view: ClusterView, document: KafkaClusterDocument, positions: Positions) -> list[Problem]:
+    """A protocol version that brokers were started with is one, too: what they have stored may be beyond older ones."""
+    version, target = document.spec.kafka.version, target_of(document)
+    if not view.protocol or as_numbers(target) >= as_numbers(view.protocol):
+        return []
+    message = f"protocol {view.protocol} is in force, and Kafka {version} would end at protocol {target}"
+    fix = "Stay on the release that was reached, or a later one. To keep a way back, pin `metadataVersion` first."
     return [positions.problem(p.METADATA_PIN, ("spec", "kafka", "version"), message, fix)]
 
 

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from datetime import datetime
 
+from controlplane import windowfold
 from controlplane.foldmoves import Rules, frozen
 from controlplane.rebalanceview import DAY, BatchSpent, LastRebalance, RebalanceView
 from controlplane.view import ClusterView
@@ -105,13 +106,15 @@ def _cancelled(view: ClusterView, e: facts.RebalanceCancelRequested, at: datetim
 
 def _completed(view: ClusterView, e: facts.RebalanceCompleted, at: datetime) -> ClusterView:
     _in_hand(view, e.rebalance)
-    return replace(view, rebalance=None, last_rebalance=LastRebalance(at, e.imbalance))
+    after = view if view.recycling else windowfold.over(view)
+    return replace(after, rebalance=None, last_rebalance=LastRebalance(at, e.imbalance))
 
 
 def _abandoned(view: ClusterView, e: facts.RebalanceAbandoned, at: datetime) -> ClusterView:
     """What it left is not known: as much as it began with, so that nothing is tried again at once."""
     found = _in_hand(view, e.rebalance)
-    return replace(view, rebalance=None, last_rebalance=LastRebalance(at, found.imbalance_before))
+    after = view if view.recycling else windowfold.over(view)
+    return replace(after, rebalance=None, last_rebalance=LastRebalance(at, found.imbalance_before))
 
 
 def _in_hand(view: ClusterView, rebalance: str) -> RebalanceView:

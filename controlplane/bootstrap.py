@@ -36,6 +36,7 @@ from controlplane.dns.setup import names_of
 from controlplane.doors import Address
 from controlplane.gateways import Gateways
 from controlplane.gitsync.setup import Sources, sources_of
+from controlplane.groups.setup import GroupsRoom, groups_of
 from controlplane.handlers import CommandHandler
 from controlplane.home import Home, Installation
 from controlplane.homeclaim import HTTP, HomeRefused, agree_on_agent_url, claim_home, homes_of
@@ -50,18 +51,23 @@ from controlplane.networks.desk import NetworkDesk
 from controlplane.networks.setup import keeper_of, run_network
 from controlplane.planning import PlanningService, PlanningSettings
 from controlplane.planstore import SqlPlanStore
+from controlplane.policies.gate import PolicyGate
+from controlplane.policies.shelf import PolicyShelf
 from controlplane.poller import Poller
 from controlplane.portal.access.oidcpeople import SqlOidcPeople
 from controlplane.portal.access.people import People
 from controlplane.portal.access.sessions import SqlSessionStore
 from controlplane.portal.access.tokens import SqlTokenStore
 from controlplane.portal.access.users import SqlUserStore
+from controlplane.portal.approvals import approves_still
 from controlplane.portal.audit.commands import AuditedCommands
 from controlplane.portal.audit.store import SqlAuditStore
 from controlplane.portal.auth import enrolment_token, loopback_hosts, public_hosts
 from controlplane.portal.oidc.provider import Provider
 from controlplane.portal.oidc.signin import OidcSignIn
 from controlplane.portal.services import PortalServices
+from controlplane.proposals.book import ProposalBook
+from controlplane.proposals.gitproposals import GitProposals
 from controlplane.scheduler import Bell, Scheduler
 from controlplane.settings import LONGEST_CALL_S, Settings
 from controlplane.states.setup import (
@@ -112,6 +118,7 @@ class Services:
     dispose: Callable[[], None]
     sources: Sources
     names: Poller
+    groups: GroupsRoom
 
     def end_runs(self) -> None:
         """Before the API stops, where Terraform saves its states through it: no step begins, its runs are ended."""
@@ -123,6 +130,7 @@ class Services:
         """Begins nothing new, ends what runs, gives the lease back. VMs stay up. Only after the API has stopped."""
         self.sources.poller.stop()
         self.names.stop()
+        self.groups.close()
         self.scheduler.stop()
         self.converger.close()
         self.planning.stop()
@@ -210,7 +218,7 @@ def build(
         leads=lambda epoch: candidate.held_epoch() == epoch,
         terraform_threads=settings.terraform_threads,
     )
-    gateways = Gateways(DirectDialer())
+    gateways = Gateways(DirectDialer(), installation.server_key)
     ports = Ports(
         store=store,
         jobs=jobs,
@@ -219,6 +227,9 @@ def build(
         inventory=ListedInventory(clouds, utc_now),
         runner=runner,
         kafka=gateways.of,
+        registered_id=gateways.registered_id,
+        fix_cluster_id=gateways.fix_cluster_id,
+        restart_lock=gateways,
         boot_data=partial(boot_data, home, installation),
         installation_id=installation.id,
         clock=utc_now,
@@ -236,9 +247,18 @@ def build(
         loss_grace_s=settings.loss_grace_s,
         wake=bell.ring,
         networks=networks,
+        freezes=tuple(binding.freeze for binding in settings.freezes),
     )
-    commands = CommandHandler(store, last_snapshot=converger.last_snapshot, clients_must_avoid=settings.networks.pool)
+    gate = PolicyGate(PolicyShelf(settings.home / "policies", partial(read_price_book, settings.home)))
+    gate.policies.current()  # a broken file is told in the log at the start, not at the first change
+    commands = CommandHandler(
+        store,
+        last_snapshot=converger.last_snapshot,
+        clients_must_avoid=settings.networks.pool,
+        gate=gate,
+    )
     audit = SqlAuditStore(engine)
+    people = _people(settings, engine)
     sources = sources_of(
         settings,
         store=store,
@@ -247,6 +267,9 @@ def build(
         leadership=candidate,
         wake=bell.ring,
         clock=utc_now,
+        proposals=GitProposals(
+            ProposalBook(store, utc_now), partial(approves_still, people, commands.current, utc_now), utc_now
+        ),
     )
     names = names_of(
         settings,
@@ -256,6 +279,7 @@ def build(
         leadership=candidate,
         clock=utc_now,
     )
+    groups = groups_of(settings, fleet=converger, latest=latest, leadership=candidate, clock=utc_now)
     portal = PortalServices(
         version=release(),
         installation=installation,
@@ -269,6 +293,7 @@ def build(
         planner_state=partial(_planner_state, settings, planning),
         progress=partial(_progress, runner),
         brake=converger.brake_on,
+        window=converger.window_on,
         wake=bell.ring,
         backup=lambda path: backup(store, engine, path),
         clock=utc_now,
@@ -278,12 +303,14 @@ def build(
         ca_pem=authority.pem if authority else "",
         sources=sources.desk,
         networks=NetworkDesk(store, networks, converger.views, converger.catch_up),
-        people=_people(settings, engine),
+        people=people,
         audit=audit,
+        groups=groups.desk,
         oidc=_oidc(settings, engine, installation),
         public_hosts=public_hosts(settings.portal_names, settings.portal_port),
         prices=partial(read_price_book, settings.home),
         harm=partial(bring_about, clouds),
+        gate=gate,
     )
 
     def on_lead(epoch: Epoch) -> None:
@@ -319,6 +346,7 @@ def build(
         dispose,
         sources,
         names,
+        groups,
     )
 
 

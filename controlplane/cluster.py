@@ -11,6 +11,7 @@ from datetime import datetime
 from controlplane import (
     balancefold,
     chaosfold,
+    ensemblefold,
     healingfold,
     instancefold,
     movefold,
@@ -20,6 +21,7 @@ from controlplane import (
     settingfold,
     specsource,
     topicfold,
+    windowfold,
 )
 from controlplane.foldmoves import Rules, frozen
 from controlplane.replacement import IllegalTransition
@@ -57,7 +59,7 @@ def evolve(view: ClusterView, recorded: Recorded) -> ClusterView:
 
 def _declared(view: ClusterView, e: facts.ClusterDeclared, at: datetime) -> ClusterView:
     document = from_data(e.document)
-    view = settingfold.forgiven(view)
+    view = windowfold.over(settingfold.forgiven(view))
     return replace(view, name=e.name, generation=e.generation, document=document, declared_at=at)
 
 
@@ -86,7 +88,7 @@ def _resumed(view: ClusterView, e: facts.ClusterResumed, at: datetime) -> Cluste
 
 
 def _aborted(view: ClusterView, e: facts.RecycleAborted, at: datetime) -> ClusterView:
-    view = balancefold.given_up(nodefold.given_up(view), e.reason or "aborted")
+    view = windowfold.over(balancefold.given_up(nodefold.given_up(view), e.reason or "aborted"))
     return replace(view, aborting=e.reason or "aborted", paused=e.reason or "aborted", paused_until=None)
 
 
@@ -113,8 +115,10 @@ _APPLY: Rules = {
     **nodefold.RULES,
     **healingfold.RULES,
     **quorumfold.RULES,
+    **ensemblefold.RULES,
     **movefold.RULES,
     **chaosfold.RULES,
     **balancefold.RULES,
     **topicfold.RULES,
+    **windowfold.RULES,
 }

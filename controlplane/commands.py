@@ -1,5 +1,6 @@
 """What people ask for, in the imperative. A command carries its own id: the same one twice is done once."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -24,6 +25,8 @@ class DeclareCluster(Command):
 
     `positions` place problems in the file; `source` is shown in the history. With `plan_digest` only if the plan, with
     these `warnings` of the file, is still exactly that one. `origin` is the file's address in git, None for the API.
+    `rolling`: living clusters that the whole change rolls, for policies. `approval`: the proposal a second person
+    agreed to, "" without one.
     """
 
     document: KafkaClusterDocument
@@ -32,6 +35,8 @@ class DeclareCluster(Command):
     warnings: tuple[str, ...] = ()
     plan_digest: str | None = None
     origin: SpecOrigin | None = None
+    rolling: int = 1
+    approval: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +57,13 @@ class ResumeCluster(Command):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AbortRecycle(Command):
     """Stop the roll after the replacement in hand."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WaiveWindow(Command):
+    """Let what is left of the generation in force begin outside the windows of its spec."""
 
     reason: str
 
@@ -141,10 +153,12 @@ class InjectChaos(Command):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteCluster(Command):
-    """The tombstone. `confirm` must be the cluster's name."""
+    """The tombstone. `confirm` must be the cluster's name. With `only_at` only while that generation is in force."""
 
     confirm: str
     reason: str
+    approval: str = ""
+    only_at: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,12 +171,16 @@ class TopicDeclared:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeclareTopics(Command):
-    """Bring these topics of one cluster (`name`) into force. `path` is their file, `commit` "" outside git."""
+    """Bring these topics of one cluster (`name`) into force. `path` is their file, `commit` "" outside git.
+
+    `approval` as in DeclareCluster.
+    """
 
     topics: tuple[TopicDeclared, ...]
     source: str
     path: str = ""
     commit: str = ""
+    approval: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,6 +199,7 @@ class DeleteTopic(Command):
     confirm: str
     reason: str
     retain: bool = False
+    approval: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -217,3 +236,12 @@ class CommandRefused(Exception):
         super().__init__(message)
         self.code = code
         self.what_next = what_next
+
+
+class NeedsApproval(CommandRefused):
+    """A policy leaves the change to a second person. What now: it becomes a proposal; `reasons` say why."""
+
+    def __init__(self, name: str, reasons: Sequence[str]) -> None:
+        message = f"a second person has to agree to this change of {name}: {'; '.join(reasons)}"
+        super().__init__("needs-approval", message, "Apply it again: it is recorded as a proposal then.")
+        self.reasons = tuple(reasons)

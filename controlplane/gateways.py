@@ -6,9 +6,20 @@ from dataclasses import dataclass
 from controlplane.kafka.admin import AdminGateway
 from controlplane.kafka.dialer import Dialer
 from controlplane.kafka.gateway import KafkaGateway
+from controlplane.kafka.zookeeper_gateway import ZooKeeperGateway, as_kafka_fault
 from controlplane.replacement import SERVING
 from controlplane.view import ClusterView
+from controlplane.zookeeper.authority import super_password
+from controlplane.zookeeper.ensemble import KazooEnsemble
+from controlplane.zookeeper.errors import ZooKeeperFault
+from controlplane.zookeeper.locks import RESTART, KazooLocks, Standing, Taken
+from controlplane.zookeeper.members import Member
+from controlplane.zookeeper.quorum import Roll
+from controlplane.zookeeper.registry import KazooRegistry
 from events.ids import ClusterUid
+
+_CONNECT_S = 2.0
+"""A look at an ensemble comes on top of one at the brokers; both have to fit a call's limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,8 +31,12 @@ class _Known:
 class Gateways:
     """Gateways by cluster. Thread-safe; one cluster is asked by one thread at a time (the dialer sees to it)."""
 
-    def __init__(self, dialer: Dialer) -> None:
+    def __init__(self, dialer: Dialer, server_key: bytes = b"") -> None:
+        """`server_key` is what the passwords of ZooKeeper's super users are made of."""
         self._dialer = dialer
+        self._server_key = server_key
+        self._rolls: dict[ClusterUid, Roll] = {}
+        self._locks: dict[ClusterUid, KazooLocks] = {}
         self._lock = threading.Lock()
         self._known: dict[ClusterUid, _Known] = {}
 
@@ -29,18 +44,108 @@ class Gateways:
         """The gateway of a cluster. Its first call raises KafkaUnavailable when no broker has an address yet."""
         bootstrap = bootstrap_of(view)
         with self._lock:
+            if view.in_zookeeper_mode:
+                self._rolls[view.uid] = roll_of(view)
             known = self._known.get(view.uid)
             if known is not None and known.bootstrap == bootstrap:
                 return known.gateway
-            self._known[view.uid] = fresh = _Known(bootstrap, AdminGateway(self._dialer, view.uid, bootstrap))
+            self._known[view.uid] = fresh = _Known(bootstrap, self._made(view, bootstrap))
         if known is not None:
             # The connection may rest on brokers that are gone by now; their addresses may be somebody else's.
             self._dialer.hang_up(view.uid)
         return fresh.gateway
 
+    def registered_id(self, view: ClusterView) -> str:
+        """The cluster id the ensemble of a cluster in ZooKeeper mode holds, "" for none. Raises `KafkaFault`."""
+        try:
+            return self._registry(view).look().cluster_id
+        except ZooKeeperFault as fault:
+            raise as_kafka_fault(fault) from fault
+
+    def fix_cluster_id(self, view: ClusterView, cluster_id: str) -> None:
+        """Has the ensemble hold it. Raises `KafkaFault`, also where it holds another."""
+        try:
+            self._registry(view).found(cluster_id)
+        except ZooKeeperFault as fault:
+            raise as_kafka_fault(fault) from fault
+
+    def standing(self, view: ClusterView) -> Standing:
+        """Whether this server holds the restart lock of a cluster in ZooKeeper mode."""
+        with self._lock:
+            locks = self._locks.get(view.uid)
+        return locks.standing(RESTART) if locks else "lost"
+
+    def take(self, view: ClusterView, why: str) -> str:
+        """Takes that lock: "" where it is ours now, else who has it. Raises `KafkaFault`."""
+        uid, endpoints = view.uid, [m.endpoint for m in roll_of(view).members]
+        with self._lock:
+            fresh = KazooLocks(uid, lambda: endpoints, holder="Kedge", password=super_password(self._server_key, uid))
+            locks = self._locks.setdefault(uid, fresh)
+        try:
+            taken = locks.take(RESTART, why=why)
+        except ZooKeeperFault as fault:
+            self.release(view)  # the next try gets a session of its own, with the servers of then
+            raise as_kafka_fault(fault) from fault
+        return "" if isinstance(taken, Taken) else f"{taken.holder} holds it: {taken.why}"
+
+    def release(self, view: ClusterView) -> None:
+        """Gives it back by ending the session, which frees it at once."""
+        with self._lock:
+            locks = self._locks.pop(view.uid, None)
+        if locks is not None:
+            locks.close()
+
+    def _made(self, view: ClusterView, bootstrap: tuple[str, ...]) -> AdminGateway:
+        if not view.in_zookeeper_mode:
+            return AdminGateway(self._dialer, view.uid, bootstrap)
+        uid = view.uid
+        ensemble = KazooEnsemble(
+            uid,
+            lambda: self._rolls[uid].members,
+            password=super_password(self._server_key, uid),
+            connect_s=_CONNECT_S,
+        )
+        return ZooKeeperGateway(
+            self._dialer,
+            uid,
+            bootstrap,
+            ensemble=ensemble,
+            registry=self._registry(view),
+            roll=lambda: self._rolls[uid],
+        )
+
+    def _registry(self, view: ClusterView) -> KazooRegistry:
+        uid = view.uid
+        self._rolls[uid] = roll_of(view)
+        return KazooRegistry(
+            uid,
+            lambda: [m.endpoint for m in self._rolls[uid].members],
+            password=super_password(self._server_key, uid),
+        )
+
     def close(self) -> None:
-        """Closes all connections."""
+        """Closes all connections, and with them frees all locks."""
+        with self._lock:
+            held, self._locks = list(self._locks.values()), {}
+        for locks in held:
+            locks.close()
         self._dialer.close()
+
+
+def roll_of(view: ClusterView) -> Roll:
+    """The servers of a cluster in ZooKeeper mode: where each is, and whose disk votes."""
+    servers = [i for i in view.controllers() if view.node_addresses.get(i.node)]
+    places = {i.service_id: Member(i.service_id, view.node_addresses[i.node]) for i in servers}
+    voting = {v.id: v.directory_id for v in view.voters.values()}
+    change = view.voter_change
+    if change is not None and change.adds:
+        voting.setdefault(change.voter.id, change.voter.directory_id)
+    given = {
+        i.service_id: i.planned.volumes[0].directory_id
+        for i in sorted(servers, key=lambda i: i.planned.generation)
+        if i.bound
+    }
+    return Roll(tuple(places[i] for i in sorted(places)), voting, given)
 
 
 def bootstrap_of(view: ClusterView) -> tuple[str, ...]:

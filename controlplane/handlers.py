@@ -24,6 +24,7 @@ from controlplane.commands import (
     DeleteTopic,
     EvacuateBrokers,
     InjectChaos,
+    NeedsApproval,
     PauseCluster,
     ReadmitBrokers,
     RebalanceCluster,
@@ -34,12 +35,15 @@ from controlplane.commands import (
     ResumeCluster,
     TakeBackMoves,
     TakeOverSource,
+    WaiveWindow,
 )
 from controlplane.commands import CommandRefused as CommandRefused
 from controlplane.movecommands import moves_adopted, moves_taken_back
 from controlplane.names import holding, take_name
 from controlplane.nodecommands import Asked, evacuation_asked, readmission_asked, replacement_asked, restart_asked
 from controlplane.planpreview import moved_parts, preview
+from controlplane.policies.gate import PolicyGate
+from controlplane.policies.verdict import Verdict
 from controlplane.specsource import (
     SYNCED,
     SourceRefusal,
@@ -53,6 +57,7 @@ from controlplane.specsource import (
 from controlplane.streams import cluster_stream
 from controlplane.topiccommands import topic_adopted, topic_deleted, topic_problems, topics_declared, topics_gone
 from controlplane.view import ClusterView, empty_view
+from controlplane.windowcommands import window_waived
 from events import facts
 from events.codec import encode
 from events.envelope import Origin, Recorded
@@ -61,7 +66,7 @@ from events.ids import ClusterUid, derived_id, new_cluster_uid
 from events.spec.conversion import to_data
 from events.spec.model import KafkaClusterDocument
 from events.spec.network_rules import pool_problems
-from events.spec.positions import Positions
+from events.spec.positions import NOWHERE, Positions
 from events.spec.problems import Problem, has_errors
 from events.store import EventStore
 from planner.observed import KafkaSnapshot
@@ -128,12 +133,14 @@ class CommandHandler:
         last_snapshot: Callable[[ClusterUid], KafkaSnapshot | None] = lambda _: None,
         new_uid: Callable[[], ClusterUid] = new_cluster_uid,
         clients_must_avoid: IPv4Network | None = None,
+        gate: PolicyGate | None = None,
     ) -> None:
-        """`clients_must_avoid`: the pool networks of Kedge get their addresses from."""
+        """`clients_must_avoid`: the pool networks of Kedge get their addresses from. `gate` asks the policies."""
         self._store = store
         self._last_snapshot = last_snapshot
         self._new_uid = new_uid
         self._clients_must_avoid = clients_must_avoid
+        self._gate = gate or PolicyGate()
 
     def handle(self, command: Command) -> Outcome:
         """Does it, or says that nothing had to be done.
@@ -226,6 +233,7 @@ class CommandHandler:
         found = self.admission(view, command.document, command.positions)
         if has_errors(found):
             raise SpecRefused([problem for problem in found if problem.is_error])
+        _obey(self._gate.cluster(view, command.document, command.rolling), command, command.positions)
         generation = view.generation + 1
         declared = facts.ClusterDeclared(
             view.uid, command.name, generation, to_data(command.document), source=command.source
@@ -283,6 +291,11 @@ class CommandHandler:
         return _Decision(facts.RecycleAborted(command.reason or "aborted"), sentence)
 
     @_decide.register
+    def _waive(self, command: WaiveWindow, history: _History) -> _Decision:
+        _refuse_deleted(history.view)
+        return _asked(window_waived(history.view, command))
+
+    @_decide.register
     def _restart(self, command: RestartServices, history: _History) -> _Decision:
         _refuse_deleted(history.view)
         return _asked(restart_asked(history.view, command))
@@ -319,7 +332,17 @@ class CommandHandler:
         found = topic_problems(view, view.document, placed, self._last_snapshot(view.uid))
         if has_errors(found):
             raise SpecRefused([problem for problem in found if problem.is_error])
-        return _asked(topics_declared(view, command))
+        asked = topics_declared(view, command)
+        if asked.fact is not None and view.document is not None:
+            topics = [one.document for one in command.topics]
+            verdict = self._gate.topics(view, view.document, topics, self._last_snapshot(view.uid))
+            where = {one.document.topic: one.positions for one in command.topics}
+            if verdict.refusals:
+                raise SpecRefused(
+                    [r.problem(where.get(r.subject, command.topics[0].positions)) for r in verdict.refusals]
+                )
+            _obey(verdict, command)
+        return _asked(asked)
 
     @_decide.register
     def _adopt_topic(self, command: AdoptTopic, history: _History) -> _Decision:
@@ -329,7 +352,10 @@ class CommandHandler:
     @_decide.register
     def _delete_topic(self, command: DeleteTopic, history: _History) -> _Decision:
         _refuse_deleted(history.view)
-        return _asked(topic_deleted(history.view, command))
+        asked = topic_deleted(history.view, command)
+        if asked.fact is not None and not command.retain:
+            _obey(self._gate.deletion(history.view, command.topic), command)
+        return _asked(asked)
 
     @_decide.register
     def _report_topics_gone(self, command: ReportTopicsGone, history: _History) -> _Decision:
@@ -362,6 +388,10 @@ class CommandHandler:
         if view.held:
             message = f"{view.name} is held: {view.held}. Nothing is destroyed on what was guessed"
             raise CommandRefused("held", message, f"Look at `kedge describe {view.name}`, and resume it first.")
+        if command.only_at is not None and command.only_at != view.generation:
+            message = f"{view.name} is at generation {view.generation}, and generation {command.only_at} was meant"
+            raise CommandRefused("generation-moved", message, "Look at what is in force now, and ask again.")
+        _obey(self._gate.deletion(view), command)
         policy = view.document.spec.deletion_policy if view.document else "retain"
         fate = "its VMs and disks are destroyed" if policy == "destroy" else "its VMs and disks stay"
         return _Decision(
@@ -378,6 +408,16 @@ def _refuse_deleted(view: ClusterView) -> None:
     if view.tombstone:
         message = f"{view.name} is being deleted ({view.tombstone})"
         raise CommandRefused("being-deleted", message, "Wait until it is gone; its name is free then.")
+
+
+def _obey(
+    verdict: Verdict, command: DeclareCluster | DeclareTopics | DeleteCluster | DeleteTopic, where: Positions = NOWHERE
+) -> None:
+    """A refusal stands whoever agreed; what is reserved waits for somebody to agree."""
+    if verdict.refusals:
+        raise SpecRefused([refusal.problem(where) for refusal in verdict.refusals])
+    if verdict.reasons and not command.approval:
+        raise NeedsApproval(command.name, [str(reason) for reason in verdict.reasons])
 
 
 def _refuse(refusal: SourceRefusal | None) -> None:

@@ -142,7 +142,7 @@ def _found(view: ClusterView, e: facts.InstanceAdopted, at: datetime) -> Cluster
         config=_config(view, planned),
     )
     ids = view.controller_ids
-    if planned.service == "controller":
+    if planned.service != "broker":
         ids = frozen({**ids, planned.node: planned.service_id})
     return replace(view, instances=frozen({**view.instances, planned.key: instance}), controller_ids=ids)
 

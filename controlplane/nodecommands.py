@@ -200,5 +200,6 @@ def _once_resumed(view: ClusterView) -> str:
 
 def _counted(chosen: Sequence[InstanceView]) -> str:
     brokers = sum(i.is_broker for i in chosen)
-    parts = [(brokers, "broker"), (len(chosen) - brokers, "controller")]
+    other = "ZooKeeper server" if any(i.planned.service == "zookeeper" for i in chosen) else "controller"
+    parts = [(brokers, "broker"), (len(chosen) - brokers, other)]
     return " and ".join(f"{n} {word}{'' if n == 1 else 's'}" for n, word in parts if n)

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from controlplane.bandwidth import ASSUMED_BYTES_PER_S, CLIENTS_KEEP, MIB, nic_bytes_per_s, usable_bytes_per_s
+from controlplane.converger.protocol import NO_FORMAT_ROLL, target_of
 from controlplane.converger.replacements import pending_changes
 from controlplane.costs import PlanCost
 from controlplane.footprint import bytes_by_broker
@@ -20,6 +21,7 @@ from events.spec.change import FieldChange, differences
 from events.spec.conversion import to_data
 from events.spec.fields import FieldClass
 from events.spec.model import KafkaClusterDocument
+from events.spec.releases import as_numbers
 from events.spec.settings import shape_defaults
 from planner.drain.throttle import KAFKA_REACHES
 from planner.observed import KafkaSnapshot
@@ -59,6 +61,8 @@ class Preview:
 
     networks: tuple[str, ...] = ()
     """Networks that are made first, in words; no part of the digest, another cluster may have them made."""
+    window: str = ""
+    """Whether it would begin now, in words, where windows or freezes say so; no part of the digest."""
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -80,11 +84,14 @@ def preview(
     wanted = replace(view, document=document)
     nodes = pending_changes(wanted)
     told = [*warnings, *_warnings(wanted, nodes)]
+    in_zookeeper_mode = document.spec.kafka.mode == "zookeeper"
+    protocol = _protocol(view, document) if in_zookeeper_mode else ""
     rollout = rollout_plan(
         nodes,
         assumptions=_assumptions(wanted, document, snapshot),
-        finalise=_finalises(view, document, nodes) if exists else "",
-        warnings=told,
+        finalise=_finalises(view, document, nodes) if exists and not in_zookeeper_mode else "",
+        protocol=protocol,
+        warnings=[*told, NO_FORMAT_ROLL] if protocol else told,
     )
     waits = brake if any(c.change in (Change.REPLACE, Change.RESTART) for c in nodes) else ""
     generation = view.generation if exists and not changes else view.generation + 1
@@ -200,7 +207,7 @@ def _warnings(view: ClusterView, nodes: Sequence[NodeChange]) -> list[str]:
 def _hands_over_the_only_controller(view: ClusterView, nodes: Sequence[NodeChange]) -> bool:
     alone = view.document is not None and view.document.spec.controller_pool.size == 1
     stops = (Change.REPLACE, Change.RESTART)
-    return alone and any(c.service == "controller" and c.change in stops for c in nodes)
+    return alone and any(c.service != "broker" and c.change in stops for c in nodes)
 
 
 def _clients_are_lost(view: ClusterView, nodes: Sequence[NodeChange]) -> bool:
@@ -219,6 +226,12 @@ def _finalises(view: ClusterView, document: KafkaClusterDocument, nodes: Sequenc
     outdated = [c.incumbent.kafka_version for c in nodes if c.change is Change.REPLACE and c.incumbent]
     before = [*outdated, *([_target(view.document)] if view.document else [])]
     return target if any(_release(old) < _release(target) for old in before) else ""
+
+
+def _protocol(view: ClusterView, document: KafkaClusterDocument) -> str:
+    """The protocol version brokers are started anew with at the end, "" where they have it already."""
+    target = target_of(document)
+    return target if view.protocol and as_numbers(target) > as_numbers(view.protocol) else ""
 
 
 def _target(document: KafkaClusterDocument) -> str:

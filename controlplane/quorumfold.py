@@ -50,7 +50,11 @@ def with_lists(before: ClusterView, after: ClusterView) -> ClusterView:
     if not after.voters or (after.instances is before.instances and before.voters):
         return after
     voters = frozenset(after.voters)
-    told = {k: replace(i, listed=voters) for k, i in after.instances.items() if _starts(before.instances.get(k), i)}
+    told = {
+        k: replace(i, listed=voters, protocol=after.protocol)
+        for k, i in after.instances.items()
+        if _starts(before.instances.get(k), i)
+    }
     return replace(after, instances=frozen({**after.instances, **told})) if told else after
 
 

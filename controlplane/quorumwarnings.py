@@ -12,7 +12,7 @@ def quorum_warnings(view: ClusterView, nodes: Sequence[NodeChange]) -> Iterator[
     """`view` with the document that is to come into force, `nodes` what it changes."""
     if view.document is None or view.founding is None:
         return
-    leaving = [c for c in nodes if c.change is Change.REMOVE and c.service == "controller" and c.incumbent]
+    leaving = [c for c in nodes if c.change is Change.REMOVE and c.service != "broker" and c.incumbent]
     coming = {c.node for c in nodes if c.change is Change.CREATE}
     ids = ", ".join(str(c.incumbent.service_id) for c in leaving if c.incumbent)
     if leaving and view.document.spec.controller_pool.size == 1:
@@ -20,7 +20,7 @@ def quorum_warnings(view: ClusterView, nodes: Sequence[NodeChange]) -> Iterator[
             f"one controller is left (controllers {ids} leave): the cluster's metadata has one copy then, and nobody "
             "goes on while that controller is away"
         )
-    if leaving:
+    if leaving and not view.in_zookeeper_mode:
         yield (
             f"controllers {ids} leave, and Kafka keeps their registrations: a later upgrade is finalised only once "
             "they are back with its version. Upgrade first where both are wanted"

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import datetime
 
-from controlplane import nodefold
+from controlplane import nodefold, windowfold
 from controlplane.foldmoves import Rules, change, close_intent, current_drain, frozen, move, open_intent
 from controlplane.replacement import Phase
 from controlplane.view import ClusterView, DrainView
@@ -15,7 +15,7 @@ def _recycle(view: ClusterView, e: facts.RecycleStarted, at: datetime) -> Cluste
 
 
 def _recycled(view: ClusterView, e: facts.RecycleCompleted, at: datetime) -> ClusterView:
-    return replace(view, recycling=0, converged=e.generation, newcomers=())
+    return replace(windowfold.over(view), recycling=0, converged=e.generation, newcomers=())
 
 
 def _drain(view: ClusterView, e: facts.DrainRequested, at: datetime) -> ClusterView:

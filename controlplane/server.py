@@ -122,6 +122,7 @@ def _serve(
     services.scheduler.start()
     services.sources.poller.start()
     services.names.start()
+    services.groups.poller.start()
     _log.info("listening on %s, token in %s", address.url, services.home.token_file)
     _tell_first_password(services, address)
     if for_agents.is_tls and told is not None and told != for_agents:

@@ -18,7 +18,9 @@ from pydantic_settings import (
 from controlplane.converger.fleet import MAX_ROLLING, MAX_SURGE_PER_ACCOUNT
 from controlplane.converger.verdict import LOSS_GRACE_S
 from controlplane.dns.binding import ZoneBinding
+from controlplane.freezing import FreezeBinding
 from controlplane.gitsync.binding import GitBinding, is_under
+from controlplane.groups.watch import WatchGroups
 from controlplane.networks.settings import NetworkSettings
 from controlplane.portal.oidc.binding import OidcBinding
 
@@ -103,8 +105,16 @@ class Settings(BaseSettings):
     git_local_paths: tuple[Path, ...] = Field(default=(), description="folders whose repositories may be bound by path")
     dns: tuple[ZoneBinding, ...] = Field(default=(), description="zones names of clusters are kept in, `[[dns]]` each")
     dns_poll_s: float = Field(default=10.0, ge=0.1, le=3600, description="seconds between two looks at the names")
+    watch_groups: WatchGroups = Field(
+        default="asked",
+        description="consumer groups looked at again: `asked` (for 15 min after a person asked), `always`, `off`",
+    )
+    groups_poll_s: float = Field(default=60.0, ge=1, le=3600, description="seconds between two looks at groups")
     networks: NetworkSettings = Field(
         default=NetworkSettings(), description="where networks Kedge makes get their addresses, `[networks]`"
+    )
+    freezes: tuple[FreezeBinding, ...] = Field(
+        default=(), description="times in which nothing voluntary begins, `[[freezes]]` each"
     )
     graceful_stop_s: float = Field(default=3.0, ge=0, le=60, description="how long open requests may go on at a stop")
     log_level: str = "INFO"

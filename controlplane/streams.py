@@ -9,6 +9,9 @@ FLEET = "fleet"
 NETWORKS = "networks"
 """The stream of the networks Kedge makes, of all accounts: one, so that no address is given twice."""
 
+PROPOSALS = "proposals"
+"""The stream of changes that wait for a second person."""
+
 
 def cluster_stream(uid: ClusterUid) -> str:
     """The stream of one cluster."""

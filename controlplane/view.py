@@ -54,6 +54,8 @@ class InstanceView:
     """What its service is started with from now on, where that is not what was planned."""
     listed: frozenset[int] | None = None
     """Voters its last start was told of, by id; None before its first."""
+    protocol: str = ""
+    """ZooKeeper mode: the protocol version its last start was told."""
 
     @property
     def key(self) -> str:
@@ -310,6 +312,8 @@ class ClusterView:
     paused: str = ""
     paused_until: datetime | None = None
     aborting: str = ""
+    waived: tuple[int, str] | None = None
+    """The generation whose work may begin outside its windows, and who said so; None where nobody did."""
     held: str = ""
     """Why nothing at all is done, not even what is in hand: it was adopted and no person has resumed it yet."""
     spent: Mapping[str, facts.SpentNode] = field(default_factory=lambda: MappingProxyType({}))
@@ -343,6 +347,10 @@ class ClusterView:
     """Keys of brokers that joined beside the others since the last roll was over; they replace nobody."""
     voters: Mapping[int, facts.FoundingVoter] = field(default_factory=lambda: MappingProxyType({}))
     """Who votes in the quorum, by id, as far as is recorded: what new starts are told."""
+    protocol: str = ""
+    """ZooKeeper mode: the `inter.broker.protocol.version` of new starts, "" before the ensemble was founded."""
+    cluster_id_fixed: bool = False
+    """ZooKeeper mode: the ensemble holds the cluster's id, so brokers may start."""
     voter_change: VoterChangeView | None = None
     voter_changes: int = 0
     """Changes of voters begun, ever."""
@@ -361,6 +369,11 @@ class ClusterView:
     """Why the history cannot be read, empty when it can."""
     _nodes: Mapping[str, tuple[InstanceView, ...]] | None = field(default=None, init=False, repr=False, compare=False)
     """Made at the first `of_node`: every node of a cluster is asked for at each tick. A changed copy makes its own."""
+
+    @property
+    def in_zookeeper_mode(self) -> bool:
+        """Whether its metadata is in a ZooKeeper ensemble, and its voters are that ensemble's servers."""
+        return self.document is not None and self.document.spec.kafka.mode == "zookeeper"
 
     def alive(self) -> tuple[InstanceView, ...]:
         """Instances whose VM may exist, by key."""

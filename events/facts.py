@@ -65,6 +65,11 @@ from events.source_facts import SourceApplied as SourceApplied
 from events.source_facts import SourceChanged as SourceChanged
 from events.source_facts import SourceRewritten as SourceRewritten
 from events.topic_facts import TopicsDeclared as TopicsDeclared
+from events.window_facts import WindowWaived as WindowWaived
+from events.zookeeper_facts import ClusterIdFixed as ClusterIdFixed
+from events.zookeeper_facts import EnsembleFounded as EnsembleFounded
+from events.zookeeper_facts import FoundingServer as FoundingServer
+from events.zookeeper_facts import ProtocolRaised as ProtocolRaised
 
 # --- declarations -----------------------------------------------------------------------------------------------
 

@@ -39,8 +39,8 @@ metadata: {{name: {name}}}
 spec:
   kafka: {{version: {version}{config}}}
   pools:
-    - name: controllers
-      services: [controller]
+    - name: {quorum}s
+      services: [{quorum}]
       size: {controllers}
       machine: small
       disk: {{kind: persistent, sizeGib: 1}}
@@ -53,7 +53,7 @@ spec:
       place: {{cloud: local, region: local-1, zones: [a, b, c]}}
   rollout:
     {{strategy: {strategy}, surge: {surge}, maxUnavailable: {max_unavailable}, pause: {pause},
-     soak: {soak}, linger: {linger}, joinDeadline: {join_deadline}{throttle}}}
+     soak: {soak}, linger: {linger}, joinDeadline: {join_deadline}{throttle}{windows}}}
   bootstrap: {{{bootstrap}}}
   healing: {{{healing}}}
   balance: {{{balance}}}
@@ -67,6 +67,7 @@ def a_spec(**overrides: Any) -> str:
         "name": "orders",
         "version": "4.1.1",
         "config": "",
+        "quorum": "controller",
         "controllers": 3,
         "brokers": 3,
         "machine": "small",
@@ -81,9 +82,16 @@ def a_spec(**overrides: Any) -> str:
         "bootstrap": "",
         "healing": "",
         "throttle": "",
+        "windows": "",
         "balance": "",
     }
     return _SPEC.format(**{**values, **overrides})
+
+
+def a_zookeeper_document(**overrides: Any) -> KafkaClusterDocument:
+    """The same cluster in ZooKeeper mode: 3 brokers and 3 servers of pool `zookeepers` on Kafka 3.8.1."""
+    config = ", mode: zookeeper" + overrides.pop("config", "")
+    return a_document(**{"version": "3.8.1", "quorum": "zookeeper", **overrides}, config=config)
 
 
 @cache
@@ -303,8 +311,8 @@ def an_observation(view: ClusterView, **overrides: Any) -> Observation:
 
 
 def a_situation(view: ClusterView, *, now: datetime = NOW, **seen: Any) -> Situation:
-    """A view with what is seen of it; `allowance` and `loss_grace_s` go to the situation."""
-    own = {k: seen.pop(k) for k in ("allowance", "loss_grace_s") if k in seen}
+    """A view with what is seen of it; `allowance`, `loss_grace_s` and `freezes` go to the situation."""
+    own = {k: seen.pop(k) for k in ("allowance", "loss_grace_s", "freezes") if k in seen}
     return Situation(view, an_observation(view, **seen), now, **own)
 
 

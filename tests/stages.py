@@ -31,11 +31,11 @@ STAGES = (
             ("lint-imports", "--no-cache"),
         ),
     ),
-    Stage("unit", 180, ((*PYTEST, "-n", "2", "tests/unit", "-m", "not soak and not kafka"),)),
+    Stage("unit", 240, ((*PYTEST, "-n", "2", "tests/unit", "-m", "not soak and not kafka"),)),
     Stage("contract", 240, ((*PYTEST, "-n", "2", "tests/contract", "tests/postgres", "-m", "not soak and not kafka"),)),
-    Stage("simulator", 240, ((*PYTEST, "-n", "2", "tests/sequences", "tests/sim"),)),
+    Stage("simulator", 330, ((*PYTEST, "-n", "2", "tests/sequences", "tests/sim"),)),
     # By file: the tests of one share what `init` made.
-    Stage("terraform", 300, ((*PYTEST, "-n", "2", "--dist", "loadfile", "tests/terraform"),)),
+    Stage("terraform", 390, ((*PYTEST, "-n", "2", "--dist", "loadfile", "tests/terraform"),)),
     Stage("spark", 300, ((*PYTEST, "tests/spark"),)),
     Stage(
         "kafka",
@@ -47,7 +47,7 @@ STAGES = (
     ),
     # Needs root: namespaces, loop devices, mounts. Two machines are booted.
     Stage("boot", 150, ((*PYTEST, "tests/boot"),)),
-    Stage("portal", 150, ((*PYTEST, "tests/portal"),)),
+    Stage("portal", 210, ((*PYTEST, "tests/portal"),)),
     # One cluster at a time: two of them, with their Spark, are more than 2 cores can keep to deadlines.
     Stage("end to end", 660, ((*PYTEST, "tests/e2e"),)),
 )

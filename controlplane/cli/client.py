@@ -16,8 +16,10 @@ from controlplane.cli.address import Address
 from controlplane.cli.errors import CliError, Refused, UnknownCluster
 from controlplane.portal import accessschemas as access_api
 from controlplane.portal import chaosschemas as chaos_api
+from controlplane.portal import groupschemas as group_api
 from controlplane.portal import networkschemas as network_api
 from controlplane.portal import nodeschemas as node_api
+from controlplane.portal import proposalschemas as proposal_api
 from controlplane.portal import schemas as api
 from controlplane.portal import topicschemas as topic_api
 from events.spec.suggestions import nearest
@@ -25,6 +27,8 @@ from events.spec.suggestions import nearest
 TIMEOUT_S = 60.0
 """A plan over a large cluster takes a while; a connection that nobody accepts does not."""
 CONNECT_TIMEOUT_S = 5.0
+_NOT_THE_CLUSTER = ("source-not-found", "topic-not-found", "group-not-found")
+"""What else a path of a cluster may name that is not there."""
 ATTEMPTS = 3
 PAUSE_S = 0.5
 
@@ -102,7 +106,7 @@ class Client:
         return self._post("/apply", order, api.ApplyOut)
 
     def command(self, name: str, verb: str, reason: api.ReasonIn) -> api.CommandOut:
-        """`pause`, `resume` or `abort`."""
+        """`pause`, `resume`, `roll-now` or `abort`."""
         return self._of_cluster(name, lambda: self._post(_path(name, verb), reason, api.CommandOut))
 
     def restart(self, name: str, order: node_api.RestartIn) -> api.CommandOut:
@@ -166,6 +170,17 @@ class Client:
         """One topic."""
         path = _path(name, f"topics/{quote(topic, safe='')}")
         return self._of_cluster(name, lambda: self._get(path, topic_api.TopicOut))
+
+    def groups(self, name: str, *, match: str = "", after: str = "", limit: int = 100) -> group_api.GroupsOut:
+        """A page of the consumer groups of a cluster, by name."""
+        params = {"q": match, "after": after, "limit": str(limit)}
+        path = _path(name, "groups")
+        return self._of_cluster(name, lambda: self._get(path, group_api.GroupsOut, params=params))
+
+    def group(self, name: str, group: str) -> group_api.GroupDetailOut:
+        """One consumer group."""
+        path = _path(name, f"groups/{quote(group, safe='')}")
+        return self._of_cluster(name, lambda: self._get(path, group_api.GroupDetailOut))
 
     def adopt_topic(self, name: str, topic: str, order: topic_api.AdoptTopicIn) -> api.CommandOut:
         """Has Kedge keep a topic that was made outside."""
@@ -233,6 +248,19 @@ class Client:
         """Holds every entry to its hash."""
         return self._get("/audit/check", access_api.AuditCheckOut)
 
+    def proposals(self, *, everything: bool = False) -> list[proposal_api.ProposalOut]:
+        """Changes that wait for a second person; with `everything` also those that are over."""
+        params = {"everything": str(everything).lower()}
+        return self._get("/proposals", list[proposal_api.ProposalOut], params=params)
+
+    def proposal(self, number: str) -> proposal_api.ProposalDetailOut:
+        """One of them with its plan."""
+        return self._get(f"/proposals/{quote(number, safe='')}", proposal_api.ProposalDetailOut)
+
+    def decide_proposal(self, number: str, verb: str, decision: proposal_api.DecisionIn) -> proposal_api.ProposalOut:
+        """`approve` or `reject`."""
+        return self._post(f"/proposals/{quote(number, safe='')}/{verb}", decision, proposal_api.ProposalOut)
+
     def backup(self, order: api.BackupIn) -> api.BackupOut:
         """Has the server write a backup."""
         return self._post("/backup", order, api.BackupOut)
@@ -251,7 +279,7 @@ class Client:
         try:
             return ask()
         except Refused as refused:
-            if refused.status != httpx.codes.NOT_FOUND or refused.code in ("source-not-found", "topic-not-found"):
+            if refused.status != httpx.codes.NOT_FOUND or refused.code in _NOT_THE_CLUSTER:
                 raise
             raise UnknownCluster(name, hint=self._hint(name)) from None
 

@@ -18,7 +18,7 @@ from controlplane.cli.waiting import NEXT, message_of, next_command
 from controlplane.portal.schemas import ClusterDetailOut, ConditionOut, ConsoleOut, FindingOut, InstanceOut
 
 SYNCED = "Synced"
-BAD_WHEN_TRUE = frozenset({"Blocked", "Paused", "HistoryUnreadable", "Twins", "MaintenanceScheduled"})
+BAD_WHEN_TRUE = frozenset({"Blocked", "Paused", "HistoryUnreadable", "Twins", "MaintenanceScheduled", "WaitsForWindow"})
 
 
 def description(detail: ClusterDetailOut, *, now: datetime) -> Iterator[RenderableType]:
@@ -77,6 +77,8 @@ def _facts(detail: ClusterDetailOut, now: datetime) -> Iterator[tuple[str, Text]
     yield from _source(detail, now)
     if detail.paused:
         yield "Paused", styled(detail.paused, "yellow")
+    if detail.window:
+        yield "Window", styled(detail.window)
     yield "Kafka", styled(detail.kafka_version + _features(detail.features))
     yield "Brokers", styled(f"{detail.brokers} of {detail.desired_brokers}")
     yield "Controllers", styled(f"{detail.controllers} of {detail.desired_controllers}")

@@ -15,18 +15,21 @@ from controlplane.cli.verbs.chaos import chaos
 from controlplane.cli.verbs.doctor import doctor
 from controlplane.cli.verbs.drain import drain
 from controlplane.cli.verbs.events import events
+from controlplane.cli.verbs.groups import group, groups
 from controlplane.cli.verbs.look import describe, endpoints, get
 from controlplane.cli.verbs.machines import machines
 from controlplane.cli.verbs.moves import moves
 from controlplane.cli.verbs.networks import networks
 from controlplane.cli.verbs.nodes import evacuate, readmit, replace, restart, restart_check
 from controlplane.cli.verbs.plans import plans
+from controlplane.cli.verbs.policies import policy
+from controlplane.cli.verbs.proposals import proposal, proposals
 from controlplane.cli.verbs.rebuild import rebuild
 from controlplane.cli.verbs.serve import backup, demo, restore, server, version
 from controlplane.cli.verbs.sources import sources, take_over
 from controlplane.cli.verbs.specs import diff, plan, validate
 from controlplane.cli.verbs.state import state
-from controlplane.cli.verbs.steer import abort, delete, pause, resume
+from controlplane.cli.verbs.steer import abort, delete, pause, resume, roll
 from controlplane.cli.verbs.topics import topic, topics
 from controlplane.cli.verbs.wait import wait
 
@@ -43,6 +46,7 @@ VERBS = (
     events,
     pause,
     resume,
+    roll,
     abort,
     restart,
     restart_check,
@@ -54,6 +58,9 @@ VERBS = (
     endpoints,
     take_over,
     topics,
+    proposals,
+    groups,
+    group,
     delete,
     backup,
     restore,
@@ -76,6 +83,8 @@ GROUPS = {
     "token": token,
     "networks": networks,
     "topic": topic,
+    "proposal": proposal,
+    "policy": policy,
 }
 """Verbs of a noun."""
 
@@ -115,8 +124,8 @@ def root(
 
 for verb in VERBS:
     app.command()(verb)
-for name, group in GROUPS.items():
-    app.add_typer(group, name=name)
+for name, of_noun in GROUPS.items():
+    app.add_typer(of_noun, name=name)
 
 
 def main() -> None:

@@ -38,6 +38,8 @@ def plan_lines(plan: PlanOut) -> Iterator[Text]:
     yield from cost_lines(plan)
     for network in plan.networks:
         yield styled(f"  network: {network}")
+    if plan.window:
+        yield styled(f"  window: {plan.window}")
     if plan.brake:
         yield styled(f"  fleet: {plan.brake}")
     for warning in plan.warnings:

@@ -26,6 +26,7 @@ COMING = ("requested", "launched", "joined")
 LEAVING = {
     "broker": ("draining", "lingering", "fencing", "fenced", "retiring"),
     "controller": ("fencing", "fenced", "released", "retiring"),
+    "zookeeper": ("fencing", "fenced", "released", "retiring"),
 }
 AT_REST = ("joined", "retired")
 BAR_WIDTH = 24

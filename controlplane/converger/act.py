@@ -18,10 +18,12 @@ from controlplane.converger.verdict import (
     ClearThrottles,
     Effect,
     ElectPreferred,
+    FixClusterId,
     PreferLogDirs,
     RaiseFeature,
     ReadConsole,
     Reassign,
+    ReleaseRestartLock,
     RemoveVoter,
     SetSettings,
     SetThrottle,
@@ -29,6 +31,7 @@ from controlplane.converger.verdict import (
     StartBalancing,
     StartPlanning,
     StartRun,
+    TakeRestartLock,
     TerminateInstance,
     Unregister,
 )
@@ -56,6 +59,14 @@ def carry_out(effect: Effect, situation: Situation, ports: Ports) -> str:
             return ""
         case TerminateInstance(cloud_id=cloud_id):
             ports.inventory.terminate(view, cloud_id)
+            return ""
+        case FixClusterId(cluster_id=cluster_id):
+            ports.fix_cluster_id(view, cluster_id)
+            return ""
+        case TakeRestartLock(why=why):
+            return ports.restart_lock.take(view, why)
+        case ReleaseRestartLock():
+            ports.restart_lock.release(view)
             return ""
         case _:
             return _ask_kafka(effect, view, ports)

@@ -4,6 +4,7 @@ from collections.abc import Collection, Sequence
 from datetime import datetime
 
 from agent.wire import ServiceReport
+from controlplane.converger.ensemble import CLIENT_PORT, ensemble_step
 from controlplane.converger.foresight import foreseen_drain, plan_job_id
 from controlplane.converger.observation import InventorySeen
 from controlplane.converger.seats import stranger_among, voter_change_due
@@ -15,6 +16,12 @@ from events import facts
 from events.ids import kafka_uuid
 
 CONTROLLER_PORT = 9093
+
+
+def quorum_port(view: ClusterView) -> int:
+    """Where the members of the quorum are spoken to: KRaft controllers, or servers of the ensemble."""
+    return CLIENT_PORT if view.in_zookeeper_mode else CONTROLLER_PORT
+
 
 _NOT_THERE = frozenset({Phase.REQUESTED, Phase.RETIRING})
 """Phases in which a VM may rightly be missing."""
@@ -81,6 +88,8 @@ def _distrust(situation: Situation, racks: Sequence[str], vanished: int) -> Verd
 def founding_step(situation: Situation) -> Verdict | None:
     """Fixes the first quorum once every founding controller's address is known."""
     view = situation.view
+    if view.in_zookeeper_mode:
+        return ensemble_step(situation)
     if view.founding is not None or view.document is None:
         return None
     founders = [i for i in view.controllers() if i.planned.generation == 1]
@@ -136,7 +145,7 @@ def _quorum_needs_another(situation: Situation) -> bool:
 def follows_without_vote(situation: Situation, instance: InstanceView) -> bool:
     """Whether this very start follows the quorum as an observer: it is well, and its vote is not in its hands."""
     kafka, report = situation.seen.fresh_kafka(situation.now), service_report(situation, instance)
-    if instance.planned.service != "controller" or kafka is None or report is None or report.state != "running":
+    if instance.is_broker or kafka is None or report is None or report.state != "running":
         return False
     member = (instance.service_id, instance.planned.volumes[0].directory_id)
     return any((m.id, m.directory_id) == member and not m.is_voter for m in kafka.quorum.members)

@@ -1,12 +1,16 @@
 """Conditions: the short answer to "how is it, since when, and what do I do?". Only changes are recorded."""
 
+from datetime import datetime
+
 from controlplane.converger.capacity import fallen_back
+from controlplane.converger.consumerconditions import consumers_stuck
 from controlplane.converger.healing import health_of
 from controlplane.converger.hungconditions import elections_fail, reassignment_hung, strangers_told
 from controlplane.converger.maintenance import maintenance_told
 from controlplane.converger.pausing import hold_on
 from controlplane.converger.topicconditions import TOPICS_DEGRADED, topics_degraded
 from controlplane.converger.verdict import Situation, Verdict
+from controlplane.converger.windows import WAITS, waits_for_window, window_told
 from controlplane.view import ClusterView
 from events import facts
 
@@ -23,8 +27,10 @@ def condition_changes(situation: Situation, verdict: Verdict) -> tuple[facts.Con
     lasting = (_paused(situation), _twins(situation), _fallback(situation), _ailing(situation))
     moves = (reassignment_hung(situation), strangers_told(situation), elections_fail(situation))
     topics = topics_degraded(situation.view)
-    hosts = maintenance_told(situation)
-    wanted = (_converged(situation, verdict), _blocked(situation, verdict), *lasting, *moves, topics, hosts)
+    hosts, consumers = maintenance_told(situation), consumers_stuck(situation)
+    window = window_told(situation, verdict)
+    told = (topics, hosts, consumers, window)
+    wanted = (_converged(situation, verdict), _blocked(situation, verdict), *lasting, *moves, *told)
     return tuple(c for c in wanted if c is not None and _differs(situation.view, c))
 
 
@@ -37,15 +43,23 @@ def _converged(situation: Situation, verdict: Verdict) -> facts.ConditionChanged
 
 def _blocked(situation: Situation, verdict: Verdict) -> facts.ConditionChanged | None:
     waiting = verdict.wait
-    if waiting is None:
+    if waiting is None or waits_for_window(verdict):
         return facts.ConditionChanged(BLOCKED, False, "Free", "")
-    since = situation.view.progressed_at
+    since = _waits_since(situation)
     if since is None or situation.seconds_since(since) < waiting.patience_s:
         return None
     message = verdict.sentence
     if waiting.next_command:
         message = f"{message}. Next: {waiting.next_command}"
     return facts.ConditionChanged(BLOCKED, True, waiting.reason, message)
+
+
+def _waits_since(situation: Situation) -> datetime | None:
+    """Since the last progress, or since the window opened: until then it was right to do nothing."""
+    progressed, window = situation.view.progressed_at, situation.view.conditions.get(WAITS)
+    if progressed is None or window is None:
+        return progressed
+    return max(progressed, situation.now if window.status else window.since)
 
 
 def _paused(situation: Situation) -> facts.ConditionChanged:

@@ -4,7 +4,8 @@ A ladder of steps; the first that has something to say decides. Outcomes come be
 before what is next, and nothing below a rung happens while that rung waits.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 from controlplane.converger.abortion import abortion_step
 from controlplane.converger.arrivals import arrival_step, founding_step, loss_step
@@ -31,6 +32,7 @@ from controlplane.converger.topics import with_topics
 from controlplane.converger.upkeep import upkeep_step
 from controlplane.converger.verdict import Situation, Verdict, wait
 from controlplane.converger.voters import volume_step, voter_step, voters_left_step
+from controlplane.converger.windows import Begins, begins, closed_for, waits
 
 Step = Callable[[Situation], Verdict | None]
 
@@ -101,8 +103,19 @@ def _ladder(situation: Situation) -> Verdict:
     hold = hold_on(view, situation.now)
     if hold is not None:
         return wait("Paused", hold.sentence, next_command=hold.next_command, patience_s=0)
-    for step in NEXT:
+    closed = closed_for(situation)
+    for number, step in enumerate(NEXT):
         verdict = step(situation)
-        if verdict is not None:
+        if verdict is None:
+            continue
+        if closed is None or not waits(step.__name__, verdict):
             return verdict
+        return _repair(situation, NEXT[number:]) or closed.verdict(verdict, situation.now)
     return Verdict(f"converged at generation {view.generation}: {len(view.alive())} VMs")
+
+
+def _repair(situation: Situation, steps: Iterable[Step]) -> Verdict | None:
+    """What is mended though nothing voluntary may begin; nobody below who counts on the rest is asked."""
+    mending = replace(situation, repairs_only=True)
+    found = (step(mending) for step in steps if begins(step.__name__) is Begins.BOTH)
+    return next((verdict for verdict in found if verdict is not None), None)

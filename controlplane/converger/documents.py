@@ -1,7 +1,7 @@
 """From the fold to the desired document of every VM: what each agent is told, as a pure function of the view."""
 
-from agent.wire import Document, LogDir, ServiceDocument, Voter
-from controlplane.converger.arrivals import CONTROLLER_PORT, start_id
+from agent.wire import Document, EnsembleMember, LogDir, ServiceDocument, Voter
+from controlplane.converger.arrivals import quorum_port, start_id
 from controlplane.replacement import SERVING, Phase
 from controlplane.view import ClusterView, InstanceView
 from events import facts
@@ -22,7 +22,7 @@ def _document(view: ClusterView, key: str, epoch: int) -> Document | None:
     if instance is None or view.deleted or instance.phase in _GONE:
         return None
     services: tuple[ServiceDocument, ...] = ()
-    if view.founding is not None and not _only_arrives(instance):
+    if view.founding is not None and not _only_arrives(instance) and not _waits_for_id(view, instance):
         services = (_service(view, instance, view.founding),)
     return Document(
         epoch=epoch,
@@ -37,16 +37,18 @@ def _service(view: ClusterView, instance: InstanceView, founding: facts.QuorumFo
     planned = instance.planned
     running = instance.phase in SERVING and instance.bound and not _is_doomed(view)
     first = {v.directory_id for v in founding.voters}
-    founder = planned.service == "controller" and planned.generation == 1 and planned.volumes[0].directory_id in first
+    founder = not instance.is_broker and planned.generation == 1 and planned.volumes[0].directory_id in first
+    voters = tuple(view.voters[i] for i in sorted(view.voters))
+    ensemble = (founding.voters if founder else voters) if view.in_zookeeper_mode else ()
     return ServiceDocument(
-        name="broker" if instance.is_broker else "controller",
+        name="broker" if instance.is_broker else "zookeeper" if view.in_zookeeper_mode else "controller",
         state="running" if running else "stopped",
         start_id=start_id(instance),
         kafka_version=planned.kafka_version,
         cluster_id=founding.kafka_cluster_id,
         node_id=planned.service_id,
         address=view.address_of(instance),
-        port=_broker_port(view) if instance.is_broker else CONTROLLER_PORT,
+        port=_broker_port(view) if instance.is_broker else quorum_port(view),
         rack=planned.rack,
         log_dirs=tuple(
             LogDir(
@@ -59,14 +61,15 @@ def _service(view: ClusterView, instance: InstanceView, founding: facts.QuorumFo
             )
             for v in planned.volumes
         ),
-        voters=tuple(
-            Voter(id=v.id, address=v.address, port=v.port, directory_id=v.directory_id)
-            for v in (view.voters[i] for i in sorted(view.voters))
-        ),
+        voters=()
+        if view.in_zookeeper_mode
+        else tuple(Voter(id=v.id, address=v.address, port=v.port, directory_id=v.directory_id) for v in voters),
         founder=founder,
-        metadata_level=founding.metadata_level,
+        metadata_level="" if view.in_zookeeper_mode else founding.metadata_level,
         settings=dict(instance.settings),
         heap_mib=planned.heap_mib,
+        ensemble=tuple(EnsembleMember(id=v.id, address=v.address, port=v.port) for v in ensemble),
+        protocol_version=instance.protocol or view.protocol if instance.is_broker else "",
         gives_volumes=not running and _hands_over(view, instance),
     )
 
@@ -85,6 +88,11 @@ def _is_doomed(view: ClusterView) -> bool:
 def _only_arrives(instance: InstanceView) -> bool:
     """No service yet: to say `stopped` here would be kept by the agent for good."""
     return instance.phase is Phase.REQUESTED or (instance.phase is Phase.LAUNCHED and not instance.bound)
+
+
+def _waits_for_id(view: ClusterView, instance: InstanceView) -> bool:
+    """In ZooKeeper mode a broker that starts before the ensemble holds the cluster's id makes one up."""
+    return instance.is_broker and view.in_zookeeper_mode and not view.cluster_id_fixed
 
 
 def _is_fresh(instance: InstanceView) -> bool:

@@ -2,6 +2,7 @@
 
 import sys
 
+from controlplane.converger.protocol import raise_step
 from controlplane.converger.rebalanceasking import asked_by_scale_up
 from controlplane.converger.seats import remembered, size_to_bring_back
 from controlplane.converger.verdict import RaiseFeature, Situation, Verdict, act, record, wait
@@ -25,6 +26,8 @@ def finalisation_step(situation: Situation) -> Verdict | None:
     kafka = situation.seen.fresh_kafka(situation.now)
     if kafka is None:
         return wait("KafkaUnknown", "every VM is as declared; Kafka's metadata cannot be read")
+    if view.in_zookeeper_mode:
+        return raise_step(situation) or _reached(view)
     if view.finalising is not None:
         feature, level = view.finalising
         seen = kafka.features.get(feature)

@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 
 from controlplane.converger.observe import has_work
 from controlplane.converger.surgebudget import SurgeBudget, surge_vms
-from controlplane.converger.verdict import Allowance, SurgeAsk, Verdict
+from controlplane.converger.verdict import Allowance, Verdict, Wait
+from controlplane.converger.windows import FREEZE, WINDOW
 from controlplane.replacement import Phase
 from controlplane.streams import cluster_uid_of
 from controlplane.view import ClusterView
@@ -52,6 +53,8 @@ class FleetBrake:
     """Uid -> stream version that is counted."""
     _aborted: set[str] = field(default_factory=set)
     """Who gave its place up and has not surged again since."""
+    _resting: set[str] = field(default_factory=set)
+    """Whose last tick waited for a window."""
     _images: dict[tuple[str, str], str] = field(default_factory=dict)
     _budget: SurgeBudget = field(init=False)
 
@@ -72,15 +75,21 @@ class FleetBrake:
                 return
             self._counted[view.uid] = view.version
             self._budget.note(view)
-            if view.converged and self._has_a_place(view):
-                self._rolling[view.uid] = view.name
-            else:
-                self._rolling.pop(view.uid, None)
+            self._place(view)
 
-    def hear(self, view: ClusterView, ask: SurgeAsk | None) -> None:
-        """What the cluster's tick ended in: waiting for surge VMs, or not."""
+    def hear(self, view: ClusterView, waiting: Wait | None) -> None:
+        """What the cluster's tick ended in: waiting for surge VMs, for its window, or for neither.
+
+        Who waits for a window with nothing in hand keeps its place from nobody; in its window it waits for one anew.
+        """
         with self.taking:
-            self._budget.hear(view, ask)
+            self._budget.hear(view, waiting.ask if waiting else None)
+            reason = waiting.reason if waiting else ""
+            if reason in (WINDOW, FREEZE):
+                self._resting.add(view.uid)
+            elif reason != "FleetBrake":
+                self._resting.discard(view.uid)
+            self._place(view)
 
     def forget(self, uid: str) -> None:
         """The cluster's tick failed: what it asked for is kept from nobody."""
@@ -131,8 +140,15 @@ class FleetBrake:
             case _:
                 self._aborted.discard(uid)
 
+    def _place(self, view: ClusterView) -> None:
+        if view.converged and self._has_a_place(view):
+            self._rolling[view.uid] = view.name
+        else:
+            self._rolling.pop(view.uid, None)
+
     def _has_a_place(self, view: ClusterView) -> bool:
-        return bool(view.recycling) and (view.uid not in self._aborted or _is_in_hand(view))
+        rests = view.uid in self._aborted or view.uid in self._resting
+        return bool(view.recycling) and (not rests or _is_in_hand(view))
 
     def _why_not(self, view: ClusterView) -> str:
         version = view.document.spec.kafka.version if view.document else ""
@@ -151,6 +167,7 @@ class FleetBrake:
                 self._counted.pop(uid)
                 self._rolling.pop(uid, None)
             self._aborted &= uids
+            self._resting &= uids
             self._budget.keep_only(uids)
 
 

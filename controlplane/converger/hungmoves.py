@@ -169,7 +169,7 @@ def _active_controller(situation: Situation, kafka: KafkaSnapshot) -> InstanceVi
     view = situation.view
     settling = view.in_phase(Phase.REQUESTED, Phase.LAUNCHED, Phase.FENCING, Phase.FENCED, Phase.RELEASED)
     active = [i for i in view.controllers() if i.service_id == kafka.quorum.leader and i.phase is Phase.JOINED]
-    if view.intents or settling or len(active) != 1 or active[0].lost:
+    if view.intents or settling or len(active) != 1 or active[0].lost or view.in_zookeeper_mode:
         return None
     if service_down(situation, active[0], service="controller") is not None:
         return None

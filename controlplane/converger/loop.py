@@ -22,6 +22,7 @@ from controlplane.converger.traffic import Traffic
 from controlplane.converger.turns import Turns
 from controlplane.converger.upkeep import asks_leaders_back
 from controlplane.converger.verdict import LOSS_GRACE_S, Situation, StartBalancing, StartPlanning, StartRun, Verdict
+from controlplane.converger.windows import waits_for_window, window_words
 from controlplane.kafka.errors import KafkaFault
 from controlplane.networks.keeper import NetworkKeeper
 from controlplane.streams import cluster_stream, cluster_uid_of
@@ -31,6 +32,7 @@ from events.envelope import NewEvent, Origin, Recorded
 from events.errors import EventsError, StreamConflict
 from events.ids import ClusterUid, derived_id
 from planner.observed import KafkaSnapshot
+from planner.rollout.windows import Freeze
 from providers.errors import ProviderError
 
 _log = logging.getLogger(__name__)
@@ -93,21 +95,25 @@ class Converger:
         loss_grace_s: float = LOSS_GRACE_S,
         wake: Callable[[str], None] | None = None,
         networks: NetworkKeeper | None = None,
+        freezes: tuple[Freeze, ...] = (),
     ) -> None:
         """`rest_s`: how long a cluster without work is left alone; `wake` is told who moved and wants the next tick;
-        `networks` looks after the networks Kedge makes, where it makes any.
+        `networks` looks after the networks Kedge makes, where it makes any; `freezes` are those of the settings.
         """
         self._ports = ports
         self._rest = timedelta(seconds=rest_s)
         self._loss_grace_s = loss_grace_s
         self._wake = wake
         self._networks = networks
+        self._freezes = freezes
         self._brake = brake or FleetBrake()
         self._observer = Observer(ports)
         self._fold = _Fold()
         self._lock = threading.RLock()
         self._said: dict[ClusterUid, Said] = {}
         self._trouble: dict[ClusterUid, _Trouble] = {}
+        self._resting: dict[ClusterUid, int] = {}
+        """Version of the stream at which its last tick waited for a window."""
         self._busy: dict[ClusterUid, Future[TickReport]] = {}
         self._turns = Turns()
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="tick") if workers else None
@@ -129,7 +135,9 @@ class Converger:
             if only is not None and view.uid not in only:
                 continue
             busy = has_work(view)
-            if not self._is_due(view.uid, busy=busy, asked=only is not None):
+            # Who waits for a window waits for hours: nothing of it is in a hurry until something is recorded.
+            rests = self._resting.get(view.uid) == view.version
+            if not self._is_due(view.uid, busy=busy and not rests, asked=only is not None):
                 continue
             if self._pool is not None and busy:
                 self._spawn(self._pool, view.uid)
@@ -187,6 +195,10 @@ class Converger:
         """What the fleet's brake would say to a roll of this cluster, in words."""
         return self._brake.words(view)
 
+    def window_on(self, view: ClusterView) -> str:
+        """Whether anything voluntary may begin on this cluster now, in words; "" where nothing ever waits."""
+        return window_words(view, self._freezes, self._ports.clock())
+
     def said(self, uid: ClusterUid) -> Said | None:
         """What the last tick said of the cluster."""
         return self._said.get(uid)
@@ -232,7 +244,8 @@ class Converger:
             return "unknown cluster"
         seen = self._observer.observe(view)
         for _ in range(MAX_DECISIONS):
-            situation = Situation(view, seen, self._ports.clock(), self._brake.allowance(view), self._loss_grace_s)
+            now, allowance = self._ports.clock(), self._brake.allowance(view)
+            situation = Situation(view, seen, now, allowance, self._loss_grace_s, self._freezes)
             verdict = decide(situation)
             if is_counted(verdict):
                 verdict, view, events = self._take(situation)
@@ -241,7 +254,8 @@ class Converger:
             report.events += events
             if not verdict.events or verdict.effects or verdict.wait:
                 # Condition changes end the tick, with the effects they came with.
-                self._brake.hear(view, verdict.wait.ask if verdict.wait else None)
+                self._brake.hear(view, verdict.wait)
+                self._resting[uid] = view.version if waits_for_window(verdict) else -1
                 return self._act(replace(situation, view=view), verdict, report)
         return verdict.sentence
 

@@ -10,6 +10,8 @@ from datetime import datetime, timedelta
 from agent.wire import Report, ServiceReport
 from controlplane.converger.movewatch import NONE_ASKED, Elections
 from controlplane.converger.traffic import UNKNOWN, Traffic
+from controlplane.groups.record import GroupsNoted
+from controlplane.zookeeper.locks import Standing
 from planner.drain.plan import DrainPlan
 from planner.observed import KafkaSnapshot, SettingSeen, TopicPartition
 from planner.pulse import Pulse
@@ -126,12 +128,18 @@ class Observation:
     """Asked for only where something is to be set, and at rest as often as the metadata is read."""
     topics: TopicsObserved | None = None
     """Asked for where some are in hand or waited for, and of all as often as the metadata is read at rest."""
+    registered_id: str | None = None
+    """ZooKeeper mode, asked for until it is fixed: the cluster id the ensemble holds, "" for none; None: not known."""
+    restart_lock: Standing = "lost"
+    """ZooKeeper mode: whether this server holds the lock restarts are made under."""
     missing: Mapping[str, str] = field(default_factory=dict)
     pulses: Mapping[TopicPartition, Pulse] = field(default_factory=dict)
     """How each running move has come on so far."""
     elections: Elections = NONE_ASKED
     """How often leadership was asked back, in vain so far."""
 
+    groups: GroupsNoted | None = None
+    """The last look at consumer groups, in short, where there was one."""
     networks: tuple[str, ...] = ()
     """Networks of Kedge's that VMs still wait for, in words."""
 

@@ -16,6 +16,7 @@ from controlplane.converger.settingwork import SettingWork, drift_work, is_betwe
 from controlplane.converger.topicwork import names_to_ask, topic_work
 from controlplane.converger.traffic import UNKNOWN, Traffic, TrafficWatch, sent_by
 from controlplane.converger.upkeep import displaced_leaders
+from controlplane.groups.record import GROUPS_NOTED, GroupsNoted, notes_of
 from controlplane.job import Job
 from controlplane.kafka.errors import KafkaFault
 from controlplane.replacement import Phase
@@ -32,6 +33,9 @@ from providers.handover import Handover
 LOOK_EVERY = timedelta(seconds=60)
 """How often a converged cluster's brokers are asked how they are."""
 
+GROUPS_EVERY = timedelta(seconds=30)
+"""How often it is read what was last seen of consumer groups, for all clusters at once."""
+
 FINDINGS_EVERY = timedelta(seconds=5)
 """How often it is asked which clusters agents found something wrong in."""
 
@@ -46,6 +50,7 @@ class Observer:
         self._topics_at: dict[str, datetime] = {}
         self._ailing: tuple[datetime, frozenset[ClusterUid]] | None = None
         self._watches: dict[str, TrafficWatch] = {}
+        self._groups: tuple[datetime, Mapping[ClusterUid, GroupsNoted]] | None = None
         self._moves = MoveWatch(ports.latest)
 
     def observe(self, view: ClusterView) -> Observation:
@@ -79,7 +84,10 @@ class Observer:
             missing=missing,
             traffic=self.traffic(view.uid) if has_work(view) else UNKNOWN,
             handover=self._handover(view, missing),
+            registered_id=self._registered_id(view, missing),
+            restart_lock=self._ports.restart_lock.standing(view) if view.in_zookeeper_mode else "lost",
             networks=self._ports.networks(view),
+            groups=self._groups_of(view),
             pulses=moves.pulses,
             elections=moves.elections,
         )
@@ -124,6 +132,15 @@ class Observer:
             missing["handover"] = str(error)
             return None
 
+    def _registered_id(self, view: ClusterView, missing: dict[str, str]) -> str | None:
+        if not view.in_zookeeper_mode or view.founding is None or view.cluster_id_fixed:
+            return None
+        try:
+            return self._ports.registered_id(view)
+        except KafkaFault as error:
+            missing["ensemble"] = str(error)
+            return None
+
     def _must_dial(self, view: ClusterView, known: KafkaSnapshot) -> bool:
         is_due = self._ports.clock() - known.at >= LOOK_EVERY
         return has_work(view) or view.uid in self._acted or is_due or self._is_ailing(view)
@@ -134,6 +151,12 @@ class Observer:
         if self._ailing is None or now - self._ailing[0] >= FINDINGS_EVERY:
             self._ailing = now, ailing(self._ports.latest.of_kind(AGENT_FINDINGS), now)
         return view.uid in self._ailing[1]
+
+    def _groups_of(self, view: ClusterView) -> GroupsNoted | None:
+        now = self._ports.clock()
+        if self._groups is None or now - self._groups[0] >= GROUPS_EVERY:
+            self._groups = now, notes_of(self._ports.latest.of_kind(GROUPS_NOTED))
+        return self._groups[1].get(view.uid)
 
     def _reports(self, view: ClusterView) -> Mapping[str, ReportSeen]:
         if not has_work(view) and not self._is_ailing(view):
@@ -217,7 +240,6 @@ class Observer:
             # Written by another release: the drain is planned again, which decide() says in words.
             return None
 
-
     def _rebalance_plan(self, view: ClusterView) -> RebalancePlan | None:
         if view.rebalance is None or not view.rebalance.plan_sha256:
             return None
@@ -254,6 +276,8 @@ def _work_to_ask_for(view: ClusterView) -> SettingWork | None:
 
 
 def _has_brokers(view: ClusterView) -> bool:
+    if view.in_zookeeper_mode and not view.cluster_id_fixed:
+        return False
     return view.founding is not None and any(i.address for i in view.brokers())
 
 

@@ -12,6 +12,7 @@ from controlplane.kafka.gateway import KafkaGateway
 from controlplane.latest import LatestStore
 from controlplane.planstore import PlanStore
 from controlplane.view import ClusterView
+from controlplane.zookeeper.locks import Standing
 from events.clock import Clock
 from events.ids import ClusterUid, Epoch
 from events.store import EventStore
@@ -57,6 +58,38 @@ class Runner(Protocol):
         ...
 
 
+class RestartLock(Protocol):
+    """ZooKeeper mode: the lock of each cluster that its restarts are made under, held by this server's sessions."""
+
+    def standing(self, view: ClusterView) -> Standing:
+        """From memory, without a call."""
+        ...
+
+    def take(self, view: ClusterView, why: str) -> str:
+        """Who has it, in words; empty where it is ours now. Raises `KafkaFault`."""
+        ...
+
+    def release(self, view: ClusterView) -> None:
+        """Frees it at once."""
+        ...
+
+
+class NoRestartLock:
+    """Where no cluster has a ZooKeeper."""
+
+    def standing(self, view: ClusterView) -> Standing:
+        return "lost"
+
+    def take(self, view: ClusterView, why: str) -> str:
+        return "there is no restart lock here"
+
+    def release(self, view: ClusterView) -> None:
+        return None
+
+
+NO_RESTART_LOCK = NoRestartLock()
+
+
 @dataclass(frozen=True, slots=True)
 class Ports:
     """Everything outside the pure core."""
@@ -77,5 +110,10 @@ class Ports:
     console: ReadsConsole = nobody_reads
     networks: Callable[[ClusterView], tuple[str, ...]] = lambda view: ()
     """What networks the cluster's VMs still wait for, in words; asks nobody."""
+    registered_id: Callable[[ClusterView], str] = lambda view: ""
+    """ZooKeeper mode: the cluster id the ensemble holds, "" for none yet. Raises `KafkaFault`."""
+    fix_cluster_id: Callable[[ClusterView, str], None] = lambda view, cluster_id: None
+    """ZooKeeper mode: have the ensemble hold it; again is fine. Raises `KafkaFault`, also where it holds another."""
+    restart_lock: RestartLock = NO_RESTART_LOCK
     handover: Callable[[str], Handover] = lambda cloud: Handover.REBIND
     """Name of a cloud -> what it can do with a node's address. Raises `ProviderError` where that cannot be told."""

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from controlplane.converger.drains import request_drain
+from controlplane.converger.protocol import old_protocol
 from controlplane.converger.seats import thin_list
 from controlplane.converger.toldsettings import config_to_make, needs_restart, settings_to_make
 from controlplane.converger.verdict import Situation, SurgeAsk, SurgeShare, Verdict, Wait, record, wait
@@ -26,6 +27,8 @@ MAX_JOIN_FAILURES = 2
 def replacement_step(situation: Situation) -> Verdict | None:
     """The next piece of work, what is lost before what is merely outdated. None when every node is as it should be."""
     changes = pending_changes(situation.view)
+    if situation.repairs_only:
+        changes = tuple(c for c in changes if _is_repair(situation, c))
     work = _next(situation, changes)
     mends = any(c.incumbent and c.incumbent.to_mend for c in changes)
     pairs = _superseded(situation.view)
@@ -84,7 +87,7 @@ def _incumbent(view: ClusterView, node: str) -> Incumbent | None:
         else "",
         replace_asked=view.to_replace[best.key].reason if best.key in view.to_replace else "",
         broken=view.is_broken(best) if best.bound else "",
-        relist=thin_list(view, best),
+        relist=thin_list(view, best) or old_protocol(view, best),
     )
 
 
@@ -95,6 +98,25 @@ def _next(situation: Situation, changes: Sequence[NodeChange]) -> Work | None:
     kafka = situation.seen.kafka
     leader = kafka.quorum.leader if kafka else -1
     return next_work(changes, surge=max(1, document.spec.rollout.surge), quorum_leader=leader)
+
+
+def _is_repair(situation: Situation, change: NodeChange) -> bool:
+    """Whether it takes nothing from anybody that is not gone already: what is lost, ill or down, and what is new.
+
+    A new controller changes the quorum: only one that has a vote, or had it before any roll, is made at any time.
+    """
+    view, old = situation.view, change.incumbent
+    if old is None:
+        voted = change.node in {voter.node for voter in view.voters.values()}
+        return change.service == "broker" or view.founding is None or voted
+    if change.change is Change.KEEP or old.to_mend:
+        return old.to_mend
+    asked = view.to_replace.get(old.key)
+    if asked is not None and any(c.node == old.node and c.at == asked.requested_at for c in view.cures):
+        return True  # asked for by a cure, in the same append
+    kafka = situation.seen.fresh_kafka(situation.now)
+    is_down = kafka is not None and old.service == "broker" and old.service_id not in kafka.live_brokers()
+    return is_down and change.change is Change.REPLACE
 
 
 def _held_back(situation: Situation, work: Work, *, mends: bool) -> Verdict | None:
@@ -214,10 +236,12 @@ def _plan_instance(
     generation = max(generation, spent.generation + 1 if spent else 0)
     holders = [i for i in past if i.phase not in (Phase.RETIRED, Phase.FAILED, Phase.RETIRING)]
     old = max(holders, key=lambda i: i.planned.generation, default=None)
-    heir = _takes_over(past) if want.service == "controller" else old is not None and _reattaches(view, old.key)
-    new_disk = heir and want.service == "controller" and _disk_is_no_use(view, past)
+    heir = _takes_over(past) if want.service != "broker" else old is not None and _reattaches(view, old.key)
+    new_disk = heir and want.service != "broker" and _disk_is_no_use(view, past)
     volumes = _volumes_of_node(past) if heir and not new_disk else (_new_volume(view, want, past),)
     config, settings = _config_to_make(view, want)
+    if want.service == "zookeeper":
+        config, settings = None, {}
     return facts.PlannedInstance(
         node=want.node,
         generation=generation,
@@ -327,7 +351,7 @@ def _superseded(view: ClusterView) -> list[tuple[InstanceView, InstanceView]]:
 
 def _remove(situation: Situation, work: Work) -> Verdict:
     first = next(c.incumbent for c in work.nodes if c.incumbent)
-    if first.service == "controller":
+    if first.service != "broker":
         return leave_step(situation, situation.view.instances[first.key])
     keys = [c.incumbent.key for c in work.nodes if c.incumbent]
     crowded = _no_room_for(situation, keys)

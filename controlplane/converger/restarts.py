@@ -11,7 +11,9 @@ rack by rack, then the controllers, the quorum's leader last.
 from collections.abc import Sequence
 
 from controlplane.converger.arrivals import serves, state_of
+from controlplane.converger.protocol import has_old_protocol, old_protocol
 from controlplane.converger.replacements import pending_changes
+from controlplane.converger.restartlock import give_back, lock_first
 from controlplane.converger.restartsafety import restart_safety
 from controlplane.converger.seats import has_thin_list, thin_list
 from controlplane.converger.toldsettings import all_told, needs_restart, where_silent
@@ -29,7 +31,7 @@ def restart_in_hand_step(situation: Situation) -> Verdict | None:
     """Sees a restart through: back, or given what it had before once its deadline is over."""
     restart = situation.view.restart
     if restart is None:
-        return None
+        return give_back(situation)
     instance = situation.view.instances[restart.key]
     if _is_back(situation, instance, restart):
         return _ended(restart)
@@ -55,7 +57,7 @@ def restart_in_hand_step(situation: Situation) -> Verdict | None:
 def restart_step(situation: Situation) -> Verdict | None:
     """Begins the next restart, once the canary has been watched and the gate is open. None when none is left."""
     view = situation.view
-    if all_told(view) and view.rolling_restart is None and not has_thin_list(view):
+    if all_told(view) and view.rolling_restart is None and not has_thin_list(view) and not has_old_protocol(view):
         return None
     left = [c for c in pending_changes(view) if c.change is Change.RESTART]
     if view.rolling_restart is not None and not any(c.incumbent and c.incumbent.restart_asked for c in left):
@@ -68,6 +70,9 @@ def restart_step(situation: Situation) -> Verdict | None:
     if kafka is None:
         reason = situation.seen.missing.get("kafka", "Kafka's metadata is older than 30 s")
         return wait("KafkaUnknown", f"not restarting {left[0].node}: {reason}")
+    if situation.repairs_only:
+        first = restart_order(left, quorum_leader=kafka.quorum.leader)[0]
+        return _watch(situation, kafka, first.service)
     if not situation.allowance.may_roll:
         return wait("FleetBrake", f"waiting to restart {len(left)} services: {situation.allowance.reason}")
     if view.recycling != view.generation:
@@ -76,6 +81,9 @@ def restart_step(situation: Situation) -> Verdict | None:
     watched = _watch(situation, kafka, change.service)
     if watched is not None:
         return watched
+    locked = lock_first(situation, f"{len(left)} services of {view.name} to restart: {change.reason}")
+    if locked is not None:
+        return locked
     key = change.incumbent.key if change.incumbent else ""
     return _restart(situation, kafka, view.instances[key])
 
@@ -130,7 +138,7 @@ def _restart(situation: Situation, kafka: KafkaSnapshot, instance: InstanceView)
     silent = where_silent(document) if document else {}
     # Nothing new is tried where only a person asked: there is nothing to watch the first one for.
     canary = bool(names) and _canary_of(situation, instance) is None
-    asked = _asked(view, instance.key) or thin_list(view, instance)
+    asked = _asked(view, instance.key) or thin_list(view, instance) or old_protocol(view, instance)
     told = ", ".join(f"{n}={wanted[n]}" if n in wanted else f"{n} unset" for n in names)
     request = facts.RestartRequested(
         key=instance.key,

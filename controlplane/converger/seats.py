@@ -71,7 +71,7 @@ def thin_list(view: ClusterView, instance: InstanceView) -> str:
     controllers vote, it has to name more of them than may fail at once."""
     if not instance.is_broker or instance.listed is None or view.document is None:
         return ""
-    nodes = {n.node for n in desired_nodes(view.document) if n.service == "controller"}
+    nodes = {n.node for n in desired_nodes(view.document) if n.service != "broker"}
     ids = {i for n, i in view.controller_ids.items() if n in nodes}
     # Nodes that are still to be made have ids nobody was ever told.
     voters = ids | {-k for k in range(1, len(nodes) - len(ids) + 1)}
@@ -92,7 +92,7 @@ def has_thin_list(view: ClusterView) -> bool:
 def _seat(there: tuple[InstanceView, ...], wanted: set[str]) -> Seat | None:
     holders = [i for i in there if i.phase not in (Phase.RETIRING, Phase.FAILED)] or list(there)
     newest = holders[-1]
-    if newest.planned.service != "controller":
+    if newest.is_broker:
         return None
     arrives = newest.phase is Phase.LAUNCHED and not newest.drained
     stays = (newest.node in wanted and not newest.drained) or arrives
@@ -115,7 +115,7 @@ def _held_by(view: ClusterView, kafka: KafkaSnapshot, step: VoterStep) -> str:
     feature = kafka.features.get("kraft.version")
     if feature is not None and feature.finalised < 1:
         return "the quorum is static (kraft.version 0): it is made dynamic when the feature levels of 4.1 are finalised"
-    handed = [i for i in view.in_phase(*_HANDED) if i.planned.service == "controller" and not i.drained]
+    handed = [i for i in view.in_phase(*_HANDED) if not i.is_broker and not i.drained]
     handed = [i for i in handed if i.node != step.seat.node and not view.of_node(i.node)[-1].bound]
     if handed:
         return f"{handed[0].key} is being handed over"

@@ -17,13 +17,15 @@ def where_silent(document: KafkaClusterDocument) -> Mapping[str, str]:
 def all_told(view: ClusterView) -> bool:
     """Whether every service was told what the spec says: a cheap no, asked of every cluster at every tick."""
     wanted = view.document.spec.kafka.config if view.document else {}
-    return all(i.config is None or i.config == wanted for i in view.alive())
+    return all(i.config is None or i.config == wanted for i in view.alive() if i.planned.service != "zookeeper")
 
 
 def needs_restart(view: ClusterView, instance: InstanceView) -> tuple[str, ...]:
     """Settings that differ from what the instance was told and that its Kafka reads only when it starts."""
     document, config = view.document, instance.config
     if document is None or config is None or config == document.spec.kafka.config:
+        return ()
+    if instance.planned.service == "zookeeper":
         return ()
     told = Told(config, instance.planned.kafka_version)
     return settings_left([told], document.spec.kafka.config, where_silent=where_silent(document)).restart

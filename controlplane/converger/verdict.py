@@ -12,6 +12,7 @@ from controlplane.rebalanceview import RebalanceView
 from controlplane.view import ClusterView, DrainView
 from planner.observed import TopicPartition
 from planner.rollout.live_step import LiveStep
+from planner.rollout.windows import Freeze
 from planner.topics.step import TopicStep
 
 
@@ -113,6 +114,25 @@ class RemoveVoter:
 
 
 @dataclass(frozen=True, slots=True)
+class FixClusterId:
+    """Write the cluster's id to its ZooKeeper ensemble, before the first broker would make one up."""
+
+    cluster_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class TakeRestartLock:
+    """Take the restart lock of the cluster's ZooKeeper, now or not at all; `why` is what others are told."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseRestartLock:
+    """Give it back."""
+
+
+@dataclass(frozen=True, slots=True)
 class ElectPreferred:
     """Give leadership back to the first replica of these partitions."""
 
@@ -155,6 +175,9 @@ Effect = (
     | Unregister
     | AddVoter
     | RemoveVoter
+    | FixClusterId
+    | TakeRestartLock
+    | ReleaseRestartLock
     | ElectPreferred
     | RaiseFeature
     | SetSettings
@@ -215,6 +238,10 @@ class Situation:
     now: datetime
     allowance: Allowance = Allowance()
     loss_grace_s: float = LOSS_GRACE_S
+    freezes: tuple[Freeze, ...] = ()
+    """Of the whole fleet, in force or not."""
+    repairs_only: bool = False
+    """Nothing voluntary may begin now: a step that has both names what is left of it, or None."""
 
     @property
     def join_deadline_s(self) -> float:

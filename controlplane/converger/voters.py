@@ -9,7 +9,7 @@ What is to change, and whether it may now, says `controlplane.kafka.voters`.
 """
 
 from agent.wire import DIRECTORY_LOST
-from controlplane.converger.arrivals import CONTROLLER_PORT, service_report, start_id
+from controlplane.converger.arrivals import quorum_port, service_report, start_id
 from controlplane.converger.seats import seats, stranger_among, voter_change_due
 from controlplane.converger.verdict import AddVoter, RemoveVoter, Situation, Verdict, act, record, wait
 from controlplane.kafka.gates import Gate
@@ -30,7 +30,7 @@ def volume_step(situation: Situation) -> Verdict | None:
     """
     view = situation.view
     for instance in view.controllers():
-        said = _says_lost(situation, instance) if instance.planned.service == "controller" else None
+        said = _says_lost(situation, instance)
         if said is None or view.is_broken(instance):
             continue
         volume = instance.planned.volumes[0]
@@ -90,7 +90,7 @@ def begin_voter_change(view: ClusterView, step: VoterStep) -> Verdict:
         change = intent_id(view.uid, "add-voter", f"{seat.id}.{step.directory_id}", number)
         address = view.node_addresses.get(seat.node, "")
         asked: object = facts.VoterAddRequested(
-            change, seat.node, seat.id, address, CONTROLLER_PORT, step.directory_id, step.gate.reason
+            change, seat.node, seat.id, address, quorum_port(view), step.directory_id, step.gate.reason
         )
         return record(f"controller {seat.id} ({seat.node}) gets a vote: {step.gate.reason}", asked)
     change = intent_id(view.uid, "remove-voter", f"{seat.id}.{step.directory_id}", number)
@@ -158,7 +158,7 @@ def _found_voting(view: ClusterView, kafka: KafkaSnapshot) -> facts.VoterAdded |
         votes = any(m.is_voter and (m.id, m.directory_id) == (seat.id, seat.directory_id) for m in kafka.quorum.members)
         if votes and (known is None or known.directory_id != seat.directory_id):
             address = view.node_addresses.get(seat.node, "")
-            return facts.VoterAdded("", seat.node, seat.id, address, CONTROLLER_PORT, seat.directory_id)
+            return facts.VoterAdded("", seat.node, seat.id, address, quorum_port(view), seat.directory_id)
     return None
 
 

@@ -12,8 +12,9 @@ OTHER_TEAM = ProblemKind("KEDGE-GIT-006", "cluster of another team", "A binding 
 VERB = ProblemKind("KEDGE-GIT-007", "not allowed to this binding", "A commit acts with the rights of its binding.")
 REFUSED = ProblemKind("KEDGE-GIT-008", "refused by what is in force", "The same rule holds for `kedge apply`.")
 ODD_NAME = ProblemKind("KEDGE-GIT-009", "odd file name", "People read it in terminals and on pages.")
+SECOND_PERSON = ProblemKind("KEDGE-GIT-010", "somebody has to agree", "A policy leaves it to a second person.")
 
-KINDS = (LINK, SUBMODULE, TOO_LARGE, TAKEN_NAME, OTHER_SOURCE, OTHER_TEAM, VERB, REFUSED, ODD_NAME)
+KINDS = (LINK, SUBMODULE, TOO_LARGE, TAKEN_NAME, OTHER_SOURCE, OTHER_TEAM, VERB, REFUSED, ODD_NAME, SECOND_PERSON)
 
 NAME: Path = ("metadata", "name")
 OWNER: Path = ("metadata", "owner")

@@ -9,6 +9,7 @@ from controlplane.gitsync.clone import Clone
 from controlplane.gitsync.desk import SourceDesk
 from controlplane.gitsync.sync import Commands, Fleet, SourceSync, SyncParts
 from controlplane.poller import Leadership, Poller
+from controlplane.proposals.gitproposals import GitProposals
 from controlplane.settings import Settings
 from events.clock import Clock
 from events.store import EventStore
@@ -36,6 +37,7 @@ def sources_of(
     leadership: Leadership,
     wake: Callable[[str], None],
     clock: Clock,
+    proposals: GitProposals | None = None,
 ) -> Sources:
     """The sources of these settings; their clones are in `git/` of the home."""
     board, stop = Board(settings.git), threading.Event()
@@ -47,6 +49,7 @@ def sources_of(
         may_act=lambda: leadership.may_act and not stop.is_set(),
         board=board,
         clock=clock,
+        proposals=proposals,
     )
     folder = settings.home / "git"
     syncs = {

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from controlplane.commands import Command, DeclareCluster, ReportSync
+from controlplane.commands import Command, DeclareCluster, DeclareTopics, NeedsApproval, ReportSync
 from controlplane.gitsync import problems as g
 from controlplane.gitsync.binding import GitBinding
 from controlplane.gitsync.board import OUT_OF_SYNC, REFUSED, Board, Standing
@@ -18,8 +18,16 @@ from controlplane.gitsync.faults import SourceFault, Stopped
 from controlplane.gitsync.ledger import Ledger, read_ledger, record
 from controlplane.gitsync.reading import Declared, Reader, SpecFile, judge_rights, settle
 from controlplane.gitsync.repository import Repository, Tip
+from controlplane.gitsync.secondperson import (
+    change_of_clusters,
+    change_of_topics,
+    refused_until_agreed,
+    rolls,
+    with_approval,
+)
 from controlplane.gitsync.topics import Commit, topic_orders, topic_problem, topics_no_file_has, without_taken_topics
 from controlplane.handlers import CommandRefused, Outcome, SpecRefused
+from controlplane.proposals.gitproposals import GitProposals
 from controlplane.specsource import (
     HISTORY_REWRITTEN,
     NOT_DECLARED,
@@ -59,7 +67,10 @@ class Commands(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyncParts:
-    """What every source works with. `may_act` is asked before each command: only the leader brings specs into force."""
+    """What every source works with. `may_act` is asked before each command: only the leader brings specs into force.
+
+    `proposals` None: what a policy leaves to a second person is refused.
+    """
 
     store: EventStore
     commands: Commands
@@ -68,6 +79,7 @@ class SyncParts:
     may_act: Callable[[], bool]
     board: Board
     clock: Clock
+    proposals: GitProposals | None = None
 
 
 class SourceSync:
@@ -81,6 +93,7 @@ class SourceSync:
         self._reader = Reader()
         self._ledger = Ledger(binding.name)
         self._read: tuple[str, tuple[SpecFile, ...]] | None = None
+        self._rolling = 0
 
     def poll(self) -> None:
         """Looks once. Raises StoreUnavailable; what the repository does is never raised but put on the board."""
@@ -104,7 +117,9 @@ class SourceSync:
         files = self._files(tip.commit)
         self._parts.fleet.catch_up()
         living = {v.name: v for v in self._parts.fleet.views() if v.name and not v.deleted}
-        applied = [self._brought_into_force(file, tip, living) for file in self._judged(files, living)]
+        judged = self._judged(files, living)
+        self._rolling = sum(rolls(living.get(d.name), d.document) for file in judged if file.ok for d in file.documents)
+        applied = [self._brought_into_force(file, tip, living) for file in judged]
         self._parts.fleet.catch_up()
         applied = self._topics(applied, tip)
         reports = self._conditions(applied, tip)
@@ -145,22 +160,46 @@ class SourceSync:
         if all(_is_in_force(command, living.get(command.name)) for command in commands):
             return file
         self._refuse_if_not_leading()
+        agreed = self._agreed_to(file, tip, commands, living)
+        if isinstance(agreed, SpecFile):
+            return agreed
         for do in (self._parts.commands.check, self._declare):
-            for declared, command in zip(file.documents, commands, strict=True):
+            for declared, command in zip(file.documents, with_approval(commands, agreed), strict=True):
                 try:
                     do(command)
                 except SpecRefused as refused:
                     return file.refused(*refused.problems)
                 except CommandRefused as refused:
                     return file.refused(_problem(refused, declared))
+        if agreed and self._parts.proposals is not None:
+            self._parts.proposals.done(agreed, self._source)
         return file
+
+    def _agreed_to(
+        self, file: SpecFile, tip: Tip, commands: Sequence[DeclareCluster], living: Mapping[str, ClusterView]
+    ) -> SpecFile | str:
+        """By which proposal the file may pass, "" where it needs none; the file with what it waits for otherwise."""
+        reasons: list[str] = []
+        for command in commands:
+            try:
+                self._parts.commands.check(command)
+            except NeedsApproval as reserved:
+                reasons += [f"{command.name}: {reason}" for reason in reserved.reasons]
+            except (SpecRefused, CommandRefused):
+                return ""  # told where it is done
+        proposals = self._parts.proposals
+        if not reasons or proposals is None:
+            return ""
+        change = change_of_clusters(file, commands, self._origin(file, tip), living)
+        number = proposals.approval(change)
+        return number or refused_until_agreed(file, proposals.propose(change, reasons), reasons)
 
     def _topics(self, files: Sequence[SpecFile], tip: Tip) -> list[SpecFile]:
         """The files as they stand once their topics are in force, too, or were refused."""
         living = {v.name: v for v in self._parts.fleet.views() if v.name and not v.deleted}
         at = Commit(self._binding, self._source, tip.commit)
         settled = without_taken_topics(files, living)
-        applied = [self._with_topics(file, at, living) if file.ok and file.topics else file for file in settled]
+        applied = [self._with_topics(file, tip, at, living) if file.ok and file.topics else file for file in settled]
         for gone in topics_no_file_has(applied, at, living.values()):
             self._refuse_if_not_leading()
             self._parts.commands.handle(gone)
@@ -168,18 +207,54 @@ class SourceSync:
             self._parts.fleet.catch_up()
         return applied
 
-    def _with_topics(self, file: SpecFile, at: Commit, living: Mapping[str, ClusterView]) -> SpecFile:
+    def _with_topics(self, file: SpecFile, tip: Tip, at: Commit, living: Mapping[str, ClusterView]) -> SpecFile:
+        orders: list[DeclareTopics] = []
         try:
-            for order in topic_orders(file, at, living):
-                self._refuse_if_not_leading()
-                outcome = self._parts.commands.handle(order)
-                if outcome.changed:
-                    self._parts.wake(outcome.uid)
+            orders = topic_orders(file, at, living)
+            self._declare_topics(orders)
+        except SpecRefused as refused:
+            return file.refused(*refused.problems)
+        except NeedsApproval as reserved:
+            return self._topics_agreed_to(file, tip, orders, reserved, living)
+        except CommandRefused as refused:
+            return file.refused(topic_problem(refused, file))
+        return file
+
+    def _declare_topics(self, orders: Sequence[DeclareTopics]) -> None:
+        for order in orders:
+            self._refuse_if_not_leading()
+            outcome = self._parts.commands.handle(order)
+            if outcome.changed:
+                self._parts.wake(outcome.uid)
+
+    def _topics_agreed_to(
+        self,
+        file: SpecFile,
+        tip: Tip,
+        orders: Sequence[DeclareTopics],
+        reserved: NeedsApproval,
+        living: Mapping[str, ClusterView],
+    ) -> SpecFile:
+        """Topics that a policy reserves: let through where somebody agreed to them, else proposed."""
+        proposals = self._parts.proposals
+        if proposals is None:
+            return file.refused(topic_problem(reserved, file))
+        change = change_of_topics(file, orders, self._origin(file, tip), living)
+        number = proposals.approval(change)
+        if not number:
+            return refused_until_agreed(file, proposals.propose(change, reserved.reasons), reserved.reasons)
+        try:
+            self._declare_topics([replace(order, approval=number) for order in orders])
         except SpecRefused as refused:
             return file.refused(*refused.problems)
         except CommandRefused as refused:
             return file.refused(topic_problem(refused, file))
+        proposals.done(number, self._source)
         return file
+
+    def _origin(self, file: SpecFile, tip: Tip) -> SpecOrigin:
+        binding = self._binding
+        return SpecOrigin(self._source, binding.repository, binding.branch, file.path, tip.commit, tip.author)
 
     def _declare(self, command: DeclareCluster) -> None:
         outcome = self._parts.commands.handle(command)
@@ -197,7 +272,8 @@ class SourceSync:
             document=declared.document,
             source=f"{self._source} {tip.commit[:12]} {file.path}",
             positions=declared.positions,
-            origin=SpecOrigin(self._source, binding.repository, binding.branch, file.path, tip.commit, tip.author),
+            origin=self._origin(file, tip),
+            rolling=self._rolling,
         )
 
     # --- telling ------------------------------------------------------------------------------------------------

@@ -22,6 +22,7 @@ from controlplane.kafka.configs import (
 from controlplane.kafka.deadline import CALL_LIMIT_S, Deadline
 from controlplane.kafka.dialer import Connection, Dialer
 from controlplane.kafka.errors import KafkaRefused, KafkaUnavailable, require_ok
+from controlplane.kafka.groups import read_groups
 from controlplane.kafka.logdirs import Wishes, prefer_log_dirs
 from controlplane.kafka.raw import (
     AddRaftVoterRequest,
@@ -34,6 +35,7 @@ from controlplane.kafka.snapshot import read_partitions, read_snapshot
 from controlplane.kafka.throttle import CLUSTER_DEFAULT, ConfigChange, ThrottlePlan, reconcile
 from controlplane.kafka.topics import ask_topics, read_own_configs
 from controlplane.kafka.zookeeper_mode import LookUp, current_controller, read_mode, registered
+from planner.consumers.seen import GroupsSeen
 from planner.observed import KafkaSnapshot, Mode, PartitionSeen, SettingsSeen, TopicPartition
 from planner.rollout.live_step import LiveStep
 from planner.topics.step import TopicStep
@@ -188,6 +190,10 @@ class AdminGateway:
     def change_topics(self, step: TopicStep) -> Mapping[str, str]:
         with self._call() as (connection, deadline):
             return ask_topics(connection, step, deadline, validate_only=False)
+
+    def groups(self, names: Collection[str] | None = None) -> GroupsSeen:
+        with self._call() as (connection, deadline):
+            return read_groups(connection, names, deadline, self._now)
 
     def add_voter(self, controller: int, directory_id: str, *, host: str, port: int) -> bool:
         request = AddRaftVoterRequest(

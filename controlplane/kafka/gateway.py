@@ -6,6 +6,7 @@ from typing import Protocol
 
 from controlplane.kafka.logdirs import Wishes
 from controlplane.kafka.throttle import ThrottlePlan
+from planner.consumers.seen import GroupsSeen
 from planner.observed import KafkaSnapshot, SettingsSeen, TopicPartition
 from planner.rollout.live_step import LiveStep
 from planner.topics.step import TopicStep
@@ -97,6 +98,11 @@ class KafkaGateway(Protocol):
 
     def change_topics(self, step: TopicStep) -> Mapping[str, str]:
         """Make these changes. Returns what was refused, as `topic_refusals` does; it can be repeated."""
+        ...
+
+    def groups(self, names: Collection[str] | None = None) -> GroupsSeen:
+        """These consumer groups, or all up to a bound, with what they committed and where the logs end. `silent` names
+        the brokers that did not answer: groups they coordinate are missing."""
         ...
 
     def add_voter(self, controller: int, directory_id: str, *, host: str, port: int) -> bool:

@@ -61,6 +61,7 @@ def cluster_detail(
     progress: str = "",
     source: api.SpecSourceOut | None = None,
     consoles: Iterable[Observation] = (),
+    window: str = "",
 ) -> api.ClusterDetailOut:
     """One cluster with all that is known of it. `agents` by instance key."""
     snapshot = fleet.last_snapshot(view.uid)
@@ -78,6 +79,7 @@ def cluster_detail(
         rebalance=rebalance_out(view),
         consoles=consoles_out(consoles, now),
         quorum=quorum_out(view, snapshot),
+        window=window,
         pending=[_step(s) for phase in pending.phases for s in phase.steps],
         document=to_data(view.document) if view.document else {},
         stream_version=view.version,
@@ -170,6 +172,7 @@ def plan_out(plan: Preview) -> api.PlanOut:
         warnings=list(plan.warnings),
         digest=plan.digest,
         brake=plan.brake,
+        window=plan.window,
         networks=list(plan.networks),
         cost=cost_out(plan.cost),
     )
@@ -242,7 +245,7 @@ def _short(view: ClusterView, fleet: Fleet, now: datetime, progress: str) -> dic
         "brokers": sum(i.is_broker and i.phase is not Phase.LAUNCHED for i in present),
         "controllers": sum(not i.is_broker and i.phase is not Phase.LAUNCHED for i in present),
         "desired_brokers": sum(p.size for p in pools if p.is_broker),
-        "desired_controllers": sum(p.size for p in pools if p.is_controller),
+        "desired_controllers": sum(p.size for p in pools if p.is_quorum),
         "paused": view.paused if hold_on(view, now) else "",
         "declared_at": view.declared_at,
     }

@@ -1,7 +1,10 @@
 """The HTTP API and the portal of `kedge server`, as one ASGI app. It builds nothing: what it needs is handed in."""
 
+from dataclasses import replace
+
 from fastapi import FastAPI
 
+from controlplane.portal.approvals import ProposalDesk
 from controlplane.portal.feed import Feed
 from controlplane.portal.gate import Gate
 from controlplane.portal.history import History
@@ -15,6 +18,7 @@ from controlplane.portal.pages import (
     cluster,
     comparison,
     fleet,
+    groups,
     history,
     live,
     matrix,
@@ -23,10 +27,16 @@ from controlplane.portal.pages import (
     topics,
 )
 from controlplane.portal.pages import (
+    newspec as newspec_pages,
+)
+from controlplane.portal.pages import (
     nodes as node_pages,
 )
 from controlplane.portal.pages import (
     people as people_pages,
+)
+from controlplane.portal.pages import (
+    proposals as proposal_pages,
 )
 from controlplane.portal.pages import (
     provider as provider_pages,
@@ -52,17 +62,26 @@ from controlplane.portal.routes import (
     terraform,
 )
 from controlplane.portal.routes import (
+    groups as group_routes,
+)
+from controlplane.portal.routes import (
+    proposals as proposal_routes,
+)
+from controlplane.portal.routes import (
     topics as topic_routes,
 )
 from controlplane.portal.services import PortalServices
+from controlplane.proposals.book import ProposalBook
 
 API = (
     clusters,
     topic_routes,
+    group_routes,
     nodes,
     networks,
     chaos,
     sources,
+    proposal_routes,
     people,
     access,
     state,
@@ -78,10 +97,13 @@ PAGES = (
     rollout,
     brokers,
     topics,
+    groups,
     matrix,
     history,
     comparison,
     source_pages,
+    proposal_pages,
+    newspec_pages,
     agent_pages,
     people_pages,
     audit,
@@ -92,6 +114,7 @@ BESIDE_PAGES = (signing, provider_pages, live, assets)
 def create_app(services: PortalServices) -> FastAPI:
     """The app. `app.state.feed.close()` sends long polls and live pages away before a stop."""
     app = FastAPI(title="Kedge", version=services.version, openapi_url=None, docs_url=None, redoc_url=None)
+    services = replace(services, proposals=ProposalDesk(ProposalBook(services.store, services.clock), services))
     app.state.services = services
     app.state.tailer = live.Tailer(services.store, services.fleet)
     app.state.feed = Feed(services.fleet, also_close=app.state.tailer.close)

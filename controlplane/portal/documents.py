@@ -20,8 +20,9 @@ class Offer:
     version: int
 
 
-def offer(view: ClusterView, key: str, *, epoch: Epoch, metrics: bool = False) -> Offer:
-    """The document of an instance; with `metrics`, brokers are told to send some.
+def offer(view: ClusterView, key: str, *, epoch: Epoch, metrics: bool = False, super_digest: str = "") -> Offer:
+    """The document of an instance; with `metrics`, brokers are told to send some. `super_digest` is what a ZooKeeper
+    server is to know its super user by.
 
     Raises LookupError for an instance that is retired or unknown.
     """
@@ -30,6 +31,9 @@ def offer(view: ClusterView, key: str, *, epoch: Epoch, metrics: bool = False) -
         raise LookupError(f"there is no document for {key} of {view.uid}")
     if metrics and view.instances[key].is_broker:
         document = document.model_copy(update={"metrics": _metrics_topic(view)})
+    if view.in_zookeeper_mode:
+        told = [s.model_copy(update={"super_digest": super_digest}) for s in document.services if s.name == "zookeeper"]
+        document = document.model_copy(update={"services": tuple(told)}) if told else document
     content = document.model_dump_json(exclude={"epoch"})
     return Offer(document.model_dump_json(), hashlib.sha256(content.encode()).hexdigest()[:32], view.version)
 

@@ -16,6 +16,7 @@ from controlplane.portal.access.people import UserRefused
 from controlplane.portal.access.rights import Forbidden
 from controlplane.portal.access.tokens import TokenRefused
 from controlplane.portal.schemas import ErrorOut
+from controlplane.proposals.book import ProposalNotFound
 from events.errors import StoreUnavailable, StreamConflict
 
 _log = logging.getLogger(__name__)
@@ -50,6 +51,7 @@ def answer_problems(app: FastAPI) -> None:
         app.add_exception_handler(kind, _answer)
     for refusal in (Forbidden, UserRefused, BindingRefused, TokenRefused):
         app.add_exception_handler(refusal, _answer)
+    app.add_exception_handler(ProposalNotFound, _answer)
     app.add_exception_handler(StreamConflict, _answer)
     app.add_exception_handler(StoreUnavailable, _answer)
     app.add_exception_handler(Exception, _answer)
@@ -99,6 +101,8 @@ def api_error(error: Exception) -> ApiError:
             return ApiError(403, "forbidden", str(error), next_step=error.needs)
         case UserRefused() | BindingRefused() | TokenRefused():
             return ApiError(422, "refused", str(error))
+        case ProposalNotFound():
+            return ApiError(404, "proposal-not-found", str(error), next_step="kedge proposals")
         case StreamConflict():
             return ApiError(
                 409, "busy", "others are writing to this cluster", detail=str(error), next_step="Try again."

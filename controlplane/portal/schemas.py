@@ -95,6 +95,7 @@ class PlanOut(Message):
     warnings: list[str]
     digest: str
     brake: str = Field(default="", description="what the fleet's brake says to it now, when it replaces VMs")
+    window: str = Field(default="", description="what windows and freezes say to it now, where there are any")
     networks: list[str] = Field(default_factory=list, description="networks that are made before the first VM")
     cost: PlanCostOut | None = Field(default=None, description="null where no cloud of it sells anything")
 
@@ -111,6 +112,7 @@ class PlansOut(Message):
     plans: list[PlanOut]
     digest: str = Field(default="", description="pins all plans at once: what `apply` takes as `plan_digest`")
     topics: list[str] = Field(default_factory=list, description="what would be declared of topics, a line each")
+    reserved: list[str] = Field(default_factory=list, description="why a second person has to agree; empty: nobody has")
 
 
 class AppliedOut(Message):
@@ -137,6 +139,8 @@ class ApplyOut(Message):
     applied: list[AppliedOut]
     plans: list[PlanOut]
     topics: list[TopicsAppliedOut] = Field(default_factory=list)
+    proposal: str = Field(default="", description="id of the proposal it became: nothing is declared before a yes")
+    reserved: list[str] = Field(default_factory=list, description="why a second person has to agree")
 
 
 class ConditionOut(Message):
@@ -279,6 +283,7 @@ class ClusterDetailOut(ClusterOut):
     drain: DrainOut | None
     rebalance: RebalanceOut | None = None
     consoles: list[ConsoleOut] = Field(default=[], description="of VMs that never joined, of the last day")
+    window: str = Field(default="", description="what windows and freezes say now, where there are any")
     quorum: QuorumOut | None = Field(default=None, description="of the last metadata; absent before any was read")
     pending: list[StepOut] = Field(description="what is left to do, node by node")
     features: dict[str, int]
@@ -346,6 +351,7 @@ class CommandOut(Message):
     cluster: str
     changed: bool
     sentence: str
+    proposal: str = Field(default="", description="id of the proposal it became: nothing is done before a yes")
 
 
 class SourceIn(Message):

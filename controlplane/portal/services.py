@@ -16,13 +16,17 @@ from controlplane.converger.movewatch import Known
 from controlplane.converger.traffic import Traffic
 from controlplane.credentials import CredentialStore
 from controlplane.gitsync.desk import SourceDesk
+from controlplane.groups.desk import Groups, NoGroups
 from controlplane.handlers import Outcome
 from controlplane.home import Installation
 from controlplane.latest import LatestStore
 from controlplane.networks.desk import Networks, NoNetworks
+from controlplane.policies.gate import PolicyGate
 from controlplane.portal.access.people import People
+from controlplane.portal.access.rights import Rights
 from controlplane.portal.audit.store import AuditStore, MemoryAuditStore
 from controlplane.portal.oidc.signin import OidcSignIn
+from controlplane.proposals.view import ProposalView
 from controlplane.states.storage import ServedStates
 from controlplane.view import ClusterView
 from events.clock import Clock
@@ -70,6 +74,40 @@ class Leadership(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Proposed:
+    """A change somebody asks for: `change` is `apply` with its file, `delete`, or `delete-topic` with its topic."""
+
+    change: str
+    clusters: tuple[str, ...]
+    digest: str
+    reasons: tuple[str, ...]
+    topic: str = ""
+    text: str = ""
+    file: str = ""
+    message: str = ""
+
+
+class Proposals(Protocol):
+    """Changes that wait for a second person, as one caller may use them; `ProposalDesk` is one."""
+
+    def all(self) -> list[ProposalView]: ...
+
+    def get(self, number: str) -> ProposalView: ...
+
+    def may_approve(self, proposal: ProposalView) -> bool: ...
+
+    def is_author(self, proposal: ProposalView) -> bool: ...
+
+    def propose(self, change: Proposed, *, actor: str, key: str) -> ProposalView: ...
+
+    def approve(self, number: str, note: str) -> ProposalView: ...
+
+    def reject(self, number: str, note: str) -> ProposalView: ...
+
+    def scoped(self, rights: Rights) -> "Proposals": ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PortalServices:
     """Everything behind the API. `hosts` are the `Host` values it answers to, `wake` rings for a tick of a cluster.
 
@@ -92,6 +130,8 @@ class PortalServices:
     planner_state: Callable[[], str]
     progress: Callable[[ClusterView], str]
     brake: Callable[[ClusterView], str]
+    window: Callable[[ClusterView], str] = lambda _: ""
+    """Whether anything voluntary may begin on a cluster now, in words; "" where nothing ever waits."""
     wake: Callable[[str], None]
     backup: Callable[[Path], BackupSummary]
     clock: Clock
@@ -113,6 +153,12 @@ class PortalServices:
     """Who did what, and who was refused."""
     oidc: OidcSignIn | None = None
     """The provider people may sign in by, None where there is none."""
+    groups: Groups = field(default_factory=NoGroups)
+    """Consumer groups, asked of the brokers when a person asks."""
+    gate: PolicyGate = field(default_factory=PolicyGate)
+    """The policies in force."""
+    proposals: Proposals | None = None
+    """Changes that wait for a second person; the app sets it."""
     public_hosts: frozenset[str] = frozenset()
     """The `Host` values that are answered to over TLS, off this machine; empty where it is not served there."""
 

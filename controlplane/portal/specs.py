@@ -1,11 +1,14 @@
 """Validate, plan, apply: a spec file on its way into force. All documents of a file, or none."""
 
+import hashlib
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from controlplane.admission import admission_problems
 from controlplane.commands import DeclareCluster, DeclareTopics, TopicDeclared
 from controlplane.handlers import CommandRefused, Outcome
 from controlplane.planpreview import Preview, combined_digest, preview
+from controlplane.policies.verdict import Refusal
 from controlplane.portal.costs import priced
 from controlplane.portal.services import PortalServices
 from controlplane.specsource import API
@@ -39,6 +42,8 @@ class Judged:
     topics: tuple[TopicDeclared, ...] = ()
     topic_plan: tuple[str, ...] = ()
     """What would be declared of them, in words."""
+    reserved: tuple[str, ...] = ()
+    """Why a second person has to agree, in words."""
 
     @property
     def ok(self) -> bool:
@@ -52,6 +57,17 @@ class Judged:
     def digest(self) -> str:
         return combined_digest(plan.digest for plan in self.plans)
 
+    @property
+    def change_digest(self) -> str:
+        """Pins what a person agrees to: the plans, and what would become of topics."""
+        topics = hashlib.sha256("\n".join(self.topic_plan).encode()).hexdigest()[:10] if self.topics else ""
+        return ".".join(part for part in (self.digest, topics) if part)
+
+    @property
+    def rolling(self) -> int:
+        """Living clusters that have steps to do for it."""
+        return sum(plan.exists and bool(plan.rollout.phases) for plan in self.plans)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
@@ -62,6 +78,8 @@ class Order:
     message: str = ""
     plan_digest: str | None = None
     dry_run: bool = False
+    approval: str = ""
+    """The proposal a second person agreed to."""
 
 
 def judge(services: PortalServices, text: str, *, file: str) -> Judged:
@@ -73,22 +91,34 @@ def judge(services: PortalServices, text: str, *, file: str) -> Judged:
         view = services.commands.current(document.metadata.name)
         snapshot = services.fleet.last_snapshot(view.uid)
         problems += admission_problems(view, document, positions=positions, snapshot=snapshot)
-        brake = services.brake(replace(view, document=document))
+        wanted = replace(view, document=document, generation=view.generation + (view.document != document))
+        brake = services.brake(wanted)
         plan = preview(view, document, snapshot=snapshot, warnings=warnings, brake=brake)
         problems += pool_problems(document, services.networks.pool().cidr, positions)
         plan = replace(plan, networks=services.networks.planned(replace(view, document=document)))
+        plan = replace(plan, window=services.window(wanted) if plan.rollout.phases else "")
         plan = replace(plan, cost=priced(services, view, document, plan.rollout, snapshot))
         documents.append(JudgedDocument(document, positions, warnings, plan))
-    topics, topic_plan = _judge_topics(services, loaded, problems)
+    reserved: list[str] = []
+    topics, topic_plan = _judge_topics(services, loaded, problems, reserved)
+    judged = Judged(file, tuple(problems), tuple(documents), topics, topic_plan)
+    for one in documents:
+        view = services.commands.current(one.document.metadata.name)
+        verdict = services.gate.cluster(view, one.document, judged.rolling)
+        problems += [refusal.problem(one.positions) for refusal in verdict.refusals]
+        reserved += [f"{one.document.metadata.name}: {reason}" for reason in verdict.reasons]
     if has_errors(problems):
         return Judged(file, tuple(problems), ())
-    return Judged(file, tuple(problems), tuple(documents), topics, topic_plan)
+    return replace(judged, problems=tuple(problems), reserved=tuple(dict.fromkeys(reserved)))
 
 
 def _judge_topics(
-    services: PortalServices, loaded: LoadResult, problems: list[Problem]
+    services: PortalServices, loaded: LoadResult, problems: list[Problem], reserved: list[str]
 ) -> tuple[tuple[TopicDeclared, ...], tuple[str, ...]]:
-    """The topics of a file, and what would be declared of them. Adds what is wrong with them to `problems`."""
+    """The topics of a file, and what would be declared of them.
+
+    Adds what is wrong with them to `problems`, and why somebody has to agree to `reserved`.
+    """
     topics = [TopicDeclared(t, at) for t, at in zip(loaded.topics, loaded.topic_positions, strict=True)]
     beside = {document.metadata.name: document for document in loaded.documents}
     lines: list[str] = []
@@ -101,8 +131,20 @@ def _judge_topics(
         # What the file alone tells of topics beside their cluster was told when it was read.
         problems += [problem for problem in found if problem not in problems]
         if cluster is not None:
-            lines += topic_lines(view, cluster, [one.document for one in own])
+            news = topic_lines(view, cluster, [one.document for one in own])
+            lines += news
+            verdict = services.gate.topics(view, cluster, [one.document for one in own], snapshot)
+            if news:
+                problems += _refused_topics(verdict.refusals, own)
+                reserved += [f"{name}: {reason}" for reason in verdict.reasons]
     return tuple(topics), tuple(lines)
+
+
+def _refused_topics(refusals: Iterable[Refusal], topics: Iterable[TopicDeclared]) -> list[Problem]:
+    """Each at the topic it is about; one about none of them at the first."""
+    where = {topic.document.topic: topic.positions for topic in topics}
+    first = next(iter(where.values()))
+    return [refusal.problem(where.get(refusal.subject, first)) for refusal in refusals]
 
 
 def declare(services: PortalServices, judged: Judged, order: Order) -> list[Outcome]:
@@ -112,7 +154,7 @@ def declare(services: PortalServices, judged: Judged, order: Order) -> list[Outc
     `CommandHandler.handle` does.
     """
     pins = _pins(judged, order)
-    commands = [_command(judged.file, d, pin, order) for d, pin in zip(judged.documents, pins, strict=True)]
+    commands = [_command(judged, d, pin, order) for d, pin in zip(judged.documents, pins, strict=True)]
     for command in commands:
         services.commands.check(command)
     return [] if order.dry_run else [services.commands.handle(command) for command in commands]
@@ -129,23 +171,26 @@ def declare_topics(services: PortalServices, judged: Judged, order: Order) -> li
                 topics=tuple(own),
                 source=API,
                 path=judged.file,
+                approval=order.approval,
             )
         )
         for name, own in (by_cluster(judged.topics).items() if not order.dry_run else ())
     ]
 
 
-def _command(file: str, judged: JudgedDocument, pin: str | None, order: Order) -> DeclareCluster:
+def _command(whole: Judged, judged: JudgedDocument, pin: str | None, order: Order) -> DeclareCluster:
     name = judged.document.metadata.name
     return DeclareCluster(
         name=name,
         actor=order.actor,
         command_id=derived_id("apply", order.command_id, name),
         document=judged.document,
-        source=": ".join(part for part in (file, order.message) if part),
+        source=": ".join(part for part in (whole.file, order.message) if part),
         positions=judged.positions,
         warnings=judged.warnings,
         plan_digest=pin,
+        rolling=whole.rolling,
+        approval=order.approval,
     )
 
 

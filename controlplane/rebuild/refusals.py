@@ -18,6 +18,11 @@ def place_refusals(found: FoundCluster, spec: DeclaredSpec) -> list[Finding]:
         there, wanted = ", ".join(map(str, strays)), ", ".join(map(str, asked))
         message = f"its VMs are in {there}; {spec.file} puts it into {wanted}"
         refusals.append(_refusal(found.name, message, "Give the spec that was in force."))
+    if spec.document.spec.kafka.mode == "zookeeper":
+        message = (
+            f"{spec.file} declares a cluster in ZooKeeper mode, which cannot be taken over without its history yet"
+        )
+        return [*refusals, _refusal(found.name, message, f"Restore a backup, or --leave-out {found.uid}")]
     level, version = finalised_level(found), spec.document.spec.kafka.version
     if level > metadata_level_of(version):
         message = f"metadata level {level} is finalised; Kafka {version} of {spec.file} cannot read it"

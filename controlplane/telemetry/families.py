@@ -11,6 +11,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoM
 from prometheus_client.metrics_core import Metric
 
 from agent.wire import ServiceReport
+from controlplane.telemetry.groupfamilies import group_families
 from controlplane.telemetry.sight import ClusterSight, Sight
 
 STATUSES = ("Converged", "Working", "Blocked", "Paused", "Held", "Deleting", "Unreadable")
@@ -50,6 +51,7 @@ def families(sight: Sight) -> Iterator[Metric]:
     yield by_status
     yield from _of_clusters(sight.clusters)
     yield from _of_services(sight.clusters)
+    yield from group_families(sight.clusters, sight.now)
 
 
 def _of_clusters(clusters: Iterable[ClusterSight]) -> Iterator[Metric]:
@@ -66,6 +68,9 @@ def _of_clusters(clusters: Iterable[ClusterSight]) -> Iterator[Metric]:
     lost = GaugeMetricFamily("kedge_cluster_lost_instances", "VMs the cloud says are gone.", labels=one)
     partitions = GaugeMetricFamily("kedge_cluster_partitions", "Partitions, by the metadata last read.", labels=one)
     lagging = GaugeMetricFamily("kedge_cluster_under_replicated_partitions", "With an ISR not whole.", labels=one)
+    at_min = GaugeMetricFamily(
+        "kedge_cluster_at_min_isr_partitions", "With a replica missing, one more away from refusing writes.", labels=one
+    )
     below = GaugeMetricFamily("kedge_cluster_under_min_isr_partitions", "With an ISR below min ISR.", labels=one)
     read_at = GaugeMetricFamily("kedge_cluster_metadata_timestamp_seconds", "When metadata was read.", labels=one)
     drain = GaugeMetricFamily("kedge_cluster_drain_bytes", "Bytes of the drain in hand.", labels=["cluster", "state"])
@@ -93,6 +98,7 @@ def _of_clusters(clusters: Iterable[ClusterSight]) -> Iterator[Metric]:
             partitions.add_metric([name], float(len(snapshot.partitions)))
             lagging.add_metric([name], float(len(snapshot.under_replicated())))
             below.add_metric([name], float(len(snapshot.under_min_isr())))
+            at_min.add_metric([name], float(sum(len(p.isr) == p.min_isr < len(p.target) for p in snapshot.partitions)))
             read_at.add_metric([name], snapshot.at.timestamp())
         if view.drain is not None:
             drain.add_metric([name, "planned"], float(view.drain.bytes))
@@ -102,7 +108,7 @@ def _of_clusters(clusters: Iterable[ClusterSight]) -> Iterator[Metric]:
         if cluster.source_sync:
             source.add_metric([name, cluster.source_sync], 1.0)
     yield from (said, progressed, generation, converged, status, condition, instances, lost)
-    yield from (partitions, lagging, below, read_at, drain, dns, source)
+    yield from (partitions, lagging, at_min, below, read_at, drain, dns, source)
 
 
 def _of_services(clusters: Iterable[ClusterSight]) -> Iterator[Metric]:

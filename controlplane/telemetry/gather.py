@@ -1,4 +1,4 @@
-"""Gathers a sight from what the portal has at hand: no broker and no cloud is asked, the database twice."""
+"""Gathers a sight from what the portal has at hand: no broker and no cloud is asked, the database three times."""
 
 from collections import defaultdict
 from datetime import datetime
@@ -6,6 +6,7 @@ from datetime import datetime
 from agent.wire import Report
 from controlplane.converger.ports import AGENT_REPORT
 from controlplane.dns.keeper import DNS_NAME
+from controlplane.groups.record import GROUPS_NOTED, notes_of
 from controlplane.portal.answers import status_word
 from controlplane.portal.services import PortalServices
 from controlplane.portal.sourceanswers import spec_source_out
@@ -21,6 +22,7 @@ def sight_of(services: PortalServices) -> Sight:
     names: dict[str, dict[str, str]] = defaultdict(dict)
     for seen in services.latest.of_kind(DNS_NAME):
         names[seen.subject.cluster_uid][seen.subject.name] = str(seen.value["problem"])
+    groups = notes_of(services.latest.of_kind(GROUPS_NOTED))
     now, fleet, desk = services.clock(), services.fleet, services.sources
     living = [v for v in fleet.views() if not v.deleted]
     clusters = tuple(
@@ -31,6 +33,7 @@ def sight_of(services: PortalServices) -> Sight:
             snapshot=fleet.last_snapshot(view.uid),
             reports={i.key: reports[view.uid][i.key] for i in view.alive() if i.key in reports[view.uid]},
             names=names[view.uid],
+            groups=groups.get(view.uid),
             source_sync=spec_source_out(view, desk.board.of_source if desk is not None else lambda _: None).sync,
         )
         for view in living

@@ -6,6 +6,7 @@ from datetime import datetime
 
 from agent.wire import Report
 from controlplane.converger.loop import Said
+from controlplane.groups.record import GroupsNoted
 from controlplane.view import ClusterView
 from planner.observed import KafkaSnapshot
 
@@ -23,6 +24,8 @@ class ClusterSight:
     """DNS name -> what stands in its way, "" for nothing."""
     source_sync: str
     """`Synced`, `OutOfSync` and so on; "" for a cluster that is declared through the API."""
+    groups: GroupsNoted | None = None
+    """The last look at its consumer groups, however old."""
 
 
 @dataclass(frozen=True, slots=True)

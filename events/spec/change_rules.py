@@ -15,6 +15,7 @@ FULL_PERCENT = 85
 
 _POOLS: Path = ("spec", "pools")
 _IMMUTABLE_FIX = {
+    "spec.kafka.mode": "Keep the mode; Kedge migrates no cluster from ZooKeeper to KRaft yet.",
     "metadata.name": "Keep the name, or declare a second cluster and move the data.",
     "place": "Keep the place; add a pool in the new place, apply, then remove this one.",
     "services": "Keep the services; add a pool of the other kind instead.",

@@ -7,7 +7,7 @@ from events.spec.model import KafkaSection, Pool
 from events.spec.positions import Positions
 from events.spec.problems import Path, Problem, counted, shorten
 from events.spec.properties import SUCCESSORS, owned_because, unsafe_because
-from events.spec.releases import SUPPORTED, as_numbers, metadata_level_of
+from events.spec.releases import IN_ZOOKEEPER_MODE, SUPPORTED, as_numbers, levels, metadata_level_of, supported
 from events.spec.setting_table import Setting, came_with, has_table, lines_with, newest_known, release_line, settings_of
 from events.spec.setting_values import unreadable_because
 from events.spec.settings import DEFAULT_RF, REPLICATION_KEYS, as_integer, broker_count, shape_defaults, zone_count
@@ -37,14 +37,26 @@ def replication_problems(kafka: KafkaSection, pools: tuple[Pool, ...], where: Po
 
 
 def _version(kafka: KafkaSection, where: Positions) -> Iterator[Problem]:
-    version = kafka.version
-    if version in SUPPORTED:
+    version, known = kafka.version, supported(kafka.mode)
+    if version in known:
         return
-    same_line = [known for known in SUPPORTED if metadata_level_of(known) == metadata_level_of(version)]
-    offer = same_line or sorted(SUPPORTED, key=as_numbers)[-1:]
-    old = " (versions below 4 need ZooKeeper, which is not offered yet)" if as_numbers(version) < (4,) else ""
-    message = f"Kafka {version} is not supported{old}; supported: {', '.join(SUPPORTED)}"
-    yield where.problem(p.KAFKA_VERSION, (*_KAFKA, "version"), message, f"Use {offer[-1]}.")
+    same_line = [v for v in known if metadata_level_of(v) == metadata_level_of(version)]
+    offer = same_line or sorted(known, key=as_numbers)[-1:]
+    yield where.problem(p.KAFKA_VERSION, (*_KAFKA, "version"), _why_not(kafka), f"Use {offer[-1]}{_or_else(kafka)}.")
+
+
+def _why_not(kafka: KafkaSection) -> str:
+    known = ", ".join(supported(kafka.mode))
+    if kafka.mode == "zookeeper":
+        new = ": Kafka 4 keeps its metadata itself" if as_numbers(kafka.version) >= (4,) else ""
+        return f"Kafka {kafka.version} is not supported in mode `zookeeper`{new}; supported there: {known}"
+    needs = f" (versions below 4 need `mode: zookeeper`, with {' or '.join(IN_ZOOKEEPER_MODE)})"
+    old = needs if as_numbers(kafka.version) < (4,) else ""
+    return f"Kafka {kafka.version} is not supported{old}; supported: {known}"
+
+
+def _or_else(kafka: KafkaSection) -> str:
+    return ", or remove `mode`" if kafka.mode == "zookeeper" and kafka.version in SUPPORTED else ""
 
 
 def _metadata_pin(kafka: KafkaSection, where: Positions) -> Iterator[Problem]:
@@ -52,14 +64,14 @@ def _metadata_pin(kafka: KafkaSection, where: Positions) -> Iterator[Problem]:
     if pin is None:
         return
     path = (*_KAFKA, "metadataVersion")
-    levels = [release.metadata_level for release in SUPPORTED.values()]
-    fitting = [level for level in levels if as_numbers(level) <= as_numbers(metadata_level_of(version))]
+    known = levels(kafka.mode)
+    fitting = [level for level in known if as_numbers(level) <= as_numbers(metadata_level_of(version))]
     fix = f"Use {' or '.join(fitting)}, or remove the pin." if fitting else "Remove the pin."
     if as_numbers(pin) > as_numbers(metadata_level_of(version)):
         message = f"metadata level {pin} is newer than Kafka {version}, which cannot know it"
         yield where.problem(p.METADATA_PIN, path, message, fix)
-    elif pin not in levels:
-        message = f"metadata level {pin} is not supported; supported: {', '.join(levels)}"
+    elif pin not in known:
+        message = f"metadata level {pin} is not supported; supported: {', '.join(known)}"
         yield where.problem(p.METADATA_PIN, path, message, fix)
 
 

@@ -9,6 +9,7 @@ from typing import ClassVar, Literal
 
 from events.spec.fields import FieldClass, Part, classed
 from events.spec.scalars import (
+    ClockTime,
     CloudWord,
     DnsLabel,
     Flag,
@@ -21,6 +22,7 @@ from events.spec.scalars import (
     PropertyKey,
     PropertyText,
     Seconds,
+    TimeZone,
     TopicName,
     Whole,
 )
@@ -31,7 +33,9 @@ KIND = "KafkaCluster"
 STATIC, RESTART, DYNAMIC = FieldClass.STATIC, FieldClass.RESTART, FieldClass.DYNAMIC
 BEHAVIOURAL, IDENTITY = FieldClass.BEHAVIOURAL, FieldClass.IDENTITY
 
-ServiceKind = Literal["broker", "controller"]
+ServiceKind = Literal["broker", "controller", "zookeeper"]
+MetadataMode = Literal["kraft", "zookeeper"]
+Weekday = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
 
 
 class Metadata(Part):
@@ -59,8 +63,15 @@ class KafkaSection(Part):
     metadata_version: MetadataLevel | None = classed(
         DYNAMIC,
         "Pins the metadata level, as in `4.1`, to keep the way back to that version open. "
-        "Without it the level follows the version once all nodes run it and `rollout.soak` is over.",
+        "Without it the level follows the version once all nodes run it and `rollout.soak` is over. "
+        "In mode `zookeeper` it pins `inter.broker.protocol.version`, as in `3.8`.",
         default=None,
+    )
+    mode: MetadataMode = classed(
+        IDENTITY,
+        "Where the cluster keeps its metadata: `kraft` (Kafka 4), or `zookeeper` (Kafka 3.8 and 3.9, which need a pool "
+        "of ZooKeeper servers).",
+        default="kraft",
     )
 
 
@@ -68,7 +79,9 @@ class Disk(Part):
     """The data disk of each instance of a pool."""
 
     kind: Literal["persistent", "ephemeral"] = classed(
-        STATIC, "`persistent` outlives its VM; `ephemeral` is gone with it. Controllers need `persistent`."
+        STATIC,
+        "`persistent` outlives its VM; `ephemeral` is gone with it. Controllers and ZooKeeper servers "
+        "need `persistent`.",
     )
     size_gib: Whole = classed(STATIC, "Size in GiB. It may grow, never shrink.", ge=1, le=65536)
 
@@ -102,14 +115,15 @@ class Pool(Part):
     name: DnsLabel = classed(IDENTITY, "Name of the pool; nodes are named after it.")
     services: tuple[ServiceKind, ...] = classed(
         IDENTITY,
-        "`[broker]` or `[controller]`. Exactly one pool has the controllers.",
+        "`[broker]`, `[controller]` or, in mode `zookeeper`, `[zookeeper]`. Exactly one pool has the controllers, or "
+        "the ZooKeeper servers.",
         min_length=1,
         max_length=2,
     )
     size: Whole = classed(
         BEHAVIOURAL,
-        "Number of nodes. Growing adds nodes; shrinking drains the newest ones first. Controllers: 1, 3 or 5, "
-        "one vote at a time.",
+        "Number of nodes. Growing adds nodes; shrinking drains the newest ones first. Controllers and ZooKeeper "
+        "servers: 1, 3 or 5, one vote at a time.",
         ge=1,
         le=1000,
     )
@@ -140,9 +154,36 @@ class Pool(Part):
         return "controller" in self.services
 
     @property
+    def is_quorum(self) -> bool:
+        """Whether its nodes vote: KRaft controllers, or servers of a ZooKeeper ensemble."""
+        return self.is_controller or "zookeeper" in self.services
+
+    @property
     def zones_in_use(self) -> tuple[str, ...]:
         """Zones that get a node: nodes are dealt out in turn, so a small pool leaves the last zones empty."""
         return self.place.zones[: self.size]
+
+
+class RolloutWindow(Part):
+    """When what is not urgent may begin, week by week."""
+
+    days: tuple[Weekday, ...] = classed(
+        BEHAVIOURAL,
+        "Days of the week it opens on, `mon` to `sun`, by the calendar of its zone. Without any, every day.",
+        default=(),
+        max_length=7,
+    )
+    start: ClockTime = classed(
+        BEHAVIOURAL,
+        "When it opens, by the clock on the wall, as in `02:30`. A time that clocks skip in spring is as much later; "
+        "of one that comes twice in autumn, the first counts.",
+    )
+    duration_s: Seconds = classed(
+        BEHAVIOURAL,
+        "How long it stays open. Seconds, or as in `4h`. What has begun by then is ended.",
+        alias="duration",
+    )
+    zone: TimeZone = classed(BEHAVIOURAL, "Time zone by its IANA name, as in `Europe/Zurich`.", default="UTC")
 
 
 class RolloutPolicy(Part):
@@ -191,6 +232,13 @@ class RolloutPolicy(Part):
         default=None,
         ge=1,
         le=100_000,
+    )
+    windows: tuple[RolloutWindow, ...] = classed(
+        BEHAVIOURAL,
+        "When rolls, restarts, evacuations, rebalances and changes of the quorum may begin. Without any, always. "
+        "Repairs never wait for a window.",
+        default=(),
+        max_length=32,
     )
     allow_unavailable: tuple[TopicName, ...] = classed(
         BEHAVIOURAL,
@@ -329,9 +377,10 @@ class ClusterSpec(Part):
 
     @property
     def controller_pool(self) -> Pool:
-        """The pool with the quorum. Raises `LookupError` on a document that no rule has accepted."""
+        """The pool with the quorum (in ZooKeeper mode: the ensemble). Raises `LookupError` on a document that no rule
+        has accepted."""
         for pool in self.pools:
-            if pool.is_controller:
+            if pool.is_quorum:
                 return pool
         raise LookupError("the spec has no pool with controllers")
 

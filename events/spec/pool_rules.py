@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from events.spec import problems as p
-from events.spec.model import Pool
+from events.spec.model import MetadataMode, Pool
 from events.spec.positions import Positions
 from events.spec.problems import Path, Problem, counted
 from events.spec.suggestions import did_you_mean
@@ -19,9 +19,11 @@ _ZONE_SUFFIXES = {"aws": "[a-z]"}
 _POOLS: Path = ("spec", "pools")
 
 
-def pools_together_problems(pools: tuple[Pool, ...], where: Positions) -> Iterator[Problem]:
+def pools_together_problems(
+    pools: tuple[Pool, ...], where: Positions, *, mode: MetadataMode = "kraft"
+) -> Iterator[Problem]:
     """Everything wrong with all pools of a spec taken together."""
-    yield from _roles(pools, where)
+    yield from _roles(pools, where, mode)
     yield from _repeated_names(pools, where)
 
 
@@ -30,19 +32,26 @@ def pool_problems(index: int, pool: Pool, where: Positions) -> Iterator[Problem]
     path = (*_POOLS, index)
     yield from _services(pool, path, where)
     yield from _place(pool, path, where)
-    if pool.is_controller:
+    if pool.is_quorum:
         yield from _controllers(pool, path, where)
 
 
-def _roles(pools: tuple[Pool, ...], where: Positions) -> Iterator[Problem]:
-    quorums = [index for index, pool in enumerate(pools) if pool.is_controller and not pool.is_broker]
-    if not any(pool.is_controller for pool in pools):
-        message = "no pool has the service `controller`; a cluster needs exactly one such pool"
-        fix = "Add a pool of 3 with `services: [controller]` and a persistent disk."
+def _roles(pools: tuple[Pool, ...], where: Positions, mode: MetadataMode) -> Iterator[Problem]:
+    service, other = ("zookeeper", "controller") if mode == "zookeeper" else ("controller", "zookeeper")
+    quorums = [index for index, pool in enumerate(pools) if service in pool.services and not pool.is_broker]
+    if not any(service in pool.services for pool in pools):
+        message = f"no pool has the service `{service}`; a cluster needs exactly one such pool"
+        fix = f"Add a pool of 3 with `services: [{service}]` and a persistent disk."
         yield where.problem(p.CONTROLLER_POOLS, _POOLS, message, fix, key=True)
+    for index, pool in enumerate(pools):
+        if other in pool.services:
+            message = f"pool `{pool.name}` has the service `{other}`, which a cluster of mode `{mode}` does not have"
+            fix = f"Write `services: [{service}]`, or `mode: {'kraft' if mode == 'zookeeper' else 'zookeeper'}`."
+            yield where.problem(p.CONTROLLER_POOLS, (*_POOLS, index, "services"), message, fix)
+    kind = "ZooKeeper servers" if mode == "zookeeper" else "controllers"
     for index in quorums[1:]:
-        message = f"pool `{pools[index].name}` has controllers, but pool `{pools[quorums[0]].name}` has them"
-        fix = "Keep the controllers of one pool; its size may be 1, 3 or 5."
+        message = f"pool `{pools[index].name}` has {kind}, but pool `{pools[quorums[0]].name}` has them"
+        fix = f"Keep the {kind} of one pool; its size may be 1, 3 or 5."
         yield where.problem(p.CONTROLLER_POOLS, (*_POOLS, index, "services"), message, fix)
     if not any(pool.is_broker for pool in pools):
         message = "no pool has the service `broker`, so nothing would hold data"
@@ -65,6 +74,10 @@ def _services(pool: Pool, path: Path, where: Positions) -> Iterator[Problem]:
             "because rolling a broker would then take a vote from the quorum"
         )
         fix = "Make two pools: one with `services: [broker]`, one with `services: [controller]`."
+        yield where.problem(p.COMBINED, (*path, "services"), message, fix)
+    elif "zookeeper" in pool.services and len(set(pool.services)) > 1:
+        message = f"pool `{pool.name}` has ZooKeeper servers and more; a VM hosts one service"
+        fix = "Make two pools: one with `services: [broker]`, one with `services: [zookeeper]`."
         yield where.problem(p.COMBINED, (*path, "services"), message, fix)
     yield from _repeated(pool.services, (*path, "services"), where)
 
@@ -104,7 +117,7 @@ def _uneven(pool: Pool, path: Path, where: Positions) -> Problem:
 
 
 def _possible(pool: Pool, size: int) -> bool:
-    return not pool.is_controller or size in QUORUM_SIZES
+    return not pool.is_quorum or size in QUORUM_SIZES
 
 
 def _repeated(items: tuple[str, ...], path: Path, where: Positions) -> Iterator[Problem]:
@@ -117,15 +130,16 @@ def _repeated(items: tuple[str, ...], path: Path, where: Positions) -> Iterator[
 
 
 def _controllers(pool: Pool, path: Path, where: Positions) -> Iterator[Problem]:
+    kind, one = ("controllers", "a controller") if pool.is_controller else ("ZooKeeper servers", "a ZooKeeper server")
     if pool.size not in QUORUM_SIZES:
         lost = (pool.size - 1) // 2
-        message = f"pool `{pool.name}` has {pool.size} controllers; a quorum has 1, 3 or 5"
+        message = f"pool `{pool.name}` has {pool.size} {kind}; a quorum has 1, 3 or 5"
         if pool.size % 2 == 0:
             message += f" ({pool.size} survive the loss of {lost}, no more than {pool.size - 1} do)"
         yield where.problem(p.CONTROLLER_COUNT, (*path, "size"), message, "Use 3, or 5 for large clusters.")
     if pool.disk.kind != "persistent":
         message = (
-            f"pool `{pool.name}` has controllers on an ephemeral disk; "
-            "a controller keeps its id and its disk when its VM is replaced"
+            f"pool `{pool.name}` has {kind} on an ephemeral disk; "
+            f"{one} keeps its id and its disk when its VM is replaced"
         )
         yield where.problem(p.CONTROLLER_DISK, (*path, "disk", "kind"), message, "Write `kind: persistent`.")

@@ -156,6 +156,7 @@ STUCK = _kind(
 REATTACH_DISK = _kind(56, "reattach without persistent disk", "The disk that is to move is gone with its VM.")
 LISTENERS = _kind(57, "listener not offered", "Brokers serve clients on one listener for now.")
 NO_BOOTSTRAP = _kind(58, "no way for clients", "Clients need a name or a list to find the cluster.")
+WINDOW = _kind(59, "window that cannot be kept", "What is not urgent would wait for ever, or nobody would know when.")
 
 # Networks.
 NETWORKS = _kind(60, "pools of a place in two networks", "Members of a cluster have to reach one another.")

@@ -43,7 +43,7 @@ OWNED = {
 
 OWNED_PREFIXES = {
     "controller.quorum.": "the addresses and timing of the quorum belong to the controllers' nodes",
-    "zookeeper.": "clusters are formed with KRaft controllers",
+    "zookeeper.": "where a cluster keeps its metadata is said by `spec.kafka.mode` and the pools",
     "listener.name.": "`spec.listeners` says it",
     "log4j.": "it belongs to the file of the log, which Kedge writes; Kafka would ignore it here",
     "log4j2.": "it belongs to the file of the log, which Kedge writes; Kafka would ignore it here",

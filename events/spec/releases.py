@@ -22,6 +22,19 @@ SUPPORTED = {
 }
 """By version. Later patch versions of 4.2 exist; one is added here once a roll to it has been run."""
 
+IN_ZOOKEEPER_MODE = ("3.8.1", "3.9.1")
+"""The versions of clusters that keep their metadata in ZooKeeper; Kafka 4 cannot (KIP-500)."""
+
+
+def supported(mode: str) -> tuple[str, ...]:
+    """The versions a cluster of that mode may have, oldest first."""
+    return IN_ZOOKEEPER_MODE if mode == "zookeeper" else tuple(SUPPORTED)
+
+
+def levels(mode: str) -> list[str]:
+    """The metadata levels, in ZooKeeper mode the protocol versions, that can be pinned there."""
+    return [metadata_level_of(version) for version in supported(mode)]
+
 
 def metadata_level_of(version: str) -> str:
     """The level as in `4.2` of a version as in `4.2.0`, supported or not."""

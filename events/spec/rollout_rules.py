@@ -1,6 +1,8 @@
 """Rules about rolling, listeners and the clients' way in."""
 
 from collections.abc import Iterator, Mapping
+from functools import cache
+from zoneinfo import ZoneInfo
 
 from events.spec import problems as p
 from events.spec.model import Bootstrap, Listener, Pool, RolloutPolicy
@@ -12,6 +14,7 @@ CONTROLLER_LISTENER = "CONTROLLER"
 
 def rollout_problems(rollout: RolloutPolicy, pools: Mapping[int, Pool], where: Positions) -> Iterator[Problem]:
     """Everything wrong with the rollout policy, against the pools too."""
+    yield from _window_problems(rollout, where)
     if rollout.strategy == "migrate":
         if rollout.surge == 0:
             message = "`migrate` with `surge: 0` cannot start: a fresh broker has to join before an old one leaves"
@@ -29,6 +32,35 @@ def rollout_problems(rollout: RolloutPolicy, pools: Mapping[int, Pool], where: P
             message = f"pool `{pool.name}` has an ephemeral disk, which `reattach` cannot move to the next VM"
             fix = "Use `strategy: migrate`, or `kind: persistent`."
             yield where.problem(p.REATTACH_DISK, ("spec", "pools", index, "disk", "kind"), message, fix)
+
+
+SHORTEST_WINDOW_S = 900
+"""A replacement that begins in a shorter one would end outside more often than not."""
+
+
+def _window_problems(rollout: RolloutPolicy, where: Positions) -> Iterator[Problem]:
+    for index, window in enumerate(rollout.windows):
+        at = ("spec", "rollout", "windows", index)
+        if not _is_known_zone(window.zone):
+            message = f"no time zone is called `{window.zone}`"
+            fix = "Use a name of the IANA database, as in `Europe/Zurich`, or `UTC`."
+            yield where.problem(p.WINDOW, (*at, "zone"), message, fix)
+        if window.duration_s < SHORTEST_WINDOW_S:
+            message = f"the window is open for {window.duration_s} s; nothing much can begin in that"
+            fix = f"Let it stay open for {SHORTEST_WINDOW_S // 60}m or longer."
+            yield where.problem(p.WINDOW, (*at, "duration"), message, fix)
+        if len(set(window.days)) < len(window.days):
+            yield where.problem(p.REPEATED, (*at, "days"), "a day is listed twice", "Name each day once.")
+
+
+@cache
+def _is_known_zone(name: str) -> bool:
+    """Whether this machine's time-zone data has it."""
+    try:
+        ZoneInfo(name)
+    except (LookupError, ValueError, OSError):  # ZoneInfoNotFoundError is a KeyError; `Europe` is a folder
+        return False
+    return True
 
 
 def access_problems(listeners: tuple[Listener, ...], bootstrap: Bootstrap, where: Positions) -> Iterator[Problem]:

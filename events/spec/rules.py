@@ -9,7 +9,7 @@ from typing import Any
 
 from events.spec.change_rules import change_problems
 from events.spec.kafka_rules import kafka_problems, replication_problems
-from events.spec.model import ClusterSpec, KafkaClusterDocument, Pool
+from events.spec.model import ClusterSpec, KafkaClusterDocument, MetadataMode, Pool
 from events.spec.network_rules import client_problems, network_problems
 from events.spec.pool_rules import pool_problems, pools_together_problems
 from events.spec.positions import NOWHERE, Positions
@@ -36,7 +36,8 @@ def check_sections(sections: Mapping[str, Any], *, pools: Mapping[int, Pool], po
     for index, pool in pools.items():
         found += pool_problems(index, pool, positions)
     if together is not None:
-        found += pools_together_problems(together, positions)
+        mode = kafka.mode if kafka is not None else _mode_of(together)
+        found += pools_together_problems(together, positions, mode=mode)
         found += network_problems(together, positions)
     if kafka is not None:
         found += kafka_problems(kafka, positions)
@@ -50,6 +51,11 @@ def check_sections(sections: Mapping[str, Any], *, pools: Mapping[int, Pool], po
     if access is not None and listeners is not None:
         found += client_problems(access, listeners, pools, positions)
     return found
+
+
+def _mode_of(pools: tuple[Pool, ...]) -> MetadataMode:
+    """What the pools speak for, where the Kafka section is not sound."""
+    return "zookeeper" if any("zookeeper" in pool.services for pool in pools) else "kraft"
 
 
 def check_change(

@@ -24,6 +24,8 @@ LISTENER_NAME = r"^[A-Z][A-Z0-9_]{0,31}$"
 HOST_NAME = r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*$"
 TOPIC_NAME = r"^[A-Za-z0-9._-]{1,249}$"
 NETWORK = r"^[0-9]{1,3}(\.[0-9]{1,3}){3}/[0-9]{1,2}$"
+CLOCK_TIME = r"^([01][0-9]|2[0-3]):[0-5][0-9]$"
+TIME_ZONE = r"^[A-Za-z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+){0,2}$"
 PROPERTY_KEY = r"^[^\x00-\x20\x7f=:#!\\]{1,255}$"
 
 FORM_IN_WORDS = {
@@ -36,6 +38,8 @@ FORM_IN_WORDS = {
     HOST_NAME: "a DNS name in lower case",
     TOPIC_NAME: "a topic name: letters, digits, dots, dashes and underscores, at most 249 characters",
     NETWORK: "an IPv4 network with its length, as in 10.8.0.0/16",
+    CLOCK_TIME: "a time of day, as in 02:30",
+    TIME_ZONE: "the name of a time zone, as in Europe/Zurich or UTC",
     PROPERTY_KEY: "a property name: no blanks, no control characters, none of = : # ! \\",
 }
 """The words people read instead of a regular expression."""
@@ -124,6 +128,8 @@ ListenerName = Annotated[str, *_text(LISTENER_NAME)]
 HostName = Annotated[str, *_text(HOST_NAME)]
 TopicName = Annotated[str, *_text(TOPIC_NAME, also=("number",))]
 NetworkText = Annotated[str, *_text(NETWORK)]
+ClockTime = Annotated[str, *_text(CLOCK_TIME)]
+TimeZone = Annotated[str, *_text(TIME_ZONE)]
 PropertyKey = Annotated[str, *_text(PROPERTY_KEY)]
 PropertyText = Annotated[
     str,

@@ -11,6 +11,9 @@ from events.spec.model import KafkaClusterDocument, KafkaSection, Pool
 
 USUAL_REPLICATION = 3
 
+_SHARE_GROUPS = "share.coordinator."
+"""Kafka 3.8 and 3.9 have no share groups and would only warn of their properties."""
+
 _INTEGER = re.compile(r"-?[0-9]{1,18}", re.ASCII)
 
 DEFAULT_RF = "default.replication.factor"
@@ -30,7 +33,11 @@ The offsets topic has no min ISR of its own: it lives under the cluster's.
 
 def service_settings(document: KafkaClusterDocument, pool: Pool) -> dict[str, str]:
     """Kafka properties of the services of one pool, sorted by name. Ids, addresses and directories are not in it."""
+    if "zookeeper" in pool.services:
+        return {}
     merged = {**shape_defaults(document.spec.kafka, document.spec.pools), **document.spec.kafka.config}
+    if document.spec.kafka.mode == "zookeeper":
+        merged = {key: value for key, value in merged.items() if not key.startswith(_SHARE_GROUPS)}
     return dict(sorted(merged.items()))
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from events.spec.digest import instance_digest, service_settings
 from events.spec.model import KafkaClusterDocument, Pool
 
-DEFAULT_HEAP_MIB: Mapping[str, int] = {"broker": 256, "controller": 128}
+DEFAULT_HEAP_MIB: Mapping[str, int] = {"broker": 256, "controller": 128, "zookeeper": 128}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class DesiredNode:
 
     def digest_with(self, config: Mapping[str, str]) -> str:
         """The digest its instance would have if the spec's Kafka settings were these."""
-        return _digest(self.fixed, config, self.process)
+        return _digest(self.fixed, _read_by(self.service, config), self.process)
 
 
 def desired_nodes(document: KafkaClusterDocument) -> tuple[DesiredNode, ...]:
@@ -58,8 +58,8 @@ _WORKED_OUT: dict[int, tuple[weakref.ref[KafkaClusterDocument], tuple[DesiredNod
 def _nodes_of(document: KafkaClusterDocument, pool: Pool) -> list[DesiredNode]:
     settings = service_settings(document, pool)
     fixed, process = instance_digest(document, pool.name), f"{pool.heap_mib!r}, {document.spec.listeners!r}"
-    digest = _digest(fixed, document.spec.kafka.config, process)
     service = pool.services[0]
+    digest = _digest(fixed, _read_by(service, document.spec.kafka.config), process)
     zones = pool.place.zones
     return [
         DesiredNode(
@@ -80,6 +80,11 @@ def _nodes_of(document: KafkaClusterDocument, pool: Pool) -> list[DesiredNode]:
         )
         for number in range(pool.size)
     ]
+
+
+def _read_by(service: str, config: Mapping[str, str]) -> Mapping[str, str]:
+    """The Kafka settings a service is started with: a ZooKeeper server knows none."""
+    return {} if service == "zookeeper" else config
 
 
 def _digest(fixed: str, config: Mapping[str, str], process: str) -> str:

@@ -72,7 +72,7 @@ def _of_one_kind(surplus: Sequence[NodeChange]) -> tuple[NodeChange, ...]:
 def _urgency(change: NodeChange, quorum_leader: int) -> tuple[bool, bool, bool, str, str]:
     incumbent = change.incumbent
     lost = incumbent is not None and incumbent.to_mend
-    leads = incumbent is not None and incumbent.service == "controller" and incumbent.service_id == quorum_leader
+    leads = incumbent is not None and incumbent.service != "broker" and incumbent.service_id == quorum_leader
     return (not lost, change.service != "broker", leads, change.rack, change.node)
 
 

@@ -90,9 +90,11 @@ def rollout_plan(
     *,
     assumptions: RolloutAssumptions,
     finalise: str = "",
+    protocol: str = "",
     warnings: Sequence[str] = (),
 ) -> RolloutPlan:
-    """Replays the order the converger follows until nothing is left. `finalise` names the level raised at the end."""
+    """Replays the order the converger follows until nothing is left. `finalise` names the level raised at the end,
+    `protocol` (ZooKeeper mode) the protocol version every broker is started anew with after that."""
     phases: list[RolloutPhase] = []
     left = list(changes)
     while (work := next_work(left, surge=assumptions.surge, quorum_leader=assumptions.quorum_leader)) is not None:
@@ -113,7 +115,30 @@ def rollout_plan(
             assumptions.soak_s,
         )
         phases.append(RolloutPhase(f"finalise {finalise} (no way back after this step)", False, (raised,)))
+    if protocol:
+        phases.append(_protocol_phase(changes, protocol, assumptions))
     return RolloutPlan(tuple(phases), tuple(warnings))
+
+
+def _protocol_phase(changes: Sequence[NodeChange], protocol: str, assumptions: RolloutAssumptions) -> RolloutPhase:
+    """One more start of every broker that will be there, one at a time, the soak before the first."""
+    brokers = sorted((c for c in changes if c.service == "broker" and c.desired), key=lambda c: (c.rack, c.node))
+    reason = f"inter.broker.protocol.version becomes {protocol}"
+    steps = tuple(
+        RolloutStep(
+            Change.RESTART,
+            c.node,
+            c.rack,
+            c.service,
+            reason,
+            (*(() if number else ("soak",)), "stop", "start", "back in sync"),
+            0,
+            RESTART_S + (0.0 if number else assumptions.soak_s),
+        )
+        for number, c in enumerate(brokers)
+    )
+    title = f"restart {len(steps)} brokers with protocol {protocol}, one at a time (no way back after this step)"
+    return RolloutPhase(title, False, steps)
 
 
 def _step(change: NodeChange, assumptions: RolloutAssumptions) -> RolloutStep:
@@ -165,17 +190,17 @@ def _restart_step(change: NodeChange, seconds: float, how: tuple[str, ...]) -> R
 
 
 def _how(change: NodeChange, *, handed: bool, founded: bool) -> tuple[str, ...]:
-    if change.change is Change.CREATE and change.service == "controller" and founded:
+    if change.change is Change.CREATE and change.service != "broker" and founded:
         return ("create", "catch up", "get a vote")
     if change.change is Change.CREATE:
         return ("create", "join")
-    if change.change is Change.REMOVE and change.service == "controller":
+    if change.change is Change.REMOVE and change.service != "broker":
         return ("leave the quorum", "stop", "retire")
     if change.change is Change.REMOVE:
         return ("drain", "linger", "fence", "retire")
-    if change.service == "controller" and change.incumbent is not None and change.incumbent.broken:
+    if change.service != "broker" and change.incumbent is not None and change.incumbent.broken:
         return ("surge", "stop old", "lost disk leaves the quorum", "hand over address", "get a vote", "retire old")
-    if change.service == "controller":
+    if change.service != "broker":
         return ("surge", "stop old", "hand over volume and address", "catch up", "retire old")
     if handed:
         return ("surge", "stop old", "hand over volume", "back in sync", "retire old")

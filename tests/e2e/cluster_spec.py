@@ -20,6 +20,9 @@ class ClusterSpec:
     """What is declared. `machines` and `sizes` are by pool; rollout times in seconds."""
 
     name: str = "living"
+    version: str = "4.1.1"
+    quorum: str = "controller"
+    """What the controllers' pool hosts; `zookeeper` is a cluster in that mode."""
     controllers: int = 1
     controller_zones: int = 0
     """Zones of the controllers' pool; 0: as many as there are controllers."""
@@ -51,7 +54,11 @@ class ClusterSpec:
             "kind": "KafkaCluster",
             "metadata": {"name": self.name},
             "spec": {
-                "kafka": {"version": "4.1.1", "config": {**_KAFKA, **self.config}},
+                "kafka": {
+                    "version": self.version,
+                    **({"mode": "zookeeper"} if self.quorum == "zookeeper" else {}),
+                    "config": {**self._usual(), **self.config},
+                },
                 "pools": [self._controllers(), *(self._brokers(pool, zone) for pool, zone in POOLS.items())],
                 "rollout": {
                     "strategy": self.strategy,
@@ -68,6 +75,10 @@ class ClusterSpec:
             },
         }
 
+    def _usual(self) -> dict[str, object]:
+        """Kafka 3 has no share groups."""
+        return {k: v for k, v in _KAFKA.items() if self.quorum == "controller" or not k.startswith("share.")}
+
     def _brokers(self, pool: str, zone: str) -> dict[str, object]:
         return {
             "name": pool,
@@ -82,7 +93,7 @@ class ClusterSpec:
     def _controllers(self) -> dict[str, object]:
         return {
             "name": CONTROLLERS,
-            "services": ["controller"],
+            "services": [self.quorum],
             "size": self.controllers,
             "machine": self.machines[CONTROLLERS],
             "heapMib": 96,

@@ -13,6 +13,7 @@ from controlplane.kafka.features import RELEASE_LEVELS, metadata_level_of
 from controlplane.kafka.logdirs import Wishes
 from controlplane.kafka.throttle import CLUSTER_DEFAULT, FOLLOWER_RATE, LEADER_RATE, ThrottlePlan, reconcile
 from events.ids import kafka_uuid
+from planner.consumers.seen import GroupsSeen
 from planner.observed import (
     BrokerSeen,
     KafkaSnapshot,
@@ -22,6 +23,7 @@ from planner.observed import (
 )
 from planner.rollout.live_step import LiveStep
 from planner.topics.step import TopicStep
+from tests.fakes.kafka_groups import FakeGroups
 from tests.fakes.kafka_parts import (
     Copy,
     FakeBroker,
@@ -55,6 +57,11 @@ class FellBelow:
     cause: str
 
 
+def _finalised_by(level: int) -> dict[str, int]:
+    common = {"metadata.version": level, "transaction.version": 2, "group.version": 1, "kraft.version": 1}
+    return {**common, **RELEASE_LEVELS[level]}
+
+
 class FakeKafka:
     """One cluster: the `KafkaGateway` port, and beside it what a test or the simulator does to the machines."""
 
@@ -69,7 +76,7 @@ class FakeKafka:
     ) -> None:
         """`min_isr` is the cluster-wide default. Without `clock` the cluster's own time, moved by `advance`, is the
         time of snapshots."""
-        level = metadata_level_of(version)
+        in_zookeeper_mode = version.startswith("3.")
         self.cluster_id, self.link_bytes_per_s = cluster_id, link_bytes_per_s
         self.outage = False
         """While true every call raises KafkaUnavailable."""
@@ -79,8 +86,7 @@ class FakeKafka:
         self.under_min_isr_s = 0.0
         """Seconds in which at least one partition was below its min ISR."""
         self.fell_below: list[FellBelow] = []
-        self.finalised = {"metadata.version": level, "transaction.version": 2, "group.version": 1, "kraft.version": 1}
-        self.finalised |= RELEASE_LEVELS[level]
+        self.finalised: dict[str, int] = {} if in_zookeeper_mode else _finalised_by(metadata_level_of(version))
         self._brokers: dict[int, FakeBroker] = {}
         self._partitions: dict[TopicPartition, FakePartition] = {}
         self._controllers: dict[int, FakeController] = {}
@@ -92,6 +98,7 @@ class FakeKafka:
         self._throttles = ThrottlePlan()
         self.settings = FakeSettings({"min.insync.replicas": str(min_isr)}, self._follow_min_isr)
         self.topics = FakeTopics(self._brokers, self._partitions, self.settings)
+        self.consumers = FakeGroups(self._brokers, self._partitions)
         self._seconds, self._clock = 0.0, clock
         self._began = datetime(2026, 1, 1, tzinfo=UTC)
         self._known_below: set[TopicPartition] = set()
@@ -258,6 +265,10 @@ class FakeKafka:
         refused = self.topics.change(step)
         self._note_falls("a change of topics")
         return refused
+
+    def groups(self, names: Collection[str] | None = None) -> GroupsSeen:
+        self._require_quorum("listing groups")
+        return self.consumers.seen(names, self.now())
 
     def add_voter(self, controller: int, directory_id: str, *, host: str, port: int) -> bool:
         what = f"adding voter {controller}"

@@ -28,7 +28,8 @@ SUPPORTED: Mapping[str, Mapping[str, tuple[int, int]]] = {
 
 
 def supported_by(version: str) -> Mapping[str, tuple[int, int]]:
-    return SUPPORTED[".".join(version.split(".")[:2])]
+    """Nothing in ZooKeeper mode, which Kafka 3 stands for here."""
+    return {} if version.startswith("3.") else SUPPORTED[".".join(version.split(".")[:2])]
 
 
 @dataclass(slots=True)

@@ -13,8 +13,11 @@ from argon2 import PasswordHasher
 from controlplane.backup import BackupSummary
 from controlplane.commands import DeclareCluster
 from controlplane.credentials import MemoryCredentialStore
+from controlplane.groups.desk import GroupDesk
 from controlplane.handlers import CommandHandler
 from controlplane.home import Installation
+from controlplane.policies.gate import PolicyGate
+from controlplane.policies.shelf import NoPolicies, Policies
 from controlplane.portal.access.passwords import Passwords
 from controlplane.portal.access.people import People
 from controlplane.portal.app import create_app
@@ -74,6 +77,7 @@ class LivingPortal:
     """Leaves out the simulator's second cluster."""
     provider: OidcBinding | None = None
     """Who people may sign in by."""
+    policies: Policies = field(default_factory=NoPolicies)
 
     def __post_init__(self) -> None:
         if self.empty:
@@ -86,7 +90,12 @@ class LivingPortal:
         port = self.door.getsockname()[1]
         self.url = f"http://127.0.0.1:{port}"
         snapshot_of = self.world.converger.last_snapshot
-        self._commands = CommandHandler(PeoplesStore(self.world.store), last_snapshot=snapshot_of, new_uid=lambda: UID)
+        self._commands = CommandHandler(
+            PeoplesStore(self.world.store),
+            last_snapshot=snapshot_of,
+            new_uid=lambda: UID,
+            gate=PolicyGate(self.policies),
+        )
         self.services = PortalServices(
             version="1.2.3",
             installation=Installation("0123456789abcdef", b"server key", "the-token"),
@@ -104,6 +113,8 @@ class LivingPortal:
             backup=_no_backup,
             clock=utc_now if self.provider else self.world.clock,  # a real provider goes by the real time
             people=self.people,
+            groups=GroupDesk(self.world.latest, lambda view: self.world.kafka, self.world.clock),
+            gate=PolicyGate(self.policies),
             oidc=self.provider and OidcSignIn(Provider(self.provider), self.people.oidc, b"server key"),
         )
         self.password = self.people.first_password(self.world.clock())

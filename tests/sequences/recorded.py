@@ -14,7 +14,11 @@ GOLDEN = Path(__file__).parent / "golden"
 
 def assert_told_as_recorded(scenario: Callable[[World], None]) -> None:
     """Plays the scenario in a new world; its story is the one in `golden/<scenario>.log`, to the letter."""
-    world = World()
+    told_as_recorded_by(World(), scenario)
+
+
+def told_as_recorded_by(world: World, scenario: Callable[[World], None]) -> None:
+    """The same in this world."""
     scenario(world)
     told = "\n".join(line.rstrip() for line in world.story) + "\n"
     record = GOLDEN / f"{scenario.__name__}.log"

@@ -23,9 +23,7 @@ def topic_lives(world: World) -> None:
     world.converge(ticks=20)
     assert shape(world, "payments") == (3, {3})
     assert world.kafka.topics.own["payments"] == {"retention.ms": "1000"}
-    declare_topics(
-        world, topic_text("payments", partitions=6, config="{retention.ms: 2000}", deletionPolicy="delete")
-    )
+    declare_topics(world, topic_text("payments", partitions=6, config="{retention.ms: 2000}", deletionPolicy="delete"))
     world.converge(ticks=20)
     assert shape(world, "payments") == (6, {3})
     assert world.kafka.topics.own["payments"] == {"retention.ms": "2000"}

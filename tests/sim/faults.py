@@ -174,7 +174,7 @@ class Trouble:
     def _spec_changes(self) -> bool:
         if self._world.view().generation >= 6:
             return False
-        known = self._world.kafka.finalised["metadata.version"] >= 29 or self._version > 0
+        known = self._world.kafka.finalised.get("metadata.version", 0) >= 29 or self._version > 0
         choice = self._random.randrange(2 if known else 0, len(SPECS))
         self._version = max(self._version, int(choice >= 2))
         self._last = SPECS[choice]

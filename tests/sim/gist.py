@@ -18,6 +18,10 @@ def gist(recorded: Recorded) -> str:
         return ", ".join(i["key"] for i in data["instances"])
     if recorded.type == "quorum.founded":
         return f"{len(data['voters'])} controllers at {data['metadata_level']}"
+    if recorded.type == "ensemble.founded":
+        return f"{len(data['servers'])} servers, protocol {data['protocol_version']}"
+    if recorded.type == "protocol.raised":
+        return f"{data['before']} -> {data['after']}: {data['reason']}"
     if recorded.type == "drain.requested":
         return f"{', '.join(data['keys'])} round {data['round']}: {data['reason']}"
     if recorded.type == "drain.planned":

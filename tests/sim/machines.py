@@ -104,6 +104,10 @@ class Machines:
         """Volumes that have lost what was on them."""
         self.illnesses: dict[str, Illness] = {}
         """By instance key."""
+        self.ensemble_id = ""
+        """The cluster id that is in ZooKeeper."""
+        self.protocols: dict[int, str] = {}
+        """ZooKeeper mode: what each broker was last started with."""
         self.announced: dict[str, MaintenanceNotice] = {}
         """What the cloud says of hosts, by instance key."""
         self._next_address = 0
@@ -310,7 +314,7 @@ class Machines:
 
     def _is_equipped(self, vm: Vm, service: ServiceDocument) -> bool:
         attached = {v.key for v in self.volumes.values() if v.attached_to == vm.key}
-        needs_address = service.name == "controller"
+        needs_address = service.name != "broker"
         return all(d.volume in attached for d in service.log_dirs) and (vm.bound or not needs_address)
 
     @property
@@ -329,6 +333,7 @@ class Machines:
         if illness is not None and illness.lasts:
             self.illnesses[vm.key] = Illness(illness.finding, self._clock(), lasts=True)
         if service.name == "broker":
+            self._speak(vm, service)
             owner = self.broker_ids.get(service.node_id)
             volume = service.log_dirs[0].volume
             self.kafka.settings.files[service.node_id] = dict(service.settings)
@@ -351,8 +356,22 @@ class Machines:
                 service.node_id, voter=service.founder, version=service.kafka_version, directory_id=directory
             )
 
+    def _speak(self, vm: Vm, service: ServiceDocument) -> None:
+        """ZooKeeper mode: a broker needs the cluster's id to be there, and others that understand what it speaks."""
+        if not service.is_zookeeper_mode:
+            return
+        if self.ensemble_id != service.cluster_id:
+            raise Violation(f"{vm.key} starts while ZooKeeper holds the id {self.ensemble_id or 'of nobody'}")
+        there = [v.process.document for v in self.vms.values() if v.alive and v.process and v.process.up]
+        old = [s for s in there if s.name == "broker" and not _understands(s.kafka_version, service.protocol_version)]
+        if old:
+            raise Violation(
+                f"{vm.key} starts with protocol {service.protocol_version} beside Kafka {old[0].kafka_version}"
+            )
+        self.protocols[service.node_id] = service.protocol_version
+
     def _stop(self, service: ServiceDocument, *, graceful: bool) -> None:
-        if service.name == "controller":
+        if service.name != "broker":
             self.kafka.stop_controller(service.node_id)
         elif not graceful:
             self.kafka.kill_broker(service.node_id)
@@ -411,6 +430,10 @@ class Machines:
         if illness is None:
             return ()
         return (FindingReport(name=illness.finding, since=illness.since, message="as simulated"),)
+
+
+def _understands(version: str, protocol: str) -> bool:
+    return [int(n) for n in version.split(".")[:2]] >= [int(n) for n in protocol.split(".")]
 
 
 def _ordered(run: TerraformRun) -> Iterator[tuple[str, str, str]]:

@@ -101,7 +101,7 @@ def concurrency(world: World) -> Iterator[str]:
     for f in world.evidence.fences:
         if f.service == "broker" and f.replicas and f.others_down:
             yield f"{f.key} was stopped with {f.replicas} replicas on it while brokers {f.others_down} were down"
-        if f.service == "controller" and f.voters > 1 and f.others_up <= f.voters // 2:
+        if f.service != "broker" and f.voters > 1 and f.others_up <= f.voters // 2:
             yield f"{f.key} was stopped while only {f.others_up} other controllers of {f.voters} ran"
     yield from world.evidence.votes
 
@@ -154,11 +154,13 @@ def progress_or_reason(world: World) -> Iterator[str]:
         yield "not converged and no reason given"
     elif world.last_tick.at - said.at > timedelta(seconds=LONGEST_BACK_OFF_S + world.tick_s):
         yield f"not converged, and its last word is of {said.at}: {said.sentence}"
-    silent = view.progressed_at and (world.last_tick.at - view.progressed_at).total_seconds() > SILENCE_S
+    window = view.conditions.get("WaitsForWindow")
+    heard = max([at for at in (view.progressed_at, window.since if window else None) if at is not None], default=None)
+    silent = heard and (world.last_tick.at - heard).total_seconds() > SILENCE_S
     if (
         silent
         and has_work(view)
-        and not any(view.conditions[c].status for c in ("Blocked", "Paused") if c in view.conditions)
+        and not any(view.conditions[c].status for c in ("Blocked", "Paused", "WaitsForWindow") if c in view.conditions)
     ):
         yield f"nothing recorded since {view.progressed_at} and no condition says why: {world.sentence()}"
 
@@ -189,8 +191,11 @@ PROPERTIES: Mapping[str, Check] = {
 
 
 def is_held_up(world: World) -> bool:
-    """Whether the cluster waits for a person: paused, aborted, or a condition that only a person ends."""
+    """Whether the cluster waits for a person (paused, aborted, a condition that only a person ends), or its window."""
     view = world.view()
+    window = view.conditions.get("WaitsForWindow")
+    if window is not None and window.status:
+        return True
     blocked = view.conditions.get("Blocked")
     held = hold_on(view, world.clock()) is not None
     return held or (blocked is not None and blocked.status and blocked.reason in PERSON_NEEDED)

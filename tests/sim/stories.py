@@ -2,7 +2,7 @@
 
 from events import facts
 from providers.handover import Handover
-from tests.builders import a_document
+from tests.builders import a_document, a_zookeeper_document
 from tests.sim.faults import Trouble
 from tests.sim.world import World
 
@@ -37,6 +37,22 @@ def life_of_a_quorum(world: World) -> None:
     world.converge()
 
 
+IN_ZOOKEEPER_MODE = {"quorum": "zookeeper", "config": ", mode: zookeeper"}
+"""What makes a spec of the builder one of a cluster in ZooKeeper mode, beside the version."""
+
+
+def life_of_an_ensemble(world: World) -> None:
+    """Founded on 3.8, rolled to 3.9 with its protocol, a disk lost; converged and quiet after each."""
+    world.declare(a_zookeeper_document())
+    world.converge(ticks=200)
+    world.kafka.create_topic("orders", partitions=6, rf=3, min_isr=2, bytes_per_partition=20_000_000)
+    world.declare(a_zookeeper_document(version="3.9.1"))
+    world.converge(ticks=900)
+    world.machines.lose_volume("zookeepers-b-0.g2")
+    world.run(until=lambda w: not w.is_converged(), ticks=90)
+    world.converge()
+
+
 def troubled_roll(
     seed: int,
     *,
@@ -49,15 +65,19 @@ def troubled_roll(
     hanging: bool = False,
     voting: bool = False,
     handover: Handover = Handover.REBIND,
+    born_as: str = "4.1.1",
+    becomes: str = "4.2.0",
     **spec: object,
 ) -> World:
     """A version roll under seeded trouble, then quiet: it must converge and stay so."""
-    world = World(seed=seed)
+    world = World(seed=seed, version=born_as)
     world.machines.handover = handover
-    world.declare(a_document(**spec))
+    world.declare(a_document(**{**spec, "version": born_as}))
     world.converge(ticks=200)
     world.kafka.create_topic("orders", partitions=12, rf=3, min_isr=2, bytes_per_partition=50_000_000)
-    world.declare(a_document(**{**spec, "version": "4.2.0"}))
+    world.declare(a_document(**{**spec, "version": becomes}))
+    if becomes != "4.2.0":
+        spec = {**spec, "version": becomes}  # of every document that is declared meanwhile, too
     kinds = {"rivals": rivals, "settings": settings, "asking": asking, "ailing": ailing, "hanging": hanging}
     trouble = Trouble(world, chance=chance, voting=voting, **kinds, **spec)
     for _ in range(steps):

@@ -19,11 +19,13 @@ from controlplane.converger.ports import LostLeadership, Ports
 from controlplane.converger.replacements import pending_changes
 from controlplane.converger.runner import InfeasibleDrain, PlanRefused
 from controlplane.jobstore import MemoryJobStore
+from controlplane.kafka.errors import KafkaUnavailable
 from controlplane.latest import MemoryLatestStore
 from controlplane.planstore import MemoryPlanStore
 from controlplane.replacement import SERVING, Phase
 from controlplane.streams import cluster_stream
 from controlplane.view import ClusterView
+from controlplane.zookeeper.locks import RESTART, Standing, Taken
 from events import facts
 from events.envelope import NewEvent, Origin, Recorded
 from events.errors import StoreUnavailable
@@ -31,9 +33,11 @@ from events.ids import ClusterUid, Epoch
 from events.memory import MemoryEventStore
 from events.spec.conversion import to_data
 from events.spec.model import KafkaClusterDocument
+from planner.rollout.windows import Freeze
 from providers.base import TerraformRun
 from tests.builders import a_document
 from tests.fakes.kafka import FakeKafka
+from tests.fakes.zookeeper import FakeLocks, FakeNodes
 from tests.sim.evidence import Calm, Evidence, Fence, LastTick, StaleWrite
 from tests.sim.failpoints import Crash, CrashingKafka, CrashingStore, Failpoints
 from tests.sim.gist import gist
@@ -63,10 +67,31 @@ class PoisonedInventory:
         self._machines.terminate(view, cloud_id)
 
 
+class SimRestartLock:
+    """The restart lock of one server process; it dies with it."""
+
+    def __init__(self, nodes: FakeNodes, points: Failpoints) -> None:
+        self._locks = FakeLocks(nodes, holder="Kedge")
+        self._points = points
+
+    def standing(self, view: ClusterView) -> Standing:
+        return self._locks.standing(RESTART)
+
+    def take(self, view: ClusterView, why: str) -> str:
+        self._points.reach("before take_restart_lock")
+        taken = self._locks.take(RESTART, why=why)
+        return "" if isinstance(taken, Taken) else f"{taken.holder} holds it: {taken.why}"
+
+    def release(self, view: ClusterView) -> None:
+        self._locks.release(RESTART)
+
+
 class World:
     """Everything outside the server, and the server itself, which may die and be born again."""
 
     def __init__(self, *, seed: int = 0, crash_at: int = -1, tick_s: float = 1.0, version: str = "4.1.1") -> None:
+        self.freezes: tuple[Freeze, ...] = ()
+        """In force from the next start of the server on, as those of its settings are."""
         self.random = random.Random(seed)
         self.tick_s = tick_s
         self.seconds = 0.0
@@ -78,6 +103,8 @@ class World:
         self.kafka = FakeKafka(version=version, clock=self.clock)
         self.machines = Machines(self.kafka, self.latest, self.clock)
         self.points.take_over = self._take_over
+        self.lock_nodes = FakeNodes()
+        """The locks in the cluster's ZooKeeper, where it has one."""
         self.epoch = Epoch(0)
         self.story: list[str] = []
         self.ticks = 0
@@ -122,6 +149,8 @@ class World:
         for job in self.jobs.open_jobs():
             self.jobs.fail(job.intent_id, epoch=self.epoch, error_class="RunInterrupted", error_message="server died")
         own = self.epoch
+        if (node := self.lock_nodes.held.get(RESTART)) is not None and node[2] == "Kedge":
+            del self.lock_nodes.held[RESTART]  # it died with the session of the server before
         self.store.watch = self._recorded
         self._poison_a_neighbour()
         kafka = CrashingKafka(self.kafka, self.points, lambda name, *args: self.saw(name, int(own), *args))
@@ -139,14 +168,29 @@ class World:
                 clock=self.clock,
                 epoch=lambda: self._right_to_act(own),
                 handover=lambda _cloud: self.machines.handover,
+                registered_id=lambda _view: self._registered_id(),
+                fix_cluster_id=self._fix_cluster_id,
+                restart_lock=SimRestartLock(self.lock_nodes, self.points),
             ),
             FleetBrake(),
+            freezes=self.freezes,
         )
 
     def _right_to_act(self, own: Epoch) -> Epoch:
         if own != self.epoch:
             raise LostLeadership(f"epoch {own} is over, {self.epoch} leads")
         return own
+
+    def _registered_id(self) -> str:
+        if len(self.kafka.voters_up()) * 2 <= len(self.view().voters):
+            raise KafkaUnavailable(what="looking at the ensemble", where="sim", why="no majority serves")
+        return self.machines.ensemble_id
+
+    def _fix_cluster_id(self, view: ClusterView, cluster_id: str) -> None:
+        self.points.reach("before fix_cluster_id")
+        self._registered_id()
+        self.machines.ensemble_id = self.machines.ensemble_id or cluster_id
+        self.points.reach("after fix_cluster_id")
 
     def _take_over(self) -> None:
         """Another server begins while this one is in the middle of a tick. Its runs die with its lease."""
@@ -333,11 +377,11 @@ class World:
         up = {
             v.process.document.node_id
             for v in self.machines.vms.values()
-            if v.alive and v.process and v.process.up and v.process.document.name == "controller"
+            if v.alive and v.process and v.process.up and v.process.document.name != "broker"
         }
         hosted = self.kafka_hosts(me.node_id) if me.name == "broker" else 0
         voters = self.kafka.voters()
-        if me.name == "controller":
+        if me.name != "broker":
             votes = voters.get(me.node_id) == me.log_dirs[0].directory_id
             up = self.kafka.voters_up() if votes else set()
             return Fence(key, me.name, hosted, tuple(down), len(up - {me.node_id}), len(voters) if votes else 0)

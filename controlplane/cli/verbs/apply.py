@@ -42,6 +42,9 @@ def apply(
     ] = False,
     timeout: Timeout = DEFAULT_TIMEOUT,
     message: Annotated[str, typer.Option("-m", "--message", metavar="TEXT", help="Why; recorded with it.")] = "",
+    now: Annotated[
+        bool, typer.Option("--now", help="Let it begin at once, whatever windows say; recorded as `kedge roll --now`.")
+    ] = False,
     output: Output = Format.TEXT,
 ) -> None:
     """Declare what a file says: plan, question, then that plan.
@@ -54,7 +57,7 @@ def apply(
 
     \b
     Exit codes: 0 recorded (with --wait: converged), 1 refused, not confirmed or failed,
-    3 --timeout was up, 4 it needs a person, 130 Ctrl-C.
+    3 --timeout was up, 4 it needs a person (also: it became a proposal), 130 Ctrl-C.
 
     \b
     Examples:
@@ -75,6 +78,8 @@ def apply(
     for one in planned.plans:
         session.tell_all(*plan_lines(one))
     session.tell_all(*answer_topics(planned))
+    for reason in planned.reserved:
+        session.tell(f"a second person has to agree: {reason}", "yellow")
     agreed = _agreed(session, planned, yes=yes)
     order = api.ApplyIn(
         text=spec.text,
@@ -85,12 +90,30 @@ def apply(
     )
     answer = _recorded(session, order, planned)
     _show(session, answer, output)
+    if answer.proposal:
+        why, then = "; ".join(answer.reserved), f"somebody else: kedge proposal approve {answer.proposal}"
+        what = f"a second person has to agree: proposal {answer.proposal} is recorded, nothing is declared yet"
+        raise CliError(what, why=why, next_step=then, exit_code=exits.BLOCKED)
+    if now:
+        _begin_at_once(session, answer, message)
     if wait:
         wait_for(session, _targets(answer), timeout_s=timeout_s, told=output is Format.TEXT)
         return
     for recorded in answer.applied:
         if recorded.changed:
             session.tell(f"to follow it: kedge wait {recorded.cluster} --for=converged")
+
+
+def _begin_at_once(session: Session, answer: api.ApplyOut, message: str) -> None:
+    """What is recorded stays so where nothing waits for a window: that is no failure."""
+    for recorded in answer.applied:
+        try:
+            told = session.client.command(recorded.cluster, "roll-now", api.ReasonIn(reason=message)).sentence
+        except Refused as refused:
+            if refused.code not in ("no-window", "nothing-left"):
+                raise
+            told = refused.what
+        session.tell(told)
 
 
 def _declaration(plan_path: str, file: str) -> tuple[SpecFile, SavedPlan | None]:
@@ -112,6 +135,8 @@ def _dry_run(session: Session, spec: SpecFile, message: str, output: Format) -> 
     if not answer.ok:
         raise refuse_problems(session, answer.problems, file=spec.name)
     tell_problems(session, answer.problems)
+    for reason in answer.reserved:
+        session.tell(f"a second person has to agree: {reason}", "yellow")
     if output is Format.TEXT:
         for one in answer.plans:
             session.show(*plan_lines(one))

@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from controlplane.cli import exits
 from controlplane.cli.errors import CliError
 from controlplane.cli.moments import moment_of
 from controlplane.cli.options import Cluster, Output, Reason, Yes
@@ -49,6 +50,29 @@ def resume(context: typer.Context, cluster: Cluster, reason: Reason = "", output
       kedge resume orders --reason "quota raised" && kedge wait orders --for=converged
     """
     _command(session_of(context), cluster, "resume", api.ReasonIn(reason=reason), output)
+
+
+def roll(
+    context: typer.Context,
+    cluster: Cluster,
+    now: Annotated[bool, typer.Option("--now", help="Begin at once, whatever its windows say.")] = False,
+    reason: Reason = "",
+    output: Output = Format.TEXT,
+) -> None:
+    """Let what waits for a window begin at once.
+
+    For what is left of the generation in force: its roll, restarts, evacuations, a rebalance. Gates, the fleet's brake
+    and freezes hold as ever. The permission is recorded, and over once the generation is reached or another declared.
+
+    \b
+    Examples:
+      kedge roll orders --now --reason "the fix cannot wait"
+      kedge describe orders                     # says what it waits for
+    """
+    if not now:
+        why = "Kedge rolls by itself, inside the windows of the spec"
+        raise CliError("nothing was changed", why=why, next_step=f"kedge roll {cluster} --now", exit_code=exits.USAGE)
+    _command(session_of(context), cluster, "roll-now", api.ReasonIn(reason=reason), output)
 
 
 def abort(context: typer.Context, cluster: Cluster, reason: Reason = "", output: Output = Format.TEXT) -> None:
@@ -105,6 +129,9 @@ def delete(
         raise CliError("not confirmed, nothing was changed", why=f"`{typed}` is not `{cluster}`", next_step=by_hand)
     answer = session.client.delete(cluster, api.DeleteIn(confirm=typed, reason=reason))
     _show(session, answer, output)
+    if answer.proposal:
+        session.tell(f"somebody else: kedge proposal approve {answer.proposal}")
+        return
     session.tell(f"to see it gone: kedge wait {cluster} --for=deleted")
 
 

@@ -160,6 +160,21 @@ class People:
         session = session_of(self.sessions, cookie, now)
         return self._rights(session.subject, session=session, via="session") if session is not None else None
 
+    def rights_now(self, subject: str, via: str, now: datetime) -> Rights | None:
+        """What whoever asked for something once may do at this moment; None where they may not come in any more.
+
+        Where they came by a token, no more than that one leaves; a revoked token leaves nothing.
+        """
+        limit = None
+        if via.startswith("token:"):
+            token = self.tokens.get(via.removeprefix("token:"))
+            if token is None or token.state(now) == "revoked":
+                return None
+            limit = token.limit
+        if subject == INSTALLATION or (limit is not None and limit.subject == INSTALLATION):
+            return whole_rights(subject, limit=limit, via=via)
+        return self._rights(subject, via=via, limit=limit)
+
     def make_token(
         self, rights: Rights, *, label: str, role: Role, scope: str, life: timedelta, now: datetime
     ) -> tuple[str, Token]:

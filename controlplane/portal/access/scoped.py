@@ -29,6 +29,7 @@ from controlplane.commands import (
     ResumeCluster,
     TakeBackMoves,
     TakeOverSource,
+    WaiveWindow,
 )
 from controlplane.converger.loop import Said
 from controlplane.converger.movewatch import Known
@@ -60,6 +61,7 @@ VERB_OF: dict[type[Command], Verb] = {
     ReadmitBrokers: Verb.STEER,
     RebalanceCluster: Verb.STEER,
     CancelRebalance: Verb.STEER,
+    WaiveWindow: Verb.STEER,
     DeleteCluster: Verb.DELETE,
     TakeOverSource: Verb.HAND_OVER,
     DeclareTopics: Verb.DECLARE,
@@ -75,7 +77,12 @@ def scoped(services: PortalServices, rights: Rights) -> PortalServices:
     """The same services, as far as these rights go. What is done with them is noted in the trail of the rights."""
     if rights.may_everywhere(Verb.ADMINISTER):
         noted = NotedCommands(services.commands, rights, services.store.head)
-        return replace(services, commands=noted, networks=_scoped_networks(services.networks, services.fleet, rights))
+        return replace(
+            services,
+            commands=noted,
+            networks=_scoped_networks(services.networks, services.fleet, rights),
+            proposals=services.proposals and services.proposals.scoped(rights),
+        )
     fleet = ScopedFleet(services.fleet, rights)
     return replace(
         services,
@@ -85,6 +92,7 @@ def scoped(services: PortalServices, rights: Rights) -> PortalServices:
         networks=_scoped_networks(services.networks, fleet, rights),
         brake=lambda view: fleet.without_others(services.brake(view)),
         backup=_administrators_backup(services.backup, rights),
+        proposals=services.proposals and services.proposals.scoped(rights),
     )
 
 

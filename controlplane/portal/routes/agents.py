@@ -21,6 +21,7 @@ from controlplane.portal.services import PortalServices, Services
 from controlplane.replacement import Phase
 from controlplane.reports import keep_report
 from controlplane.view import ClusterView, InstanceView
+from controlplane.zookeeper.authority import super_digest, super_password
 from events.ids import ClusterUid, IntentId, NodeName
 
 router = APIRouter(prefix="/agent/v1", tags=["agents"])
@@ -132,7 +133,8 @@ def _offer(services: PortalServices, vm: Vm) -> Offer:
         raise ApiError(404, "no-document", "there is no document for this instance here", next_step=then)
     if _is_over(view, instance):
         raise _gone(vm)
-    return offer(view, instance.key, epoch=epoch, metrics=services.metrics)
+    digest = super_digest(super_password(services.installation.server_key, view.uid)) if view.in_zookeeper_mode else ""
+    return offer(view, instance.key, epoch=epoch, metrics=services.metrics, super_digest=digest)
 
 
 def _is_over(view: ClusterView, instance: InstanceView) -> bool:

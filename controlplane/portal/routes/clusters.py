@@ -8,7 +8,16 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Header, Query, Request
 from starlette.concurrency import run_in_threadpool
 
-from controlplane.commands import AbortRecycle, Command, DeleteCluster, PauseCluster, ResumeCluster
+from controlplane.commands import (
+    AbortRecycle,
+    Command,
+    DeleteCluster,
+    DeleteTopic,
+    NeedsApproval,
+    PauseCluster,
+    ResumeCluster,
+    WaiveWindow,
+)
 from controlplane.converger.consoles import CONSOLE
 from controlplane.converger.ports import AGENT_REPORT
 from controlplane.dns.keeper import DNS_NAME
@@ -19,11 +28,12 @@ from controlplane.portal import schemas as api
 from controlplane.portal.access.bindings import traits_of
 from controlplane.portal.access.rights import Rights
 from controlplane.portal.access.roles import Verb
+from controlplane.portal.approvals import deletion_digest, propose
 from controlplane.portal.auth import Actor
 from controlplane.portal.feed import MAX_WAIT_S, RECHECK_EVERY_S, Feed
 from controlplane.portal.history import History, page_of
 from controlplane.portal.problems import ApiError
-from controlplane.portal.services import PortalServices, Services
+from controlplane.portal.services import PortalServices, Proposed, Services
 from controlplane.portal.sourceanswers import spec_source_out
 from controlplane.portal.specs import Order, declare, declare_topics, judge
 from controlplane.view import ClusterView
@@ -67,7 +77,14 @@ def get_cluster(name: str, services: Services) -> api.ClusterDetailOut:
     progress, source = services.progress(view), source_of_cluster(services, view)
     consoles = services.latest.of_cluster(view.uid, CONSOLE)
     return answers.cluster_detail(
-        view, services.fleet, agents=agents, now=now, progress=progress, source=source, consoles=consoles
+        view,
+        services.fleet,
+        agents=agents,
+        now=now,
+        progress=progress,
+        source=source,
+        consoles=consoles,
+        window=services.window(view),
     )
 
 
@@ -149,16 +166,27 @@ def plan(spec: api.SpecIn, services: Services) -> api.PlansOut:
         plans=[answers.plan_out(p) for p in judged.plans],
         digest=judged.digest,
         topics=list(judged.topic_plan),
+        reserved=list(judged.reserved),
     )
 
 
 @router.post("/apply")
 def apply(order: api.ApplyIn, services: Services, actor: Actor, key: CommandId) -> api.ApplyOut:
-    """Declares what a file says. Problems of the file are an answer (`ok` is False), a plan that moved is a refusal."""
+    """Declares what a file says. Problems of the file are an answer (`ok` is False), a plan that moved is a refusal.
+
+    What a policy leaves to a second person becomes a proposal, the whole file: nothing of it is declared yet.
+    """
     judged = judge(services, order.text, file=order.file)
     applied: list[Outcome] = []
     topics: list[Outcome] = []
-    if judged.ok:
+    proposal = ""
+    if judged.ok and judged.reserved:
+        if order.plan_digest is not None and order.plan_digest != judged.digest:
+            message = "the plan is not what it was when it was agreed to"
+            raise ApiError(409, "plan-moved", message, next_step="Plan again, and look at what it says now.")
+        if not order.dry_run:
+            proposal = propose(services, judged, order.text, actor=actor, key=key, message=order.message).id
+    elif judged.ok:
         how = Order(
             actor=actor,
             command_id=key,
@@ -175,6 +203,8 @@ def apply(order: api.ApplyIn, services: Services, actor: Actor, key: CommandId) 
         applied=[answers.applied_out(o) for o in applied],
         plans=[answers.plan_out(p) for p in judged.plans],
         topics=[api.TopicsAppliedOut(cluster=o.name, changed=o.changed, sentence=o.sentence) for o in topics],
+        proposal=proposal,
+        reserved=list(judged.reserved),
     )
 
 
@@ -189,6 +219,12 @@ def pause(name: str, body: api.ReasonIn, services: Services, actor: Actor, key: 
 def resume(name: str, body: api.ReasonIn, services: Services, actor: Actor, key: CommandId) -> api.CommandOut:
     """Go on, and forgive the attempts that failed."""
     return carry_out(services, ResumeCluster(name=name, actor=actor, command_id=key, reason=body.reason))
+
+
+@router.post("/clusters/{name}/roll-now")
+def roll_now(name: str, body: api.ReasonIn, services: Services, actor: Actor, key: CommandId) -> api.CommandOut:
+    """Begin what is left of the generation in force at once, outside the windows of the spec."""
+    return carry_out(services, WaiveWindow(name=name, actor=actor, command_id=key, reason=body.reason))
 
 
 @router.post("/clusters/{name}/abort")
@@ -230,8 +266,27 @@ def spread(services: PortalServices, outcomes: list[Outcome]) -> None:
 
 
 def carry_out(services: PortalServices, command: Command) -> api.CommandOut:
-    """Records a command, and has the converger look at once. Raises what the handler raises."""
-    outcome = services.commands.handle(command)
+    """Records a command, and has the converger look at once. Raises what the handler raises.
+
+    A deletion that a policy leaves to a second person becomes a proposal.
+    """
+    try:
+        outcome = services.commands.handle(command)
+    except NeedsApproval as reserved:
+        if not isinstance(command, DeleteCluster | DeleteTopic) or services.proposals is None:
+            raise
+        topic = command.topic if isinstance(command, DeleteTopic) else ""
+        wanted = Proposed(
+            change="delete-topic" if topic else "delete",
+            clusters=(command.name,),
+            digest=deletion_digest(services.commands.current(command.name), topic),
+            reasons=reserved.reasons,
+            topic=topic,
+            message=command.reason,
+        )
+        made = services.proposals.propose(wanted, actor=command.actor, key=command.command_id)
+        sentence = f"a second person has to agree: proposal {made.id} is recorded, nothing is deleted"
+        return api.CommandOut(cluster=command.name, changed=False, sentence=sentence, proposal=made.id)
     spread(services, [outcome])
     return answers.command_out(outcome)
 

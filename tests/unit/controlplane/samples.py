@@ -21,6 +21,7 @@ from controlplane.view import (
     VoterChangeView,
 )
 from events import facts
+from events import proposal_facts as proposals
 from events.spec.conversion import to_data
 from tests.builders import BEFORE, a_document, a_planned, a_view, an_instance
 from tests.unit.controlplane.topic_samples import TOPIC_SAMPLES, topic_states
@@ -29,6 +30,27 @@ A1, A2, CA1, CA2 = "brokers-a-0.g1", "brokers-a-0.g2", "controllers-a-0.g1", "co
 
 SAMPLES: tuple[object, ...] = (
     *TOPIC_SAMPLES,
+    proposals.ProposalMade(
+        id="0123456789ab",
+        change="apply",
+        clusters=("orders",),
+        topic="",
+        text="kind: KafkaCluster",
+        file="orders.yaml",
+        message="drill",
+        digest="d1-d2-d3",
+        reasons=("orders: chaos is allowed (policy `payments`)",),
+        author="user:anna",
+        claimed="",
+        source="api",
+        via="session",
+        commit="",
+        expires_at=datetime(2026, 1, 8, tzinfo=UTC),
+    ),
+    proposals.ProposalApproved("0123456789ab", "user:bob", "fine"),
+    proposals.ProposalRejected("0123456789ab", "user:bob", "not before Friday"),
+    proposals.ProposalVoided("0123456789ab", "its time was up"),
+    proposals.ProposalExecuted("0123456789ab", "orders is declared, generation 2"),
     facts.NameTaken("orders", "c0ffee"),
     facts.ClusterDeclared("c0ffee", "orders", 2, to_data(a_document()), "person:anna"),
     facts.ClusterDeletionRequested("orders", "no longer needed"),
@@ -43,6 +65,9 @@ SAMPLES: tuple[object, ...] = (
     facts.JoinFailed(A2, "its agent has not reported after 120 s"),
     facts.InstanceLost(A1, "the cloud says it is gone"),
     facts.QuorumFounded("k-id", "4.1", (facts.FoundingVoter("controllers-a-0", 100, "127.64.0.1", 9093, "dir"),)),
+    facts.EnsembleFounded("k-id", "3.8", (facts.FoundingServer("zookeepers-a-0", 100, "127.64.0.1", 2181, "dir"),)),
+    facts.ClusterIdFixed("kafka-cluster"),
+    facts.ProtocolRaised("3.8", "3.9", "all brokers run Kafka 3.9.1"),
     facts.ClusterAdopted(
         "the tags of 6 VMs", 1007, (facts.SpentNode("brokers-a-0", 4, 3),), {"controllers-a-0": "127.64.0.1"}, True
     ),
@@ -223,6 +248,7 @@ def states() -> Mapping[type, ClusterView]:
         facts.VoterRemoved: a_view(voter_change=_vote("change-2", adds=False)),
         facts.VoterChangeDropped: a_view(voter_change=_vote("change-1", adds=True)),
         **topic_states(),
+        facts.ProtocolRaised: a_view(protocol="3.8"),
         facts.FeatureFinalised: replace(a_view(), finalising=("metadata.version", 29)),
     }
 

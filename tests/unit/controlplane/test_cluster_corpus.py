@@ -13,6 +13,7 @@ import pytest
 
 from controlplane.cluster import _APPLY, evolve
 from events import facts
+from events import proposal_facts as proposals
 from events.codec import decode, encode
 from events.envelope import Recorded
 from events.registry import REGISTRY, FactType
@@ -38,6 +39,11 @@ OF_OTHER_STREAMS = {
     facts.SourceRewritten,
     facts.SourceAccepted,
     *OF_NETWORKS,
+    proposals.ProposalMade,
+    proposals.ProposalApproved,
+    proposals.ProposalRejected,
+    proposals.ProposalVoided,
+    proposals.ProposalExecuted,
 }
 OURS: list[FactType] = [entry for entry in REGISTRY if entry.cls.__module__.startswith("events.")]
 

@@ -83,7 +83,7 @@ def test_a_python_name_is_no_yaml_key() -> None:
             "`spec.rollout` has no key `max_unavailable`",
             (
                 "Did you mean `maxUnavailable`? Known here: strategy, surge, maxUnavailable, soak, "
-                "linger, pause, joinDeadline, throttleMibPerS, allowUnavailable."
+                "linger, pause, joinDeadline, throttleMibPerS, windows, allowUnavailable."
             ),
         ),
     ]
@@ -112,7 +112,7 @@ def test_a_missing_key_is_told_at_the_mapping_that_lacks_it() -> None:
             "`spec.pools[1]` lacks the key `size`",
             (
                 "Add it. Number of nodes. Growing adds nodes; shrinking drains the newest ones first. "
-                "Controllers: 1, 3 or 5, one vote at a time."
+                "Controllers and ZooKeeper servers: 1, 3 or 5, one vote at a time."
             ),
         ),
     ]

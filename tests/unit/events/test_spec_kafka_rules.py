@@ -23,8 +23,8 @@ def test_a_version_of_the_zookeeper_days_says_why_it_is_refused() -> None:
             "7:14",
             "KEDGE-SPEC-040",
             (
-                "Kafka 3.9.1 is not supported (versions below 4 need ZooKeeper, which is not offered "
-                "yet); supported: 4.1.1, 4.2.0"
+                "Kafka 3.9.1 is not supported (versions below 4 need `mode: zookeeper`, with 3.8.1 or "
+                "3.9.1); supported: 4.1.1, 4.2.0"
             ),
             "Use 4.2.0.",
         ),

@@ -81,3 +81,29 @@ def test_a_cluster_no_client_can_find_is_refused() -> None:
         ),
     ]
     assert not result.ok
+
+
+def test_a_window_in_a_zone_nobody_knows_is_refused() -> None:
+    result = load({24: "    windows: [{start: '02:00', duration: 4h, zone: Europe/Zurych}]"})
+    assert [(code, message) for _, code, message, _ in told(result)] == [
+        ("KEDGE-SPEC-059", "no time zone is called `Europe/Zurych`")
+    ]
+
+
+def test_a_window_too_short_for_anything_to_begin_in_is_refused() -> None:
+    result = load({24: "    windows: [{start: '02:00', duration: 5m}]"})
+    assert [(code, fix) for _, code, _, fix in told(result)] == [
+        ("KEDGE-SPEC-059", "Let it stay open for 15m or longer.")
+    ]
+
+
+def test_a_window_is_read_as_it_is_written_by_yaml_too() -> None:
+    result = load({24: "    windows: [{days: [sat, sun], start: 02:30, duration: 4h, zone: Europe/Zurich}]"})
+    assert result.ok
+    window = result.documents[0].spec.rollout.windows[0]
+    assert (window.days, window.start, window.duration_s, window.zone) == (
+        ("sat", "sun"),
+        "02:30",
+        14_400,
+        "Europe/Zurich",
+    )

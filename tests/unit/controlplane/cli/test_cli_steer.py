@@ -27,6 +27,16 @@ def test_a_command_is_recorded_with_its_reason_and_answered_on_stdout(world: Wor
     assert sent(world, verb) == [{"reason": "release day", "until": None}]
 
 
+def test_a_roll_is_let_go_at_once_only_when_now_is_said(world: World) -> None:
+    done = api.CommandOut(cluster="orders", changed=True, sentence="begins at once")
+    world.server.on("POST", "/clusters/orders/roll-now", done)
+    ran = world.run("roll", "orders")
+    assert (ran.exit_code, sent(world, "roll-now")) == (exits.USAGE, [])
+    assert "kedge roll orders --now" in ran.stderr
+    assert world.run("roll", "orders", "--now", "--reason", "a fix").stdout == "begins at once\n"
+    assert sent(world, "roll-now") == [{"reason": "a fix", "until": None}]
+
+
 @pytest.mark.parametrize("verb", ["pause", "abort"])
 def test_what_stops_says_how_to_go_on(world: World, verb: str) -> None:
     assert "kedge resume orders" in world.run(verb, "orders").stderr

@@ -15,16 +15,19 @@ from controlplane.converger.verdict import (
     ClearThrottles,
     Effect,
     ElectPreferred,
+    FixClusterId,
     PreferLogDirs,
     RaiseFeature,
     ReadConsole,
     Reassign,
+    ReleaseRestartLock,
     RemoveVoter,
     SetSettings,
     SetThrottle,
     StartBalancing,
     StartPlanning,
     StartRun,
+    TakeRestartLock,
     TerminateInstance,
     Unregister,
 )
@@ -76,6 +79,8 @@ class Outside:
             installation_id="test",
             clock=lambda: BEFORE,
             epoch=lambda: Epoch(7),
+            fix_cluster_id=port.fix_cluster_id,
+            restart_lock=port,
         )
 
 
@@ -103,6 +108,9 @@ EFFECTS: list[tuple[Effect, list[str]]] = [
     (RaiseFeature("metadata.version", 29), ["update_feature", "update_feature"]),
     (SetSettings(LiveStep({"num.io.threads": "8"})), ["change_settings"]),
     (ChangeTopics(TopicStep(delete=("old",))), ["change_topics"]),
+    (FixClusterId("kafka-id"), ["fix_cluster_id"]),
+    (TakeRestartLock("3 services to restart"), ["take"]),
+    (ReleaseRestartLock(), ["release"]),
 ]
 
 
@@ -110,7 +118,7 @@ EFFECTS: list[tuple[Effect, list[str]]] = [
     ("effect", "calls"), EFFECTS, ids=lambda x: type(x).__name__ if not isinstance(x, list) else ""
 )
 def test_an_effect_reaches_its_port(effect: Effect, calls: list[str]) -> None:
-    outside, refused = _carried_out(effect, reassign={}, cancel={}, change_topics={})
+    outside, refused = _carried_out(effect, reassign={}, cancel={}, change_topics={}, take="")
     assert ([name for name, _ in outside.asked], refused) == (calls, "")
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from hashlib import sha1
 
 from controlplane.gitsync.binding import GitBinding
@@ -10,6 +11,9 @@ from controlplane.gitsync.desk import SourceDesk
 from controlplane.gitsync.faults import SourceFault
 from controlplane.gitsync.repository import Entry, Tip
 from controlplane.gitsync.sync import SourceSync, SyncParts
+from controlplane.portal.approvals import approves_still
+from controlplane.proposals.book import ProposalBook
+from controlplane.proposals.gitproposals import GitProposals
 from controlplane.view import ClusterView
 from tests.unit.controlplane.portal.portal_house import House
 from tests.unit.events.spec_texts import ORDERS, edited
@@ -99,6 +103,11 @@ class GitHouse:
             may_act=lambda: self.leads,
             board=self.board,
             clock=lambda: house.now,
+            proposals=GitProposals(
+                ProposalBook(house.store, lambda: house.now),
+                partial(approves_still, house.services.people, house.services.commands.current, lambda: house.now),
+                lambda: house.now,
+            ),
         )
         self.sync = SourceSync(self.binding, self.repository, parts)
         return self.sync

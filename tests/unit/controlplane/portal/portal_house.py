@@ -14,11 +14,14 @@ from controlplane.backup import BackupSummary
 from controlplane.converger.loop import Converger, new_events
 from controlplane.converger.ports import Ports
 from controlplane.credentials import MemoryCredentialStore, Vm
+from controlplane.groups.desk import GroupDesk
 from controlplane.handlers import CommandHandler
 from controlplane.home import Installation
 from controlplane.jobstore import MemoryJobStore
 from controlplane.latest import MemoryLatestStore
 from controlplane.planstore import MemoryPlanStore
+from controlplane.policies.gate import PolicyGate
+from controlplane.policies.shelf import NoPolicies, Policies
 from controlplane.portal.access.bindings import Binding
 from controlplane.portal.access.passwords import Passwords
 from controlplane.portal.access.people import People
@@ -37,6 +40,7 @@ from events.ids import ClusterUid, Epoch, NodeName
 from events.memory import MemoryEventStore
 from events.store import EventStore
 from planner.observed import KafkaSnapshot
+from tests.fakes.kafka import FakeKafka
 from tests.unit.events.spec_texts import ORDERS
 
 TOKEN = "the-token"
@@ -80,6 +84,7 @@ class House:
     public_hosts: frozenset[str] = frozenset()
     audit: AuditStore = field(default_factory=MemoryAuditStore)
     oidc: OidcSignIn | None = None
+    policies: Policies = field(default_factory=NoPolicies)
 
     def __post_init__(self) -> None:
         if isinstance(self.store, MemoryEventStore):
@@ -90,6 +95,7 @@ class House:
         self.converger = Converger(_ports(self))
         self.converger._observer._snapshots = self.snapshots  # type: ignore[assignment]
         self.backups: list[Path] = []
+        self.kafka = FakeKafka(clock=lambda: self.now)
         self.services = PortalServices(
             version="1.2.3",
             installation=Installation("inst", b"server key", TOKEN),
@@ -99,7 +105,10 @@ class House:
             credentials=self.credentials,
             fleet=self.converger,
             leadership=self.lead,
-            commands=CommandHandler(self.store, last_snapshot=self.converger.last_snapshot),
+            commands=CommandHandler(
+                self.store, last_snapshot=self.converger.last_snapshot, gate=PolicyGate(self.policies)
+            ),
+            gate=PolicyGate(self.policies),
             planner_state=lambda: "starting",
             progress=lambda view: self.progress,
             brake=self.converger.brake_on,
@@ -109,9 +118,11 @@ class House:
             people=People(passwords=Passwords(CHEAP), clock=lambda: self.now),
             public_hosts=self.public_hosts,
             audit=self.audit,
+            groups=GroupDesk(self.latest, lambda view: self.kafka, lambda: self.now),
             oidc=self.oidc,
         )
         self.app: FastAPI = create_app(self.services)
+        self.services = self.app.state.services
         self.client = self.client_with({"Authorization": f"Bearer {TOKEN}"})
 
     def client_with(self, headers: dict[str, str]) -> TestClient:

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import asdict
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from agent.wire import FindingReport, LogDirReport, Report, ServiceReport
 from controlplane.converger.loop import Said
 from controlplane.converger.ports import AGENT_REPORT
 from controlplane.dns.keeper import DNS_NAME
+from controlplane.groups.record import GROUPS_NOTED, GroupNoted, GroupsNoted
 from controlplane.latest import Observation, Subject
 from events import facts
 from tests.builders import a_partition, a_snapshot
@@ -49,11 +51,16 @@ def a_house() -> House:
     house.record(
         facts.ConditionChanged("Blocked", status=True, reason="RunFailed", message="Terraform failed"),
     )
-    house.snapshots[view.uid] = a_snapshot(a_partition(), a_partition("orders-1", isr=(1000,)))
+    house.snapshots[view.uid] = a_snapshot(
+        a_partition(), a_partition("orders-1", isr=(1000,)), a_partition("orders-2", isr=(1000, 1001))
+    )
     house.latest.put(_report(view.uid))
     house.converger._said[view.uid] = Said(START, "blocked")
     name = Subject(DNS_NAME, view.uid, "orders.example.com")
     house.latest.put(Observation(name, {"addresses": [], "problem": "refused"}, source="dns", observed_at=START))
+    groups = (GroupNoted("billing", "Stuck", 2, 6, 1200, stuck=1), GroupNoted("away", "NoMembers", 0, 1, None))
+    noted = GroupsNoted(START, START, groups)
+    house.latest.put(Observation(Subject(GROUPS_NOTED, view.uid, "groups"), asdict(noted), "kafka", START))
     return house
 
 
@@ -83,6 +90,7 @@ def test_the_server_and_its_clusters_are_told(house: House) -> None:
     assert value(told, "kedge_cluster_condition", type="Blocked", reason="RunFailed") == 1
     assert value(told, "kedge_cluster_instances", phase="joined", service="broker") == 3
     assert value(told, "kedge_cluster_under_min_isr_partitions", cluster="orders") == 1
+    assert value(told, "kedge_cluster_at_min_isr_partitions", cluster="orders") == 1
     assert value(told, "kedge_dns_name_problem", name="orders.example.com") == 1
     assert value(told, "process_open_fds") > 0
 
@@ -98,6 +106,19 @@ def test_a_service_is_told_as_its_agent_saw_it(house: House) -> None:
     assert value(told, "kedge_log_dir_free_bytes", log_dir="data", **where) == 5
     assert value(told, "kedge_service_log_lines", **{"class": "errors"}, **where) == 4
     assert value(told, "kedge_agent_report_timestamp_seconds", instance="brokers-a-0.g1") == START.timestamp()
+
+
+def test_groups_are_told_with_their_lag_while_the_look_at_them_is_young(house: House) -> None:
+    told = scraped(house)
+    billing = {"cluster": "orders", "group": "billing"}
+    assert value(told, "kedge_group_lag", **billing) == 1200
+    assert value(told, "kedge_group_members", **billing) == 2
+    assert value(told, "kedge_group_stuck_partitions", **billing) == 1
+    assert value(told, "kedge_group_unread_partitions", **billing) == 0
+    assert value(told, "kedge_cluster_groups_timestamp_seconds", cluster="orders") == START.timestamp()
+    assert {s.labels["group"] for s in told["kedge_group_lag"]} == {"billing"}, "a lag that is not known is absent"
+    house.pass_time(minutes=11)
+    assert "kedge_group_lag" not in scraped(house)
 
 
 def test_what_is_not_known_is_absent_and_not_zero() -> None:

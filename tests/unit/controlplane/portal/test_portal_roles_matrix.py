@@ -2,6 +2,7 @@
 
 import inspect
 import itertools
+from datetime import datetime, timedelta
 
 import pytest
 
@@ -22,6 +23,10 @@ from controlplane.portal.access.bindings import Binding
 from controlplane.portal.access.rights import Forbidden, rights_of
 from controlplane.portal.access.roles import ALLOWS, Role, Verb
 from controlplane.portal.access.scoped import VERB_OF, scoped
+from controlplane.streams import PROPOSALS
+from events.codec import encode
+from events.envelope import Origin
+from events.proposal_facts import ProposalMade
 from tests.builders import a_partition, a_snapshot
 from tests.unit.controlplane.portal.page_routes import FORMS, KNOWN, PAGE_ROUTES, filled
 from tests.unit.controlplane.portal.portal_house import House, three_brokers
@@ -47,7 +52,39 @@ def house_with_topics() -> House:
     house.snapshots[house.view().uid] = a_snapshot(
         a_partition("payments-0", (1000, 1001)), a_partition("payments-1", (1001, 1002))
     )
+    propose(house, "waiting1")
+    propose(house, "waiting2")
     return house
+
+
+def propose(house: House, number: str) -> None:
+    """Somebody's change of `orders` that waits for a second person."""
+
+    def made(_: str, expires_at: datetime) -> ProposalMade:
+        return ProposalMade(
+            id=number,
+            change="delete",
+            clusters=("orders",),
+            topic="",
+            text="",
+            file="",
+            message="",
+            digest="another plan",
+            reasons=(number,),
+            author="user:zoe",
+            claimed="",
+            source="api",
+            via="session",
+            commit="",
+            expires_at=expires_at,
+        )
+
+    house.store.append(
+        PROPOSALS,
+        [encode(made(number, house.now + timedelta(days=1)), f"e-{number}")],
+        expected_version=len(house.store.read_stream(PROPOSALS)),
+        origin=Origin("person:zoe"),
+    )
 
 
 def bindings(role: Role | None, scope: str) -> tuple[Binding, ...]:

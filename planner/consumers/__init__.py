@@ -1,0 +1,1 @@
+"""Consumer groups: what brokers say of them, and what that means. Pure."""

@@ -11,7 +11,7 @@ import io
 import re
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -32,29 +32,42 @@ _IN_WORDS = re.compile(r"(-?[0-9]+) \([^()]+\)")
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Entry point. Returns 0, or 1 when `--check` finds a table that is not what Kafka prints."""
-    parser = argparse.ArgumentParser(prog=COMMAND, description=__doc__)
+    return write_tables(
+        arguments,
+        command=COMMAND,
+        about=__doc__ or "",
+        folder=FOLDER,
+        table=lambda version, libs: table_text(version, parsed(printed_by(libs))),
+    )
+
+
+def write_tables(
+    arguments: Sequence[str] | None, *, command: str, about: str, folder: Path, table: Callable[[str, Path], str]
+) -> int:
+    """The command line of a module that prints tables. `table(version, folder of jars)` is the text of one."""
+    parser = argparse.ArgumentParser(prog=command, description=about)
     parser.add_argument("versions", nargs="*", default=sorted(TABLES.values()), help="releases; all without it")
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if a table is not current")
     parser.add_argument("--cache", type=Path, default=Path(".cache"), help="folder with kafka/<version>/libs")
     options = parser.parse_args(arguments)
     stale = 0
     for version in options.versions:
-        path = FOLDER / f"{release_line(version)}.csv"
-        text = table_text(version, parsed(printed_by(ensure_image(version, options.cache))))
+        path = folder / f"{release_line(version)}.csv"
+        text = table(version, ensure_image(version, options.cache))
         if path.exists() and path.read_text(encoding="utf-8") == text:
             continue
         stale += 1
         if options.check:
-            sys.stderr.write(f"{path} is not what Kafka {version} prints; run `{COMMAND}`\n")
+            sys.stderr.write(f"{path} is not what Kafka {version} prints; run `{command}`\n")
         else:
             path.write_text(text, encoding="utf-8")
             sys.stdout.write(f"wrote {path}\n")
     return 1 if options.check and stale else 0
 
 
-def printed_by(libs: Path) -> str:
-    """What `kafka.server.KafkaConfig` of the jars in `libs` prints (about 1 s). Raises `CalledProcessError`."""
-    command = ["java", "-XX:TieredStopAtLevel=1", "-cp", f"{libs}/*", "kafka.server.KafkaConfig"]
+def printed_by(libs: Path, printer: str = "kafka.server.KafkaConfig") -> str:
+    """What that class of the jars in `libs` prints (about 1 s). Raises `CalledProcessError`."""
+    command = ["java", "-XX:TieredStopAtLevel=1", "-cp", f"{libs}/*", printer]
     return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True).stdout
 
 

@@ -5,19 +5,16 @@ this turns it into `events/spec/topic_tables/<line>.csv`.
 it writes nothing and exits 1 if one is not what Kafka prints.
 """
 
-import argparse
 import csv
 import io
-import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 import events.spec
-from controlplane.kafka.settings_table import SettingsPage, as_default, is_deprecated
-from events.spec.setting_table import TABLES, Setting, UpdateMode, release_line
+from controlplane.kafka.settings_table import SettingsPage, as_default, is_deprecated, printed_by, write_tables
+from events.spec.setting_table import Setting, UpdateMode
 from events.spec.topic_table import COLUMNS
-from providers.local.image import ensure_image
 
 FOLDER = Path(events.spec.__path__[0]) / "topic_tables"
 COMMAND = "python -m controlplane.kafka.topic_table"
@@ -26,30 +23,13 @@ PRINTER = "org.apache.kafka.storage.internals.log.LogConfig"
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Entry point. Returns 0, or 1 when `--check` finds a table that is not what Kafka prints."""
-    parser = argparse.ArgumentParser(prog=COMMAND, description=__doc__)
-    parser.add_argument("versions", nargs="*", default=sorted(TABLES.values()), help="releases; all without it")
-    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if a table is not current")
-    parser.add_argument("--cache", type=Path, default=Path(".cache"), help="folder with kafka/<version>/libs")
-    options = parser.parse_args(arguments)
-    stale = 0
-    for version in options.versions:
-        path = FOLDER / f"{release_line(version)}.csv"
-        text = table_text(version, parsed(printed_by(ensure_image(version, options.cache))))
-        if path.exists() and path.read_text(encoding="utf-8") == text:
-            continue
-        stale += 1
-        if options.check:
-            sys.stderr.write(f"{path} is not what Kafka {version} prints; run `{COMMAND}`\n")
-        else:
-            path.write_text(text, encoding="utf-8")
-            sys.stdout.write(f"wrote {path}\n")
-    return 1 if options.check and stale else 0
-
-
-def printed_by(libs: Path) -> str:
-    """What `LogConfig` of the jars in `libs` prints (about 1 s). Raises `CalledProcessError`."""
-    command = ["java", "-XX:TieredStopAtLevel=1", "-cp", f"{libs}/*", PRINTER]
-    return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True).stdout
+    return write_tables(
+        arguments,
+        command=COMMAND,
+        about=__doc__ or "",
+        folder=FOLDER,
+        table=lambda version, libs: table_text(version, parsed(printed_by(libs, PRINTER))),
+    )
 
 
 def parsed(html: str) -> tuple[Setting, ...]:

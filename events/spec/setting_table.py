@@ -90,8 +90,11 @@ def _read(line: str) -> Mapping[str, Setting]:
     return MappingProxyType({setting.name: setting for setting in read_table(text)})
 
 
-def read_table(text: str) -> tuple[Setting, ...]:
-    """The settings of a table's text. Lines that start with `#` say where it comes from."""
+def read_table(text: str, *, update_mode: UpdateMode | None = None) -> tuple[Setting, ...]:
+    """The settings of a table's text. Lines that start with `#` say where it comes from.
+
+    `update_mode` is that of all, where the table has no such column.
+    """
     lines = [line for line in text.splitlines() if not line.startswith("#")]
     return tuple(
         Setting(
@@ -100,7 +103,7 @@ def read_table(text: str) -> tuple[Setting, ...]:
             default=None if row["default"] == "null" else row["default"],
             valid=row["valid"],
             importance=row["importance"],
-            update_mode=UpdateMode(row["update_mode"]),
+            update_mode=update_mode or UpdateMode(row["update_mode"]),
             deprecated=row["deprecated"] == "yes",
         )
         for row in csv.DictReader(lines)

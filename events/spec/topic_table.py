@@ -4,13 +4,12 @@ The tables in `topic_tables/` are printed by `org.apache.kafka.storage.internals
 (`make settings`), as those of brokers are (`setting_table`).
 """
 
-import csv
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 from types import MappingProxyType
 
-from events.spec.setting_table import TABLES, Setting, UpdateMode, release_line
+from events.spec.setting_table import TABLES, Setting, UpdateMode, read_table, release_line
 
 COLUMNS = ("name", "type", "default", "valid", "importance", "deprecated")
 
@@ -34,21 +33,5 @@ def every_topic_key() -> Mapping[str, Setting]:
 @cache
 def _read(line: str) -> Mapping[str, Setting]:
     text = files(__package__).joinpath("topic_tables", f"{line}.csv").read_text(encoding="utf-8")
-    return MappingProxyType({setting.name: setting for setting in read_table(text)})
-
-
-def read_table(text: str) -> tuple[Setting, ...]:
-    """The keys of a table's text. Lines that start with `#` say where it comes from. All of them change live."""
-    lines = [line for line in text.splitlines() if not line.startswith("#")]
-    return tuple(
-        Setting(
-            name=row["name"],
-            type=row["type"],
-            default=None if row["default"] == "null" else row["default"],
-            valid=row["valid"],
-            importance=row["importance"],
-            update_mode=UpdateMode.CLUSTER_WIDE,
-            deprecated=row["deprecated"] == "yes",
-        )
-        for row in csv.DictReader(lines)
-    )
+    # All of them change live.
+    return MappingProxyType({key.name: key for key in read_table(text, update_mode=UpdateMode.CLUSTER_WIDE)})

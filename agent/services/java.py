@@ -1,0 +1,81 @@
+"""What every Java service on this VM has: its directory and marks, its process, its log, and a metrics port."""
+
+from collections.abc import Mapping, Sequence
+from importlib import resources
+from pathlib import Path
+
+from agent.durable import write_durably
+from agent.health.loglines import LogLines
+from agent.health.reading import read_vitals
+from agent.health.vitals import Vitals
+from agent.layout import Layout
+from agent.metrics import Jolokia, JolokiaSilent
+from agent.process import Marks, ServiceProcess, adopt, spawn
+from agent.services.launch import JOLOKIA_PORT, Installation, service_environment
+from agent.services.properties import log4j2_properties
+from agent.settings import AgentSettings
+from agent.wire import LogDirReport, ServiceDocument, ServiceName
+
+
+class JavaService:
+    """The part of a service that does not depend on what it serves."""
+
+    def __init__(self, name: ServiceName, *, layout: Layout, settings: AgentSettings) -> None:
+        self._name = name
+        self._layout = layout
+        self._settings = settings
+        self._installation = Installation(settings.kafka_dir, settings.java)
+        self._directory = layout.service_dir(name)
+        self._directory.mkdir(parents=True, exist_ok=True)
+        self._marks = Marks.of(root=layout.root, service=name, directory=self._directory)
+        self._process = adopt(self._marks)
+        self._jolokia: tuple[str, Jolokia] | None = None
+        self._log_lines = LogLines(layout.logs / f"{name}.log")
+
+    @property
+    def process(self) -> ServiceProcess | None:
+        """The last process known: started by us or adopted; it may have ended since."""
+        return self._process
+
+    def is_installed(self, service: ServiceDocument) -> bool:
+        return self._installation.has(service.kafka_version)
+
+    def vitals(self, service: ServiceDocument, usage: tuple[LogDirReport, ...], *, at_s: float) -> Vitals | None:
+        """A sample by the metrics port; None when it is silent or there is none."""
+        jolokia, process = self._metrics_port(service), self._process
+        if jolokia is None or process is None:
+            return None
+        try:
+            return read_vitals(jolokia, at_s=at_s, pid=process.pid, log_dirs=usage, proc=Path("/proc"))
+        except JolokiaSilent:
+            return None
+
+    def log_lines(self, *, at_s: float) -> Mapping[str, int]:
+        self._log_lines.look(at_s)
+        return self._log_lines.per_minute
+
+    def _render_surroundings(self) -> None:
+        """How it logs, and what its metrics port lets people do."""
+        log = log4j2_properties(
+            log_file=self._layout.logs / f"{self._name}.log",
+            cap_bytes=self._settings.log_cap_bytes,
+            files=self._settings.log_files,
+        )
+        policy = (resources.files("agent.services") / "jolokia-access.xml").read_bytes()
+        write_durably(self._directory / "log4j2.properties", log.encode())
+        write_durably(self._directory / "jolokia-access.xml", policy)
+
+    def _launch(self, command: Sequence[str], start_id: str) -> None:
+        """Raises `OSError` when Java cannot be run."""
+        output, env = self._layout.logs / f"{self._name}.out", service_environment()
+        self._process = spawn(tuple(command), marks=self._marks, start_id=start_id, output=output, env=env)
+
+    def _metrics_port(self, service: ServiceDocument) -> Jolokia | None:
+        if self._installation.jolokia(service.kafka_version) is None:
+            return None
+        url = f"http://{service.address}:{JOLOKIA_PORT[self._name]}"
+        if self._jolokia is None or self._jolokia[0] != url:
+            if self._jolokia:
+                self._jolokia[1].close()
+            self._jolokia = (url, Jolokia(url))
+        return self._jolokia[1]

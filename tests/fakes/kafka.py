@@ -12,7 +12,6 @@ from controlplane.kafka.errors import KafkaRefused, KafkaUnavailable
 from controlplane.kafka.features import RELEASE_LEVELS, metadata_level_of
 from controlplane.kafka.logdirs import Wishes
 from controlplane.kafka.throttle import CLUSTER_DEFAULT, FOLLOWER_RATE, LEADER_RATE, ThrottlePlan, reconcile
-from events.ids import kafka_uuid
 from planner.consumers.seen import GroupsSeen
 from planner.observed import (
     BrokerSeen,
@@ -23,11 +22,11 @@ from planner.observed import (
 )
 from planner.rollout.live_step import LiveStep
 from planner.topics.step import TopicStep
+from tests.fakes.kafka_controllers import FakeControllers
 from tests.fakes.kafka_groups import FakeGroups
 from tests.fakes.kafka_parts import (
     Copy,
     FakeBroker,
-    FakeController,
     FakeHangs,
     FakePartition,
     assignment_problem,
@@ -44,8 +43,6 @@ from tests.fakes.kafka_topics import FakeTopics
 
 SESSION_TIMEOUT_S = 9.0
 """`broker.session.timeout.ms`: a dead broker is called live for this long."""
-CATCH_UP_S = 1.0
-"""A fresh controller has the metadata log after this time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +59,7 @@ def _finalised_by(level: int) -> dict[str, int]:
     return {**common, **RELEASE_LEVELS[level]}
 
 
-class FakeKafka:
+class FakeKafka(FakeControllers):
     """One cluster: the `KafkaGateway` port, and beside it what a test or the simulator does to the machines."""
 
     def __init__(
@@ -76,6 +73,7 @@ class FakeKafka:
     ) -> None:
         """`min_isr` is the cluster-wide default. Without `clock` the cluster's own time, moved by `advance`, is the
         time of snapshots."""
+        super().__init__()
         in_zookeeper_mode = version.startswith("3.")
         self.cluster_id, self.link_bytes_per_s = cluster_id, link_bytes_per_s
         self.outage = False
@@ -89,11 +87,6 @@ class FakeKafka:
         self.finalised: dict[str, int] = {} if in_zookeeper_mode else _finalised_by(metadata_level_of(version))
         self._brokers: dict[int, FakeBroker] = {}
         self._partitions: dict[TopicPartition, FakePartition] = {}
-        self._controllers: dict[int, FakeController] = {}
-        self._registered_controllers: dict[int, str] = {}
-        self._voters: dict[int, str] = {}
-        self._leader, self._epoch = -1, 0
-        self._disks_made = 0
         self._shelves = FakeShelves(self._brokers, self._partitions)
         self._throttles = ThrottlePlan()
         self.settings = FakeSettings({"min.insync.replicas": str(min_isr)}, self._follow_min_isr)
@@ -270,26 +263,6 @@ class FakeKafka:
         self._require_quorum("listing groups")
         return self.consumers.seen(names, self.now())
 
-    def add_voter(self, controller: int, directory_id: str, *, host: str, port: int) -> bool:
-        what = f"adding voter {controller}"
-        self._require_quorum(what)
-        if self._voters.get(controller) is not None:
-            return False
-        found = self._controllers.get(controller)
-        if found is None or found.directory_id != directory_id or not found.running or found.lag(self._seconds) > 0:
-            why = "Aborted add voter operation since it is lagging behind (RequestTimedOutError)"
-            raise KafkaUnavailable(what=what, where=self.cluster_id, why=why)
-        self._voters[controller] = directory_id
-        return True
-
-    def remove_voter(self, controller: int, directory_id: str) -> bool:
-        self._require_quorum(f"removing voter {controller}")
-        if self._voters.get(controller) != directory_id:
-            return False
-        del self._voters[controller]
-        self._elect_controller()
-        return True
-
     def close(self) -> None:
         """Nothing is held."""
 
@@ -387,50 +360,6 @@ class FakeKafka:
                 p.append(share, share * bytes_per_record)
                 acknowledged += share
         return acknowledged
-
-    def add_controller(
-        self, controller: int, *, voter: bool = True, version: str = "4.1.1", directory_id: str | None = None
-    ) -> str:
-        """A controller with a fresh disk; with `voter` it was in the quorum from the beginning. Returns the directory
-        id. Its registration outlives it: only a start under the same id renews it."""
-        self._disks_made += 1
-        own = directory_id or kafka_uuid(self.cluster_id, str(controller), str(self._disks_made))
-        self._controllers[controller] = FakeController(controller, own, version)
-        self._registered_controllers[controller] = version
-        if voter:
-            self._voters[controller] = own
-        else:
-            self._controllers[controller].follows_at = self._seconds + CATCH_UP_S
-        self._elect_controller()
-        return own
-
-    def start_controller(self, controller: int, *, version: str | None = None) -> None:
-        """A stopped controller comes back on its own disk, so with the same directory id."""
-        found = self._controllers[controller]
-        found.running, found.follows_at = True, self._seconds + CATCH_UP_S
-        found.version = version or found.version
-        self._registered_controllers[controller] = found.version
-        self._elect_controller()
-
-    def directory_of(self, controller: int) -> str:
-        """The directory its last process ran on, "" for one that never ran."""
-        found = self._controllers.get(controller)
-        return found.directory_id if found else ""
-
-    def voters(self) -> Mapping[int, str]:
-        """Who votes, with the directory, by id."""
-        return dict(self._voters)
-
-    def voters_up(self) -> set[int]:
-        """Voters whose process runs on the very directory that has the vote."""
-        known = self._controllers
-        return {c for c, d in self._voters.items() if c in known and known[c].running and known[c].directory_id == d}
-
-    def stop_controller(self, controller: int) -> None:
-        found = self._controllers[controller]
-        found.running, found.stopped_at = False, self._seconds
-        self.hangs.controllers.discard(controller)
-        self._elect_controller()
 
     def advance(self, seconds: float) -> None:
         """Let time pass: copies run at their throttled speed, sessions of dead brokers end, controllers catch up."""
@@ -531,12 +460,3 @@ class FakeKafka:
         for name in sorted(below - self._known_below):
             self.fell_below.append(FellBelow(self.now(), name, cause))
         self._known_below = below
-
-    def _elect_controller(self) -> None:
-        """The leader stays while it runs and votes; a majority of voters must run."""
-        running = sorted(self.voters_up())
-        leader = self._leader if self._leader in running else (running or [-1])[0]
-        leader = leader if len(running) * 2 > len(self._voters) else -1
-        if leader != self._leader:
-            self._epoch += 1
-        self._leader = leader

@@ -1,0 +1,105 @@
+"""The controllers of a fake cluster: processes on disks, their registrations, who votes and who leads."""
+
+from collections.abc import Mapping
+
+from controlplane.kafka.errors import KafkaUnavailable
+from events.ids import kafka_uuid
+from tests.fakes.kafka_parts import FakeController, FakeHangs
+
+CATCH_UP_S = 1.0
+"""A fresh controller has the metadata log after this time."""
+
+
+class FakeControllers:
+    """The part of `FakeKafka` that is about the quorum; the rest of it knows the time and who may be asked."""
+
+    cluster_id: str
+    hangs: FakeHangs
+    _seconds: float
+
+    def __init__(self) -> None:
+        self._controllers: dict[int, FakeController] = {}
+        self._registered_controllers: dict[int, str] = {}
+        self._voters: dict[int, str] = {}
+        self._leader, self._epoch = -1, 0
+        self._disks_made = 0
+
+    def add_controller(
+        self, controller: int, *, voter: bool = True, version: str = "4.1.1", directory_id: str | None = None
+    ) -> str:
+        """A controller with a fresh disk; with `voter` it was in the quorum from the beginning. Returns the directory
+        id. Its registration outlives it: only a start under the same id renews it."""
+        self._disks_made += 1
+        own = directory_id or kafka_uuid(self.cluster_id, str(controller), str(self._disks_made))
+        self._controllers[controller] = FakeController(controller, own, version)
+        self._registered_controllers[controller] = version
+        if voter:
+            self._voters[controller] = own
+        else:
+            self._controllers[controller].follows_at = self._seconds + CATCH_UP_S
+        self._elect_controller()
+        return own
+
+    def start_controller(self, controller: int, *, version: str | None = None) -> None:
+        """A stopped controller comes back on its own disk, so with the same directory id."""
+        found = self._controllers[controller]
+        found.running, found.follows_at = True, self._seconds + CATCH_UP_S
+        found.version = version or found.version
+        self._registered_controllers[controller] = found.version
+        self._elect_controller()
+
+    def directory_of(self, controller: int) -> str:
+        """The directory its last process ran on, "" for one that never ran."""
+        found = self._controllers.get(controller)
+        return found.directory_id if found else ""
+
+    def voters(self) -> Mapping[int, str]:
+        """Who votes, with the directory, by id."""
+        return dict(self._voters)
+
+    def voters_up(self) -> set[int]:
+        """Voters whose process runs on the very directory that has the vote."""
+        known = self._controllers
+        return {c for c, d in self._voters.items() if c in known and known[c].running and known[c].directory_id == d}
+
+    def stop_controller(self, controller: int) -> None:
+        found = self._controllers[controller]
+        found.running, found.stopped_at = False, self._seconds
+        self.hangs.controllers.discard(controller)
+        self._elect_controller()
+
+    # ---- the port -----------------------------------------------------------------------------------------------
+
+    def add_voter(self, controller: int, directory_id: str, *, host: str, port: int) -> bool:
+        what = f"adding voter {controller}"
+        self._require_quorum(what)
+        if self._voters.get(controller) is not None:
+            return False
+        found = self._controllers.get(controller)
+        if found is None or found.directory_id != directory_id or not found.running or found.lag(self._seconds) > 0:
+            why = "Aborted add voter operation since it is lagging behind (RequestTimedOutError)"
+            raise KafkaUnavailable(what=what, where=self.cluster_id, why=why)
+        self._voters[controller] = directory_id
+        return True
+
+    def remove_voter(self, controller: int, directory_id: str) -> bool:
+        self._require_quorum(f"removing voter {controller}")
+        if self._voters.get(controller) != directory_id:
+            return False
+        del self._voters[controller]
+        self._elect_controller()
+        return True
+
+    # ---- inside -------------------------------------------------------------------------------------------------
+
+    def _require_quorum(self, what: str) -> None:
+        raise NotImplementedError
+
+    def _elect_controller(self) -> None:
+        """The leader stays while it runs and votes; a majority of voters must run."""
+        running = sorted(self.voters_up())
+        leader = self._leader if self._leader in running else (running or [-1])[0]
+        leader = leader if len(running) * 2 > len(self._voters) else -1
+        if leader != self._leader:
+            self._epoch += 1
+        self._leader = leader

@@ -27,6 +27,19 @@ from events.drain_facts import DrainPlanned as DrainPlanned
 from events.drain_facts import DrainRequested as DrainRequested
 from events.drain_facts import NodeDrained as NodeDrained
 from events.healing_facts import HealingRequested as HealingRequested
+from events.instance_facts import ClusterAdopted as ClusterAdopted
+from events.instance_facts import InstanceAdopted as InstanceAdopted
+from events.instance_facts import InstanceJoined as InstanceJoined
+from events.instance_facts import InstanceLost as InstanceLost
+from events.instance_facts import JoinFailed as JoinFailed
+from events.instance_facts import LaunchedInstance as LaunchedInstance
+from events.instance_facts import MachineSubstituted as MachineSubstituted
+from events.instance_facts import PlannedInstance as PlannedInstance
+from events.instance_facts import PlannedVolume as PlannedVolume
+from events.instance_facts import RunFailed as RunFailed
+from events.instance_facts import SpentNode as SpentNode
+from events.instance_facts import SurgeCompleted as SurgeCompleted
+from events.instance_facts import SurgeRequested as SurgeRequested
 from events.move_facts import MoveCureRequested as MoveCureRequested
 from events.move_facts import MovesAdopted as MovesAdopted
 from events.move_facts import MovesCancelRequested as MovesCancelRequested
@@ -46,6 +59,8 @@ from events.node_facts import EvacuationRequested as EvacuationRequested
 from events.node_facts import NodeReplaceRequested as NodeReplaceRequested
 from events.node_facts import RollingRestartCompleted as RollingRestartCompleted
 from events.node_facts import RollingRestartRequested as RollingRestartRequested
+from events.quorum_facts import FoundingVoter as FoundingVoter
+from events.quorum_facts import QuorumFounded as QuorumFounded
 from events.quorum_facts import VolumeLost as VolumeLost
 from events.quorum_facts import VoterAdded as VoterAdded
 from events.quorum_facts import VoterAddRequested as VoterAddRequested
@@ -118,203 +133,6 @@ class RecycleAborted:
     """Stop after the replacement in hand: reverted before its drain, finished after; then paused in a mixed state."""
 
     reason: str
-
-
-# --- instances --------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class PlannedVolume:
-    """A disk as it was fixed with its intent."""
-
-    key: str
-    dir: str
-    version: int
-    kind: str
-    size_gib: int
-    directory_id: str
-
-
-@dataclass(frozen=True, slots=True)
-class PlannedInstance:
-    """A VM as it was fixed with its intent: frozen for ever from here on.
-
-    `replaces` is the generation whose work it takes over, 0 for none. A controller's successor is created without its
-    node's volumes and address and gets them by a release and a bind (`handover`).
-    """
-
-    node: str
-    generation: int
-    pool: str
-    rack: str
-    index: int
-    service: str
-    service_id: int
-    digest: str
-    kafka_version: str
-    shape: str
-    heap_mib: int
-    settings: Mapping[str, str]
-    volumes: tuple[PlannedVolume, ...]
-    replaces: int
-    handover: bool
-    config: Mapping[str, str] | None = None
-    deferred: bool = False
-    """Made by its bind, not by the surge: its cloud gives a node's address or disk to a VM only when that is made."""
-    """The spec's Kafka settings it is made with, where they are not those of the document in force."""
-    new_disk: bool = False
-    """It takes over its node's address and id, and not the disk: that is lost. Its own is new and still empty."""
-
-    @property
-    def key(self) -> str:
-        return f"{self.node}.g{self.generation}"
-
-
-@fact("surge.requested", schema=1)
-@dataclass(frozen=True, slots=True)
-class SurgeRequested:
-    """These VMs are to be created, nothing else. Broker ids are spent here and never used again."""
-
-    intent: str
-    instances: tuple[PlannedInstance, ...]
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class LaunchedInstance:
-    """A VM the cloud reports as running under the intent's tag."""
-
-    key: str
-    cloud_id: str
-    address: str
-
-
-@fact("surge.completed", schema=1)
-@dataclass(frozen=True, slots=True)
-class SurgeCompleted:
-    """All VMs of the intent run, by the inventory's word. `node_addresses` are those that belong to nodes."""
-
-    intent: str
-    instances: tuple[LaunchedInstance, ...]
-    node_addresses: Mapping[str, str]
-
-
-@fact("machine.substituted", schema=1)
-@dataclass(frozen=True, slots=True)
-class MachineSubstituted:
-    """The cloud had no capacity: VMs that do not exist yet are made as another machine of their pool's list.
-
-    `machines`: instance key -> machine from now on.
-    """
-
-    intent: str
-    machines: Mapping[str, str]
-    reason: str
-
-
-@fact("run.failed", schema=1)
-@dataclass(frozen=True, slots=True)
-class RunFailed:
-    """A Terraform run of an intent failed; the intent stands and is tried again with back-off."""
-
-    intent: str
-    error: str
-    message: str
-    retryable: bool
-
-
-@fact("instance.joined", schema=1)
-@dataclass(frozen=True, slots=True)
-class InstanceJoined:
-    """The service serves: a broker is unfenced, a controller has caught up with the quorum."""
-
-    key: str
-    service_id: int
-
-
-@fact("instance.join_failed", schema=1)
-@dataclass(frozen=True, slots=True)
-class JoinFailed:
-    """The deadline passed without the service serving. The VM is given up."""
-
-    key: str
-    reason: str
-
-
-@fact("instance.lost", schema=1)
-@dataclass(frozen=True, slots=True)
-class InstanceLost:
-    """The cloud answered for this very id: gone, and nobody of us asked for it."""
-
-    key: str
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class FoundingVoter:
-    """One controller of the first quorum."""
-
-    node: str
-    id: int
-    address: str
-    port: int
-    directory_id: str
-
-
-@fact("quorum.founded", schema=1)
-@dataclass(frozen=True, slots=True)
-class QuorumFounded:
-    """The first controllers, as they are written into the first checkpoint. Node id -> address, directory id."""
-
-    kafka_cluster_id: str
-    metadata_level: str
-    voters: tuple[FoundingVoter, ...]
-
-
-# --- taken over without a history -------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class SpentNode:
-    """What a node has used up for ever: the highest generation, and the highest version of a volume. 0 for none."""
-
-    node: str
-    generation: int
-    volume_version: int
-
-
-@fact("cluster.adopted", schema=1)
-@dataclass(frozen=True, slots=True)
-class ClusterAdopted:
-    """The history is lost, the cluster runs: it is taken over as it was found, and held until a person resumes it.
-
-    `found_by` says, in words, what was read. `next_broker_id` and `spent` are above everything that may have been used
-    before. `reached`: what runs is what the document asks for, to the finalised feature levels.
-    """
-
-    found_by: str
-    next_broker_id: int
-    spent: tuple[SpentNode, ...]
-    node_addresses: Mapping[str, str]
-    reached: bool
-
-
-@fact("instance.adopted", schema=1)
-@dataclass(frozen=True, slots=True)
-class InstanceAdopted:
-    """A VM that was found by its tags. `planned` says what is known of it; `phase` where it stands in its life.
-
-    `intent` is the one in its tag, so its boot data renders as before; `starts` the last start its agent was told of.
-    """
-
-    planned: PlannedInstance
-    intent: str
-    cloud_id: str
-    address: str
-    phase: str
-    starts: int
-    bound: bool
-    drained: bool
 
 
 # --- a roll -----------------------------------------------------------------------------------------------------

@@ -76,3 +76,24 @@ class VolumeLost:
     directory_id: str
     proof: str
     reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class FoundingVoter:
+    """One controller of the first quorum."""
+
+    node: str
+    id: int
+    address: str
+    port: int
+    directory_id: str
+
+
+@fact("quorum.founded", schema=1)
+@dataclass(frozen=True, slots=True)
+class QuorumFounded:
+    """The first controllers, as they are written into the first checkpoint. Node id -> address, directory id."""
+
+    kafka_cluster_id: str
+    metadata_level: str
+    voters: tuple[FoundingVoter, ...]

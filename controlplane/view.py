@@ -1,9 +1,11 @@
 """The folded state of one cluster, as values. Made by `controlplane.cluster.evolve`, changed by nothing else."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import wraps
 from types import MappingProxyType
+from typing import Any, TypeVar
 
 from controlplane.rebalanceview import BatchSpent, LastRebalance, RebalanceView
 from controlplane.replacement import ALIVE, Phase
@@ -17,6 +19,26 @@ from planner.hungmoves import PastMoveCure
 
 FIRST_CONTROLLER_ID = 100
 FIRST_BROKER_ID = 1000
+
+_T = TypeVar("_T")
+
+
+def once(of: Callable[["ClusterView"], _T]) -> Callable[["ClusterView"], _T]:
+    """What follows from the view alone is worked out once for each copy of it: a cluster at rest keeps its view, and is
+    asked the same at every tick. For pure functions whose answer nobody changes."""
+
+    @wraps(of)
+    def known(view: "ClusterView") -> _T:
+        answers = view._answers
+        if answers is None:
+            answers = {}
+            object.__setattr__(view, "_answers", answers)
+        if of not in answers:
+            answers[of] = of(view)
+        answer: _T = answers[of]
+        return answer
+
+    return known
 
 
 @dataclass(frozen=True, slots=True)
@@ -367,14 +389,17 @@ class ClusterView:
     """Time of the last event that is not a mere condition."""
     unreadable: str = ""
     """Why the history cannot be read, empty when it can."""
-    _nodes: Mapping[str, tuple[InstanceView, ...]] | None = field(default=None, init=False, repr=False, compare=False)
-    """Made at the first `of_node`: every node of a cluster is asked for at each tick. A changed copy makes its own."""
+    _answers: dict[Callable[["ClusterView"], Any], Any] | None = field(
+        default=None, init=False, repr=False, compare=False
+    )
+    """What `once` keeps. A changed copy begins without."""
 
     @property
     def in_zookeeper_mode(self) -> bool:
         """Whether its metadata is in a ZooKeeper ensemble, and its voters are that ensemble's servers."""
         return self.document is not None and self.document.spec.kafka.mode == "zookeeper"
 
+    @once
     def alive(self) -> tuple[InstanceView, ...]:
         """Instances whose VM may exist, by key."""
         return tuple(i for i in self.instances.values() if i.phase in ALIVE)
@@ -383,11 +408,10 @@ class ClusterView:
         """Instances of a node that may exist, oldest generation first."""
         return self.nodes().get(node, ())
 
+    @once
     def nodes(self) -> Mapping[str, tuple[InstanceView, ...]]:
         """The nodes that have an instance which may exist, each with those, oldest generation first."""
-        if self._nodes is None:
-            object.__setattr__(self, "_nodes", _by_node(self.alive()))
-        return self._nodes or {}
+        return _by_node(self.alive())
 
     def hands_over(self, instance: InstanceView) -> bool:
         """Whether its volumes and its id pass to a successor: controllers that stay, brokers of strategy `reattach`."""
@@ -401,6 +425,7 @@ class ClusterView:
     def in_phase(self, *phases: Phase) -> tuple[InstanceView, ...]:
         return tuple(i for i in self.instances.values() if i.phase in phases)
 
+    @once
     def brokers(self) -> tuple[InstanceView, ...]:
         return tuple(i for i in self.alive() if i.is_broker)
 
@@ -413,6 +438,7 @@ class ClusterView:
         """Whether a broker that is to be empty is not known to be yet."""
         return any(e.empty_at is None for e in self.evacuations.values())
 
+    @once
     def controllers(self) -> tuple[InstanceView, ...]:
         return tuple(i for i in self.alive() if not i.is_broker)
 

@@ -23,21 +23,20 @@ class Announcements:
     _read: dict[Place, tuple[datetime, Mapping[str, MaintenanceNotice]]] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def of(self, place: Place, vm: str) -> MaintenanceNotice | None:
-        """What is announced of a VM by its id; None for nothing, for a cloud that tells nothing, and not yet asked."""
-        cloud = self.cloud(place.cloud)
-        return self._of_place(cloud, place).get(vm) if isinstance(cloud, TellsMaintenance) else None
+    def of(self, place: Place) -> Mapping[str, MaintenanceNotice]:
+        """What is announced of the place's VMs, by VM id; nothing for a cloud that tells nothing, and not yet asked.
 
-    def _of_place(self, cloud: TellsMaintenance, place: Place) -> Mapping[str, MaintenanceNotice]:
-        """One thread reads; whoever comes meanwhile has the reading before."""
+        One thread reads; whoever comes meanwhile has the reading before.
+        """
         now = self.clock()
         with self._lock:
             at, known = self._read.get(place, (None, {}))
             if at is not None and now - at < READ_EVERY:
                 return known
             self._read[place] = (now, known)
+        cloud = self.cloud(place.cloud)
         try:
-            fresh = cloud.notices(place)
+            fresh = cloud.notices(place) if isinstance(cloud, TellsMaintenance) else {}
         except ProviderError:
             return known
         with self._lock:

@@ -14,6 +14,7 @@ from controlplane.view import ClusterView
 from events.clock import Clock
 from providers.base import CloudInstance, CloudProvider, CloudVolume, InstanceState, Listing, Place
 from providers.errors import ProviderError
+from providers.notices import MaintenanceNotice
 from providers.tf.abilities import SharesCalls
 from providers.twins import keeper, standing
 
@@ -49,6 +50,7 @@ class ListedInventory:
         self._silent: dict[Place, tuple[datetime, ProviderError]] = {}
         self._reading: dict[Place, threading.Lock] = defaultdict(threading.Lock)
         self._notices = Announcements(cloud, clock)
+        self._least: dict[Place, timedelta] = {}
 
     def seen(self, view: ClusterView, *, newer_than: datetime | None = None) -> InventorySeen:
         """See Inventory."""
@@ -58,24 +60,25 @@ class ListedInventory:
         volumes: dict[str, CloudVolume] = {}
         addresses: dict[str, str] = {}
         gone: set[str] = set()
-        place_of: dict[str, Place] = {}
         twins: dict[str, tuple[CloudInstance, ...]] = {}
+        notices: dict[str, MaintenanceNotice] = {}
         for place in places:
             listed = place.instances.get(view.uid, ())
+            announced = self._notices.of(place.listing.place)
             gone |= {i.key for i in listed if i.state is InstanceState.GONE}
             gone |= self._answered_gone(view, place.listing.place, {i.id for i in listed})
             for key, carrying in standing(listed).items():
                 own = _own(view, key, carrying)
                 if own is not None:
                     instances[key] = own
-                    place_of[key] = place.listing.place
                     gone.discard(key)
+                    if (notice := announced.get(own.id)) is not None:
+                        notices[key] = notice
                 if others := tuple(i for i in carrying if i is not own):
                     twins[key] = others
             volumes.update(place.volumes.get(view.uid, {}))
             addresses.update(place.addresses.get(view.uid, {}))
         at = min((p.listing.at for p in places), default=self._clock())
-        notices = {key: n for key, i in instances.items() if (n := self._notices.of(place_of[key], i.id)) is not None}
         return InventorySeen(at, instances, frozenset(gone), volumes, addresses, twins, notices)
 
     def terminate(self, view: ClusterView, cloud_id: str) -> None:
@@ -93,10 +96,11 @@ class ListedInventory:
 
     def _after(self, place: Place, max_age: timedelta, newer_than: datetime | None) -> datetime:
         """A listing from before that is read again: no oftener than half of the account's calls allow."""
-        cloud = self._cloud(place.cloud)
-        rate = cloud.calls(place).rate if isinstance(cloud, SharesCalls) else None
-        least = timedelta(seconds=0.0 if rate is None else CALLS_OF_A_LISTING / (rate.per_s / 2))
-        oldest = self._clock() - max(max_age, least)
+        if place not in self._least:
+            cloud = self._cloud(place.cloud)
+            rate = cloud.calls(place).rate if isinstance(cloud, SharesCalls) else None
+            self._least[place] = timedelta(seconds=0.0 if rate is None else CALLS_OF_A_LISTING / (rate.per_s / 2))
+        oldest = self._clock() - max(max_age, self._least[place])
         return oldest if newer_than is None else max(oldest, newer_than)
 
     def _indexed(self, place: Place, after: datetime) -> _Indexed:

@@ -41,12 +41,16 @@ class Known:
     kept_at: datetime | None = None
 
 
+_NOTHING = Known()
+
+
 class MoveWatch:
-    """The pulses of all clusters, by look. Reads the row of a cluster once, then writes only."""
+    """The pulses of all clusters, by look. Reads the rows of all at the first look, then writes only."""
 
     def __init__(self, latest: LatestStore) -> None:
         self._latest = latest
         self._known: dict[str, Known] = {}
+        self._has_read = False
 
     def see(self, uid: ClusterUid, kafka: KafkaSnapshot, *, leaders_away: bool) -> Known:
         """Takes in a look. Raises StoreUnavailable."""
@@ -67,10 +71,11 @@ class MoveWatch:
 
     def known(self, uid: ClusterUid) -> Known:
         """What is remembered, of another server's looks too. Raises StoreUnavailable."""
-        if uid not in self._known:
-            row = self._latest.get(Subject(MOVE_PULSES, uid, "moves"))
-            self._known[uid] = Known() if row is None else _read(row.value, row.observed_at)
-        return self._known[uid]
+        if not self._has_read:
+            rows = self._latest.of_kind(MOVE_PULSES)
+            self._known = {r.subject.cluster_uid: _read(r.value, r.observed_at) for r in rows} | self._known
+            self._has_read = True
+        return self._known.get(uid, _NOTHING)
 
     def _keep(self, uid: ClusterUid, before: Known, now: Known) -> Known:
         """Remembers it, and writes it down where that is news: no row is written for a cluster at rest."""

@@ -21,7 +21,7 @@ from controlplane.job import Job
 from controlplane.kafka.errors import KafkaFault
 from controlplane.replacement import Phase
 from controlplane.reports import AGENT_FINDINGS, ailing
-from controlplane.view import ClusterView
+from controlplane.view import ClusterView, once
 from events.ids import ClusterUid, IntentId
 from planner.drain.plan import DrainPlan, PlanUnreadable
 from planner.observed import KafkaSnapshot
@@ -251,6 +251,7 @@ class Observer:
             return None
 
 
+@once
 def has_work(view: ClusterView) -> bool:
     """Whether anything is in hand or to be done: such a cluster is looked at closely and often."""
     if view.deleted or view.document is None:

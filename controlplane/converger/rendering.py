@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 
 from controlplane.replacement import Phase
-from controlplane.view import ClusterView, InstanceView, IntentView
+from controlplane.view import ClusterView, InstanceView, IntentView, once
 from providers.base import (
     AddressResource,
     Attachment,
@@ -20,6 +20,7 @@ BootData = Callable[[InstanceView], str]
 """Boot data of an instance, byte-identical each time it is asked for."""
 
 
+@once
 def places_of(view: ClusterView) -> tuple[Place, ...]:
     """The places a cluster's VMs live in: one Terraform state each."""
     if view.document is None:

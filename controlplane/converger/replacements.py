@@ -12,7 +12,7 @@ from controlplane.converger.wholeness import cluster_is_whole
 from controlplane.evacuationroom import room_without
 from controlplane.kafka.gates import Gate
 from controlplane.replacement import Phase
-from controlplane.view import FIRST_CONTROLLER_ID, ClusterView, InstanceView
+from controlplane.view import FIRST_CONTROLLER_ID, ClusterView, InstanceView, once
 from events import facts
 from events.ids import intent_id, kafka_uuid
 from planner.rollout.desired import DesiredNode, desired_nodes
@@ -54,6 +54,7 @@ def replacement_step(situation: Situation) -> Verdict | None:
     return _surge(situation, work)
 
 
+@once
 def pending_changes(view: ClusterView) -> tuple[NodeChange, ...]:
     """What is left to do, node by node, for the spec in force."""
     if view.document is None:

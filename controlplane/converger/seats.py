@@ -5,7 +5,7 @@ from dataclasses import replace
 from controlplane.kafka.gates import Gate
 from controlplane.kafka.voters import Seat, Stranger, VoterStep, listed_enough, next_voter_change
 from controlplane.replacement import Phase
-from controlplane.view import ClusterView, InstanceView
+from controlplane.view import ClusterView, InstanceView, once
 from planner.observed import KafkaSnapshot
 from planner.rollout.desired import desired_nodes
 
@@ -13,6 +13,7 @@ _STOPPED = (Phase.FENCED, Phase.RELEASED, Phase.RETIRING, Phase.RETIRED)
 _HANDED = (Phase.FENCING, Phase.FENCED, Phase.RELEASED)
 
 
+@once
 def seats(view: ClusterView) -> tuple[Seat, ...]:
     """The cluster's controller nodes, by id. One whose VM is on its way in gets its vote even if the spec has changed
     its mind meanwhile: it leaves in order afterwards."""
@@ -81,6 +82,7 @@ def thin_list(view: ClusterView, instance: InstanceView) -> str:
     return f"it was told of {named} of the {len(voters)} controllers, {(len(voters) - 1) // 2 + 1} are needed"
 
 
+@once
 def has_thin_list(view: ClusterView) -> bool:
     """A cheap look, asked of every cluster at every tick."""
     size = view.document.spec.controller_pool.size if view.document else 0

@@ -7,7 +7,7 @@ from controlplane.converger.replacements import pending_changes
 from controlplane.converger.toldsettings import all_told, where_silent
 from controlplane.replacement import Phase
 from controlplane.settingfold import with_values
-from controlplane.view import ClusterView, SettingChangeView
+from controlplane.view import ClusterView, SettingChangeView, once
 from planner.rollout.diff import Change
 from planner.rollout.setting_class import SettingClass, setting_class
 from planner.rollout.settings_left import SettingsLeft, Told, settings_left
@@ -28,6 +28,7 @@ class SettingWork:
     is_drift: bool = False
 
 
+@once
 def setting_work(view: ClusterView) -> SettingWork | None:
     """The change in hand, else the one the spec asks for. None when there is none, or a person is needed first."""
     if view.document is None or view.founding is None or view.setting_refusal is not None:

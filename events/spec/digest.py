@@ -7,7 +7,10 @@ its default is left out: a release that adds a field, with a default that means 
 import hashlib
 import json
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
+
+from pydantic.fields import FieldInfo
 
 from events.spec.fields import FieldClass, Part, field_class, fields_of, is_listed, part_type
 from events.spec.model import KafkaClusterDocument
@@ -33,14 +36,26 @@ def static_inputs(document: KafkaClusterDocument, pool_name: str) -> dict[str, A
 
 
 def _static_leaves(part: Part, path: str) -> Iterator[tuple[str, Any]]:
-    for name, key, info in fields_of(type(part)):
+    for name, key, is_static, default in _fields_that_matter(type(part)):
         value = getattr(part, name)
         here = f"{path}.{key}" if path else key
         if isinstance(value, Part):
             yield from _static_leaves(value, here)
-        elif is_listed(info.annotation) and part_type(info.annotation) is not None:
-            continue  # of the lists of parts only the pool in question concerns an instance
-        elif field_class(info) is FieldClass.STATIC and (
-            info.is_required() or value != info.get_default(call_default_factory=True)
-        ):
+        elif is_static and value != default:
             yield here, list(value) if isinstance(value, tuple) else value
+
+
+@cache
+def _fields_that_matter(model: type[Part]) -> tuple[tuple[str, str, bool, Any], ...]:
+    """(python name, YAML key, whether it is static, its default) of a part's fields. The models never change."""
+    return tuple(
+        (name, key, field_class(info) is FieldClass.STATIC, _default(info))
+        for name, key, info in fields_of(model)
+        # Of the lists of parts only the pool in question concerns an instance.
+        if not (is_listed(info.annotation) and part_type(info.annotation) is not None)
+    )
+
+
+def _default(info: FieldInfo) -> object:
+    """What no value equals where a field has to be given."""
+    return object() if info.is_required() else info.get_default(call_default_factory=True)

@@ -5,7 +5,7 @@ import os
 import signal
 import sys
 import time
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import FrameType
 
@@ -37,11 +37,14 @@ def run_demo(report_to: Path | None, *, keep: bool = False, plain: bool = False)
     # SIGINT too: a demo started in the background of a script would otherwise inherit that it is ignored.
     signal.signal(signal.SIGINT, _as_interrupt)
     signal.signal(signal.SIGTERM, _as_interrupt)
+    left = ExitStack()
+    left.callback(house.close)
     try:
         swept = house.sweep()
         if swept:
             console.print(f"ended {swept} processes that an earlier demo had left")
         story = Story(house, console, spec=read_spec(SPEC), file=str(SPEC), animated=animated)
+        left.callback(story.traffic.abandon)  # before the house: its threads ask the server where the brokers are
         figures = _tell(story, house)
     except (DemoFailed, CliError, KafkaFault) as error:
         console.print(terminal.styled(f"the demo failed: {error}", "bold red"))
@@ -59,7 +62,7 @@ def run_demo(report_to: Path | None, *, keep: bool = False, plain: bool = False)
             _stay_open(console, house)
         return 0 if figures.is_good else 1
     finally:
-        house.close()
+        left.close()
 
 
 def _stay_open(console: Console, house: House) -> None:

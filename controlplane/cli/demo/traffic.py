@@ -1,6 +1,7 @@
 """The demo's own clients: topics, a producer and a consumer that never stop, and an eye on min ISR."""
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
@@ -10,11 +11,14 @@ from controlplane.cli.demo.house import DemoFailed
 from controlplane.kafka.admin import AdminGateway
 from controlplane.kafka.audit import Audit
 from controlplane.kafka.dialer import DirectDialer
+from controlplane.kafka.errors import KafkaUnavailable
 from controlplane.kafka.min_isr import MinIsrObserver, MinIsrReport
 from controlplane.kafka.workload import Workload
 
 PARTITIONS = 12
 MIB = 1024 * 1024
+
+_GIVEN_UP_WITHIN_S = 5.0
 
 Bootstrap = Callable[[], Sequence[str]]
 
@@ -72,6 +76,10 @@ class Traffic:
         return audit, self._observer.stop()
 
     def abandon(self) -> None:
-        """Ends the threads without an audit, for a demo that is given up."""
+        """Ends what threads still run, without an audit: for a demo that is given up. Safe to repeat."""
         if self._observer is not None:
             self._observer.stop()
+        if self._workload is not None:
+            # Brokers may be gone: what does not end by itself ends with the process.
+            with suppress(KafkaUnavailable):
+                self._workload.stop(timeout_s=_GIVEN_UP_WITHIN_S)

@@ -108,9 +108,13 @@ def _tell(story: Story, house: House) -> closing.Figures:
     story.change(r"^(\s+version:\s*)4\.1\.1$", r"\g<1>4.2.0")
     rolled = story.apply()
 
-    story.chapter("5. Three brokers become six", "three VMs more; a second topic is created and filled there.")
+    story.chapter(
+        "5. Three brokers become six",
+        "three VMs more get their share of what is there; then a second topic is created and filled.",
+    )
     story.change(r"(name: brokers\s+services: \[broker\]\s+size: )3$", r"\g<1>6")
     story.apply()
+    story.wait_for_balance()
     added = story.traffic.add_topic("payments", SECOND_FILL_MIB)
     story.tell(f"topic `payments`: {added} records written")
 

@@ -16,7 +16,7 @@ from controlplane.cli.plan_view import plan_lines
 from controlplane.cli.progress import RollProgress
 from controlplane.cli.terminal import styled
 from controlplane.cli.waiter import Target, Waiter
-from controlplane.cli.waiting import Converged, Done
+from controlplane.cli.waiting import Converged, Done, Goal, Rebalanced
 from controlplane.portal import schemas as api
 
 FILL_MIB = 96
@@ -73,9 +73,13 @@ class Story:
                 self._console.print(line)
         order = api.ApplyIn(text=self._spec, file=self._file, plan_digest=plans.plans[0].digest, message="demo")
         applied = client.apply(order).applied[0]
-        self._wait(applied)
+        self._wait(Converged(applied.generation, applied.uid))
         self._tell_certificates()
         return applied
+
+    def wait_for_balance(self) -> None:
+        """Until brokers that came have their share of what is there, or were found to need none."""
+        self._wait(Rebalanced(self._house.client.cluster(self.name).uid))
 
     def wait_for_spark(self) -> None:
         """The planning worker's session takes some seconds to come up; the demo is to show Spark."""
@@ -105,14 +109,13 @@ class Story:
             self.tell(certificate_line(plan))
         self._certificates_told = len(plans)
 
-    def _wait(self, applied: api.AppliedOut) -> None:
+    def _wait(self, goal: Goal) -> None:
         began = time.monotonic()
         with RollProgress(self._console, animated=self._animated, monotonic=time.monotonic) as progress:
             waiter = Waiter(self._house.client.cluster, progress, monotonic=time.monotonic, sleep=time.sleep)
-            target = Target(self.name, Converged(applied.generation, applied.uid))
-            result = waiter.wait([target], timeout_s=ROLL_WITHIN_S)[0]
+            result = waiter.wait([Target(self.name, goal)], timeout_s=ROLL_WITHIN_S)[0]
         if not isinstance(result.outcome, Done):
-            raise DemoFailed(f"{self.name} did not converge: {result.outcome}\n{self._house.tail()}")
+            raise DemoFailed(f"{self.name} was not {goal}: {result.outcome}\n{self._house.tail()}")
         self.tell(f"{result.outcome.sentence} after {time.monotonic() - began:.0f} s")
 
 

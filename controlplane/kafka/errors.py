@@ -4,16 +4,11 @@ from typing import Any
 
 from kafka.errors import for_code
 
+from controlplane.callfaults import ASK_DIFFERENTLY, LOOK_AGAIN, CallFault
 
-class KafkaFault(Exception):
-    """A call failed. The message says what was wanted, where, why it failed and what happens next."""
 
-    def __init__(self, *, what: str, where: str, why: str, next_step: str) -> None:
-        super().__init__(f"{what} at {where} failed: {why}. {next_step}")
-        self.what = what
-        self.where = where
-        self.why = why
-        self.next_step = next_step
+class KafkaFault(CallFault):
+    """A call to a Kafka cluster failed."""
 
 
 class KafkaUnavailable(KafkaFault):
@@ -25,7 +20,7 @@ class KafkaUnavailable(KafkaFault):
             what=what,
             where=where,
             why=why,
-            next_step=next_step or "Look again at the next tick before repeating it.",
+            next_step=next_step or LOOK_AGAIN,
         )
 
 
@@ -38,7 +33,7 @@ class KafkaRefused(KafkaFault):
             what=what,
             where=where,
             why=f'Kafka said "{words}" ({error})',
-            next_step=next_step or "The same request will be refused again: change what it asks for.",
+            next_step=next_step or ASK_DIFFERENTLY,
         )
         self.words = words
         self.error = error

@@ -11,7 +11,7 @@ import io
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -21,6 +21,9 @@ from providers.local.image import ensure_image
 
 FOLDER = Path(events.spec.__path__[0]) / "setting_tables"
 COMMAND = "python -m controlplane.kafka.settings_table"
+PRINTER = "kafka.server.KafkaConfig"
+
+_UPDATE_MODE = "Update Mode"
 
 _DEPRECATED = re.compile(r"^\W*deprecated\b|\b(?:configuration has been|config is) deprecated\b", re.IGNORECASE)
 """How Kafka's texts say that the setting itself is deprecated. "The clientId JAAS option can still be used, but it is
@@ -65,57 +68,66 @@ def write_tables(
     return 1 if options.check and stale else 0
 
 
-def printed_by(libs: Path, printer: str = "kafka.server.KafkaConfig") -> str:
+def printed_by(libs: Path, printer: str = PRINTER) -> str:
     """What that class of the jars in `libs` prints (about 1 s). Raises `CalledProcessError`."""
     command = ["java", "-XX:TieredStopAtLevel=1", "-cp", f"{libs}/*", printer]
     return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True).stdout
 
 
-def parsed(html: str) -> tuple[Setting, ...]:
-    """The settings of Kafka's HTML (`ConfigDef.toHtml` with update modes), sorted by name.
+def parsed(html: str, *, update_mode: UpdateMode | None = None) -> tuple[Setting, ...]:
+    """The settings of Kafka's HTML (`ConfigDef.toHtml`), sorted by name. `update_mode` is that of all of them where
+    the page tells none.
 
     Raises `ValueError` when a setting lacks one of the lines: then Kafka's page has another form than it had.
     """
-    page = SettingsPage()
+    page = _SettingsPage()
     page.feed(html)
     page.close()
-    return tuple(sorted((_setting(name, doc, rows) for name, doc, rows in page.entries()), key=lambda s: s.name))
+    modes = {} if update_mode is None else {_UPDATE_MODE: update_mode.value}
+    return tuple(
+        sorted((_setting(name, doc, modes | rows) for name, doc, rows in page.entries()), key=lambda s: s.name)
+    )
 
 
-def table_text(version: str, settings: Sequence[Setting]) -> str:
+def table_text(
+    version: str,
+    settings: Sequence[Setting],
+    *,
+    printer: str = PRINTER,
+    command: str = COMMAND,
+    columns: Sequence[str] = COLUMNS,
+) -> str:
     """The table as it is committed: where it comes from, then one line a setting."""
     out = io.StringIO()
-    out.write(f"# Kafka {version}, as kafka.server.KafkaConfig prints it. Written by `{COMMAND}`; do not edit.\n")
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    for one in settings:
-        default = "null" if one.default is None else one.default
-        marked = "yes" if one.deprecated else ""
-        writer.writerow([one.name, one.type, default, one.valid, one.importance, one.update_mode.value, marked])
+    out.write(f"# Kafka {version}, as {printer} prints it. Written by `{command}`; do not edit.\n")
+    writer = csv.DictWriter(out, columns, extrasaction="ignore", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(_row(one) for one in settings)
     return out.getvalue()
 
 
-def _setting(name: str, doc: str, rows: dict[str, str]) -> Setting:
-    missing = {"Type", "Default", "Valid Values", "Importance", "Update Mode"} - rows.keys()
+def _row(one: Setting) -> dict[str, str]:
+    told = {"default": "null" if one.default is None else one.default, "deprecated": "yes" if one.deprecated else ""}
+    kept = {"name": one.name, "type": one.type, "valid": one.valid, "importance": one.importance}
+    return {**kept, **told, "update_mode": one.update_mode.value}
+
+
+def _setting(name: str, doc: str, rows: Mapping[str, str]) -> Setting:
+    missing = {"Type", "Default", "Valid Values", "Importance", _UPDATE_MODE} - rows.keys()
     if missing:
         raise ValueError(f"{name}: Kafka's page has no {', '.join(sorted(missing))}")
     return Setting(
         name=name,
         type=rows["Type"],
-        default=as_default(rows["Default"], rows["Type"]),
+        default=_as_default(rows["Default"], rows["Type"]),
         valid=rows["Valid Values"],
         importance=rows["Importance"],
-        update_mode=UpdateMode(rows["Update Mode"]),
-        deprecated=is_deprecated(doc),
+        update_mode=UpdateMode(rows[_UPDATE_MODE]),
+        deprecated=_DEPRECATED.search(doc) is not None,
     )
 
 
-def is_deprecated(doc: str) -> bool:
-    """Whether Kafka's text says that the setting itself is deprecated."""
-    return _DEPRECATED.search(doc) is not None
-
-
-def as_default(shown: str, kind: str) -> str | None:
+def _as_default(shown: str, kind: str) -> str | None:
     """`ConfigDef.getConfigValue`: `null`, `""` for an empty text, and nothing for an empty list or for none at all."""
     if shown == "null" or (shown == "" and kind != "list"):
         return None
@@ -123,7 +135,7 @@ def as_default(shown: str, kind: str) -> str | None:
     return in_words[1] if in_words else shown.strip('"')
 
 
-class SettingsPage(HTMLParser):
+class _SettingsPage(HTMLParser):
     """Collects the text of the cells: each setting is `<h4>name</h4><p>doc</p>` and rows of `<th>` and `<td>`."""
 
     def __init__(self) -> None:

@@ -1,22 +1,17 @@
 """What can go wrong when talking to a ZooKeeper ensemble, sorted by what the caller does next."""
 
+from controlplane.callfaults import ASK_DIFFERENTLY, LOOK_AGAIN, CallFault
 
-class ZooKeeperFault(Exception):
-    """A call failed. The message says what was wanted, where, why it failed and what happens next."""
 
-    def __init__(self, *, what: str, where: str, why: str, next_step: str) -> None:
-        super().__init__(f"{what} at {where} failed: {why}. {next_step}")
-        self.what = what
-        self.where = where
-        self.why = why
-        self.next_step = next_step
+class ZooKeeperFault(CallFault):
+    """A call to a ZooKeeper ensemble failed."""
 
 
 class ZooKeeperUnavailable(ZooKeeperFault):
     """Nobody answered in time, or the answer was "not now". Retry later; a change may or may not have been taken."""
 
     def __init__(self, *, what: str, where: str, why: str, next_step: str = "") -> None:
-        told = next_step or "Look again at the next tick before repeating it."
+        told = next_step or LOOK_AGAIN
         super().__init__(what=what, where=where, why=why, next_step=told)
 
 
@@ -24,7 +19,7 @@ class ZooKeeperRefused(ZooKeeperFault):
     """ZooKeeper understood and said no. Repeating the same request will not help."""
 
     def __init__(self, *, what: str, where: str, why: str, next_step: str = "") -> None:
-        told = next_step or "The same request will be refused again: change what it asks for."
+        told = next_step or ASK_DIFFERENTLY
         super().__init__(what=what, where=where, why=why, next_step=told)
 
 

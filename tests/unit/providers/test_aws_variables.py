@@ -13,6 +13,7 @@ from providers.aws.tags import joined
 from providers.aws.variables import module_variables
 from providers.base import Place, Resources
 from providers.errors import PlaceUnknown
+from tests.documents import changed
 from tests.fakes.resources import address, attachment, binding, instance, resources, volume
 
 PLACE = Place("aws", "eu-west-1", "production")
@@ -96,26 +97,17 @@ def test_what_is_not_there_is_refused_naming_what_is(wanted: Resources, words: s
         variables(wanted)
 
 
-def changed(*path: str, value: object) -> dict[str, Any]:
-    file: dict[str, Any] = json.loads(json.dumps(FILE))
-    here = file
-    for name in path[:-1]:
-        here = here[name]
-    here[path[-1]] = value
-    return file
-
-
 REGION = ("accounts", "production", "regions", "eu-west-1")
 
 
 @pytest.mark.parametrize(
     ("file", "words"),
     [
-        (changed("accounts", "production", "id", value="12"), r"accounts\.production\.id"),
-        (changed(*REGION, "subnets", "eu-west-1a", value="vpc-1"), r"subnets\.eu-west-1a"),
-        (changed(*REGION, "subnets", value={"nowhere": "subnet-0000000a"}), r"subnets\.nowhere"),
-        (changed(*REGION, "security_groups", value=[]), r"security_groups"),
-        (changed(*REGION, "secret_key", value="x"), r"secret_key: Extra inputs"),
+        (changed(FILE, "accounts", "production", "id", value="12"), r"accounts\.production\.id"),
+        (changed(FILE, *REGION, "subnets", "eu-west-1a", value="vpc-1"), r"subnets\.eu-west-1a"),
+        (changed(FILE, *REGION, "subnets", value={"nowhere": "subnet-0000000a"}), r"subnets\.nowhere"),
+        (changed(FILE, *REGION, "security_groups", value=[]), r"security_groups"),
+        (changed(FILE, *REGION, "secret_key", value="x"), r"secret_key: Extra inputs"),
         ({}, r"accounts: Field required"),
     ],
     ids=["account", "subnet", "zone", "groups", "stray", "empty"],

@@ -15,6 +15,7 @@ from providers.azure.tags import joined, tags_of
 from providers.azure.variables import module_variables
 from providers.base import Place, Resources
 from providers.errors import AuthFailed, PlaceUnknown
+from tests.documents import changed
 from tests.fakes.resources import address, attachment, binding, instance, resources, volume
 
 PLACE = Place("azure", "westeurope", "production")
@@ -126,15 +127,6 @@ def test_what_azure_does_not_have_is_refused_naming_what_is(wanted: Resources, w
         variables(wanted)
 
 
-def changed(*path: str, value: object) -> dict[str, Any]:
-    file: dict[str, Any] = json.loads(json.dumps(FILE))
-    here = file
-    for name in path[:-1]:
-        here = here[name]
-    here[path[-1]] = value
-    return file
-
-
 OWNER = ("accounts", "production")
 REGION = (*OWNER, "regions", "westeurope")
 FD0, FD1 = ({"place": f"fd{n}", "subnet": f"{SUBNET}/a"} for n in (0, 1))
@@ -143,17 +135,20 @@ FD0, FD1 = ({"place": f"fd{n}", "subnet": f"{SUBNET}/a"} for n in (0, 1))
 @pytest.mark.parametrize(
     ("file", "words"),
     [
-        (changed(*OWNER, "id", value="12"), r"accounts\.production\.id"),
-        (changed(*OWNER, "client_id", value=None), r"needs the id of the application"),
-        (changed(*OWNER, "client_secret", value="x"), r"client_secret: Extra inputs"),
-        (changed(*OWNER, "ssh_key", value="-----BEGIN OPENSSH PRIVATE KEY-----"), r"ssh_key"),
-        (changed(*REGION, "zones", "westeurope-1", "subnet", value="vnet"), r"westeurope-1\.subnet"),
-        (changed(*REGION, "zones", value={"1": FD0}), r"fault domains need `scale_set`"),
-        (changed(*REGION, "zones", value={"other-1": FILE["accounts"]["production"]}), r"other-1"),
-        (changed(*REGION, "zones", "westeurope-2", "place", value="1"), r"one rack under two names"),
-        (changed(*REGION, "zones", "westeurope-2", "place", value="fd1"), r"do not mix"),
-        (changed(*REGION, "images", value={"4.2.0": {"x86_64": IMAGE.replace("4.1.1", "latest")}}), r"images\.4\.2\.0"),
-        (changed("endpoint_url", value="http://example.com"), r"a token goes over https"),
+        (changed(FILE, *OWNER, "id", value="12"), r"accounts\.production\.id"),
+        (changed(FILE, *OWNER, "client_id", value=None), r"needs the id of the application"),
+        (changed(FILE, *OWNER, "client_secret", value="x"), r"client_secret: Extra inputs"),
+        (changed(FILE, *OWNER, "ssh_key", value="-----BEGIN OPENSSH PRIVATE KEY-----"), r"ssh_key"),
+        (changed(FILE, *REGION, "zones", "westeurope-1", "subnet", value="vnet"), r"westeurope-1\.subnet"),
+        (changed(FILE, *REGION, "zones", value={"1": FD0}), r"fault domains need `scale_set`"),
+        (changed(FILE, *REGION, "zones", value={"other-1": FILE["accounts"]["production"]}), r"other-1"),
+        (changed(FILE, *REGION, "zones", "westeurope-2", "place", value="1"), r"one rack under two names"),
+        (changed(FILE, *REGION, "zones", "westeurope-2", "place", value="fd1"), r"do not mix"),
+        (
+            changed(FILE, *REGION, "images", value={"4.2.0": {"x86_64": IMAGE.replace("4.1.1", "latest")}}),
+            r"images\.4\.2\.0",
+        ),
+        (changed(FILE, "endpoint_url", value="http://example.com"), r"a token goes over https"),
         ({}, r"accounts: Field required"),
     ],
     ids=[
@@ -181,12 +176,14 @@ def test_settings_of_azure_that_make_no_sense_are_refused_by_name(
 
 def test_a_zone_is_named_after_its_region() -> None:
     with pytest.raises(ValueError, match="a zone is named after its region, as westeurope-1"):
-        AzureSettings.model_validate(changed(*REGION, "zones", value={"here": {"place": "1", "subnet": f"{SUBNET}/a"}}))
+        AzureSettings.model_validate(
+            changed(FILE, *REGION, "zones", value={"here": {"place": "1", "subnet": f"{SUBNET}/a"}})
+        )
 
 
 def test_fault_domains_are_zones_where_a_region_has_none() -> None:
     zones = {"westeurope-fd0": FD0, "westeurope-fd1": FD1}
-    file = changed(*REGION, "zones", value=zones)
+    file = changed(FILE, *REGION, "zones", value=zones)
     file["accounts"]["production"]["regions"]["westeurope"]["scale_set"] = SET
     settings = AzureSettings.model_validate(file)
     made = module_variables(replace(resources(), place=PLACE), settings.account(PLACE), settings.region(PLACE))["cloud"]
@@ -199,7 +196,7 @@ def test_terraform_signs_in_as_the_sdk_does(monkeypatch: pytest.MonkeyPatch) -> 
     with_secret = Access(SETTINGS, attempts=1).environment(PLACE)
     assert (with_secret["ARM_CLIENT_SECRET"], with_secret["ARM_SUBSCRIPTION_ID"]) == ("hush", ACCOUNT)
     assert with_secret["ARM_USE_CLI"] == "false"
-    file = changed(*OWNER, "sign_in", value="managed-identity")
+    file = changed(FILE, *OWNER, "sign_in", value="managed-identity")
     identity = Access(AzureSettings.model_validate(file), attempts=1).environment(PLACE)
     assert identity["ARM_USE_MSI"] == "true"
     assert "ARM_CLIENT_SECRET" not in identity
@@ -210,13 +207,13 @@ def test_terraform_signs_in_as_the_sdk_does(monkeypatch: pytest.MonkeyPatch) -> 
 )
 def test_the_sdk_signs_in_by_what_the_settings_say(sign_in: str, kind: type, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AZURE_CLIENT_SECRET", "hush")
-    account = AzureSettings.model_validate(changed(*OWNER, "sign_in", value=sign_in)).account(PLACE)
+    account = AzureSettings.model_validate(changed(FILE, *OWNER, "sign_in", value=sign_in)).account(PLACE)
     assert type(credential_of(PLACE, account)) is kind
 
 
 def test_each_account_has_a_secret_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("AZURE_CLIENT_SECRET", raising=False)
-    settings = AzureSettings.model_validate(changed(*OWNER, "secret_variable", value="AZURE_PRODUCTION_SECRET"))
+    settings = AzureSettings.model_validate(changed(FILE, *OWNER, "secret_variable", value="AZURE_PRODUCTION_SECRET"))
     with pytest.raises(AuthFailed, match="the environment has no AZURE_PRODUCTION_SECRET"):
         Access(settings, attempts=1).environment(PLACE)
     monkeypatch.setenv("AZURE_PRODUCTION_SECRET", "hush")

@@ -13,6 +13,7 @@ from providers.errors import PlaceUnknown
 from providers.google.settings import GoogleSettings
 from providers.google.tags import decoded
 from providers.google.variables import module_variables
+from tests.documents import changed
 from tests.fakes.resources import address, attachment, binding, instance, resources, volume
 
 PLACE = Place("google", "europe-west1", "production")
@@ -111,15 +112,6 @@ def test_what_is_not_there_is_refused_naming_what_is(wanted: Resources, words: s
         variables(wanted)
 
 
-def changed(*path: str, value: object) -> dict[str, Any]:
-    file: dict[str, Any] = json.loads(json.dumps(FILE))
-    here = file
-    for name in path[:-1]:
-        here = here[name]
-    here[path[-1]] = value
-    return file
-
-
 ACCOUNT = ("accounts", "production")
 REGION = (*ACCOUNT, "regions", "europe-west1")
 
@@ -127,14 +119,17 @@ REGION = (*ACCOUNT, "regions", "europe-west1")
 @pytest.mark.parametrize(
     ("file", "words"),
     [
-        (changed(*ACCOUNT, "project", value="X"), r"accounts\.production\.project"),
-        (changed(*ACCOUNT, "number", value="kedge-prod"), r"accounts\.production\.number"),
-        (changed(*REGION, "subnetworks", "europe-west1-b", value="kedge"), r"subnetworks\.europe-west1-b"),
-        (changed(*REGION, "subnetworks", value={"nowhere": SUBNETWORK}), r"subnetworks\.nowhere"),
-        (changed(*REGION, "subnetworks", value={"europe-west4-b": SUBNETWORK}), r"is not in region 'europe-west1'"),
-        (changed(*REGION, "network_tags", value=[]), r"network_tags"),
-        (changed(*REGION, "images", value={"4.1.1": {"arm64": "family/kafka"}}), r"images\.4\.1\.1\.arm64"),
-        (changed(*ACCOUNT, "private_key", value="x"), r"private_key: Extra inputs"),
+        (changed(FILE, *ACCOUNT, "project", value="X"), r"accounts\.production\.project"),
+        (changed(FILE, *ACCOUNT, "number", value="kedge-prod"), r"accounts\.production\.number"),
+        (changed(FILE, *REGION, "subnetworks", "europe-west1-b", value="kedge"), r"subnetworks\.europe-west1-b"),
+        (changed(FILE, *REGION, "subnetworks", value={"nowhere": SUBNETWORK}), r"subnetworks\.nowhere"),
+        (
+            changed(FILE, *REGION, "subnetworks", value={"europe-west4-b": SUBNETWORK}),
+            r"is not in region 'europe-west1'",
+        ),
+        (changed(FILE, *REGION, "network_tags", value=[]), r"network_tags"),
+        (changed(FILE, *REGION, "images", value={"4.1.1": {"arm64": "family/kafka"}}), r"images\.4\.1\.1\.arm64"),
+        (changed(FILE, *ACCOUNT, "private_key", value="x"), r"private_key: Extra inputs"),
         ({}, r"accounts: Field required"),
     ],
     ids=["project", "number", "subnetwork", "zone", "region", "tags", "family", "stray", "empty"],

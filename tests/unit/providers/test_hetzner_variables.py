@@ -19,6 +19,7 @@ from providers.hetzner.settings import HetznerSettings
 from providers.hetzner.tags import tags_of
 from providers.hetzner.variables import module_variables
 from providers.tf.abilities import Import
+from tests.documents import changed
 from tests.fakes.clouds.hetzner_hands import PLACE, in_place
 from tests.fakes.resources import UID, address, attachment, binding, instance, resources, volume
 
@@ -118,27 +119,18 @@ def test_a_volume_smaller_than_hetzners_smallest_is_refused_and_not_enlarged() -
         module_variables(small, SETTINGS.region(PLACE), Standing())
 
 
-def changed(*path: str, value: object) -> dict[str, Any]:
-    file: dict[str, Any] = json.loads(json.dumps(FILE))
-    here = file
-    for name in path[:-1]:
-        here = here[name]
-    here[path[-1]] = value
-    return file
-
-
 REGION = ("accounts", "production", "regions", "eu-central")
 
 
 @pytest.mark.parametrize(
     ("file", "words"),
     [
-        (changed("accounts", "production", "token_variable", value="a token"), r"token_variable"),
-        (changed("accounts", "production", "token", value="x"), r"production\.token: Extra inputs"),
-        (changed(*REGION, "network", value="kedge"), r"eu-central\.network"),
-        (changed(*REGION, "subnets", "fsn1", value="10.0.0.1/24"), r"subnets\.fsn1"),
-        (changed(*REGION, "subnets", value={"Nowhere!": "10.0.0.0/24"}), r"subnets"),
-        (changed(*REGION, "placement_groups", value=list(range(1, 52))), r"placement_groups"),
+        (changed(FILE, "accounts", "production", "token_variable", value="a token"), r"token_variable"),
+        (changed(FILE, "accounts", "production", "token", value="x"), r"production\.token: Extra inputs"),
+        (changed(FILE, *REGION, "network", value="kedge"), r"eu-central\.network"),
+        (changed(FILE, *REGION, "subnets", "fsn1", value="10.0.0.1/24"), r"subnets\.fsn1"),
+        (changed(FILE, *REGION, "subnets", value={"Nowhere!": "10.0.0.0/24"}), r"subnets"),
+        (changed(FILE, *REGION, "placement_groups", value=list(range(1, 52))), r"placement_groups"),
         ({}, r"accounts: Field required"),
     ],
     ids=["variable", "secret", "network", "subnet", "zone", "groups", "empty"],

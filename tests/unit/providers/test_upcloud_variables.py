@@ -17,6 +17,7 @@ from providers.upcloud.removal import root_disks
 from providers.upcloud.settings import UpcloudSettings
 from providers.upcloud.tags import joined, labels_of
 from providers.upcloud.variables import module_variables, node_addresses
+from tests.documents import changed
 from tests.fakes.resources import UID, address, attachment, binding, instance, resources, volume
 
 PLACE = Place("upcloud", "fi-hel1", "production")
@@ -148,29 +149,20 @@ def test_what_is_not_there_is_refused_naming_what_is(wanted: Resources, words: s
         variables(wanted)
 
 
-def changed(*path: str, value: object) -> dict[str, Any]:
-    file: dict[str, Any] = json.loads(json.dumps(FILE))
-    at = file
-    for name in path[:-1]:
-        at = at[name]
-    at[path[-1]] = value
-    return file
-
-
 OF_REGION = ("accounts", "production", "regions", "fi-hel1")
 
 
 @pytest.mark.parametrize(
     ("file", "words"),
     [
-        (changed("accounts", "production", "username", value=""), r"accounts\.production\.username"),
-        (changed("accounts", "production", "token_variable", value="ucat_secret"), r"token_variable"),
-        (changed(*OF_REGION, "network", value="kedge"), r"fi-hel1\.network"),
-        (changed(*OF_REGION, "node_addresses", value="10.20.128.1/17"), r"node_addresses"),
-        (changed(*OF_REGION, "zones", value=["de-fra1-a"]), r"zone 'de-fra1-a' is none of region 'fi-hel1'"),
-        (changed(*OF_REGION, "zones", value=[]), r"zones"),
-        (changed(*OF_REGION, "images", "4.1.1", value="Ubuntu"), r"images\.4\.1\.1"),
-        (changed(*OF_REGION, "token", value="x"), r"token: Extra inputs"),
+        (changed(FILE, "accounts", "production", "username", value=""), r"accounts\.production\.username"),
+        (changed(FILE, "accounts", "production", "token_variable", value="ucat_secret"), r"token_variable"),
+        (changed(FILE, *OF_REGION, "network", value="kedge"), r"fi-hel1\.network"),
+        (changed(FILE, *OF_REGION, "node_addresses", value="10.20.128.1/17"), r"node_addresses"),
+        (changed(FILE, *OF_REGION, "zones", value=["de-fra1-a"]), r"zone 'de-fra1-a' is none of region 'fi-hel1'"),
+        (changed(FILE, *OF_REGION, "zones", value=[]), r"zones"),
+        (changed(FILE, *OF_REGION, "images", "4.1.1", value="Ubuntu"), r"images\.4\.1\.1"),
+        (changed(FILE, *OF_REGION, "token", value="x"), r"token: Extra inputs"),
         ({}, r"accounts: Field required"),
     ],
     ids=["account", "variable", "network", "range", "zone", "no zones", "image", "stray", "empty"],
@@ -183,7 +175,7 @@ def test_settings_that_make_no_sense_are_refused_by_name(file: dict[str, Any], w
 
 def test_a_value_that_is_refused_is_not_repeated(tmp_path: Path) -> None:
     # Somebody who writes a token where the name of its variable belongs does not find it in a log.
-    file = changed("accounts", "production", "token_variable", value="ucat_secret")
+    file = changed(FILE, "accounts", "production", "token_variable", value="ucat_secret")
     (tmp_path / "upcloud.yaml").write_text(yaml.safe_dump(file))
     with pytest.raises(PlaceUnknown) as refused:
         UpcloudSettings.read(tmp_path / "upcloud.yaml")

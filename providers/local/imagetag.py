@@ -1,0 +1,21 @@
+"""Which image directory a new VM of the local cloud is made from, as its tag."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from providers.base import InstanceResource
+from providers.errors import PlaceUnknown
+from providers.local.imagedir import IMAGE, image_dir
+from providers.madefrom import X86_64
+from providers.variables import own_image
+
+
+def image_tag(instance: InstanceResource, kafka_dir: str) -> Mapping[str, str]:
+    """The tag, none where the VM has the image of the settings. Raises `PlaceUnknown` for a directory without jars."""
+    image = own_image(instance, X86_64)
+    if not image:
+        return {}
+    libs = Path(image_dir(kafka_dir, {IMAGE: image})) / instance.image / "libs"
+    if ".." in Path(image).parts or Path(image).is_absolute() or not libs.is_dir():
+        raise PlaceUnknown(f"image {image!r} of the local cloud: there is no {libs}")
+    return {IMAGE: image}

@@ -13,6 +13,7 @@ from typing import Protocol
 
 from agent.disks.choice import CannotTell, MakeFilesystem, MountDisk, NotThere, choose, filesystem_uuid
 from agent.disks.devices import BlockDevice, block_devices
+from agent.disks.growing import Mounted, grow_filesystem, mounted_at
 from agent.durable import write_durably
 from agent.layout import Layout
 from agent.settings import Filesystem
@@ -60,6 +61,7 @@ class DiskVolumes:
         run: Tool = run_tool,
         is_mounted: Callable[[Path], bool] = os.path.ismount,
         devices: Callable[[Tool], list[BlockDevice]] = block_devices,
+        mounted: Callable[[Path], Mounted | None] = mounted_at,
     ) -> None:
         self._layout = layout
         self._filesystem = filesystem
@@ -67,6 +69,9 @@ class DiskVolumes:
         self._run = run
         self._is_mounted = is_mounted
         self._devices = devices
+        self._mounted = mounted
+        self._filled: dict[str, int] = {}
+        """Size in bytes of each volume's disk when its file system was last let grow; nothing before the first time."""
 
     def look(self, document: Document | None, busy: Collection[ServiceName]) -> VolumesSeen:
         problems: list[str] = []
@@ -97,6 +102,7 @@ class DiskVolumes:
     def _bring(self, log_dir: LogDir, cluster_uid: str) -> str:
         """Why it is not there, "" when it is."""
         if self._attached().get(log_dir.name) == log_dir.volume:
+            self._fill(log_dir)
             return ""
         mount = self._layout.mount(log_dir)
         if self._is_mounted(mount):
@@ -113,6 +119,19 @@ class DiskVolumes:
             case NotThere(reason) | CannotTell(reason):
                 return reason
         return ""
+
+    def _fill(self, log_dir: LogDir) -> None:
+        """A disk that became larger is for the service on it, which runs on meanwhile."""
+        mount = self._layout.mount(log_dir)
+        seen = self._mounted(mount)
+        if seen is None or seen.device_bytes <= self._filled.get(log_dir.volume, 0):
+            return
+        grow_filesystem(self._run, mount, seen)
+        if log_dir.volume in self._filled:
+            _log.info(
+                "volume %s: its disk has %d bytes now, and so has its file system", log_dir.volume, seen.device_bytes
+            )
+        self._filled[log_dir.volume] = seen.device_bytes
 
     def _make(self, path: str, uuid: str, log_dir: LogDir) -> None:
         """Without force: both tools refuse a disk on which they see anything."""

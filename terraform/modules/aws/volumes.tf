@@ -27,7 +27,7 @@ resource "aws_ebs_volume" "volume" {
   })
 
   lifecycle {
-    ignore_changes = all
+    ignore_changes = all # grows: [availability_zone, type, encrypted, tags]
   }
 }
 

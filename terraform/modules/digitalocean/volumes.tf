@@ -26,7 +26,7 @@ resource "digitalocean_volume" "volume" {
   ])
 
   lifecycle {
-    ignore_changes = all
+    ignore_changes = all # grows: [name, region, tags]
   }
 }
 

@@ -23,7 +23,7 @@ resource "google_compute_disk" "volume" {
   )
 
   lifecycle {
-    ignore_changes = all
+    ignore_changes = all # grows: [name, zone, type, labels]
   }
 }
 

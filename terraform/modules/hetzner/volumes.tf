@@ -19,7 +19,7 @@ resource "hcloud_volume" "volume" {
   })
 
   lifecycle {
-    ignore_changes = all
+    ignore_changes = all # grows: [name, location, labels]
   }
 }
 

@@ -20,7 +20,7 @@ resource "terraform_data" "volume" {
   }
 
   lifecycle {
-    ignore_changes = [input]
+    ignore_changes = [input] # grows: [input.python, input.root]
   }
 }
 

@@ -1,0 +1,192 @@
+"""How long the operations of a cluster's life keep it from being whole: real brokers of the local cloud, with traffic.
+
+    python -m benchmarks lifecycle [--row NAME] [--scale N] [--out FILE]
+
+Rows: `reattach` (a broker with 200 MiB goes to its next VM with its disk: how long it is away from its ISRs),
+`controller-swap` (three controllers are handed over: how long the quorum is not full), `disk-growth` (brokers' disks
+are made larger: nobody restarts, no replica leaves an ISR) and `bad-setting` (settings brokers do not start with: put
+back after the first one). `--scale` multiplies the data. All rows without `--row`.
+"""
+
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+import psutil
+
+from benchmarks.chosen import measured
+from benchmarks.loaded import LoadedRow, on_a_cluster
+from controlplane.kafka.errors import KafkaUnavailable
+from planner.observed import PartitionSeen
+from tests.e2e.cluster_spec import CONTROLLERS, ClusterSpec
+from tests.e2e.living_cluster import LivingCluster
+from tests.e2e.traffic import traffic
+
+DATA_MIB = 200.0
+LOOK_EVERY_S = 0.1
+SPEC = ClusterSpec(name="lifecycle", controllers=3)
+REATTACH = replace(SPEC, strategy="reattach")
+BAD_SETTINGS: Sequence[tuple[str, int]] = (("replica.fetch.wait.max.ms", 60000),)
+"""Kafka holds each against another setting when it starts, and ends; the spec's own rules cannot know."""
+
+
+def main(arguments: Sequence[str] = ()) -> dict[str, Any]:
+    """Runs the rows asked for. A row that fails is told with its error, and the next one runs."""
+    rows = {name: partial(on_a_cluster, row, spec, DATA_MIB) for name, (row, spec) in ROWS.items()}
+    return measured("lifecycle", rows, arguments)
+
+
+@dataclass
+class Absences:
+    """Seconds in which a replica that should be in its ISR was not, by broker: from its first look to its last.
+
+    A look that gets no answer ends nothing and begins nothing.
+    """
+
+    seconds: dict[int, float] = field(default_factory=dict)
+    looks: int = 0
+    _since: dict[int, float] = field(default_factory=dict)
+
+    def look(self, partitions: Sequence[PartitionSeen], now_s: float) -> None:
+        self.looks += 1
+        away = {b for p in partitions if not p.is_moving for b in p.replicas if b not in p.isr}
+        for broker in away - self._since.keys():
+            self._since[broker] = now_s
+        for broker in self._since.keys() - away:
+            self.seconds[broker] = self.seconds.get(broker, 0.0) + now_s - self._since.pop(broker)
+
+
+@contextmanager
+def observed(cluster: LivingCluster) -> Iterator[Absences]:
+    """Looks ten times a second while the block runs."""
+    found, over, gateway = Absences(), threading.Event(), cluster.kafka()
+
+    def watch() -> None:
+        while not over.wait(LOOK_EVERY_S):
+            try:
+                found.look(gateway.partitions(), time.monotonic())
+            except KafkaUnavailable:
+                continue
+
+    thread = threading.Thread(target=watch, name="absences")
+    thread.start()
+    try:
+        yield found
+    finally:
+        over.set()
+        thread.join()
+
+
+def _reattach(cluster: LivingCluster, scale: float) -> dict[str, Any]:
+    """Of one broker; `handover_s` from the stop that is asked for to the end of its replacement."""
+    broker, before = cluster.instance("one-a-0"), cluster.head()
+    with observed(cluster) as absences, traffic(cluster.bootstrap) as workload:
+        cluster.roll("one")
+        cluster.event("replacement.completed", before, within_s=300)
+        cluster.converged(within_s=300)
+        cluster.until(lambda: not cluster.snapshot().under_replicated() or None, "full ISRs", timeout_s=120)
+    same = cluster.instance("one-a-0")
+    assert same.service_id == broker.service_id, "it came back under another id: nothing was reattached"
+    assert not _seen(cluster, before, "drain.requested")
+    asked, ended = _seen(cluster, before, "instance.fence_requested")[0], _seen(cluster, before, "instance.joined")[0]
+    return {
+        "away_from_isr_s": round(absences.seconds.get(broker.service_id, 0.0), 1),
+        "handover_s": round((ended.at - asked.at).total_seconds(), 1),
+        "others_away_s": round(sum(s for b, s in absences.seconds.items() if b != broker.service_id), 1),
+        "acknowledged": workload.acknowledged,
+        "lost": 0,
+        "under_min_isr_s": 0,
+    }
+
+
+def _controller_swap(cluster: LivingCluster, scale: float) -> dict[str, Any]:
+    """Of all three, one after the other: from the stop that is asked for until the node's next VM votes and follows."""
+    before = cluster.head()
+    with traffic(cluster.bootstrap) as workload:
+        cluster.roll(CONTROLLERS)
+        cluster.converged(within_s=400)
+    asked, joined = _seen(cluster, before, "instance.fence_requested"), _seen(cluster, before, "instance.joined")
+    assert len(asked) == len(joined) == 3, (len(asked), len(joined))
+    gaps = [(b.at - a.at).total_seconds() for a, b in zip(asked, joined, strict=True)]
+    return {
+        "quorum_not_full_s": [round(gap, 1) for gap in gaps],
+        "worst_s": round(max(gaps), 1),
+        "acknowledged": workload.acknowledged,
+        "lost": 0,
+        "under_min_isr_s": 0,
+    }
+
+
+def _disk_growth(cluster: LivingCluster, scale: float) -> dict[str, Any]:
+    """Three brokers' disks; the controllers' stay."""
+    before, vms, pids = cluster.head(), cluster.vms(), _pids(cluster)
+    began = time.monotonic()
+    with observed(cluster) as absences, traffic(cluster.bootstrap) as workload:
+        cluster.declare(replace(cluster.spec, disk_gib=cluster.spec.disk_gib + 2))
+        cluster.event("growth.completed", before)
+        first = time.monotonic() - began
+        cluster.converged(within_s=200)
+        grown = time.monotonic() - began
+    assert (cluster.vms(), _pids(cluster)) == (vms, pids), "somebody was started anew"
+    return {
+        "first_s": round(first, 1),
+        "all_s": round(grown, 1),
+        "disks": len(_seen(cluster, before, "growth.completed")),
+        "away_from_isr_s": round(sum(absences.seconds.values()), 1),
+        "acknowledged": workload.acknowledged,
+        "lost": 0,
+        "under_min_isr_s": 0,
+    }
+
+
+def _bad_setting(cluster: LivingCluster, scale: float) -> dict[str, Any]:
+    """`reverted` of `tried`; the others' processes are the same as before."""
+    reverted, seconds, untouched = 0, [], True
+    with traffic(cluster.bootstrap) as workload:
+        for name, value in BAD_SETTINGS:
+            before, pids, usual = cluster.head(), _pids(cluster), cluster.spec
+            began = time.monotonic()
+            cluster.declare(replace(usual, config={**usual.config, name: value}))
+            cluster.blocked("RestartReverted", within_s=200)
+            seconds.append(round(time.monotonic() - began, 1))
+            touched = {e.data["key"] for e in _seen(cluster, before, "restart.requested")}
+            untouched &= len(touched) == 1 and all(_pids(cluster)[k] == pids[k] for k in pids.keys() - touched)
+            reverted += len(_seen(cluster, before, "restart.reverted"))
+            cluster.declare(usual)
+            cluster.converged(within_s=200)
+    return {
+        "tried": len(BAD_SETTINGS),
+        "reverted": reverted,
+        "others_untouched": untouched,
+        "seconds": seconds,
+        "acknowledged": workload.acknowledged,
+        "lost": 0,
+        "under_min_isr_s": 0,
+    }
+
+
+def _seen(cluster: LivingCluster, after: int, kind: str) -> list[Any]:
+    return [e for e in cluster.events(after) if e.type == kind]
+
+
+def _pids(cluster: LivingCluster) -> dict[str, set[int]]:
+    """Instance key -> its Java process, by the agent's own word of its children."""
+    return {i.key: _java(cluster, i.key) for i in cluster.detail().instances}
+
+
+def _java(cluster: LivingCluster, key: str) -> set[int]:
+    found = (psutil.Process(pid) for pid in cluster.pids(key))
+    return {process.pid for process in found if "java" in process.name()}
+
+
+ROWS: dict[str, tuple[LoadedRow, ClusterSpec]] = {
+    "reattach": (_reattach, REATTACH),
+    "controller-swap": (_controller_swap, SPEC),
+    "disk-growth": (_disk_growth, SPEC),
+    "bad-setting": (_bad_setting, SPEC),
+}
+"""`lost` and `under_min_isr_s` are what the audit at the end of the traffic found: a row fails unless both are 0."""

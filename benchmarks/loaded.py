@@ -1,0 +1,39 @@
+"""A living cluster of the local cloud with data on it, for one row of a benchmark: a new one each time."""
+
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from tests.e2e.cluster_spec import ClusterSpec
+from tests.e2e.living_cluster import LivingCluster
+from tests.kafka_topics import create_topic
+
+MIB = 2**20
+PARTITIONS, REPLICAS = 12, 3
+
+LoadedRow = Callable[[LivingCluster, float], dict[str, Any]]
+"""Measures on a cluster at a scale."""
+
+
+def on_a_cluster(
+    row: LoadedRow, spec: ClusterSpec, mib: float, scale: float, *, settings: Mapping[str, str] | None = None
+) -> dict[str, Any]:
+    """The row on a new cluster whose topic `ledger` has `mib` times `scale` MiB, three times over: all of it on each of
+    three brokers. `settings` are the server's."""
+    with tempfile.TemporaryDirectory(prefix=f"kedge-{spec.name}-") as work:
+        cluster = LivingCluster(Path(work) / "home", spec=spec, settings=settings)
+        try:
+            cluster.open()
+            size = int(mib * scale * MIB) // PARTITIONS
+            create_topic(
+                cluster.bootstrap(),
+                "ledger",
+                partitions=PARTITIONS,
+                rf=REPLICAS,
+                min_isr=2,
+                bytes_per_partition=size,
+            )
+            return row(cluster, scale) | {"bytes": size * PARTITIONS * REPLICAS}
+        finally:
+            cluster.close()

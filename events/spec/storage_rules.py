@@ -1,0 +1,36 @@
+"""What becomes of a changed disk: grown where it is, left behind by a roll, or refused."""
+
+from collections.abc import Iterator
+
+from events.spec import problems as p
+from events.spec.model import Pool
+from events.spec.positions import Positions
+from events.spec.problems import Path, Problem
+
+GROWS_IN_PLACE = frozenset({"local", "aws", "google", "digitalocean", "hetzner"})
+"""Clouds that make an attached disk larger under a running service. Azure's Terraform provider may stop the VM for it
+(`azurerm_managed_disk`, unless the VM's size and disk allow otherwise), UpCloud does it to stopped servers only: there
+a larger disk means a new VM. The modules of these clouds say how (`terraform/README.md`, grow)."""
+
+
+def grows_in_place(pool: Pool) -> bool:
+    """Whether the disks of a pool can become larger without a new VM."""
+    return pool.disk.kind == "persistent" and pool.place.cloud in GROWS_IN_PLACE
+
+
+def disk_problems(before: Pool, after: Pool, path: Path, where: Positions) -> Iterator[Problem]:
+    """What refuses the step from one disk of a pool that stays to another. Brokers change disks by moving to new VMs;
+    who votes keeps its disk for ever, so that may only grow, and only where it is."""
+    old, new = before.disk.size_gib, after.disk.size_gib
+    if not after.is_quorum or old == new:
+        return
+    size = (*path, "disk", "sizeGib")
+    if new < old:
+        message = f"the disk of pool `{after.name}` has {old} GiB and cannot shrink to {new} GiB: its nodes keep it"
+        yield where.problem(p.DISK_SHRINKS, size, message, "Put the old size back.")
+    elif not grows_in_place(after):
+        message = (
+            f"the disk of pool `{after.name}` has {old} GiB and cannot grow to {new} GiB: its nodes keep it, and "
+            f"{after.place.cloud} makes no disk larger while its VM runs"
+        )
+        yield where.problem(p.DISK_SHRINKS, size, message, "Put the old size back.")

@@ -1,0 +1,25 @@
+"""Disks that grow where they are: part of a cluster's stream, see `facts`."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from events.registry import fact
+
+
+@fact("growth.requested", schema=1)
+@dataclass(frozen=True, slots=True)
+class GrowthRequested:
+    """These disks of one instance, by volume key, are to have so many GiB. The service on them runs on."""
+
+    intent: str
+    key: str
+    sizes: Mapping[str, int]
+    reason: str
+
+
+@fact("growth.completed", schema=1)
+@dataclass(frozen=True, slots=True)
+class GrowthCompleted:
+    """The cloud shows the new sizes, and the agent a file system of that size."""
+
+    intent: str

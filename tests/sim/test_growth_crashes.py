@@ -1,0 +1,38 @@
+"""The server dies before and after everything that makes a disk larger: the next one goes on, nothing grows twice."""
+
+import pytest
+
+from tests.builders import a_document
+from tests.sim.world import World
+
+
+def _grown(world: World) -> None:
+    world.declare(a_document())
+    world.converge(ticks=200)
+    world.declare(a_document(broker_gib=200, quorum_gib=2))
+    world.converge(ticks=400)
+    sizes = sorted(v.size_gib for v in world.machines.volumes.values())
+    assert sizes == [2, 2, 2, 200, 200, 200]
+    assert len([r for r in world.history() if r.type == "growth.completed"]) == 6
+    assert {i.starts for i in world.view().alive()} == {1}
+
+
+def _points() -> list[str]:
+    world = World()
+    _grown(world)
+    return world.points.names
+
+
+POINTS = _points()
+GROWTH = [n for n, name in enumerate(POINTS, start=1) if "growth." in name or "run grow" in name]
+
+
+def test_each_of_six_disks_is_asked_for_run_and_recorded() -> None:
+    assert len(GROWTH) == 6 * 2 * 3
+
+
+@pytest.mark.parametrize("point", [*GROWTH[:6], *GROWTH[-6:]], ids=lambda n: f"{n}-{POINTS[n - 1].replace(' ', '-')}")
+def test_it_survives_a_crash_at(point: int) -> None:
+    world = World(seed=point, crash_at=point)
+    _grown(world)
+    assert world.crashes == [POINTS[point - 1]]

@@ -34,6 +34,14 @@ class Want:
 
 
 @dataclass(frozen=True, slots=True)
+class Leaving:
+    """A cluster that has moved away, and when its last VM there was retired."""
+
+    cluster: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class AddressPool:
     """Where networks get their addresses from: `[networks]` in the settings."""
 
@@ -53,6 +61,8 @@ class Fleet:
     """By job id, of what is in hand."""
     busy: frozenset[str] = frozenset()
     """Ids of networks on which a run of something else has not ended."""
+    left: Mapping[Place, Leaving] = field(default_factory=dict)
+    """Places that clusters have moved away from and that none names."""
     occupied: Mapping[str, str] = field(default_factory=dict)
     """By id of a network that is to be removed: what is still in it, or why nobody knows."""
 
@@ -132,7 +142,7 @@ def in_words(network: NetworkView) -> str:
 def _of_network(network: NetworkView, fleet: Fleet) -> Iterator[object]:
     work, want = network.work, fleet.wants.get(network.place)
     if work is None:
-        yield from _next_work(network, want)
+        yield from _next_work(network, want) if want is not None else _left(network, fleet.left.get(network.place))
         return
     job = fleet.jobs.get(work.job)
     if job is not None and job.state == "succeeded":
@@ -147,10 +157,16 @@ def _of_network(network: NetworkView, fleet: Fleet) -> Iterator[object]:
         yield from _other_target(network, work, want)
 
 
-def _next_work(network: NetworkView, want: Want | None) -> Iterator[object]:
-    """Nothing is taken back when nobody wants the network any more: it stands until a person removes it."""
-    if want is None:
-        return
+def _left(network: NetworkView, leaving: Leaving | None) -> Iterator[object]:
+    """A network that a cluster moved away from goes; one whose clusters were deleted stands until a person removes it.
+    So does one that was made after the cluster had left."""
+    if leaving is not None and network.requested_at < leaving.at:
+        reason = f"{leaving.cluster} has moved away, and no cluster names it"
+        yield facts.NetworkRemovalRequested(network.id, network.name, reason)
+
+
+def _next_work(network: NetworkView, want: Want) -> Iterator[object]:
+    """Zones and clients are not taken back one by one: a network only grows."""
     if missing := sorted(want.zones - network.zones.keys()):
         reason = f"{', '.join(want.clusters)} {_names(want)} {', '.join(missing)}"
         yield facts.NetworkZonesRequested(network.id, numbered(want.zones, network.zones), reason)

@@ -4,17 +4,26 @@ Runs go through the same runner as those of clusters, under the same epochs: onl
 """
 
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from controlplane.converger.observation import JobSeen
-from controlplane.converger.rendering import places_of
 from controlplane.jobstore import Job, JobStore
-from controlplane.networks.decide import AddressPool, Decision, Fleet, Want, decide_networks, waits_for, will_be_made
+from controlplane.networks.decide import (
+    AddressPool,
+    Decision,
+    Fleet,
+    Leaving,
+    Want,
+    decide_networks,
+    waits_for,
+    will_be_made,
+)
 from controlplane.networks.view import NetworkState, NetworksView, NetworkView, NetworkWork, evolve
+from controlplane.places import declared_places, left_places, place_named, place_of, places_of
 from controlplane.streams import NETWORKS
-from controlplane.view import ClusterView
+from controlplane.view import ClusterView, once
 from events.clock import Clock
 from events.codec import encode
 from events.envelope import NewEvent, Origin, Recorded
@@ -64,7 +73,6 @@ class NetworkKeeper:
         self._view = NetworksView()
         self._problems: Mapping[Place, str] = {}
         self._left: dict[Place, bool] = {}
-        self._told: dict[str, tuple[object, Sequence[tuple[Place, tuple[str, ...]]]]] = {}
 
     @property
     def pool(self) -> AddressPool:
@@ -90,13 +98,13 @@ class NetworkKeeper:
         """What is missing before VMs of the cluster can be made, in words; empty where nothing is."""
         with self._lock:
             known, problems = self._view, self._problems
-        told = (waits_for(known, p, _zones(view, p), problems) for p in places_of(view) if self.is_ours(p))
+        told = (waits_for(known, p, _zones(view, p), problems) for p in declared_places(view) if self.is_ours(p))
         return tuple(one for one in told if one)
 
     def planned(self, view: ClusterView) -> tuple[str, ...]:
         """What is to be done about networks before the first VM of the document in force, for a plan."""
         known = self.view()
-        ours = (p for p in places_of(view) if self.is_ours(p))
+        ours = (p for p in declared_places(view) if self.is_ours(p))
         told = (will_be_made(known, p, _zones(view, p), self._pool) for p in ours)
         return tuple(one for one in told if one)
 
@@ -116,19 +124,20 @@ class NetworkKeeper:
         for view in views:
             if view.deleted or view.document is None:
                 continue
-            for place, zones in self._places(view):
+            for place, zones in _zones_by_place(view):
                 if self.is_ours(place):
                     clients = view.document.spec.access.clients
                     found[place] = found.get(place, Want()).joined(zones, clients, view.name)
         return found
 
-    def _places(self, view: ClusterView) -> Sequence[tuple[Place, tuple[str, ...]]]:
-        """Places of a cluster's document with their zones. Kept: all clusters are asked for them at each tick."""
-        known = self._told.get(view.uid)
-        if known is None or known[0] is not view.document:
-            known = view.document, tuple((p, _zones(view, p)) for p in places_of(view))
-            self._told[view.uid] = known
-        return known[1]
+    def _left_by(self, views: Iterable[ClusterView], wants: Collection[Place]) -> dict[Place, Leaving]:
+        """Places that a cluster was the last to move away from, of those nobody wants."""
+        found: dict[Place, Leaving] = {}
+        for view in views:
+            for place, at in left_places(view).items():
+                if place not in wants and (place not in found or found[place].at < at):
+                    found[place] = Leaving(view.name, at)
+        return found
 
     def tick(self, views: Sequence[ClusterView]) -> int:
         """Records what is to be recorded and starts what is due; how many events and runs that were.
@@ -155,7 +164,7 @@ class NetworkKeeper:
     def _decide(self, wants: Mapping[Place, Want], views: Sequence[ClusterView]) -> Decision:
         known = self.view()
         working = [n for n in known.standing() if n.work is not None]
-        if not working and not wants:
+        if not working and not wants and not known.standing():
             return Decision()
         jobs = {n.work.job: self._ports.jobs.get(IntentId(n.work.job)) for n in working if n.work}
         fleet = Fleet(
@@ -164,6 +173,7 @@ class NetworkKeeper:
             now=self._ports.clock(),
             jobs={job_id: job_seen(job) for job_id, job in jobs.items() if job is not None},
             busy=frozenset(n.id for n in working if self._is_busy(n)),
+            left=self._left_by(views, wants) if any(n.place not in wants for n in known.standing()) else {},
             occupied={n.id: self._occupants(n, views) for n in working if n.state is NetworkState.REMOVING},
         )
         return decide_networks(known, fleet)
@@ -227,7 +237,15 @@ def job_seen(job: Job) -> JobSeen:
     return JobSeen(str(job.state), error, job.error_message or "", retryable, job.ended_at, result)
 
 
+@once
+def _zones_by_place(view: ClusterView) -> tuple[tuple[Place, tuple[str, ...]], ...]:
+    """Places of a cluster with their zones: those its spec names, and in what it is about to leave those it is in."""
+    declared = declared_places(view)
+    leaving = [p for p in places_of(view) if p not in declared]
+    there = {p: tuple(sorted({i.planned.rack for i in view.alive() if place_of(view, i) == p})) for p in leaving}
+    return (*((place, _zones(view, place)) for place in declared), *there.items())
+
+
 def _zones(view: ClusterView, place: Place) -> tuple[str, ...]:
     pools = view.document.spec.pools if view.document else ()
-    here = (p for p in pools if Place(p.place.cloud, p.place.region, p.place.account, p.place.network) == place)
-    return tuple(zone for pool in here for zone in pool.place.zones)
+    return tuple(zone for pool in pools if place_named(pool.place) == place for zone in pool.place.zones)

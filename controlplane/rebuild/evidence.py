@@ -41,6 +41,8 @@ class FoundVm:
     seen: CloudInstance
     document: Document | None = None
     boot: BootData | None = None
+    place: Place | None = None
+    """Whose listing it is in."""
 
     @property
     def key(self) -> str:

@@ -124,6 +124,7 @@ def place(
         volumes=volumes,
         replaces=max((v.seen.generation for v in _elders(found, vm)), default=0),
         handover=is_heir or (seen.generation > 1 and (kind == "controller" or volumes[0].version < seen.generation)),
+        place=_place(vm, desired),
     )
     differs = _differences(planned, desired)
     if desired is None or differs:
@@ -135,6 +136,14 @@ def place(
     had = {k: settings[k] for k in sorted(_judged(settings, desired.settings, config)) if k in settings}
     adopted = replace(planned, digest=desired.digest_with(had), config=had)
     return Placed(adopted, others, _assumed(vm, desired))
+
+
+def _place(vm: FoundVm, desired: DesiredNode | None) -> facts.PlannedPlace | None:
+    """Where it lives, if its pool is to be elsewhere: it was on its way when the history was lost."""
+    at = vm.place
+    if at is None or (desired is not None and str(at) == desired.place):
+        return None
+    return facts.PlannedPlace(at.cloud, at.region, at.account, at.network)
 
 
 def _next_broker_id(found: FoundCluster, controllers: set[str]) -> int:

@@ -68,16 +68,16 @@ def _found(
     traces: Mapping[str, AgentTrace],
     spent: Mapping[str, int] | None,
 ) -> FoundCluster:
-    seen = [i for listing in listings.values() for i in listing.instances if i.cluster_uid == uid]
+    seen = [(i, place) for place, listing in listings.items() for i in listing.instances if i.cluster_uid == uid]
     there = [p for p, listing in listings.items() if any(i.cluster_uid == uid for i in listing.instances)]
     addresses = [(o, a) for listing in listings.values() for o, a in listing.node_addresses.items()]
     return FoundCluster(
         uid=uid,
-        name=next((i.cluster_name for i in seen if i.cluster_name), ""),
+        name=next((i.cluster_name for i, _ in seen if i.cluster_name), ""),
         places=tuple(there),
         vms=tuple(
-            FoundVm(i, _document(uid, i.key, traces.get(i.id)), _boot(traces.get(i.id)))
-            for i in sorted(seen, key=lambda i: (i.node, i.generation))
+            FoundVm(i, _document(uid, i.key, traces.get(i.id)), _boot(traces.get(i.id)), place)
+            for i, place in sorted(seen, key=lambda found: (found[0].node, found[0].generation))
         ),
         volumes={v.key: v for listing in listings.values() for v in listing.volumes if v.cluster_uid == uid},
         node_addresses={node: address for (owner, node), address in addresses if owner == uid},

@@ -3,8 +3,8 @@
 from collections import Counter
 from dataclasses import replace
 
-from controlplane.converger.rendering import places_of
 from controlplane.kafka.features import METADATA, metadata_level_of
+from controlplane.places import places_of
 from controlplane.rebuild.evidence import DeclaredSpec, Finding, FoundCluster, Weight
 from controlplane.view import empty_view
 
@@ -13,7 +13,7 @@ def place_refusals(found: FoundCluster, spec: DeclaredSpec) -> list[Finding]:
     """A spec that cannot have been the one in force."""
     refusals = []
     asked = places_of(replace(empty_view(found.uid), document=spec.document))
-    strays = [p for p in found.places if p not in asked]
+    strays = [p for p in found.places if str(p) not in {str(one) for one in asked}]
     if strays:
         there, wanted = ", ".join(map(str, strays)), ", ".join(map(str, asked))
         message = f"its VMs are in {there}; {spec.file} puts it into {wanted}"

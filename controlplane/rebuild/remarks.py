@@ -14,6 +14,7 @@ _WORDS = {
     Change.CREATE: "made",
     Change.REPLACE: "replaced",
     Change.RESTART: "restarted",
+    Change.GROW: "given a larger disk",
     Change.REMOVE: "drained and removed",
     Change.KEEP: "kept",
 }

@@ -9,9 +9,9 @@ from sqlalchemy import Connection, Engine, func, insert, select, update
 from controlplane.backup import EPOCH_LEAP
 from controlplane.candidate import CONVERGE
 from controlplane.converger.loop import new_events
-from controlplane.converger.rendering import places_of
 from controlplane.leaderlock import LeaderLock
 from controlplane.names import name_stream
+from controlplane.places import places_of
 from controlplane.rebuild.clusters import RebuiltCluster
 from controlplane.rebuild.conclude import Rebuild
 from controlplane.rebuild.read import Cloud

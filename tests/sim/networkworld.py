@@ -14,6 +14,8 @@ from controlplane.networks.decide import AddressPool
 from controlplane.networks.desk import NetworkDesk
 from controlplane.networks.keeper import NetworkKeeper, NetworkPorts
 from controlplane.networks.view import NetworksView
+from controlplane.places import places_of
+from controlplane.replacement import Phase
 from controlplane.view import ClusterView, empty_view
 from events.envelope import NewEvent, Origin, Recorded
 from events.ids import ClusterUid, Epoch, IntentId
@@ -21,7 +23,7 @@ from events.memory import MemoryEventStore
 from providers.base import CloudInstance, InstanceState, Listing, Place
 from providers.errors import ProviderError
 from providers.networks import NetworkRun, NetworkRunKind
-from tests.builders import a_document
+from tests.builders import a_document, an_instance
 
 START = datetime(2026, 1, 1, 12, tzinfo=UTC)
 TICK_S = 1.0
@@ -120,6 +122,21 @@ class NetworkWorld:
             vm = CloudInstance("i-1", view.uid, "brokers-a-0", 1, "x", "a", InstanceState.RUNNING, "10.64.0.9")
             self.standing_vms.append(vm)
         self._tell(f"{name} is deleted" + (", its VM stands" if retain else ""))
+
+    def move(self, name: str, *, region: str) -> None:
+        """The cluster's spec names another region; a VM of it stands where it was, until it `arrives`."""
+        before = self.clusters[name]
+        (place,) = places_of(before)
+        vm = replace(an_instance("brokers-a-0"), place=place)
+        self.declare(name, region=region)
+        self.clusters[name] = replace(self.clusters[name], generation=2, instances={vm.key: vm})
+
+    def arrive(self, name: str) -> None:
+        """The last VM where it came from is retired, and nothing rolls any more."""
+        view = self.clusters[name]
+        gone = {k: replace(i, phase=Phase.RETIRED, since=self.clock()) for k, i in view.instances.items()}
+        self.clusters[name] = replace(view, instances=gone, converged=view.generation)
+        self._tell(f"{name} has moved")
 
     def remove(self, name: str, *, account: str = "", region: str = "") -> str:
         """A person asks; what they are told, or why it is refused."""

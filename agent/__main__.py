@@ -25,6 +25,8 @@ from agent.boots import boot_id_of, next_boot_id
 from agent.client import ServerClient
 from agent.credential import Credential
 from agent.disks.volumes import DiskVolumes, GivenVolumes, Volumes
+from agent.duty import Duty
+from agent.heartbeats.board import Board
 from agent.identity import PlainHttpRefused, enrol_request, identity_of
 from agent.inbox import Inbox, Outbox
 from agent.layout import BootDataUnreadable, Layout
@@ -39,7 +41,7 @@ from agent.surroundings import Service, Surroundings
 from agent.talk import DocumentTalk, ReportTalk, talk_in_thread
 from agent.tools import run_tool
 from agent.trust import PinnedCa
-from agent.wire import BootData, ServiceName
+from agent.wire import BootData, Heartbeats, ServiceName
 
 _log = logging.getLogger("agent")
 
@@ -90,7 +92,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def run(settings: AgentSettings, layout: Layout, boot: BootData) -> None:
     """Until a signal ends it. Raises `PlainHttpRefused`, and `TalkDied` when nobody would hear the server any more."""
-    inbox, outbox = Inbox(), Outbox()
+    inbox, outbox, board, clock = Inbox(), Outbox(), Board(), SystemClock()
     converger = Converger(
         Surroundings(
             boot=boot,
@@ -100,19 +102,22 @@ def run(settings: AgentSettings, layout: Layout, boot: BootData) -> None:
             services=_services(layout, settings),
             inbox=inbox,
             publish=outbox.put,
-            clock=SystemClock(),
+            clock=clock,
             settings=settings,
             volumes=_volumes(settings, layout),
             addresses=layout.addresses if settings.disks == "given" else partial(bound_addresses, run_tool),
+            heartbeats=lambda: board.read(clock.monotonic_s()),
         )
     )
     talks = _talks(settings, layout, boot, inbox=inbox, outbox=outbox, etag=converger.etag)
     leaving = _listen_to_signals(converger, inbox)
     threads = [(talk, talk_in_thread(talk, pause=leaving.wait)) for talk in talks]
-    metrics = MetricsDuty(_start_shipping, SystemClock())
+    metrics = MetricsDuty(_start_shipping, clock)
+    heartbeats = Duty(partial(_start_heartbeats, board=board), clock)
     while not leaving.is_set() and not converger.is_down:
         pause_s = converger.tick()
         metrics.follow(converger.measured)
+        heartbeats.follow(converger.heartbeats)
         inbox.wake.wait(pause_s)
         inbox.wake.clear()
         if any(not thread.is_alive() and not talk.is_over for talk, thread in threads):
@@ -168,11 +173,18 @@ def _talks(
     return documents, reports
 
 
-def _start_shipping(measured: Measured, *, leaving: threading.Event) -> threading.Thread:
+def _start_shipping(measured: Measured, /, *, leaving: threading.Event) -> threading.Thread:
     """Arrow and librdkafka are loaded by an agent that ships, by no other."""
     from agent.metrics_start import start_shipping
 
     return start_shipping(measured, leaving=leaving)
+
+
+def _start_heartbeats(wanted: Heartbeats, /, *, leaving: threading.Event, board: Board) -> threading.Thread:
+    """librdkafka is loaded by an agent that looks at brokers, by no other."""
+    from agent.heartbeats.start import start_heartbeats
+
+    return start_heartbeats(wanted, leaving=leaving, board=board)
 
 
 def _listen_to_signals(converger: Converger, inbox: Inbox) -> threading.Event:

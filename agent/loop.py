@@ -15,7 +15,7 @@ from agent.reporting import Reporting
 from agent.status import Watch
 from agent.steps import Hold, LocalState, ServiceFacts, StorageFacts, plan_steps
 from agent.surroundings import Surroundings, live
-from agent.wire import Document, ServiceDocument, ServiceName, ServiceState
+from agent.wire import Document, Heartbeats, ServiceDocument, ServiceName, ServiceState
 
 _log = logging.getLogger(__name__)
 
@@ -54,6 +54,12 @@ class Converger:
         if watch.status is None or watch.status.state != "running":
             return None
         return Measured(watch.wanted, document.cluster_uid, document.node, document.metrics)
+
+    @property
+    def heartbeats(self) -> Heartbeats | None:
+        """The brokers to be looked at as a client does; a VM that leaves looks at none."""
+        leaves = self.shutting_down or self._document is None or self._a.records.is_retired()
+        return None if leaves or self._document is None else self._document.heartbeats
 
     def tick(self) -> float:
         self._take_news()

@@ -3,10 +3,12 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from agent.metrics_message import IntervalMessage, PartitionFigures
-from agent.metrics_reading import Reading, TopicPartition
+from agent.metrics_message import LATENCIES, IntervalMessage, PartitionFigures
+from agent.metrics_reading import COUNT, Reading, TopicPartition
 
 _MOST_JITTER = 0.5
+FEWEST_REQUESTS = 10
+"""Fewer of a kind in an interval say nothing of how long such requests take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +110,7 @@ def _broker_figures(before: Reading | None, now: Reading) -> dict[str, float]:
     figures = {"log_flush_p99_ms": now.gauges["log_flush_p99_ms"]} if "log_flush_p99_ms" in now.gauges else {}
     if before is None:
         return figures
+    figures |= {name: now.gauges[name] for name in LATENCIES if name in now.gauges and _asked(before, now, name)}
     elapsed_s = now.at_s - before.at_s
     per_s = {
         name: (now.counters[name] - before.counters[name]) / elapsed_s
@@ -122,6 +125,13 @@ def _broker_figures(before: Reading | None, now: Reading) -> dict[str, float]:
         if clients in per_s and replication in per_s:
             figures[figure] = per_s[clients] + per_s[replication]
     return figures
+
+
+def _asked(before: Reading, now: Reading, latency: str) -> bool:
+    """Whether such requests came in the interval. Kafka's reservoir keeps what it had when none come any more, which
+    would make a broker that leads nothing slow for ever."""
+    count = latency + COUNT
+    return now.counters.get(count, 0.0) - before.counters.get(count, 0.0) >= FEWEST_REQUESTS
 
 
 _NIC = (

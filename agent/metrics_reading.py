@@ -29,6 +29,9 @@ class Reading:
     gauges: Mapping[str, float]
 
 
+COUNT = "_count"
+"""Behind the name of a latency: how many requests it was taken of, ever."""
+
 _METADATA_LOG = "__cluster_metadata"
 """Every node has it and no plan moves it."""
 
@@ -41,6 +44,13 @@ _PATTERNS = {
     "topic_in": (_TOPICS + "BytesInPerSec,topic=*", "Count"),
     "topic_out": (_TOPICS + "BytesOutPerSec,topic=*", "Count"),
 }
+_REQUESTS = "kafka.network:type=RequestMetrics,name="
+_LATENCIES = {
+    "produce_local_p99_ms": _REQUESTS + "LocalTimeMs,request=Produce",
+    "fetch_local_p99_ms": _REQUESTS + "LocalTimeMs,request=FetchConsumer",
+    "follower_local_p99_ms": _REQUESTS + "LocalTimeMs,request=FetchFollower",
+    "request_queue_p99_ms": _REQUESTS + "RequestQueueTimeMs,request=Produce",
+}
 _COUNTERS = {
     "bytes_in": (_TOPICS + "BytesInPerSec", "Count"),
     "bytes_out": (_TOPICS + "BytesOutPerSec", "Count"),
@@ -48,10 +58,12 @@ _COUNTERS = {
     "replication_bytes_out": (_TOPICS + "ReplicationBytesOutPerSec", "Count"),
     "idle_ns": ("kafka.server:type=KafkaRequestHandlerPool,name=RequestHandlerAvgIdlePercent", "Count"),
     "cpu_ns": ("java.lang:type=OperatingSystem", "ProcessCpuTime"),
+    **{name + COUNT: (bean, "Count") for name, bean in _LATENCIES.items()},
 }
 _GAUGES = {
     "processors": ("java.lang:type=OperatingSystem", "AvailableProcessors"),
     "log_flush_p99_ms": ("kafka.log:type=LogFlushStats,name=LogFlushRateAndTimeMs", "99thPercentile"),
+    **{name: (bean, "99thPercentile") for name, bean in _LATENCIES.items()},
     "started_ms": ("java.lang:type=Runtime", "StartTime"),
 }
 

@@ -28,7 +28,7 @@ class SystemClock:
         return time.monotonic()
 
 
-def start_shipping(measured: Measured, *, leaving: threading.Event) -> threading.Thread:
+def start_shipping(measured: Measured, /, *, leaving: threading.Event) -> threading.Thread:
     """A thread that makes the topic and ships until `leaving` is set.
 
     A daemon, and everything happens in it: neither the agent's passes nor its end ever wait for metrics. If it dies its

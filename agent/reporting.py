@@ -53,6 +53,7 @@ class Reporting:
                 attachments=tuple(sorted(local.attached.values())),
                 addresses=tuple(sorted(local.addresses)),
                 message=message,
+                heartbeats=self._a.heartbeats(),
             )
         )
 
@@ -65,6 +66,7 @@ class Reporting:
         watch.log_dirs = service.usage(watch.wanted)
         is_running = watch.status is not None and watch.status.state == "running"
         watch.metrics = service.digest(watch.wanted) if is_running else {}
+        watch.old_clients = service.old_clients(watch.wanted) if is_running else ()
         if not is_running:
             watch.sampled_s = float("-inf")  # sample again as soon as it runs
         self._check(name, local.now_s, watch.status.pid if is_running and watch.status else 0)
@@ -104,6 +106,7 @@ class Reporting:
                 *_lost_directory(local.services[name], status),
             ),
             log_lines=dict(watch.log_lines),
+            old_clients=watch.old_clients,
         )
 
     def _finding(self, finding: Finding, now_s: float) -> FindingReport:

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from agent.health.vitals import Finding
 from agent.records import ServiceRecord
-from agent.wire import LogDirReport, ServiceDocument, ServiceState
+from agent.wire import LogDirReport, OldClientReport, ServiceDocument, ServiceState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +43,7 @@ class Watch:
     metrics: Mapping[str, float] = field(default_factory=dict)
     findings: tuple[Finding, ...] = ()
     log_lines: Mapping[str, int] = field(default_factory=dict)
+    old_clients: tuple[OldClientReport, ...] = ()
 
     def say(self, status: Status) -> None:
         """Keeps the time of the state when only its details change."""

@@ -13,7 +13,7 @@ from agent.probes import Health
 from agent.records import Records, ServiceRecord
 from agent.settings import AgentSettings
 from agent.steps import StorageFacts
-from agent.wire import BootData, LogDirReport, Report, ServiceDocument, ServiceName
+from agent.wire import BootData, HeartbeatReport, LogDirReport, OldClientReport, Report, ServiceDocument, ServiceName
 
 
 class Clock(Protocol):
@@ -63,6 +63,10 @@ class Service(Protocol):
 
     def digest(self, service: ServiceDocument) -> Mapping[str, float]: ...
 
+    def old_clients(self, service: ServiceDocument) -> tuple[OldClientReport, ...]:
+        """Who speaks to it in versions the next major Kafka refuses."""
+        ...
+
     def vitals(self, service: ServiceDocument, usage: tuple[LogDirReport, ...], *, at_s: float) -> Vitals | None:
         """A sample of the running process, None when it does not tell."""
         ...
@@ -92,6 +96,8 @@ class Surroundings:
     volumes: Volumes
     addresses: Callable[[], frozenset[str]]
     """Addresses bound to the VM right now."""
+    heartbeats: Callable[[], tuple[HeartbeatReport, ...]] = tuple
+    """What came of the heartbeats through brokers of the next rack."""
 
 
 def live(process: Process | None) -> Process | None:

@@ -110,6 +110,26 @@ class MetricsTopic(Wire):
     interval_s: int = Field(default=60, description="a divisor of 60")
 
 
+class HeartbeatTarget(Wire):
+    """A broker that heartbeats are sent through."""
+
+    broker: int
+    address: str
+    port: int
+
+
+class Heartbeats(Wire):
+    """Brokers of the next rack this VM's agent looks at as a client does: it sends small records, and reads them."""
+
+    topic: str
+    targets: tuple[HeartbeatTarget, ...]
+    interval_ms: int = Field(default=2000, ge=100)
+
+    @property
+    def bootstrap(self) -> str:
+        return ",".join(f"{t.address}:{t.port}" for t in self.targets)
+
+
 class Document(Wire):
     """What the VM should be. Equality ignores `epoch`: a new term of the control plane restarts nothing."""
 
@@ -121,6 +141,9 @@ class Document(Wire):
     services: tuple[ServiceDocument, ...]
     metrics: MetricsTopic | None = Field(
         default=None, description="absent: nothing is sent. Came later than wire version 1; an older agent ignores it"
+    )
+    heartbeats: Heartbeats | None = Field(
+        default=None, description="absent: none are sent. Came later than wire version 1; an older agent ignores it"
     )
 
 
@@ -140,6 +163,16 @@ class FindingReport(Wire):
     since: datetime
     message: str
     numbers: dict[str, float] = Field(default_factory=dict)
+
+
+class OldClientReport(Wire):
+    """Requests a broker had that the next major version of Kafka refuses, since its start, by client."""
+
+    request: str
+    version: int
+    software: str = Field(default="", description="as the client calls itself; `unknown` before Kafka 2.4")
+    software_version: str = ""
+    requests: int
 
 
 class ServiceReport(Wire):
@@ -162,6 +195,22 @@ class ServiceReport(Wire):
     log_lines: dict[str, int] = Field(
         default_factory=dict, description="lines of Kafka's log in the last whole minute, by class"
     )
+    old_clients: tuple[OldClientReport, ...] = Field(
+        default=(), description="the busiest; came later than wire version 1; an older agent tells none"
+    )
+
+
+class HeartbeatReport(Wire):
+    """What came of the heartbeats through one broker in the last minute; a latency is None where none came."""
+
+    broker: int
+    beats: int = Field(description="heartbeats that came back in the last minute")
+    silent_s: float = Field(description="since the last one came back, or since this agent began")
+    problem: str = ""
+    produce_p50_s: float | None = Field(default=None, description="until the leader had it (acks=1)")
+    produce_p99_s: float | None = None
+    end_to_end_p50_s: float | None = Field(default=None, description="until it was read: the replicas in sync have it")
+    end_to_end_p99_s: float | None = None
 
 
 class Report(Wire):
@@ -181,6 +230,9 @@ class Report(Wire):
     addresses: tuple[str, ...] = Field(default=(), description="addresses bound to the VM")
     message: str = Field(
         default="", description="what keeps the agent from its document, e.g. a refused one; else empty"
+    )
+    heartbeats: tuple[HeartbeatReport, ...] = Field(
+        default=(), description="by broker; came later than wire version 1; an older agent tells none"
     )
 
 

@@ -155,6 +155,17 @@ def _metadata(history: Sequence[Vitals]) -> Iterator[tuple[str, str, dict[str, f
         yield "metadata_lag", f"its metadata is {told[-1] / 1000:.0f} s old", {"lag_s": told[-1] / 1000}
 
 
+def _identity(history: Sequence[Vitals]) -> Iterator[tuple[str, str, dict[str, float]]]:
+    """A build of a release may have a suffix to its number."""
+    last = history[-1]
+    if last.identity is None or last.wanted is None or len(history) < 2 or history[-2].identity != last.identity:
+        return
+    (node, version), (wanted_node, wanted_version) = last.identity, last.wanted
+    if node != wanted_node or version.partition("-")[0] != wanted_version:
+        message = f"it runs as node {node} with Kafka {version}, and node {wanted_node} with {wanted_version} is wanted"
+        yield "wrong_identity", message, {"node": float(node)}
+
+
 def _zookeeper(history: Sequence[Vitals]) -> Iterator[tuple[str, str, dict[str, float]]]:
     stretch = _last(history, SESSION_FOR_S)
     states = [v.zookeeper_session for v in stretch or ()]
@@ -166,7 +177,18 @@ def _zookeeper(history: Sequence[Vitals]) -> Iterator[tuple[str, str, dict[str, 
         yield "zookeeper_session", message, {"for_s": SESSION_FOR_S}
 
 
-_RULES: tuple[_Rule, ...] = (_deadlock, _heap, _collecting, _limits, _busy, _storage, _disk, _metadata, _zookeeper)
+_RULES: tuple[_Rule, ...] = (
+    _deadlock,
+    _heap,
+    _collecting,
+    _limits,
+    _busy,
+    _storage,
+    _disk,
+    _metadata,
+    _identity,
+    _zookeeper,
+)
 
 
 def _after_collections(history: Sequence[Vitals]) -> list[tuple[float, float]]:

@@ -58,6 +58,7 @@ _REQUESTS: Mapping[str, Mapping[str, object]] = {
         "mbean": "kafka.server:type=broker-metadata-metrics",
         "attribute": "metadata-apply-error-count",
     },
+    "app_info": {"type": "read", "mbean": "kafka.server:type=app-info,id=*", "attribute": "Version"},
     "zookeeper_session": {
         "type": "read",
         "mbean": "kafka.server:type=SessionExpireListener,name=SessionState",
@@ -93,6 +94,7 @@ def read_vitals(jolokia: Jolokia, *, at_s: float, pid: int, log_dirs: Sequence[L
         offline_log_dirs=_whole(told["offline_log_dirs"]),
         metadata_lag_ms=_whole(told["metadata_lag_ms"]),
         zookeeper_session=told["zookeeper_session"] if isinstance(told["zookeeper_session"], str) else None,
+        identity=_identity(told["app_info"]),
         metadata_errors=_both(told["metadata_load_errors"], told["metadata_apply_errors"]),
         free_bytes={d.name: d.free_bytes for d in log_dirs},
         total_bytes={d.name: d.total_bytes for d in log_dirs},
@@ -135,6 +137,16 @@ def _sum(beans: object, attribute: str) -> int | None:
     told = [b.get(attribute) for b in beans.values() if isinstance(b, dict)] if isinstance(beans, dict) else []
     known = [v for v in (_whole(value) for value in told) if v is not None]
     return sum(known) if known else None
+
+
+def _identity(beans: object) -> tuple[str, str] | None:
+    """From `kafka.server:id=1000,type=app-info` -> {Version: 4.1.1}; the bean is named after the node id."""
+    for bean, told in beans.items() if isinstance(beans, dict) else ():
+        node = re.search(r"[:,]id=(-?\d+)", bean)
+        version = told.get("Version") if isinstance(told, dict) else None
+        if node is not None and isinstance(version, str):
+            return node[1], version
+    return None
 
 
 def _both(one: object, other: object) -> int | None:

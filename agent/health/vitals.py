@@ -30,6 +30,10 @@ class Vitals:
     metadata_errors: int | None = None
     zookeeper_session: str | None = None
     """Of a broker in ZooKeeper mode: CONNECTED, or another state of ZooKeeper's client."""
+    identity: tuple[str, str] | None = None
+    """(node id, Kafka version) as the process itself has it."""
+    wanted: tuple[str, str] | None = None
+    """The same as the document has it."""
     free_bytes: Mapping[str, int] = field(default_factory=dict)
     """By log directory."""
     total_bytes: Mapping[str, int] = field(default_factory=dict)

@@ -1,6 +1,7 @@
 """What every Java service on this VM has: its directory and marks, its process, its log, and a metrics port."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 
@@ -46,9 +47,10 @@ class JavaService:
         if jolokia is None or process is None:
             return None
         try:
-            return read_vitals(jolokia, at_s=at_s, pid=process.pid, log_dirs=usage, proc=Path("/proc"))
+            vitals = read_vitals(jolokia, at_s=at_s, pid=process.pid, log_dirs=usage, proc=Path("/proc"))
         except JolokiaSilent:
             return None
+        return replace(vitals, wanted=(str(service.node_id), service.kafka_version))
 
     def log_lines(self, *, at_s: float) -> Mapping[str, int]:
         self._log_lines.look(at_s)

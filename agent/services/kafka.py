@@ -5,6 +5,7 @@ from pathlib import Path
 
 from agent.durable import write_durably
 from agent.metrics import DIGEST, JolokiaSilent
+from agent.oldclients import old_clients
 from agent.probes import Health, log_dir_reports, probe
 from agent.records import ServiceRecord
 from agent.services.java import JavaService
@@ -12,7 +13,7 @@ from agent.services.launch import service_environment
 from agent.services.properties import ignored_settings, server_properties
 from agent.services.storage import format_storage, run_storage_tool, storage_facts
 from agent.steps import StorageFacts
-from agent.wire import LogDirReport, ServiceDocument
+from agent.wire import LogDirReport, OldClientReport, ServiceDocument
 
 
 class KafkaService(JavaService):
@@ -54,6 +55,11 @@ class KafkaService(JavaService):
             return jolokia.read(DIGEST[self._name]) if jolokia else {}
         except JolokiaSilent:
             return {}
+
+    def old_clients(self, service: ServiceDocument) -> tuple[OldClientReport, ...]:
+        """Who speaks to a broker in versions the next major Kafka refuses; a controller has no clients."""
+        jolokia = self._metrics_port(service) if self._name == "broker" else None
+        return old_clients(jolokia) if jolokia else ()
 
     def note(self, service: ServiceDocument) -> str:
         ignored = ignored_settings(service)

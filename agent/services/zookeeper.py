@@ -12,7 +12,7 @@ from agent.services.storage import FormatFailed, format_storage, storage_facts
 from agent.services.zoo_cfg import ignored_zookeeper_settings, write_configuration
 from agent.settings import AgentSettings
 from agent.steps import StorageFacts
-from agent.wire import LogDirReport, ServiceDocument
+from agent.wire import LogDirReport, OldClientReport, ServiceDocument
 
 
 class ZooKeeperService(JavaService):
@@ -56,6 +56,10 @@ class ZooKeeperService(JavaService):
                 usage = LogDirReport(name=log_dir.name, total_bytes=total_bytes, free_bytes=free_bytes, partitions=0)
                 reports.append(usage)
         return tuple(reports)
+
+    def old_clients(self, service: ServiceDocument) -> tuple[OldClientReport, ...]:
+        """Kafka's clients do not speak to it."""
+        return ()
 
     def digest(self, service: ServiceDocument) -> Mapping[str, float]:
         """Empty when the server does not answer."""

@@ -61,11 +61,11 @@ class AgentVm:
     def bind(self, address: str) -> None:
         (self.root / "interfaces" / address).touch()
 
-    def boot(self) -> None:
+    def boot(self, *, kafka_dir: Path = KAFKA) -> None:
         environ = {
             "PATH": os.environ["PATH"],
             "PYTHONPATH": str(REPOSITORY),
-            "KEDGE_KAFKA_DIR": str(KAFKA),
+            "KEDGE_KAFKA_DIR": str(kafka_dir),
             "KEDGE_VM_DIR": str(self.root),
             **_QUICK,
         }

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
-from agent.wire import Document, LogDir, ServiceDocument, ServiceReport, Voter
+from agent.wire import Document, FindingReport, LogDir, ServiceDocument, ServiceReport, Voter
 from tests.agent.agent_vm import AgentVm
 from tests.agent.control_server import ControlServer
 
@@ -90,6 +90,29 @@ class Cluster:
     def broker_running(self, start_id: str, after: int = 0) -> ServiceReport:
         return self.server.wait_for_service(
             self.broker.instance, "broker", lambda s: s.state == "running" and s.start_id == start_id, after=after
+        )
+
+    def finding(self, name: str, *, timeout_s: float = 60.0) -> FindingReport:
+        """The finding, once the broker's agent tells it from now on."""
+        vm = self.broker.instance
+        said = self.server.wait_for_service(
+            vm,
+            "broker",
+            lambda s: any(f.name == name for f in s.findings),
+            after=self.server.count(vm),
+            timeout_s=timeout_s,
+        )
+        return next(f for f in said.findings if f.name == name)
+
+    def without_finding(self, name: str, *, timeout_s: float = 60.0) -> None:
+        """Until the broker's agent tells no such finding."""
+        vm = self.broker.instance
+        self.server.wait_for_service(
+            vm,
+            "broker",
+            lambda s: s.state == "running" and all(f.name != name for f in s.findings),
+            after=self.server.count(vm),
+            timeout_s=timeout_s,
         )
 
     def close(self) -> None:

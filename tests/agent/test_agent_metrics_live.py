@@ -91,6 +91,7 @@ def test_a_real_broker_says_who_got_how_many_bytes(bootstrap: str, jolokia: Jolo
     assert 0 <= message.figures["request_handler_idle"] <= 1
     assert message.figures["nic_in_bytes_per_s"] == pytest.approx(total / 60, rel=0.05)
     assert message.figures["log_flush_p99_ms"] >= 0
+    assert {"produce_local_p99_ms", "request_queue_p99_ms"} <= message.figures.keys()
     assert after.started_ms == before.started_ms > 1_700_000_000_000
 
 

@@ -7,7 +7,6 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from agent.wire import FindingReport
 from tests.agent.small_cluster import BROKER, Cluster
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(120)]
@@ -30,14 +29,6 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         cluster.close()
 
 
-def finding(cluster: Cluster, name: str) -> FindingReport:
-    """The finding, once the broker's agent tells it."""
-    said = cluster.server.wait_for_service(
-        cluster.broker.instance, "broker", lambda s: any(f.name == name for f in s.findings)
-    )
-    return next(f for f in said.findings if f.name == name)
-
-
 def test_a_whole_broker_has_all_vitals_told_and_no_findings(cluster: Cluster) -> None:
     after = cluster.server.count(cluster.broker.instance)
     for n in range(3):
@@ -52,14 +43,14 @@ def test_a_segment_the_cleaner_cannot_read_is_found(cluster: Cluster) -> None:
         log.seek(40)
         log.write(b"\xff" * 400)
     _fill_compacted("ledger")
-    found = finding(cluster, "log_cleaner_gave_up")
+    found = cluster.finding("log_cleaner_gave_up")
     assert found.numbers == {"partitions": 1.0}
 
 
 def test_a_log_directory_that_fails_under_a_running_broker_is_found(cluster: Cluster) -> None:
     _fill_compacted("other")
     shutil.rmtree(cluster.disks / "more" / "kafka")
-    found = finding(cluster, "log_dir_failed")
+    found = cluster.finding("log_dir_failed")
     assert found.numbers == {"log_dirs": 1.0}
     assert "1 log directories are offline" in found.message
 

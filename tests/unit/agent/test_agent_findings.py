@@ -148,6 +148,19 @@ def test_a_disk_that_fills_in_weeks_or_empties_is_none() -> None:
     assert names(history(40, lambda k: {"free_bytes": {"data": (50_000 + 100 * k) * MIB}})) == []
 
 
+def test_a_process_that_is_another_node_or_release_than_was_asked_for_is_told_by_its_second_sample() -> None:
+    wanted = ("1000", "4.1.1")
+    for identity in (("1001", "4.1.1"), ("1000", "4.2.0")):
+        samples = [replace(v, identity=identity, wanted=wanted) for v in history(2)]
+        assert judge(samples[:1]) == ()
+        (found,) = judge(samples)
+        assert found.name == "wrong_identity"
+        said = f"it runs as node {identity[0]} with Kafka {identity[1]}, and node 1000 with 4.1.1 is wanted"
+        assert found.message == said
+    for well in (wanted, ("1000", "4.1.1-vendor7"), None):
+        assert judge([replace(v, identity=well, wanted=wanted) for v in history(3)]) == ()
+
+
 def test_a_finding_keeps_the_time_it_began_until_it_ends() -> None:
     samples = history(30, lambda k: {"offline_log_dirs": 1 if 5 <= k < 10 or k >= 20 else 0})
     found, since = judge(samples[:1]), []

@@ -21,7 +21,7 @@ from agent.services.storage import FormatFailed
 from agent.settings import AgentSettings
 from agent.steps import StorageFacts
 from agent.surroundings import Surroundings
-from agent.wire import Document, LogDirReport, MetricsTopic, Report, ServiceDocument, ServiceReport
+from agent.wire import Document, LogDirReport, MetricsTopic, OldClientReport, Report, ServiceDocument, ServiceReport
 from tests.unit.agent.wanted import boot_data, broker, document
 
 
@@ -81,6 +81,9 @@ class FakeKafka:
 
     def usage(self, service: ServiceDocument) -> tuple[LogDirReport, ...]:
         return (LogDirReport(name="data", total_bytes=10, free_bytes=5, partitions=3),)
+
+    def old_clients(self, service: ServiceDocument) -> tuple[OldClientReport, ...]:
+        return ()
 
     def digest(self, service: ServiceDocument) -> Mapping[str, float]:
         return {"leaders": 2.0}

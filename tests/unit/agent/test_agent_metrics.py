@@ -70,6 +70,19 @@ def test_shares_add_up_to_the_whole(total: int, weights: list[int]) -> None:
         )
 
 
+@pytest.mark.parametrize(("requests", "told"), [(9, False), (10, True)])
+def test_a_latency_is_told_only_where_such_requests_came_in_the_interval(requests: int, told: bool) -> None:
+    before = a_reading(counters={"produce_local_p99_ms_count": 500.0})
+    now = a_reading(
+        60.0,
+        counters={"produce_local_p99_ms_count": 500.0 + requests},
+        gauges={"processors": 4.0, "produce_local_p99_ms": 80.0, "fetch_local_p99_ms": 70.0},
+    )
+    expected = {"produce_local_p99_ms": 80.0} if told else {}
+    message = message_of(SUBJECT, before, now, interval_start_ms=MINUTE_MS, interval_ms=MINUTE_MS)
+    assert dict(message.figures) == expected
+
+
 def test_a_first_reading_knows_sizes_alone() -> None:
     message = told(None, a_reading())
     assert by_partition(message)["orders", 0] == (100, None, None)

@@ -22,7 +22,7 @@ class Threads:
     def monotonic_s(self) -> float:
         return self.now_s
 
-    def start(self, measured: Measured, *, leaving: threading.Event) -> threading.Thread:
+    def start(self, measured: Measured, /, *, leaving: threading.Event) -> threading.Thread:
         self.started.append((measured, leaving))
         self.last = threading.Thread(target=(lambda: None) if self.die else leaving.wait, daemon=True)
         self.last.start()

@@ -1,0 +1,93 @@
+"""Brokers whose process is there, and which Kafka's metadata has otherwise than it should: not at all, fenced, or in
+another rack. Clients see such a broker as dead, or replicas as spread where they are not.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Literal
+
+from controlplane.converger.observation import STALE_AFTER
+from controlplane.converger.verdict import Situation
+from controlplane.replacement import Phase
+from controlplane.view import ClusterView, InstanceView
+from events import facts
+from planner.observed import KafkaSnapshot
+
+REGISTRATION_WRONG = "RegistrationWrong"
+
+GRACE = timedelta(seconds=60)
+"""A broker that starts anew is let in within this."""
+
+_NAMED = 3
+
+Fault = Literal["NotRegistered", "Fenced", "WrongRack"]
+
+
+@dataclass(frozen=True, slots=True)
+class Astray:
+    """What is wrong with the registration of one broker, in words."""
+
+    key: str
+    fault: Fault
+    words: str
+
+
+def astray(view: ClusterView, kafka: KafkaSnapshot) -> Mapping[int, Astray]:
+    """By broker id, among those that serve as far as is recorded and are not being started anew."""
+    found = {}
+    for instance in view.brokers():
+        wrong = _wrong(instance, kafka) if _is_expected(view, instance) else None
+        if wrong is not None:
+            found[instance.service_id] = wrong
+    return found
+
+
+def registration_wrong(situation: Situation) -> facts.ConditionChanged | None:
+    """What has been so for a while, of brokers whose own agent says that they run. None while that is not known."""
+    kafka, since = situation.seen.fresh_kafka(situation.now), situation.seen.health.astray
+    if kafka is None:
+        return None
+    if not since:
+        return facts.ConditionChanged(REGISTRATION_WRONG, False, "Free", "")
+    old = {b for b, at in since.items() if situation.now - at >= GRACE}
+    wrong = [a for b, a in sorted(astray(situation.view, kafka).items()) if b in old and _runs(situation, a)]
+    if not wrong:
+        return facts.ConditionChanged(REGISTRATION_WRONG, False, "Free", "")
+    faults = {a.fault for a in wrong}
+    reason = wrong[0].fault if len(faults) == 1 else "Several"
+    told = "; ".join(f"{a.key} runs, and {a.words}" for a in wrong[:_NAMED])
+    more = f"; and {len(wrong) - _NAMED} more" if len(wrong) > _NAMED else ""
+    broker = situation.view.instances[wrong[0].key].service_id
+    message = f"{told}{more}. Next: kedge restart {situation.view.name} --broker {broker}"
+    return facts.ConditionChanged(REGISTRATION_WRONG, True, reason, message)
+
+
+def _is_expected(view: ClusterView, instance: InstanceView) -> bool:
+    restarts = view.restart is not None and view.restart.key == instance.key
+    return instance.phase is Phase.JOINED and not instance.lost and not restarts
+
+
+def _wrong(instance: InstanceView, kafka: KafkaSnapshot) -> Astray | None:
+    broker = instance.service_id
+    seen = kafka.brokers.get(broker)
+    if seen is None:
+        where = "ZooKeeper" if kafka.mode == "zookeeper" else "Kafka's metadata"
+        return Astray(instance.key, "NotRegistered", f"{where} has no broker {broker}")
+    if seen.fenced:
+        return Astray(instance.key, "Fenced", f"the controllers hold broker {broker} fenced: it serves nobody")
+    if seen.rack != instance.planned.rack:
+        has = seen.rack or "none"
+        return Astray(
+            instance.key, "WrongRack", f"broker {broker} is registered in rack {has}, not {instance.planned.rack}"
+        )
+    return None
+
+
+def _runs(situation: Situation, wrong: Astray) -> bool:
+    """By its agent's young word. A broker that is down is no riddle: that is told elsewhere."""
+    seen = situation.seen.reports.get(wrong.key)
+    service = seen.service("broker") if seen is not None else None
+    if seen is None or service is None or situation.now - seen.received_at > STALE_AFTER:
+        return False
+    return service.state == "running"

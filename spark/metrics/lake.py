@@ -38,7 +38,7 @@ class Lake:
         self._root = root.rstrip("/")
 
     def prepare(self) -> None:
-        """Makes the tables that are missing; leaves others as they are (new columns come with the next append)."""
+        """Makes the tables that are missing, and adds the columns of this release to those that are there."""
         self._create("messages", MESSAGES, ("day",))
         self._create("windows", WINDOWS, ("width_s", "day"))
 
@@ -118,6 +118,10 @@ class Lake:
 
         table = DeltaTable.createIfNotExists(self._session).location(self._path(name)).addColumns(schema)
         table.partitionedBy(*by).property("delta.dataSkippingStatsColumns", _STATISTICS[name]).execute()
+        there = self._session.read.format("delta").load(self._path(name)).columns
+        if not set(schema.names) <= set(there):
+            nothing = self._session.createDataFrame([], schema)
+            nothing.write.format("delta").mode("append").option("mergeSchema", "true").save(self._path(name))
 
     def _delta(self, name: str) -> "DeltaTable":
         from delta.tables import DeltaTable

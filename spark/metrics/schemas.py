@@ -14,7 +14,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from spark.metrics.wire import BROKER_FIGURES, PARTITION_FIGURES
+from spark.metrics.wire import FIRST_FIGURES, LATENCIES, PARTITION_FIGURES
 
 
 def _needed(name: str, type_: DataType) -> StructField:
@@ -56,11 +56,12 @@ WINDOWS = StructType(
         _needed("duplicates", IntegerType()),
         _needed("unreadable", IntegerType()),
         _needed("completeness", DoubleType()),
-        *(_needed(name, _summary(DoubleType(), IntegerType())) for name in BROKER_FIGURES),
+        *(_needed(name, _summary(DoubleType(), IntegerType())) for name in FIRST_FIGURES),
         _needed("topics", ArrayType(StringType(), False)),
         _needed("topic", ArrayType(IntegerType(), False)),
         _needed("partition", ArrayType(IntegerType(), False)),
         *(_needed(name, _summary(ArrayType(DoubleType()), ArrayType(IntegerType()))) for name in PARTITION_FIGURES),
+        *(StructField(name, _summary(DoubleType(), IntegerType())) for name in LATENCIES),
     ]
 )
 """Closed windows: one row per broker, window and width (60, 300 or 3600 s); arrays are parallel, one entry per replica.

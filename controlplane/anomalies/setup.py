@@ -1,0 +1,90 @@
+"""Builds what looks for anomalies and what tells of them, from the settings. Nothing is started."""
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from sqlalchemy import Engine
+
+from controlplane.anomalies.keeper import AnomalyKeeper, Fleet, Handles
+from controlplane.anomalies.windows import LakeWindows, NoWindows
+from controlplane.latest import LatestStore
+from controlplane.notices.desk import NotifierDesk
+from controlplane.notices.notifier import Notifier, notifier_of
+from controlplane.notices.outbox import SqlOutbox
+from controlplane.notices.post import NoticeSender, NoticeSpreader
+from controlplane.poller import Leadership, Polled, Poller
+from controlplane.settings import Settings
+from events.clock import Clock
+from events.store import EventStore
+
+ANOMALIES = "anomalies"
+NOTICES = "notices"
+SPREAD_EVERY_S = 2.0
+SEND_EVERY_S = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class AnomalyRoom:
+    """The looks, the spreader and one sender a notifier, and the desk beside them."""
+
+    poller: Poller
+    desk: NotifierDesk
+    notifiers: dict[str, Notifier]
+
+    def close(self) -> None:
+        """No look begins after this; what waits is in the outbox."""
+        self.poller.stop()
+        for notifier in self.notifiers.values():
+            notifier.close()
+
+
+def anomalies_of(
+    settings: Settings,
+    *,
+    engine: Engine,
+    fleet: Fleet,
+    store: EventStore,
+    latest: LatestStore,
+    commands: Handles,
+    leadership: Leadership,
+    epoch: Callable[[], int],
+    clock: Clock,
+) -> AnomalyRoom:
+    """The room of anomalies."""
+    outbox = SqlOutbox(engine)
+    notifiers = {binding.name: notifier_of(binding, clock) for binding in settings.notifiers}
+    rung: list[Poller] = []
+
+    def ring(name: str) -> None:
+        for poller in rung:
+            poller.ring(name)
+
+    lake = settings.metrics_lake
+    keeper = AnomalyKeeper(
+        fleet,
+        store,
+        latest,
+        LakeWindows(lake, settings.slow_window_s) if lake else NoWindows(),
+        commands,
+        clock,
+        epoch=epoch,
+        wake=lambda: ring(NOTICES),
+    )
+    polled: dict[str, Polled] = {ANOMALIES: keeper}
+    every_s = {ANOMALIES: settings.anomalies_poll_s}
+    if settings.notifiers:
+        rings = {name: partial(ring, _sender(name)) for name in notifiers}
+        polled[NOTICES] = NoticeSpreader(settings.notifiers, store, outbox, rings)
+        every_s[NOTICES] = SPREAD_EVERY_S
+    for name, notifier in notifiers.items():
+        polled[_sender(name)] = NoticeSender(name, notifier, outbox, clock)
+        every_s[_sender(name)] = SEND_EVERY_S
+    poller = Poller(polled, every_s, leadership=leadership, stop=threading.Event())
+    rung.append(poller)
+    return AnomalyRoom(poller, NotifierDesk(settings.notifiers, notifiers, outbox, clock), notifiers)
+
+
+def _sender(name: str) -> str:
+    return f"notifier {name}"

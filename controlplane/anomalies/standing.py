@@ -1,0 +1,180 @@
+"""Where a finding stands: Kedge's own doing, being healed, within its grace, or waiting. Pure.
+
+Knowledge first: what Kedge does itself is no alarm, and the words say what it does. Then what is done about it, then
+its grace, then why nothing is done.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from controlplane.converger.maintenance import MAINTENANCE
+from controlplane.converger.pausing import hold_on
+from controlplane.healingswitch import why_not
+from controlplane.replacement import Phase
+from controlplane.view import ClusterView, InstanceView
+from planner.anomalies.judge import Finding, Standing
+from planner.anomalies.kinds import GRACE, Kind, State
+from planner.anomalies.slow import too_many
+
+_DEMOTED = "its leadership is taken off it until it is as fast as the others"
+
+SETTLES = timedelta(minutes=15)
+"""How long after a roll caches are cold and leaders move: slowness of that time is its doing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stance:
+    """Tells of one cluster's findings where they stand at `now`. `slow`: how many brokers are slow at once."""
+
+    view: ClusterView
+    now: datetime
+    slow: int = 0
+
+    def of(self, finding: Finding, since: datetime) -> Standing:
+        """See `planner.anomalies.judge.Stands`."""
+        ours = own_doing(self.view, finding, self.now)
+        if ours:
+            return Standing(State.SUPPRESSED, ours)
+        healing = self._healing(finding)
+        if healing:
+            return Standing(State.HEALING, healing)
+        left = grace_of(self.view, finding.kind) - (self.now - since)
+        if left > timedelta(0):
+            return Standing(State.FOUND, f"it may pass by itself: told and healed in {_minutes(left)}")
+        return self._after_grace(finding)
+
+    def _healing(self, finding: Finding) -> str:
+        """What is done about it now, "" where nothing is begun."""
+        view = self.view
+        if finding.kind in (Kind.BROKER_FAILURE, Kind.DISK_FAILURE):
+            return _cure_in_hand(view, finding.subject)
+        if finding.kind is Kind.SLOW_BROKER:
+            if why_not(view, finding.kind, self.now):
+                return ""
+            demoted = [k for k, d in view.demotions.items() if not d.ended]
+            return _DEMOTED if any(view.instances[k].node == finding.subject for k in demoted) else ""
+        if finding.kind is Kind.GOAL_VIOLATION and view.rebalance is not None:
+            return f"a rebalance is in hand: {view.rebalance.reason}"
+        if finding.kind is Kind.MAINTENANCE_EVENT:
+            told = view.conditions.get(MAINTENANCE)
+            begun = told is not None and told.reason != "Waiting" and why_not(view, finding.kind, self.now) == ""
+            return "each VM with a date gets its successor before it" if begun else ""
+        return ""
+
+    def _after_grace(self, finding: Finding) -> Standing:
+        view, kind = self.view, finding.kind
+        off = why_not(view, kind, self.now)
+        if off:
+            return Standing(State.WAITING, f"{off}. Next: kedge healing on {view.name} --kind {kind}")
+        hold = hold_on(view, self.now)
+        if view.held or hold is not None:
+            why = view.held or (hold.sentence if hold else "")
+            return Standing(State.WAITING, f"nothing begins: {why}. Next: kedge resume {view.name}")
+        if kind is Kind.SLOW_BROKER:
+            return self._demote(finding)
+        return Standing(State.WAITING, _LEFT[kind].format(name=view.name, subject=finding.subject))
+
+    def _demote(self, finding: Finding) -> Standing:
+        brokers = len(self.view.brokers())
+        if too_many(self.slow, brokers):
+            words = (
+                f"{self.slow} of {brokers} brokers are slow at once: what they share is slow, and moving leaders would "
+                f"only move the load. Next: kedge describe {self.view.name}"
+            )
+            return Standing(State.WAITING, words)
+        return Standing(State.HEALING, _DEMOTED)
+
+
+_LEFT: Mapping[Kind, str] = {
+    Kind.GOAL_VIOLATION: "nothing of it is mended without being asked here. Next: kedge rebalance {name}",
+    Kind.BROKER_FAILURE: "its VM is not replaced while it may come back. Next: kedge describe {name}, or "
+    "kedge replace {name} {subject}",
+    Kind.DISK_FAILURE: "its cure waits or is given up. Next: kedge describe {name}, or kedge replace {name} {subject}",
+    Kind.TOPIC_ANOMALY: "it is put right once what stands in its way is gone. Next: kedge topics {name}",
+    Kind.MAINTENANCE_EVENT: "nothing is done about it before its date. Next: kedge describe {name}",
+}
+"""What an anomaly waits for whose grace is over, where nothing is in hand."""
+
+
+def grace_of(view: ClusterView, kind: Kind) -> timedelta:
+    """How long an anomaly of the kind is given to pass by itself: as the spec says, else the default."""
+    spec = view.document.spec.healing if view.document else None
+    told = spec.grace.get(kind.value) if spec else None
+    return GRACE[kind] if told is None else timedelta(seconds=told)
+
+
+def own_doing(view: ClusterView, finding: Finding, now: datetime) -> str:
+    """What Kedge does itself that explains the finding, "" where nothing does."""
+    if finding.kind is Kind.BROKER_FAILURE:
+        return _stopped_by_us(view, finding.subject)
+    if finding.kind is Kind.GOAL_VIOLATION and view.rebalance is None:
+        return _in_hand(view)
+    if finding.kind is Kind.TOPIC_ANOMALY and (view.recycling or view.drain is not None):
+        return f"{_in_hand(view)}: topics are put right beside it or after it"
+    if finding.kind is Kind.SLOW_BROKER:
+        if view.rebalance is not None:
+            return "a rebalance copies data from and to brokers"
+        if _in_hand(view):
+            return _in_hand(view)
+        if view.replaced_at is not None and now - view.replaced_at < SETTLES:
+            return f"a broker was replaced {_minutes(now - view.replaced_at)} ago: caches are cold, leaders move"
+    return ""
+
+
+def _stopped_by_us(view: ClusterView, node: str) -> str:
+    restart = view.restart
+    there = view.of_node(node)
+    if restart is not None and any(i.key == restart.key for i in there):
+        return f"{restart.key} is being restarted"
+    going = next((i for i in there if i.phase in _GOING), None)
+    if going is not None and not any(i.lost for i in there):
+        return f"{going.key} is being replaced"
+    heir = next((i for i in there if i.phase in _COMING and not i.lost), None)
+    if heir is not None and not any(i.lost for i in there):
+        return f"{heir.key} takes its place"
+    return ""
+
+
+_GOING = (Phase.FENCING, Phase.FENCED, Phase.RELEASED, Phase.RETIRING)
+_COMING = (Phase.REQUESTED, Phase.LAUNCHED)
+
+
+def _in_hand(view: ClusterView) -> str:
+    """What of Kedge's own is in hand that moves replicas, leaders or processes."""
+    if view.recycling or view.converged != view.generation:
+        return f"a roll to generation {view.generation} is in hand"
+    if view.drain is not None:
+        return f"a drain of {', '.join(view.drain.keys)} is in hand"
+    if view.restart is not None or view.rolling_restart is not None:
+        return "a restart is in hand"
+    if view.is_evacuating():
+        return "an evacuation is in hand"
+    if view.topics.has_work:
+        return "a change of topics is in hand"
+    return ""
+
+
+def _cure_in_hand(view: ClusterView, node: str) -> str:
+    there = view.of_node(node)
+    heir = next((i for i in there if i.phase in _COMING), None)
+    if heir is not None:
+        return f"its successor {heir.key} is on the way"
+    asked = next((k for k in (i.key for i in there) if k in view.to_replace), "")
+    if asked:
+        return f"{asked} is being replaced: {view.to_replace[asked].reason}"
+    return _emptied(view, there)
+
+
+def _emptied(view: ClusterView, there: tuple[InstanceView, ...]) -> str:
+    lost = {i.key for i in there if i.lost}
+    if view.drain is not None and lost & set(view.drain.keys):
+        return f"replicas of {', '.join(sorted(lost))} are made anew elsewhere"
+    if len(there) > len(lost) > 0:
+        return f"{', '.join(sorted(i.key for i in there if not i.lost))} takes its place"
+    return ""
+
+
+def _minutes(span: timedelta) -> str:
+    seconds = span.total_seconds()
+    return f"{seconds / 60:.0f} min" if seconds >= 90 else f"{max(0.0, seconds):.0f} s"

@@ -1,0 +1,64 @@
+"""The port for windows of brokers' latencies, and the two ways there are: the metric lake, and none."""
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Protocol, TypeVar
+
+from planner.anomalies.slow import BrokerWindow
+
+_T = TypeVar("_T")
+_log = logging.getLogger(__name__)
+
+
+class Windows(Protocol):
+    """Closed windows of one width, by cluster uid. What cannot be read is empty: nobody is slow by silence."""
+
+    def recent(self, now: datetime) -> Mapping[str, Sequence[BrokerWindow]]:
+        """Those of the last half hour, of all clusters at once."""
+        ...
+
+    def past(self, cluster: str, brokers: Sequence[int], now: datetime) -> Sequence[BrokerWindow]:
+        """Those of the last day and a bit, of these brokers."""
+        ...
+
+
+class NoWindows:
+    """Where there is no metric lake: slow brokers are not looked for."""
+
+    def recent(self, now: datetime) -> Mapping[str, Sequence[BrokerWindow]]:
+        """See Windows."""
+        return {}
+
+    def past(self, cluster: str, brokers: Sequence[int], now: datetime) -> Sequence[BrokerWindow]:
+        """See Windows."""
+        return ()
+
+
+class LakeWindows:
+    """Those of the lake at this path or URL, of `width_s` (60 or 300)."""
+
+    def __init__(self, lake: str, width_s: int) -> None:
+        self._lake, self._width_s = lake, width_s
+
+    def recent(self, now: datetime) -> Mapping[str, Sequence[BrokerWindow]]:
+        """See Windows."""
+        from spark.metrics.latencies import recent_windows
+
+        return self._read(lambda: recent_windows(self._lake, self._width_s, now=now), {})
+
+    def past(self, cluster: str, brokers: Sequence[int], now: datetime) -> Sequence[BrokerWindow]:
+        """See Windows."""
+        from spark.metrics.latencies import past_windows
+
+        return self._read(lambda: past_windows(self._lake, self._width_s, cluster, brokers, now=now), ())
+
+    def _read(self, read: Callable[[], _T], nothing: _T) -> _T:
+        from deltalake.exceptions import DeltaError
+        from pyarrow import ArrowException
+
+        try:
+            return read()
+        except (DeltaError, ArrowException, OSError, ValueError, KeyError) as error:
+            _log.warning("the metric lake at %s cannot be read: %r", self._lake, error)
+            return nothing

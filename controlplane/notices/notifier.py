@@ -1,0 +1,160 @@
+"""The port for telling somebody, and the three ways there are. One contract suite runs over all of them."""
+
+import hashlib
+import hmac
+import json
+import logging
+import threading
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any, Protocol
+
+import httpx
+from confluent_kafka import KafkaException, Producer
+
+from controlplane.notices.binding import NotifierBinding, NotifierUnusable, kept_secret, require_safe
+from controlplane.notices.notice import Notice
+
+TIMEOUT_S = 5.0
+SIGNATURE = "Kedge-Signature"
+"""`t=<seconds>,v1=<hex>`: HMAC-SHA256 of `<seconds>.<body>` with the key of the notifier."""
+NOTICE_ID = "Kedge-Notice"
+
+_log = logging.getLogger("kedge.notices")
+
+
+class NotTold(Exception):
+    """It did not get there, or nobody knows whether it did. What now: retry later. Holds no secret."""
+
+
+class Notifier(Protocol):
+    """Contract: tests/contract/test_notifiers.py. At least once: whoever hears it twice sees the same id."""
+
+    def tell(self, notice: Notice) -> None:
+        """Returns once it is taken. At most a few seconds. Raises NotTold."""
+        ...
+
+    def close(self) -> None:
+        """Gives back what is held."""
+        ...
+
+
+def notifier_of(binding: NotifierBinding, clock: Callable[[], datetime]) -> Notifier:
+    """The notifier itself. Files are read at each telling, so that a rotated secret needs no restart."""
+    if binding.kind == "webhook":
+        return Webhook(binding, clock)
+    return TopicNotifier(binding) if binding.kind == "kafka" else LogNotifier()
+
+
+class LogNotifier:
+    """A line of the server's own log, JSON in it."""
+
+    def tell(self, notice: Notice) -> None:
+        """See Notifier."""
+        _log.warning("%s %s", notice.sentence, json.dumps(notice.document(), sort_keys=True))
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+class Webhook:
+    """A POST of the JSON. Redirects are not followed: a notice goes where it was sent and nowhere else."""
+
+    def __init__(self, binding: NotifierBinding, clock: Callable[[], datetime]) -> None:
+        self._binding, self._clock = binding, clock
+        for library in ("httpx", "httpcore"):
+            # They log whole URLs and headers: here a URL may be a secret.
+            logging.getLogger(library).setLevel(logging.WARNING)
+        self._http = httpx.Client(timeout=TIMEOUT_S, follow_redirects=False, trust_env=False)
+
+    def tell(self, notice: Notice) -> None:
+        """See Notifier. An answer of 2xx is one that took it."""
+        body = json.dumps(notice.document(), sort_keys=True).encode()
+        try:
+            headers = {"Content-Type": "application/json", NOTICE_ID: notice.id, **self._signature(body)}
+            response = self._http.post(self._url(), content=body, headers=headers)
+        except (NotifierUnusable, ValueError) as error:
+            raise NotTold(str(error)) from error
+        except httpx.HTTPError as error:
+            # Its text may name the URL, which may be a secret.
+            raise NotTold(f"{self._binding.where} did not answer: {type(error).__name__}") from None
+        if not response.is_success:
+            raise NotTold(f"{self._binding.where} answered {response.status_code}")
+
+    def close(self) -> None:
+        """See Notifier."""
+        self._http.close()
+
+    def _url(self) -> str:
+        binding = self._binding
+        url = binding.url or kept_secret(binding.url_file, binding.name) if binding.url_file else binding.url
+        require_safe(url, binding.name)
+        return url
+
+    def _signature(self, body: bytes) -> dict[str, str]:
+        if self._binding.secret_file is None:
+            return {}
+        key = kept_secret(self._binding.secret_file, self._binding.name)
+        return {SIGNATURE: signature(key, body, int(self._clock().timestamp()))}
+
+
+def signature(key: str, body: bytes, at_s: int) -> str:
+    """What the header says for a body sent at this time (seconds since 1970)."""
+    signed = hmac.new(key.encode(), f"{at_s}.".encode() + body, hashlib.sha256)
+    return f"t={at_s},v1={signed.hexdigest()}"
+
+
+class TopicNotifier:
+    """A record of a Kafka topic, keyed by the anomaly, so that the notices of one stay in order."""
+
+    def __init__(self, binding: NotifierBinding) -> None:
+        self._binding = binding
+        self._lock = threading.Lock()
+        self._producer: Producer | None = None
+
+    def tell(self, notice: Notice) -> None:
+        """See Notifier. Taken once every replica in sync has it."""
+        errors: list[str] = []
+        taken = threading.Event()
+
+        def told(error: Any, _message: Any) -> None:
+            if error is not None:
+                errors.append(error.name())
+            taken.set()
+
+        try:
+            with self._lock:
+                producer = self._made()
+                body = json.dumps(notice.document(), sort_keys=True).encode()
+                key = notice.anomaly.encode()
+                producer.produce(self._binding.topic, body, key=key, headers={NOTICE_ID: notice.id}, on_delivery=told)
+                producer.flush(TIMEOUT_S + 1)
+        except (KafkaException, BufferError, NotifierUnusable) as error:
+            raise NotTold(f"{self._binding.where}: {type(error).__name__}") from None
+        if not taken.is_set() or errors:
+            raise NotTold(f"{self._binding.where}: {errors[0] if errors else 'no broker took it in time'}")
+
+    def close(self) -> None:
+        """See Notifier. What is still on its way is dropped: it is in the outbox."""
+        with self._lock:
+            if self._producer is not None:
+                self._producer.purge()
+                self._producer = None
+
+    def _made(self) -> Producer:
+        if self._producer is None:
+            config = {
+                "bootstrap.servers": ",".join(self._binding.bootstrap),
+                "acks": "all",
+                "enable.idempotence": True,
+                "message.timeout.ms": int(TIMEOUT_S * 1000),
+                "log_level": 0,
+            }
+            self._producer = Producer({**config, **self._properties()})
+        return self._producer
+
+    def _properties(self) -> dict[str, str]:
+        path = self._binding.properties_file
+        lines = kept_secret(path, self._binding.name).splitlines() if path is not None else []
+        pairs = (line.split("=", 1) for line in lines if "=" in line and not line.lstrip().startswith("#"))
+        return {key.strip(): value.strip() for key, value in pairs}

@@ -1,0 +1,93 @@
+"""/v1/clusters/NAME/anomalies, /v1/anomalies and /v1/notifiers: what was found, what is healed, who is told."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from controlplane.anomalies.book import AnomalyBook, read_book
+from controlplane.anomalies.record import ANOMALIES_NOTED, noted_of
+from controlplane.commands import SwitchHealing
+from controlplane.notices.desk import NotifierNotFound
+from controlplane.notices.notifier import NotTold
+from controlplane.portal import anomalyschemas as anomaly_api
+from controlplane.portal import answers
+from controlplane.portal import schemas as api
+from controlplane.portal.anomalyanswers import OPEN, anomalies_out, anomaly_out, chosen_anomalies, notifier_out
+from controlplane.portal.auth import Actor
+from controlplane.portal.problems import ApiError
+from controlplane.portal.routes.clusters import CommandId, carry_out, living
+from controlplane.portal.services import PortalServices, Services
+from controlplane.view import ClusterView
+
+router = APIRouter(prefix=api.API_PREFIX, tags=["anomalies"])
+
+Text = Annotated[str, Query(max_length=250)]
+Limit = Annotated[int, Query(ge=1, le=1000)]
+
+
+@router.get("/anomalies")
+def open_anomalies(services: Services) -> list[anomaly_api.AnomalyOut]:
+    """All open ones of all clusters, by cluster, newest first."""
+    noted = noted_of(services.latest.of_kind(ANOMALIES_NOTED))
+    views = [v for v in services.fleet.views() if not v.deleted and v.uid in noted and noted[v.uid].open_]
+    return [
+        anomaly_out(view.name, anomaly)
+        for view in views
+        for anomaly in chosen_anomalies(book_of(services, view), state=OPEN)
+    ]
+
+
+@router.get("/clusters/{name}/anomalies")
+def list_anomalies(
+    name: str, services: Services, q: Text = "", kind: Text = "", state: Text = "", limit: Limit = 100
+) -> anomaly_api.AnomaliesOut:
+    """Those of a cluster, open ones first; `state` may be `open`, too."""
+    view = living(services, name)
+    book = book_of(services, view)
+    chosen = chosen_anomalies(book, text=q, kind=kind, state=state)
+    return anomalies_out(view, book, chosen, limit=limit, now=services.clock())
+
+
+@router.post("/clusters/{name}/healing")
+def switch_healing(
+    name: str, body: anomaly_api.HealingIn, services: Services, actor: Actor, key: CommandId
+) -> api.CommandOut:
+    """Have anomalies of a kind healed, or not."""
+    command = SwitchHealing(
+        name=name,
+        actor=actor,
+        command_id=key,
+        reason=body.reason,
+        kind=body.kind,
+        on=body.on,
+        until=answers.in_utc(body.until),
+    )
+    return carry_out(services, command)
+
+
+@router.get("/notifiers")
+def list_notifiers(services: Services) -> list[anomaly_api.NotifierOut]:
+    """Where anomalies are told to, and how each does."""
+    return [notifier_out(told) for told in services.notifiers.all()]
+
+
+@router.post("/notifiers/{name}/test")
+def test_notifier(name: str, body: api.ReasonIn, services: Services) -> anomaly_api.NotifierTestedOut:
+    """Tells it now that this is a test, past what waits."""
+    try:
+        services.notifiers.test(name)
+    except NotifierNotFound as error:
+        then = "kedge notifiers list has those of the settings."
+        raise ApiError(404, "notifier-not-found", f"there is no notifier {name!r}", next_step=then) from error
+    except NotTold as error:
+        return anomaly_api.NotifierTestedOut(name=name, told=False, sentence=str(error))
+    return anomaly_api.NotifierTestedOut(name=name, told=True, sentence=f"{name} took the test notice")
+
+
+def book_of(services: PortalServices, view: ClusterView) -> AnomalyBook:
+    """The anomalies of a cluster as they are recorded. 500 with the place where another release wrote what cannot be
+    read."""
+    book = read_book(services.store, view.uid)
+    if book.unreadable:
+        raise ApiError(500, "anomalies-unreadable", f"the anomalies of {view.name} cannot be read: {book.unreadable}")
+    return book

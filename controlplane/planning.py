@@ -1,17 +1,23 @@
-"""Drain plans for the converger: on Spark when its worker is up, by the same kernel in this process when it
-is not.
+"""Drain and rebalance plans for the converger: on Spark when its worker is up, by the same kernel in this process
+when it is not.
 """
 
+import logging
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any, Generic
 
-from planner.drain.codec import Answer, answer_from_bytes, answer_to_bytes
+from planner.drain.codec import Answer as DrainAnswer
 from planner.drain.infeasible import Infeasible
 from planner.drain.plan import DrainPlan, Engine
 from planner.drain.request import DrainRequest
-from planner.drain.solve import solve
+from planner.kinds import DRAIN, REBALANCE, Answer, PlanKind, Request
+from planner.rebalancing.codec import Answer as RebalanceAnswer
+from planner.rebalancing.question import RebalanceQuestion
 from spark.supervisor import NotOnSpark, RawAnswer, WorkerSettings, WorkerStatus, WorkerSupervisor
+
+_log = logging.getLogger(__name__)
 
 
 class PlannerUnavailable(RuntimeError):
@@ -34,13 +40,13 @@ class PlanningSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class PlannedResult:
+class PlannedResult(Generic[Request, Answer]):
     """An answer and who gave it. `answer_bytes` is canonical: a plan's are the bytes to store and hash.
 
     `note` says why it was not Spark, empty when it was.
     """
 
-    request: DrainRequest
+    request: Request
     answer: Answer
     answer_bytes: bytes
     engine: Engine
@@ -48,12 +54,18 @@ class PlannedResult:
     note: str = ""
 
     @property
-    def plan(self) -> DrainPlan | None:
+    def plan(self: "PlannedResult[Any, DrainAnswer]") -> DrainPlan | None:
+        """A drain's."""
         return self.answer if isinstance(self.answer, DrainPlan) else None
 
     @property
-    def infeasible(self) -> Infeasible | None:
+    def infeasible(self: "PlannedResult[Any, DrainAnswer]") -> Infeasible | None:
+        """A drain's."""
         return self.answer if isinstance(self.answer, Infeasible) else None
+
+
+PlannedDrain = PlannedResult[DrainRequest, DrainAnswer]
+PlannedRebalance = PlannedResult[RebalanceQuestion, RebalanceAnswer]
 
 
 class PlanningService:
@@ -82,69 +94,91 @@ class PlanningService:
         self.warm_up()
         return self._supervisor.wait_until_ready(timeout_s)
 
-    def plan(self, request: DrainRequest) -> PlannedResult:
-        """One answer. Calls from several threads at once share a Spark job."""
+    def plan(self, request: DrainRequest) -> PlannedDrain:
+        """One drain. Calls from several threads at once share a Spark job."""
         return self.plan_many((request,))[0]
 
-    def plan_many(self, requests: Sequence[DrainRequest]) -> tuple[PlannedResult, ...]:
-        """An answer per request, in order, from one Spark job; in-process when Spark is not up or lost
+    def plan_many(self, requests: Sequence[DrainRequest]) -> tuple[PlannedDrain, ...]:
+        """An answer per drain, in order, from one Spark job; in-process when Spark is not up or lost
         mid-plan.
 
         Raises PlannerUnavailable, with `require_spark` only. Blocks for seconds: call it from a job.
         """
-        if not requests:
-            return ()
-        if not self._settings.use_spark:
-            return tuple(_in_process(request, "Spark is off (KEDGE_SPARK_MASTER)") for request in requests)
-        self.warm_up()
-        started = time.monotonic()
-        try:
-            raw = self._insisted(requests) if self._settings.require_spark else self._supervisor.answers(requests)
-        except NotOnSpark as why:
-            return tuple(_in_process(request, str(why)) for request in requests)
-        seconds = time.monotonic() - started
-        return tuple(self._judged(request, found, seconds) for request, found in zip(requests, raw, strict=True))
+        return self._planned(DRAIN, requests)
+
+    def balance(self, question: RebalanceQuestion) -> PlannedRebalance:
+        """One rebalance, as `plan`. Those that wait share a Spark job of their own, behind the drains that wait."""
+        return self._planned(REBALANCE, (question,))[0]
 
     def stop(self) -> None:
         """End the worker, its JVM and its scratch files. Later plans are made in-process."""
         self._supervisor.stop()
 
-    def _insisted(self, requests: Sequence[DrainRequest]) -> list[RawAnswer]:
+    def _planned(
+        self, kind: PlanKind[Request, Answer], requests: Sequence[Request]
+    ) -> tuple[PlannedResult[Request, Answer], ...]:
+        if not requests:
+            return ()
+        if not self._settings.use_spark:
+            return tuple(_in_process(kind, request, "Spark is off (KEDGE_SPARK_MASTER)") for request in requests)
+        self.warm_up()
+        started = time.monotonic()
+        try:
+            required = self._settings.require_spark
+            raw = self._insisted(kind, requests) if required else self._supervisor.answers(kind, requests)
+        except NotOnSpark as why:
+            return tuple(_in_process(kind, request, str(why)) for request in requests)
+        seconds = time.monotonic() - started
+        return tuple(self._judged(kind, request, found, seconds) for request, found in zip(requests, raw, strict=True))
+
+    def _insisted(self, kind: PlanKind[Request, Any], requests: Sequence[Request]) -> list[RawAnswer]:
         """Until Spark answers: a job lost with its worker is tried again on the next one."""
         deadline = time.monotonic() + self._settings.required_wait_s
         why = "it did not start in time"
         while self._supervisor.wait_until_ready(max(0.0, deadline - time.monotonic())):
             try:
-                return self._supervisor.answers(requests)
+                return self._supervisor.answers(kind, requests)
             except NotOnSpark as lost:
                 why = str(lost)
             if time.monotonic() > deadline or self._supervisor.pause(1.0):
                 break
         raise PlannerUnavailable(
-            f"Spark is required for drain plans and gave none within {self._settings.required_wait_s:.0f} s: {why}; "
-            f"Spark is {self.status()}. Try again later, or allow in-process plans"
+            f"Spark is required for {kind.name} plans and gave none within {self._settings.required_wait_s:.0f} s: "
+            f"{why}; Spark is {self.status()}. Try again later, or allow in-process plans"
         )
 
-    def _judged(self, request: DrainRequest, found: RawAnswer, seconds: float) -> PlannedResult:
+    def _judged(
+        self, kind: PlanKind[Request, Answer], request: Request, found: RawAnswer, seconds: float
+    ) -> PlannedResult[Request, Answer]:
         """Spark's answer, when it answers this very request and its own second check found nothing."""
         try:
-            answer = answer_from_bytes(found.answer_bytes)
+            answer = kind.from_bytes(found.answer_bytes)
         except (ValueError, KeyError) as error:
-            return self._distrusted(request, f"it cannot be read: {error}")
-        asked = (request.cluster_uid, request.drain_id, request.round)
-        if (answer.cluster_uid, answer.drain_id, answer.round) != asked:
-            return self._distrusted(request, "it answers another request")
+            return self._distrusted(kind, request, f"it cannot be read: {error}")
+        if kind.answers(answer) != kind.asked(request):
+            return self._distrusted(kind, request, "it answers another request")
         if found.violations:
-            return self._distrusted(request, f"it breaks rules: {'; '.join(found.violations)}")
+            return self._distrusted(kind, request, f"it breaks rules: {'; '.join(found.violations)}")
         return PlannedResult(request, answer, found.answer_bytes, "spark", seconds)
 
-    def _distrusted(self, request: DrainRequest, why: str) -> PlannedResult:
+    def _distrusted(
+        self, kind: PlanKind[Request, Answer], request: Request, why: str
+    ) -> PlannedResult[Request, Answer]:
         if self._settings.require_spark:
-            raise PlannerUnavailable(f"Spark's answer to drain {request.drain_id} is refused: {why}")
-        return _in_process(request, f"Spark's answer is refused: {why}")
+            _, asked, _ = kind.asked(request)
+            raise PlannerUnavailable(f"Spark's answer to {kind.name} {asked} is refused: {why}")
+        return _in_process(kind, request, f"Spark's answer is refused: {why}")
 
 
-def _in_process(request: DrainRequest, why: str) -> PlannedResult:
+def balanced(planning: PlanningService, question: RebalanceQuestion) -> RebalanceAnswer:
+    """The answer to one rebalance; the log says why when it is not Spark's."""
+    result = planning.balance(question)
+    if result.note:
+        _log.warning("rebalance %s was planned in-process: %s", question.request.rebalance_id, result.note)
+    return result.answer
+
+
+def _in_process(kind: PlanKind[Request, Answer], request: Request, why: str) -> PlannedResult[Request, Answer]:
     started = time.monotonic()
-    answer = solve(request, engine="in-process")
-    return PlannedResult(request, answer, answer_to_bytes(answer), "in-process", time.monotonic() - started, why)
+    answer = kind.solve(request, "in-process")
+    return PlannedResult(request, answer, kind.to_bytes(answer), "in-process", time.monotonic() - started, why)

@@ -4,21 +4,28 @@ python -m planner.compile
 """
 
 import time
+from dataclasses import replace
 
 import numpy as np
 
-from planner.balance import rebalance
+from planner.balance import change_replication_factor, rebalance
+from planner.drain.bounds.matching import least_largest_load
 from planner.drain.certified import CertifiedPlan, certified
-from planner.drain.model.state import NOWHERE, Brokers, BrokerState, ClusterState, LogDirs, Partitions
+from planner.drain.model.state import NOWHERE, Bools, Brokers, BrokerState, ClusterState, Int32s, LogDirs, Partitions
 
 
 def main() -> None:
-    """One tiny drain, planned and judged, and one rebalance: together they call every kernel."""
+    """Tiny drains, planned and judged, a rebalance, another replication factor, and leaders that no greedy choice evens
+    out: together they call every kernel.
+    """
     began = time.monotonic()
     state = tiny_state()
-    if not isinstance(certified(state), CertifiedPlan):
-        raise RuntimeError("the smallest drain there is got no plan: the planner is broken, please report it")
+    for asked in (state, replace(state, brokers=replace(state.brokers, egress_bytes_per_s=np.full(6, 1e5)))):
+        if not isinstance(certified(asked), CertifiedPlan):
+            raise RuntimeError("the smallest drain there is got no plan: the planner is broken, please report it")
     rebalance(state)
+    change_replication_factor(state, state.partitions.topics, 4)
+    least_largest_load(*two_of_three_on_one())
     print(f"the planner's kernels are compiled ({time.monotonic() - began:.0f} s)")
 
 
@@ -61,6 +68,13 @@ def tiny_state() -> ClusterState:
             located=np.full((count, width), NOWHERE, dtype=np.int32),
         ),
     )
+
+
+def two_of_three_on_one() -> tuple[Int32s, Bools, Int32s, Bools]:
+    """Three brokers and three partitions, two of which only the first broker can lead."""
+    candidates = np.array([[0], [0], [1]], dtype=np.int32)
+    nobody_else = np.full(3, -1, dtype=np.int32)
+    return candidates, np.zeros((1, 3), dtype=np.bool_), nobody_else, np.ones(3, dtype=np.bool_)
 
 
 if __name__ == "__main__":

@@ -14,8 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from planner.drain.codec import partitions_table, request_document, request_from
-from planner.drain.request import DrainRequest
+from planner.kinds import KINDS, PlanKind, Request
 
 _LENGTHS = struct.Struct(">4sIQ")
 _MAGIC = b"KDG1"
@@ -82,17 +81,22 @@ class FrameSocket:
         return bytes(received)
 
 
-def plan_frame(job: int, requests: Sequence[DrainRequest]) -> Frame:
-    """Requests of one job: documents in the head, partitions as Arrow streams, one part each."""
-    documents = [request_document(request) for request in requests]
-    parts = tuple(_to_stream(partitions_table(request.cluster)) for request in requests)
-    return Frame("plan", {"job": job, "requests": documents}, parts)
+def plan_frame(job: int, kind: PlanKind[Request, Any], requests: Sequence[Request]) -> Frame:
+    """Requests of one job, all of one kind: documents in the head, partitions as Arrow streams, one part each."""
+    documents = [kind.document(request) for request in requests]
+    parts = tuple(_to_stream(kind.partitions(request)) for request in requests)
+    return Frame("plan", {"job": job, "asks": kind.name, "requests": documents}, parts)
 
 
-def requests_of(frame: Frame) -> list[DrainRequest]:
-    """The requests of a plan frame."""
-    pairs = zip(frame.head["requests"], frame.parts, strict=True)
-    return [request_from(document, pa.ipc.open_stream(part).read_all()) for document, part in pairs]
+def kind_of(frame: Frame) -> PlanKind[Any, Any]:
+    """What a plan frame asks for."""
+    return KINDS[frame.head["asks"]]
+
+
+def requests_of(frame: Frame) -> list[Any]:
+    """The requests of a plan frame, all of its kind."""
+    kind, pairs = kind_of(frame), zip(frame.head["requests"], frame.parts, strict=True)
+    return [kind.request(document, pa.ipc.open_stream(part).read_all()) for document, part in pairs]
 
 
 def _to_stream(table: pa.Table) -> bytes:

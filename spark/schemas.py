@@ -16,18 +16,20 @@ from pyspark.sql.types import (
 
 REQUESTS = StructType(
     [
-        StructField("drain_key", StringType(), nullable=False),
+        StructField("plan_key", StringType(), nullable=False),
         StructField("request", StringType(), nullable=False),
-        StructField("outgoing", ArrayType(IntegerType(), False), nullable=False),
+        StructField("givers", ArrayType(IntegerType(), False), nullable=False),
         StructField("targets", ArrayType(IntegerType(), False), nullable=False),
         StructField("racks", MapType(IntegerType(), StringType(), False), nullable=False),
     ]
 )
-"""One row per drain. `request` is the JSON of planner.drain.codec; the rest is what columns are judged by."""
+"""One row per request. `request` is its JSON (planner.kinds); the rest is what columns are judged by: which brokers may
+lose replicas (a drain's outgoing ones), which may get some, and the rack of every broker.
+"""
 
 PARTITIONS = StructType(
     [
-        StructField("drain_key", StringType(), nullable=False),
+        StructField("plan_key", StringType(), nullable=False),
         StructField("topic", IntegerType(), nullable=False),
         StructField("partition", IntegerType(), nullable=False),
         StructField("leader", IntegerType(), nullable=False),
@@ -41,6 +43,16 @@ PARTITIONS = StructType(
 )
 """One row per partition and drain; `topic` is an index into the request's topics."""
 
+REBALANCE_PARTITIONS = StructType(
+    [
+        *PARTITIONS.fields,
+        StructField("adding", ArrayType(IntegerType(), False), nullable=False),
+        StructField("removing", ArrayType(IntegerType(), False), nullable=False),
+        StructField("dirs", ArrayType(IntegerType(), False), nullable=False),
+    ]
+)
+"""One row per partition and rebalance; the last three as in planner.rebalancing.codec."""
+
 MOVE = StructType(
     [
         StructField("topic", StringType(), nullable=False),
@@ -53,18 +65,18 @@ MOVE = StructType(
 
 ANSWERS = StructType(
     [
-        StructField("drain_key", StringType(), nullable=False),
+        StructField("plan_key", StringType(), nullable=False),
         StructField("answer", BinaryType(), nullable=False),
         StructField("moves", ArrayType(MOVE, False), nullable=False),
     ]
 )
-"""What the planner gives per drain: the canonical bytes, and its moves as columns for the second check."""
+"""What the planner gives per request: the canonical bytes, and its moves as columns for the second check."""
 
 OUTCOMES = StructType(
     [
-        StructField("drain_key", StringType(), nullable=False),
+        StructField("plan_key", StringType(), nullable=False),
         StructField("answer", BinaryType(), nullable=False),
         StructField("violations", ArrayType(StringType(), False), nullable=False),
     ]
 )
-"""What the job returns per drain. An answer with a violation is not used."""
+"""What a job returns per request. An answer with a violation is not used."""

@@ -1,5 +1,5 @@
 """Keeps one planning worker alive and feeds it. Whatever waits while a job runs goes into the next job
-together.
+together, drains before rebalances.
 
 One thread owns the worker from start to end (Linux ties the parent-death signal to the spawning thread);
 callers only put jobs into a queue.
@@ -17,11 +17,11 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import psutil
 
-from planner.drain.request import DrainRequest
+from planner.kinds import KINDS, PlanKind, Request
 from spark.frames import plan_frame
 from spark.process import WorkerLaunch, WorkerProcess
 
@@ -81,7 +81,8 @@ class RawAnswer:
 
 @dataclass(frozen=True, slots=True)
 class _Job:
-    requests: tuple[DrainRequest, ...]
+    kind: PlanKind[Any, Any]
+    requests: tuple[Any, ...]
     answers: Future[list[RawAnswer]]
 
 
@@ -121,12 +122,12 @@ class WorkerSupervisor:
             self._changed.wait_for(lambda: self._status.state in ("ready", "stopped"), timeout_s)
             return self._status.state == "ready"
 
-    def answers(self, requests: Sequence[DrainRequest]) -> list[RawAnswer]:
+    def answers(self, kind: PlanKind[Request, Any], requests: Sequence[Request]) -> list[RawAnswer]:
         """An answer per request, in order. Raises NotOnSpark at once when the worker is not ready."""
         status = self.status()
         if status.state != "ready":
             raise NotOnSpark(f"Spark is {status}")
-        job = _Job(tuple(requests), Future())
+        job = _Job(kind, tuple(requests), Future())
         self._jobs.put(job)
         if self.status().state != "ready":  # it went away meanwhile, perhaps after its queue was emptied
             self._refuse_queued(f"Spark is {self.status()}")
@@ -192,7 +193,7 @@ class WorkerSupervisor:
         while not self._stopping.is_set():
             jobs = self._next_jobs()
             if jobs:
-                self._run(worker, jobs)
+                self._run_all(worker, jobs)
             elif not worker.is_alive:
                 raise NotOnSpark(f"the planning worker (pid {worker.pid}) died")
             self._refuse_silence(worker)
@@ -208,14 +209,22 @@ class WorkerSupervisor:
                 job = self._jobs.get_nowait()
         return found
 
-    def _run(self, worker: WorkerProcess, jobs: list[_Job]) -> None:
-        """One Spark job for all. A job that fails leaves the worker up; a lost worker raises."""
+    def _run_all(self, worker: WorkerProcess, jobs: list[_Job]) -> None:
+        """One Spark job per kind. What waits for a whole round has its turn in it: drains never starve the others."""
         try:
-            found = self._answers_of(worker, [request for job in jobs for request in job.requests])
+            for kind in KINDS.values():
+                alike = [job for job in jobs if job.kind is kind]
+                if alike:
+                    self._run(worker, kind, alike)
         except Exception as lost:
             for job in jobs:
-                job.answers.set_exception(NotOnSpark(str(lost)))
+                if not job.answers.done():
+                    job.answers.set_exception(NotOnSpark(str(lost)))
             raise
+
+    def _run(self, worker: WorkerProcess, kind: PlanKind[Any, Any], jobs: list[_Job]) -> None:
+        """One Spark job for all. A job that fails leaves the worker up; a lost worker raises."""
+        found = self._answers_of(worker, kind, [request for job in jobs for request in job.requests])
         if isinstance(found, str):
             for job in jobs:
                 job.answers.set_exception(NotOnSpark(f"the Spark job failed: {found}"))
@@ -225,10 +234,12 @@ class WorkerSupervisor:
         for job in jobs:
             job.answers.set_result([next(rest) for _ in job.requests])
 
-    def _answers_of(self, worker: WorkerProcess, requests: list[DrainRequest]) -> list[RawAnswer] | str:
+    def _answers_of(
+        self, worker: WorkerProcess, kind: PlanKind[Any, Any], requests: list[Any]
+    ) -> list[RawAnswer] | str:
         """The answers, or what a failed job said. Raises NotOnSpark or FrameBroken when the worker is lost."""
         self._job_number += 1
-        worker.send(plan_frame(self._job_number, requests))
+        worker.send(plan_frame(self._job_number, kind, requests))
         deadline = time.monotonic() + self._settings.plan_timeout_s
         while not self._stopping.is_set():
             frame = worker.next_frame(_LOOK_EVERY_S)

@@ -1,9 +1,13 @@
-"""The smallest drain there is, to warm a session with: its plan loads, or compiles, every kernel of the planner."""
+"""The smallest requests there are, to warm a session with: their plans load, or compile, every kernel they need."""
 
 import numpy as np
 
 from planner.drain.arrays import BrokerTable, ClusterModel
+from planner.drain.model.capacity import Capacity, Origin, Source
 from planner.drain.request import Bandwidth, DrainRequest
+from planner.observed import LogDirsSeen, PartitionSeen, TopicPartition
+from planner.rebalancing.question import RebalanceQuestion, planned_on
+from planner.rebalancing.request import RebalanceRequest
 
 
 def tiny_request() -> DrainRequest:
@@ -39,3 +43,32 @@ def tiny_request() -> DrainRequest:
             ),
         ),
     )
+
+
+def tiny_rebalance() -> RebalanceQuestion:
+    """Twelve partitions on brokers 1 and 2, of which broker 3 is due a share."""
+    disk, size, rate = 10**9, 10**6, 1e6
+    partitions = tuple(
+        PartitionSeen(TopicPartition("t", n), 1 + n % 2, (1 + n % 2, 2 - n % 2), (1, 2), 1, size_bytes=size)
+        for n in range(12)
+    )
+    told = {b: len(partitions) if b < 3 else 0 for b in (1, 2, 3)}
+    request = RebalanceRequest(
+        cluster_uid="warm-up",
+        rebalance_id="warm-up",
+        round=1,
+        receivers=(1, 2, 3),
+        capacities=(
+            Source(
+                origin=Origin.GIVEN,
+                everyone=Capacity(disk_bytes=disk, ingress_bytes_per_s=rate, egress_bytes_per_s=rate),
+            ),
+        ),
+        bandwidth_source="assumed",
+    )
+    cluster = planned_on(
+        brokers=dict.fromkeys((1, 2, 3), ("", False)),
+        partitions=partitions,
+        log_dirs={b: LogDirsSeen(count, count * size, disk, disk - count * size) for b, count in told.items()},
+    )
+    return RebalanceQuestion(request, cluster)

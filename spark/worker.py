@@ -14,15 +14,18 @@ import socket
 import sys
 import threading
 import traceback
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from spark.frames import Frame, FrameBroken, FrameSocket, requests_of
+from spark.frames import Frame, FrameBroken, FrameSocket, kind_of, requests_of
 from spark.session import SparkSettings, build_session, close_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from spark.sinks import Outcome
 
 HEARTBEAT_S = 1.0
 
@@ -69,11 +72,9 @@ def _serve(link: FrameSocket, settings: SparkSettings) -> int:
 
 def _answered(session: "SparkSession", frame: Frame) -> Frame:
     """A failed job is an answer too; the session survives most of them."""
-    from spark.jobs.drain_plan import plan_drains
-
     job = frame.head["job"]
     try:
-        outcomes = plan_drains(session, requests_of(frame))
+        outcomes = _jobs()[kind_of(frame).name](session, requests_of(frame))
     except Exception as error:  # noqa: BLE001 whatever Spark raises, the server answers in-process
         traceback.print_exc()
         return Frame("failed", {"job": job, "error": _told(error)})
@@ -83,11 +84,20 @@ def _answered(session: "SparkSession", frame: Frame) -> Frame:
 
 
 def _warm(session: "SparkSession") -> None:
-    """One tiny plan, so that the first real one finds classes loaded and Python workers forked."""
-    from spark.jobs.drain_plan import plan_drains
-    from spark.warmup import tiny_request
+    """A tiny plan of each kind: the first real ones find classes and kernels loaded, and Python workers forked."""
+    from spark.warmup import tiny_rebalance, tiny_request
 
-    plan_drains(session, [tiny_request()])
+    jobs = _jobs()
+    jobs["drain"](session, [tiny_request()])
+    jobs["rebalance"](session, [tiny_rebalance()])
+
+
+def _jobs() -> "Mapping[str, Callable[[SparkSession, list[Any]], Sequence[Outcome[Any]]]]":
+    """By what a plan frame asks for. Imported late: they come with pyspark."""
+    from spark.jobs.drain_plan import plan_drains
+    from spark.jobs.rebalance_plan import plan_rebalances
+
+    return {"drain": plan_drains, "rebalance": plan_rebalances}
 
 
 def _beat(link: FrameSocket, stopped: threading.Event) -> None:

@@ -9,31 +9,16 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from planner.drain.arrays import UNKNOWN, BrokerTable, ClusterModel, Int32s, LogDirTable
+from planner.drain.arrays import BrokerTable, ClusterModel, LogDirTable
+from planner.drain.columns import LISTS, PARTITIONS, id_matrix, partitions_table, whole
 from planner.drain.infeasible import Infeasible
 from planner.drain.plan import DrainPlan, canonical, plan_document, plan_from
 from planner.drain.request import Bandwidth, DrainRequest
 from planner.observed import TopicPartition
 
 Answer = DrainPlan | Infeasible
-
-PARTITIONS = pa.schema(
-    [
-        ("topic", pa.int32()),
-        ("partition", pa.int32()),
-        ("leader", pa.int32()),
-        ("replicas", pa.list_(pa.int32())),
-        ("isr", pa.list_(pa.int32())),
-        ("min_isr", pa.int32()),
-        ("moving", pa.bool_()),
-        ("size_bytes", pa.int64()),
-        ("write_bytes_per_s", pa.int64()),
-    ]
-)
-"""One row per partition. `topic` is an index into the document's `topics`: codes, not strings,, on rows."""
 
 _LOG_DIR_FIGURES = ("broker", "total_bytes", "free_bytes")
 
@@ -76,24 +61,8 @@ def request_document(request: DrainRequest) -> dict[str, Any]:
     }
 
 
-def partitions_table(model: ClusterModel) -> pa.Table:
-    """The partitions as Arrow, schema PARTITIONS."""
-    columns = {
-        name: _lists(getattr(model, name)) if name in ("replicas", "isr") else pa.array(getattr(model, name))
-        for name in PARTITIONS.names
-    }
-    return pa.table(columns, schema=PARTITIONS)
-
-
 def request_from(document: Mapping[str, Any], partitions: pa.Table) -> DrainRequest:
-    """The request those two describe, field for field. Rows that got lost on the way are a ValueError: a plan
-    made without them would say that nothing is left to move.
-    """
-    if partitions.num_rows != document["partition_count"]:
-        raise ValueError(
-            f"request {document['drain_id']} came with {partitions.num_rows} of "
-            f"{document['partition_count']} partitions"
-        )
+    """The request those two describe, field for field. Rows that got lost on the way are a ValueError."""
     bandwidth = document["bandwidth"]
     return DrainRequest(
         **{name: document[name] for name in _SCALARS},
@@ -153,13 +122,13 @@ def answer_from_bytes(raw: bytes) -> Answer:
 
 
 def _model(document: Mapping[str, Any], partitions: pa.Table) -> ClusterModel:
-    table = _in_order(partitions)
+    table = whole(partitions, document["partition_count"], asked=document["drain_id"])
     brokers = document["brokers"]
-    plain = {name: table.column(name).to_numpy() for name in PARTITIONS.names if name not in ("replicas", "isr")}
+    plain = {name: table.column(name).to_numpy() for name in PARTITIONS.names if name not in LISTS}
     return ClusterModel(
         topics=tuple(document["topics"]),
-        replicas=_matrix(table.column("replicas")),
-        isr=_matrix(table.column("isr")),
+        replicas=id_matrix(table.column("replicas")),
+        isr=id_matrix(table.column("isr")),
         brokers=BrokerTable(
             id=np.array(brokers["id"], dtype=np.int32),
             rack=np.array(brokers["rack"], dtype=np.int32),
@@ -175,29 +144,3 @@ def _model(document: Mapping[str, Any], partitions: pa.Table) -> ClusterModel:
         ),
         **plain,
     )
-
-
-def _in_order(table: pa.Table) -> pa.Table:
-    """Rows by topic and partition, as model_of makes them: a Spark shuffle keeps no order, and ties follow
-    rows.
-    """
-    topic, partition = (table.column(name).to_numpy() for name in ("topic", "partition"))
-    order = np.lexsort((partition, topic))
-    return table if np.array_equal(order, np.arange(order.size)) else table.take(order)
-
-
-def _lists(matrix: Int32s) -> Any:
-    held = matrix >= 0
-    offsets: npt.NDArray[np.int32] = np.zeros(len(matrix) + 1, dtype=np.int32)
-    np.cumsum(held.sum(axis=1), out=offsets[1:])
-    return pa.ListArray.from_arrays(pa.array(offsets), pa.array(matrix[held]), type=pa.list_(pa.int32()))  # type: ignore[call-overload]
-
-
-def _matrix(column: Any) -> Int32s:
-    """A list<int32> column (pyarrow.ChunkedArray) as a padded matrix; chunk by chunk, order kept."""
-    chunks = column.chunks
-    lengths = np.concatenate([np.asarray(c.value_lengths()) for c in chunks] or [np.zeros(0, np.int64)])
-    values = np.concatenate([np.asarray(c.flatten()) for c in chunks] or [np.zeros(0, np.int32)])
-    matrix = np.full((lengths.size, max(int(lengths.max(initial=0)), 1)), UNKNOWN, dtype=np.int32)
-    matrix[np.arange(matrix.shape[1])[None, :] < lengths[:, None]] = values
-    return matrix

@@ -4,13 +4,12 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from planner.drain.certificate import Certificate, certificate_from
 from planner.drain.selection import Deferred
+from planner.engines import Engine as Engine
 from planner.observed import TopicPartition
-
-Engine = Literal["spark", "in-process"]
 
 FORMAT = 2
 

@@ -15,15 +15,17 @@ from planner.drain.certificate import Certificate
 from planner.drain.model.capacity import resolve
 from planner.drain.model.document import ReadState, read_state
 from planner.drain.model.measures import Measure, Measures
-from planner.drain.model.observed import Policy, brokers_of, dead_brokers, observed_document
+from planner.drain.model.observed import Policy, RacksMissing, brokers_of, dead_brokers, observed_document
 from planner.drain.model.plan import UNLIMITED_SLOTS, Schedule
-from planner.drain.model.problem import ProblemKind
+from planner.drain.model.problem import DocumentRefused, ProblemKind
 from planner.drain.model.state import NOBODY, ClusterState
-from planner.drain.plan import DrainPlan, Move, Port
+from planner.drain.plan import DrainPlan, Engine, Move, Port
 from planner.drain.throttle import KAFKA_REACHES, LEAST_CATCH_UP_BYTES_PER_S
+from planner.heartbeats import HEARTBEAT_TOPIC
 from planner.observed import KafkaSnapshot
 from planner.rebalancing.imbalance import imbalance_percent
-from planner.rebalancing.plan import GoalTold, RebalancePlan
+from planner.rebalancing.plan import GoalTold, RebalancePlan, Unplanned
+from planner.rebalancing.question import RebalanceQuestion
 from planner.rebalancing.request import RebalanceRequest
 
 MOST_IN_A_BATCH = 200
@@ -34,7 +36,18 @@ class NothingToRead(ValueError):
     """The metadata is no state that can be planned on. What now: the message says what is missing; plan again then."""
 
 
-def plan_rebalance(request: RebalanceRequest, snapshot: KafkaSnapshot) -> RebalancePlan:
+def answered(question: RebalanceQuestion, *, engine: Engine = "in-process") -> RebalancePlan | Unplanned:
+    """The same question gives the same answer (but for `engine`) on every machine: the one entry both engines call."""
+    request = question.request
+    try:
+        return plan_rebalance(request, question.cluster, engine=engine)
+    except (NothingToRead, DocumentRefused, RacksMissing) as why:
+        return Unplanned(request.cluster_uid, request.rebalance_id, request.round, type(why).__name__, str(why))
+
+
+def plan_rebalance(
+    request: RebalanceRequest, snapshot: KafkaSnapshot, *, engine: Engine = "in-process"
+) -> RebalancePlan:
     """The plan with the fewest bytes that was found; one without moves where the cluster is within every goal.
 
     A hard goal that cannot be met is no refusal: what comes nearest is planned, and the goal says why. Raises
@@ -42,13 +55,15 @@ def plan_rebalance(request: RebalanceRequest, snapshot: KafkaSnapshot) -> Rebala
     """
     read = _state(request, snapshot)
     answer = (
-        add_brokers(read.state, request.new, DEFAULT_GOALS) if request.new else rebalance(read.state, DEFAULT_GOALS)
+        add_brokers(read.state, request.new, DEFAULT_GOALS)
+        if request.new
+        else rebalance(read.state, DEFAULT_GOALS, excluded_topics=frozenset({HEARTBEAT_TOPIC}))
     )
     best = answer.best if isinstance(answer, Shortfall) else answer
     if best is None:
         raise NothingToRead(str(answer.message) if isinstance(answer, Shortfall) else "no plan")
     moves = _in_order(_moves(read.state, best.schedule))
-    copies = _copies(request, read, best, moves)
+    copies = _copies(request, read, best, moves, engine)
     receivers = request.receivers
     return RebalancePlan(
         copies=copies,
@@ -120,14 +135,16 @@ def _in_order(moves: Iterator[Move]) -> tuple[Move, ...]:
     return (*(m for m in listed if m.added), *(m for m in listed if not m.added))
 
 
-def _copies(request: RebalanceRequest, read: ReadState, best: Balanced, moves: tuple[Move, ...]) -> DrainPlan:
+def _copies(
+    request: RebalanceRequest, read: ReadState, best: Balanced, moves: tuple[Move, ...], engine: Engine
+) -> DrainPlan:
     into, out = _ports(request, read.state, best.schedule, moves)
     seconds = _seconds(moves, into)
     none = Measure(0, 0)
     return DrainPlan(
         drain_id=request.rebalance_id,
         cluster_uid=request.cluster_uid,
-        engine="in-process",
+        engine=engine,
         round=request.round,
         moves=moves,
         checkpoints=_checkpoints(moves, into, request.batch_s),

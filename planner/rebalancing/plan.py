@@ -27,6 +27,17 @@ class GoalTold:
 
 
 @dataclass(frozen=True, slots=True)
+class Unplanned:
+    """There is no plan: the metadata is no state to plan on. What now: the message says what is missing."""
+
+    cluster_uid: str
+    rebalance_id: str
+    round: int
+    kind: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
 class RebalancePlan:
     """`copies`: the moves, in release order; a stretch between two checkpoints is one small batch.
 

@@ -15,8 +15,8 @@ BATCH_S = 120.0
 class RebalanceRequest:
     """Spread replicas anew over `receivers`. `new`: only these are given anything, up to their share; empty: anybody.
 
-    `avoided`: live brokers that neither give nor take (to be emptied by others, or kept empty). `capacities` as for
-    state files, the first that knows a figure counts. `most_bytes_per_s`: the operator's cap of every throttle.
+    `capacities` as for state files, the first that knows a figure counts. `most_bytes_per_s`: the operator's cap of
+    every throttle.
     """
 
     cluster_uid: str
@@ -26,9 +26,8 @@ class RebalanceRequest:
     capacities: tuple[Source, ...]
     bandwidth_source: BandwidthSource
     new: tuple[int, ...] = ()
-    avoided: tuple[int, ...] = ()
     racks: Mapping[int, str] = field(default_factory=dict)
-    write_bytes_per_s: Mapping[TopicPartition, float] = field(default_factory=dict)
+    write_bytes_per_s: Mapping[TopicPartition, int] = field(default_factory=dict)
     write_rates_from: str = ""
     most_bytes_per_s: int | None = None
     disk_limit_fraction: float = 0.9

@@ -1,4 +1,4 @@
-"""The planner on Spark: one group per drain, solved in a Python worker by the very function the server has."""
+"""The planner on Spark: one group per request, solved in a Python worker by the very function the server has."""
 
 import json
 from typing import TYPE_CHECKING, Any
@@ -6,29 +6,30 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from planner.drain.codec import answer_to_bytes, request_from
-from planner.drain.infeasible import Infeasible
-from planner.drain.solve import solve
+from planner.kinds import KINDS, PlanKind
 from spark.schemas import ANSWERS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-def solved(requests: "DataFrame", partitions: "DataFrame") -> "DataFrame":
-    """REQUESTS and PARTITIONS in, ANSWERS out. A cluster is one group: its plan needs all of its partitions."""
-    groups = requests.groupBy("drain_key").cogroup(partitions.groupBy("drain_key"))
-    return groups.applyInArrow(_solve_group, ANSWERS)
+def solved(kind: PlanKind[Any, Any], requests: "DataFrame", partitions: "DataFrame") -> "DataFrame":
+    """REQUESTS and the kind's partitions in, ANSWERS out. A cluster is one group: a plan needs all its partitions."""
+    name = kind.name
+
+    def solve_group(request: pa.Table, partitions: pa.Table) -> pa.Table:
+        return _answers(KINDS[name], request, partitions)
+
+    groups = requests.groupBy("plan_key").cogroup(partitions.groupBy("plan_key"))
+    return groups.applyInArrow(solve_group, ANSWERS)
 
 
-def _solve_group(request: pa.Table, partitions: pa.Table) -> pa.Table:
+def _answers(kind: PlanKind[Any, Any], request: pa.Table, partitions: pa.Table) -> pa.Table:
     document = json.loads(request.column("request")[0].as_py())
-    answer = solve(request_from(document, partitions), engine="spark")
-    plan = answer.feasible_part if isinstance(answer, Infeasible) else answer
-    moves = plan.moves if plan else ()
+    answer = kind.solve(kind.request(document, partitions), "spark")
     columns: dict[str, Any] = {
-        "drain_key": request.column("drain_key").slice(0, 1),
-        "answer": [answer_to_bytes(answer)],
-        "moves": [[(m.topic, m.partition, m.before, m.after, m.bytes) for m in moves]],
+        "plan_key": request.column("plan_key").slice(0, 1),
+        "answer": [kind.to_bytes(answer)],
+        "moves": [[(m.topic, m.partition, m.before, m.after, m.bytes) for m in kind.moves(answer)]],
     }
     return pa.table(columns, schema=to_arrow_schema(ANSWERS))

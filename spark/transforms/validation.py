@@ -1,5 +1,6 @@
 """The second check, in Spark's own columns: nothing of the planner's code or arrays is trusted here."""
 
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812 its usual name
@@ -10,10 +11,14 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 
-def validated(answers: "DataFrame", requests: "DataFrame") -> "DataFrame":
+Rules = Mapping[str, "Callable[[Column], Column]"]
+"""What a broken rule is called -> whether a move (MOVE) breaks it, beside the columns of its request (REQUESTS)."""
+
+
+def validated(answers: "DataFrame", requests: "DataFrame", rules: Rules) -> "DataFrame":
     """ANSWERS and REQUESTS in, OUTCOMES out: each answer with the rules its moves break."""
-    judged = answers.join(requests, "drain_key")
-    broken = [F.when(F.exists("moves", rule), F.lit(name)) for name, rule in _RULES.items()]
+    judged = answers.join(requests, "plan_key")
+    broken = [F.when(F.exists("moves", rule), F.lit(name)) for name, rule in rules.items()]
     names = F.transform("moves", lambda m: F.concat_ws("/", m["topic"], m["partition"].cast("string")))
     broken.append(F.when(F.size(F.array_distinct(names)) < F.size("moves"), F.lit("a partition moved twice")))
     judged = judged.withColumn("violations", F.array_compact(F.array(*broken)))
@@ -29,12 +34,12 @@ def _broker_twice(move: "Column") -> "Column":
 
 
 def _stays_on_outgoing(move: "Column") -> "Column":
-    return F.arrays_overlap(move["after"], F.col("outgoing"))
+    return F.arrays_overlap(move["after"], F.col("givers"))
 
 
-def _stayer_moved(move: "Column") -> "Column":
+def _taken_from_others(move: "Column") -> "Column":
     removed = F.array_except(move["before"], move["after"])
-    return F.size(F.array_except(removed, F.col("outgoing"))) > 0
+    return F.size(F.array_except(removed, F.col("givers"))) > 0
 
 
 def _target_not_allowed(move: "Column") -> "Column":
@@ -42,9 +47,17 @@ def _target_not_allowed(move: "Column") -> "Column":
     return F.size(F.array_except(added, F.col("targets"))) > 0
 
 
+def _moves_nothing(move: "Column") -> "Column":
+    return move["before"] == move["after"]
+
+
 def _fewer_racks(move: "Column") -> "Column":
+    return _racks(move["after"]) < _racks(move["before"])
+
+
+def _fewer_racks_than_stay(move: "Column") -> "Column":
     """Racks that lose their last broker cannot be kept."""
-    staying = F.filter(F.map_keys("racks"), lambda b: ~F.array_contains("outgoing", b))
+    staying = F.filter(F.map_keys("racks"), lambda b: ~F.array_contains("givers", b))
     return _racks(move["after"]) < F.least(_racks(move["before"]), _racks(staying))
 
 
@@ -52,11 +65,22 @@ def _racks(brokers: "Column") -> "Column":
     return F.size(F.array_distinct(F.transform(brokers, lambda b: F.col("racks")[b])))
 
 
-_RULES = {
+_SHAPE: Rules = {
     "replica count changes": _length_differs,
     "a broker twice in a replica list": _broker_twice,
-    "a replica stays on an outgoing broker": _stays_on_outgoing,
-    "a replica that is to stay moves": _stayer_moved,
     "a broker that is no target receives": _target_not_allowed,
+}
+
+DRAIN_RULES: Rules = {
+    **_SHAPE,
+    "a replica stays on an outgoing broker": _stays_on_outgoing,
+    "a replica that is to stay moves": _taken_from_others,
+    "fewer racks than before": _fewer_racks_than_stay,
+}
+
+REBALANCE_RULES: Rules = {
+    **_SHAPE,
+    "a broker that is to be left alone gives": _taken_from_others,
+    "a move moves nothing": _moves_nothing,
     "fewer racks than before": _fewer_racks,
 }

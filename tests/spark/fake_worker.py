@@ -14,9 +14,7 @@ import sys
 import time
 from pathlib import Path
 
-from planner.drain.codec import answer_to_bytes
-from planner.drain.solve import solve
-from spark.frames import Frame, FrameSocket, requests_of
+from spark.frames import Frame, FrameSocket, kind_of, requests_of
 
 
 def main() -> None:
@@ -50,18 +48,19 @@ def answer(behaviour: str, life: int, link: FrameSocket, frame: Frame, state: Pa
         os.kill(os.getpid(), signal.SIGKILL)
     if behaviour in ("hangs", "ignores stop"):
         time.sleep(600)
-    job, requests = frame.head["job"], requests_of(frame)
+    job, kind, requests = frame.head["job"], kind_of(frame), requests_of(frame)
     if behaviour == "job fails":
         link.send(Frame("failed", {"job": job, "error": "Py4JJavaError: stage 3"}))
         return
     if behaviour == "slow":
+        (state / "begun").touch()
         time.sleep(0.5)
     if behaviour == "not a frame":
         os.write(link._sock.fileno(), b"HTTP/1.1 400 Bad Request\r\n\r\n" * 3)
         time.sleep(600)
     with (state / "jobs").open("a") as jobs:
-        jobs.write(f"{len(requests)}\n")
-    answers = [answer_to_bytes(solve(request, engine="spark")) for request in requests]
+        jobs.write(f"{kind.name} {len(requests)}\n")
+    answers = [kind.to_bytes(kind.solve(request, "spark")) for request in requests]
     if behaviour == "unreadable":
         answers = [b"{]" for _ in answers]
     if behaviour == "turned":

@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from controlplane.planning import PlannedResult, PlannerUnavailable, PlanningService, PlanningSettings
+from controlplane.planning import PlannedDrain, PlannerUnavailable, PlanningService, PlanningSettings
 from planner.drain.plan import DrainPlan
 from planner.drain.solve import solve
 from spark.supervisor import WorkerSettings
@@ -49,6 +49,11 @@ def lives(tmp_path: Path) -> list[int]:
     return [int(p.read_text()) for p in sorted((tmp_path / "state").glob("life-*"))]
 
 
+def jobs(tmp_path: Path) -> list[str]:
+    """What the worker was given, job by job: a kind, and of how many requests."""
+    return (tmp_path / "state" / "jobs").read_text().splitlines()
+
+
 def is_running(pid: int) -> bool:
     try:
         return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
@@ -65,7 +70,7 @@ def until(holds: Callable[[], bool], *, within_s: float = 30.0) -> bool:
     return True
 
 
-def assert_in_process(result: PlannedResult, why: str) -> None:
+def assert_in_process(result: PlannedDrain, why: str) -> None:
     assert result.engine == "in-process"
     assert why in result.note
     assert result.plan is not None
@@ -153,18 +158,18 @@ def test_an_answer_to_another_request_is_refused(start: Start) -> None:
 def test_many_clusters_go_in_one_job(start: Start, tmp_path: Path) -> None:
     results = start("well").plan_many([roll()[1], scale_down()[1], roll()[1]])
     assert [r.engine for r in results] == ["spark"] * 3
-    assert (tmp_path / "state" / "jobs").read_text().split() == ["3"]
+    assert jobs(tmp_path) == ["drain 3"]
 
 
 def test_callers_that_wait_share_the_next_job(start: Start, tmp_path: Path) -> None:
     service = start("slow")
-    found: list[PlannedResult] = []
+    found: list[PlannedDrain] = []
     threads = [threading.Thread(target=lambda: found.append(service.plan(roll()[1]))) for _ in range(6)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    sizes = [int(n) for n in (tmp_path / "state" / "jobs").read_text().split()]
+    sizes = [int(line.split()[1]) for line in jobs(tmp_path)]
     assert sum(sizes) == 6
     assert len(sizes) < 6
     assert all(r.engine == "spark" for r in found)
@@ -210,7 +215,7 @@ def test_a_dead_worker_leaves_no_children_behind(start: Start, tmp_path: Path) -
 
 def test_a_caller_in_the_middle_is_answered_when_the_service_stops(start: Start) -> None:
     service = start("hangs")
-    found: list[PlannedResult] = []
+    found: list[PlannedDrain] = []
     caller = threading.Thread(target=lambda: found.append(service.plan(roll()[1])))
     caller.start()
     time.sleep(0.3)

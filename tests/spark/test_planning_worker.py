@@ -12,10 +12,12 @@ from pathlib import Path
 import psutil
 import pytest
 
-from controlplane.planning import PlannedResult, PlanningService, PlanningSettings
+from controlplane.planning import PlannedDrain, PlannedRebalance, PlanningService, PlanningSettings
 from planner.drain.solve import solve
+from planner.rebalancing.ask import answered
 from spark.supervisor import WorkerSettings
 from tests.unit.planner.drain.drain_cases import roll, scale_down
+from tests.unit.planner.rebalancing.rebalance_cases import question
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(240)]
 
@@ -44,6 +46,9 @@ def test_a_warm_worker_plans_many_clusters_on_spark(service: PlanningService) ->
     assert [(r.engine, r.note) for r in results] == [("spark", "")] * 2
     for result in results:
         assert result.plan == solve(result.request, engine="spark")
+    balanced = service.balance(question())
+    assert (balanced.engine, balanced.note) == ("spark", "")
+    assert balanced.answer == answered(question(), engine="spark")
 
 
 def test_a_worker_killed_mid_plan_is_made_up_for_and_leaves_no_java(service: PlanningService) -> None:
@@ -53,15 +58,23 @@ def test_a_worker_killed_mid_plan_is_made_up_for_and_leaves_no_java(service: Pla
     family = descendants(pid)
     assert any("java" in p.name() for p in family)
     os.kill(pid, signal.SIGSTOP)  # it will not answer before the kill
-    found: list[PlannedResult] = []
-    caller = threading.Thread(target=lambda: found.append(service.plan(roll()[1])))
-    caller.start()
+    found: list[PlannedDrain] = []
+    balanced: list[PlannedRebalance] = []
+    callers = (
+        threading.Thread(target=lambda: found.append(service.plan(roll()[1]))),
+        threading.Thread(target=lambda: balanced.append(service.balance(question()))),
+    )
+    for caller in callers:
+        caller.start()
     time.sleep(0.5)
     assert not found
+    assert not balanced
     os.kill(pid, signal.SIGKILL)
-    caller.join(60)
-    assert found[0].engine == "in-process"
+    for caller in callers:
+        caller.join(60)
+    assert found[0].engine == balanced[0].engine == "in-process"
     assert found[0].plan == solve(found[0].request)
+    assert balanced[0].answer == answered(question())
     _, alive = psutil.wait_procs(family, timeout=20)
     assert alive == []
 

@@ -9,10 +9,11 @@ from planner.drain.codec import answer_to_bytes
 from planner.drain.infeasible import Infeasible
 from planner.drain.plan import DrainPlan
 from planner.drain.solve import solve
+from planner.kinds import DRAIN
 from spark.jobs.drain_plan import plan_drains
 from spark.schemas import ANSWERS, OUTCOMES, PARTITIONS, REQUESTS
 from spark.sources import keys_of, partitions_frame, requests_frame
-from spark.transforms.validation import validated
+from spark.transforms.validation import DRAIN_RULES, validated
 from tests.unit.planner.drain.drain_cases import case_of, request, roll, scale_down, snapshot
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def test_a_cluster_without_partitions_is_planned_too(spark_session: "SparkSessio
 def test_no_row_is_lost_behind_a_cluster_without_partitions(spark_session: "SparkSession") -> None:
     empty = request(snapshot({1: "a", 2: "b"}, []), outgoing=(1,), targets=(2,))
     requests = [roll()[1], empty, scale_down()[1]]
-    assert partitions_frame(spark_session, requests).count() == sum(len(r.cluster) for r in requests)
+    assert partitions_frame(spark_session, DRAIN, requests).count() == sum(len(r.cluster) for r in requests)
 
 
 def test_no_request_is_no_job(spark_session: "SparkSession") -> None:
@@ -57,8 +58,8 @@ def test_no_request_is_no_job(spark_session: "SparkSession") -> None:
 
 def test_frames_keep_their_contract(spark_session: "SparkSession") -> None:
     requests = [roll()[1], scale_down()[1]]
-    assert requests_frame(spark_session, requests).schema == REQUESTS
-    partitions = partitions_frame(spark_session, requests)
+    assert requests_frame(spark_session, DRAIN, requests).schema == REQUESTS
+    partitions = partitions_frame(spark_session, DRAIN, requests)
     assert partitions.schema == PARTITIONS
     assert partitions.count() == sum(len(r.cluster) for r in requests)
 
@@ -80,9 +81,10 @@ def test_the_second_check_finds_each_broken_rule(spark_session: "SparkSession") 
     racks = {1000: "a", 1001: "b", 1002: "c", 1003: "a", 1004: "b", 1005: "a"}
     asked = request(snapshot(racks, []), outgoing=(1000,), targets=(1003,))
     requests = [asked] * len(BROKEN)
-    answers = [(key, b"{}", moves) for key, moves in zip(keys_of(requests), BROKEN.values(), strict=True)]
-    frame = validated(spark_session.createDataFrame(answers, ANSWERS), requests_frame(spark_session, requests))
+    answers = [(key, b"{}", moves) for key, moves in zip(keys_of(DRAIN, requests), BROKEN.values(), strict=True)]
+    given = spark_session.createDataFrame(answers, ANSWERS)
+    frame = validated(given, requests_frame(spark_session, DRAIN, requests), DRAIN_RULES)
     assert frame.columns == OUTCOMES.names
-    found = {row["drain_key"]: row["violations"] for row in frame.collect()}
-    for key, rule in zip(keys_of(requests), BROKEN, strict=True):
+    found = {row["plan_key"]: row["violations"] for row in frame.collect()}
+    for key, rule in zip(keys_of(DRAIN, requests), BROKEN, strict=True):
         assert (rule in found[key]) if rule else found[key] == []

@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from planner.drain.codec import (
     answer_from_bytes,
     answer_to_bytes,
-    partitions_table,
     request_document,
     request_from,
     request_from_json,
     request_to_json,
 )
+from planner.drain.columns import partitions_table
 from planner.drain.plan import DrainPlan, PlanUnreadable
 from planner.drain.request import DrainRequest
 from planner.drain.solve import solve

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
@@ -14,44 +13,7 @@ from planner.rebalancing.ask import NothingToRead, moved, plan_rebalance
 from planner.rebalancing.check import check
 from planner.rebalancing.imbalance import deviations, imbalance_percent
 from planner.rebalancing.plan import RebalancePlan
-from planner.rebalancing.request import RebalanceRequest
-from tests.builders import a_partition, a_snapshot
-
-MIB = 1024**2
-OLD, NEW = (1000, 1001, 1002), (1003, 1004, 1005)
-ALL = (*OLD, *NEW)
-SIZE = 50 * MIB
-
-
-def _seen(count: int = 24, *, brokers: Sequence[int] = ALL, size: int = SIZE, **overrides: Any) -> KafkaSnapshot:
-    """Everything is on the old brokers; `a_snapshot` deals racks out by id, so each rack has an old and a new one."""
-    partitions = []
-    for n in range(count):
-        replicas = tuple(OLD[(n + k) % 3] for k in range(3))
-        partitions.append(
-            replace(a_partition(f"orders-{n}", replicas), size_bytes=size, isr=replicas, leader=replicas[0])
-        )
-    held = Counter(b for p in partitions for b in p.replicas)
-    dirs = {b: LogDirsSeen(held[b], held[b] * size, 100_000 * MIB, 100_000 * MIB - held[b] * size) for b in brokers}
-    return a_snapshot(*partitions, brokers=brokers, **{"log_dirs": dirs, **overrides})
-
-
-def _request(**overrides: Any) -> RebalanceRequest:
-    rate = float(100 * MIB)
-    values: dict[str, Any] = {
-        "cluster_uid": "c0ffee",
-        "rebalance_id": "rebalance-1",
-        "round": 1,
-        "receivers": ALL,
-        "capacities": (
-            Source(
-                origin=Origin.GIVEN,
-                everyone=Capacity(disk_bytes=100_000 * MIB, ingress_bytes_per_s=rate, egress_bytes_per_s=rate),
-            ),
-        ),
-        "bandwidth_source": "assumed",
-    }
-    return RebalanceRequest(**{**values, **overrides})
+from tests.unit.planner.rebalancing.rebalance_cases import ALL, MIB, NEW, OLD, SIZE, asked, seen
 
 
 def _held(kafka: KafkaSnapshot) -> Counter[int]:
@@ -63,8 +25,8 @@ def _judged(plan: RebalancePlan, kafka: KafkaSnapshot, receivers: Sequence[int] 
 
 
 def test_new_brokers_get_their_share_and_old_ones_nothing() -> None:
-    kafka = _seen()
-    plan = plan_rebalance(_request(new=NEW), kafka)
+    kafka = seen()
+    plan = plan_rebalance(asked(new=NEW), kafka)
     after = _held(moved(kafka, plan.copies.moves))
     assert all(11 <= after[b] <= 13 for b in ALL)
     assert {b for m in plan.copies.moves for b in m.added} == set(NEW)
@@ -74,28 +36,28 @@ def test_new_brokers_get_their_share_and_old_ones_nothing() -> None:
 
 
 def test_after_the_plan_nothing_is_left_to_be_moved() -> None:
-    kafka = _seen()
-    plan = plan_rebalance(_request(), kafka)
-    assert plan_rebalance(_request(), moved(kafka, plan.copies.moves)).copies.moves == ()
+    kafka = seen()
+    plan = plan_rebalance(asked(), kafka)
+    assert plan_rebalance(asked(), moved(kafka, plan.copies.moves)).copies.moves == ()
 
 
 def test_every_partition_keeps_its_racks_and_its_replicas() -> None:
-    kafka = _seen()
-    for move in plan_rebalance(_request(), kafka).copies.moves:
+    kafka = seen()
+    for move in plan_rebalance(asked(), kafka).copies.moves:
         assert len(move.after) == len(set(move.after)) == 3
         assert len({kafka.brokers[b].rack for b in move.after}) == 3
 
 
 def test_brokers_that_may_not_receive_give_and_take_nothing() -> None:
-    kafka = _seen()
+    kafka = seen()
     receivers = (*OLD, 1003, 1004)
-    plan = plan_rebalance(_request(receivers=receivers), kafka)
+    plan = plan_rebalance(asked(receivers=receivers), kafka)
     assert 1005 not in {b for m in plan.copies.moves for b in m.after}
     assert plan.copies.moves
 
 
 def test_copies_come_in_batches_of_a_few_minutes_and_leaders_last() -> None:
-    plan = plan_rebalance(_request(new=NEW, most_bytes_per_s=2 * MIB, batch_s=120.0), _seen()).copies
+    plan = plan_rebalance(asked(new=NEW, most_bytes_per_s=2 * MIB, batch_s=120.0), seen()).copies
     arriving = [Counter(b for m in plan.stretch(n) for b in m.added) for n in range(len(plan.checkpoints))]
     assert len(plan.checkpoints) > 2
     rate = plan.into[1003].promised_bytes_per_s
@@ -105,16 +67,16 @@ def test_copies_come_in_batches_of_a_few_minutes_and_leaders_last() -> None:
 
 
 def test_no_throttle_is_above_the_operators_cap() -> None:
-    plan = plan_rebalance(_request(most_bytes_per_s=2 * MIB), _seen()).copies
+    plan = plan_rebalance(asked(most_bytes_per_s=2 * MIB), seen()).copies
     ports = [*plan.into.values(), *plan.out.values()]
     assert {p.quota_bytes_per_s for p in ports} == {2 * MIB}
     assert all(0 < p.promised_bytes_per_s < p.quota_bytes_per_s for p in ports)
 
 
 def test_a_plan_is_the_same_after_it_was_stored() -> None:
-    plan = plan_rebalance(_request(), _seen())
+    plan = plan_rebalance(asked(), seen())
     assert RebalancePlan.from_bytes(plan.to_bytes()) == plan
-    assert plan_rebalance(_request(), _seen()).to_bytes() == plan.to_bytes()
+    assert plan_rebalance(asked(), seen()).to_bytes() == plan.to_bytes()
 
 
 @pytest.mark.parametrize("raw", [b"", b"{}", b'{"rebalance_format": 2}', b'{"format": 2, "moves": []}'])
@@ -125,16 +87,16 @@ def test_other_bytes_are_no_plan(raw: bytes) -> None:
 
 def test_a_broker_whose_disk_nobody_knows_is_named() -> None:
     rates = Capacity(ingress_bytes_per_s=1e6, egress_bytes_per_s=1e6)
-    request = _request(capacities=(Source(origin=Origin.GIVEN, everyone=rates),))
+    request = asked(capacities=(Source(origin=Origin.GIVEN, everyone=rates),))
     with pytest.raises(NothingToRead, match="broker 1000 has not told"):
-        plan_rebalance(request, _seen())
+        plan_rebalance(request, seen())
 
 
 # --- the judge ------------------------------------------------------------------------------------------------------
 
 
 def _plan() -> RebalancePlan:
-    return plan_rebalance(_request(new=NEW), _seen())
+    return plan_rebalance(asked(new=NEW), seen())
 
 
 def _changed(kafka: KafkaSnapshot, change: PartitionSeen) -> KafkaSnapshot:
@@ -142,7 +104,7 @@ def _changed(kafka: KafkaSnapshot, change: PartitionSeen) -> KafkaSnapshot:
 
 
 def test_a_partition_that_was_moved_meanwhile_refuses_the_plan() -> None:
-    plan, kafka = _plan(), _seen()
+    plan, kafka = _plan(), seen()
     first = plan.copies.moves[0]
     other = (*first.before[1:], first.before[0])
     found = _judged(plan, _changed(kafka, replace(kafka.by_name[first.name], replicas=other)))
@@ -150,20 +112,20 @@ def test_a_partition_that_was_moved_meanwhile_refuses_the_plan() -> None:
 
 
 def test_moves_that_are_done_are_not_judged_again() -> None:
-    plan, kafka = _plan(), _seen()
+    plan, kafka = _plan(), seen()
     first = plan.copies.moves[0]
     later = _changed(kafka, replace(kafka.by_name[first.name], replicas=first.after, isr=first.after))
     assert check(plan.copies, later, receivers=ALL, disk_limit_fraction=0.9, done=[first]) == ()
 
 
 def test_a_broker_that_may_not_receive_any_more_refuses_the_plan() -> None:
-    found = _judged(_plan(), _seen(), receivers=(*OLD, 1003, 1004))
+    found = _judged(_plan(), seen(), receivers=(*OLD, 1003, 1004))
     assert found
     assert all("broker 1005 may receive nothing" in text for text in found)
 
 
 def test_a_broker_that_is_fenced_refuses_the_plan() -> None:
-    kafka = _seen(brokers=(*OLD, 1003, 1004), fenced=(1005,))
+    kafka = seen(brokers=(*OLD, 1003, 1004), fenced=(1005,))
     assert any("broker 1005 is fenced" in text for text in _judged(_plan(), kafka))
 
 
@@ -177,7 +139,7 @@ def test_a_broker_that_is_fenced_refuses_the_plan() -> None:
     ],
 )
 def test_a_move_of_the_wrong_shape_is_refused(after: tuple[int, ...], words: str) -> None:
-    plan, kafka = _plan(), _seen()
+    plan, kafka = _plan(), seen()
     n, first = next((n, m) for n, m in enumerate(plan.copies.moves) if m.before == (1000, 1001, 1002))
     moves = list(plan.copies.moves)
     moves[n] = replace(first, after=after)
@@ -186,7 +148,7 @@ def test_a_move_of_the_wrong_shape_is_refused(after: tuple[int, ...], words: str
 
 
 def test_a_disk_that_would_be_too_full_refuses_the_plan_with_the_numbers() -> None:
-    kafka = _seen()
+    kafka = seen()
     small = {**kafka.log_dirs, 1003: LogDirsSeen(0, 0, 200 * MIB, 200 * MIB)}
     found = _judged(_plan(), replace(kafka, log_dirs=small))
     assert len(found) == 1
@@ -194,7 +156,7 @@ def test_a_disk_that_would_be_too_full_refuses_the_plan_with_the_numbers() -> No
 
 
 def test_a_disk_that_nobody_knows_refuses_the_plan() -> None:
-    kafka = _seen()
+    kafka = seen()
     found = _judged(_plan(), replace(kafka, log_dirs={b: d for b, d in kafka.log_dirs.items() if b != 1004}))
     assert found == ["broker 1004: its disk is unknown"]
 
@@ -202,35 +164,35 @@ def test_a_disk_that_nobody_knows_refuses_the_plan() -> None:
 def test_a_plan_without_a_throttle_for_a_target_is_refused() -> None:
     plan = _plan()
     wrong = replace(plan, copies=replace(plan.copies, into={}))
-    assert "broker 1003: has no throttle in" in _judged(wrong, _seen())
+    assert "broker 1003: has no throttle in" in _judged(wrong, seen())
 
 
 # --- imbalance ------------------------------------------------------------------------------------------------------
 
 
 def test_an_empty_broker_beside_full_ones_is_a_large_imbalance() -> None:
-    assert deviations(_seen(), ALL) == {"bytes": 91.7, "replicas": 91.7, "leaders": 75.0}
-    assert imbalance_percent(_seen(), ALL) == 91.7
+    assert deviations(seen(), ALL) == {"bytes": 91.7, "replicas": 91.7, "leaders": 75.0}
+    assert imbalance_percent(seen(), ALL) == 91.7
 
 
 def test_only_brokers_that_may_receive_are_compared() -> None:
-    assert imbalance_percent(_seen(), OLD) == 0.0
-    assert imbalance_percent(_seen(), (1000,)) == 0.0
+    assert imbalance_percent(seen(), OLD) == 0.0
+    assert imbalance_percent(seen(), (1000,)) == 0.0
 
 
 def test_what_whole_logs_cannot_avoid_is_no_imbalance() -> None:
-    assert imbalance_percent(_seen(count=1), OLD) == 0.0
-    assert imbalance_percent(_seen(count=0), ALL) == 0.0
+    assert imbalance_percent(seen(count=1), OLD) == 0.0
+    assert imbalance_percent(seen(count=0), ALL) == 0.0
 
 
 def test_bytes_are_shared_in_proportion_to_the_disks() -> None:
-    kafka = _seen(count=24, brokers=OLD)
+    kafka = seen(count=24, brokers=OLD)
     double = {**kafka.log_dirs, 1000: LogDirsSeen(24, 24 * SIZE, 200_000 * MIB, 190_000 * MIB)}
     assert deviations(replace(kafka, log_dirs=double), OLD)["bytes"] > 20
     assert deviations(kafka, OLD)["bytes"] == 0.0
 
 
 def test_a_throttle_or_an_election_is_no_imbalance() -> None:
-    kafka = _seen(throttles=ThrottlesSeen({1000: 1}, {}, frozenset({"orders"})))
+    kafka = seen(throttles=ThrottlesSeen({1000: 1}, {}, frozenset({"orders"})))
     led_elsewhere = tuple(replace(p, leader=1000) for p in kafka.partitions)
     assert imbalance_percent(replace(kafka, partitions=led_elsewhere), OLD) == 0.0

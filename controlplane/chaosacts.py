@@ -2,10 +2,11 @@
 
 from collections.abc import Callable
 
-from controlplane.chaoscommands import Fault
+from controlplane.chaoscommands import CutFrom, Fault
+from controlplane.places import place_of
 from controlplane.view import ChaosView, ClusterView
-from providers.base import CloudProvider, Place
-from providers.harm import CannotHarm, Harm, HarmsVms
+from providers.base import CloudProvider
+from providers.harm import CannotHarm, Harm, HarmsVms, Manner, Way
 
 Harmer = Callable[[ClusterView, ChaosView], None]
 """(the cluster, the fault as recorded). Raises CannotHarm, ProviderError."""
@@ -16,24 +17,31 @@ def bring_about(clouds: Callable[[str], CloudProvider], view: ClusterView, chaos
     harm = Harm.KILL_VM if chaos.fault == Fault.KILL_RACK else Harm(chaos.fault)
     for key in chaos.keys:
         instance = view.instances[key]
-        place = _place(view, instance.planned.pool)
+        place = place_of(view, instance)
         provider = clouds(place.cloud)
         if isinstance(provider, HarmsVms):
-            provider.harm(place, instance.cloud_id, harm, chaos.for_s)
+            provider.harm(place, instance.cloud_id, harm, chaos.for_s, _manner(view, chaos))
         elif harm is Harm.KILL_VM:
             provider.terminate(place, instance.cloud_id)
         else:
             raise CannotHarm(f"{harm} needs hands on the VM, which {place.cloud} does not lend")
 
 
+def _manner(view: ClusterView, chaos: ChaosView) -> Manner:
+    """In the words of the cloud. Brokers are all but the victims: a rack that is cut off is whole in itself."""
+    asked = chaos.manner
+    others = (i for i in view.brokers() if i.key not in chaos.keys)
+    addresses = (a for i in others for a in (i.address, view.node_addresses.get(i.node, "")) if a)
+    return Manner(
+        everyone=asked.cut_from == CutFrom.EVERYONE,
+        addresses=tuple(addresses) if asked.cut_from == CutFrom.BROKERS else (),
+        control_plane=asked.cut_from == CutFrom.CONTROL_PLANE,
+        way=Way(asked.way),
+        loss=asked.loss_percent / 100,
+        bytes_per_s=round(asked.mib_per_s * 2**20),
+    )
+
+
 def nothing_to_harm(view: ClusterView, chaos: ChaosView) -> None:
     """Where no cloud is at hand. Raises CannotHarm."""
     raise CannotHarm(f"this server has no hands on the VMs of {view.name}")
-
-
-def _place(view: ClusterView, pool: str) -> Place:
-    pools = view.document.spec.pools if view.document else ()
-    for known in pools:
-        if known.name == pool:
-            return Place(known.place.cloud, known.place.region, known.place.account)
-    raise CannotHarm(f"pool {pool} of {view.name} is not in its spec any more")

@@ -27,15 +27,33 @@ class Fault(StrEnum):
     """What can be brought about. All but the two that kill VMs need hands on them: only the local cloud lends any."""
 
     KILL_BROKER = "kill-broker"
+    KILL_ZOOKEEPER = "kill-zookeeper"
     KILL_AGENT = "kill-agent"
     KILL_VM = "kill-vm"
     PAUSE = "pause"
     LOSE_VOLUME = "lose-volume"
     FULL_DISK = "full-disk"
+    SLOW_DISK = "slow-disk"
+    SPLIT = "split"
+    PACKET_LOSS = "packet-loss"
     KILL_RACK = "kill-rack"
 
 
-LASTING = frozenset({Fault.PAUSE, Fault.LOSE_VOLUME, Fault.FULL_DISK})
+class CutFrom(StrEnum):
+    """Whom a split cuts VMs off from. The control plane is the server's machine, with the clients that run there."""
+
+    EVERYONE = "everyone"
+    BROKERS = "brokers"
+    CONTROL_PLANE = "control-plane"
+
+
+WAYS = ("both", "in", "out")
+"""Which packets a fault of the network drops: those that come to the VM, those that leave it, or both."""
+
+_OF_BROKERS = frozenset({Fault.LOSE_VOLUME, Fault.FULL_DISK, Fault.SLOW_DISK, Fault.KILL_BROKER})
+_OF_NETWORK = frozenset({Fault.SPLIT, Fault.PACKET_LOSS})
+
+LASTING = frozenset({Fault.PAUSE, Fault.LOSE_VOLUME, Fault.FULL_DISK, Fault.SLOW_DISK, Fault.SPLIT, Fault.PACKET_LOSS})
 """Faults that last until their time is over; the others are done at once, and what heals them is Kedge's work."""
 
 EVERYWHERE = frozenset({Fault.KILL_VM, Fault.KILL_RACK})
@@ -56,16 +74,27 @@ def chaos_asked(view: ClusterView, command: InjectChaos, kafka: KafkaSnapshot | 
     if not 0 < command.for_s <= MOST_S:
         message = f"a fault lasts longer than 0 s and no longer than {MOST_S:.0f} s, not {command.for_s:g} s"
         raise CommandRefused("chaos-time", message, "Say --for 60s.")
+    _refuse_foreign(view, fault, command)
+    manner = _manner(fault, command)
     chosen = _chosen(view, fault, command)
-    _refuse_foreign(view, fault, command, chosen)
     _refuse_racks(view, command, chosen)
     if not command.force:
         _refuse_unhealthy(view, kafka)
     chaos = derived_id("chaos", view.uid, command.command_id)
     keys = tuple(i.key for i in chosen)
-    fact = facts.ChaosInjected(chaos, str(fault), keys, command.for_s, asked_by(command, command.reason))
+    fact = facts.ChaosInjected(chaos, str(fault), keys, command.for_s, asked_by(command, command.reason), manner)
     lasting = f" for {command.for_s:g} s" if fault in LASTING else ""
-    return Asked(fact, f"{fault} of {', '.join(keys)}{lasting}")
+    return Asked(fact, f"{fault} of {', '.join(keys)}{told_manner(fault, manner)}{lasting}")
+
+
+def told_manner(fault: str, manner: facts.ChaosManner) -> str:
+    """How, in words that follow the victims; "" where there is one way only."""
+    way = {"in": ", what comes in", "out": ", what goes out"}.get(manner.way, "")
+    if fault == Fault.SPLIT:
+        return f" from {manner.cut_from.replace('-', ' ')}{way}"
+    if fault == Fault.PACKET_LOSS:
+        return f" of {manner.loss_percent:g} %{way}"
+    return f" to {manner.mib_per_s:g} MiB/s" if fault == Fault.SLOW_DISK else ""
 
 
 def clouds_of(view: ClusterView) -> frozenset[str]:
@@ -98,19 +127,37 @@ def _fault(name: str) -> Fault:
         return Fault(name)
     except ValueError:
         known = ", ".join(Fault)
-        hint = (
-            "A slow network or a one-way split needs a network of its own for each VM, which the local cloud has not."
-            if name in ("slow-network", "split")
-            else f"Faults: {known}."
-        )
-        raise CommandRefused("unknown-fault", f"there is no fault {name!r}", hint) from None
+        raise CommandRefused("unknown-fault", f"there is no fault {name!r}", f"Faults: {known}.") from None
+
+
+def _manner(fault: Fault, command: InjectChaos) -> facts.ChaosManner:
+    """What of the manner the fault knows. Raises CommandRefused."""
+    if fault in _OF_NETWORK and command.way not in WAYS:
+        raise CommandRefused("chaos-manner", f"there is no way {command.way!r}", f"Say --way {', '.join(WAYS)}.")
+    if fault is Fault.SPLIT:
+        if command.cut_from not in tuple(CutFrom):
+            message = f"nobody is cut off from {command.cut_from!r}"
+            raise CommandRefused("chaos-manner", message, f"Say --from {', '.join(CutFrom)}.")
+        return facts.ChaosManner(cut_from=command.cut_from, way=command.way)
+    if fault is Fault.PACKET_LOSS:
+        if not 0 < command.loss_percent <= 100:
+            message = f"packet-loss is of more than 0 % and no more than 100 %, not {command.loss_percent:g} %"
+            raise CommandRefused("chaos-manner", message, "Say --loss 20.")
+        return facts.ChaosManner(way=command.way, loss_percent=command.loss_percent)
+    if fault is Fault.SLOW_DISK:
+        if not 0.1 <= command.mib_per_s <= 1000:
+            message = f"a slow disk does 0.1 MiB/s to 1000 MiB/s, not {command.mib_per_s:g}"
+            raise CommandRefused("chaos-manner", message, "Say --mib-per-s 2.")
+        return facts.ChaosManner(mib_per_s=command.mib_per_s)
+    return facts.ChaosManner()
 
 
 def _chosen(view: ClusterView, fault: Fault, command: InjectChaos) -> Sequence[InstanceView]:
-    there = [i for i in view.alive() if i.phase is Phase.JOINED and not i.lost]
-    if fault is Fault.KILL_RACK:
+    # By force, also those that come and go: a roll is when a split is worth trying.
+    there = [i for i in view.alive() if not i.lost and (i.phase is Phase.JOINED or (command.force and i.cloud_id))]
+    if fault is Fault.KILL_RACK or (command.rack and not command.keys):
         racks = sorted({i.planned.rack for i in there})
-        chosen = [i for i in there if i.planned.rack == command.rack]
+        chosen = [i for i in there if i.planned.rack == command.rack and _suits(fault, i)]
         if not chosen:
             raise CommandRefused("unknown-rack", f"{view.name} has no rack {command.rack!r}", f"Racks: {racks}.")
         return chosen
@@ -120,12 +167,21 @@ def _chosen(view: ClusterView, fault: Fault, command: InjectChaos) -> Sequence[I
         known = ", ".join(i.key for i in there) or "none"
         what = f"{strange[0]!r} is no VM of {view.name} that serves" if strange else "no VM was named"
         raise CommandRefused("unknown-node", what, f"VMs: {known}.")
-    if fault in (Fault.LOSE_VOLUME, Fault.FULL_DISK, Fault.KILL_BROKER) and any(not i.is_broker for i in chosen):
+    if any(not _suits(fault, i) for i in chosen):
+        if fault is Fault.KILL_ZOOKEEPER:
+            message = "kill-zookeeper is for VMs of ZooKeeper"
+            raise CommandRefused("not-a-zookeeper", message, "Name a VM of a pool with the service zookeeper.")
         raise CommandRefused("not-a-broker", f"{fault} is for brokers", "Kill or pause a controller's VM instead.")
     return chosen
 
 
-def _refuse_foreign(view: ClusterView, fault: Fault, command: InjectChaos, chosen: Sequence[InstanceView]) -> None:
+def _suits(fault: Fault, instance: InstanceView) -> bool:
+    if fault is Fault.KILL_ZOOKEEPER:
+        return instance.planned.service == "zookeeper"
+    return instance.is_broker or fault not in _OF_BROKERS
+
+
+def _refuse_foreign(view: ClusterView, fault: Fault, command: InjectChaos) -> None:
     """Off the local cloud: only what the cloud's own port can do, where the spec allows it, with the name typed."""
     foreign = clouds_of(view) - {LOCAL}
     if not foreign:

@@ -9,7 +9,7 @@ from events import facts
 
 
 def _injected(view: ClusterView, e: facts.ChaosInjected, at: datetime) -> ClusterView:
-    begun = ChaosView(e.chaos, e.fault, e.keys, e.reason, at, e.for_s)
+    begun = ChaosView(e.chaos, e.fault, e.keys, e.reason, at, e.for_s, e.manner)
     return replace(view, chaos=frozen({**view.chaos, e.chaos: begun}))
 
 

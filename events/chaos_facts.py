@@ -7,6 +7,19 @@ from dataclasses import dataclass
 from events.registry import fact
 
 
+@dataclass(frozen=True, slots=True)
+class ChaosManner:
+    """How a fault is brought about, where there is more than one way; see `kedge chaos`.
+
+    `cut_from` is `everyone`, `brokers` or `control-plane`, `way` is `both`, `in` or `out`; packets lost in percent.
+    """
+
+    cut_from: str = "everyone"
+    way: str = "both"
+    loss_percent: float = 0.0
+    mib_per_s: float = 0.0
+
+
 @fact("chaos.injected", schema=1)
 @dataclass(frozen=True, slots=True)
 class ChaosInjected:
@@ -18,6 +31,7 @@ class ChaosInjected:
     keys: tuple[str, ...]
     for_s: float
     reason: str
+    manner: ChaosManner = ChaosManner()
 
 
 @fact("chaos.ended", schema=1)

@@ -11,7 +11,13 @@ from pydantic import BaseModel
 from controlplane.portal import chaosschemas as chaos_api
 
 FAULTS = ("kill-broker", "kill-agent", "pause", "kill-vm")
-"""What is drawn from; the first three leave the VM where it is."""
+"""What is drawn from where nothing else is said; the first three leave the VM where it is."""
+
+KNOWN = frozenset({*FAULTS, "kill-zookeeper", "lose-volume", "full-disk", "slow-disk", "split", "packet-loss"})
+"""What may be drawn from. Whole racks are no game."""
+
+_OF_BROKERS = frozenset({"kill-broker", "lose-volume", "full-disk", "slow-disk"})
+_LOSS_PERCENT, _SLOW_MIB_PER_S = 20.0, 1.0
 
 LOOK_EVERY_S = 0.5
 
@@ -80,8 +86,7 @@ class Game:
                 break
             health = self.cluster.health(self.name)
             fault = draw.choice(list(self.faults))
-            only_brokers = fault == "kill-broker"
-            vm = draw.choice(sorted(health.brokers) if only_brokers else sorted([*health.brokers, *health.controllers]))
+            vm = draw.choice(sorted(_may_be_hit(fault, health)))
             self.tell(f"{number + 1}/{events}: {fault} of {vm}")
             self.played.append(self._one(fault, vm))
         return self._report(stopped)
@@ -93,6 +98,8 @@ class Game:
             for_s=self.lasts_s,
             confirm=self.confirm,
             force=self.force,
+            loss_percent=_LOSS_PERCENT,
+            mib_per_s=_SLOW_MIB_PER_S,
             reason=f"game, seed {self.seed}",
         )
         began = self.now()
@@ -160,6 +167,12 @@ class Game:
             under_min_isr_s=round(sum(e.under_min_isr_s for e in self.played), 1),
             stopped=stopped,
         )
+
+
+def _may_be_hit(fault: str, health: chaos_api.HealthOut) -> list[str]:
+    if fault == "kill-zookeeper":
+        return health.controllers
+    return health.brokers if fault in _OF_BROKERS else [*health.brokers, *health.controllers]
 
 
 def quantile(values: Sequence[float], share: float) -> float | None:

@@ -47,6 +47,10 @@ class ChaosIn(Message):
     several_racks: bool = False
     force: bool = False
     confirm: str = Field(default="", description="the cluster's name, where it is not on the local cloud")
+    cut_from: str = Field(default="everyone", description="of a split: everyone, brokers or control-plane")
+    way: str = Field(default="both", description="of a fault of the network: both, in or out")
+    loss_percent: float = Field(default=0.0, description="of packet-loss")
+    mib_per_s: float = Field(default=0.0, description="of slow-disk: what it still does, each way")
     reason: str = ""
 
 

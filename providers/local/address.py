@@ -6,6 +6,7 @@ from pathlib import Path
 
 from providers.errors import ResourceConflict
 from providers.local.layout import Layout
+from providers.local.network import network_of
 from providers.local.record import Record, read_record, write_record, write_text
 
 
@@ -42,13 +43,17 @@ class NodeAddresses:
                 raise ResourceConflict(f"address {there['address']} of {node} is bound to {holder}, which is alive")
             self.unbind(cluster_uid, node, holder)
         self._write(cluster_uid, node, {**there, "bound_to": instance})
-        show(self.layout.vm(cluster_uid, instance), there["address"], f"node {node}")
+        vm_dir = self.layout.vm(cluster_uid, instance)
+        network_of(there["address"]).add(vm_dir, there["address"])
+        show(vm_dir, there["address"], f"node {node}")
 
     def unbind(self, cluster_uid: str, node: str, instance: str) -> None:
         there = self.read(cluster_uid, node)
         if there is None:
             return
-        hide(self.layout.vm(cluster_uid, instance), there["address"])
+        vm_dir = self.layout.vm(cluster_uid, instance)
+        hide(vm_dir, there["address"])
+        network_of(there["address"]).remove(vm_dir, there["address"])
         if there["bound_to"] == instance:
             self._write(cluster_uid, node, {**there, "bound_to": None})
 

@@ -6,18 +6,23 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from providers.base import InstanceState, Listing, Place, Resources
-from providers.errors import CloudUnavailable, ProviderError, RateLimited
-from providers.harm import Harm
+from providers.errors import CloudUnavailable, ProviderError, RateLimited, ResourceConflict
+from providers.harm import PLAIN, Harm, Manner
 from providers.local.config import AGENT_COMMAND, Config, write_config
+from providers.local.disk import Disks
 from providers.local.errors import recognise
 from providers.local.faults import Faults
 from providers.local.harm import harm_vm
+from providers.local.imagetag import image_tag
 from providers.local.inventory import read_listing
 from providers.local.launch import package_path
 from providers.local.layout import REGIONS, Layout, layout_of, parse_instance_id
 from providers.local.ledger import Ledger, claims_dir
 from providers.local.machine import Machines, power_cut
+from providers.local.network import RANGES, NetworkName, name_of
+from providers.local.record import locked
 from providers.local.traces import count_strangers, read_agent_traces, read_spent_generations
+from providers.tags import instance_tags
 from providers.traces import AgentTrace
 from providers.variables import module_variables
 
@@ -34,6 +39,7 @@ class LocalCloud:
     python: str
     kafka_dir: Path | None = None
     enforce_disk: bool = False
+    network: NetworkName = "loopback"
     command: tuple[str, ...] = AGENT_COMMAND
     _last_listing: dict[Place, Listing] = field(default_factory=dict)
 
@@ -77,10 +83,11 @@ class LocalCloud:
         return {text: state for text, state in answers.items() if state is not None}
 
     def terminate(self, place: Place, instance: str) -> None:
-        """Power cut, disks and addresses released, directory gone. Idempotent."""
+        """Power cut, disks and addresses released, directory gone. Idempotent. Raises `ResourceConflict` for a VM of
+        another installation."""
         layout = self._reach(place)
         if parsed := parse_instance_id(instance):
-            self._machines(layout).terminate(*parsed)
+            self._machines(layout).terminate(*parsed, self.installation_id)
 
     def variables(self, resources: Resources) -> dict[str, object]:
         """Variables of `terraform/modules/local`; the same resources give the same addresses, always."""
@@ -89,7 +96,10 @@ class LocalCloud:
         return module_variables(
             resources,
             cloud={"root": str(self.root), "python": self.python},
-            instance=lambda i: {"address": self._choose_address(f"{uid}/{i.key}", i.address)},
+            instance=lambda i: {
+                "address": self._choose_address(f"{uid}/{i.key}", i.address),
+                "tags": instance_tags(resources, i, image_tag(i, self._config.kafka_dir)),
+            },
             address=lambda a: self._choose_address(f"{uid}/{a.node}", a.address),
         )
 
@@ -100,6 +110,13 @@ class LocalCloud:
         time; the limit is for a state that is far larger. No plugin runs beside it that would take the same.
         """
         return {"PYTHONPATH": package_path(), "GOGC": "off", "GOMEMLIMIT": "512MiB"}
+
+    def grow_volumes(self, resources: Resources, sizes: Mapping[str, int]) -> None:
+        """See `GrowsVolumes`: Terraform runs no provisioner for an update."""
+        layout = layout_of(self.root, resources.place)
+        with locked(layout.lock(resources.cluster_uid)):
+            for target, size_gib in sizes.items():
+                Disks(layout, self.enforce_disk).grow(resources.cluster_uid, target.partition("/")[2], size_gib)
 
     def creates_are_repeatable(self) -> bool:
         """Yes: every verb adopts what its intent made before."""
@@ -126,10 +143,10 @@ class LocalCloud:
         if parsed := parse_instance_id(instance):
             power_cut(layout_of(self.root, place).vm(*parsed))
 
-    def harm(self, place: Place, instance: str, harm: Harm, for_s: float) -> None:
+    def harm(self, place: Place, instance: str, harm: Harm, for_s: float, manner: Manner = PLAIN) -> None:
         """See `HarmsVms`."""
         if parsed := parse_instance_id(instance):
-            harm_vm(layout_of(self.root, place).vm(*parsed), self.root, harm, for_s)
+            harm_vm(layout_of(self.root, place).vm(*parsed), self.root, harm, for_s, manner)
 
     def power_on(self, place: Place, instance: str) -> None:
         """Tests and demos only: a VM that lost power starts again."""
@@ -137,11 +154,15 @@ class LocalCloud:
             self._machines(layout_of(self.root, place)).power_on(*parsed)
 
     def _choose_address(self, owner: str, recorded: str | None) -> str:
-        ledger = Ledger(self.root, self.installation_id, claims_dir())
-        if recorded is None:
-            return ledger.address_for(owner)
-        ledger.adopt(owner, recorded)
-        return recorded
+        ledger = Ledger(self.root, self.installation_id, claims_dir(), RANGES[self.network])
+        address = recorded or ledger.address_for(owner)
+        if name_of(address) != self.network:
+            raise ResourceConflict(
+                f"{owner} has the address {address} of the network {name_of(address)}, and VMs of two networks do not "
+                f"reach each other: serve with KEDGE_VM_NETWORK={name_of(address)}, or delete the cluster first"
+            )
+        ledger.adopt(owner, address)
+        return address
 
     def _reach(self, place: Place) -> Layout:
         layout = layout_of(self.root, place)
@@ -160,5 +181,6 @@ class LocalCloud:
             python=self.python,
             kafka_dir=str(self.kafka_dir.absolute()) if self.kafka_dir else "",
             enforce_disk=self.enforce_disk,
+            network=self.network,
             command=self.command,
         )

@@ -3,6 +3,7 @@
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from providers.local.network import NetworkName
 from providers.local.record import read_record, write_record
 
 AGENT_COMMAND = ("{python}", "-m", "agent.init", "--root", "{vm_dir}")
@@ -14,12 +15,13 @@ class Config:
     in tests.
 
     `kafka_dir` holds `<version>/libs` and `<version>/cds`. `enforce_disk` mounts each disk with its true size
-    (root only: a loop device for disks that outlive VMs, tmpfs for ephemeral ones).
+    (root only: a loop device for disks that outlive VMs, tmpfs for ephemeral ones). `network` is what new VMs get.
     """
 
     python: str
     kafka_dir: str = ""
     enforce_disk: bool = False
+    network: NetworkName = "loopback"
     command: tuple[str, ...] = AGENT_COMMAND
 
 

@@ -7,7 +7,7 @@ first to go, `<dir>.key` (which volume it is).
 
 import os
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from providers.catalog import EPHEMERAL
@@ -69,6 +69,21 @@ class Disks:
             self._write(disk)
         if disk.kind != EPHEMERAL:
             self._make(disk, self._path(disk))
+
+    def grow(self, cluster_uid: str, key: str, size_gib: int) -> None:
+        """Give the disk that size, under whoever uses it. One that is as large already, or gone, is left alone."""
+        disk = self.read(cluster_uid, key)
+        if disk is None or disk.size_gib > size_gib:
+            return
+        path = self._path(disk)
+        if self._image(path).exists():
+            os.truncate(self._image(path), size_gib * _GIB)
+            _grow_loop(path)
+        if disk.attached_to is not None:
+            mounts = self.layout.vm(cluster_uid, disk.attached_to) / "volumes"
+            if _shown(mounts, disk.dir) == key:
+                write_text(mounts / f"{disk.dir}.bytes", f"{size_gib * _GIB}\n")
+        self._write(replace(disk, size_gib=size_gib))
 
     def destroy(self, cluster_uid: str, key: str, *, alive: Callable[[str], bool]) -> None:
         """Delete the disk and its data. Raises `ResourceConflict` while it is attached to a VM that is not dead."""
@@ -188,6 +203,16 @@ def remove_tree(path: Path) -> None:
 def _shown(mounts: Path, name: str) -> str | None:
     path = mounts / f"{name}.key"
     return path.read_text().strip() if path.exists() else None
+
+
+def _grow_loop(path: Path) -> None:
+    """The mounted image has become larger: so does its device, and what is on it. Not mounted, there is no hurry."""
+    if path.is_mount():
+        for line in Path("/proc/self/mounts").read_text().splitlines():
+            device, mounted = line.split()[:2]
+            if mounted.replace("\\040", " ") == str(path):
+                _run("losetup", "--set-capacity", device)
+                _run("resize2fs", device)
 
 
 def _run(*argv: str) -> None:

@@ -1,30 +1,38 @@
-"""`kedge chaos` on the local cloud: signals to processes of a VM, and hands on its disks.
+"""`kedge chaos` on the local cloud: signals to processes of a VM, and hands on its disks and its network.
 
 What lasts is ended by a process of its own (`python -m providers.local.harm relieve ...`), started before the harm is
 done: the VM goes on after its time though we are gone.
 """
 
+import errno
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
 from providers import process
-from providers.harm import CannotHarm, Harm
+from providers.harm import PLAIN, CannotHarm, Harm, Manner
 from providers.local.config import read_config
 from providers.local.launch import VM_DIR, package_path
 from providers.local.machine import power_cut
+from providers.local.slowdisk import check_limits, devices_of, slow_down
+from providers.local.splits import calm, check_network, disturb
 
 _FILLING = "chaos.fill"
+_LARGEST_CHUNK, _SMALLEST_CHUNK = 2**26, 4096
 _LOST = ".lost"
 """What a volume's mount is called inside a VM while it is lost."""
 
 
-def harm_vm(vm_dir: Path, root: Path, harm: Harm, for_s: float) -> None:
+_NETWORK = frozenset({Harm.SPLIT, Harm.PACKET_LOSS})
+
+
+def harm_vm(vm_dir: Path, root: Path, harm: Harm, for_s: float, manner: Manner = PLAIN) -> None:
     """Does it to the VM in that directory of the local cloud below `root`. Raises `CannotHarm`, `CloudUnavailable`."""
     if not (vm_dir / "vm.json").exists():
         raise CannotHarm(f"{vm_dir.name} does not exist")
@@ -32,24 +40,41 @@ def harm_vm(vm_dir: Path, root: Path, harm: Harm, for_s: float) -> None:
         power_cut(vm_dir)
     elif harm is Harm.KILL_BROKER:
         _signal(_of(vm_dir, _is_java), signal.SIGKILL, f"{vm_dir.name} has no running Kafka")
+    elif harm is Harm.KILL_ZOOKEEPER:
+        _signal(_of(vm_dir, _is_zookeeper), signal.SIGKILL, f"{vm_dir.name} has no running ZooKeeper")
     elif harm is Harm.KILL_AGENT:
         _signal(_of(vm_dir, _is_agent), signal.SIGKILL, f"{vm_dir.name} has no running agent")
     else:
         _prepare(vm_dir, root, harm)
         _relieve_later(vm_dir, harm, for_s)
-        _begin(vm_dir, harm)
+        try:
+            _begin(vm_dir, harm, manner, for_s)
+        except OSError as error:
+            raise CannotHarm(f"{harm} of {vm_dir.name}: {error}") from error
+
+
+def relief_of(vm_dir: Path, harm: Harm) -> Callable[[], None]:
+    """What ends it, made ready before it begins: which disks were its own is not to be seen once the VM is gone."""
+    if harm is Harm.SLOW_DISK:
+        return partial(slow_down, devices_of(_disks(vm_dir)), 0)
+    if harm is Harm.FULL_DISK:
+        return partial(_free, _disks(vm_dir))
+    return partial(relieve, vm_dir, harm)
 
 
 def relieve(vm_dir: Path, harm: Harm) -> None:
     """Ends what lasts. A VM that is gone needs no relief."""
+    if harm in _NETWORK:
+        calm(vm_dir, harm)
+    if harm is Harm.SLOW_DISK:
+        slow_down(devices_of(_disks(vm_dir)), 0)
     if harm is Harm.PAUSE:
         for pid in _of(vm_dir, lambda _: True):
             _send(pid, signal.SIGCONT)
     for mount in sorted((vm_dir / "volumes").glob(f"*{_LOST}")) if harm is Harm.LOSE_VOLUME else ():
         mount.rename(mount.with_name(mount.name.removesuffix(_LOST)))
     if harm is Harm.FULL_DISK:
-        for mount in (vm_dir / "volumes").glob("*/"):
-            (mount / _FILLING).unlink(missing_ok=True)
+        _free(_disks(vm_dir))
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -57,8 +82,9 @@ def main(arguments: Sequence[str]) -> int:
     verb, vm_dir, harm, seconds = arguments
     if verb != "relieve":
         raise SystemExit(f"no verb {verb!r}")
+    relief = relief_of(Path(vm_dir), Harm(harm))
     time.sleep(float(seconds))
-    relieve(Path(vm_dir), Harm(harm))
+    relief()
     return 0
 
 
@@ -71,28 +97,55 @@ def _prepare(vm_dir: Path, root: Path, harm: Harm) -> None:
         )
     if harm is Harm.LOSE_VOLUME and not _mounts(vm_dir):
         raise CannotHarm(f"{vm_dir.name} has no volume")
+    if harm is Harm.FULL_DISK and not _disks(vm_dir):
+        raise CannotHarm(f"{vm_dir.name} has no disk of its own")
+    if harm is Harm.SLOW_DISK:
+        check_limits(vm_dir.name, devices_of(_disks(vm_dir)))
+    if harm in _NETWORK:
+        check_network(vm_dir)
 
 
-def _begin(vm_dir: Path, harm: Harm) -> None:
+def _begin(vm_dir: Path, harm: Harm, manner: Manner, for_s: float) -> None:
     if harm is Harm.PAUSE:
         _signal(_of(vm_dir, lambda _: True), signal.SIGSTOP, f"{vm_dir.name} has no process")
     elif harm is Harm.LOSE_VOLUME:
         for mount in _mounts(vm_dir):
             mount.rename(mount.with_name(mount.name + _LOST))
     elif harm is Harm.FULL_DISK:
-        for mount in _mounts(vm_dir):
-            _fill(mount)
+        for disk in _disks(vm_dir):
+            _fill(disk)
+    elif harm is Harm.SLOW_DISK:
+        slow_down(devices_of(_disks(vm_dir)), manner.bytes_per_s)
+    elif harm in _NETWORK:
+        disturb(vm_dir, harm, manner, for_s)
 
 
 def _mounts(vm_dir: Path) -> list[Path]:
     return sorted(p for p in (vm_dir / "volumes").glob("*") if p.is_symlink() and not p.name.endswith(_LOST))
 
 
+def _disks(vm_dir: Path) -> list[Path]:
+    """Disks of the VM that are file systems of their own, persistent or not."""
+    return sorted(p for p in {p.resolve() for p in (vm_dir / "volumes").glob("*")} if p.is_mount())
+
+
 def _fill(mount: Path) -> None:
-    """Takes every byte that is free there."""
-    free = os.statvfs(mount)
+    """Takes every byte that is free there: in halves, for what is free changes under us, and some of it is for maps."""
+    taken, chunk = 0, _LARGEST_CHUNK
     with (mount / _FILLING).open("wb") as file:
-        os.posix_fallocate(file.fileno(), 0, max(1, free.f_bavail * free.f_frsize))
+        while chunk >= _SMALLEST_CHUNK:
+            try:
+                os.posix_fallocate(file.fileno(), taken, chunk)
+                taken += chunk
+            except OSError as error:
+                if error.errno != errno.ENOSPC:
+                    raise
+                chunk //= 2
+
+
+def _free(disks: Iterable[Path]) -> None:
+    for disk in disks:
+        (disk / _FILLING).unlink(missing_ok=True)
 
 
 def _relieve_later(vm_dir: Path, harm: Harm, for_s: float) -> None:
@@ -125,6 +178,10 @@ def _command(pid: int) -> list[str]:
 
 def _is_java(command: list[str]) -> bool:
     return "kafka.Kafka" in command
+
+
+def _is_zookeeper(command: list[str]) -> bool:
+    return "org.apache.zookeeper.server.quorum.QuorumPeerMain" in command
 
 
 def _is_agent(command: list[str]) -> bool:

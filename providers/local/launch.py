@@ -1,9 +1,4 @@
-"""Turning a VM on: the one place where a machine becomes a running process. Another network would be another
-launcher.
-
-Today every VM shares the host's loopback; a launcher that enters a network namespace per VM would fit the
-same seam.
-"""
+"""Turning a VM on: the one place where a machine becomes a running process, in the network it has."""
 
 import os
 from collections.abc import Mapping
@@ -14,6 +9,7 @@ from typing import Protocol
 import providers
 from providers.local.config import Config
 from providers.local.faults import Faults
+from providers.local.network import Network
 
 VM_DIR = "KEDGE_VM_DIR"
 """Environment variable every process of a VM inherits; it is how stragglers are found."""
@@ -51,7 +47,7 @@ class ProcessLauncher:
         return process.pid
 
 
-def launcher_for(config: Config, vm_dir: Path, faults: Faults) -> Launcher:
+def launcher_for(config: Config, vm_dir: Path, faults: Faults, network: Network) -> Launcher:
     """The launcher of one VM, with the fault switches of its key applied."""
     command = tuple(part.format(python=config.python, vm_dir=vm_dir) for part in config.command)
     key = vm_dir.name
@@ -62,7 +58,7 @@ def launcher_for(config: Config, vm_dir: Path, faults: Faults) -> Launcher:
     if (dies_s := faults.vm("dies_after_s", key)) is not None:
         # `kill -9 0` takes the whole process group of the VM, this shell's, with it: a power cut.
         command = ("/bin/sh", "-c", '( sleep "$0"; kill -9 0 ) & exec "$@"', str(dies_s), *command)
-    return ProcessLauncher(command)
+    return ProcessLauncher(network.command(vm_dir, command))
 
 
 def vm_environment(vm_dir: Path, kafka_dir: str) -> dict[str, str]:

@@ -1,5 +1,4 @@
-"""Loopback addresses of 127.64.0.0/10, claimed machine-wide: two installations on one machine never share
-one.
+"""Addresses of VMs and nodes, claimed machine-wide: two installations on one machine never share one.
 
 A claim is a file named like the address in a folder all installations of the machine use
 (KEDGE_LOCAL_CLAIMS). An installation also keeps a ledger of every address it ever gave out, by owner: the
@@ -17,9 +16,8 @@ from itertools import chain
 from pathlib import Path
 
 from providers.errors import NoCapacity, ResourceConflict
+from providers.local.network import RANGES
 from providers.local.record import Record, locked, read_record, write_record
-
-NETWORK = IPv4Network("127.64.0.0/10")
 
 CLAIMS = "KEDGE_LOCAL_CLAIMS"
 """Environment variable that moves the folder of claims; all installations of a machine must agree on it."""
@@ -37,6 +35,7 @@ class Ledger:
     root: Path
     installation_id: str
     claims: Path
+    network: IPv4Network = RANGES["loopback"]
 
     def address_for(self, owner: str) -> str:
         """The owner's address, claimed now if it has none. Owners are `<uid>/<node>` and `<uid>/<node>.g<n>`.
@@ -50,10 +49,10 @@ class Ledger:
         with locked(self.claims / ".lock"):
             record = self._read_or_rebuild()
             if owner not in record["owners"]:
-                start = IPv4Address(record.get("next", str(NETWORK[1])))
-                address = next((a for a in _from(start) if self._free(a, owner, record)), None)
+                start = IPv4Address(record.get("next", str(self.network[1])))
+                address = next((a for a in _from(start, self.network) if self._free(a, owner, record)), None)
                 if address is None:
-                    raise NoCapacity(f"no address of {NETWORK} is left on this machine (claims: {self.claims})")
+                    raise NoCapacity(f"no address of {self.network} is left on this machine (claims: {self.claims})")
                 self._take(address, owner, record)
             return str(record["owners"][owner])
 
@@ -95,7 +94,7 @@ class Ledger:
         """Under the lock. A lost ledger is made again from the claims, which are outside the installation."""
         if (record := read_record(self._path)) is not None:
             return record
-        claims = ((path.name, _claim_in(path)) for path in self.claims.glob("127.*"))
+        claims = ((path.name, _claim_in(path)) for path in self.claims.glob("[0-9]*.*"))
         return {"owners": {claim["owner"]: address for address, claim in claims if claim and self._is_ours(claim)}}
 
     def _is_ours(self, claim: Record) -> bool:
@@ -131,9 +130,9 @@ def _claim_in(path: Path) -> Record | None:
         return None
 
 
-def _from(start: IPv4Address) -> Iterator[IPv4Address]:
+def _from(start: IPv4Address, network: IPv4Network) -> Iterator[IPv4Address]:
     """Addresses from `start` upwards, then from the beginning; .0 and .255 are left out, they read like networks."""
-    first, last = int(NETWORK[1]), int(NETWORK[-2])
+    first, last = int(network[1]), int(network[-2])
     begin = min(max(int(start), first), last)
     for number in chain(range(begin, last + 1), range(first, begin)):
         if number & 0xFF not in (0, 0xFF):

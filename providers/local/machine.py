@@ -14,12 +14,14 @@ from typing import Any
 
 from providers import process, tags
 from providers.errors import CloudUnavailable, NoCapacity, ResourceConflict
-from providers.local.address import NodeAddresses, show
+from providers.local.address import NodeAddresses, bound_addresses, show
 from providers.local.config import Config
 from providers.local.disk import Disks, remove_tree
 from providers.local.faults import Faults
+from providers.local.imagedir import image_dir
 from providers.local.launch import VM_DIR, launcher_for, vm_environment
 from providers.local.layout import Layout
+from providers.local.network import network_of
 from providers.local.record import Record, locked, read_record, write_record, write_text
 from providers.process import ProcessId
 from providers.state import InstanceState
@@ -66,11 +68,14 @@ class Machines:
                 return
             self._bury(uid, key, request["intent_id"])
 
-    def terminate(self, cluster_uid: str, key: str) -> None:
-        """The cloud's own terminate, by id alone. Unknown ids are no error."""
+    def terminate(self, cluster_uid: str, key: str, installation_id: str) -> None:
+        """The cloud's own terminate, by id alone. Unknown ids are no error; another installation's VM is refused with
+        `ResourceConflict`."""
         with locked(self.layout.lock(cluster_uid)):
             record = read_record(self.layout.vm(cluster_uid, key) / "vm.json")
             if record is not None:
+                if not tags.owned_by(record["tags"], installation_id):
+                    raise ResourceConflict(f"{key} has not this installation's tag; it is not terminated")
                 self._bury(cluster_uid, key, record["tags"][tags.INTENT])
 
     def power_on(self, cluster_uid: str, key: str) -> None:
@@ -125,8 +130,10 @@ class Machines:
             write_record(vm_dir / "vm.json", {**record, "launched": asdict(started)})
 
     def _start(self, vm_dir: Path, record: Record) -> None:
-        pid = launcher_for(self.config, vm_dir, self._faults).launch(
-            vm_dir, vm_environment(vm_dir, self.config.kafka_dir)
+        network = network_of(record["address"])
+        network.open(vm_dir, (record["address"], *bound_addresses(vm_dir)))
+        pid = launcher_for(self.config, vm_dir, self._faults, network).launch(
+            vm_dir, vm_environment(vm_dir, image_dir(self.config.kafka_dir, record["tags"]))
         )
         started = process.identify(pid)
         if started is None:
@@ -135,10 +142,13 @@ class Machines:
 
     def _bury(self, cluster_uid: str, key: str, intent_id: str) -> None:
         vm_dir = self.layout.vm(cluster_uid, key)
+        record = read_record(vm_dir / "vm.json")
         power_cut(vm_dir)
         NodeAddresses(self.layout).release_all(cluster_uid, key)
         Disks(self.layout, self.config.enforce_disk).release_all(cluster_uid, key)
         buried = {"intent_id": intent_id, "at": datetime.now(UTC).isoformat()}
+        if record is not None:
+            network_of(record["address"]).close(vm_dir)
         write_record(self.layout.tombstone(cluster_uid, key), buried)
         remove_tree(vm_dir)
 

@@ -8,6 +8,8 @@ from providers import process
 from providers.local.disk import unmount_all
 from providers.local.launch import VM_DIR
 from providers.local.machine import power_cut
+from providers.local.namespaces import sweep
+from providers.local.slowdisk import devices_of, limited, slow_down
 from providers.local.verbs import REQUEST
 
 _TIMEOUT_S = 10.0
@@ -23,8 +25,18 @@ def reap(root: Path) -> int:
     killed = _kill_until_none(lambda: _provisioners(root))
     killed += sum(power_cut(record.parent) for record in sorted(root.glob("*/instances/*/*/vm.json")))
     killed += _kill_until_none(lambda: _members(root))
+    _free_disks(root)
     unmount_all(root)
+    sweep(root)
     return killed
+
+
+def _free_disks(root: Path) -> None:
+    """A limit belongs to the device and would be there for its next disk. Its own end may have been killed above."""
+    slow = limited()
+    if slow:
+        disks = (path for path in root.glob("*/volumes/*/*/") if path.is_mount())
+        slow_down((device for device in devices_of(disks) if device in slow), 0)
 
 
 def _kill_until_none(find: Callable[[], tuple[int, ...]]) -> int:

@@ -7,7 +7,7 @@ import typer
 from rich.console import RenderableType
 
 from controlplane.cli import exits
-from controlplane.cli.chaos_game import FAULTS, EventReport, Game, GameReport
+from controlplane.cli.chaos_game import FAULTS, KNOWN, EventReport, Game, GameReport
 from controlplane.cli.errors import CliError
 from controlplane.cli.moments import seconds_of
 from controlplane.cli.options import Cluster, Output, Reason
@@ -23,7 +23,8 @@ _Fault = Annotated[
     str,
     typer.Argument(
         metavar="FAULT",
-        help="kill-broker, kill-agent, kill-vm, kill-rack, pause, lose-volume, full-disk; or game.",
+        help="kill-broker, kill-zookeeper, kill-agent, kill-vm, kill-rack, pause, lose-volume, full-disk, slow-disk, "
+        "split, packet-loss; or game.",
         show_default=False,
     ),
 ]
@@ -31,7 +32,9 @@ _Vms = Annotated[
     list[str] | None,
     typer.Option("--vm", metavar="VM", show_default=False, help="A VM by its key or its node. May be given again."),
 ]
-_Rack = Annotated[str, typer.Option("--rack", metavar="RACK", show_default=False, help="For kill-rack.")]
+_Rack = Annotated[
+    str, typer.Option("--rack", metavar="RACK", show_default=False, help="Every VM of it that suits the fault.")
+]
 _For = Annotated[
     str,
     typer.Option("--for", metavar="DURATION", help="How long it lasts; of a game: the time in which faults begin."),
@@ -42,7 +45,21 @@ _Confirm = Annotated[
     str,
     typer.Option("--confirm", metavar="NAME", show_default=False, help="The cluster's name, off the local cloud."),
 ]
+_CutFrom = Annotated[
+    str, typer.Option("--from", metavar="WHOM", help="Of a split: everyone, brokers (the others) or control-plane.")
+]
+_Way = Annotated[str, typer.Option("--way", metavar="WAY", help="Of split and packet-loss: both, in or out.")]
+_Loss = Annotated[float, typer.Option("--loss", metavar="PERCENT", help="Of packet-loss: packets that are dropped.")]
+_Rate = Annotated[
+    float, typer.Option("--mib-per-s", metavar="MIB", help="Of slow-disk: what it still reads and writes.")
+]
 _Events = Annotated[int, typer.Option("--events", min=1, max=1000, help="Of a game: how many faults.")]
+_Faults = Annotated[
+    str,
+    typer.Option(
+        "--faults", metavar="FAULTS", show_default=", ".join(FAULTS), help="Of a game: what is drawn from, with commas."
+    ),
+]
 _Seed = Annotated[int, typer.Option("--seed", help="Of a game: the same seed draws the same faults.")]
 
 
@@ -56,8 +73,13 @@ def chaos(
     several_racks: _Several = False,
     force: _Force = False,
     confirm: _Confirm = "",
+    cut_from: _CutFrom = "everyone",
+    way: _Way = "both",
+    loss: _Loss = 20.0,
+    mib_per_s: _Rate = 1.0,
     events: _Events = 5,
     seed: _Seed = 0,
+    faults: _Faults = "",
     reason: Reason = "",
     output: Output = Format.TEXT,
 ) -> None:
@@ -75,14 +97,18 @@ def chaos(
     Examples:
       kedge chaos orders kill-broker --vm brokers-a-0
       kedge chaos orders pause --vm brokers-b-0 --for 30s
+      kedge chaos orders split --vm brokers-a-0 --from brokers --way out --for 60s
+      kedge chaos orders packet-loss --rack a --loss 20 --for 2m
+      kedge chaos orders slow-disk --vm brokers-c-0 --mib-per-s 2 --for 60s
       kedge chaos orders game --events 5 --seed 7 --for 10m -o json
+      kedge chaos orders game --faults split,packet-loss,kill-broker
     """
     session = session_of(context)
     seconds = seconds_of(lasts, option="--for")
     if fault == GAME:
-        _play(session, cluster, events, seed, seconds, confirm, force, output)
+        _play(session, cluster, events, seed, seconds, _drawn_from(faults, confirm), confirm, force, output)
         return
-    if fault != "kill-rack" and not vm:
+    if not rack and fault != "kill-rack" and not vm:
         why = f"{fault} needs a VM"
         raise CliError("no VM was named", why=why, next_step=f"kedge describe {cluster}", exit_code=exits.USAGE)
     order = chaos_api.ChaosIn(
@@ -93,6 +119,10 @@ def chaos(
         several_racks=several_racks,
         force=force,
         confirm=confirm,
+        cut_from=cut_from,
+        way=way,
+        loss_percent=loss,
+        mib_per_s=mib_per_s,
         reason=reason,
     )
     answer = session.client.inject_chaos(cluster, order)
@@ -103,11 +133,27 @@ def chaos(
     session.tell(f"to see what comes of it: kedge describe {cluster}, kedge events {cluster}")
 
 
+def _drawn_from(faults: str, confirm: str) -> tuple[str, ...]:
+    """Elsewhere than on the local cloud there is one kind. Raises CliError for what is no fault of a game."""
+    asked = tuple(f.strip() for f in faults.split(",")) if faults else (("kill-vm",) if confirm else FAULTS)
+    strange = [f for f in asked if f not in KNOWN]
+    if strange:
+        why = f"there are {', '.join(sorted(KNOWN))}"
+        raise CliError(f"{strange[0]!r} is no fault of a game", why=why, where="--faults", exit_code=exits.USAGE)
+    return asked
+
+
 def _play(
-    session: Session, cluster: str, events: int, seed: int, seconds: float, confirm: str, force: bool, output: Format
+    session: Session,
+    cluster: str,
+    events: int,
+    seed: int,
+    seconds: float,
+    faults: tuple[str, ...],
+    confirm: str,
+    force: bool,
+    output: Format,
 ) -> None:
-    # A fault lasts a fraction of the game; elsewhere than on the local cloud there is one kind.
-    local = not confirm
     game = Game(
         cluster=session.client,
         name=cluster,
@@ -115,7 +161,7 @@ def _play(
         sleep=session.around.sleep,
         now=session.around.monotonic,
         tell=session.tell,
-        faults=FAULTS if local else ("kill-vm",),
+        faults=faults,
         confirm=confirm,
         force=force,
     )

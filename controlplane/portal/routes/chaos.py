@@ -26,7 +26,7 @@ from providers.harm import CannotHarm
 router = APIRouter(prefix=api.API_PREFIX, tags=["chaos"])
 
 
-@router.get("/clusters/{name}/moves")
+@router.get("/clusters/{name}/moves", responses={409: {"description": "its Kafka was not read yet by this server"}})
 def moves(name: str, services: Services) -> chaos_api.MovesOut:
     """The reassignments that run: whose they are, how old, and why one hangs."""
     view = living(services, name)
@@ -80,6 +80,10 @@ def inject(name: str, body: chaos_api.ChaosIn, services: Services, actor: Actor,
         several_racks=body.several_racks,
         force=body.force,
         confirm=body.confirm,
+        cut_from=body.cut_from,
+        way=body.way,
+        loss_percent=body.loss_percent,
+        mib_per_s=body.mib_per_s,
     )
     outcome = services.commands.handle(command)
     view = services.commands.current(name)

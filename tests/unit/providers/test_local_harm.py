@@ -1,7 +1,10 @@
 """Harm on purpose to VMs of the local cloud: who it hits, and that what lasts ends by itself."""
 
+import os
+import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +13,7 @@ from providers import process
 from providers.base import InstanceState
 from providers.harm import CannotHarm, Harm, HarmsVms
 from providers.local.cloud import LocalCloud
+from providers.local.config import read_config, write_config
 from providers.local.harm import relieve
 from providers.local.launch import VM_DIR
 from providers.local.reap import reap
@@ -18,8 +22,9 @@ from tests.fakes.resources import PLACE, UID, instance, resources
 
 ID = f"{UID}/n-0.g1"
 LOOP = "while :; do sleep 1; done"
-VM = f"sh -c '{LOOP}' sh kafka.Kafka & sh -c '{LOOP}' sh -m agent & wait"
-"""A first process, and two that look like Kafka and like the agent."""
+ZOOKEEPER = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
+VM = f"sh -c '{LOOP}' sh kafka.Kafka & sh -c '{LOOP}' sh {ZOOKEEPER} & sh -c '{LOOP}' sh -m agent & wait"
+"""A first process, and three that look like Kafka, like ZooKeeper and like the agent."""
 
 
 @pytest.fixture
@@ -75,7 +80,11 @@ def test_the_local_cloud_lends_its_hands(cloud: LocalCloud) -> None:
 
 @pytest.mark.parametrize(
     ("harm", "hit", "spared"),
-    [(Harm.KILL_BROKER, "kafka.Kafka", "agent"), (Harm.KILL_AGENT, "agent", "kafka.Kafka")],
+    [
+        (Harm.KILL_BROKER, "kafka.Kafka", "agent"),
+        (Harm.KILL_AGENT, "agent", "kafka.Kafka"),
+        (Harm.KILL_ZOOKEEPER, ZOOKEEPER, "kafka.Kafka"),
+    ],
 )
 def test_one_process_is_killed_and_the_others_go_on(cloud: LocalCloud, harm: Harm, hit: str, spared: str) -> None:
     cloud.harm(PLACE, ID, harm, 1.0)
@@ -111,6 +120,23 @@ def test_a_lost_volume_comes_back_with_its_data(cloud: LocalCloud, tmp_path: Pat
 def test_a_disk_without_a_size_of_its_own_is_not_filled(cloud: LocalCloud) -> None:
     with pytest.raises(CannotHarm, match="would fill this machine"):
         cloud.harm(PLACE, ID, Harm.FULL_DISK, 1.0)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounting needs root")
+def test_a_full_disk_has_no_byte_left_until_its_time_is_over(cloud: LocalCloud) -> None:
+    config = read_config(cloud.root)
+    assert config is not None
+    write_config(cloud.root, replace(config, enforce_disk=True))
+    disk = vm_dir(cloud) / "volumes" / "data"
+    disk.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=3m", "kedge", str(disk)], check=True)
+    cloud.harm(PLACE, ID, Harm.FULL_DISK, 1.0)
+    assert os.statvfs(disk).f_bavail == 0
+    with pytest.raises(OSError, match="No space left"):
+        (disk / "log").write_bytes(b"x" * 4096)
+    assert process.wait_until(lambda: os.statvfs(disk).f_bavail > 0, **FAST)
+    with pytest.raises(CannotHarm, match="in memory is never slow"):
+        cloud.harm(PLACE, ID, Harm.SLOW_DISK, 1.0)
 
 
 def test_a_vm_without_a_volume_cannot_lose_one(cloud: LocalCloud) -> None:

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from providers.errors import ResourceConflict
-from providers.local.ledger import CLAIMS, NETWORK, Ledger, claims_dir
+from providers.local.ledger import CLAIMS, Ledger, claims_dir
+from providers.local.network import RANGES
 
 
 def ledger(tmp_path: Path, name: str = "one", installation_id: str = "i") -> Ledger:
@@ -18,7 +19,7 @@ def ledger(tmp_path: Path, name: str = "one", installation_id: str = "i") -> Led
 
 def test_an_owner_gets_the_same_address_again(tmp_path: Path) -> None:
     first = ledger(tmp_path).address_for("u/b-0.g1")
-    assert IPv4Address(first) in NETWORK
+    assert IPv4Address(first) in RANGES["loopback"]
     assert ledger(tmp_path).address_for("u/b-0.g1") == first
 
 
@@ -58,15 +59,15 @@ def test_a_lost_ledger_gives_an_owner_its_claimed_address_back(tmp_path: Path) -
 def test_a_claim_cut_short_is_free(tmp_path: Path) -> None:
     one = ledger(tmp_path)
     (tmp_path / "claims").mkdir()
-    (tmp_path / "claims" / str(NETWORK[1])).touch()
-    assert one.address_for("u/b-0") == str(NETWORK[1])
+    (tmp_path / "claims" / str(RANGES["loopback"][1])).touch()
+    assert one.address_for("u/b-0") == str(RANGES["loopback"][1])
 
 
 def test_a_claim_nobody_can_read_is_somebodys(tmp_path: Path) -> None:
     one = ledger(tmp_path)
     (tmp_path / "claims").mkdir()
-    (tmp_path / "claims" / str(NETWORK[1])).write_text("{half")
-    assert one.address_for("u/b-0") != str(NETWORK[1])
+    (tmp_path / "claims" / str(RANGES["loopback"][1])).write_text("{half")
+    assert one.address_for("u/b-0") != str(RANGES["loopback"][1])
 
 
 def test_a_recorded_address_is_adopted_and_kept(tmp_path: Path) -> None:

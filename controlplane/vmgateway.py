@@ -1,0 +1,31 @@
+"""Where agents of VMs with a network of their own reach this server: the machine's address on their bridge.
+
+Inside a VM the loopback address its agent was told leads to the same port here. Nobody else comes this way: answers to
+those addresses go over the bridge alone.
+"""
+
+import socket
+
+from controlplane.doors import CannotListen
+from controlplane.settings import Settings
+from providers.local.network import GATEWAY
+
+_IP_FREEBIND = 15
+"""ip(7): an address that nobody has yet; the bridge comes with the first VM."""
+
+
+def gateway_door(settings: Settings, port: int) -> socket.socket | None:
+    """Listening, None where VMs share the loopback device. Raises CannotListen."""
+    if settings.vm_network != "namespaces":
+        return None
+    door = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    door.setsockopt(socket.IPPROTO_IP, _IP_FREEBIND, 1)
+    try:
+        door.bind((GATEWAY, port))
+        door.listen(128)
+    except OSError as error:
+        door.close()
+        message = f"cannot listen on {GATEWAY}:{port} for VMs: {error.strerror}. KEDGE_PORT names another port."
+        raise CannotListen(message, is_taken=False) from error
+    return door

@@ -1,0 +1,125 @@
+"""Splits and slow disks on real brokers under traffic: each VM has a network and disks of its own."""
+
+import json
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from controlplane.kafka.workload import Workload
+from controlplane.portal import chaosschemas as chaos_api
+from providers.local.namespaces import Namespaces, inside, sweep
+from providers.local.slowdisk import limited
+from tests.e2e.cluster_spec import ClusterSpec
+from tests.e2e.invariants import settled
+from tests.e2e.living_cluster import LivingCluster
+from tests.e2e.traffic import RECORDS_PER_S, traffic
+from tests.kafka_topics import create_topic
+
+pytestmark = [
+    pytest.mark.soak,
+    pytest.mark.kafka,
+    pytest.mark.timeout(450),
+    pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("ip"), reason="a network for each VM needs root and `ip`"),
+]
+
+SPEC = ClusterSpec(name="split", controllers=1, heal_after_s=60, config={"replica.lag.time.max.ms": 5000})
+SERVER_SETTINGS = {"KEDGE_VM_NETWORK": "namespaces", "KEDGE_ENFORCE_DISK": "1"}
+
+CLIENTS = "198.18.1.1"
+"""Of the bridge, and of no VM: clients that are not on the machine of the server."""
+
+
+def _inject(cluster: LivingCluster, fault: str, *vms: str, for_s: float, **about: object) -> chaos_api.ChaosOut:
+    order = chaos_api.ChaosIn.model_validate({"fault": fault, "vms": vms, "for_s": for_s, "reason": "e2e"} | about)
+    return cluster.client.inject_chaos(cluster.spec.name, order)
+
+
+def _healthy(cluster: LivingCluster, *, within_s: float = 150.0) -> None:
+    def look() -> bool | None:
+        health = cluster.client.health(cluster.spec.name)
+        return (health.healthy and not health.open) or None
+
+    cluster.until(look, "full health", timeout_s=within_s)
+
+
+@contextmanager
+def _traffic_from_elsewhere(cluster: LivingCluster, home: Path) -> Iterator[Workload]:
+    """Like `traffic`, but from a machine of its own: what cuts the server off does not cut off these clients."""
+    home.mkdir()
+    (home / "boot.json").write_text(json.dumps({}))
+    create_topic(cluster.bootstrap(), "elsewhere", partitions=6, rf=3, min_isr=2)
+    brokers = list(cluster.bootstrap())
+    workload = Workload(lambda: brokers, "elsewhere", records_per_s=RECORDS_PER_S, group="elsewhere-readers")
+    Namespaces().open(home, [CLIENTS])
+    try:
+        inside(home, workload.start)  # its threads, and the clients' own, live where they were started
+        try:
+            yield workload
+        finally:
+            workload.stop()
+    finally:
+        shutil.rmtree(home)
+        sweep()
+    assert workload.error == ""
+    audit = workload.audit(timeout_s=60)
+    assert audit.acknowledged > 0
+    assert (audit.lost, audit.duplicated, audit.failed) == (0, 0, 0), audit
+
+
+def test_a_broker_split_from_the_others_leaves_the_isr_and_comes_back_with_nothing_lost(
+    living_cluster: LivingCluster,
+) -> None:
+    cluster = living_cluster
+    key = cluster.instance("two-b-0").key
+    with traffic(cluster.bootstrap, may_fall_below_min_isr=True):
+        before = cluster.head()
+        _inject(cluster, "split", key, for_s=25, cut_from="brokers")
+        cluster.until(lambda: cluster.snapshot().under_replicated() or None, "the ISR to shrink", timeout_s=25)
+        cluster.event("chaos.ended", before)
+        _healthy(cluster)
+        assert not [e for e in cluster.events(before) if e.type in ("instance.lost", "surge.requested")]
+
+
+def test_a_split_of_the_control_plane_mid_roll_holds_destruction_back_and_the_roll_ends_after_it(
+    living_cluster: LivingCluster, tmp_path: Path
+) -> None:
+    cluster = living_cluster
+    old = cluster.instance("one-a-0").key
+    with _traffic_from_elsewhere(cluster, tmp_path / "clients") as workload:
+        before = cluster.roll_slowly("one")
+        vms = [i.key for i in cluster.detail().instances]
+        began, head, acknowledged = time.monotonic(), cluster.head(), workload.acknowledged
+        about = {"cut_from": "control-plane", "force": True, "several_racks": True}
+        _inject(cluster, "split", *vms, for_s=40, **about)
+        sentences = set[str]()
+        while time.monotonic() - began < 38:
+            sentences.add(cluster.detail().sentence)
+            time.sleep(0.5)
+        during = [e.type for e in cluster.events(head)]
+        print(during, *sorted(sentences), sep="\n")
+        assert not {"instance.lost", "retire.requested", "stop.requested", "surge.requested"} & set(during)
+        assert old in cluster.vms()
+        assert any("Kafka" in s for s in sentences), sentences
+        assert workload.acknowledged - acknowledged > 38 * RECORDS_PER_S / 2, "clients elsewhere do not notice"
+        cluster.event("chaos.ended", before)
+        settled(cluster)
+        assert old not in cluster.vms()
+
+
+def test_a_slow_disk_slows_nobody_down_for_good(living_cluster: LivingCluster) -> None:
+    cluster = living_cluster
+    key = cluster.instance("three-c-0").key
+    with traffic(cluster.bootstrap, may_fall_below_min_isr=True) as workload:
+        before = cluster.head()
+        _inject(cluster, "slow-disk", key, for_s=20, mib_per_s=0.2)
+        assert len(limited()) == 1
+        acknowledged = workload.acknowledged
+        cluster.event("chaos.ended", before)
+        assert workload.acknowledged > acknowledged
+        _healthy(cluster)
+        cluster.until(lambda: not limited() or None, "the disk to be as fast as it is", timeout_s=10)

@@ -52,6 +52,15 @@ class ImportsResources(Protocol):
 
 
 @runtime_checkable
+class GrowsVolumes(Protocol):
+    """Terraform's update of a volume records its new size and does no more: the cloud does the rest itself."""
+
+    def grow_volumes(self, resources: Resources, sizes: Mapping[str, int]) -> None:
+        """Gives the volumes, `volume/<key>` -> GiB, their new sizes. Idempotent; never makes one smaller."""
+        ...
+
+
+@runtime_checkable
 class SharesCalls(Protocol):
     """Its calls and those of its Terraform runs come out of one bucket per account and region."""
 

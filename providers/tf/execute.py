@@ -8,10 +8,11 @@ from pathlib import Path
 
 from providers.base import CloudProvider, RunKind, TerraformRun
 from providers.catalogfile import sold_by
-from providers.errors import RateLimited, TerraformFailed
+from providers.errors import TerraformFailed
 from providers.quota import TellsQuotas, check_room
-from providers.tf.abilities import GivesEnvironment, Import, RecognisesErrors, RepeatsCreates, SharesCalls
+from providers.tf.abilities import GivesEnvironment, GrowsVolumes, Import, RepeatsCreates, SharesCalls
 from providers.tf.adoption import adopting_run
+from providers.tf.diagnosis import diagnosed
 from providers.tf.guard import check, check_import
 from providers.tf.imports import import_step
 from providers.tf.initialised import Initialised
@@ -26,6 +27,8 @@ from providers.tf.unfinished import in_question, settle
 from providers.tf.workspace import Workspace, open_workspace, rendered
 
 _TIMEOUT_S = 900.0
+
+_ACTING = (Action.CREATE, Action.DELETE, Action.UPDATE)
 
 CALLS_PER_RESOURCE, CALLS_OF_A_RUN = 3, 4
 """About what a run asks of a cloud: a plan of 10 resources on AWS was seen to read 34 times (docs/clouds.md)."""
@@ -88,8 +91,10 @@ def execute(
             new = run.creates - targets_in(_last_known(state))
             check_room(provider, run.resources, new, sold_by(provider.name))
         changed = here.perform(run, variables)
+        if run.kind is RunKind.GROW and isinstance(provider, GrowsVolumes):
+            provider.grow_volumes(run.resources, run.grows)
         instances = instance_ids_in(state.read())
-    named = run.creates | run.deletes
+    named = run.creates | run.deletes | run.grows.keys()
     return RunResult(
         changed=changed,
         done_before=tuple(sorted(named - set(changed))),
@@ -122,6 +127,7 @@ class _Bench:
             variables=variables,
             intent_id=run.intent_id,
             imports=imports,
+            grows=run.kind is RunKind.GROW and not imports,
         )
         try:
             self._pay(run)
@@ -137,11 +143,7 @@ class _Bench:
             return _perform(run, terraform, self.state, self.provider, imports)
         except TerraformFailed as error:
             Initialised(self.state.folder.initialised).drop()
-            provider = self.provider
-            recognised = provider.recognise(error.diagnostics) if isinstance(provider, RecognisesErrors) else None
-            if isinstance(recognised, RateLimited) and isinstance(provider, SharesCalls):
-                provider.calls(run.resources.place).pause()
-            raise (recognised or error) from error
+            raise diagnosed(error, self.provider, run.resources.place) from error
         finally:
             workspace.remove()
 
@@ -174,7 +176,7 @@ def _perform(
         check_import(changes, run, frozenset(i.address for i in imports))
     else:
         check(changes, run)
-    acting = tuple(sorted({c.target for c in changes if c.action in (Action.CREATE, Action.DELETE)}))
+    acting = tuple(sorted({c.target for c in changes if c.action in _ACTING}))
     if acting or imports:
         terraform.apply()
     return acting

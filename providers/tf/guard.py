@@ -13,7 +13,11 @@ from providers.tf.plan import Action, PlannedChange
 
 _MAY_CREATE = frozenset({RunKind.SURGE, RunKind.BIND})
 
+_SIZES = frozenset({"size", "input.size_gib"})
+"""What a disk's size is called by the providers of the clouds that can grow it (`terraform/README.md`)."""
+
 _ONLY = {
+    RunKind.GROW: frozenset[str](),
     RunKind.BIND: frozenset({"attachment", "binding", "instance"}),
     RunKind.RELEASE: frozenset({"attachment", "binding", "instance"}),
 }
@@ -49,6 +53,8 @@ def check_import(changes: Iterable[PlannedChange], run: TerraformRun, addresses:
 
 def _intent(run: TerraformRun) -> Iterator[Offence]:
     """A run that asks for what its kind may not do is refused before the plan is looked at."""
+    for target in sorted(run.grows if run.kind is not RunKind.GROW else run.creates | run.deletes):
+        yield Offence(target, f"a {run.kind} run may not {'grow' if run.kind is not RunKind.GROW else 'touch'} it")
     for target in sorted(run.deletes if run.kind in _MAY_CREATE else run.creates):
         verb = "delete" if run.kind in _MAY_CREATE else "create"
         yield Offence(target, f"a {run.kind} run may {verb} nothing")
@@ -83,10 +89,26 @@ def _refusal(change: PlannedChange, run: TerraformRun) -> str | None:
             return "the plan would delete it, and the run does not name it"
         case Action.REPLACE:
             return "the plan would replace it; nothing is ever replaced in place, it is a new generation"
+        case Action.UPDATE if change.target in run.grows:
+            return _not_only_grown(change, run.grows[change.target])
         case Action.UPDATE:
             return "the plan would update it in place; what exists is frozen"
         case Action.FORGET:
             return "the plan would forget it; only what the inventory proves gone is forgotten"
+
+
+def _not_only_grown(change: PlannedChange, wanted_gib: int) -> str | None:
+    """None where the update is the growth the run names and nothing beside it."""
+    others = sorted(change.changed.keys() - _SIZES)
+    if others:
+        return f"the plan would change its {', '.join(others)} too; a grow run changes its size and nothing else"
+    sizes = list(change.changed.values())
+    if len(sizes) != 1:
+        return "the plan would update it and does not say its size"
+    before, after = sizes[0]
+    if after != wanted_gib or not isinstance(before, int) or before >= after:
+        return f"the plan would change its size from {before} to {after} GiB; the run grows it to {wanted_gib} GiB"
+    return None
 
 
 def _missing(changes: tuple[PlannedChange, ...], run: TerraformRun) -> Iterator[Offence]:
@@ -95,6 +117,8 @@ def _missing(changes: tuple[PlannedChange, ...], run: TerraformRun) -> Iterator[
     staying = {change.target for change in changes if change.action is Action.NOOP}
     for target in sorted(run.creates - seen):
         yield Offence(target, "the run is to create it, but it is neither rendered nor in the state")
+    for target in sorted(run.grows.keys() - seen):
+        yield Offence(target, "the run is to grow it, but it is not in the state")
     for target in sorted(run.deletes & staying):
         yield Offence(target, "the run is to delete it, but it is still rendered")
 

@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from providers.base import CloudProvider
-from providers.errors import PlaceUnknown, RateLimited, TerraformFailed
+from providers.errors import PlaceUnknown, TerraformFailed
 from providers.networks import FindsNetworks, MakesNetworks, NetworkRun, NetworkRunKind, network_variables
-from providers.tf.abilities import GivesEnvironment, Import, RecognisesErrors, SharesCalls
+from providers.tf.abilities import GivesEnvironment, Import, SharesCalls
+from providers.tf.diagnosis import diagnosed
 from providers.tf.initialised import Initialised
 from providers.tf.networkguard import check_network
 from providers.tf.plan import Action, planned_changes, resources_before
@@ -126,10 +127,7 @@ class _Bench:
             return self._apply(terraform, imports)
         except TerraformFailed as error:
             Initialised(self.state.folder.initialised).drop()
-            recognised = provider.recognise(error.diagnostics) if isinstance(provider, RecognisesErrors) else None
-            if isinstance(recognised, RateLimited) and isinstance(provider, SharesCalls):
-                provider.calls(place).pause()
-            raise (recognised or error) from error
+            raise diagnosed(error, provider, place) from error
         finally:
             workspace.remove()
 

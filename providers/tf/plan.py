@@ -1,7 +1,7 @@
 """What a saved plan would do and what a state holds, from `terraform show -json` (format 1.2)."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
@@ -29,6 +29,9 @@ class PlannedChange:
     target: str
     action: Action
     imported: bool = False
+    changed: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
+    """Of an update: what is before and after, by the path of each value that changes and is known (`size`,
+    `input.size_gib`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +53,7 @@ def planned_changes(plan: Mapping[str, Any]) -> tuple[PlannedChange, ...]:
             target=target_of(address=change["address"], name=change["name"], key=change.get("index")),
             action=_action(tuple(change["change"]["actions"])),
             imported="importing" in change["change"],
+            changed=_changed(change["change"]),
         )
         for change in plan.get("resource_changes", [])
         if change.get("mode") == "managed"
@@ -64,9 +68,32 @@ def resources_before(plan: Mapping[str, Any]) -> tuple[StateResource, ...]:
             target=target_of(address=resource["address"], name=resource["name"], key=resource.get("index")),
             tainted=bool(resource.get("tainted", False)),
         )
-        for resource in _resources(plan.get("prior_state", {}).get("values", {}).get("root_module", {}))
+        for resource in resources_in(plan.get("prior_state", {}).get("values", {}).get("root_module", {}))
         if resource.get("mode") == "managed"
     )
+
+
+def _changed(change: Mapping[str, Any]) -> Mapping[str, tuple[Any, Any]]:
+    """Leaves that differ. What is unknown until it is applied is what the provider computes, and no wish of ours."""
+    if tuple(change["actions"]) != ("update",):
+        return {}
+    unknown = change.get("after_unknown") or {}
+    before, after = dict(_leaves(change.get("before") or {})), dict(_leaves(change.get("after") or {}))
+    paths = sorted(before.keys() | after.keys())
+    return {
+        path: (before.get(path), after.get(path))
+        for path in paths
+        if before.get(path) != after.get(path) and unknown.get(path.partition(".")[0]) is not True
+    }
+
+
+def _leaves(value: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
+    for key, part in value.items():
+        here = f"{path}.{key}" if path else key
+        if isinstance(part, Mapping):
+            yield from _leaves(part, here)
+        else:
+            yield here, part
 
 
 def _action(actions: tuple[str, ...]) -> Action:
@@ -80,7 +107,8 @@ def _action(actions: tuple[str, ...]) -> Action:
         raise TerraformFailed(f"the plan holds actions {actions} this version of Kedge does not know") from error
 
 
-def _resources(module: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+def resources_in(module: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Every resource below a module of `values`, data sources too."""
     yield from module.get("resources", [])
     for child in module.get("child_modules", []):
-        yield from _resources(child)
+        yield from resources_in(child)

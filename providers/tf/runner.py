@@ -77,14 +77,16 @@ class TerraformRunner(Terraform):  # type: ignore[misc]  # python-terraform has 
             kept = initialised.keep(self.workspace, binary=self.terraform_bin_path)
         self._data = kept
 
-    def plan(self, *, refresh: bool = True, destroy: bool = False) -> dict[str, Any]:
+    def plan(self, *, refresh: bool = True, destroy: bool = False, refresh_only: bool = False) -> dict[str, Any]:
         """Save a plan and return it as data (`show -json`, format 1.2). Imports are read from the cloud in any case.
 
-        `destroy`: of deleting all the state holds.
+        `destroy`: of deleting all the state holds. `refresh_only`: of writing down what is there, and no more.
         """
         more: dict[str, Any] = {} if refresh else {"refresh": False}
         if destroy:
             more["destroy"] = IsFlagged
+        if refresh_only:
+            more["refresh_only"] = IsFlagged
         self.cmd("plan", out=str(self.workspace.plan), input=False, json=IsFlagged, **more)
         _, stdout, _ = self.cmd("show", str(self.workspace.plan), json=IsFlagged)
         value = json.loads(stdout)

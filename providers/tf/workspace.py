@@ -16,6 +16,7 @@ from pathlib import Path
 
 from providers.base import Resources, TerraformRun
 from providers.tf.abilities import Import
+from providers.tf.growing import growing_module
 
 _OUTPUTS = ("instances", "volumes", "addresses")
 
@@ -58,12 +59,19 @@ def open_workspace(
     intent_id: str,
     imports: Sequence[Import] = (),
     outputs: Sequence[str] = _OUTPUTS,
+    grows: bool = False,
 ) -> Workspace:
-    """Render a workspace below `parent` for a module directory and a `backend` block: where the state is kept."""
+    """Render a workspace below `parent` for a module directory and a `backend` block: where the state is kept.
+
+    With `grows` the module is one whose plans see the sizes of volumes, which all others ignore. Raises
+    `UnsupportedChange` where the module has none.
+    """
     parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     # Both ends resolved: a relative source keeps the module local, an absolute one would be copied like a download.
     directory = Path(tempfile.mkdtemp(prefix=f"{intent_id[:12]}-", dir=parent)).resolve()
-    source = os.path.relpath(module.resolve(), directory)
+    if grows:
+        module = growing_module(module, directory / "module")
+    source = "./module" if grows else os.path.relpath(module.resolve(), directory)
     configuration = _configuration(source, backend, tuple(variables), outputs)
     _write(directory / "main.tf.json", configuration)
     _write(directory / "kedge.auto.tfvars.json", dict(variables))

@@ -64,6 +64,20 @@ def set_of(*parts: Any) -> Any:
     return in_place(resources(*parts))
 
 
+def test_a_volume_grows_at_hetzner_under_a_server_that_runs_on(bench: HetznerBench) -> None:
+    """By the real provider: the module of grow runs is valid, its plan sees the size, and nothing else is changed."""
+    there = set_of(*BROKER, *OWN_DISK)
+    bench.execute(surge(there))
+    (before,) = bench.listing().volumes
+    grown = tuple(replace(v, size_gib=50) if v.key == before.key else v for v in there.volumes)
+    asked = replace(run(RunKind.GROW, replace(there, volumes=grown)), grows={f"volume/{before.key}": 50})
+    bench.hetzner.calls.clear()
+    assert bench.execute(asked).changed == (f"volume/{before.key}",)
+    assert bench.listing().volumes == (replace(before, size_gib=50),)
+    assert list(writes(bench.hetzner.calls).values()) == [1], writes(bench.hetzner.calls)
+    assert bench.execute(asked).changed == ()
+
+
 def test_a_cluster_lives_and_leaves_nothing_at_hetzner(bench: HetznerBench, tmp_path: Path) -> None:
     began = time.perf_counter()
     bench.hetzner.running_polls = 1

@@ -105,6 +105,7 @@ class _Server:
             owner="server",
             run_terraform=lambda *_: {},
             solve=cast(Any, None),
+            balance=cast(Any, None),
             wake=lambda _: None,
             run_network=partial(run_network, MODULES, clouds, states, lambda: None),
         )

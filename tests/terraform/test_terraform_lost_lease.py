@@ -15,6 +15,7 @@ from controlplane.jobstore import MemoryJobStore
 from controlplane.planstore import MemoryPlanStore
 from events.ids import Epoch, IntentId
 from planner.drain.solve import solve
+from planner.rebalancing.ask import answered
 from providers import process
 from providers.base import InstanceState, TerraformRun
 from tests.fakes.resources import attachment, instance, resources, surge, volume
@@ -43,6 +44,7 @@ class Servers:
             owner=owner,
             run_terraform=self._run,
             solve=solve,
+            balance=answered,
             wake=lambda _: None,
             leads=self.leading.__contains__,
             look_s=0.05,

@@ -354,6 +354,12 @@ class Project:
         volume["server"] = server["id"]
         server["volumes"].append(volume["id"])
 
+    def _resize(self, volume: Body, body: Body) -> None:
+        """Upwards only, attached or not: the API's own rule."""
+        if body["size"] <= volume["size"]:
+            raise invalid("size", "volumes cannot become smaller")
+        volume["size"] = body["size"]
+
     def _detach(self, volume: Body, body: Body) -> None:
         if volume["server"] is not None:
             self.servers[volume["server"]]["volumes"].remove(volume["id"])
@@ -418,6 +424,7 @@ _COMMANDS: dict[tuple[str, str], Callable[[Project, Body, Body], None]] = {
     ("servers", "poweron"): Project._poweron,
     ("volumes", "attach"): Project._attach,
     ("volumes", "detach"): Project._detach,
+    ("volumes", "resize"): Project._resize,
     ("networks", "add_subnet"): Project._add_subnet,
     ("networks", "delete_subnet"): Project._drop_subnet,
     ("firewalls", "remove_from_resources"): Project._unapply,

@@ -12,6 +12,7 @@ from moto.ec2.models.security_groups import SecurityGroupRule
 from moto.ec2.responses.instances import InstanceResponse
 
 _terminate = Instance.terminate
+_prep_nics = Instance.prep_nics
 _statuses = InstanceBackend.describe_instance_status
 _detach = Instance.detach_eni
 _validate = InstanceResponse._validate_block_device_mapping
@@ -31,6 +32,7 @@ def patched() -> Iterator[None]:
             (Instance, "terminate", terminated_vm_lets_go_of_interfaces),
             (Instance, "detach_eni", detached_interface_remembers),
             (SecurityGroupRule, "description", property(rule_for_a_group_keeps_its_description)),
+            (Instance, "prep_nics", vm_has_the_groups_of_its_first_interface),
             (backend, "get_all_network_interfaces", detached_attachment_is_told_as_detached),
         ):
             stack.enter_context(patch.object(owner, name, instead))
@@ -63,6 +65,14 @@ def terminated_vm_lets_go_of_interfaces(self: Instance) -> Any:
         if index > 0 and not interface.delete_on_termination:
             self.detach_eni(interface)
     return before
+
+
+def vm_has_the_groups_of_its_first_interface(self: Instance, *args: Any, **kwargs: Any) -> None:
+    """EC2 tells the groups a VM was launched with by its interface as the VM's own; moto tells none."""
+    _prep_nics(self, *args, **kwargs)
+    first = self.nics.get(0)
+    if first is not None and not self.security_groups:
+        self.security_groups = list(first.group_set)
 
 
 def rule_for_a_group_keeps_its_description(self: SecurityGroupRule) -> str | None:

@@ -1,0 +1,166 @@
+"""Starts the audits that are due and keeps what they find. Polled by the leader alone, apart from the ticks.
+
+An audit changes nothing, so there is no intent and no event: a job row while it runs, a latest-value row afterwards. A
+server that dies loses an audit and no more: its row is failed by the next epoch, and the audit is made again.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Protocol
+
+from controlplane.converger.observe import has_work
+from controlplane.drift.record import DRIFTS, AuditNoted, Noted, all_audits, asked_audits, keep_audit
+from controlplane.drift.schedule import is_due
+from controlplane.job import Job, JobState
+from controlplane.jobstore import JobStore
+from controlplane.latest import LatestStore
+from controlplane.places import places_of
+from controlplane.view import ClusterView
+from events.clock import Clock
+from events.ids import ClusterUid, Epoch, IntentId, derived_id
+from providers.audits import CloudAudit
+from providers.base import Place, Resources
+
+AUDIT = "audit"
+"""Kind of the job."""
+
+
+class AuditRunner(Protocol):
+    """Starts audits and returns at once; how they end is read from the job store."""
+
+    def audit(self, job_id: str, audit: CloudAudit, *, epoch: Epoch) -> None:
+        """The job row exists when this returns."""
+        ...
+
+
+class Fleet(Protocol):
+    """All clusters as they are folded here; `Converger` is one."""
+
+    def views(self) -> list[ClusterView]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class DriftPorts:
+    """What the keeper reaches the world through."""
+
+    fleet: Fleet
+    jobs: JobStore
+    latest: LatestStore
+    runner: AuditRunner
+    standing: Callable[[ClusterView, Place], Resources]
+    """All that stands of a cluster in a place."""
+    clock: Clock
+    epoch: Callable[[], Epoch]
+
+
+@dataclass(slots=True)
+class _Memory:
+    """As of one epoch: who led before may have noted more."""
+
+    epoch: Epoch
+    noted: dict[ClusterUid, dict[str, AuditNoted]]
+    started: dict[str, tuple[ClusterUid, str]] = field(default_factory=dict)
+
+
+class DriftKeeper:
+    """`every` is the time between two audits of one state, `at_once` how many run together."""
+
+    def __init__(self, ports: DriftPorts, *, every: timedelta, at_once: int) -> None:
+        self._ports = ports
+        self._every = every
+        self._at_once = at_once
+        self._memory: _Memory | None = None
+
+    def noted(self, view: ClusterView) -> Noted:
+        """The last audits of a cluster by place, from memory: empty before the first look, and where another leads."""
+        return {} if self._memory is None else self._memory.noted.get(view.uid, {})
+
+    def poll(self) -> None:
+        """Keeps what has ended, starts what is due. Raises LostLeadership, StoreUnavailable."""
+        memory, now = self._remembered(), self._ports.clock()
+        in_hand = self._ports.jobs.open_jobs()
+        self._harvest(memory, {str(job.intent_id) for job in in_hand})
+        room = self._at_once - sum(job.kind == AUDIT for job in in_hand)
+        busy = {job.cluster_uid for job in in_hand}
+        asked = asked_audits(self._ports.latest)
+        for view, place in self._due(memory, asked, now):
+            if room <= 0:
+                return
+            if view.uid not in busy and not has_work(view):
+                busy.add(view.uid)
+                room -= self._start(memory, view, place)
+
+    def _remembered(self) -> _Memory:
+        epoch = self._ports.epoch()
+        if self._memory is None or self._memory.epoch != epoch:
+            self._memory = _Memory(epoch, all_audits(self._ports.latest))
+        return self._memory
+
+    def _due(
+        self, memory: _Memory, asked: Mapping[ClusterUid, datetime], now: datetime
+    ) -> Iterable[tuple[ClusterView, Place]]:
+        """Those that were asked for first."""
+        views = self._ports.fleet.views()
+        for view in sorted(views, key=lambda v: v.uid not in asked) if asked else views:
+            if view.deleted or view.document is None or view.progressed_at is None:
+                continue
+            noted = memory.noted.get(view.uid, {})
+            for place in places_of(view):
+                name = str(place)
+                if is_due(
+                    view.uid,
+                    name,
+                    noted.get(name),
+                    now=now,
+                    every=self._every,
+                    settled_at=view.progressed_at,
+                    asked_at=asked.get(view.uid),
+                ):
+                    yield view, place
+
+    def _start(self, memory: _Memory, view: ClusterView, place: Place) -> bool:
+        """True when it runs. What an earlier server left of the same audit is kept first."""
+        job_id = audit_job_id(view.uid, str(place))
+        memory.started[job_id] = (view.uid, str(place))
+        left = self._ports.jobs.get(IntentId(job_id))
+        if left is not None:
+            self._keep(memory, left)
+            return False
+        self._ports.runner.audit(
+            job_id, CloudAudit(job_id, self._ports.standing(view, place)), epoch=self._ports.epoch()
+        )
+        return True
+
+    def _harvest(self, memory: _Memory, in_hand: set[str]) -> None:
+        for job_id in [one for one in memory.started if one not in in_hand]:
+            job = self._ports.jobs.get(IntentId(job_id))
+            if job is None:
+                del memory.started[job_id]
+            elif job.ended_at is not None:
+                self._keep(memory, job)
+
+    def _keep(self, memory: _Memory, job: Job) -> None:
+        """The row first, then the job goes: whatever is killed in between, it is kept twice and lost never."""
+        uid, place = memory.started.pop(str(job.intent_id))
+        before = memory.noted.get(uid, {}).get(place)
+        noted = _noted_of(job, before)
+        keep_audit(self._ports.latest, uid, place, noted)
+        memory.noted.setdefault(uid, {})[place] = noted
+        self._ports.jobs.forget(job.intent_id, epoch=self._ports.epoch())
+
+
+def audit_job_id(uid: str, place: str) -> str:
+    """One row for each state, however often it is audited."""
+    return derived_id(AUDIT, uid, place)
+
+
+def _noted_of(job: Job, before: AuditNoted | None) -> AuditNoted:
+    at = job.started_at or job.created_at  # what is changed while it runs may have been missed
+    if job.state is JobState.SUCCEEDED:
+        result = job.result or {}
+        return AuditNoted(at, at, int(result["resources"]), DRIFTS.validate_python(result["drifts"]))
+    error = job.error_message or job.error_class or "nobody knows why"
+    if before is None:
+        return AuditNoted(at, error=error)
+    return AuditNoted(at, before.at, before.resources, before.drifts, error)

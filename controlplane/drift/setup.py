@@ -1,0 +1,83 @@
+"""Builds what audits clouds out of a server's parts; called by `controlplane.bootstrap` alone."""
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from controlplane.converger.ports import Ports
+from controlplane.converger.rendering import standing
+from controlplane.drift.keeper import AuditRunner, DriftKeeper, DriftPorts, Fleet
+from controlplane.drift.record import DRIFTS
+from controlplane.poller import Leadership, Poller
+from controlplane.settings import Settings
+from controlplane.view import ClusterView, InstanceView
+from providers.audits import CloudAudit
+from providers.base import CloudProvider, Place, Resources
+from providers.tf.audit import audit
+from providers.tf.states import StateStorage
+
+CLOUDS = "cloud-drift"
+"""The poller's name for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class DriftRoom:
+    """The keeper, and what polls it. Nothing is started."""
+
+    keeper: DriftKeeper
+    poller: Poller
+
+
+def drift_of(
+    settings: Settings, ports: Ports, runner: AuditRunner, *, fleet: Fleet, leadership: Leadership
+) -> DriftRoom:
+    """The room of audits, beside a converger's ports."""
+    keeper = DriftKeeper(
+        DriftPorts(
+            fleet=fleet,
+            jobs=ports.jobs,
+            latest=ports.latest,
+            runner=runner,
+            standing=partial(_standing, ports),
+            clock=ports.clock,
+            epoch=ports.epoch,
+        ),
+        every=timedelta(seconds=settings.audit_every_s),
+        at_once=settings.audits_at_once,
+    )
+    polled = {CLOUDS: keeper} if settings.audits_at_once else {}
+    poller = Poller(polled, {CLOUDS: settings.audit_poll_s}, leadership=leadership, stop=threading.Event())
+    return DriftRoom(keeper, poller)
+
+
+def run_audit(
+    module_root: Path,
+    clouds: Callable[[str], CloudProvider],
+    states: StateStorage,
+    refuse_if_moved: Callable[[], None],
+    asked: CloudAudit,
+    tell: Callable[[str], None],
+    stop: threading.Event,
+) -> Mapping[str, Any]:
+    """One audit, as `ThreadRunner` wants it."""
+    refuse_if_moved()
+    found = audit(
+        asked,
+        provider=clouds(asked.resources.place.cloud),
+        states=states,
+        module_root=module_root,
+        on_progress=lambda progress: tell(progress.message),
+        stop=stop,
+    )
+    return {"resources": found.resources, "drifts": DRIFTS.dump_python(found.drifts, mode="json")}
+
+
+def _standing(ports: Ports, view: ClusterView, place: Place) -> Resources:
+    def boot_data(instance: InstanceView) -> str:
+        return ports.boot_data(view.uid, instance.node, instance.planned.generation, instance.intent)
+
+    return standing(view, place, installation_id=ports.installation_id, boot_data=boot_data)

@@ -1,0 +1,97 @@
+"""One audit: `plan -refresh-only` on a copy of the state, so it holds up no run and nothing it does can be kept.
+
+The copy is in a workspace of its own, thrown away afterwards. If a run changed the state meanwhile, what was found
+may be that run's own doing and is not told.
+"""
+
+import threading
+from pathlib import Path
+
+from providers.audits import AuditFound, AuditOvertaken, CloudAudit
+from providers.base import CloudProvider
+from providers.errors import TerraformFailed
+from providers.tf.abilities import GivesEnvironment, SharesCalls
+from providers.tf.diagnosis import diagnosed
+from providers.tf.drift import drifts_in
+from providers.tf.execute import CALLS_OF_A_RUN, CALLS_PER_RESOURCE
+from providers.tf.initialised import Initialised
+from providers.tf.progress import OnProgress
+from providers.tf.runfolder import RUN_ID, RunFolder
+from providers.tf.runner import TerraformRunner
+from providers.tf.statebody import addresses_in, serial_of
+from providers.tf.states import StateStorage, state_key
+from providers.tf.workspace import Workspace, open_workspace
+
+_TIMEOUT_S = 600.0
+PATIENCE_S = 30.0
+"""So long an audit waits for its share of the calls; then it is for another hour: rolls draw on the same bucket."""
+
+_COPY = "audit.tfstate"
+
+
+def audit(
+    asked: CloudAudit,
+    *,
+    provider: CloudProvider,
+    states: StateStorage,
+    module_root: Path,
+    on_progress: OnProgress,
+    stop: threading.Event,
+    timeout_s: float = _TIMEOUT_S,
+) -> AuditFound:
+    """Look, and change nothing: neither the cloud nor the state. Blocks; call it from a worker thread.
+
+    Raises `AuditOvertaken`, `RunInProgress` (another audit of that state), `RunInterrupted`, whatever typed error the
+    cloud gave (`RateLimited` where its calls are used up), else `TerraformFailed`.
+    """
+    place = asked.resources.place
+    state = states.of(state_key(asked.resources.cluster_uid, place))
+    body = state.read()
+    held = addresses_in(body)
+    if body is None or not held:
+        return AuditFound((), 0)
+    folder = RunFolder(state.folder.directory / "audit")
+    with folder.locked(asked.id):
+        folder.clear_workspaces(keep=folder.workspaces)
+        if isinstance(provider, SharesCalls):
+            calls = CALLS_PER_RESOURCE * len(held) + CALLS_OF_A_RUN
+            provider.calls(place).take(calls, patience_s=PATIENCE_S, stop=stop)
+        workspace = open_workspace(
+            folder.workspaces,
+            module=module_root / provider.name,
+            backend={"local": {"path": _COPY}},
+            variables=provider.variables(asked.resources),
+            intent_id=asked.id,
+        )
+        try:
+            _copy(body, workspace)
+            terraform = _runner(asked, provider, workspace, on_progress, stop, timeout_s)
+            terraform.prepare(Initialised(folder.initialised))
+            found = drifts_in(terraform.plan(refresh_only=True))
+        except TerraformFailed as error:
+            Initialised(folder.initialised).drop()
+            raise diagnosed(error, provider, place) from error
+        finally:
+            workspace.remove()
+    if serial_of(state.read() or b"") != serial_of(body):
+        raise AuditOvertaken(f"{place}: a run changed the state while it was audited")
+    return AuditFound(found, len(held))
+
+
+def _copy(body: bytes, workspace: Workspace) -> None:
+    copy = workspace.directory / _COPY
+    copy.touch(mode=0o600)
+    copy.write_bytes(body)
+
+
+def _runner(
+    asked: CloudAudit,
+    provider: CloudProvider,
+    workspace: Workspace,
+    on_progress: OnProgress,
+    stop: threading.Event,
+    timeout_s: float,
+) -> TerraformRunner:
+    given = provider.terraform_environment(asked.resources.place) if isinstance(provider, GivesEnvironment) else {}
+    environment = {**given, RUN_ID: asked.id}
+    return TerraformRunner(workspace, environment=environment, stop=stop, on_progress=on_progress, timeout_s=timeout_s)

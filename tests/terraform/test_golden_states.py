@@ -1,0 +1,75 @@
+"""States written by every released version of a module plan empty under today's: an upgrade of Kedge changes no VM.
+
+Where a resource was renamed a `moved` block has to say so; else its state would plan a delete and a create, which the
+guard refuses, and the cluster could not be touched any more.
+"""
+
+from pathlib import Path
+
+import pytest
+
+from providers.tf.statebody import addresses_in
+from providers.tf.statefile import state_file
+from tests.fakes.clouds.hetzner import TOKEN
+from tests.fakes.clouds.hetzner_hands import PLACE as HETZNER_PLACE
+from tests.fakes.resources import PLACE as LOCAL_PLACE
+from tests.fakes.resources import UID, surge
+from tests.terraform.audits import audited
+from tests.terraform.golden import (
+    FOLDER,
+    golden_files,
+    hetzner_bench,
+    hetzner_set,
+    local_bench,
+    local_set,
+    objects_of,
+    put_objects,
+    put_state,
+)
+
+pytestmark = [pytest.mark.terraform, pytest.mark.timeout(120)]
+
+
+def named(path: Path) -> str:
+    return path.name.removesuffix(".tfstate.json")
+
+
+@pytest.mark.parametrize("golden", golden_files("local"), ids=named)
+def test_a_local_state_of_an_earlier_release_plans_empty(
+    golden: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KEDGE_LOCAL_CLAIMS", str(tmp_path / "claims"))
+    with local_bench(tmp_path) as bench:
+        put_state(bench.state_root, LOCAL_PLACE, golden)
+        again = bench.execute(surge(local_set(), only=frozenset()))
+        assert again.changed == ()
+        assert state_file(bench.state_root, UID, LOCAL_PLACE).read() == golden.read_bytes()
+
+
+@pytest.mark.parametrize("golden", golden_files("hetzner"), ids=named)
+def test_a_hetzner_state_of_an_earlier_release_plans_empty(
+    golden: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HCLOUD_TOKEN", TOKEN)
+    with hetzner_bench(tmp_path) as bench:
+        put_objects(bench.hetzner, objects_of(golden))
+        put_state(bench.state_root, HETZNER_PLACE, golden)
+        bench.hetzner.calls.clear()
+        again = bench.execute(surge(hetzner_set(), only=frozenset()))
+        assert again.changed == ()
+        assert audited(bench, hetzner_set()).drifts == (), "the fake holds what the state says"
+        assert not [call for call in bench.hetzner.calls if not call.startswith("GET ")]
+
+
+def test_every_golden_state_holds_one_of_each_and_nothing_of_the_machine_it_was_written_on() -> None:
+    files = sorted(FOLDER.glob("*/*.json"))
+    assert {path.parent.name for path in files} == {"local", "hetzner"}
+    for path in files:
+        text = path.read_text()
+        for foreign in ("/tmp/", "/home/", "/root/", "/work/", TOKEN):
+            assert foreign not in text, path
+        if path.name.endswith(".tfstate.json"):
+            words = {
+                address.split("[")[0].rpartition(".")[2].partition("_")[0] for address in addresses_in(text.encode())
+            }
+            assert words == {"instance", "volume", "attachment", "address", "binding"}, path

@@ -1,0 +1,66 @@
+"""`CloudDrift` says what was changed by hand; without a good audit nothing is said."""
+
+from controlplane.converger.conditions import condition_changes
+from controlplane.converger.driftconditions import drift_told
+from controlplane.converger.verdict import Situation, Verdict
+from controlplane.drift.record import AuditNoted
+from controlplane.places import places_of
+from controlplane.view import ConditionView
+from providers.audits import Drift
+from tests.builders import BEFORE, NOW, a_situation, a_view
+
+SIZE = Drift("hcloud_volume.volume", "volume/b-0.data.v1", "size", "10", "50")
+GONE = Drift("hcloud_firewall.all", "hcloud_firewall.all", "", "there", "gone")
+VIEW = a_view()
+HERE = str(places_of(VIEW)[0])
+
+
+def audited(*drifts: Drift, error: str = "", place: str = HERE) -> Situation:
+    noted = AuditNoted(NOW, None if error else NOW, 7, drifts, error)
+    return a_situation(VIEW, drift={place: noted})
+
+
+def test_it_names_the_thing_what_was_recorded_what_is_there_and_what_to_do() -> None:
+    told = drift_told(audited(SIZE))
+    assert told is not None
+    assert (told.status, told.reason) == (True, "ChangedByHand")
+    for words in ("volume/b-0.data.v1", "size was recorded as 10, there is 50", "Kedge leaves it", "kedge replace"):
+        assert words in told.message
+    assert told.message.endswith("Next: kedge drift orders")
+
+
+def test_what_is_gone_has_a_reason_of_its_own() -> None:
+    told = drift_told(audited(SIZE, GONE))
+    assert told is not None
+    assert told.reason == "Gone"
+    assert "hcloud_firewall.all is gone" in told.message
+
+
+def test_a_clean_audit_ends_it_and_one_that_told_nothing_does_not() -> None:
+    clean, nothing = drift_told(audited()), drift_told(audited(error="no answer"))
+    assert clean is not None
+    assert not clean.status
+    assert nothing is None
+    assert drift_told(a_situation(VIEW)) is None
+
+
+def test_a_place_the_cluster_has_left_says_nothing() -> None:
+    assert drift_told(audited(SIZE, place="aws/old/eu-west-1")) is None
+
+
+def changes(situation: Situation) -> list[str]:
+    return [c.type for c in condition_changes(situation, Verdict("at rest")) if c.type == "CloudDrift"]
+
+
+def test_only_changes_are_recorded_other_things_among_them() -> None:
+    assert changes(audited()) == [], "a first clean audit is no event"
+    first = audited(SIZE)
+    assert changes(first) == ["CloudDrift"]
+    told = drift_told(first)
+    assert told is not None
+    known = ConditionView(True, told.reason, told.message, BEFORE)
+    view = a_view(conditions={**VIEW.conditions, "CloudDrift": known})
+    again = {HERE: AuditNoted(NOW, NOW, 7, (SIZE,))}
+    other = {HERE: AuditNoted(NOW, NOW, 7, (SIZE, GONE))}
+    assert changes(a_situation(view, drift=again)) == []
+    assert changes(a_situation(view, drift=other)) == ["CloudDrift"]

@@ -7,7 +7,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 KAFKA_VERSIONS := 3.8.1 3.9.1 4.1.1 4.2.0
 CACHE := .cache
-KERNELS := $(CACHE)/kernels.compiled
+# Beside the kernels it stands for: checkouts that share a cache have kernels of their own.
+KERNELS := planner/balance/__pycache__/kernels.compiled
 LAKE_JARS := $(CACHE)/spark/jars/delta-storage-4.4.0.jar
 HCLOUD := $(CACHE)/terraform/hcloud.built
 IMAGES := $(foreach v,$(KAFKA_VERSIONS),$(CACHE)/kafka/$(v)/cds/broker.jsa)
@@ -79,8 +80,8 @@ $(OIDC): tests/tools/oidc/package-lock.json tests/tools/oidc/provider.mjs | $(VE
 setup: check $(VENV)/.locked $(IMAGES) $(LAKE_JARS) $(KERNELS) $(HCLOUD) $(CACHE)/standins/.locked $(DEBIAN) $(OIDC) ## virtual environment, packages, Kafka, Spark's jars, kernels
 
 .PHONY: demo
-demo: setup ## the main job, told as a story; REPORT=FILE writes it as JSON too, KEEP=1 stays open with the portal
-	@$(BIN)/python -m controlplane.cli demo $(if $(REPORT),--report $(REPORT)) $(if $(KEEP),--keep)
+demo: setup ## the main job, told as a story; MODE=zookeeper in that mode, REPORT=FILE writes it as JSON too, KEEP=1 stays open with the portal
+	@$(BIN)/python -m controlplane.cli demo $(if $(MODE),--mode $(MODE)) $(if $(REPORT),--report $(REPORT)) $(if $(KEEP),--keep)
 
 .PHONY: test
 test: setup ## all tests, with their time budget at the end

@@ -73,7 +73,19 @@ class Rebalanced:
         return "rebalanced"
 
 
-Goal = Converged | ConditionIs | Deleted | Rebalanced
+@dataclass(frozen=True, slots=True)
+class NodeReplaced:
+    """A node's VM, known by its key, has a successor that serves, and the cluster has nothing left to do."""
+
+    node: str
+    key: str
+    uid: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.node} replaced"
+
+
+Goal = Converged | ConditionIs | Deleted | Rebalanced | NodeReplaced
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +166,10 @@ def _reached(goal: Goal, detail: ClusterDetailOut) -> Done | None:
         case Rebalanced():
             if detail.rebalance is None:
                 return Done(f"{detail.name}: no rebalance is in hand")
+        case NodeReplaced(node=node, key=key):
+            vms = [i for i in detail.instances if i.node == node]
+            if len(vms) == 1 and vms[0].key != key and vms[0].phase == "joined" and _is_converged(detail):
+                return Done(f"{detail.name}: {vms[0].key} has taken the place of {key}")
         case Deleted():
             pass
     return None

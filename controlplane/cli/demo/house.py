@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 import psutil
@@ -30,9 +31,11 @@ class DemoFailed(Exception):
 class House:
     """A home directory with a `kedge server` in it. Everything in it belongs to the demo and goes with it."""
 
-    def __init__(self, home: Path, kafka_dir: Path) -> None:
+    def __init__(self, home: Path, kafka_dir: Path, settings: Mapping[str, str]) -> None:
+        """`settings`: of the server, `KEDGE_*`, beside those every demo has."""
         self.home = home
         self._kafka_dir = kafka_dir
+        self._settings = settings
         self._server: subprocess.Popen[bytes] | None = None
         self.client = Client(lambda: locate(self._environ, home.parent), actor="demo", sleep=time.sleep)
 
@@ -111,7 +114,7 @@ class House:
             "KEDGE_SPARK_MASTER": "local[2]",
             "PYTHONUNBUFFERED": "1",
         }
-        return {**kept, **own}
+        return {**kept, **own, **self._settings}
 
     def _end_old_server(self) -> int:
         """Any server whose home is this one, and what it started: known by the environment it was given."""

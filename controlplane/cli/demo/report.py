@@ -97,6 +97,8 @@ def _begins(event: EventOut) -> Iterable[tuple[str, str]]:
             return [("linger", k) for k in data["keys"]]
         case "instance.fence_requested":
             return [("stop", k) for k in data["keys"]]
+        case "restart.requested":
+            return [("restart", data["key"])]
         case "replacement.completed":
             return [("soak", "cluster")]
         case _:
@@ -115,7 +117,9 @@ def _ends(event: EventOut) -> Iterable[tuple[str, str]]:
             return [("linger", k) for k in data["keys"]] + [("boot", _node(k)) for k in data["keys"]]
         case "instance.fenced":
             return [("stop", data["key"])]
-        case "finalisation.requested":
+        case "restart.completed":
+            return [("restart", data["key"])]
+        case "finalisation.requested" | "protocol.raised":
             return [("soak", "cluster")]
         case "surge.requested":
             # Work went on: what looked like a soak was none.

@@ -1,4 +1,4 @@
-"""The story itself, chapter by chapter, as a person would do it with the command line."""
+"""What the chapters of a demo are made of: each as a person would do it with the command line."""
 
 import re
 import time
@@ -16,13 +16,17 @@ from controlplane.cli.plan_view import plan_lines
 from controlplane.cli.progress import RollProgress
 from controlplane.cli.terminal import styled
 from controlplane.cli.waiter import Target, Waiter
-from controlplane.cli.waiting import Converged, Done, Goal, Rebalanced
+from controlplane.cli.waiting import Converged, Done, Goal, NodeReplaced, Rebalanced
+from controlplane.kafka.audit import Audit
+from controlplane.kafka.min_isr import MinIsrReport
+from controlplane.portal import chaosschemas as chaos_api
 from controlplane.portal import schemas as api
 
 FILL_MIB = 96
 SECOND_FILL_MIB = 48
 ROLL_WITHIN_S = 600.0
 SPARK_WITHIN_S = 180.0
+HEALTHY_WITHIN_S = 60.0
 
 
 class Story:
@@ -35,8 +39,18 @@ class Story:
         self._file = file
         self._animated = animated
         self._certificates_told = 0
+        self._heard: tuple[Audit, MinIsrReport] | None = None
+        self.rolled = 0
+        """The generation of the version roll, 0 before it."""
         self.name = _name_in(spec)
         self.traffic = Traffic(self.bootstrap, topic="orders")
+
+    @property
+    def heard(self) -> tuple[Audit, MinIsrReport]:
+        """What the audit found."""
+        if self._heard is None:
+            raise DemoFailed("the demo has had no audit")
+        return self._heard
 
     def bootstrap(self) -> Sequence[str]:
         """Where clients find the cluster, as the server publishes it."""
@@ -53,6 +67,11 @@ class Story:
 
     def tell(self, text: str) -> None:
         self._console.print(styled(text))
+
+    def open(self) -> Path:
+        """Starts the server. Returns its home."""
+        self._house.open()
+        return self._house.home
 
     def change(self, pattern: str, replacement: str) -> None:
         """Edits the spec. Raises DemoFailed when the pattern is not there exactly once."""
@@ -76,6 +95,24 @@ class Story:
         self._wait(Converged(applied.generation, applied.uid))
         self._tell_certificates()
         return applied
+
+    def roll(self) -> None:
+        """Declares what is the demo's roll to another version, and waits for it."""
+        self.rolled = self.apply().generation
+
+    def kill_vm_of(self, service: str) -> None:
+        """Has the VM of the first node with this service killed; waits until its successor serves and all is well."""
+        self._wait_for_health()
+        detail = self._house.client.cluster(self.name)
+        victim = next(i for i in detail.instances if i.service == service)
+        order = chaos_api.ChaosIn(fault="kill-vm", for_s=1, vms=[victim.key], reason="demo")
+        self.tell(f"kedge chaos {self.name} kill-vm --vm {victim.key}")
+        self._house.client.inject_chaos(self.name, order)
+        self._wait(NodeReplaced(victim.node, victim.key, detail.uid))
+
+    def audit(self) -> None:
+        """Ends the traffic and reads everything back."""
+        self._heard = self.traffic.end()
 
     def wait_for_balance(self) -> None:
         """Until brokers that came have their share of what is there, or were found to need none."""
@@ -101,6 +138,14 @@ class Story:
     def delete(self) -> None:
         """The tombstone, with the name typed out, and the end of every VM."""
         self._house.client.delete(self.name, api.DeleteIn(confirm=self.name, reason="the demo is over"))
+
+    def _wait_for_health(self) -> None:
+        """Faults are for a cluster in full health; the server's last look at Kafka may be from before the roll."""
+        deadline = time.monotonic() + HEALTHY_WITHIN_S
+        while not (health := self._house.client.health(self.name)).healthy:
+            if time.monotonic() > deadline:
+                raise DemoFailed(f"{self.name} is not in full health after {HEALTHY_WITHIN_S:.0f} s: {health.why}")
+            time.sleep(0.5)
 
     def _tell_certificates(self) -> None:
         """Each drain plan once, when what it was for is over."""

@@ -1,6 +1,7 @@
 """Verbs about the server and this installation: server, backup, restore, demo, version."""
 
 import importlib.metadata
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -144,7 +145,17 @@ def restore(
     session_of(context).show(f"{summary.head} events restored; start the server")
 
 
+class DemoMode(StrEnum):
+    """Where the demo's cluster keeps its metadata."""
+
+    KRAFT = "kraft"
+    ZOOKEEPER = "zookeeper"
+
+
 def demo(
+    mode: Annotated[
+        DemoMode, typer.Option("--mode", help="kraft: Kafka 4.1.1 to 4.2.0; zookeeper: 3.8.1 to 3.9.1.")
+    ] = DemoMode.KRAFT,
     report: Annotated[
         Path | None, typer.Option("--report", metavar="FILE", show_default=False, help="Write the figures as JSON.")
     ] = None,
@@ -159,10 +170,11 @@ def demo(
     Examples:
       kedge demo
       kedge demo --report demo.json --plain
+      kedge demo --mode zookeeper
     """
     from controlplane.cli.demo import run_demo
 
-    raise typer.Exit(run_demo(report, keep=keep, plain=plain))
+    raise typer.Exit(run_demo(report, mode=mode.value, keep=keep, plain=plain))
 
 
 def version(

@@ -14,7 +14,7 @@ from controlplane.cli.progress import RollProgress
 from controlplane.cli.quantities import human_seconds
 from controlplane.cli.session import Session, session_of
 from controlplane.cli.waiter import Result, Target, Waiter
-from controlplane.cli.waiting import ConditionIs, Converged, Deleted, Done, Failed, Goal, Rebalanced
+from controlplane.cli.waiting import ConditionIs, Converged, Deleted, Done, Failed, Goal, NodeReplaced, Rebalanced
 
 _FORMS = "--for=converged, --for=rebalanced, --for=deleted, --for=condition=TYPE or --for=condition=TYPE=false"
 
@@ -148,6 +148,8 @@ def _command(target: Target) -> str:
             return f"kedge wait {target.name} --for=converged --generation {generation}"
         case ConditionIs(type=kind, status=status):
             return f"kedge wait {target.name} --for=condition={kind}" + ("" if status else "=false")
+        case NodeReplaced():
+            return f"kedge wait {target.name} --for=converged"
         case Rebalanced():
             return f"kedge wait {target.name} --for=rebalanced"
         case Deleted():

@@ -9,15 +9,17 @@ from controlplane.cli.waiting import (
     Done,
     Failed,
     Goal,
+    NodeReplaced,
     Pending,
     judge,
     message_of,
     next_command,
 )
 from controlplane.portal import schemas as api
-from tests.unit.controlplane.cli.cli_world import condition, detail, rolling
+from tests.unit.controlplane.cli.cli_world import condition, detail, instance, rolling
 
 WANTED = Converged(2, "u1")
+REPLACED = NodeReplaced("brokers-a-0", "brokers-a-0.g1", "u1")
 
 
 def blocked(reason: str, message: str = "stuck") -> api.ClusterDetailOut:
@@ -70,6 +72,15 @@ def blocked(reason: str, message: str = "stuck") -> api.ClusterDetailOut:
         (Deleted("u1"), detail(uid="u2"), Done, ""),
         (Deleted(), None, Done, ""),
         (Deleted("u1"), detail(status="Deleting"), Pending, ""),
+        # A node's VM: gone, on its way, there, and there with nothing left to do.
+        (REPLACED, detail(), Pending, ""),
+        (REPLACED, rolling(instances=[instance("brokers-a-0.g1", lost=True)]), Pending, ""),
+        (REPLACED, rolling(instances=[instance("brokers-a-0.g2", "launched")]), Pending, ""),
+        (REPLACED, rolling(instances=[instance("brokers-a-0.g2")]), Pending, ""),
+        (REPLACED, detail(instances=[instance("brokers-a-0.g1", "retiring"), instance("brokers-a-0.g2")]), Pending, ""),
+        (REPLACED, detail(instances=[instance("brokers-a-0.g2")]), Done, ""),
+        (REPLACED, detail(uid="u2", instances=[instance("brokers-a-0.g2")]), Failed, "Deleted"),
+        (REPLACED, blocked("ReplacementFailed", "3 in a row. Next: kedge resume orders"), Failed, "ReplacementFailed"),
         (Deleted("u1"), blocked("RunFailed", "destroy. Next: kedge resume orders"), Failed, "RunFailed"),
     ],
 )

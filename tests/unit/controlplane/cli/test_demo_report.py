@@ -79,6 +79,20 @@ def test_the_overhead_is_what_nothing_physical_and_no_wait_accounts_for() -> Non
     assert told.overhead_ratio == pytest.approx(IDLE_S / WALL_S)
 
 
+def test_in_zookeeper_mode_the_soak_ends_with_the_protocol_and_the_last_restarts_are_work() -> None:
+    told = _events(
+        (0, "recycle.started", {"generation": 2}),
+        # a soak of 5 s, then 1 s idle
+        (0, "replacement.completed", {"node": "brokers-a-0", "old": OLD, "new": NEW}),
+        (5, "protocol.raised", {"old": "3.8", "new": "3.9", "reason": "all brokers run Kafka 3.9.1"}),
+        # a restart of 4 s, then 2 s idle
+        (6, "restart.requested", {"key": NEW}),
+        (10, "restart.completed", {"key": NEW}),
+        (12, "recycle.completed", {"generation": 2}),
+    )
+    assert (roll(told, 2).wall_s, roll(told, 2).busy_s) == (12.0, 9.0)
+
+
 def test_things_that_happen_at_once_count_once() -> None:
     both = _events(
         (0, "recycle.started", {"generation": 1}),

@@ -1,0 +1,181 @@
+"""What the demo tells, chapter by chapter, for each mode of Kafka. Data: a chapter's act says what the story does."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from controlplane.cli.demo.story import FILL_MIB, SECOND_FILL_MIB, Story
+from events.spec.model import MetadataMode
+
+Act = Callable[[Story], None]
+
+LOSS_GRACE_S = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Chapter:
+    """A headline, what a newcomer should know about what comes, and what is done."""
+
+    title: str
+    lines: tuple[str, ...]
+    act: Act
+
+
+@dataclass(frozen=True, slots=True)
+class Tale:
+    """A whole demo: the spec it starts from, and settings of its server beside the usual ones."""
+
+    spec: Path
+    chapters: tuple[Chapter, ...]
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+
+def _version(before: str, after: str) -> Act:
+    def act(story: Story) -> None:
+        story.change(rf"^(\s+version:\s*){re.escape(before)}$", rf"\g<1>{after}")
+        story.roll()
+
+    return act
+
+
+def _sized(before: int, after: int) -> Act:
+    def act(story: Story) -> None:
+        story.change(rf"(name: brokers\s+services: \[broker\]\s+size: ){before}$", rf"\g<1>{after}")
+        story.apply()
+
+    return act
+
+
+def _grown(before: int, after: int) -> Act:
+    def act(story: Story) -> None:
+        _sized(before, after)(story)
+        story.wait_for_balance()
+        added = story.traffic.add_topic("payments", SECOND_FILL_MIB)
+        story.tell(f"topic `payments`: {added} records written")
+
+    return act
+
+
+def _opened(story: Story) -> None:
+    story.tell(f"it listens; its home is {story.open()}")
+
+
+def _founded(story: Story) -> None:
+    story.apply()
+
+
+def _filled(story: Story) -> None:
+    written = story.traffic.begin(FILL_MIB)
+    story.tell(f"{written} records written; traffic runs")
+    story.wait_for_spark()
+
+
+def _server_killed(story: Story) -> None:
+    story.kill_vm_of("zookeeper")
+
+
+def _audited(story: Story) -> None:
+    story.audit()
+
+
+_SERVER = Chapter(
+    "A server",
+    ("`kedge server`: the API, the converger that never sleeps, and a planning worker that owns a Spark session.",),
+    _opened,
+)
+_TRAFFIC = Chapter(
+    "Traffic",
+    (
+        f"topic `orders` (RF 3, min ISR 2) gets {FILL_MIB} MiB; then an idempotent acks=all producer and a consumer",
+        "keep running to the end. Every record has a name, so that none can be lost or doubled unseen.",
+    ),
+    _filled,
+)
+_GROWTH = Chapter(
+    "Three brokers become six",
+    ("Spark plans what three VMs more get of what is there; then a second topic is created and filled.",),
+    _grown(3, 6),
+)
+_SHRINKING = Chapter("Six become three", ("the newest leave: emptied in one plan, stopped, deleted.",), _sized(6, 3))
+_AUDIT = Chapter(
+    "The audit",
+    ("everything is read again from offset 0, and compared with what was acknowledged.",),
+    _audited,
+)
+
+TALES: Mapping[MetadataMode, Tale] = {
+    "kraft": Tale(
+        Path("examples") / "orders.yaml",
+        (
+            _SERVER,
+            Chapter(
+                "A spec becomes a cluster",
+                (
+                    "examples/orders.yaml asks for 3 brokers and 3 KRaft controllers on Kafka 4.1.1 in three zones. "
+                    "Terraform makes six VMs",
+                    "(process groups with an address and a disk each); the agent on each VM starts what its document "
+                    "says.",
+                ),
+                _founded,
+            ),
+            _TRAFFIC,
+            Chapter(
+                "A changed spec rolls every VM",
+                (
+                    "4.1.1 -> 4.2.0. Brokers, one rack at a time: a new VM joins, Spark plans the drain, replicas move "
+                    "under",
+                    "throttle, clients get time to notice, the old broker stops and its VM goes. Controllers are "
+                    "handed over:",
+                    "same id, same volume, same address. Then the feature levels are finalised.",
+                ),
+                _version("4.1.1", "4.2.0"),
+            ),
+            _GROWTH,
+            _SHRINKING,
+            _AUDIT,
+        ),
+    ),
+    "zookeeper": Tale(
+        Path("examples") / "zookeeper.yaml",
+        (
+            _SERVER,
+            Chapter(
+                "A spec becomes a cluster",
+                (
+                    "examples/zookeeper.yaml asks for 3 brokers and 3 ZooKeeper servers on Kafka 3.8.1 in three zones. "
+                    "Servers start first;",
+                    "Kedge writes the cluster id into them before a broker may start, which would make up its own.",
+                ),
+                _founded,
+            ),
+            _TRAFFIC,
+            Chapter(
+                "A changed spec rolls every VM, in three rolls",
+                (
+                    "3.8.1 -> 3.9.1. First the brokers, drained one by one, with inter.broker.protocol.version held at "
+                    "3.8; then the servers",
+                    "of the ensemble, handed over with id, volume and address, the leader last. Until then there is a "
+                    "way back. After the",
+                    "soak the protocol becomes 3.9: every broker is started once more, under a lock in ZooKeeper. The "
+                    "fourth roll of older",
+                    "guides, log.message.format.version, is skipped: the plan says why.",
+                ),
+                _version("3.8.1", "3.9.1"),
+            ),
+            Chapter(
+                "A ZooKeeper server's VM is killed",
+                (
+                    f"two of three servers go on. After {LOSS_GRACE_S} s (5 minutes by default) its id, volume and "
+                    "address pass to a new VM:",
+                    "the members of the ensemble are what they were, and no broker is restarted for it.",
+                ),
+                _server_killed,
+            ),
+            _GROWTH,
+            _SHRINKING,
+            _AUDIT,
+        ),
+        {"KEDGE_LOSS_GRACE_S": str(LOSS_GRACE_S)},
+    ),
+}

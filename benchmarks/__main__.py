@@ -10,10 +10,10 @@ from collections.abc import Sequence
 
 import benchmarks
 
-SHARED = {"memory", "processor"}
+SHARED = {"chosen", "loaded", "memory", "processor"}
 """Modules beside the benchmarks that measure for several of them."""
 
-TAKE_ARGUMENTS = {"healing"}
+TAKE_ARGUMENTS = {"healing", "lifecycle", "portal"}
 """Benchmarks with options of their own; their `main` takes what comes after the name."""
 
 

@@ -33,7 +33,7 @@ from events.ids import ClusterUid, Epoch
 from events.sqlstore import SqlEventStore
 from events.tables import COUNTER, EVENT
 from planner.drain.request import DrainRequest
-from planner.observed import KafkaSnapshot
+from planner.observed import KafkaSnapshot, PartitionSeen
 from planner.rebalancing.request import RebalanceRequest
 from providers.base import (
     CloudInstance,
@@ -90,9 +90,19 @@ def measured(clusters: int) -> dict[str, object]:
 
 
 class Fleet:
-    """Clusters that are all copies of one that the simulator brought up, and a converger on their real store."""
+    """Clusters that are all copies of one that the simulator brought up, and a converger on their real store.
 
-    def __init__(self, directory: Path, clusters: int) -> None:
+    `partitions`, where given, is what Kafka of each of them has; brokers are 1000 to 1002.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        clusters: int,
+        *,
+        partitions: tuple[PartitionSeen, ...] = (),
+        rest_s: float = 0.0,
+    ) -> None:
         world = _converged_world()
         uids = [ClusterUid(f"{number:032x}") for number in range(clusters)]
         url = f"sqlite:///{directory}/tick.db"
@@ -104,6 +114,8 @@ class Fleet:
         self.cloud = ListedFleet(world, uids)
         self.runner = CountingRunner()
         snapshot = replace(world.kafka.snapshot(), at=utc_now())
+        snapshot = replace(snapshot, partitions=partitions) if partitions else snapshot
+        self.engine, self.store, self.latest = engine, store, latest
         self.converger = Converger(
             Ports(
                 store=store,
@@ -118,7 +130,7 @@ class Fleet:
                 clock=utc_now,
                 epoch=lambda: Epoch(1),
             ),
-            rest_s=0.0,
+            rest_s=rest_s,
         )
 
 

@@ -187,6 +187,12 @@ class KafkaSnapshot:
         """The partitions by their name, made once: a tick of a drain asks for it in half a dozen places."""
         return {p.name: p for p in self.partitions}
 
+    @cached_property
+    def at_min_isr(self) -> tuple[PartitionSeen, ...]:
+        """Partitions with a replica missing, where writes are refused once another one is. Those that have no more
+        replicas than their min ISR are always there and not counted. Worked out once: every tick at rest asks."""
+        return tuple(p for p in self.partitions if len(p.isr) == p.min_isr < len(p.target))
+
     def live_brokers(self) -> frozenset[int]:
         return frozenset(b.id for b in self.brokers.values() if not b.fenced)
 
@@ -195,11 +201,29 @@ class KafkaSnapshot:
         return tuple(p for p in self.partitions if broker in p.replicas or broker in p.adding or broker in p.removing)
 
     def under_min_isr(self) -> tuple[PartitionSeen, ...]:
-        return tuple(p for p in self.partitions if len(p.isr) < p.min_isr)
+        return self._under_min_isr
 
     def under_replicated(self) -> tuple[PartitionSeen, ...]:
         """Partitions with a replica (that is to stay) out of the ISR."""
-        return tuple(p for p in self.partitions if any(r not in p.isr for r in p.replicas if r not in p.adding))
+        return self._under_replicated
+
+    def leaderless(self) -> tuple[PartitionSeen, ...]:
+        return self._leaderless
+
+    # Looked for once in each reading: every list of the fleet asks all clusters for them.
+    @cached_property
+    def _under_min_isr(self) -> tuple[PartitionSeen, ...]:
+        return tuple(p for p in self.partitions if len(p.isr) < p.min_isr)
+
+    @cached_property
+    def _under_replicated(self) -> tuple[PartitionSeen, ...]:
+        # Most have all replicas in sync, in the same order: those are told apart at once.
+        thin = (p for p in self.partitions if p.isr != p.replicas)
+        return tuple(p for p in thin if any(r not in p.isr for r in p.replicas if r not in p.adding))
+
+    @cached_property
+    def _leaderless(self) -> tuple[PartitionSeen, ...]:
+        return tuple(p for p in self.partitions if p.leader < 0)
 
     def moving(self) -> tuple[PartitionSeen, ...]:
         return tuple(p for p in self.partitions if p.is_moving)

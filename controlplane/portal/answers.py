@@ -174,6 +174,8 @@ def plan_out(plan: Preview) -> api.PlanOut:
         brake=plan.brake,
         window=plan.window,
         networks=list(plan.networks),
+        clients=list(plan.clients),
+        moves=list(plan.moves),
         cost=cost_out(plan.cost),
     )
 

@@ -12,6 +12,9 @@ from controlplane.portal.pages import (
     agents as agent_pages,
 )
 from controlplane.portal.pages import (
+    anomalies as anomaly_pages,
+)
+from controlplane.portal.pages import (
     assets,
     audit,
     brokers,
@@ -22,9 +25,13 @@ from controlplane.portal.pages import (
     history,
     live,
     matrix,
+    moves,
     rollout,
     signing,
     topics,
+)
+from controlplane.portal.pages import (
+    images as image_pages,
 )
 from controlplane.portal.pages import (
     newspec as newspec_pages,
@@ -50,8 +57,10 @@ from controlplane.portal.problems import answer_problems
 from controlplane.portal.routes import (
     access,
     agents,
+    anomalies,
     chaos,
     clusters,
+    drift,
     metrics,
     networks,
     nodes,
@@ -65,6 +74,9 @@ from controlplane.portal.routes import (
     groups as group_routes,
 )
 from controlplane.portal.routes import (
+    images as image_routes,
+)
+from controlplane.portal.routes import (
     proposals as proposal_routes,
 )
 from controlplane.portal.routes import (
@@ -72,13 +84,17 @@ from controlplane.portal.routes import (
 )
 from controlplane.portal.services import PortalServices
 from controlplane.proposals.book import ProposalBook
+from controlplane.topicnames.index import TopicIndex
 
 API = (
     clusters,
     topic_routes,
     group_routes,
+    drift,
+    anomalies,
     nodes,
     networks,
+    image_routes,
     chaos,
     sources,
     proposal_routes,
@@ -98,10 +114,13 @@ PAGES = (
     brokers,
     topics,
     groups,
+    anomaly_pages,
+    moves,
     matrix,
     history,
     comparison,
     source_pages,
+    image_pages,
     proposal_pages,
     newspec_pages,
     agent_pages,
@@ -114,7 +133,11 @@ BESIDE_PAGES = (signing, provider_pages, live, assets)
 def create_app(services: PortalServices) -> FastAPI:
     """The app. `app.state.feed.close()` sends long polls and live pages away before a stop."""
     app = FastAPI(title="Kedge", version=services.version, openapi_url=None, docs_url=None, redoc_url=None)
-    services = replace(services, proposals=ProposalDesk(ProposalBook(services.store, services.clock), services))
+    services = replace(
+        services,
+        proposals=ProposalDesk(ProposalBook(services.store, services.clock), services),
+        topic_names=services.topic_names or TopicIndex(services.fleet, services.latest, services.clock),
+    )
     app.state.services = services
     app.state.tailer = live.Tailer(services.store, services.fleet)
     app.state.feed = Feed(services.fleet, also_close=app.state.tailer.close)

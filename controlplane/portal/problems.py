@@ -12,7 +12,7 @@ from starlette.responses import Response
 from controlplane.gitsync.desk import SourceNotFound
 from controlplane.handlers import ClusterNotFound, CommandRefused, SpecRefused
 from controlplane.portal.access.bindings import BindingRefused
-from controlplane.portal.access.people import UserRefused
+from controlplane.portal.access.people import UserNotFound, UserRefused
 from controlplane.portal.access.rights import Forbidden
 from controlplane.portal.access.tokens import TokenRefused
 from controlplane.portal.schemas import ErrorOut
@@ -99,6 +99,8 @@ def api_error(error: Exception) -> ApiError:
             return ApiError(422, "spec-refused", "the spec is refused", detail=detail)
         case Forbidden():
             return ApiError(403, "forbidden", str(error), next_step=error.needs)
+        case UserNotFound():
+            return ApiError(404, "user-not-found", str(error), next_step="`kedge user list` lists them.")
         case UserRefused() | BindingRefused() | TokenRefused():
             return ApiError(422, "refused", str(error))
         case ProposalNotFound():

@@ -6,6 +6,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from controlplane.portal.costschemas import PlanCostOut
+from controlplane.portal.moments import Moment
 from controlplane.portal.quorumschemas import QuorumOut
 
 API_PREFIX = "/v1"
@@ -97,6 +98,8 @@ class PlanOut(Message):
     brake: str = Field(default="", description="what the fleet's brake says to it now, when it replaces VMs")
     window: str = Field(default="", description="what windows and freezes say to it now, where there are any")
     networks: list[str] = Field(default_factory=list, description="networks that are made before the first VM")
+    clients: list[str] = Field(default_factory=list, description="clients too old for the Kafka version, in words")
+    moves: list[str] = Field(default_factory=list, description="pools that move to another place, and what that copies")
     cost: PlanCostOut | None = Field(default=None, description="null where no cloud of it sells anything")
 
     @property
@@ -335,7 +338,7 @@ class ReasonIn(Message):
     """A command with its reason. `until` only with pause."""
 
     reason: str = ""
-    until: datetime | None = None
+    until: Moment | None = None
 
 
 class DeleteIn(Message):

@@ -19,8 +19,10 @@ from controlplane.gitsync.desk import SourceDesk
 from controlplane.groups.desk import Groups, NoGroups
 from controlplane.handlers import Outcome
 from controlplane.home import Installation
+from controlplane.images.desk import Images, NoImages
 from controlplane.latest import LatestStore
 from controlplane.networks.desk import Networks, NoNetworks
+from controlplane.notices.desk import NoNotifiers, Notifiers
 from controlplane.policies.gate import PolicyGate
 from controlplane.portal.access.people import People
 from controlplane.portal.access.rights import Rights
@@ -28,6 +30,7 @@ from controlplane.portal.audit.store import AuditStore, MemoryAuditStore
 from controlplane.portal.oidc.signin import OidcSignIn
 from controlplane.proposals.view import ProposalView
 from controlplane.states.storage import ServedStates
+from controlplane.topicnames.index import TopicIndex
 from controlplane.view import ClusterView
 from events.clock import Clock
 from events.ids import ClusterUid, Epoch
@@ -141,6 +144,8 @@ class PortalServices:
     ca_pem: str = ""
     networks: Networks = field(default_factory=NoNetworks)
     """The networks Kedge makes."""
+    images: Images = field(default_factory=NoImages)
+    """The image catalogue."""
     sources: SourceDesk | None = None
     """The git sources, None where git sync is no part of this server."""
     people: People = field(default_factory=People)
@@ -155,6 +160,10 @@ class PortalServices:
     """The provider people may sign in by, None where there is none."""
     groups: Groups = field(default_factory=NoGroups)
     """Consumer groups, asked of the brokers when a person asks."""
+    notifiers: Notifiers = field(default_factory=NoNotifiers)
+    """Where anomalies are told to."""
+    topic_names: TopicIndex | None = None
+    """The names of all topics, for the search; the app makes one where none is given."""
     gate: PolicyGate = field(default_factory=PolicyGate)
     """The policies in force."""
     proposals: Proposals | None = None

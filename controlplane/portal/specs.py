@@ -4,9 +4,12 @@ import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from agent.wire import Report
 from controlplane.admission import admission_problems
 from controlplane.commands import DeclareCluster, DeclareTopics, TopicDeclared
+from controlplane.converger.ports import AGENT_REPORT
 from controlplane.handlers import CommandRefused, Outcome
+from controlplane.oldclients import old_clients_told
 from controlplane.planpreview import Preview, combined_digest, preview
 from controlplane.policies.verdict import Refusal
 from controlplane.portal.costs import priced
@@ -14,6 +17,7 @@ from controlplane.portal.services import PortalServices
 from controlplane.specsource import API
 from controlplane.topiccommands import by_cluster, topic_problems
 from controlplane.topicplan import topic_lines
+from controlplane.view import ClusterView
 from events.ids import derived_id
 from events.spec.document import LoadResult, load_documents
 from events.spec.model import KafkaClusterDocument
@@ -96,6 +100,7 @@ def judge(services: PortalServices, text: str, *, file: str) -> Judged:
         plan = preview(view, document, snapshot=snapshot, warnings=warnings, brake=brake)
         problems += pool_problems(document, services.networks.pool().cidr, positions)
         plan = replace(plan, networks=services.networks.planned(replace(view, document=document)))
+        plan = replace(plan, clients=_old_clients(services, view, document))
         plan = replace(plan, window=services.window(wanted) if plan.rollout.phases else "")
         plan = replace(plan, cost=priced(services, view, document, plan.rollout, snapshot))
         documents.append(JudgedDocument(document, positions, warnings, plan))
@@ -110,6 +115,14 @@ def judge(services: PortalServices, text: str, *, file: str) -> Judged:
     if has_errors(problems):
         return Judged(file, tuple(problems), ())
     return replace(judged, problems=tuple(problems), reserved=tuple(dict.fromkeys(reserved)))
+
+
+def _old_clients(services: PortalServices, view: ClusterView, document: KafkaClusterDocument) -> tuple[str, ...]:
+    """Nothing is read where the plan brings no other version."""
+    if view.document is None or view.document.spec.kafka.version == document.spec.kafka.version:
+        return ()
+    rows = services.latest.of_cluster(view.uid, AGENT_REPORT)
+    return old_clients_told(view, document, [Report.model_validate(dict(r.value)) for r in rows])
 
 
 def _judge_topics(

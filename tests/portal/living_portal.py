@@ -11,11 +11,13 @@ import uvicorn
 from argon2 import PasswordHasher
 
 from controlplane.backup import BackupSummary
-from controlplane.commands import DeclareCluster
+from controlplane.commands import DeclareCluster, PauseCluster
 from controlplane.credentials import MemoryCredentialStore
 from controlplane.groups.desk import GroupDesk
 from controlplane.handlers import CommandHandler
 from controlplane.home import Installation
+from controlplane.images.desk import ImageDesk
+from controlplane.images.keeper import ImageKeeper
 from controlplane.policies.gate import PolicyGate
 from controlplane.policies.shelf import NoPolicies, Policies
 from controlplane.portal.access.passwords import Passwords
@@ -26,6 +28,7 @@ from controlplane.portal.oidc.binding import OidcBinding
 from controlplane.portal.oidc.provider import Provider
 from controlplane.portal.oidc.signin import OidcSignIn
 from controlplane.portal.services import PortalServices
+from events import facts
 from events.clock import utc_now
 from events.envelope import Recorded
 from events.ids import Epoch
@@ -114,8 +117,9 @@ class LivingPortal:
             clock=utc_now if self.provider else self.world.clock,  # a real provider goes by the real time
             people=self.people,
             groups=GroupDesk(self.world.latest, lambda view: self.world.kafka, self.world.clock),
+            images=self._images(),
             gate=PolicyGate(self.policies),
-            oidc=self.provider and OidcSignIn(Provider(self.provider), self.people.oidc, b"server key"),
+            oidc=OidcSignIn(Provider(self.provider), self.people.oidc, b"server key") if self.provider else None,
         )
         self.password = self.people.first_password(self.world.clock())
         self.app = create_app(self.services)
@@ -124,6 +128,21 @@ class LivingPortal:
             threading.Thread(target=self._server.run, kwargs={"sockets": [self.door]}, daemon=True),
             threading.Thread(target=self._run, daemon=True),
         ]
+
+    def _images(self) -> ImageDesk:
+        """A catalogue beside the world, with one flagged revision that the cluster does not follow."""
+        desk = ImageDesk(
+            MemoryEventStore(),
+            ImageKeeper(),
+            lambda: self.world.converger.views(),
+            lambda view: "",
+            lambda: None,
+            self.world.clock,
+        )
+        images = (facts.RegionImage("local", "local-1", "any", "r1"),)
+        wanted = facts.ImagePublished("4.1.1", 1, images, "", "", "critical", "CVE-2026-1", "Debian 12.9")
+        desk.publish(wanted, actor="person:ada", command_id="first")
+        return desk
 
     def start(self) -> "LivingPortal":
         for thread in self._threads:
@@ -185,6 +204,13 @@ class LivingPortal:
         """Declares a change; nothing happens until time runs."""
         with self._turn:
             self._declare(a_document(**spec))
+
+    def pause(self, reason: str) -> None:
+        """What an operator types; it is recorded when this returns."""
+        with self._turn:
+            self._commands.handle(
+                PauseCluster(name="orders", actor="person:ada", command_id=uuid.uuid4().hex, reason=reason)
+            )
 
     def fill(self, *topics: str, partitions: int = 12) -> None:
         """Topics of three replicas and 50 MB a partition."""

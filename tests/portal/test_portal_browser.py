@@ -19,6 +19,8 @@ PAGES = (
     "/?health=Healthy",
     "/search?q=1001",
     "/sources",
+    "/images",
+    "/images?of=4.1.1-r1",
     "/agents",
     "/people",
     "/account",

@@ -41,6 +41,10 @@ class UserRefused(ValueError):
     """No such user can be made. The message says why."""
 
 
+class UserNotFound(UserRefused):
+    """There is no user of that name. What now: `GET /v1/users` lists them."""
+
+
 @dataclass(frozen=True, slots=True)
 class People:
     """All about who may come in. Raises StoreUnavailable where the database is away.
@@ -82,10 +86,10 @@ class People:
         return password
 
     def renew(self, name: str) -> str:
-        """A new password for somebody who lost theirs; their sessions end. Raises UserRefused."""
+        """A new password for somebody who lost theirs; their sessions end. Raises UserNotFound."""
         password = made_password()
         if not self.users.set_password(name, self.passwords.hashed(password), must_change=True):
-            raise UserRefused(f"there is no user {name}")
+            raise UserNotFound(f"there is no user {name}")
         self.sessions.end_all_of(name)
         self.guesses.forget(name)
         return password

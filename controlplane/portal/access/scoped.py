@@ -27,6 +27,7 @@ from controlplane.commands import (
     ReplaceNode,
     RestartServices,
     ResumeCluster,
+    SwitchHealing,
     TakeBackMoves,
     TakeOverSource,
     WaiveWindow,
@@ -37,10 +38,13 @@ from controlplane.converger.traffic import UNKNOWN, Traffic
 from controlplane.gitsync.board import Standing
 from controlplane.gitsync.desk import SourceDesk, SourceNotFound
 from controlplane.handlers import ClusterNotFound, Outcome
+from controlplane.images.desk import Images
 from controlplane.networks.desk import Networks
+from controlplane.notices.desk import Notifiers, NotifierTold
 from controlplane.portal.access.bindings import Traits, traits_of
 from controlplane.portal.access.rights import Rights
 from controlplane.portal.access.roles import Verb
+from controlplane.portal.access.scopedimages import ScopedImages
 from controlplane.portal.access.scopednetworks import ScopedNetworks
 from controlplane.portal.services import Commands, Fleet, PortalServices
 from controlplane.view import ClusterView
@@ -62,6 +66,7 @@ VERB_OF: dict[type[Command], Verb] = {
     RebalanceCluster: Verb.STEER,
     CancelRebalance: Verb.STEER,
     WaiveWindow: Verb.STEER,
+    SwitchHealing: Verb.STEER,
     DeleteCluster: Verb.DELETE,
     TakeOverSource: Verb.HAND_OVER,
     DeclareTopics: Verb.DECLARE,
@@ -81,6 +86,7 @@ def scoped(services: PortalServices, rights: Rights) -> PortalServices:
             services,
             commands=noted,
             networks=_scoped_networks(services.networks, services.fleet, rights),
+            images=_scoped_images(services.images, ScopedFleet(services.fleet, rights), rights),
             proposals=services.proposals and services.proposals.scoped(rights),
         )
     fleet = ScopedFleet(services.fleet, rights)
@@ -90,6 +96,8 @@ def scoped(services: PortalServices, rights: Rights) -> PortalServices:
         commands=ScopedCommands(NotedCommands(services.commands, rights, services.store.head), rights),
         sources=_scoped_desk(services.sources, rights),
         networks=_scoped_networks(services.networks, fleet, rights),
+        images=_scoped_images(services.images, fleet, rights),
+        notifiers=ScopedNotifiers(services.notifiers, rights),
         brake=lambda view: fleet.without_others(services.brake(view)),
         backup=_administrators_backup(services.backup, rights),
         proposals=services.proposals and services.proposals.scoped(rights),
@@ -274,8 +282,30 @@ def _scoped_networks(networks: Networks, fleet: Fleet, rights: Rights) -> Networ
     return ScopedNetworks(networks, rights, lambda: frozenset(view.name for view in fleet.views()))
 
 
+def _scoped_images(images: Images, fleet: ScopedFleet, rights: Rights) -> Images:
+    return ScopedImages(images, rights, lambda: frozenset(view.name for view in fleet.views()), fleet.without_others)
+
+
 def _scoped_desk(desk: SourceDesk | None, rights: Rights) -> SourceDesk | None:
     return None if desk is None else ScopedDesk(desk.board, desk.store, desk.ring, rights)
+
+
+@dataclass(frozen=True, slots=True)
+class ScopedNotifiers:
+    """Where anomalies are told to concerns all clusters: an administrator's."""
+
+    notifiers: Notifiers
+    rights: Rights
+
+    def all(self) -> Sequence[NotifierTold]:
+        """See Notifiers. Raises Forbidden."""
+        self.rights.require_everywhere(Verb.ADMINISTER, "the notifiers")
+        return self.notifiers.all()
+
+    def test(self, name: str) -> None:
+        """See Notifiers. Raises Forbidden."""
+        self.rights.require_everywhere(Verb.ADMINISTER, "the notifiers")
+        self.notifiers.test(name)
 
 
 def _administrators_backup(backup: Callable[[Path], BackupSummary], rights: Rights) -> Callable[[Path], BackupSummary]:

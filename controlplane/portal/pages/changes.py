@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from controlplane.portal.pages.stages import planned_by
 from events.envelope import Recorded
+from planner.engines import planned_by
 from planner.quantities import human_bytes
 
 _MOST = 160

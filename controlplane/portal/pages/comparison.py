@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
+from controlplane.growthfold import size_of
 from controlplane.planpreview import pending_rollout
+from controlplane.portal.driftanswers import drift_out
 from controlplane.portal.pages.cluster import head_of
 from controlplane.portal.pages.frame import Caller, page
 from controlplane.portal.pages.rollout import change_word, reason_words
@@ -51,6 +53,7 @@ def diff(request: Request, name: str, services: Services, rights: Caller, unchan
         differ=sum(not f.is_same for f in every),
         unchanged=unchanged,
         snapshot=snapshot,
+        cloud=drift_out(view, services.latest),
         steps=[(s, change_word(s), reason_words(s)) for p in pending_rollout(view, snapshot).phases for s in p.steps],
     )
 
@@ -89,7 +92,10 @@ def _of_node(
     yield Field(node, "rack", desired.rack, instance.planned.rack)
     for volume in instance.planned.volumes:
         yield Field(
-            node, f"disk {volume.dir}", _disk(desired.disk_kind, desired.disk_gib), _disk(volume.kind, volume.size_gib)
+            node,
+            f"disk {volume.dir}",
+            _disk(desired.disk_kind, desired.disk_gib),
+            _disk(volume.kind, size_of(view, volume)),
         )
     if instance.is_broker and snapshot is not None and instance.phase.value == "joined":
         seen = snapshot.brokers.get(instance.service_id)

@@ -11,7 +11,6 @@ from controlplane.portal import answers
 from controlplane.portal import schemas as api
 from controlplane.portal.access.roles import Verb
 from controlplane.portal.pages.frame import Caller, page
-from controlplane.portal.pages.topicsearch import topics_found
 from controlplane.portal.pages.words import Word, health_word, sync_word
 from controlplane.portal.routes.clusters import source_of_cluster
 from controlplane.portal.services import PortalServices, Services
@@ -85,18 +84,21 @@ def fleet(
 @router.get("/search")
 def search(request: Request, services: Services, q: Annotated[str, Query(max_length=100)] = "") -> Response:
     """Clusters, nodes, broker ids, instance ids, addresses and topics that hold the text, of clusters the caller may
-    read. Topics are those of the metadata this server holds: of how many clusters it holds none is said."""
+    read. Topics are those of the last metadata, by this server or by one before it: what is missing is said."""
     views = [v for v in services.fleet.views() if not v.deleted]
     hits = list(hits_of(views, q.strip()))[: MOST_HITS + 1] if q.strip() else []
-    held = [(v.name, services.fleet.last_snapshot(v.uid)) for v in views]
+    if services.topic_names is None:
+        raise RuntimeError("the app makes an index of topic names where none is given")
+    searched = services.topic_names.search(views, q, most=MOST_HITS)
     return page(
         request,
         "search.html",
         q=q,
         hits=hits[:MOST_HITS],
         more=len(hits) > MOST_HITS,
-        topics=topics_found(((name, snapshot) for name, snapshot in held if snapshot), q, most=MOST_HITS),
-        unread=sum(snapshot is None for _, snapshot in held),
+        topics=searched.found,
+        recorded=searched.recorded,
+        unread=searched.unread,
     )
 
 
@@ -109,7 +111,7 @@ def fleet_row(services: PortalServices, view: ClusterView) -> FleetRow:
         sync=sync_word(view, source.sync),
         health=health_word(view, snapshot, now),
         under_replicated=len(snapshot.under_replicated()) if snapshot else None,
-        offline=sum(p.leader < 0 for p in snapshot.partitions) if snapshot else None,
+        offline=len(snapshot.leaderless()) if snapshot else None,
     )
 
 

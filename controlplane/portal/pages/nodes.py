@@ -7,7 +7,15 @@ from fastapi import APIRouter, Form, Request
 from pydantic import BaseModel, Field
 from starlette.responses import Response
 
-from controlplane.commands import Command, EvacuateBrokers, ReadmitBrokers, ReplaceNode, RestartServices
+from controlplane.balancecommands import rebalance_asked
+from controlplane.commands import (
+    Command,
+    EvacuateBrokers,
+    ReadmitBrokers,
+    RebalanceCluster,
+    ReplaceNode,
+    RestartServices,
+)
 from controlplane.nodecommands import Asked, evacuation_asked, readmission_asked, replacement_asked, restart_asked
 from controlplane.portal.access.bindings import traits_of
 from controlplane.portal.access.roles import Verb
@@ -105,6 +113,8 @@ def would_come_of(view: ClusterView, command: Command, kafka: KafkaSnapshot | No
             return evacuation_asked(view, command, kafka)
         case ReadmitBrokers():
             return readmission_asked(view, command)
+        case RebalanceCluster():
+            return rebalance_asked(view, command, kafka)
     raise TypeError(f"{type(command).__name__} is not asked for of nodes")
 
 

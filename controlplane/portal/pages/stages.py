@@ -10,6 +10,7 @@ from controlplane.streams import cluster_stream
 from events.envelope import Recorded
 from events.ids import ClusterUid
 from events.store import EventStore
+from planner.engines import planned_by
 
 STAGES = ("create", "join", "drain", "linger", "stop", "hand over", "delete")
 """What a replaced broker goes through: its successor is made and joins, then the old one is emptied and goes. A node
@@ -141,11 +142,6 @@ class Rolls:
             while len(self._known) > _REMEMBERED:
                 self._known.popitem(last=False)
         return story
-
-
-def planned_by(engine: str) -> str:
-    """As people say it: `planned by spark`, `planned in-process`."""
-    return f"planned {engine}" if engine.startswith("in-") else f"planned by {engine}"
 
 
 def node_of(key: str) -> str:

@@ -91,7 +91,7 @@ def audit(
     return AuditOut(entries=[audit_entry_out(kept) for kept in found[:limit]], older=older)
 
 
-@router.get("/audit/check")
+@router.get("/audit/check", responses={409: {"description": "a row was changed past Kedge"}})
 def check_audit(services: Services, rights: Caller) -> AuditCheckOut:
     """Holds every row to its hash."""
     rights.require_everywhere(Verb.AUDIT, "the installation")

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Query, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
-from agent.wire import WIRE_VERSION, EnrolRequest, Report, ReportAnswer, RotateRequest
+from agent.wire import WIRE_VERSION, Document, EnrolRequest, Report, ReportAnswer, RotateRequest
 from controlplane.converger.observe import has_work
 from controlplane.credentials import CredentialRefused, Vm
 from controlplane.portal.auth import Agent, ShownCredential, enrolment_token, same_secret
@@ -26,11 +26,18 @@ from events.ids import ClusterUid, IntentId, NodeName
 
 router = APIRouter(prefix="/agent/v1", tags=["agents"])
 
+
+class PemResponse(Response):
+    """A certificate as text."""
+
+    media_type = "application/x-pem-file"
+
+
 TOKEN_LIFE = timedelta(hours=1)
 """From the recorded intent on. A VM that enrols later than that is replaced instead."""
 
 
-@router.post("/enrol")
+@router.post("/enrol", responses={410: {"description": "the instance is retired"}})
 def enrol(body: EnrolRequest, services: Services) -> AcceptedOut:
     """Swaps the one-time token for the credential the VM made. The same credential again is answered again."""
     _refuse_wire(body.wire)
@@ -53,13 +60,17 @@ def enrol(body: EnrolRequest, services: Services) -> AcceptedOut:
     return AcceptedOut(accepted=True)
 
 
-@router.get("/ca", response_model=None)
+@router.get(
+    "/ca",
+    response_class=PemResponse,
+    responses={404: {"description": "it serves agents on loopback, without TLS"}},
+)
 def get_ca(services: Services) -> Response:
     """The certificate agents are to believe. Public: they take it only if its hash is the one they were born with."""
     if not services.ca_pem:
         then = "Agents call this server on loopback, without TLS; `agent_host` lets it serve them over TLS."
         raise ApiError(404, "no-ca", "this server has no CA for agents", next_step=then)
-    return Response(services.ca_pem, media_type="application/x-pem-file")
+    return PemResponse(services.ca_pem)
 
 
 @router.post("/rotate")
@@ -76,7 +87,15 @@ def rotate(body: RotateRequest, vm: Agent, shown: ShownCredential, services: Ser
     return AcceptedOut(accepted=True)
 
 
-@router.get("/document", response_model=None)
+@router.get(
+    "/document",
+    response_model=Document,
+    responses={
+        304: {"description": "what `etag` names is in force"},
+        404: {"description": "nothing is known of the instance: keep running what runs"},
+        410: {"description": "the instance is retired: stop the services and stay down"},
+    },
+)
 async def get_document(
     request: Request,
     vm: Agent,
@@ -101,7 +120,7 @@ async def get_document(
             return Response(status_code=HTTPStatus.NOT_MODIFIED, headers={"ETag": f'"{offered.etag}"'})
 
 
-@router.post("/report")
+@router.post("/report", responses={410: {"description": "the instance is retired"}})
 def put_report(report: Report, vm: Agent, shown: ShownCredential, services: Services) -> ReportAnswer:
     """Keeps the VM's latest report and has its cluster looked at. A repeated or older one is taken and ignored.
 

@@ -7,7 +7,7 @@ from prometheus_client import ProcessCollector
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import CollectorRegistry
-from starlette.responses import Response
+from starlette.responses import PlainTextResponse, Response
 
 from controlplane.portal import schemas as api
 from controlplane.portal.services import Services
@@ -28,7 +28,7 @@ class _Collected:
         return families(self._sight)
 
 
-@router.get("/metrics", response_class=Response)
+@router.get("/metrics", response_class=PlainTextResponse)
 def metrics(services: Services) -> Response:
     """Prometheus text. Scrape it with the installation's token as bearer, every 15 s or slower."""
     registry = CollectorRegistry()

@@ -89,7 +89,9 @@ def cancel_rebalance(
     return carry_out(services, CancelRebalance(name=name, actor=actor, command_id=key, reason=body.reason))
 
 
-@router.get("/clusters/{name}/restart-check")
+@router.get(
+    "/clusters/{name}/restart-check", responses={409: {"description": "its Kafka was not read yet by this server"}}
+)
 def restart_check(name: str, services: Services) -> node_api.RestartCheckOut:
     """Whether each service may be started anew now, and which partitions are in the way."""
     view = living(services, name)

@@ -12,7 +12,7 @@ from planner.drain.model.observed import RacksMissing
 router = APIRouter(prefix=api.API_PREFIX, tags=["clusters"])
 
 
-@router.get("/clusters/{name}/state")
+@router.get("/clusters/{name}/state", responses={409: {"description": "its Kafka was not read yet by this server"}})
 def get_state(name: str, services: Services) -> api.StateOut:
     """The state file of the cluster, as its metadata was last read (`at`)."""
     view = living(services, name)

@@ -8,6 +8,7 @@ from starlette.responses import PlainTextResponse
 
 from controlplane.backup import BackupCorrupt
 from controlplane.portal import schemas as api
+from controlplane.portal.apidocument import api_document
 from controlplane.portal.problems import ApiError
 from controlplane.portal.services import Services
 
@@ -34,7 +35,7 @@ def version(services: Services) -> api.VersionOut:
     )
 
 
-@router.post(f"{api.API_PREFIX}/backup")
+@router.post(f"{api.API_PREFIX}/backup", responses={500: {"description": "the backup failed its own check"}})
 def backup(body: api.BackupIn, services: Services) -> api.BackupOut:
     """Writes a backup to a new file on the server's machine, while it goes on working."""
     path = Path(body.path)
@@ -54,5 +55,4 @@ def backup(body: api.BackupIn, services: Services) -> api.BackupOut:
 @router.get("/openapi.json", include_in_schema=False)
 async def openapi(request: Request) -> dict[str, Any]:
     """The API in its own words, behind the token like everything else."""
-    schema: dict[str, Any] = request.app.openapi()
-    return schema
+    return api_document(request.app)

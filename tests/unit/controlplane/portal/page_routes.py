@@ -10,6 +10,7 @@ PAGE_ROUTES: dict[tuple[str, str], Verb | str] = {
     ("GET", "/search"): KNOWN,
     ("GET", "/sources"): KNOWN,
     ("GET", "/agents"): KNOWN,
+    ("GET", "/images"): KNOWN,
     ("GET", "/account"): KNOWN,
     ("GET", "/live"): KNOWN,
     ("GET", "/new"): KNOWN,
@@ -31,7 +32,12 @@ PAGE_ROUTES: dict[tuple[str, str], Verb | str] = {
     ("GET", "/clusters/{name}/topics.csv"): Verb.READ,
     ("GET", "/clusters/{name}/topics/{topic}"): Verb.READ,
     ("GET", "/clusters/{name}/groups"): Verb.READ,
+    ("GET", "/clusters/{name}/anomalies"): Verb.READ,
     ("GET", "/clusters/{name}/groups/{group:path}"): Verb.READ,
+    ("GET", "/clusters/{name}/moves"): Verb.READ,
+    ("POST", "/clusters/{name}/moves/plan"): Verb.STEER,
+    ("POST", "/clusters/{name}/moves/approve"): Verb.STEER,
+    ("POST", "/clusters/{name}/moves/cancel"): Verb.STEER,
     ("GET", "/clusters/{name}/matrix"): Verb.READ,
     ("GET", "/clusters/{name}/history"): Verb.READ,
     ("GET", "/clusters/{name}/compare"): Verb.READ,
@@ -59,12 +65,17 @@ PAGE_ROUTES: dict[tuple[str, str], Verb | str] = {
 
 
 FORMS: dict[tuple[str, str], dict[str, str]] = {
+    ("POST", "/clusters/{name}/moves/plan"): {"kind": "rebalance"},
+    ("POST", "/clusters/{name}/moves/approve"): {"kind": "rebalance"},
     ("POST", "/clusters/{name}/restart"): {"sure": "true"},
     ("POST", "/clusters/{name}/replace"): {"sure": "true", "node": "brokers-a-0"},
     ("POST", "/clusters/{name}/evacuate"): {"sure": "true", "brokers": "1002"},
     ("POST", "/clusters/{name}/readmit"): {"sure": "true", "brokers": "1002"},
 }
 """What a form has to hold so that it is carried out for whoever may."""
+
+AS_THINGS_ARE = {("POST", "/clusters/{name}/moves/approve"), ("POST", "/clusters/{name}/moves/cancel")}
+"""Refused with 409 to whoever may, too: there is no plan they looked at, and no rebalance to cancel."""
 
 
 def filled(path: str) -> str:

@@ -13,7 +13,8 @@ import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
-from agent.wire import FindingReport, LogDirReport, Report, ServiceReport
+from agent.wire import FindingReport, HeartbeatReport, LogDirReport, Report, ServiceReport
+from controlplane.anomalies.record import ANOMALIES_NOTED
 from controlplane.converger.loop import Said
 from controlplane.converger.ports import AGENT_REPORT
 from controlplane.dns.keeper import DNS_NAME
@@ -61,6 +62,9 @@ def a_house() -> House:
     groups = (GroupNoted("billing", "Stuck", 2, 6, 1200, stuck=1), GroupNoted("away", "NoMembers", 0, 1, None))
     noted = GroupsNoted(START, START, groups)
     house.latest.put(Observation(Subject(GROUPS_NOTED, view.uid, "groups"), asdict(noted), "kafka", START))
+    open_ = {"kind": "slow-broker", "subject": "b", "state": "waiting", "found_at": START.isoformat()}
+    value = {"open_": [open_], "found": 1}
+    house.latest.put(Observation(Subject(ANOMALIES_NOTED, view.uid, "anomalies"), value, "events", START))
     return house
 
 
@@ -119,6 +123,20 @@ def test_groups_are_told_with_their_lag_while_the_look_at_them_is_young(house: H
     assert {s.labels["group"] for s in told["kedge_group_lag"]} == {"billing"}, "a lag that is not known is absent"
     house.pass_time(minutes=11)
     assert "kedge_group_lag" not in scraped(house)
+
+
+def test_heartbeats_are_told_by_broker_while_the_agent_that_sends_them_is_heard(house: House) -> None:
+    told = scraped(house)
+    of = {"cluster": "orders", "broker": "1001", "watcher": "brokers-a-0.g1"}
+    assert value(told, "kedge_heartbeat_latency_seconds", way="produce", quantile="0.5", **of) == 0.002
+    assert value(told, "kedge_heartbeat_latency_seconds", way="end_to_end", quantile="0.99", **of) == 0.03
+    assert value(told, "kedge_heartbeat_silent_seconds", **of) == 1.5
+    assert value(told, "kedge_heartbeats", **of) == 30
+    silent = {"cluster": "orders", "broker": "1002", "watcher": "brokers-a-0.g1"}
+    assert value(told, "kedge_heartbeat_silent_seconds", **silent) == 70
+    assert "1002" not in {s.labels["broker"] for s in told["kedge_heartbeat_latency_seconds"]}, "none came: absent"
+    house.pass_time(minutes=3)
+    assert "kedge_heartbeat_silent_seconds" not in scraped(house)
 
 
 def test_what_is_not_known_is_absent_and_not_zero() -> None:
@@ -208,6 +226,10 @@ def _report(uid: str, node: str = "brokers-a-0") -> Observation:
         agent_version="1",
         epoch=3,
         services=(service,),
+        heartbeats=(
+            HeartbeatReport(broker=1001, beats=30, silent_s=1.5, produce_p50_s=0.002, end_to_end_p99_s=0.03),
+            HeartbeatReport(broker=1002, beats=0, silent_s=70, problem="not taken: timed out"),
+        ),
     )
     subject = Subject(AGENT_REPORT, uid, f"{node}.g1")  # type: ignore[arg-type]
     return Observation(subject, report.model_dump(mode="json"), source="agent", observed_at=START)

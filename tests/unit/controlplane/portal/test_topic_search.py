@@ -2,7 +2,6 @@
 
 from controlplane.portal.access.bindings import Binding
 from controlplane.portal.access.roles import Role
-from controlplane.portal.pages.topicsearch import TopicHit, topics_found
 from tests.builders import a_partition, a_snapshot
 from tests.unit.controlplane.portal.portal_house import House
 from tests.unit.controlplane.portal.test_portal_roles_matrix import house_with_orders
@@ -11,39 +10,14 @@ from tests.unit.events.spec_texts import ORDERS
 ADMIN = Binding("", Role.ADMIN, "*")
 ORDERS_TOPICS = a_snapshot(a_partition("payments-0"), a_partition("payments-1"), a_partition("late-payments-0"))
 LEDGER_TOPICS = a_snapshot(a_partition("payments-0"), a_partition("secret-payroll-0"))
-HELD = [("orders", ORDERS_TOPICS), ("ledger", LEDGER_TOPICS)]
 
 
 def two_clusters() -> House:
     house = house_with_orders()
     house.apply(ORDERS.replace("name: orders", "name: ledger\n  owner: search"))
-    for name, snapshot in HELD:
-        house.snapshots[house.view(name).uid] = snapshot
+    house.snapshots[house.view("orders").uid] = ORDERS_TOPICS
+    house.snapshots[house.view("ledger").uid] = LEDGER_TOPICS
     return house
-
-
-def test_names_that_begin_with_the_text_come_before_those_that_hold_it() -> None:
-    found = topics_found(HELD, " PAY ", most=50)
-    assert found.hits == (
-        TopicHit("payments", "ledger"),
-        TopicHit("payments", "orders"),
-        TopicHit("late-payments", "orders"),
-        TopicHit("secret-payroll", "ledger"),
-    )
-
-
-def test_a_topic_of_many_partitions_is_found_once() -> None:
-    assert topics_found([("orders", ORDERS_TOPICS)], "payments", most=50).count == 2
-
-
-def test_the_first_are_shown_and_all_are_counted() -> None:
-    many = a_snapshot(*(a_partition(f"t{n:03d}-0") for n in range(120)))
-    found = topics_found([("orders", many)], "t", most=50)
-    assert (len(found.hits), found.hits[-1].topic, found.count) == (50, "t049", 120)
-
-
-def test_nothing_is_asked_for_with_an_empty_text() -> None:
-    assert topics_found(HELD, "  ", most=50).count == 0
 
 
 def test_a_topic_is_found_in_every_cluster_and_linked() -> None:
@@ -63,4 +37,13 @@ def test_topics_of_a_cluster_that_is_not_ones_own_are_neither_found_nor_counted(
 
 def test_clusters_that_were_not_read_are_told_as_such() -> None:
     text = house_with_orders().browser("ada", ADMIN).get("/search?q=payments").text
-    assert "Kafka of 1 cluster was not read by this server yet" in text
+    assert "Kafka of 1 cluster was not read yet" in text
+
+
+def test_new_metadata_is_searched_at_once() -> None:
+    house = two_clusters()
+    browser = house.browser("ada", ADMIN)
+    assert "refunds" not in browser.get("/search?q=refun").text
+    house.snapshots[house.view("orders").uid] = a_snapshot(a_partition("refunds-0"))
+    assert 'href="/clusters/orders/topics/refunds"' in browser.get("/search?q=refun").text
+    assert 'href="/clusters/orders/topics/payments"' not in browser.get("/search?q=payments").text

@@ -1,0 +1,169 @@
+"""A large fleet behind a real server on loopback: ticked each second, with one cluster in the middle of a roll."""
+
+import hashlib
+import socket
+import threading
+import time
+from pathlib import Path
+
+import uvicorn
+
+from benchmarks.tick import Fleet
+from controlplane.backup import BackupSummary
+from controlplane.commands import DeclareCluster
+from controlplane.credentials import MemoryCredentialStore, Vm
+from controlplane.handlers import CommandHandler
+from controlplane.home import Installation
+from controlplane.portal.access.bindings import EVERYTHING, Binding
+from controlplane.portal.access.people import People
+from controlplane.portal.access.roles import Role
+from controlplane.portal.access.sessions import begin_session
+from controlplane.portal.access.users import User
+from controlplane.portal.app import create_app
+from controlplane.portal.auth import cookie_name, loopback_hosts
+from controlplane.portal.services import PortalServices
+from events.clock import utc_now
+from events.ids import Epoch, IntentId, NodeName
+from planner.observed import PartitionSeen, TopicPartition
+
+CREDENTIAL = "what an agent made"
+BROKERS = (1000, 1001, 1002)
+ROLLING = "cluster-00000"
+_WORDS = (
+    *("orders", "payments", "clicks", "ledger", "users", "events", "audit", "billing", "search", "stock", "price"),
+    *("email", "session", "cart", "view"),
+)
+
+
+def topic_names(count: int, *, salt: int = 0) -> list[str]:
+    """Names as people give them: three words out of fifteen and a number."""
+    places = range(salt, salt + count)
+    return [f"{_WORDS[n % 15]}.{_WORDS[n // 15 % 15]}.{_WORDS[n // 7 % 15]}-{n:06d}" for n in places]
+
+
+def partitions_of(topics: list[str], each: int) -> tuple[PartitionSeen, ...]:
+    """Every partition on three brokers, in sync; each of them leads a third."""
+    made = []
+    for number, topic in enumerate(topics):
+        for place in range(each):
+            first = (number + place) % 3
+            replicas = BROKERS[first:] + BROKERS[:first]
+            name = TopicPartition(topic, place)
+            made.append(PartitionSeen(name, replicas[0], replicas, replicas, 2, size_bytes=1_000_000 + number))
+    return tuple(made)
+
+
+class Leads:
+    """This server leads."""
+
+    may_act = True
+
+    def held_epoch(self) -> Epoch | None:
+        return Epoch(1)
+
+
+class PortalHouse:
+    """`url` answers from `open` to `close`. `cookies` are of people who may everything."""
+
+    def __init__(self, directory: Path, *, clusters: int, topics: int, partitions: int, people: int = 1) -> None:
+        self.fleet = Fleet(directory, clusters, partitions=partitions_of(topic_names(topics), partitions), rest_s=60.0)
+        self._door = socket.create_server(("127.0.0.1", 0), backlog=1024)
+        port = self._door.getsockname()[1]
+        self.url = f"http://127.0.0.1:{port}"
+        self._people = People()
+        self.credentials = MemoryCredentialStore()
+        converger = self.fleet.converger
+        self._commands = CommandHandler(self.fleet.store, last_snapshot=converger.last_snapshot)
+        self.services = PortalServices(
+            version="benchmark",
+            installation=Installation("0123456789abcdef", b"server key", "the-token"),
+            hosts=loopback_hosts("127.0.0.1", port),
+            store=self.fleet.store,
+            latest=self.fleet.latest,
+            credentials=self.credentials,
+            fleet=converger,
+            leadership=Leads(),
+            commands=self._commands,
+            planner_state=lambda: "in-process",
+            progress=lambda view: "",
+            brake=converger.brake_on,
+            wake=lambda uid: None,
+            backup=_no_backup,
+            clock=utc_now,
+            people=self._people,
+        )
+        self.cookies = [self._signed_in(f"user{n}") for n in range(people)]
+        self.app = create_app(self.services)
+        self._server = uvicorn.Server(uvicorn.Config(self.app, log_level="warning", lifespan="off", access_log=False))
+        self._ended = threading.Event()
+        self.ticks = 0
+        self._threads = [
+            threading.Thread(target=self._server.run, kwargs={"sockets": [self._door]}, daemon=True),
+            threading.Thread(target=self._tick, daemon=True),
+        ]
+
+    def open(self, *, within_s: float = 30.0) -> "PortalHouse":
+        """Reads every cluster once, begins a roll, and serves."""
+        converger = self.fleet.converger
+        converger.catch_up()
+        converger.tick()
+        self._roll()
+        for thread in self._threads:
+            thread.start()
+        deadline = time.monotonic() + within_s
+        while not self._server.started:
+            if time.monotonic() > deadline:
+                raise RuntimeError("the server does not start")
+            time.sleep(0.05)
+        return self
+
+    def close(self) -> None:
+        """Ends the server and the ticks."""
+        self._ended.set()
+        self.app.state.feed.close()
+        self._server.should_exit = True
+        for thread in self._threads:
+            if thread.is_alive():
+                thread.join(timeout=60)
+        self.fleet.converger.close()
+        self.fleet.engine.dispose()
+
+    def agents(self, count: int) -> list[dict[str, str]]:
+        """So many VMs with what their agents show and ask for."""
+        digest = hashlib.sha256(CREDENTIAL.encode()).hexdigest()
+        found: list[dict[str, str]] = []
+        for view in self.fleet.converger.views():
+            for instance in view.alive():
+                if len(found) == count:
+                    return found
+                vm = Vm(view.uid, NodeName(instance.node), instance.planned.generation)
+                self.credentials.enroll(vm, credential_sha256=digest, intent_id=IntentId("i"))
+                found.append({"cluster": view.uid, "node": instance.node, "generation": str(vm.generation)})
+        return found
+
+    def _roll(self) -> None:
+        view = next(v for v in self.fleet.converger.views() if v.name == ROLLING)
+        if view.document is None:
+            raise RuntimeError(f"{ROLLING} has no document")
+        spec = view.document.spec
+        kafka = spec.kafka.model_copy(update={"version": "4.2.0"})
+        document = view.document.model_copy(update={"spec": spec.model_copy(update={"kafka": kafka})})
+        command = DeclareCluster(
+            name=ROLLING, actor="person:user0", command_id="roll", document=document, source="benchmark.yaml"
+        )
+        self._commands.handle(command)
+
+    def _tick(self) -> None:
+        while not self._ended.wait(1.0):
+            self.fleet.converger.tick()
+            self.ticks += 1
+
+    def _signed_in(self, name: str) -> str:
+        self._people.users.add(User(name, "no password", False, utc_now()))
+        self._people.users.bind(Binding(f"user:{name}", Role.ADMIN, EVERYTHING))
+        cookie, _ = begin_session(self._people.sessions, name, utc_now())
+        return f"{cookie_name('0123456789abcdef')}={cookie}"
+
+
+def _no_backup(_: object) -> BackupSummary:
+    raise OSError("no backup here")

@@ -1,0 +1,135 @@
+"""Drain and rebalance: who is to be emptied, or all spread anew; what that would move, with its certificate; agreed to
+as long as that holds; then how far it is, until it ends or is cancelled. The commands are those of the command line.
+"""
+
+import threading
+import uuid
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Form, Request
+from pydantic import BaseModel, Field
+from starlette.responses import Response
+
+from controlplane.commands import CancelRebalance, EvacuateBrokers, RebalanceCluster
+from controlplane.movepreview import NoPreview, Preview, placement_of
+from controlplane.portal.access.bindings import traits_of
+from controlplane.portal.access.roles import Verb
+from controlplane.portal.auth import actor_of
+from controlplane.portal.pages.cluster import head_of
+from controlplane.portal.pages.frame import Caller, CsrfChecked, onwards, page
+from controlplane.portal.pages.moverows import moves_in_hand
+from controlplane.portal.pages.nodes import would_come_of
+from controlplane.portal.problems import ApiError
+from controlplane.portal.routes.clusters import carry_out, living
+from controlplane.portal.services import PortalServices, Services
+from controlplane.replacement import Phase
+from controlplane.view import ClusterView
+
+router = APIRouter(prefix="/clusters/{name}/moves", tags=["pages"], include_in_schema=False, dependencies=[CsrfChecked])
+
+GIB = 1024**3
+_ONE_AT_A_TIME = threading.Lock()
+"""Planning is work for a core: a second person waits for the first."""
+
+
+class MovesForm(BaseModel):
+    """What is asked for. `key` is the command's id; `placement` what the plan that was looked at was made from."""
+
+    kind: Literal["drain", "rebalance"] = "drain"
+    brokers: list[int] = Field(default_factory=list, max_length=1000)
+    per_day_gib: str = Field(default="", pattern="^[0-9]{0,6}$")
+    reason: str = Field(default="", max_length=200)
+    placement: str = Field(default="", pattern="^([0-9a-f]{32})?$")
+    key: str = Field(default_factory=lambda: uuid.uuid4().hex, pattern="^[0-9a-f]{32}$")
+
+
+Fields = Annotated[MovesForm, Form()]
+
+
+@router.get("")
+def moves(request: Request, name: str, services: Services, rights: Caller) -> Response:
+    """What moves now, and the form for more."""
+    view = living(services, name)
+    snapshot, known = services.fleet.last_snapshot(view.uid), services.fleet.last_moves(view.uid)
+    said = services.fleet.said(view.uid)
+    return page(
+        request,
+        "moves.html",
+        head=head_of(request, services, rights, view),
+        tab="moves",
+        view=view,
+        snapshot=snapshot,
+        hand=moves_in_hand(snapshot, known.pulses) if snapshot else None,
+        sentence=said.sentence if said else "",
+        brokers=[i for i in view.brokers() if i.phase is Phase.JOINED and not i.lost],
+    )
+
+
+@router.post("/plan")
+def plan(request: Request, name: str, services: Services, rights: Caller, form: Fields) -> Response:
+    """What would come of it, or why nothing does. Records nothing."""
+    view = living(services, name)
+    rights.require(Verb.STEER, traits_of(view.document), name)
+    snapshot = services.fleet.last_snapshot(view.uid)
+    asked = would_come_of(view, _command(name, form, actor_of(rights)), snapshot)
+    preview, why = None, ""
+    try:
+        preview = _preview(services, view, form)
+    except NoPreview as none:
+        why = str(none)
+    return page(
+        request,
+        "movesplan.html",
+        cluster=name,
+        form=form,
+        sentence=asked.sentence,
+        changes=asked.fact is not None,
+        preview=preview,
+        read_at=snapshot.at if snapshot else None,
+        why=why,
+        placement=placement_of(view, snapshot, form.brokers if form.kind == "drain" else ()),
+    )
+
+
+@router.post("/approve")
+def approve(request: Request, name: str, services: Services, rights: Caller, form: Fields) -> Response:
+    """Records it, if what it was planned from is still so."""
+    view = living(services, name)
+    rights.require(Verb.STEER, traits_of(view.document), name)
+    snapshot = services.fleet.last_snapshot(view.uid)
+    if not form.placement or form.placement != placement_of(
+        view, snapshot, form.brokers if form.kind == "drain" else ()
+    ):
+        then = "Look at the plan again: replicas or brokers are not where they were when it was made."
+        raise ApiError(409, "plan-moved", "the plan is not what it was when it was looked at", next_step=then)
+    carry_out(services, _command(name, form, actor_of(rights)))
+    return onwards(request, f"/clusters/{name}/moves")
+
+
+@router.post("/cancel")
+def cancel(request: Request, name: str, services: Services, rights: Caller, form: Fields) -> Response:
+    """No further batch of the rebalance begins; what runs ends, what has moved stays."""
+    command = CancelRebalance(name=name, actor=actor_of(rights), command_id=form.key, reason=form.reason)
+    carry_out(services, command)
+    return onwards(request, f"/clusters/{name}/moves")
+
+
+def _command(name: str, form: MovesForm, actor: str) -> EvacuateBrokers | RebalanceCluster:
+    if form.kind == "rebalance":
+        budget = int(form.per_day_gib or 0) * GIB
+        return RebalanceCluster(name=name, actor=actor, command_id=form.key, reason=form.reason, per_day_bytes=budget)
+    if not form.brokers:
+        raise ApiError(422, "no-broker", "no broker was chosen", next_step="Go back and choose one or more.")
+    return EvacuateBrokers(name=name, actor=actor, command_id=form.key, reason=form.reason, brokers=tuple(form.brokers))
+
+
+def _preview(services: PortalServices, view: ClusterView, form: MovesForm) -> Preview:
+    snapshot, traffic = services.fleet.last_snapshot(view.uid), services.fleet.traffic(view.uid)
+    if snapshot is None:
+        raise NoPreview(f"Kafka of {view.name} was not read by this server yet")
+    with _ONE_AT_A_TIME:
+        from controlplane.moveplanning import drain_preview, rebalance_preview  # kernels that most servers never need
+
+        if form.kind == "rebalance":
+            return rebalance_preview(view, snapshot, traffic=traffic, now=services.clock())
+        return drain_preview(view, snapshot, form.brokers, traffic=traffic, now=services.clock())

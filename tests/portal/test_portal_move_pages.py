@@ -1,0 +1,61 @@
+"""The drain and rebalance wizard in a browser: from the choice to an emptied broker, for everybody's eyes and hands."""
+
+from collections.abc import Callable
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect
+
+from tests.portal.living_portal import LivingPortal
+from tests.portal.watched import Watched, serious
+from tests.sim.world import UID
+
+Visit = Callable[..., Watched]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_broker_is_chosen_planned_and_emptied_while_the_page_counts(
+    portal: LivingPortal, visit: Visit, scheme: str
+) -> None:
+    portal.converge(brokers=6)
+    portal.fill("<b>x", "refunds")
+    portal.ticks(70)
+    window = visit(portal, scheme=scheme)
+    page = window.page
+    window.go("/clusters/orders/moves")
+    page.get_by_text("Empty brokers").click()
+    page.get_by_label("1000").check()
+    assert not serious(Axe().run(page).response)
+    page.get_by_role("button", name="See the plan").first.click()
+    expect(page.get_by_role("heading", name="Certificate")).to_be_visible()
+    expect(page.get_by_role("img").first).to_be_visible()
+    assert not serious(Axe().run(page).response)
+    page.get_by_role("button", name="Yes, do it").click()
+    expect(page.get_by_text("Kept empty: 1000")).to_be_visible()
+    until_moving(portal)
+    expect(page.get_by_role("region", name="Moves that run")).to_be_visible()
+    assert not serious(Axe().run(page).response)
+    portal.play()
+    expect(page.get_by_role("region", name="Moves that run")).to_have_count(0, timeout=30_000)
+    window.assert_content()
+
+
+def until_moving(portal: LivingPortal) -> None:
+    for _ in range(20):
+        portal.ticks(1)
+        seen = portal.services.fleet.last_snapshot(UID)
+        if seen is not None and seen.moving():
+            return
+    raise AssertionError("nothing moves")
+
+
+def test_the_wizard_needs_no_script(portal: LivingPortal, visit: Visit) -> None:
+    portal.ticks(70)
+    window = visit(portal, java_script_enabled=False)
+    page = window.page
+    window.go("/clusters/orders/moves")
+    page.get_by_text("Rebalance", exact=True).click()
+    page.get_by_role("button", name="See the plan").last.click()
+    page.get_by_role("button", name="Yes, do it").click()
+    page.get_by_role("button", name="Cancel the rebalance").click()
+    expect(page.get_by_text("cancelled")).to_be_visible()

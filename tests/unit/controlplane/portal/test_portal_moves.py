@@ -1,0 +1,120 @@
+"""The wizard for drains and rebalances: a plan is looked at, agreed to as long as it holds, and followed."""
+
+import re
+from collections.abc import Iterator
+from datetime import timedelta
+
+import pytest
+from fastapi.testclient import TestClient
+
+from controlplane.portal.pages.moverows import moves_in_hand
+from planner.observed import TopicPartition
+from planner.pulse import Pulse
+from tests.builders import a_partition, a_snapshot
+from tests.portal.living_portal import LivingPortal
+from tests.unit.controlplane.portal.test_portal_roles_matrix import house_with_orders
+
+MOVES = "/clusters/orders/moves"
+
+
+@pytest.fixture
+def portal() -> Iterator[LivingPortal]:
+    """Six brokers with two topics, read by the server."""
+    living = LivingPortal()
+    living.converge(brokers=6)
+    living.fill("orders", "payments")
+    living.ticks(70)  # a cluster at rest is read once a minute
+    yield living
+    living.door.close()
+
+
+@pytest.fixture
+def browser(portal: LivingPortal) -> TestClient:
+    shown = {"Authorization": "Bearer the-token", "Accept": "text/html"}
+    return TestClient(portal.app, base_url=portal.url, headers=shown, follow_redirects=False)
+
+
+def placement(text: str) -> str:
+    found = re.search(r'name="placement" value="([0-9a-f]{32})"', text)
+    assert found is not None, text
+    return found[1]
+
+
+def types(portal: LivingPortal) -> list[str]:
+    return [e.type for e in portal.world.history()]
+
+
+def test_a_drain_is_planned_with_its_certificate_and_recorded_on_a_yes(
+    portal: LivingPortal, browser: TestClient
+) -> None:
+    assert 'name="brokers" value="1005"' in browser.get(MOVES).text
+    wanted = {"kind": "drain", "brokers": "1000", "reason": "old disks"}
+    plan = browser.post(f"{MOVES}/plan", data=wanted)
+    for words in ("Certificate", "time until the last copy", "Before and after", "→ 0", "takes", "<rect "):
+        assert words in plan.text
+    assert "evacuation.requested" not in types(portal)
+    yes = {**wanted, "placement": placement(plan.text)}
+    answer = browser.post(f"{MOVES}/approve", data=yes)
+    assert (answer.status_code, answer.headers["location"]) == (303, MOVES)
+    assert "evacuation.requested" in types(portal)
+    portal.ticks(4)
+    page = browser.get(MOVES).text
+    for words in ("Kept empty: 1000", "Moves that run", "left</strong>"):
+        assert words in page
+
+
+def test_a_yes_is_void_once_replicas_are_elsewhere(portal: LivingPortal, browser: TestClient) -> None:
+    wanted = {"kind": "drain", "brokers": "1000"}
+    seen = placement(browser.post(f"{MOVES}/plan", data=wanted).text)
+    portal.fill("newcomer")
+    portal.ticks(70)
+    answer = browser.post(f"{MOVES}/approve", data={**wanted, "placement": seen})
+    assert answer.status_code == 409
+    assert "plan is not what it was" in answer.text
+    assert browser.post(f"{MOVES}/approve", data=wanted).status_code == 409, "nobody looked at a plan"
+    assert "evacuation.requested" not in types(portal)
+
+
+def test_a_yes_to_other_brokers_than_those_planned_is_refused(browser: TestClient) -> None:
+    seen = placement(browser.post(f"{MOVES}/plan", data={"kind": "drain", "brokers": "1000"}).text)
+    other = {"kind": "drain", "brokers": "1001", "placement": seen}
+    assert browser.post(f"{MOVES}/approve", data=other).status_code == 409
+
+
+def test_a_rebalance_is_planned_recorded_once_and_cancelled(portal: LivingPortal, browser: TestClient) -> None:
+    plan = browser.post(f"{MOVES}/plan", data={"kind": "rebalance", "per_day_gib": "5"})
+    key = re.search(r'name="key" value="([0-9a-f]{32})"', plan.text)
+    assert key is not None
+    yes = {"kind": "rebalance", "per_day_gib": "5", "placement": placement(plan.text), "key": key[1]}
+    assert [browser.post(f"{MOVES}/approve", data=yes).status_code for _ in range(2)] == [303, 303]
+    assert types(portal).count("rebalance.requested") == 1
+    assert "Cancel the rebalance" in browser.get(MOVES).text
+    assert browser.post(f"{MOVES}/cancel").status_code == 303
+    assert "rebalance.cancel_requested" in types(portal)
+
+
+def test_without_what_a_plan_needs_the_page_says_what_is_missing() -> None:
+    house = house_with_orders()
+    shown = house.client.post(f"{MOVES}/plan", data={"kind": "rebalance"}, headers={"Accept": "text/html"})
+    assert shown.status_code == 200
+    assert "There is no plan to show now." in shown.text
+    assert "Yes, do it" not in shown.text
+
+
+def test_a_form_without_a_broker_is_refused(browser: TestClient) -> None:
+    assert browser.post(f"{MOVES}/plan", data={"kind": "drain"}).status_code == 422
+
+
+def test_bytes_left_rate_and_time_are_those_of_the_moves_that_tell() -> None:
+    kafka = a_snapshot(
+        a_partition("orders-0", (1000, 1001), adding=(1002,), removing=(1000,), arrived_bytes=(40,), size_bytes=100),
+        a_partition("orders-1", (1000, 1001), adding=(1002,), removing=(1000,), size_bytes=100),
+        a_partition("orders-2"),
+    )
+    began = kafka.at - timedelta(seconds=10)
+    pulse = Pulse((1001, 1002), 40, 0, 60, began, kafka.at - timedelta(seconds=2), began)
+    hand = moves_in_hand(kafka, {TopicPartition("orders", 0): pulse})
+    first, second = hand.rows
+    assert (first.partition, first.left_bytes, first.rate_bytes_per_s, first.still_s) == (0, 60, 4.0, 2.0)
+    assert (second.left_bytes, second.rate_bytes_per_s) == (None, None)
+    assert (hand.total, hand.left_bytes, hand.unknown, hand.left_s) == (2, 60, 1, None)

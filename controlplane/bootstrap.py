@@ -18,6 +18,7 @@ from sqlalchemy import Engine
 
 from agent.wire import BootData
 from controlplane.agenttls import authority_of
+from controlplane.anomalies.setup import AnomalyRoom, anomalies_of
 from controlplane.authority import Authority
 from controlplane.backup import backup
 from controlplane.candidate import Candidate
@@ -29,17 +30,19 @@ from controlplane.converger.intents import job_id
 from controlplane.converger.inventory import ListedInventory
 from controlplane.converger.loop import Converger
 from controlplane.converger.ports import Ports
-from controlplane.converger.rendering import places_of
 from controlplane.converger.runner import ThreadRunner
 from controlplane.credentials import SqlCredentialStore
 from controlplane.dns.setup import names_of
 from controlplane.doors import Address
+from controlplane.drift.setup import DriftRoom, drift_of, run_audit
 from controlplane.gateways import Gateways
 from controlplane.gitsync.setup import Sources, sources_of
 from controlplane.groups.setup import GroupsRoom, groups_of
 from controlplane.handlers import CommandHandler
 from controlplane.home import Home, Installation
 from controlplane.homeclaim import HTTP, HomeRefused, agree_on_agent_url, claim_home, homes_of
+from controlplane.images.desk import ImageDesk
+from controlplane.images.keeper import ImageKeeper
 from controlplane.jobstore import SqlJobStore
 from controlplane.kafka.dialer import DirectDialer
 from controlplane.lakerates import with_lake_rates
@@ -49,7 +52,7 @@ from controlplane.leadership import SqlLeaseStore
 from controlplane.migrate import upgrade
 from controlplane.networks.desk import NetworkDesk
 from controlplane.networks.setup import keeper_of, run_network
-from controlplane.planning import PlanningService, PlanningSettings
+from controlplane.planning import PlanningService, PlanningSettings, balanced
 from controlplane.planstore import SqlPlanStore
 from controlplane.policies.gate import PolicyGate
 from controlplane.policies.shelf import PolicyShelf
@@ -81,6 +84,7 @@ from controlplane.states.setup import (
     storage_of,
 )
 from controlplane.states.storage import Leading
+from controlplane.topicnames.setup import TopicNames, topic_names_of
 from controlplane.view import ClusterView
 from events.clock import utc_now
 from events.engine import build_engine
@@ -119,6 +123,9 @@ class Services:
     sources: Sources
     names: Poller
     groups: GroupsRoom
+    topic_names: TopicNames
+    drift: DriftRoom
+    anomalies: AnomalyRoom
 
     def end_runs(self) -> None:
         """Before the API stops, where Terraform saves its states through it: no step begins, its runs are ended."""
@@ -131,6 +138,9 @@ class Services:
         self.sources.poller.stop()
         self.names.stop()
         self.groups.close()
+        self.topic_names.poller.stop()
+        self.drift.poller.stop()
+        self.anomalies.close()
         self.scheduler.stop()
         self.converger.close()
         self.planning.stop()
@@ -205,15 +215,16 @@ def build(
             require_spark=settings.require_spark,
         )
     )
+    files = module_root(settings), clouds, storage.states, partial(still_in_force, engine, storage)
     runner = ThreadRunner(
         jobs,
         plans,
         owner=candidate.owner,
         run_terraform=partial(_run_terraform, settings, clouds, storage, partial(still_in_force, engine, storage)),
-        run_network=partial(
-            run_network, module_root(settings), clouds, storage.states, partial(still_in_force, engine, storage)
-        ),
+        run_network=partial(run_network, *files),
+        run_audit=partial(run_audit, *files),
         solve=partial(_solve, planning, settings.metrics_lake),
+        balance=partial(balanced, planning),
         wake=partial(bell.ring, at_once=True),
         leads=lambda epoch: candidate.held_epoch() == epoch,
         terraform_threads=settings.terraform_threads,
@@ -236,9 +247,11 @@ def build(
         epoch=candidate.epoch,
         handover=lambda cloud: handover_of(clouds(cloud)),
         networks=lambda view: networks.waits_for(view),
-        console=reading_through(clouds, places_of),
+        drift=lambda view: drift.keeper.noted(view),
+        console=reading_through(clouds),
     )
     networks = keeper_of(ports, clouds, runner, settings.networks.address_pool)
+    images = ImageKeeper()
     converger = Converger(
         ports,
         FleetBrake(settings.max_rolling, settings.max_surge_per_account),
@@ -247,6 +260,7 @@ def build(
         loss_grace_s=settings.loss_grace_s,
         wake=bell.ring,
         networks=networks,
+        images=images,
         freezes=tuple(binding.freeze for binding in settings.freezes),
     )
     gate = PolicyGate(PolicyShelf(settings.home / "policies", partial(read_price_book, settings.home)))
@@ -280,6 +294,19 @@ def build(
         clock=utc_now,
     )
     groups = groups_of(settings, fleet=converger, latest=latest, leadership=candidate, clock=utc_now)
+    topic_names = topic_names_of(fleet=converger, latest=latest, leadership=candidate, clock=utc_now)
+    drift = drift_of(settings, ports, runner, fleet=converger, leadership=candidate)
+    anomalies = anomalies_of(
+        settings,
+        engine=engine,
+        fleet=converger,
+        store=store,
+        latest=latest,
+        commands=commands,
+        leadership=candidate,
+        epoch=candidate.epoch,
+        clock=utc_now,
+    )
     portal = PortalServices(
         version=release(),
         installation=installation,
@@ -303,9 +330,12 @@ def build(
         ca_pem=authority.pem if authority else "",
         sources=sources.desk,
         networks=NetworkDesk(store, networks, converger.views, converger.catch_up),
+        images=ImageDesk(store, images, converger.views, converger.sentence_on, converger.catch_up, utc_now),
         people=people,
         audit=audit,
         groups=groups.desk,
+        notifiers=anomalies.desk,
+        topic_names=topic_names.index,
         oidc=_oidc(settings, engine, installation),
         public_hosts=public_hosts(settings.portal_names, settings.portal_port),
         prices=partial(read_price_book, settings.home),
@@ -347,6 +377,9 @@ def build(
         sources,
         names,
         groups,
+        topic_names,
+        drift,
+        anomalies,
     )
 
 

@@ -39,6 +39,7 @@ class Clouds:
             "python": sys.executable,
             "kafka_dir": settings.kafka_dir,
             "enforce_disk": settings.enforce_disk,
+            "network": settings.vm_network,
         }
 
 

@@ -9,10 +9,13 @@ from dataclasses import replace
 from datetime import datetime
 
 from controlplane import (
+    anomalyfold,
     balancefold,
     chaosfold,
     ensemblefold,
+    growthfold,
     healingfold,
+    imagefold,
     instancefold,
     movefold,
     nodefold,
@@ -113,7 +116,9 @@ _APPLY: Rules = {
     **rollfold.RULES,
     **settingfold.RULES,
     **nodefold.RULES,
+    **growthfold.RULES,
     **healingfold.RULES,
+    **anomalyfold.RULES,
     **quorumfold.RULES,
     **ensemblefold.RULES,
     **movefold.RULES,
@@ -121,4 +126,5 @@ _APPLY: Rules = {
     **balancefold.RULES,
     **topicfold.RULES,
     **windowfold.RULES,
+    **imagefold.RULES,
 }

@@ -149,6 +149,40 @@ class InjectChaos(Command):
     several_racks: bool = False
     force: bool = False
     confirm: str = ""
+    cut_from: str = "everyone"
+    way: str = "both"
+    loss_percent: float = 0.0
+    mib_per_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HealingCommand(Command):
+    """What is asked about healing; those below are."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SwitchHealing(HealingCommand):
+    """Heal anomalies of a kind by itself, or do not, until `until` or until it is said otherwise; "" is all kinds."""
+
+    kind: str
+    on: bool
+    until: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DemoteBroker(HealingCommand):
+    """Take leadership off the broker of this instance."""
+
+    key: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromoteBroker(HealingCommand):
+    """Let it lead again."""
+
+    key: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 
+from controlplane.places import place_of
 from controlplane.view import ClusterView
 from events.spec.model import KafkaClusterDocument, Pool
 from planner.observed import KafkaSnapshot
@@ -156,13 +157,16 @@ def drain_crossing(
     book: PriceBook,
 ) -> Crossing | None:
     """Bytes that cross zones, as Kafka's metadata was last read. A replica is copied from its partition's leader."""
-    drained = [s for p in rollout.phases for s in p.steps if _is_drained(s, document)]
+    leaving = _leaving(view, document)
+    drained = [s for s in _steps(rollout) if _is_drained(s, document) or (s.node in leaving and _stays_in_zone(s))]
     if not drained:
         return None
     if snapshot is None:
         return Crossing(None, tuple(s.node for s in drained), Bill(()))
     ids = {i.node: i.service_id for i in view.brokers() if not i.lost}
-    known = {s.node: _crossing_bytes(snapshot, ids[s.node]) for s in drained if s.node in ids and _stays_in_zone(s)}
+    abroad = {n: _held_bytes(snapshot, ids[n]) for n in leaving if n in {s.node for s in drained}}
+    staying = (s for s in drained if s.node in ids and s.node not in abroad and _stays_in_zone(s))
+    known = {s.node: _crossing_bytes(snapshot, ids[s.node]) for s in staying}
     parts = []
     for pool in document.spec.broker_pools:
         market = _offers(pool, book)
@@ -170,8 +174,23 @@ def drain_crossing(
         if market is not None and of_pool:
             gib = Decimal(sum(of_pool)) / _GIB
             parts.append(CostPart(f"{pool.name}: bytes from zone to zone", gib, market.cross_zone_per_gib))
-    unknown = tuple(s.node for s in drained if s.node not in known)
-    return Crossing(sum(known.values()), unknown, Bill(tuple(parts)))
+        left = [abroad[s.node] for s in _steps_of(pool, rollout) if s.node in abroad]
+        if left:
+            # The catalogue has no price of leaving a region: nobody has read one.
+            parts.append(CostPart(f"{pool.name}: bytes from place to place", Decimal(sum(left)) / _GIB, None))
+    unknown = tuple(s.node for s in drained if s.node not in known and s.node not in abroad)
+    return Crossing(sum(known.values()) + sum(abroad.values()), unknown, Bill(tuple(parts)))
+
+
+def _leaving(view: ClusterView, document: KafkaClusterDocument) -> set[str]:
+    """Nodes of brokers whose pool is to be in another place: all they hold goes there."""
+    places = {pool.name: pool.place.name for pool in document.spec.broker_pools}
+    there = (i for i in view.brokers() if not i.lost and i.planned.pool in places)
+    return {i.node for i in there if str(place_of(view, i)) != places[i.planned.pool]}
+
+
+def _held_bytes(snapshot: KafkaSnapshot, broker: int) -> int:
+    return sum(p.size_bytes for p in snapshot.partitions if broker in p.replicas)
 
 
 def _monthly(pool: Pool, book: PriceBook) -> Iterator[CostPart]:
@@ -198,8 +217,11 @@ def _offers(pool: Pool, book: PriceBook) -> Offers | None:
 
 def _steps_of(pool: Pool, rollout: RolloutPlan) -> list[RolloutStep]:
     """Steps of the nodes of a pool: `<pool>-<zone>-<index>` (`planner.rollout.desired`)."""
-    found = (s for phase in rollout.phases for s in phase.steps)
-    return [s for s in found if s.node.removeprefix(f"{pool.name}-{s.rack}-").isdecimal()]
+    return [s for s in _steps(rollout) if s.node.removeprefix(f"{pool.name}-{s.rack}-").isdecimal()]
+
+
+def _steps(rollout: RolloutPlan) -> list[RolloutStep]:
+    return [s for phase in rollout.phases for s in phase.steps]
 
 
 def _is_drained(step: RolloutStep, document: KafkaClusterDocument) -> bool:

@@ -3,26 +3,34 @@
 Necessary, not sufficient: whether the partitions can really be placed is the planner's to say (`DrainInfeasible`).
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Mapping
 
 from controlplane.converger.diskroom import DISK_LIMIT_FRACTION
 from controlplane.kafka.gates import Gate
 from planner.observed import KafkaSnapshot, PartitionSeen
 from planner.quantities import human_bytes
+from planner.rollout.diff import Change, NodeChange
 
 
 def room_without(
-    kafka: KafkaSnapshot, leaving: Collection[int], staying: Collection[int], *, racks_stay: bool = True
+    kafka: KafkaSnapshot,
+    leaving: Collection[int],
+    staying: Collection[int],
+    *,
+    racks_stay: bool = True,
+    kept_empty: Collection[int] = (),
 ) -> Gate:
     """Open when every partition of `leaving` finds enough brokers and racks among `staying`, and its bytes a disk.
 
-    Without `racks_stay` a rack may be given up: a spec that takes it away says so.
+    Without `racks_stay` a rack may be given up: a spec that takes it away says so. A rack whose only brokers that stay
+    are `kept_empty` was taken away by nobody: no plan gives it up either.
     """
     hosted = [p for p in kafka.partitions if set(p.target) & set(leaving)]
     racks = {b: seen.rack for b, seen in kafka.brokers.items()}
     left = {racks[b] for b in staying if b in racks}
+    wanted = None if racks_stay else left | {racks[b] for b in kept_empty if b in racks}
     for partition in hosted:
-        gate = _places(partition, len(staying), left if racks_stay else None, racks)
+        gate = _places(partition, len(staying), left, wanted, racks)
         if gate is not None:
             return gate
     moved = sum(p.size_bytes * len(set(p.target) & set(leaving)) for p in hosted)
@@ -37,17 +45,46 @@ def room_without(
     return Gate(moved <= free, f"{_held(hosted, moved)}; {others}")
 
 
-def _places(partition: PartitionSeen, brokers: int, left: set[str] | None, racks: dict[int, str]) -> Gate | None:
-    """Closed when replicas would share a broker, or more of them a rack than now; None when there are places."""
-    wanted = len(partition.target)
-    if wanted > brokers:
-        return Gate(False, f"{partition.name} has {wanted} replicas, and {brokers} brokers would be left to hold them")
+def heirs_have_room(kafka: KafkaSnapshot, changes: Iterable[NodeChange]) -> Gate:
+    """Closed, with the numbers, where a broker is to be copied to a smaller disk that cannot take what it holds."""
+    for broker, size_bytes in smaller_disks(changes).items():
+        held = sum(p.size_bytes for p in kafka.partitions if broker in p.target)
+        limit = int(size_bytes * DISK_LIMIT_FRACTION)
+        if held > limit:
+            takes = f"its new disk takes {human_bytes(limit)} up to {DISK_LIMIT_FRACTION:.0%}"
+            return Gate(False, f"broker {broker} holds {human_bytes(held)}, and {takes}")
+    return Gate(True, "")
+
+
+def smaller_disks(changes: Iterable[NodeChange]) -> Mapping[int, int]:
+    """Bytes of the new disk of each broker that is to be copied to a smaller one."""
+    return {
+        c.incumbent.service_id: c.desired.disk_gib * 1024**3
+        for c in changes
+        if c.change is Change.REPLACE and c.service == "broker" and c.incumbent and c.desired
+        if c.desired.disk_gib < c.incumbent.disk_gib
+    }
+
+
+def _places(
+    partition: PartitionSeen, brokers: int, left: set[str], wanted: set[str] | None, racks: dict[int, str]
+) -> Gate | None:
+    """Closed when replicas would share a broker, or more of them a rack than have to; None when there are places.
+
+    `left` are racks that may receive, `wanted` those a partition is to be spread over if it can; None for as many as
+    now.
+    """
+    replicas = len(partition.target)
+    if replicas > brokers:
+        reason = f"{partition.name} has {replicas} replicas, and {brokers} brokers would be left to hold them"
+        return Gate(False, reason)
     spread = len({racks[b] for b in partition.target if b in racks})
-    if left is not None and spread > len(left):
+    if (spread if wanted is None else min(spread, len(wanted))) > len(left):
         named = ", ".join(sorted(left)) or "none"
-        return Gate(
-            False, f"{partition.name} is spread over {spread} racks, and {len(left)} would be left to hold it ({named})"
-        )
+        empty = ", ".join(sorted((wanted or set()) - left))
+        why = f"; rack {empty} has only brokers that are kept empty" if empty else ""
+        spread_over = f"{partition.name} is spread over {spread} racks"
+        return Gate(False, f"{spread_over}, and {len(left)} would be left to hold it ({named}){why}")
     return None
 
 

@@ -23,6 +23,7 @@ from controlplane.commands import (
     DeleteCluster,
     DeleteTopic,
     EvacuateBrokers,
+    HealingCommand,
     InjectChaos,
     NeedsApproval,
     PauseCluster,
@@ -38,6 +39,7 @@ from controlplane.commands import (
     WaiveWindow,
 )
 from controlplane.commands import CommandRefused as CommandRefused
+from controlplane.healingcommands import healing_asked
 from controlplane.movecommands import moves_adopted, moves_taken_back
 from controlplane.names import holding, take_name
 from controlplane.nodecommands import Asked, evacuation_asked, readmission_asked, replacement_asked, restart_asked
@@ -375,6 +377,11 @@ class CommandHandler:
     def _inject_chaos(self, command: InjectChaos, history: _History) -> _Decision:
         _refuse_deleted(history.view)
         return _asked(chaos_asked(history.view, command, self._last_snapshot(history.view.uid)))
+
+    @_decide.register
+    def _heal(self, command: HealingCommand, history: _History) -> _Decision:
+        _refuse_deleted(history.view)
+        return _asked(healing_asked(history.view, command))
 
     @_decide.register
     def _delete(self, command: DeleteCluster, history: _History) -> _Decision:

@@ -6,9 +6,11 @@ from datetime import datetime
 
 from controlplane import balancefold, settingfold
 from controlplane.foldmoves import Rules, change, close_intent, frozen, move, open_intent
+from controlplane.places import place_named
 from controlplane.replacement import Phase
 from controlplane.view import ClusterView, InstanceView
 from events import facts
+from providers.base import Place
 
 
 def _surge(view: ClusterView, e: facts.SurgeRequested, at: datetime) -> ClusterView:
@@ -19,7 +21,15 @@ def _surge(view: ClusterView, e: facts.SurgeRequested, at: datetime) -> ClusterV
             raise ValueError(f"instance {planned.key} was already requested")
         config = _config(view, planned)
         instances[planned.key] = InstanceView(
-            planned, Phase.REQUESTED, at, e.intent, at, bound=not planned.handover, born_with=config, config=config
+            planned,
+            Phase.REQUESTED,
+            at,
+            e.intent,
+            at,
+            bound=not planned.handover,
+            born_with=config,
+            config=config,
+            place=_place(view, planned),
         )
         if planned.handover:
             continue
@@ -40,6 +50,14 @@ def _config(view: ClusterView, planned: facts.PlannedInstance) -> Mapping[str, s
     if planned.config is not None or view.document is None:
         return planned.config
     return view.document.spec.kafka.config
+
+
+def _place(view: ClusterView, planned: facts.PlannedInstance) -> Place | None:
+    """Where an instance is made: unless it says otherwise, where its pool is to be at its intent."""
+    if planned.place is not None:
+        return Place(planned.place.cloud, planned.place.region, planned.place.account, planned.place.network)
+    pools = view.document.spec.pools if view.document else ()
+    return next((place_named(pool.place) for pool in pools if pool.name == planned.pool), None)
 
 
 def _surged(view: ClusterView, e: facts.SurgeCompleted, at: datetime) -> ClusterView:
@@ -134,6 +152,7 @@ def _found(view: ClusterView, e: facts.InstanceAdopted, at: datetime) -> Cluster
         address=e.address,
         bound=e.bound,
         starts=e.starts,
+        place=_place(view, planned),
         launched_at=at,
         fenced_at=at if phase is Phase.RELEASED else None,
         drained=e.drained,

@@ -6,7 +6,7 @@ from dataclasses import asdict, replace
 from datetime import datetime
 from typing import Any, Protocol
 
-from sqlalchemy import ColumnElement, Connection, Engine, Row, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Engine, Row, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from controlplane.job import (
@@ -64,6 +64,10 @@ class JobStore(Protocol):
 
     def requeue(self, intent_id: IntentId, *, epoch: Epoch, owner: str) -> Job:
         """failed or running -> queued, for `owner`. From running only when the earlier runner is proved dead."""
+        ...
+
+    def forget(self, intent_id: IntentId, *, epoch: Epoch) -> None:
+        """Removes a job that has ended and whose outcome is kept elsewhere; nothing where there is none."""
         ...
 
     def get(self, intent_id: IntentId) -> Job | None:
@@ -158,6 +162,14 @@ class MemoryJobStore(_JobSteps):
             fresh = Job(intent_id, cluster_uid, kind, JobState.QUEUED, epoch, owner, now, now)
             return self._jobs.setdefault(intent_id, fresh)
 
+    def forget(self, intent_id: IntentId, *, epoch: Epoch) -> None:
+        """See JobStore."""
+        with self._lock:
+            job = self._jobs.get(intent_id)
+            if job is not None:
+                _refuse_unended(job, epoch)
+                del self._jobs[intent_id]
+
     def get(self, intent_id: IntentId) -> Job | None:
         """See JobStore."""
         with self._lock:
@@ -206,6 +218,14 @@ class SqlJobStore(_JobSteps):
                 raise
             return known
 
+    def forget(self, intent_id: IntentId, *, epoch: Epoch) -> None:
+        """See JobStore."""
+        with writing(self._engine) as transaction:
+            job = _locked(transaction, intent_id)
+            if job is not None:
+                _refuse_unended(job, epoch)
+                transaction.execute(delete(JOB).where(JOB.c.intent_id == intent_id))
+
     def get(self, intent_id: IntentId) -> Job | None:
         """See JobStore."""
         found = self._select(JOB.c.intent_id == intent_id)
@@ -233,6 +253,12 @@ class SqlJobStore(_JobSteps):
             if changed is not job:
                 transaction.execute(update(JOB).where(JOB.c.intent_id == intent_id).values(asdict(changed)))
             return changed
+
+
+def _refuse_unended(job: Job, epoch: Epoch) -> None:
+    refuse_stale(job, epoch)
+    if job.state in OPEN_STATES:
+        raise IllegalTransition(job, job.state)
 
 
 def _locked(transaction: Connection, intent_id: IntentId) -> Job | None:

@@ -15,10 +15,12 @@ from controlplane.commands import (
     ReplaceNode,
     RestartServices,
 )
+from controlplane.converger.replacements import pending_changes
 from controlplane.converger.wholeness import cluster_is_whole
 from controlplane.evacuationroom import room_without
 from controlplane.kafka.gates import Gate, is_following
 from controlplane.replacement import Phase
+from controlplane.scaledownroom import removed_brokers
 from controlplane.view import ClusterView, InstanceView
 from events import facts
 from events.ids import derived_id
@@ -95,7 +97,8 @@ def evacuation_asked(view: ClusterView, command: EvacuateBrokers, kafka: KafkaSn
     if kafka is None:
         message = f"Kafka of {view.name} was not read yet by this server: nobody knows whether the others have room"
         raise CommandRefused("kafka-unknown", message, "Ask the server that leads, or ask again in a minute.")
-    leaving = {i.service_id for i in fresh}
+    # Who leaves anyway takes nothing over: a scale-down that is due counts.
+    leaving = {i.service_id for i in fresh} | removed_brokers(pending_changes(view))
     staying = [i.service_id for i in view.receivers() if i.service_id not in leaving]
     room = room_without(kafka, leaving, staying)
     if not room.open:

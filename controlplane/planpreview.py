@@ -14,6 +14,7 @@ from controlplane.converger.protocol import NO_FORMAT_ROLL, target_of
 from controlplane.converger.replacements import pending_changes
 from controlplane.costs import PlanCost
 from controlplane.footprint import bytes_by_broker
+from controlplane.placemoves import pools_that_move
 from controlplane.quorumwarnings import quorum_warnings
 from controlplane.replacement import ALIVE
 from controlplane.view import ClusterView
@@ -23,6 +24,7 @@ from events.spec.fields import FieldClass
 from events.spec.model import KafkaClusterDocument
 from events.spec.releases import as_numbers
 from events.spec.settings import shape_defaults
+from events.spec.storage_rules import grows_in_place
 from planner.drain.throttle import KAFKA_REACHES
 from planner.observed import KafkaSnapshot
 from planner.rollout.diff import Change, NodeChange
@@ -39,6 +41,10 @@ ONE_CONTROLLER = (
     "one controller: no metadata change is possible for some seconds while it is handed over or restarted (no new "
     "topic, no new leader for a broker that dies just then). A quorum of three goes on without a pause"
 )
+
+
+IN_PLACE = "grown in place, one node at a time; no restart"
+NEW_DISKS = "brokers move to new VMs with new disks"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +67,10 @@ class Preview:
 
     networks: tuple[str, ...] = ()
     """Networks that are made first, in words; no part of the digest, another cluster may have them made."""
+    moves: tuple[str, ...] = ()
+    """Pools that move to another place, in words; no part of the digest, bytes grow meanwhile."""
+    clients: tuple[str, ...] = ()
+    """Clients that are too old for the version, in words; no part of the digest, they come and go."""
     window: str = ""
     """Whether it would begin now, in words, where windows or freezes say so; no part of the digest."""
 
@@ -96,8 +106,12 @@ def preview(
     waits = brake if any(c.change in (Change.REPLACE, Change.RESTART) for c in nodes) else ""
     generation = view.generation if exists and not changes else view.generation + 1
     digest = _digest(view, document, rollout)
-    effects = {**_process_effects(changes), **_setting_effects(view.document, document, nodes)} if view.document else {}
-    return Preview(document.metadata.name, exists, generation, changes, rollout, digest, waits, effects)
+    effects: dict[str, str] = {}
+    if view.document:
+        effects = {**_process_effects(changes), **_disk_effects(changes, document)}
+        effects |= _setting_effects(view.document, document, nodes)
+    moves = pools_that_move(view, document, rollout, snapshot)
+    return Preview(document.metadata.name, exists, generation, changes, rollout, digest, waits, effects, moves=moves)
 
 
 def pending_rollout(view: ClusterView, snapshot: KafkaSnapshot | None) -> RolloutPlan:
@@ -141,6 +155,18 @@ def _process_effects(changes: Iterable[FieldChange]) -> dict[str, str]:
     """Fields a process is started with beside its settings: the heap, the listeners."""
     restarts = (c.path for c in changes if c.field_class is FieldClass.RESTART)
     return {path: "the VMs are replaced" for path in restarts if not path.startswith("spec.kafka.config[")}
+
+
+def _disk_effects(changes: Iterable[FieldChange], new: KafkaClusterDocument) -> dict[str, str]:
+    """What becomes of disks of another size, by the path of their field."""
+    found = {}
+    for pool in new.spec.pools:
+        path = f"spec.pools[{pool.name}].disk.sizeGib"
+        for change in changes:
+            if change.path == path:
+                grows = change.new > change.old and grows_in_place(pool)
+                found[path] = IN_PLACE if grows else NEW_DISKS
+    return found
 
 
 def _setting_effects(
@@ -216,7 +242,7 @@ def _clients_are_lost(view: ClusterView, nodes: Sequence[NodeChange]) -> bool:
     published = {i.key for i in view.brokers() if i.phase in ALIVE and i.address and not i.lost}
     if document is None or document.spec.bootstrap.dns or not published:
         return False
-    staying = {c.incumbent.key for c in nodes if c.change in (Change.KEEP, Change.RESTART) and c.incumbent}
+    staying = {c.incumbent.key for c in nodes if c.change in (Change.KEEP, Change.RESTART, Change.GROW) and c.incumbent}
     return not published & staying
 
 

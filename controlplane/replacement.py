@@ -9,8 +9,9 @@
     REQUESTED goes to RETIRING, too, where an abort takes back a successor that only its bind would have made.
 
 A node that is to go while its handover is under way is drained from where it stands, from the surviving copies.
-A fenced broker that metadata still names goes back to JOINED (`FenceReverted`). Whether the VM is *lost* is a flag
-beside the phase: a broker that dies while it is drained is still being drained, from its surviving copies.
+A broker that metadata names again, though it is fenced or was told to stop, goes back to JOINED (`FenceReverted`).
+Whether the VM is *lost* is a flag beside the phase: a broker that dies while it is drained is still being drained, from
+its surviving copies.
 """
 
 from enum import StrEnum
@@ -38,7 +39,7 @@ LEGAL: dict[Phase, frozenset[Phase]] = {
     Phase.JOINED: frozenset({Phase.DRAINING, Phase.FENCING, Phase.FENCED}),
     Phase.DRAINING: frozenset({Phase.DRAINING, Phase.LINGERING, Phase.JOINED}),
     Phase.LINGERING: frozenset({Phase.FENCING, Phase.DRAINING}),
-    Phase.FENCING: frozenset({Phase.FENCED}),
+    Phase.FENCING: frozenset({Phase.FENCED, Phase.JOINED}),
     Phase.FENCED: frozenset({Phase.JOINED, Phase.DRAINING, Phase.RELEASED, Phase.RETIRING}),
     Phase.RELEASED: frozenset({Phase.DRAINING, Phase.RETIRING}),
     Phase.FAILED: frozenset({Phase.FENCING, Phase.FENCED, Phase.RETIRING}),

@@ -17,6 +17,10 @@ AGENT_FINDINGS = "agent-findings"
 """Kind of the latest-value rows that say of which VM's agent findings were told, and when."""
 
 
+SILENT_AFTER_S = 30.0
+"""A broker through which no heartbeat has come back for so long is silent: one that is started anew takes less."""
+
+
 def keep_report(latest: LatestStore, cluster_uid: ClusterUid, key: str, report: Report, at: datetime) -> bool:
     """Keeps it under the key of its instance. Whether it was news. Raises StoreUnavailable."""
     told = Observation(
@@ -28,6 +32,7 @@ def keep_report(latest: LatestStore, cluster_uid: ClusterUid, key: str, report: 
         seq=report.seq,
     )
     count = sum(len(service.findings) for service in report.services)
+    count += sum(h.silent_s >= SILENT_AFTER_S for h in report.heartbeats)
     if count:
         mark = Subject(AGENT_FINDINGS, cluster_uid, key)
         latest.put(Observation(mark, {"findings": count}, source="agent", observed_at=at))

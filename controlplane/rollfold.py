@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import datetime
 
-from controlplane import nodefold, windowfold
+from controlplane import imagefold, nodefold, windowfold
 from controlplane.foldmoves import Rules, change, close_intent, current_drain, frozen, move, open_intent
 from controlplane.replacement import Phase
 from controlplane.view import ClusterView, DrainView
@@ -15,7 +15,8 @@ def _recycle(view: ClusterView, e: facts.RecycleStarted, at: datetime) -> Cluste
 
 
 def _recycled(view: ClusterView, e: facts.RecycleCompleted, at: datetime) -> ClusterView:
-    return replace(windowfold.over(view), recycling=0, converged=e.generation, newcomers=())
+    view = imagefold.reached(windowfold.over(view), at)
+    return replace(view, recycling=0, converged=e.generation, newcomers=())
 
 
 def _drain(view: ClusterView, e: facts.DrainRequested, at: datetime) -> ClusterView:
@@ -163,7 +164,17 @@ def _finalised(view: ClusterView, e: facts.FeatureFinalised, at: datetime) -> Cl
 
 
 def _destroy(view: ClusterView, e: facts.DestroyRequested, at: datetime) -> ClusterView:
-    return open_intent(view, e.intent, "destroy", tuple(i.key for i in view.alive()), at)
+    keys = e.vms or tuple(i.key for i in view.alive())
+    return open_intent(view, e.intent, "destroy", keys, at)
+
+
+def _destroyed(view: ClusterView, e: facts.DestroyCompleted, at: datetime) -> ClusterView:
+    keys = view.intents[e.intent].keys
+    view = close_intent(view, e.intent)
+    for key in keys:
+        # Wherever it stood in its life: a tombstone ends it there.
+        view = change(view, key, phase=Phase.RETIRED, since=at)
+    return view
 
 
 def _deleted(view: ClusterView, e: facts.ClusterDeleted, at: datetime) -> ClusterView:
@@ -193,5 +204,6 @@ RULES: Rules = {
     facts.FinalisationRequested: _finalising,
     facts.FeatureFinalised: _finalised,
     facts.DestroyRequested: _destroy,
+    facts.DestroyCompleted: _destroyed,
     facts.ClusterDeleted: _deleted,
 }

@@ -31,6 +31,7 @@ from controlplane.portal.oidc.binding import OidcRefused
 from controlplane.portal.portaldoors import Door, at_door
 from controlplane.settings import Settings
 from controlplane.view import ClusterView
+from controlplane.vmgateway import gateway_door
 from events.errors import EventsError
 
 _log = logging.getLogger(__name__)
@@ -123,6 +124,9 @@ def _serve(
     services.sources.poller.start()
     services.names.start()
     services.groups.poller.start()
+    services.topic_names.poller.start()
+    services.drift.poller.start()
+    services.anomalies.poller.start()
     _log.info("listening on %s, token in %s", address.url, services.home.token_file)
     _tell_first_password(services, address)
     if for_agents.is_tls and told is not None and told != for_agents:
@@ -166,6 +170,8 @@ class _Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Opens the doors that are bound already."""
         await super().startup(sockets)
+        for door in sockets or []:
+            await self._open_to_vms(door.getsockname()[1])
         if self._agents_door is not None and self._tls is not None:
             await self._open(self._agents_door, self._tls.context, served=Door.AGENTS)
             _log.info("serving agents over TLS on %s:%d", *self._agents_door.getsockname()[:2])
@@ -212,8 +218,15 @@ class _Server(uvicorn.Server):
         with suppress(CannotListen):
             context, served = (self._tls.context, Door.AGENTS) if told.is_tls and self._tls else (None, Door.LOOPBACK)
             await self._open(listening(bound_to, told.port), context, served=served)
+            if not told.is_tls:
+                await self._open_to_vms(told.port)
             self._told = None
             _log.info("also listening on %s, the address VMs were told", told.url)
+
+    async def _open_to_vms(self, port: int) -> None:
+        gateway = gateway_door(self._services.settings, port)
+        if gateway is not None:
+            await self._open(gateway, None, served=Door.AGENTS)
 
     async def _open(self, door: socket.socket, context: ssl.SSLContext | None, *, served: Door) -> None:
         loop = asyncio.get_running_loop()

@@ -22,6 +22,7 @@ from controlplane.freezing import FreezeBinding
 from controlplane.gitsync.binding import GitBinding, is_under
 from controlplane.groups.watch import WatchGroups
 from controlplane.networks.settings import NetworkSettings
+from controlplane.notices.binding import NotifierBinding
 from controlplane.portal.oidc.binding import OidcBinding
 
 LONGEST_CALL_S = 10.0
@@ -101,6 +102,9 @@ class Settings(BaseSettings):
         default="", description="path or URL of the metric lake: plans take write rates from it; empty: from logs alone"
     )
     enforce_disk: bool = Field(default=False, description="`local` cloud, root only: disks of their true size")
+    vm_network: Literal["loopback", "namespaces"] = Field(
+        default="loopback", description="`local` cloud: `namespaces` gives each VM a network that can be split; as root"
+    )
     git: tuple[GitBinding, ...] = Field(default=(), description="repositories that declare clusters, `[[git]]` each")
     git_local_paths: tuple[Path, ...] = Field(default=(), description="folders whose repositories may be bound by path")
     dns: tuple[ZoneBinding, ...] = Field(default=(), description="zones names of clusters are kept in, `[[dns]]` each")
@@ -110,6 +114,18 @@ class Settings(BaseSettings):
         description="consumer groups looked at again: `asked` (for 15 min after a person asked), `always`, `off`",
     )
     groups_poll_s: float = Field(default=60.0, ge=1, le=3600, description="seconds between two looks at groups")
+    audits_at_once: int = Field(
+        default=2, ge=0, le=32, description="audits of clouds for changes by hand that run together; `0`: none is made"
+    )
+    audit_every_s: float = Field(default=86_400.0, ge=600, le=2_592_000, description="seconds between two of a cluster")
+    audit_poll_s: float = Field(default=10.0, ge=1, le=3600, description="seconds between two looks for audits due")
+    anomalies_poll_s: float = Field(default=10.0, ge=1, le=600, description="between two looks for anomalies")
+    slow_window_s: int = Field(
+        default=300, description="width of the metric windows slow brokers are found by: 60 or 300"
+    )
+    notifiers: tuple[NotifierBinding, ...] = Field(
+        default=(), description="where anomalies are told to, `[[notifiers]]` each"
+    )
     networks: NetworkSettings = Field(
         default=NetworkSettings(), description="where networks Kedge makes get their addresses, `[networks]`"
     )
@@ -210,6 +226,22 @@ class Settings(BaseSettings):
             if not _is_host(host.strip("[]")):
                 raise ValueError(f"portal_names has {name!r}: write a host name or address, and its port if it has one")
         return self
+
+    @field_validator("slow_window_s")
+    @classmethod
+    def _a_width_of_the_lake(cls, width_s: int) -> int:
+        if width_s not in (60, 300):
+            raise ValueError("expected 60 or 300: the lake has no other windows that are short enough")
+        return width_s
+
+    @field_validator("notifiers")
+    @classmethod
+    def _notifiers_once(cls, notifiers: tuple[NotifierBinding, ...]) -> tuple[NotifierBinding, ...]:
+        names = [binding.name for binding in notifiers]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise ValueError(f"there are two notifiers called {', '.join(twice)}: each needs a name of its own")
+        return notifiers
 
     @field_validator("dns")
     @classmethod

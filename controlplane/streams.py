@@ -9,8 +9,13 @@ FLEET = "fleet"
 NETWORKS = "networks"
 """The stream of the networks Kedge makes, of all accounts: one, so that no address is given twice."""
 
+IMAGES = "images"
+"""The stream of the image catalogue."""
+
 PROPOSALS = "proposals"
 """The stream of changes that wait for a second person."""
+
+_ANOMALIES = "anomalies-"
 
 
 def cluster_stream(uid: ClusterUid) -> str:
@@ -21,3 +26,13 @@ def cluster_stream(uid: ClusterUid) -> str:
 def cluster_uid_of(stream: str) -> ClusterUid | None:
     """The cluster a stream belongs to, None for other streams."""
     return ClusterUid(stream.removeprefix(_CLUSTER)) if stream.startswith(_CLUSTER) else None
+
+
+def anomalies_stream(uid: ClusterUid) -> str:
+    """The stream of what was found wrong in one cluster."""
+    return f"{_ANOMALIES}{uid}"
+
+
+def anomalies_uid_of(stream: str) -> ClusterUid | None:
+    """The cluster whose anomalies a stream has, None for other streams."""
+    return ClusterUid(stream.removeprefix(_ANOMALIES)) if stream.startswith(_ANOMALIES) else None

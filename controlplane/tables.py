@@ -250,6 +250,32 @@ class AuditEntryRow(SQLModel, table=True):
     sha256: str
 
 
+class NoticeOutboxRow(SQLModel, table=True):
+    """A notice that waits to be told by a notifier; `position` is that of the event behind it."""
+
+    __tablename__ = "notice_outbox"
+
+    notifier: str = Field(primary_key=True)
+    position: int = Field(sa_column=Column(BigInteger, primary_key=True, autoincrement=False))
+    notice: dict[str, Any] = Field(sa_column=Column(JSON, nullable=False))
+    attempts: int
+    again_at: datetime | None = Field(default=None, sa_column=_time(nullable=True))
+
+
+class NotifierStateRow(SQLModel, table=True):
+    """How far a notifier has read the events, and how it does."""
+
+    __tablename__ = "notifier_state"
+
+    name: str = Field(primary_key=True)
+    position: int = Field(sa_column=Column(BigInteger, nullable=False))
+    delivered: int = Field(sa_column=Column(BigInteger, nullable=False))
+    dropped: int = Field(sa_column=Column(BigInteger, nullable=False))
+    error: str
+    failing_since: datetime | None = Field(default=None, sa_column=_time(nullable=True))
+    told_at: datetime | None = Field(default=None, sa_column=_time(nullable=True))
+
+
 LEASE = table_of(LeaseRow)
 HOME = table_of(HomeRow)
 JOB = table_of(JobRow)
@@ -265,3 +291,5 @@ OIDC_PERSON = table_of(OidcPersonRow)
 OIDC_ATTEMPT = table_of(OidcAttemptRow)
 API_TOKEN = table_of(ApiTokenRow)
 AUDIT_ENTRY = table_of(AuditEntryRow)
+NOTICE_OUTBOX = table_of(NoticeOutboxRow)
+NOTIFIER_STATE = table_of(NotifierStateRow)

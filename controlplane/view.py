@@ -7,15 +7,18 @@ from functools import wraps
 from types import MappingProxyType
 from typing import Any, TypeVar
 
+from controlplane.healingview import DemotionView, SwitchView
 from controlplane.rebalanceview import BatchSpent, LastRebalance, RebalanceView
 from controlplane.replacement import ALIVE, Phase
 from controlplane.specsource import SpecSource
 from controlplane.topicview import TopicsView
 from events import facts
 from events.ids import ClusterUid
+from events.spec.domains import Address, advertised, domain_of
 from events.spec.model import KafkaClusterDocument
 from planner.healing import PastCure
 from planner.hungmoves import PastMoveCure
+from providers.base import Place
 
 FIRST_CONTROLLER_ID = 100
 FIRST_BROKER_ID = 1000
@@ -50,6 +53,8 @@ class InstanceView:
     since: datetime
     intent: str
     requested_at: datetime
+    place: Place | None = None
+    """Where it was made, for life; None where no document said it."""
     cloud_id: str = ""
     address: str = ""
     bound: bool = True
@@ -300,6 +305,20 @@ class ChaosView:
     reason: str
     since: datetime
     for_s: float
+    manner: facts.ChaosManner = field(default_factory=facts.ChaosManner)
+
+
+@dataclass(frozen=True, slots=True)
+class ImageView:
+    """The revision of the image catalogue the cluster was given. `reached_at`: since when every VM is made from it."""
+
+    chosen: facts.ImageChosen
+    since: datetime
+    reached_at: datetime | None = None
+
+    @property
+    def name(self) -> str:
+        return self.chosen.revision
 
 
 @dataclass(frozen=True, slots=True)
@@ -378,12 +397,19 @@ class ClusterView:
     """Changes of voters begun, ever."""
     lost_volumes: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     """Volumes of controllers that hold nothing any more, by key, and how that is known."""
+    volume_sizes: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    """GiB of the volumes that were asked to grow, by key: their planned size is that of their making."""
     cures: tuple[PastCure, ...] = ()
     """What was done about findings of agents, oldest first."""
+    switches: Mapping[str, SwitchView] = field(default_factory=lambda: MappingProxyType({}))
+    """What people said of healing, by kind of anomaly; "" is all kinds."""
+    demotions: Mapping[str, DemotionView] = field(default_factory=lambda: MappingProxyType({}))
+    """Brokers that are to lead nothing, or get their leaders back, by instance key."""
     moves: MovesView = field(default_factory=MovesView)
     chaos: Mapping[str, ChaosView] = field(default_factory=lambda: MappingProxyType({}))
     """Faults of `kedge chaos` that are not over, by id."""
     topics: TopicsView = field(default_factory=TopicsView)
+    image: ImageView | None = None
     conditions: Mapping[str, ConditionView] = field(default_factory=lambda: MappingProxyType({}))
     progressed_at: datetime | None = None
     """Time of the last event that is not a mere condition."""
@@ -420,7 +446,7 @@ class ClusterView:
         if not instance.is_broker or instance.planned.handover:
             return True
         heirs = (i for i in self.of_node(instance.node) if i.planned.generation > instance.planned.generation)
-        return any(i.planned.handover for i in heirs)
+        return any(i.planned.handover and i.service_id == instance.service_id for i in heirs)
 
     def in_phase(self, *phases: Phase) -> tuple[InstanceView, ...]:
         return tuple(i for i in self.instances.values() if i.phase in phases)
@@ -449,8 +475,15 @@ class ClusterView:
         return next((w for v in instance.planned.volumes if (w := self.lost_volumes.get(v.key, ""))), "")
 
     def address_of(self, instance: InstanceView) -> str:
-        """Where the instance's service listens: its node's own address if the node has one."""
-        return self.node_addresses.get(instance.node, instance.address)
+        """Where the instance's service listens, and others find it: its node's own address if the node has one."""
+        texts = (self.node_addresses.get(instance.node, ""), instance.address)
+        if self.document is None:
+            return texts[0] or texts[1]
+        spec = self.document.spec
+        home = domain_of(spec.controller_pool.place)
+        # Of a pool that is gone: it was within the same domain as the others, or it had never been accepted.
+        domain = next((domain_of(p.place) for p in spec.pools if p.name == instance.planned.pool), home)
+        return advertised((Address(text, domain) for text in texts), home)
 
 
 def _by_node(instances: Iterable[InstanceView]) -> Mapping[str, tuple[InstanceView, ...]]:

@@ -10,6 +10,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from events.anomaly_facts import AnomalyChanged as AnomalyChanged
+from events.anomaly_facts import AnomalyFound as AnomalyFound
+from events.anomaly_facts import BrokerDemoted as BrokerDemoted
+from events.anomaly_facts import BrokerPromoted as BrokerPromoted
+from events.anomaly_facts import DemoteRequested as DemoteRequested
+from events.anomaly_facts import DemotionEnded as DemotionEnded
+from events.anomaly_facts import HealingSwitched as HealingSwitched
 from events.balance_facts import RebalanceAbandoned as RebalanceAbandoned
 from events.balance_facts import RebalanceBatchStarted as RebalanceBatchStarted
 from events.balance_facts import RebalanceCancelRequested as RebalanceCancelRequested
@@ -20,6 +27,7 @@ from events.balance_facts import RebalancePutOff as RebalancePutOff
 from events.balance_facts import RebalanceRequested as RebalanceRequested
 from events.chaos_facts import ChaosEnded as ChaosEnded
 from events.chaos_facts import ChaosInjected as ChaosInjected
+from events.chaos_facts import ChaosManner as ChaosManner
 from events.drain_facts import BatchStarted as BatchStarted
 from events.drain_facts import DrainAbandoned as DrainAbandoned
 from events.drain_facts import DrainPlanFailed as DrainPlanFailed
@@ -27,6 +35,11 @@ from events.drain_facts import DrainPlanned as DrainPlanned
 from events.drain_facts import DrainRequested as DrainRequested
 from events.drain_facts import NodeDrained as NodeDrained
 from events.healing_facts import HealingRequested as HealingRequested
+from events.image_facts import ImageChosen as ImageChosen
+from events.image_facts import ImagePublished as ImagePublished
+from events.image_facts import ImageWithdrawn as ImageWithdrawn
+from events.image_facts import PlannedImage as PlannedImage
+from events.image_facts import RegionImage as RegionImage
 from events.instance_facts import ClusterAdopted as ClusterAdopted
 from events.instance_facts import InstanceAdopted as InstanceAdopted
 from events.instance_facts import InstanceJoined as InstanceJoined
@@ -35,6 +48,7 @@ from events.instance_facts import JoinFailed as JoinFailed
 from events.instance_facts import LaunchedInstance as LaunchedInstance
 from events.instance_facts import MachineSubstituted as MachineSubstituted
 from events.instance_facts import PlannedInstance as PlannedInstance
+from events.instance_facts import PlannedPlace as PlannedPlace
 from events.instance_facts import PlannedVolume as PlannedVolume
 from events.instance_facts import RunFailed as RunFailed
 from events.instance_facts import SpentNode as SpentNode
@@ -80,6 +94,8 @@ from events.source_facts import SourceApplied as SourceApplied
 from events.source_facts import SourceChanged as SourceChanged
 from events.source_facts import SourceRewritten as SourceRewritten
 from events.topic_facts import TopicsDeclared as TopicsDeclared
+from events.volume_facts import GrowthCompleted as GrowthCompleted
+from events.volume_facts import GrowthRequested as GrowthRequested
 from events.window_facts import WindowWaived as WindowWaived
 from events.zookeeper_facts import ClusterIdFixed as ClusterIdFixed
 from events.zookeeper_facts import EnsembleFounded as EnsembleFounded
@@ -283,7 +299,19 @@ class FeatureFinalised:
 @fact("destroy.requested", schema=1)
 @dataclass(frozen=True, slots=True)
 class DestroyRequested:
-    """The destroy run of a tombstoned cluster whose deletion policy says so."""
+    """The destroy run of a tombstoned cluster whose deletion policy says so.
+
+    `vms` are the keys of the instances in one place, where the cluster lives in several; empty for all there are.
+    """
+
+    intent: str
+    vms: tuple[str, ...] = ()
+
+
+@fact("destroy.completed", schema=1)
+@dataclass(frozen=True, slots=True)
+class DestroyCompleted:
+    """Nothing of the cluster is left in the place of that run; it has others."""
 
     intent: str
 

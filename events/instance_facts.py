@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from events.image_facts import PlannedImage
 from events.registry import fact
 
 
@@ -16,6 +17,16 @@ class PlannedVolume:
     kind: str
     size_gib: int
     directory_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedPlace:
+    """Where a VM is made, in the words of a pool's `place`."""
+
+    cloud: str
+    region: str
+    account: str
+    network: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +58,10 @@ class PlannedInstance:
     """Made by its bind, not by the surge: its cloud gives a node's address or disk to a VM only when that is made."""
     new_disk: bool = False
     """It takes over its node's address and id, and not the disk: that is lost. Its own is new and still empty."""
+    image: PlannedImage | None = None
+    """The catalogue's revision it is made from, None for the image the cloud's settings name for its Kafka version."""
+    place: PlannedPlace | None = None
+    """Where it is made, None for the place its pool has in the document in force."""
 
     @property
     def key(self) -> str:

@@ -72,6 +72,8 @@ class HealingPolicy:
     replace: bool = True
     after: timedelta = timedelta(seconds=60)
     a_day: int = 4
+    disks: bool = True
+    """Whether a failed disk is replaced; a person may have switched that off for now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +121,8 @@ def _judge(
     cure, why = _gentlest(ailment, kind, own, now)
     if not (policy.restart if cure is Cure.RESTART else policy.replace):
         return Refusal(ailment, f"{why}, and the spec allows no {cure} without asking", gave_up=True)
+    if kind in _THE_DISK_FAILED and not policy.disks:
+        return Refusal(ailment, f"{why}, and healing of disk failures is switched off", gave_up=True)
     if own and own[-1].cure is Cure.REPLACE and own[-1].finding == ailment.finding and now - own[-1].at < WITHIN:
         return Refusal(ailment, "it came back on a new VM: its cause is not the machine", gave_up=True)
     if policy.a_day == 0:

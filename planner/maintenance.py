@@ -32,7 +32,13 @@ class LeftAlone:
 
 
 def next_replacement(
-    announced: Iterable[Announced], past: Sequence[PastCure], *, replaces: bool, a_day: int, now: datetime
+    announced: Iterable[Announced],
+    past: Sequence[PastCure],
+    *,
+    replaces: bool,
+    a_day: int,
+    now: datetime,
+    switched_off: bool = False,
 ) -> tuple[Announced | None, tuple[LeftAlone, ...]]:
     """The one to replace now, and what waits or is left alone. `past` are the cures of the cluster, oldest first.
 
@@ -44,6 +50,7 @@ def next_replacement(
     chosen, left = None, []
     for one in sorted(announced, key=lambda a: (a.not_before, a.key)):
         reason = _against(one, recent, again, replaces=replaces, a_day=a_day, now=now)
+        reason = reason or ("healing of maintenance events is switched off" if switched_off else "")
         if reason:
             left.append(LeftAlone(one, reason))
         elif chosen is None:

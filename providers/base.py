@@ -6,6 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Protocol
 
+from providers.madefrom import MadeFrom
 from providers.state import InstanceState as InstanceState
 
 
@@ -17,7 +18,7 @@ class Place:
     region: str
     account: str = "default"
     network: str = "default"
-    """Which network VMs there are made in. No part of a state's key: a cluster never changes its network."""
+    """Which network VMs there are made in. No part of a state's key: all of a cluster there is in one network."""
 
     def __str__(self) -> str:
         return f"{self.cloud}/{self.account}/{self.region}"
@@ -89,6 +90,8 @@ class InstanceResource:
     intent_id: str
     boot_data: str
     address: str | None = None
+    made_from: MadeFrom | None = None
+    """None: the image the cloud's settings name for its Kafka version."""
 
     @property
     def key(self) -> str:
@@ -164,11 +167,12 @@ class Resources:
 
 
 class RunKind(StrEnum):
-    """The five kinds of Terraform run. Each may change exactly what its intent names and nothing else."""
+    """The kinds of Terraform run. Each may change exactly what its intent names and nothing else."""
 
     SURGE = "surge"
     RELEASE = "release"
     BIND = "bind"
+    GROW = "grow"
     RETIRE = "retire"
     DESTROY = "destroy"
 
@@ -187,6 +191,8 @@ class TerraformRun:
     creates: frozenset[str] = frozenset()
     deletes: frozenset[str] = frozenset()
     forget: frozenset[str] = frozenset()
+    grows: Mapping[str, int] = field(default_factory=dict)
+    """`volume/<key>` -> GiB: what a grow run makes larger. A volume that has the size already counts as done."""
     adopts: Resources | None = None
     """What stands before the run, where the state may know less of it than the cloud: see `providers.tf.adoption`."""
 

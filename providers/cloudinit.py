@@ -10,7 +10,7 @@ from typing import Literal
 
 from providers.base import InstanceResource
 from providers.errors import PlaceUnknown
-from providers.software import AGENT_DIR, KAFKA_DIR, Software
+from providers.software import AGENT_DIR, KAFKA_DIR, Download, Software
 
 BOOT_FILE = "/var/lib/kedge-agent/boot.json"
 """Where the agent reads its boot data (agent/layout.py)."""
@@ -67,10 +67,19 @@ def born_with(
     return user_data(
         instance.boot_data,
         kafka_version=instance.image,
-        software=software,
+        software=_with_its_own(software, instance),
         own_disks=own_disks,
         commands=commands,
     )
+
+
+def _with_its_own(software: Software | None, instance: InstanceResource) -> Software | None:
+    """The mirror's files, the Kafka archive being that of the revision the VM is made from, where it names one."""
+    made = instance.made_from
+    if software is None or made is None or not made.url:
+        return software
+    archive = Download.model_validate({"url": made.url, "sha256": made.sha256})
+    return software.model_copy(update={"kafka": {**software.kafka, instance.image: archive}})
 
 
 def _files(boot_data: str, kafka_version: str, software: Software | None, own_disks: str) -> dict[str, tuple[str, str]]:

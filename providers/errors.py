@@ -101,6 +101,12 @@ class NotImportable(ProviderError):
     what_next = "Put the state back from a copy, or remove by hand what is named above, then resume."
 
 
+class UnsupportedChange(ProviderError):
+    """This cloud cannot do it at all: a wish that should have been refused, or met otherwise."""
+
+    what_next = "Put the old value back into the spec, or ask for new VMs: `kedge replace`."
+
+
 class TerraformFailed(ProviderError):
     """Terraform ended with an error that no cloud recognised. `diagnostics` holds its own words."""
 

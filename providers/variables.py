@@ -73,11 +73,13 @@ def held_by(resources: Resources, instance: InstanceResource, *, ephemeral: bool
 
 def image_for(
     resources: Resources, instance: InstanceResource, images: Mapping[str, Mapping[str, ImageT]], kind: Machine
-) -> ImageT:
-    """The image of a VM's Kafka version for its machine's architecture, as the settings file of its cloud names it.
-
-    Raises `PlaceUnknown` naming the images there are.
+) -> ImageT | str:
+    """The image of a VM for its machine's architecture: of the revision it is made from, else that of its Kafka version
+    in the settings file of its cloud. Raises `PlaceUnknown` naming the images there are.
     """
+    own = own_image(instance, kind.architecture)
+    if own:
+        return own
     image = chosen_image(instance, images, {}).get(kind.architecture)
     if image is None:
         there = [f"{version} for {each}" for version, by in sorted(images.items()) for each in sorted(by)]
@@ -91,6 +93,11 @@ def image_for(
 def chosen_image(instance: InstanceResource, images: Mapping[str, ImageT], otherwise: ImageT) -> ImageT:
     """The image of a VM's Kafka version, else the one for any version: a plain one that installs the rest."""
     return images.get(instance.image, images.get(ANY, otherwise))
+
+
+def own_image(instance: InstanceResource, architecture: str) -> str:
+    """The id of the image of the revision it is made from, "" where the settings file says it. `PlaceUnknown`."""
+    return instance.made_from.image(architecture) if instance.made_from is not None else ""
 
 
 def used_zones(resources: Resources) -> list[str]:

@@ -43,14 +43,14 @@ spec:
       services: [{quorum}]
       size: {controllers}
       machine: small
-      disk: {{kind: persistent, sizeGib: 1}}
+      disk: {{kind: persistent, sizeGib: {quorum_gib}}}
       place: {{cloud: local, region: local-1, zones: [a, b, c]}}
     - name: brokers
       services: [broker]
       size: {brokers}
       machine: {machine}
-      disk: {{kind: persistent, sizeGib: 100}}
-      place: {{cloud: local, region: local-1, zones: [a, b, c]}}
+      disk: {{kind: {disk}, sizeGib: {broker_gib}}}
+      place: {{cloud: local, region: {brokers_in}, zones: [{zones}]}}
   rollout:
     {{strategy: {strategy}, surge: {surge}, maxUnavailable: {max_unavailable}, pause: {pause},
      soak: {soak}, linger: {linger}, joinDeadline: {join_deadline}{throttle}{windows}}}
@@ -69,6 +69,7 @@ def a_spec(**overrides: Any) -> str:
         "config": "",
         "quorum": "controller",
         "controllers": 3,
+        "brokers_in": "local-1",
         "brokers": 3,
         "machine": "small",
         "soak": "5s",
@@ -84,6 +85,10 @@ def a_spec(**overrides: Any) -> str:
         "throttle": "",
         "windows": "",
         "balance": "",
+        "disk": "persistent",
+        "broker_gib": 100,
+        "quorum_gib": 1,
+        "zones": "a, b, c",
     }
     return _SPEC.format(**{**values, **overrides})
 

@@ -15,8 +15,11 @@ from controlplane.cli import replies
 from controlplane.cli.address import Address
 from controlplane.cli.errors import CliError, Refused, UnknownCluster
 from controlplane.portal import accessschemas as access_api
+from controlplane.portal import anomalyschemas as anomaly_api
 from controlplane.portal import chaosschemas as chaos_api
+from controlplane.portal import driftschemas as drift_api
 from controlplane.portal import groupschemas as group_api
+from controlplane.portal import imageschemas as image_api
 from controlplane.portal import networkschemas as network_api
 from controlplane.portal import nodeschemas as node_api
 from controlplane.portal import proposalschemas as proposal_api
@@ -162,6 +165,29 @@ class Client:
         """Whether the cluster is in full health."""
         return self._of_cluster(name, lambda: self._get(_path(name, "health"), chaos_api.HealthOut))
 
+    def anomalies(self, name: str, *, kind: str = "", state: str = "", limit: int = 100) -> anomaly_api.AnomaliesOut:
+        """What was found wrong in a cluster, open ones first."""
+        params = {"kind": kind, "state": state, "limit": str(limit)}
+        path = _path(name, "anomalies")
+        return self._of_cluster(name, lambda: self._get(path, anomaly_api.AnomaliesOut, params=params))
+
+    def anomalies_everywhere(self) -> list[anomaly_api.AnomalyOut]:
+        """The open ones of all clusters."""
+        return self._get("/anomalies", list[anomaly_api.AnomalyOut])
+
+    def switch_healing(self, name: str, order: anomaly_api.HealingIn) -> api.CommandOut:
+        """Has anomalies of a kind healed, or not."""
+        return self._of_cluster(name, lambda: self._post(_path(name, "healing"), order, api.CommandOut))
+
+    def notifiers(self) -> list[anomaly_api.NotifierOut]:
+        """Who is told."""
+        return self._get("/notifiers", list[anomaly_api.NotifierOut])
+
+    def test_notifier(self, name: str) -> anomaly_api.NotifierTestedOut:
+        """Tells a notifier that this is a test."""
+        path = f"/notifiers/{quote(name, safe='')}/test"
+        return self._post(path, api.ReasonIn(), anomaly_api.NotifierTestedOut)
+
     def topics(self, name: str) -> topic_api.TopicsOut:
         """The topics of a cluster, declared and observed."""
         return self._of_cluster(name, lambda: self._get(_path(name, "topics"), topic_api.TopicsOut))
@@ -181,6 +207,15 @@ class Client:
         """One consumer group."""
         path = _path(name, f"groups/{quote(group, safe='')}")
         return self._of_cluster(name, lambda: self._get(path, group_api.GroupDetailOut))
+
+    def drift(self, name: str) -> drift_api.DriftOut:
+        """What was changed by hand in the cloud."""
+        return self._of_cluster(name, lambda: self._get(_path(name, "drift"), drift_api.DriftOut))
+
+    def ask_for_audit(self, name: str) -> drift_api.AuditAskedOut:
+        """Has the cluster audited now."""
+        path = _path(name, "drift/audit")
+        return self._of_cluster(name, lambda: self._post(path, api.ReasonIn(), drift_api.AuditAskedOut))
 
     def adopt_topic(self, name: str, topic: str, order: topic_api.AdoptTopicIn) -> api.CommandOut:
         """Has Kedge keep a topic that was made outside."""
@@ -223,6 +258,22 @@ class Client:
     def repair_network(self, name: str, order: network_api.NetworkIn) -> network_api.NetworkAskedOut:
         """Asks for what is missing of a network to be made again."""
         return self._post(f"/networks/{quote(name, safe='')}/repair", order, network_api.NetworkAskedOut)
+
+    def images(self) -> image_api.ImagesOut:
+        """The image catalogue."""
+        return self._get("/images", image_api.ImagesOut)
+
+    def image(self, name: str) -> image_api.ImageOut:
+        """One revision with the clusters it concerns."""
+        return self._get(f"/images/{quote(name, safe='')}", image_api.ImageOut)
+
+    def publish_image(self, order: image_api.ImageIn) -> image_api.ImagePublishedOut:
+        """Publishes a revision."""
+        return self._post("/images", order, image_api.ImagePublishedOut)
+
+    def withdraw_image(self, name: str, order: image_api.ImageWithdrawalIn) -> image_api.ImagePublishedOut:
+        """Withdraws a revision."""
+        return self._post(f"/images/{quote(name, safe='')}/withdraw", order, image_api.ImagePublishedOut)
 
     def whoami(self) -> access_api.WhoOut:
         """Who the token is of, and what it may do."""

@@ -29,7 +29,7 @@ def ingress_lines(
     state: ClusterState, schedule: Schedule, makespan_s: float, *, blocks: bool
 ) -> Iterator[RenderableType]:
     """A line per target; nothing where nothing is copied."""
-    taken = _taken(state, schedule, makespan_s, bins=_BINS)
+    taken = targets_over_time(state, schedule, makespan_s, bins=_BINS)
     if taken is None:
         return
     rows, series = taken
@@ -61,7 +61,7 @@ def draw(path: Path, state: ClusterState, schedule: Schedule, *, makespan_s: flo
 
     The same plan gives the same bytes. False, and no file, where nothing is copied. Raises CliError.
     """
-    taken = _taken(state, schedule, makespan_s, bins=240)
+    taken = targets_over_time(state, schedule, makespan_s, bins=240)
     if taken is None:
         return False
     try:
@@ -103,7 +103,9 @@ def _map(axes: Any, state: ClusterState, rows: Int64s, series: Floats, makespan_
     return image
 
 
-def _taken(state: ClusterState, schedule: Schedule, makespan_s: float, *, bins: int) -> tuple[Int64s, Floats] | None:
+def targets_over_time(
+    state: ClusterState, schedule: Schedule, makespan_s: float, *, bins: int
+) -> tuple[Int64s, Floats] | None:
     """Rows of the targets and what each takes per bin: int64[T], float64[T, bins]."""
     if not (math.isfinite(makespan_s) and makespan_s > 0):
         return None

@@ -9,13 +9,16 @@ from controlplane.cli.session import open_session
 from controlplane.cli.surroundings import Surroundings, of_this_process
 from controlplane.cli.verbs.access import audit, login, token
 from controlplane.cli.verbs.agentbundle import agent_bundle
+from controlplane.cli.verbs.anomalies import anomalies, healing, notifiers
 from controlplane.cli.verbs.apply import apply
 from controlplane.cli.verbs.balance import brokers, rebalance
 from controlplane.cli.verbs.chaos import chaos
 from controlplane.cli.verbs.doctor import doctor
 from controlplane.cli.verbs.drain import drain
+from controlplane.cli.verbs.drift import drift
 from controlplane.cli.verbs.events import events
 from controlplane.cli.verbs.groups import group, groups
+from controlplane.cli.verbs.images import images
 from controlplane.cli.verbs.look import describe, endpoints, get
 from controlplane.cli.verbs.machines import machines
 from controlplane.cli.verbs.moves import moves
@@ -39,6 +42,7 @@ VERBS = (
     plan,
     apply,
     diff,
+    drift,
     get,
     describe,
     plans,
@@ -61,6 +65,7 @@ VERBS = (
     proposals,
     groups,
     group,
+    anomalies,
     delete,
     backup,
     restore,
@@ -82,8 +87,11 @@ GROUPS = {
     "machines": machines,
     "token": token,
     "networks": networks,
+    "images": images,
     "topic": topic,
     "proposal": proposal,
+    "healing": healing,
+    "notifiers": notifiers,
     "policy": policy,
 }
 """Verbs of a noun."""

@@ -36,8 +36,12 @@ def plan_lines(plan: PlanOut) -> Iterator[Text]:
     if not plan.is_empty:
         yield styled(f"  total: {_total(plan)}")
     yield from cost_lines(plan)
+    for move in plan.moves:
+        yield styled(f"  place: {move}")
     for network in plan.networks:
         yield styled(f"  network: {network}")
+    for line in plan.clients:
+        yield styled(f"  clients: {line}", "yellow")
     if plan.window:
         yield styled(f"  window: {plan.window}")
     if plan.brake:

@@ -20,6 +20,7 @@ from controlplane.cli.quantities import counted, human_seconds
 from controlplane.cli.tables import generation_words, phase_text, status_text
 from controlplane.cli.terminal import styled
 from controlplane.portal.schemas import ClusterDetailOut, DrainOut, InstanceOut, RebalanceOut
+from planner.engines import planned_by
 from planner.quantities import human_bytes
 
 COMING = ("requested", "launched", "joined")
@@ -153,7 +154,7 @@ def rebalance_words(rebalance: RebalanceOut) -> str:
     size = f"{counted(rebalance.moves, 'move')}, {human_bytes(rebalance.bytes)}, {left} left"
     change = f"imbalance {rebalance.imbalance_before:.0f} % -> {rebalance.imbalance_after:.0f} %"
     ends = f"; no further batch begins: {rebalance.cancelled}" if rebalance.cancelled else ""
-    return f"{name}: {at}, {size}, {change}, planned {rebalance.engine}{ends}"
+    return f"{name}: {at}, {size}, {change}, {planned_by(rebalance.engine)}{ends}"
 
 
 def batch_words(drain: DrainOut) -> str:
@@ -162,7 +163,7 @@ def batch_words(drain: DrainOut) -> str:
         return f"being planned, round {drain.round}"
     at = f"batch {drain.batch + 1} of {drain.batches}" if drain.batch >= 0 else f"{drain.batches} batches"
     again = f", round {drain.round}" if drain.round > 1 else ""
-    return f"{at}, {counted(drain.moves, 'move')}, {human_bytes(drain.bytes)}, planned by {drain.engine}{again}"
+    return f"{at}, {counted(drain.moves, 'move')}, {human_bytes(drain.bytes)}, {planned_by(drain.engine)}{again}"
 
 
 def _phase_news(before: dict[str, InstanceOut], now: ClusterDetailOut, *, is_first: bool) -> Iterator[str]:

@@ -66,9 +66,10 @@ is no plan |
 `{{"apiVersion": "{API_VERSION}", "kind": ...}}`:
 `ClusterList` (with `items`), `Cluster`, `Plans` (`plan --json`), `Applied`, `DryRun`, `Diff`, `Validation`,
 `WaitResult`, `Command`, `SourceList` (with `items`), `Endpoints`, `Backup`, `Rebuild`, `Version`, `DrainPlan`,
-`DrainCheck`, `RebalancePlan`, `DemotePlan`, `RestartCheck`, `Rolls`, `MachineList` (with `items`). `events -o json` and
-`get -w -o json` write one document a line (`Event`, `Cluster`). Fields may be added to a version; none is renamed or
-dropped, and new ones are to be ignored. Times are ISO 8601 in UTC; units stand in the names of fields (`_s`, `bytes`).
+`DrainCheck`, `Anomalies`, `AnomalyList`, `Healing`, `NotifierList` (with `items`), `NotifierTest`, `RebalancePlan`,
+`DemotePlan`, `RestartCheck`, `Rolls`, `Drift`, `MachineList` (with `items`). `events -o json` and `get -w -o json`
+write one document a line (`Event`, `Cluster`). Fields may be added to a version; none is renamed or dropped, and new
+ones are to be ignored. Times are ISO 8601 in UTC; units stand in the names of fields (`_s`, `bytes`).
 """
 
 

@@ -10,6 +10,7 @@ from controlplane.converger.observation import InventorySeen
 from controlplane.converger.seats import stranger_among, voter_change_due
 from controlplane.converger.verdict import ReadConsole, Situation, StartPlanning, Verdict, record, wait
 from controlplane.kafka.gates import is_following
+from controlplane.places import place_of, places_of
 from controlplane.replacement import Phase
 from controlplane.view import ClusterView, InstanceView
 from events import facts
@@ -68,9 +69,12 @@ def _racks_without_a_vm(view: ClusterView, vanished: Collection[str]) -> list[st
     Only for clusters of three racks and more (with two, one is half), and not while they are born: nothing is lost yet.
     """
     racks: dict[str, list[InstanceView]] = {}
+    several = len(places_of(view)) > 1
     for instance in view.alive():
         if instance.phase not in _NOT_THERE:
-            racks.setdefault(instance.planned.rack, []).append(instance)
+            # Zones of two places may have one name: they burn down apart.
+            where = f" of {place_of(view, instance)}" if several else ""
+            racks.setdefault(f"{instance.planned.rack}{where}", []).append(instance)
     if len(racks) < 3 or all(i.phase in _NEVER_SERVED for there in racks.values() for i in there):
         return []
     return sorted(rack for rack, there in racks.items() if all(i.lost or i.key in vanished for i in there))

@@ -6,6 +6,7 @@ was made stays what it is. Its digest is that of the spec, so nothing is rolled 
 
 from collections.abc import Mapping
 
+from controlplane.converger.rendering import place_of_intent
 from controlplane.converger.verdict import Situation, Verdict, record, wait
 from controlplane.view import ClusterView, InstanceView, IntentView
 from events import facts
@@ -20,7 +21,8 @@ def substitution_step(situation: Situation, intent: IntentView) -> Verdict | Non
     if not any(_list_of(situation.view, i) for i in waiting):
         return None
     inventory = situation.seen.fresh_inventory(situation.now)
-    if inventory is None or (intent.failed_at and inventory.at <= intent.failed_at):
+    is_silent = inventory is not None and str(place_of_intent(situation.view, intent)) in inventory.silent
+    if inventory is None or is_silent or (intent.failed_at and inventory.at <= intent.failed_at):
         return wait("InventoryUnknown", f"no capacity; waiting for an inventory that shows what {intent.kind} made")
     machines = {
         i.key: machine

@@ -2,12 +2,18 @@
 
 from datetime import datetime
 
+from controlplane.converger.anomalyconditions import demotions_told, healing_off_told
 from controlplane.converger.capacity import fallen_back
 from controlplane.converger.consumerconditions import consumers_stuck
+from controlplane.converger.driftconditions import CLOUD_DRIFT_FOUND, drift_told
 from controlplane.converger.healing import health_of
+from controlplane.converger.heartbeatconditions import heartbeats_silent
 from controlplane.converger.hungconditions import elections_fail, reassignment_hung, strangers_told
+from controlplane.converger.images import image_told
+from controlplane.converger.isrconditions import at_min_isr
 from controlplane.converger.maintenance import maintenance_told
 from controlplane.converger.pausing import hold_on
+from controlplane.converger.registrations import registration_wrong
 from controlplane.converger.topicconditions import TOPICS_DEGRADED, topics_degraded
 from controlplane.converger.verdict import Situation, Verdict
 from controlplane.converger.windows import WAITS, waits_for_window, window_told
@@ -29,8 +35,10 @@ def condition_changes(situation: Situation, verdict: Verdict) -> tuple[facts.Con
     topics = topics_degraded(situation.view)
     hosts, consumers = maintenance_told(situation), consumers_stuck(situation)
     window = window_told(situation, verdict)
-    told = (topics, hosts, consumers, window)
-    wanted = (_converged(situation, verdict), _blocked(situation, verdict), *lasting, *moves, *told)
+    anomalies = (demotions_told(situation), healing_off_told(situation))
+    told = (topics, hosts, consumers, window, image_told(situation), drift_told(situation), *anomalies)
+    clients = (at_min_isr(situation), registration_wrong(situation), heartbeats_silent(situation))
+    wanted = (_converged(situation, verdict), _blocked(situation, verdict), *lasting, *moves, *told, *clients)
     return tuple(c for c in wanted if c is not None and _differs(situation.view, c))
 
 
@@ -112,6 +120,6 @@ def _differs(view: ClusterView, wanted: facts.ConditionChanged) -> bool:
     current = view.conditions.get(wanted.type)
     if current is None:
         return wanted.status or wanted.type == CONVERGED
-    if wanted.type == TOPICS_DEGRADED and current.message != wanted.message:
-        return True  # other topics, by name
+    if wanted.type in (TOPICS_DEGRADED, CLOUD_DRIFT_FOUND) and current.message != wanted.message:
+        return True  # other topics, or other things in the cloud, by name
     return (current.status, current.reason) != (wanted.status, wanted.reason)

@@ -5,13 +5,14 @@ It is read once, when the join is given up, and it may be lost. What is secret i
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import datetime
 
 from controlplane.latest import LatestStore, Observation, Subject
+from controlplane.places import place_of
 from controlplane.view import ClusterView, InstanceView
 from events.ids import ClusterUid
-from providers.base import CloudProvider, Place
+from providers.base import CloudProvider
 from providers.console import TellsConsole, tail
 from providers.errors import ProviderError
 
@@ -35,27 +36,13 @@ def nobody_reads(view: ClusterView, instance: InstanceView) -> str | None:
     return None
 
 
-def reading_through(
-    cloud: Callable[[str], CloudProvider], places: Callable[[ClusterView], Sequence[Place]]
-) -> ReadsConsole:
-    """Asks the cloud of the instance, by its region, else whichever place of the cluster has it."""
+def reading_through(cloud: Callable[[str], CloudProvider]) -> ReadsConsole:
+    """Asks the cloud of the place the instance lives in."""
 
     def read(view: ClusterView, instance: InstanceView) -> str | None:
-        said: ProviderError | None = None
-        told: str | None = None
-        for place in places(view):
-            provider = cloud(place.cloud)
-            if not isinstance(provider, TellsConsole):
-                continue
-            try:
-                told = provider.console(place, instance.cloud_id)
-            except ProviderError as error:
-                said = error
-            if told:
-                return told
-        if told is None and said is not None:
-            raise said
-        return told
+        place = place_of(view, instance)
+        provider = cloud(place.cloud)
+        return provider.console(place, instance.cloud_id) if isinstance(provider, TellsConsole) else None
 
     return read
 

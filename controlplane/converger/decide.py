@@ -12,13 +12,17 @@ from controlplane.converger.arrivals import arrival_step, founding_step, loss_st
 from controlplane.converger.chaosend import chaos_step
 from controlplane.converger.conditions import condition_changes
 from controlplane.converger.deletion import deletion_step
+from controlplane.converger.demotions import demotion_step
 from controlplane.converger.departures import departure_step
 from controlplane.converger.drains import drain_step
 from controlplane.converger.evacuations import evacuation_step
 from controlplane.converger.finalisation import finalisation_step
+from controlplane.converger.growth import growth_step
 from controlplane.converger.handovers import handover_step
 from controlplane.converger.healing import healing_left_step, healing_step
+from controlplane.converger.heartbeats import with_heartbeats
 from controlplane.converger.hungmoves import hung_step
+from controlplane.converger.images import image_left_step, image_step, is_urgent
 from controlplane.converger.intents import intent_step
 from controlplane.converger.livesettings import settings_in_hand_step, settings_left_step, settings_step
 from controlplane.converger.maintenance import maintenance_step
@@ -61,9 +65,12 @@ NEXT: tuple[Step, ...] = (
     voters_left_step,
     healing_step,
     maintenance_step,
+    demotion_step,
     settings_step,
+    growth_step,
     evacuation_step,
     network_step,
+    image_step,
     replacement_step,
     settings_left_step,
     restart_step,
@@ -71,13 +78,14 @@ NEXT: tuple[Step, ...] = (
     finalisation_step,
     replication_step,
     rebalance_step,
+    image_left_step,
 )
 """What begins something new."""
 
 
 def decide(situation: Situation) -> Verdict:
     """The verdict of one tick, condition changes included. Pure: no clock, no randomness, no I/O."""
-    verdict = with_topics(situation, _ladder(situation))
+    verdict = with_heartbeats(situation, with_topics(situation, _ladder(situation)))
     if verdict.events:
         return verdict
     changes = condition_changes(situation, verdict)
@@ -108,7 +116,7 @@ def _ladder(situation: Situation) -> Verdict:
         verdict = step(situation)
         if verdict is None:
             continue
-        if closed is None or not waits(step.__name__, verdict):
+        if closed is None or not waits(step.__name__, verdict) or (step is replacement_step and is_urgent(view)):
             return verdict
         return _repair(situation, NEXT[number:]) or closed.verdict(verdict, situation.now)
     return Verdict(f"converged at generation {view.generation}: {len(view.alive())} VMs")

@@ -3,6 +3,8 @@
 from controlplane.converger.arrivals import service_report
 from controlplane.converger.intents import intent_step
 from controlplane.converger.verdict import Situation, Verdict, record, wait
+from controlplane.places import by_place
+from controlplane.view import ClusterView
 from events import facts
 from events.ids import intent_id
 
@@ -25,8 +27,20 @@ def deletion_step(situation: Situation) -> Verdict | None:
     running = _still_running(situation)
     if running and view.tombstone_at and situation.seconds_since(view.tombstone_at) < STOP_WITHIN_S:
         return wait("Stopping", f"deleting: {len(running)} services are still to stop, {running[0]} among them")
-    intent = intent_id(view.uid, "destroy", view.name, 1)
-    return record(f"destroying {len(view.alive())} VMs", facts.DestroyRequested(intent))
+    return record(f"destroying {len(view.alive())} VMs", *_destroy(view))
+
+
+def _destroy(view: ClusterView) -> list[facts.DestroyRequested]:
+    """A run for each place: each has a state of its own."""
+    places = by_place(view, view.alive())
+    if len(places) == 1:
+        return [facts.DestroyRequested(intent_id(view.uid, "destroy", view.name, 1))]
+    return [
+        facts.DestroyRequested(
+            intent_id(view.uid, "destroy", f"{view.name} in {place}", 1), tuple(i.key for i in there)
+        )
+        for place, there in places.items()
+    ]
 
 
 def _still_running(situation: Situation) -> list[str]:

@@ -6,8 +6,9 @@ from controlplane.converger.arrivals import has_reported, service_report, start_
 from controlplane.converger.drains import request_drain
 from controlplane.converger.verdict import Situation, Unregister, Verdict, act, record, wait
 from controlplane.kafka.gates import Gate, broker_is_empty, hosts_nothing, is_following, may_stop_broker
+from controlplane.places import by_place
 from controlplane.replacement import Phase
-from controlplane.view import InstanceView
+from controlplane.view import ClusterView, InstanceView
 from events import facts
 from events.ids import intent_id
 from planner.observed import KafkaSnapshot
@@ -24,12 +25,17 @@ def departure_step(situation: Situation) -> Verdict | None:
 
 def request_retire(situation: Situation, instances: Sequence[InstanceView], reason: str) -> Verdict:
     """The intent to delete exactly these VMs, and the volumes that nobody takes over."""
-    view = situation.view
+    places = by_place(situation.view, instances)
+    asked = (_retire(situation.view, there, reason) for there in places.values())
+    return record(f"retiring {_keys(instances)}: {reason}", *asked)
+
+
+def _retire(view: ClusterView, instances: Sequence[InstanceView], reason: str) -> facts.RetireRequested:
+    """Of VMs of one place: each place has a state, and so a run, of its own."""
     keys = tuple(i.key for i in instances)
     kept = {v.key for i in view.alive() if i.key not in keys for v in i.planned.volumes}
     volumes = tuple(v.key for i in instances for v in i.planned.volumes if v.key not in kept)
-    intent = intent_id(view.uid, "retire", ",".join(keys), 1)
-    return record(f"retiring {', '.join(keys)}: {reason}", facts.RetireRequested(intent, keys, volumes, reason))
+    return facts.RetireRequested(intent_id(view.uid, "retire", ",".join(keys), 1), keys, volumes, reason)
 
 
 def _fence_proofs(situation: Situation) -> Verdict | None:
@@ -93,6 +99,11 @@ def _fencing(situation: Situation) -> Verdict | None:
     fencing = situation.view.in_phase(Phase.FENCING)
     if not fencing:
         return None
+    kafka = situation.seen.fresh_kafka(situation.now)
+    if kafka is not None:
+        refilled = [i for i in fencing if i.drained and kafka.hosted_by(i.service_id)]
+        if refilled:
+            return _take_back(refilled, kafka, "it was not heard to have stopped, and has")
     states = [f"{i.key} ({r.state if (r := service_report(situation, i)) else 'silent'})" for i in fencing]
     return wait("Fencing", f"waiting for proof that {', '.join(states)} stopped", patience_s=90)
 
@@ -109,10 +120,7 @@ def _leave(situation: Situation) -> Verdict | None:
         return wait("KafkaUnknown", f"waiting for metadata newer than the stop of {_keys(fenced)}")
     named = [i for i in fenced if kafka.hosted_by(i.service_id)]
     if named:
-        reason = (
-            f"metadata newer than its stop still names it for {len(kafka.hosted_by(named[0].service_id))} partitions"
-        )
-        return record(f"{_keys(named)}: {reason}", *(facts.FenceReverted(i.key, reason) for i in named))
+        return _take_back(named, kafka, "metadata newer than its stop still names it for")
     gone = [i for i in fenced if not i.unregistered and i.service_id not in kafka.brokers]
     if gone:
         left = [facts.BrokerUnregistered(i.key, i.service_id) for i in gone]
@@ -121,6 +129,12 @@ def _leave(situation: Situation) -> Verdict | None:
     if registered:
         return _unregister(registered, kafka)
     return request_retire(situation, fenced, "empty, stopped and unregistered")
+
+
+def _take_back(named: Sequence[InstanceView], kafka: KafkaSnapshot, why: str) -> Verdict:
+    """The word to stop: partitions came to a broker that was empty. Whoever hears it late would stop them with it."""
+    reason = f"{why} {len(kafka.hosted_by(named[0].service_id))} partitions"
+    return record(f"{_keys(named)}: {reason}", *(facts.FenceReverted(i.key, reason) for i in named))
 
 
 def _unregister(registered: Sequence[InstanceView], kafka: KafkaSnapshot) -> Verdict:

@@ -2,6 +2,8 @@
 
 from agent.wire import Document, EnsembleMember, LogDir, ServiceDocument, Voter
 from controlplane.converger.arrivals import quorum_port, start_id
+from controlplane.converger.heartbeats import heartbeats_for
+from controlplane.growthfold import size_of
 from controlplane.replacement import SERVING, Phase
 from controlplane.view import ClusterView, InstanceView
 from events import facts
@@ -30,6 +32,7 @@ def _document(view: ClusterView, key: str, epoch: int) -> Document | None:
         node=instance.node,
         generation=instance.planned.generation,
         services=services,
+        heartbeats=heartbeats_for(view, instance) if services else None,
     )
 
 
@@ -56,7 +59,7 @@ def _service(view: ClusterView, instance: InstanceView, founding: facts.QuorumFo
                 volume=v.key,
                 directory_id=v.directory_id,
                 fresh=_is_fresh(instance),
-                size_gib=v.size_gib,
+                size_gib=size_of(view, v),
                 own=v.kind == "ephemeral",
             )
             for v in planned.volumes

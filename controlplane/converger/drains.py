@@ -32,6 +32,7 @@ from events import facts
 from events.ids import derived_id
 from planner.drain.plan import DrainPlan, Move
 from planner.drain.residual import Residual, residual
+from planner.engines import planned_by
 from planner.observed import KafkaSnapshot, PartitionSeen
 
 MAX_ROUNDS = 5
@@ -130,7 +131,7 @@ def _plan(situation: Situation, drain: DrainView) -> Verdict:
         batches=_whole(result["batches"]),
         certificate=_mapping(result["certificate"]),
     )
-    sentence = f"drain of {_names(drain)}: {planned.moves} moves, {planned.bytes} bytes, planned {planned.engine}"
+    sentence = f"drain of {_names(drain)}: {planned.moves} moves, {planned.bytes} bytes, {planned_by(planned.engine)}"
     return record(sentence, planned)
 
 

@@ -6,6 +6,7 @@ from controlplane.converger.protocol import raise_step
 from controlplane.converger.rebalanceasking import asked_by_scale_up
 from controlplane.converger.seats import remembered, size_to_bring_back
 from controlplane.converger.verdict import RaiseFeature, Situation, Verdict, act, record, wait
+from controlplane.imagefold import awaits_image
 from controlplane.kafka.features import METADATA, Blocked, FeatureStep, metadata_level_of, next_feature_step
 from controlplane.replacement import Phase
 from controlplane.view import ClusterView, InstanceView
@@ -15,7 +16,7 @@ from events import facts
 def finalisation_step(situation: Situation) -> Verdict | None:
     """Works only once every node is as the spec wants it. None when the generation is reached."""
     view = situation.view
-    if view.document is None or (view.converged == view.generation and not view.recycling):
+    if view.document is None or (view.converged == view.generation and not view.recycling and not awaits_image(view)):
         return None
     unsettled = [i for i in view.alive() if i.phase is not Phase.JOINED or i.lost]
     if unsettled:

@@ -17,6 +17,8 @@ from controlplane.converger.observe import has_work
 from controlplane.converger.surgebudget import SurgeBudget, surge_vms
 from controlplane.converger.verdict import Allowance, Verdict, Wait
 from controlplane.converger.windows import FREEZE, WINDOW
+from controlplane.imagefold import image_in_force
+from controlplane.images.catalogue import urgency
 from controlplane.replacement import Phase
 from controlplane.streams import cluster_uid_of
 from controlplane.view import ClusterView
@@ -55,6 +57,8 @@ class FleetBrake:
     """Who gave its place up and has not surged again since."""
     _resting: set[str] = field(default_factory=set)
     """Whose last tick waited for a window."""
+    _urgent: dict[str, tuple[int, str]] = field(default_factory=dict)
+    """Uid -> urgency and name of who waits for a place to roll for its security."""
     _images: dict[tuple[str, str], str] = field(default_factory=dict)
     _budget: SurgeBudget = field(init=False)
 
@@ -89,11 +93,16 @@ class FleetBrake:
                 self._resting.add(view.uid)
             elif reason != "FleetBrake":
                 self._resting.discard(view.uid)
+            if reason == "FleetBrake" and _urgency(view) and not self._fails(view):
+                self._urgent[view.uid] = (_urgency(view), view.name)
+            else:
+                self._urgent.pop(view.uid, None)
             self._place(view)
 
     def forget(self, uid: str) -> None:
         """The cluster's tick failed: what it asked for is kept from nobody."""
         with self.taking:
+            self._urgent.pop(uid, None)
             self._budget.forget(uid)
 
     def allowance(self, view: ClusterView) -> Allowance:
@@ -129,7 +138,8 @@ class FleetBrake:
             case facts.SurgeRequested(instances=instances):
                 self._aborted.discard(uid)
                 for planned in instances:
-                    self._images[(recorded.stream, planned.key)] = planned.kafka_version
+                    made_from = planned.image.revision if planned.image else planned.kafka_version
+                    self._images[(recorded.stream, planned.key)] = made_from
             case facts.JoinFailed(key=key):
                 self.failed_images[self._images.get((recorded.stream, key), "")] += 1
             case facts.ClusterResumed():
@@ -151,24 +161,49 @@ class FleetBrake:
         return bool(view.recycling) and (not rests or _is_in_hand(view))
 
     def _why_not(self, view: ClusterView) -> str:
-        version = view.document.spec.kafka.version if view.document else ""
-        if self.failed_images[version] >= MAX_IMAGE_FAILURES:
-            reason = f"{self.failed_images[version]} replacements with Kafka {version} failed in the fleet"
+        version = _made_from(view)
+        if self._fails(view):
+            image = "image" if image_in_force(view) else "Kafka"
+            reason = f"{self.failed_images[version]} replacements with {image} {version} failed in the fleet"
             return f"{reason}; `kedge resume` on a failed cluster lifts this"
         others = sorted(name for uid, name in self._rolling.items() if uid != view.uid)
         if len(others) >= self.max_rolling:
             named = ", ".join(others[:5]) + (", ..." if len(others) > 5 else "")
             return f"{len(others)} clusters are rolling ({named}), at most {self.max_rolling} may"
+        ahead = sorted(name for urgency, name in self._urgent.values() if urgency > _urgency(view))
+        if ahead and len(others) + len(ahead) >= self.max_rolling:
+            named = ", ".join(ahead[:5]) + (", ..." if len(ahead) > 5 else "")
+            return f"{len(others)} clusters are rolling and {named} is more urgent, at most {self.max_rolling} may roll"
         return ""
+
+    def _fails(self, view: ClusterView) -> bool:
+        """Whether what its VMs would be made from broke too often in the fleet."""
+        return self.failed_images[_made_from(view)] >= MAX_IMAGE_FAILURES
 
     def _keep_only(self, uids: set[str]) -> None:
         with self.taking:
             for uid in set(self._counted) - uids:
                 self._counted.pop(uid)
                 self._rolling.pop(uid, None)
+            for uid in self._urgent.keys() - uids:
+                self._urgent.pop(uid)
             self._aborted &= uids
             self._resting &= uids
             self._budget.keep_only(uids)
+
+
+def _made_from(view: ClusterView) -> str:
+    """What its next VMs are made from: a revision of the catalogue, else the image of a Kafka version."""
+    image = image_in_force(view)
+    if image is not None:
+        return image.name
+    return view.document.spec.kafka.version if view.document else ""
+
+
+def _urgency(view: ClusterView) -> int:
+    """How urgent the roll to another image is, 0 where none is due or nothing is wrong with the old one."""
+    image = image_in_force(view)
+    return urgency(image.chosen.security) if image is not None and image.reached_at is None else 0
 
 
 def _is_in_hand(view: ClusterView) -> bool:

@@ -17,7 +17,7 @@ from controlplane.converger.verdict import Situation, Verdict, record, wait
 from controlplane.converger.wholeness import cluster_is_whole
 from controlplane.kafka.gates import Gate, may_stop_broker, may_stop_controller
 from controlplane.replacement import Phase
-from controlplane.view import InstanceView
+from controlplane.view import ClusterView, InstanceView
 from events import facts
 from events.ids import intent_id
 from planner.observed import KafkaSnapshot
@@ -44,7 +44,10 @@ def _pair(situation: Situation, node: str) -> tuple[list[InstanceView], Instance
     if len(present) < 2 or not present[-1].planned.handover:
         return None
     heir = present[-1]
-    return (present[:-1], heir) if heir.awaits_bind or heir.phase in (Phase.LAUNCHED, Phase.JOINED) else None
+    # A broker of another id beside them is to be emptied: nothing of it passes to the heir.
+    olds = [i for i in present[:-1] if i.service_id == heir.service_id]
+    in_hand = heir.awaits_bind or heir.phase in (Phase.LAUNCHED, Phase.JOINED)
+    return (olds, heir) if olds and in_hand else None
 
 
 def _orphans(situation: Situation) -> bool:
@@ -107,7 +110,7 @@ def service_down(situation: Situation, instance: InstanceView, *, service: str =
 
 def controller_gate(situation: Situation, kafka: KafkaSnapshot, old: InstanceView) -> Gate:
     """Stopped while the others are a majority that keeps up; a quorum of one has nobody to go on meanwhile."""
-    return may_stop_controller(kafka, old.service_id, allow_outage=_is_alone(situation))
+    return may_stop_controller(kafka, old.service_id, gone=_gone(situation.view), allow_outage=_is_alone(situation))
 
 
 def broker_gate(situation: Situation, kafka: KafkaSnapshot, old: InstanceView) -> Gate:
@@ -115,6 +118,12 @@ def broker_gate(situation: Situation, kafka: KafkaSnapshot, old: InstanceView) -
     others = [i.service_id for i in situation.view.brokers() if i.phase is Phase.JOINED and i.key != old.key]
     whole = cluster_is_whole(kafka, others, excepted=frozenset())
     return may_stop_broker(kafka, old.service_id, allow_unavailable=situation.excused_topics) if whole.open else whole
+
+
+def _gone(view: ClusterView) -> frozenset[int]:
+    """Controllers whose VM is gone and that nobody runs instead yet: Kafka calls them alive for some seconds more."""
+    runs = {i.service_id for i in view.controllers() if i.phase is Phase.JOINED and not i.lost}
+    return frozenset(i.service_id for i in view.controllers() if i.lost) - runs
 
 
 def _is_alone(situation: Situation) -> bool:

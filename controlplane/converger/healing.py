@@ -15,10 +15,12 @@ from controlplane.converger.handovers import controller_gate, service_down
 from controlplane.converger.observation import STALE_AFTER
 from controlplane.converger.verdict import Situation, Verdict, record, wait
 from controlplane.converger.wholeness import cluster_is_whole
+from controlplane.healingswitch import heals
 from controlplane.kafka.gates import Gate, falling_without
 from controlplane.replacement import Phase
 from controlplane.view import InstanceView
 from events import facts
+from planner.anomalies.kinds import Kind
 from planner.healing import Ailment, Cure, HealingPolicy, Prescription, Refusal, prescribe
 from planner.observed import KafkaSnapshot
 
@@ -73,7 +75,8 @@ def health_of(situation: Situation) -> Health:
     if document is None or not situation.seen.reports:  # at rest no report is read: most ticks are of clusters at rest
         return Health(None, ())
     spec = document.spec.healing
-    policy = HealingPolicy(spec.restart, spec.replace, timedelta(seconds=spec.after_s), spec.per_day)
+    disks = heals(view, Kind.DISK_FAILURE, situation.now)
+    policy = HealingPolicy(spec.restart, spec.replace, timedelta(seconds=spec.after_s), spec.per_day, disks=disks)
     return Health(*prescribe(_ailments(situation), view.cures, policy, situation.now))
 
 

@@ -20,6 +20,7 @@ from controlplane.replacement import Phase
 from controlplane.view import ClusterView, DrainView, InstanceView
 from events import facts
 from planner.drain.residual import residual
+from planner.heartbeats import HEARTBEAT_TOPIC
 from planner.hungmoves import (
     Diagnosis,
     Hung,
@@ -96,6 +97,7 @@ def strangers_moves(situation: Situation) -> tuple[StrangersMove, ...]:
     if kafka is None or not kafka.moving():
         return ()
     mine = {p.name for p in _ours(situation, kafka)} | _rebalancing(situation, kafka) | _of_topics(situation)
+    mine |= {p.name for p in kafka.moving() if p.name.topic == HEARTBEAT_TOPIC}
     moves, pulses = situation.view.moves, situation.seen.pulses
     found = [
         StrangersMove(

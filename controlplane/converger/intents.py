@@ -7,7 +7,9 @@ from collections.abc import Mapping, Sequence
 
 from controlplane.converger.backoff import delay_s
 from controlplane.converger.capacity import substitution_step
+from controlplane.converger.growth import grown_step
 from controlplane.converger.observation import InventorySeen, JobSeen
+from controlplane.converger.rendering import place_of_intent
 from controlplane.converger.verdict import Situation, StartRun, TerminateInstance, Verdict, act, record, wait
 from controlplane.replacement import Phase
 from controlplane.view import InstanceView, IntentView
@@ -25,9 +27,13 @@ def job_id(intent: IntentView) -> str:
 
 
 def intent_step(situation: Situation) -> Verdict | None:
-    """Looks after the oldest open intent, if there is one."""
-    intents = sorted(situation.view.intents.values(), key=lambda i: (i.requested_at, i.id))
-    return _follow(situation, intents[0]) if intents else None
+    """Looks after the oldest open intent of each place: one that waits keeps no other place waiting."""
+    oldest: dict[str, IntentView] = {}
+    for intent in sorted(situation.view.intents.values(), key=lambda i: (i.requested_at, i.id)):
+        oldest.setdefault(str(place_of_intent(situation.view, intent)), intent)
+    told = [_follow(situation, intent) for intent in oldest.values()]
+    told.sort(key=lambda verdict: (verdict.wait is not None, not verdict.effects))
+    return told[0] if told else None
 
 
 def _follow(situation: Situation, intent: IntentView) -> Verdict:
@@ -73,6 +79,8 @@ def _confirm(situation: Situation, intent: IntentView, job: JobSeen, what: str) 
     inventory = situation.seen.fresh_inventory(situation.now)
     if inventory is None or (job.ended_at and inventory.at <= job.ended_at):
         return wait("InventoryUnknown", f"{what} ran; waiting for an inventory newer than it")
+    if inventory.silent and (unknown := _silence(situation, intent, inventory)):
+        return wait("InventoryUnknown", f"{what} ran; {unknown}")
     match intent.kind:
         case "surge":
             return _surged(situation, intent, inventory, job, what)
@@ -80,10 +88,18 @@ def _confirm(situation: Situation, intent: IntentView, job: JobSeen, what: str) 
             return _unbound(situation, intent, inventory, what)
         case "bind":
             return _bound(situation, intent, inventory, job, what)
+        case "grow":
+            return grown_step(situation, intent, inventory, what)
         case "retire":
             return _retired(situation, intent, inventory, what)
         case _:
             return _destroyed(situation, intent, inventory, what)
+
+
+def _silence(situation: Situation, intent: IntentView, inventory: InventorySeen) -> str:
+    """Why nothing is known now of what an intent is about, "" where its place has answered."""
+    place = str(place_of_intent(situation.view, intent))
+    return f"{place} does not answer: {inventory.silent[place]}" if place in inventory.silent else ""
 
 
 def _surged(situation: Situation, intent: IntentView, inventory: InventorySeen, job: JobSeen, what: str) -> Verdict:
@@ -220,9 +236,13 @@ def _replacements(situation: Situation, intent: IntentView) -> list[facts.Replac
 
 
 def _destroyed(situation: Situation, intent: IntentView, inventory: InventorySeen, what: str) -> Verdict:
-    keys = {*inventory.instances, *inventory.twins}
+    elsewhere = {i.key for i in situation.view.alive()} - set(intent.keys) if intent.keys else set()
+    keys = set(intent.keys) if elsewhere else {*inventory.instances, *inventory.twins}
     left = [c for k in sorted(keys) for c in inventory.carrying(k) if c.state is not InstanceState.GONE]
     if left:
         kills = tuple(TerminateInstance(c.key, c.id) for c in left)
         return wait("VmLeftBehind", f"{what} ran, but {len(left)} VMs are still there", *kills)
+    if elsewhere:
+        place = place_of_intent(situation.view, intent)
+        return record(f"nothing of the cluster is left in {place}", facts.DestroyCompleted(intent.id))
     return record("nothing of the cluster is left", facts.ClusterDeleted(retained=False))

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from controlplane.converger.announcements import Announcements
 from controlplane.converger.observation import InventorySeen
 from controlplane.converger.observe import has_work
-from controlplane.converger.rendering import places_of
+from controlplane.places import place_of, places_of
 from controlplane.view import ClusterView
 from events.clock import Clock
 from providers.base import CloudInstance, CloudProvider, CloudVolume, InstanceState, Listing, Place
@@ -55,7 +55,7 @@ class ListedInventory:
     def seen(self, view: ClusterView, *, newer_than: datetime | None = None) -> InventorySeen:
         """See Inventory."""
         max_age = self._max_age if has_work(view) else self._rest_age
-        places = [self._indexed(p, self._after(p, max_age, newer_than)) for p in places_of(view)]
+        places, silent = self._read(places_of(view), max_age, newer_than)
         instances: dict[str, CloudInstance] = {}
         volumes: dict[str, CloudVolume] = {}
         addresses: dict[str, str] = {}
@@ -64,9 +64,15 @@ class ListedInventory:
         notices: dict[str, MaintenanceNotice] = {}
         for place in places:
             listed = place.instances.get(view.uid, ())
+            try:
+                gone |= self._answered_gone(view, place.listing.place, {i.id for i in listed})
+            except ProviderError as error:
+                silent[str(place.listing.place)] = str(error)
+                if len(silent) == len(places_of(view)):
+                    raise
+                continue
             announced = self._notices.of(place.listing.place)
             gone |= {i.key for i in listed if i.state is InstanceState.GONE}
-            gone |= self._answered_gone(view, place.listing.place, {i.id for i in listed})
             for key, carrying in standing(listed).items():
                 own = _own(view, key, carrying)
                 if own is not None:
@@ -79,16 +85,46 @@ class ListedInventory:
             volumes.update(place.volumes.get(view.uid, {}))
             addresses.update(place.addresses.get(view.uid, {}))
         at = min((p.listing.at for p in places), default=self._clock())
-        return InventorySeen(at, instances, frozenset(gone), volumes, addresses, twins, notices)
+        return InventorySeen(at, instances, frozenset(gone), volumes, addresses, twins, notices, silent)
+
+    def _read(
+        self, places: Sequence[Place], max_age: timedelta, newer_than: datetime | None
+    ) -> tuple[list[_Indexed], dict[str, str]]:
+        """What each place says, and why others do not. Raises `ProviderError` where none does."""
+        told: list[_Indexed] = []
+        silent: dict[str, str] = {}
+        for place in places:
+            try:
+                told.append(self._indexed(place, self._after(place, max_age, newer_than)))
+            except ProviderError as error:
+                silent[str(place)] = str(error)
+                if len(silent) == len(places):
+                    raise
+        return told, silent
 
     def terminate(self, view: ClusterView, cloud_id: str) -> None:
         """See Inventory."""
-        for place in places_of(view):
+        for place in self._holders(view, cloud_id):
             self._cloud(place.cloud).terminate(place, cloud_id)
+
+    def _holders(self, view: ClusterView, cloud_id: str) -> Sequence[Place]:
+        """Where a VM with that id is: no cloud is asked to delete what another one has named."""
+        places = places_of(view)
+        if len(places) == 1:
+            return places
+        with self._lock:
+            known = {p: self._places[p].instances.get(view.uid, ()) for p in places if p in self._places}
+        listed = [p for p, there in known.items() if any(i.id == cloud_id for i in there)]
+        return listed or sorted({place_of(view, i) for i in view.alive() if i.cloud_id == cloud_id}, key=str)
 
     def _answered_gone(self, view: ClusterView, place: Place, listed: Collection[str]) -> set[str]:
         """`listed` are ids: a twin that lives says nothing of the VM it has its key from."""
-        missing = {i.cloud_id: i.key for i in view.alive() if i.cloud_id and i.cloud_id not in listed}
+        alone = len(places_of(view)) == 1
+        missing = {
+            i.cloud_id: i.key
+            for i in view.alive()
+            if i.cloud_id and i.cloud_id not in listed and (alone or place_of(view, i) == place)
+        }
         if not missing:
             return set()
         answers = self._cloud(place.cloud).describe(place, sorted(missing))

@@ -15,6 +15,7 @@ from controlplane.converger.act import carry_out
 from controlplane.converger.backoff import delay_s
 from controlplane.converger.decide import decide
 from controlplane.converger.fleet import FleetBrake, is_counted
+from controlplane.converger.heartbeats import places_heartbeats
 from controlplane.converger.movewatch import Known
 from controlplane.converger.observe import Observer, has_work
 from controlplane.converger.ports import LostLeadership, Ports
@@ -23,6 +24,7 @@ from controlplane.converger.turns import Turns
 from controlplane.converger.upkeep import asks_leaders_back
 from controlplane.converger.verdict import LOSS_GRACE_S, Situation, StartBalancing, StartPlanning, StartRun, Verdict
 from controlplane.converger.windows import waits_for_window, window_words
+from controlplane.images.keeper import ImageKeeper
 from controlplane.kafka.errors import KafkaFault
 from controlplane.networks.keeper import NetworkKeeper
 from controlplane.streams import cluster_stream, cluster_uid_of
@@ -95,10 +97,12 @@ class Converger:
         loss_grace_s: float = LOSS_GRACE_S,
         wake: Callable[[str], None] | None = None,
         networks: NetworkKeeper | None = None,
+        images: ImageKeeper | None = None,
         freezes: tuple[Freeze, ...] = (),
     ) -> None:
         """`rest_s`: how long a cluster without work is left alone; `wake` is told who moved and wants the next tick;
-        `networks` looks after the networks Kedge makes, where it makes any; `freezes` are those of the settings.
+        `networks` looks after the networks Kedge makes, where it makes any; `images` keeps the image catalogue;
+        `freezes` are those of the settings.
         """
         self._ports = ports
         self._rest = timedelta(seconds=rest_s)
@@ -107,6 +111,7 @@ class Converger:
         self._networks = networks
         self._freezes = freezes
         self._brake = brake or FleetBrake()
+        self._images = images or ImageKeeper()
         self._observer = Observer(ports)
         self._fold = _Fold()
         self._lock = threading.RLock()
@@ -203,6 +208,11 @@ class Converger:
         """What the last tick said of the cluster."""
         return self._said.get(uid)
 
+    def sentence_on(self, view: ClusterView) -> str:
+        """What the last tick said of the cluster, "" before the first."""
+        said = self._said.get(view.uid)
+        return said.sentence if said is not None else ""
+
     def last_moves(self, uid: ClusterUid) -> Known:
         """How the moves of the cluster have come on."""
         return self._observer.last_moves(uid)
@@ -245,7 +255,8 @@ class Converger:
         seen = self._observer.observe(view)
         for _ in range(MAX_DECISIONS):
             now, allowance = self._ports.clock(), self._brake.allowance(view)
-            situation = Situation(view, seen, now, allowance, self._loss_grace_s, self._freezes)
+            image = self._images.offer(view, now)
+            situation = Situation(view, seen, now, allowance, self._loss_grace_s, self._freezes, image)
             verdict = decide(situation)
             if is_counted(verdict):
                 verdict, view, events = self._take(situation)
@@ -265,6 +276,8 @@ class Converger:
             self._observer.look_again(situation.view.uid)
         if asks_leaders_back(verdict):
             self._observer.leaders_asked_back(situation.view.uid)
+        if places_heartbeats(verdict):
+            self._observer.heartbeats_asked(situation.view.uid)
         for effect in verdict.effects:
             report.effects += 1
             report.jobs += isinstance(effect, StartRun | StartPlanning | StartBalancing)
@@ -303,6 +316,7 @@ class Converger:
             current = self._fold.views.get(view.uid)
             if current is None or current.version < view.version:
                 self._fold.views[view.uid] = view
+                self._images.note(view)
         return view
 
     def _take_in(self, page: Iterable[Recorded]) -> None:
@@ -311,12 +325,15 @@ class Converger:
             uid = cluster_uid_of(recorded.stream)
             if uid is None:
                 self._brake.take_in(recorded)
+                self._images.take_in(recorded)
                 if self._networks is not None:
                     self._networks.take_in(recorded)
                 continue
             view = self._fold.views.get(uid) or empty_view(uid)
             if recorded.version > view.version:
-                self._fold.views[uid] = evolve(view, recorded)
+                view = evolve(view, recorded)
+                self._fold.views[uid] = view
+                self._images.note(view)
             self._brake.take_in(recorded)
 
     def _is_due(self, uid: ClusterUid, *, busy: bool, asked: bool) -> bool:

@@ -6,8 +6,10 @@ announcement in the inventory -> healing.requested (finding `maintenance`) + nod
 from collections.abc import Iterator
 
 from controlplane.converger.verdict import Situation, Verdict, record
+from controlplane.healingswitch import heals
 from controlplane.replacement import Phase
 from events import facts
+from planner.anomalies.kinds import Kind
 from planner.healing import Cure
 from planner.maintenance import FINDING, Announced, LeftAlone, next_replacement
 
@@ -34,6 +36,7 @@ def judged(situation: Situation) -> tuple[Announced | None, tuple[LeftAlone, ...
         _announced(situation),
         situation.view.cures,
         replaces=spec.maintenance == "replace",
+        switched_off=not heals(situation.view, Kind.MAINTENANCE_EVENT, situation.now),
         a_day=spec.per_day,
         now=situation.now,
     )

@@ -8,8 +8,10 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from agent.wire import Report, ServiceReport
+from controlplane.converger.healthseen import WELL, HealthSeen
 from controlplane.converger.movewatch import NONE_ASKED, Elections
 from controlplane.converger.traffic import UNKNOWN, Traffic
+from controlplane.drift.record import Noted
 from controlplane.groups.record import GroupsNoted
 from controlplane.zookeeper.locks import Standing
 from planner.drain.plan import DrainPlan
@@ -38,6 +40,8 @@ class InventorySeen:
     """Other VMs that carry the key of an instance: made by a run that was killed, or copied by somebody's hand."""
     notices: Mapping[str, MaintenanceNotice] = field(default_factory=dict)
     """What the cloud announces of an instance, where it does, as of some minutes ago."""
+    silent: Mapping[str, str] = field(default_factory=dict)
+    """Places (by name) that did not answer while others did, and why: of what is there nothing is known now."""
 
     def carrying(self, key: str) -> tuple[CloudInstance, ...]:
         """Every VM with that key: the instance itself, then its twins."""
@@ -124,6 +128,8 @@ class Observation:
     traffic: Traffic = UNKNOWN
     handover: Handover | None = Handover.REBIND
     """What the cluster's cloud can do with a node's address and disks; None while that cannot be told."""
+    handovers: Mapping[str, Handover | None] = field(default_factory=dict)
+    """The same by name of the cloud, where the cluster is on several."""
     settings: SettingsObserved | None = None
     """Asked for only where something is to be set, and at rest as often as the metadata is read."""
     topics: TopicsObserved | None = None
@@ -142,6 +148,16 @@ class Observation:
     """The last look at consumer groups, in short, where there was one."""
     networks: tuple[str, ...] = ()
     """Networks of Kedge's that VMs still wait for, in words."""
+
+    drift: Noted = field(default_factory=dict)
+    """The last audits of the cluster's places, from memory: empty where none was made yet."""
+
+    health: HealthSeen = WELL
+    """Since when partitions and brokers are not as they should be, by the looks at Kafka so far."""
+
+    def handover_on(self, cloud: str) -> Handover | None:
+        """What that cloud can do with a node's address and disks; None while that cannot be told."""
+        return self.handovers.get(cloud, self.handover)
 
     def fresh_kafka(self, now: datetime) -> KafkaSnapshot | None:
         """Kafka's metadata, if it is young enough to destroy on."""

@@ -4,21 +4,24 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 
 from agent.wire import Report
+from controlplane.converger.clienthealth import HealthWatch
 from controlplane.converger.disks import with_volume_sizes
 from controlplane.converger.foresight import foreseen_drain, plan_job_id
+from controlplane.converger.healthseen import WELL
 from controlplane.converger.intents import job_id
 from controlplane.converger.movewatch import Known, MoveWatch
 from controlplane.converger.observation import JobSeen, Observation, ReportSeen, SettingsObserved, TopicsObserved
 from controlplane.converger.ports import AGENT_REPORT, Ports
 from controlplane.converger.rebalanceasking import rebalance_job_id
-from controlplane.converger.rendering import places_of
 from controlplane.converger.settingwork import SettingWork, drift_work, is_between_steps, setting_work
 from controlplane.converger.topicwork import names_to_ask, topic_work
 from controlplane.converger.traffic import UNKNOWN, Traffic, TrafficWatch, sent_by
 from controlplane.converger.upkeep import displaced_leaders
 from controlplane.groups.record import GROUPS_NOTED, GroupsNoted, notes_of
+from controlplane.imagefold import awaits_image
 from controlplane.job import Job
 from controlplane.kafka.errors import KafkaFault
+from controlplane.places import places_of
 from controlplane.replacement import Phase
 from controlplane.reports import AGENT_FINDINGS, ailing
 from controlplane.view import ClusterView, once
@@ -52,6 +55,7 @@ class Observer:
         self._watches: dict[str, TrafficWatch] = {}
         self._groups: tuple[datetime, Mapping[ClusterUid, GroupsNoted]] | None = None
         self._moves = MoveWatch(ports.latest)
+        self._health = HealthWatch()
 
     def observe(self, view: ClusterView) -> Observation:
         """What is to be seen now. What cannot be read is missing, with the reason."""
@@ -70,6 +74,8 @@ class Observer:
             sent = sent_by(view, {key: seen.report for key, seen in reports.items()})
             self._watches.setdefault(view.uid, TrafficWatch()).see(kafka, sent)
         moves = self._moves_of(view, kafka)
+        clouds = _clouds_of(view)
+        ways = [self._handover(cloud, missing) for cloud in clouds]
         return Observation(
             inventory=inventory,
             reports=reports,
@@ -83,11 +89,14 @@ class Observer:
             topics=self._topics(view, kafka, missing) if kafka is not None and kafka is not before else None,
             missing=missing,
             traffic=self.traffic(view.uid) if has_work(view) else UNKNOWN,
-            handover=self._handover(view, missing),
+            handover=ways[0] if ways else Handover.REBIND,
+            handovers=dict(zip(clouds, ways, strict=True)) if len(clouds) > 1 else {},
             registered_id=self._registered_id(view, missing),
             restart_lock=self._ports.restart_lock.standing(view) if view.in_zookeeper_mode else "lost",
             networks=self._ports.networks(view),
             groups=self._groups_of(view),
+            drift=self._ports.drift(view),
+            health=self._health.see(view, kafka, working=has_work(view)) if kafka is not None else WELL,
             pulses=moves.pulses,
             elections=moves.elections,
         )
@@ -99,6 +108,10 @@ class Observer:
     def leaders_asked_back(self, uid: ClusterUid) -> None:
         """Leadership is about to be asked back; if that is in vain it is asked less and less often."""
         self._moves.asked(uid, self._ports.clock())
+
+    def heartbeats_asked(self, uid: ClusterUid) -> None:
+        """Partitions of heartbeats are about to be asked for; what is refused is asked for again later."""
+        self._health.heartbeats_asked(uid, self._ports.clock())
 
     def last_moves(self, uid: ClusterUid) -> Known:
         """How the moves of the cluster have come on, by the last look."""
@@ -124,10 +137,9 @@ class Observer:
         away = bool(displaced_leaders(kafka)) if kafka is not None else False
         return Known() if kafka is None else self._moves.see(view.uid, kafka, leaders_away=away)
 
-    def _handover(self, view: ClusterView, missing: dict[str, str]) -> Handover | None:
-        clouds = {p.cloud for p in places_of(view)}
+    def _handover(self, cloud: str, missing: dict[str, str]) -> Handover | None:
         try:
-            return next((self._ports.handover(cloud) for cloud in sorted(clouds)), Handover.REBIND)
+            return self._ports.handover(cloud)
         except provider_errors.ProviderError as error:
             missing["handover"] = str(error)
             return None
@@ -159,7 +171,7 @@ class Observer:
         return self._groups[1].get(view.uid)
 
     def _reports(self, view: ClusterView) -> Mapping[str, ReportSeen]:
-        if not has_work(view) and not self._is_ailing(view):
+        if not has_work(view) and not self._is_ailing(view) and not self._health.is_suspicious(view.uid):
             return {}
         rows = self._ports.latest.of_cluster(view.uid, AGENT_REPORT)
         return {r.subject.name: ReportSeen(Report.model_validate(dict(r.value)), r.observed_at) for r in rows}
@@ -252,6 +264,11 @@ class Observer:
 
 
 @once
+def _clouds_of(view: ClusterView) -> tuple[str, ...]:
+    return tuple(sorted({place.cloud for place in places_of(view)}))
+
+
+@once
 def has_work(view: ClusterView) -> bool:
     """Whether anything is in hand or to be done: such a cluster is looked at closely and often."""
     if view.deleted or view.document is None:
@@ -264,7 +281,9 @@ def has_work(view: ClusterView) -> bool:
         return True
     if view.rolling_restart is not None or view.to_replace or view.is_evacuating() or view.moves.cancelling:
         return True
-    if view.voter_change is not None or view.chaos:
+    if view.voter_change is not None or view.chaos or awaits_image(view):
+        return True
+    if any(d.ended or d.done_at is None for d in view.demotions.values()):
         return True
     return any(i.phase is not Phase.JOINED or i.lost or view.is_broken(i) for i in view.alive())
 

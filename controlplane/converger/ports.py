@@ -7,6 +7,7 @@ from typing import Protocol
 
 from controlplane.converger.consoles import ReadsConsole, nobody_reads
 from controlplane.converger.observation import InventorySeen
+from controlplane.drift.record import Noted
 from controlplane.jobstore import JobStore
 from controlplane.kafka.gateway import KafkaGateway
 from controlplane.latest import LatestStore
@@ -90,6 +91,9 @@ class NoRestartLock:
 NO_RESTART_LOCK = NoRestartLock()
 
 
+NOTHING_NOTED: Noted = {}
+
+
 @dataclass(frozen=True, slots=True)
 class Ports:
     """Everything outside the pure core."""
@@ -115,5 +119,7 @@ class Ports:
     fix_cluster_id: Callable[[ClusterView, str], None] = lambda view, cluster_id: None
     """ZooKeeper mode: have the ensemble hold it; again is fine. Raises `KafkaFault`, also where it holds another."""
     restart_lock: RestartLock = NO_RESTART_LOCK
+    drift: Callable[[ClusterView], Noted] = lambda view: NOTHING_NOTED
+    """The last audits of a cluster, by place; asks nobody."""
     handover: Callable[[str], Handover] = lambda cloud: Handover.REBIND
     """Name of a cloud -> what it can do with a node's address. Raises `ProviderError` where that cannot be told."""

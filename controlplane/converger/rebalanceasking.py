@@ -1,5 +1,7 @@
 """What the planner is asked of a rebalance, and who asks for one: a person, new brokers, or the policy of the spec."""
 
+import math
+
 from controlplane.bandwidth import ASSUMED_BYTES_PER_S, CLIENTS_KEEP, MIB, nic_bytes_per_s
 from controlplane.clusterstate import catalogue_capacity
 from controlplane.converger.diskroom import DISK_LIMIT_FRACTION
@@ -43,7 +45,7 @@ def rebalance_request(situation: Situation, rebalance: RebalanceView, kafka: Kaf
         capacities=(measured_disks(kafka), catalogue_capacity(view), _assumed()),
         bandwidth_source="catalogue" if known else "assumed",
         racks={i.service_id: i.planned.rack for i in view.brokers()},
-        write_bytes_per_s=situation.seen.traffic.write_bytes_per_s,
+        write_bytes_per_s={name: math.ceil(rate) for name, rate in situation.seen.traffic.write_bytes_per_s.items()},
         write_rates_from=situation.seen.traffic.words(situation.now),
         most_bytes_per_s=cap * MIB if cap else None,
         disk_limit_fraction=DISK_LIMIT_FRACTION,

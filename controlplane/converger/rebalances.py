@@ -27,12 +27,15 @@ from controlplane.converger.verdict import (
     wait,
 )
 from controlplane.converger.wholeness import cluster_is_whole
+from controlplane.healingswitch import heals
 from controlplane.kafka.gates import Gate, may_move
 from controlplane.rebalanceview import DAY, RebalanceView, spent_bytes
 from controlplane.replacement import Phase
 from events import facts
+from planner.anomalies.kinds import Kind
 from planner.drain.plan import DrainPlan, Move
 from planner.drain.residual import Residual, residual
+from planner.engines import planned_by
 from planner.observed import KafkaSnapshot
 from planner.quantities import human_bytes
 from planner.rebalancing.check import check
@@ -144,7 +147,7 @@ def _plan(situation: Situation, rebalance: RebalanceView, kafka: KafkaSnapshot) 
     )
     change = f"imbalance {before:.0f} % -> {after:.0f} %"
     size = f"{planned.moves} moves, {human_bytes(planned.bytes)} in {planned.batches} batches"
-    return record(f"{_name(rebalance)}: {size}, {change}, planned {planned.engine}", planned)
+    return record(f"{_name(rebalance)}: {size}, {change}, {planned_by(planned.engine)}", planned)
 
 
 def _ask_for_plan(situation: Situation, rebalance: RebalanceView, kafka: KafkaSnapshot) -> Verdict:
@@ -328,6 +331,9 @@ def _by_policy(situation: Situation) -> Verdict | None:
     view = situation.view
     policy = view.document.spec.balance if view.document else None
     if policy is None or not policy.continuous or view.converged != view.generation:
+        return None
+    # What was demoted has no leaders on purpose: no imbalance to mend.
+    if view.demotions or not heals(view, Kind.GOAL_VIOLATION, situation.now):
         return None
     last = view.last_rebalance
     if last is not None and situation.seconds_since(last.ended_at) < REST_S:

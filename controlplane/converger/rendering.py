@@ -1,9 +1,14 @@
 """From the fold to Terraform: the rendered set of a cluster's place, and what one run may change in it. Pure."""
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 
+from controlplane.foldmoves import frozen
+from controlplane.growthfold import size_of
+from controlplane.places import place_of, places_of
 from controlplane.replacement import Phase
-from controlplane.view import ClusterView, InstanceView, IntentView, once
+from controlplane.view import ClusterView, InstanceView, IntentView
+from events.facts import PlannedImage
 from providers.base import (
     AddressResource,
     Attachment,
@@ -15,19 +20,10 @@ from providers.base import (
     TerraformRun,
     VolumeResource,
 )
+from providers.madefrom import MadeFrom
 
 BootData = Callable[[InstanceView], str]
 """Boot data of an instance, byte-identical each time it is asked for."""
-
-
-@once
-def places_of(view: ClusterView) -> tuple[Place, ...]:
-    """The places a cluster's VMs live in: one Terraform state each."""
-    if view.document is None:
-        return ()
-    pools = view.document.spec.pools
-    found = {Place(p.place.cloud, p.place.region, p.place.account, p.place.network) for p in pools}
-    return tuple(sorted(found, key=str))
 
 
 def terraform_run(
@@ -38,9 +34,10 @@ def terraform_run(
     But for those the run is about: a surge adopts what it made half-way, and what a retire deletes is deleted for good,
     dead or not, so that its disk goes with it.
     """
-    kind = RunKind(intent.kind)
+    kind, place = RunKind(intent.kind), place_of_intent(view, intent)
+    view = _only_in(view, place)
     dead = {i.key for i in view.alive() if i.lost or i.key in gone}
-    if kind is not RunKind.RELEASE:
+    if kind not in (RunKind.RELEASE, RunKind.GROW):
         dead -= set(intent.keys)
     standing = [i for i in _standing(view, intent, kind) if i.key not in dead]
     forget = frozenset(f for key in dead for f in (f"instance/{key}", *_ties(view.instances[key])))
@@ -51,7 +48,7 @@ def terraform_run(
             installation_id=installation_id,
             cluster_uid=view.uid,
             cluster_name=view.name,
-            place=places_of(view)[0],
+            place=place,
             instances=tuple(_instance(i, boot_data(i)) for i in standing),
             volumes=_volumes(view, intent, kind),
             attachments=tuple(a for i in standing if _is_bound(i, intent) for a in _attachments(i)),
@@ -62,18 +59,47 @@ def terraform_run(
         # A dead VM has let go of its volumes and address already: a release only has to forget that it held them.
         deletes=_deletes(view, intent, kind) - forget,
         forget=forget,
-        adopts=_adopted(view, intent, installation_id, boot_data),
+        grows={f"volume/{v}": view.volume_sizes[v] for v in intent.volumes} if kind is RunKind.GROW else {},
+        adopts=_adopted(view, intent, place, installation_id, boot_data),
     )
 
 
-def _adopted(view: ClusterView, intent: IntentView, installation_id: str, boot_data: BootData) -> Resources | None:
+def place_of_intent(view: ClusterView, intent: IntentView) -> Place:
+    """Where an open intent's run is made: all its instances live there."""
+    return place_of(view, view.instances[intent.keys[0]]) if intent.keys else places_of(view)[0]
+
+
+def _only_in(view: ClusterView, place: Place) -> ClusterView:
+    """The cluster as its state of that place knows it."""
+    if len(places_of(view)) == 1:
+        return view
+    here = {key: i for key, i in view.instances.items() if str(place_of(view, i)) == str(place)}
+    return replace(view, instances=frozen(here))
+
+
+def _adopted(
+    view: ClusterView, intent: IntentView, place: Place, installation_id: str, boot_data: BootData
+) -> Resources | None:
     """All that stands before the run, where some of it was found by its tags and never made by this state."""
     if not any(i.adopted for i in view.alive()):
         return None
     new = set(intent.keys) if intent.kind == "surge" else set()
     there = [i for i in view.alive() if i.phase is not Phase.REQUESTED and i.key not in new and not i.deleted]
+    return _made(view, there, place, installation_id, boot_data)
+
+
+def standing(view: ClusterView, place: Place, *, installation_id: str, boot_data: BootData) -> Resources:
+    """All that stands of a cluster at rest in a place: what its state there holds."""
+    here = _only_in(view, place)
+    there = [i for i in here.alive() if i.phase is not Phase.REQUESTED and not i.deleted]
+    return _made(here, there, place, installation_id, boot_data)
+
+
+def _made(
+    view: ClusterView, there: list[InstanceView], place: Place, installation_id: str, boot_data: BootData
+) -> Resources:
     volumes = {
-        v.key: VolumeResource(i.node, v.dir, v.version, i.planned.rack, v.kind, v.size_gib)
+        v.key: VolumeResource(i.node, v.dir, v.version, i.planned.rack, v.kind, size_of(view, v))
         for i in there
         for v in i.planned.volumes
     }
@@ -82,7 +108,7 @@ def _adopted(view: ClusterView, intent: IntentView, installation_id: str, boot_d
         installation_id=installation_id,
         cluster_uid=view.uid,
         cluster_name=view.name,
-        place=places_of(view)[0],
+        place=place,
         instances=tuple(_instance(i, boot_data(i)) for i in there),
         volumes=tuple(volumes[k] for k in sorted(volumes)),
         attachments=tuple(a for i in there if i.bound for a in _attachments(i)),
@@ -126,7 +152,12 @@ def _instance(instance: InstanceView, boot_data: str) -> InstanceResource:
         image=planned.kafka_version,
         intent_id=instance.intent,
         boot_data=boot_data,
+        made_from=_made_from(planned.image),
     )
+
+
+def _made_from(image: PlannedImage | None) -> MadeFrom | None:
+    return MadeFrom(image.revision, image.ids, image.url, image.sha256) if image is not None else None
 
 
 def _attachments(instance: InstanceView) -> Iterable[Attachment]:
@@ -137,11 +168,11 @@ def _volumes(view: ClusterView, intent: IntentView, kind: RunKind) -> tuple[Volu
     if kind is RunKind.DESTROY:
         return ()
     found = {
-        v.key: VolumeResource(i.node, v.dir, v.version, i.planned.rack, v.kind, v.size_gib)
+        v.key: VolumeResource(i.node, v.dir, v.version, i.planned.rack, v.kind, size_of(view, v))
         for i in view.alive()
         if i.phase is not Phase.REQUESTED or i.key in intent.keys
         for v in i.planned.volumes
-        if v.key not in intent.volumes
+        if kind is RunKind.GROW or v.key not in intent.volumes
     }
     return tuple(found[k] for k in sorted(found))
 

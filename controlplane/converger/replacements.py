@@ -1,23 +1,31 @@
 """New work: which nodes to make, replace or remove next, fixed as an intent before anything happens."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from controlplane.converger.drains import request_drain
+from controlplane.converger.images import with_image, withdrawn_first
 from controlplane.converger.protocol import old_protocol
 from controlplane.converger.seats import thin_list
 from controlplane.converger.toldsettings import config_to_make, needs_restart, settings_to_make
 from controlplane.converger.verdict import Situation, SurgeAsk, SurgeShare, Verdict, Wait, record, wait
 from controlplane.converger.voters import leave_step
 from controlplane.converger.wholeness import cluster_is_whole
-from controlplane.evacuationroom import room_without
+from controlplane.evacuationroom import heirs_have_room, room_without
+from controlplane.growthfold import size_of
+from controlplane.healingswitch import why_not
+from controlplane.imagefold import outdated_image
 from controlplane.kafka.gates import Gate
+from controlplane.places import place_named, place_of
 from controlplane.replacement import Phase
 from controlplane.view import FIRST_CONTROLLER_ID, ClusterView, InstanceView, once
 from events import facts
 from events.ids import intent_id, kafka_uuid
+from planner.anomalies.kinds import Kind
 from planner.rollout.desired import DesiredNode, desired_nodes
 from planner.rollout.diff import Change, Incumbent, NodeChange, node_changes
 from planner.rollout.order import Work, first_nodes, next_work
+from providers.base import Place
 from providers.handover import Handover
 
 MAX_JOIN_FAILURES = 2
@@ -49,6 +57,9 @@ def replacement_step(situation: Situation) -> Verdict | None:
         work = first_nodes(work, share.vms)
     if situation.view.recycling != situation.view.generation:
         return _begin(situation, changes, work)
+    small = _small_disks(situation, work)
+    if small is not None:
+        return small
     if work.change is Change.REMOVE:
         return _remove(situation, work)
     return _surge(situation, work)
@@ -89,6 +100,11 @@ def _incumbent(view: ClusterView, node: str) -> Incumbent | None:
         replace_asked=view.to_replace[best.key].reason if best.key in view.to_replace else "",
         broken=view.is_broken(best) if best.bound else "",
         relist=thin_list(view, best) or old_protocol(view, best),
+        disk_gib=size_of(view, p.volumes[0]),
+        born_gib=p.volumes[0].size_gib,
+        disk_kind=p.volumes[0].kind,
+        outdated=outdated_image(view, best),
+        place=str(place_of(view, best)),
     )
 
 
@@ -112,12 +128,17 @@ def _is_repair(situation: Situation, change: NodeChange) -> bool:
         return change.service == "broker" or view.founding is None or voted
     if change.change is Change.KEEP or old.to_mend:
         return old.to_mend
-    asked = view.to_replace.get(old.key)
-    if asked is not None and any(c.node == old.node and c.at == asked.requested_at for c in view.cures):
-        return True  # asked for by a cure, in the same append
+    if _is_ill(view, old.node, old.key):
+        return True
     kafka = situation.seen.fresh_kafka(situation.now)
     is_down = kafka is not None and old.service == "broker" and old.service_id not in kafka.live_brokers()
     return is_down and change.change is Change.REPLACE
+
+
+def _is_ill(view: ClusterView, node: str, key: str) -> bool:
+    """Whether a cure wants the VM replaced: it asked for that in the same append."""
+    asked = view.to_replace.get(key)
+    return asked is not None and any(c.node == node and c.at == asked.requested_at for c in view.cures)
 
 
 def _held_back(situation: Situation, work: Work, *, mends: bool) -> Verdict | None:
@@ -129,6 +150,9 @@ def _held_back(situation: Situation, work: Work, *, mends: bool) -> Verdict | No
         return None
     if mends:
         return _grace(situation, work)
+    withdrawn = withdrawn_first(situation)
+    if withdrawn is not None:
+        return withdrawn
     if not situation.allowance.may_roll:
         return wait("FleetBrake", f"waiting to roll: {situation.allowance.reason}")
     arriving = view.in_phase(Phase.REQUESTED, Phase.LAUNCHED)
@@ -152,8 +176,21 @@ def _grace(situation: Situation, work: Work) -> Verdict | None:
     since = [at for c in work.nodes if c.incumbent and (at := lost.get(c.incumbent.key)) is not None]
     left = max((situation.loss_grace_s - situation.seconds_since(at) for at in since), default=0.0)
     if left <= 0:
-        return None
+        return _not_healed(situation, work) if since else None
     return wait("LossGrace", f"{work.nodes[0].node}: its VM is gone; replacing it in {left:.0f} s", patience_s=0)
+
+
+def _not_healed(situation: Situation, work: Work) -> Verdict | None:
+    """A person switched it off: a lost VM gets its successor once it is on again, or somebody asks for that one."""
+    view, kind = situation.view, Kind.BROKER_FAILURE
+    why = why_not(view, kind, situation.now)
+    lost = {i.key for i in view.alive() if i.lost}
+    if not why or all(
+        c.incumbent.key in view.to_replace for c in work.nodes if c.incumbent and c.incumbent.key in lost
+    ):
+        return None
+    sentence = f"{work.nodes[0].node}: its VM is gone and not replaced: {why}"
+    return wait("HealingOff", sentence, next_command=f"kedge healing on {view.name} --kind {kind}", patience_s=0)
 
 
 def _not_whole(situation: Situation, work: Work) -> Verdict | None:
@@ -161,7 +198,10 @@ def _not_whole(situation: Situation, work: Work) -> Verdict | None:
     if kafka is None:
         reason = situation.seen.missing.get("kafka", "Kafka's metadata is older than 30 s")
         return wait("KafkaUnknown", f"not starting on {work.nodes[0].node}: {reason}")
-    gate = _whole(situation, [c.incumbent.service_id for c in work.nodes if c.incumbent])
+    nodes = {c.node for c in work.nodes}
+    # What a lost one of these nodes had goes to the very VM that is to be made.
+    gone = [i.service_id for i in situation.view.brokers() if i.lost and i.node in nodes]
+    gate = _whole(situation, [*gone, *(c.incumbent.service_id for c in work.nodes if c.incumbent)])
     if gate.open:
         return None
     return wait("BrokerDown", f"not starting on {work.nodes[0].node}: {gate.reason}")
@@ -195,26 +235,48 @@ def _surge(situation: Situation, work: Work) -> Verdict:
     for change in work.nodes:
         if change.desired is None:
             continue
-        if change.service == "broker" and change.incumbent is not None and _reattaches(view, change.incumbent.key):
-            service_id = change.incumbent.service_id
+        old = change.incumbent
+        if change.service == "broker" and old is not None and _reattaches(view, old.key, change.desired):
+            service_id = old.service_id
         elif change.service == "broker":
             service_id, next_broker = next_broker, next_broker + 1
         else:
             service_id = _controller_id(view, change.node, taken)
             taken.add(service_id)
-        planned.append(_plan_instance(view, change.desired, service_id, situation.seen.handover))
-    if any(p.handover for p in planned) and situation.seen.handover is None:
+        planned.append(_plan_instance(view, change.desired, service_id, situation.seen.handover_on))
+    ways = {p.key: situation.seen.handover_on(_place_of_plan(view, p).cloud) for p in planned if p.handover}
+    if None in ways.values():
         told = situation.seen.missing.get("handover", "its cloud does not tell")
         return wait("InventoryUnknown", f"not replacing {planned[0].node}: how addresses pass is unknown: {told}")
-    if situation.seen.handover is Handover.NONE and (heirs := [p for p in planned if _inherits_address(p)]):
+    if heirs := [p for p in planned if _inherits_address(p) and ways[p.key] is Handover.NONE]:
         sentence = (
             f"not replacing {heirs[0].node}: on this cloud an address stays with its VM, and the other members would "
             "look for the controller where it was"
         )
         return wait("AddressStays", sentence, next_command=f"kedge describe {view.name}", patience_s=0)
+    planned = [with_image(situation, p, _place_of_plan(view, p)) for p in planned]
     keys = ",".join(p.key for p in planned)
-    intent = intent_id(view.uid, "surge", keys, 1)
-    return record(f"creating {keys}: {work.reason}", facts.SurgeRequested(intent, tuple(planned), work.reason))
+    return record(f"creating {keys}: {work.reason}", *_surges(view, planned, work.reason))
+
+
+def _surges(view: ClusterView, planned: Sequence[facts.PlannedInstance], reason: str) -> list[facts.SurgeRequested]:
+    """One for each place: each has a Terraform state, and so a run, of its own."""
+    places: dict[str, list[facts.PlannedInstance]] = {}
+    for one in planned:
+        places.setdefault(str(_place_of_plan(view, one)), []).append(one)
+    return [
+        facts.SurgeRequested(intent_id(view.uid, "surge", ",".join(p.key for p in there), 1), tuple(there), reason)
+        for there in places.values()
+    ]
+
+
+def _place_of_plan(view: ClusterView, planned: facts.PlannedInstance) -> Place:
+    told = planned.place
+    if told is not None:
+        return Place(told.cloud, told.region, told.account, told.network)
+    if view.document is None:
+        raise LookupError(f"nothing tells where {planned.key} is to be")
+    return place_named(view.document.spec.pool(planned.pool).place)
 
 
 def _inherits_address(planned: facts.PlannedInstance) -> bool:
@@ -229,7 +291,7 @@ def _controller_id(view: ClusterView, node: str, taken: set[int]) -> int:
 
 
 def _plan_instance(
-    view: ClusterView, want: DesiredNode, service_id: int, way: Handover | None
+    view: ClusterView, want: DesiredNode, service_id: int, way: Callable[[str], Handover | None]
 ) -> facts.PlannedInstance:
     past = [i for i in view.instances.values() if i.node == want.node]
     spent = view.spent.get(want.node)
@@ -237,9 +299,12 @@ def _plan_instance(
     generation = max(generation, spent.generation + 1 if spent else 0)
     holders = [i for i in past if i.phase not in (Phase.RETIRED, Phase.FAILED, Phase.RETIRING)]
     old = max(holders, key=lambda i: i.planned.generation, default=None)
-    heir = _takes_over(past) if want.service != "broker" else old is not None and _reattaches(view, old.key)
+    heir = _takes_over(past) if want.service != "broker" else old is not None and _reattaches(view, old.key, want)
+    # A broker's disk is that of who holds the node now: a later VM that failed may have had one of its own elsewhere.
+    line = past if want.service != "broker" or old is None else [old]
+    stays = _place_to_stay_in(view, line, want) if heir else None
     new_disk = heir and want.service != "broker" and _disk_is_no_use(view, past)
-    volumes = _volumes_of_node(past) if heir and not new_disk else (_new_volume(view, want, past),)
+    volumes = _volumes_of_node(view, line) if heir and not new_disk else (_new_volume(view, want, past),)
     config, settings = _config_to_make(view, want)
     if want.service == "zookeeper":
         config, settings = None, {}
@@ -251,7 +316,7 @@ def _plan_instance(
         index=want.index,
         service=want.service,
         service_id=service_id,
-        digest=want.digest if config is None else want.digest_with(config),
+        digest=_digest_made_with(view, want, config, volumes),
         kafka_version=want.kafka_version,
         shape=want.shape,
         heap_mib=want.heap_mib,
@@ -260,9 +325,17 @@ def _plan_instance(
         replaces=old.planned.generation if old else 0,
         handover=heir,
         config=config,
-        deferred=heir and way is Handover.DELETE_FIRST,
+        deferred=heir and way(stays.cloud if stays else want.place.partition("/")[0]) is Handover.DELETE_FIRST,
         new_disk=new_disk,
     )
+
+
+def _place_to_stay_in(view: ClusterView, past: Sequence[InstanceView], want: DesiredNode) -> facts.PlannedPlace | None:
+    """Whoever takes over a disk is made where that is, though its pool is to be elsewhere; None where it is there."""
+    place = place_of(view, max(past, key=lambda i: i.planned.generation))
+    if str(place) == want.place:
+        return None
+    return facts.PlannedPlace(place.cloud, place.region, place.account, place.network)
 
 
 def _takes_over(past: Sequence[InstanceView]) -> bool:
@@ -291,19 +364,41 @@ def _config_to_make(view: ClusterView, want: DesiredNode) -> tuple[Mapping[str, 
     return config, settings_to_make(view, view.document, want.settings)
 
 
-def _reattaches(view: ClusterView, key: str) -> bool:
-    """Whether a broker's successor takes over its disk and its id: by policy, or because a handover is under way."""
+def _reattaches(view: ClusterView, key: str, want: DesiredNode) -> bool:
+    """Whether a broker's successor takes over its disk and its id: by policy, or because a handover is under way. No
+    disk goes to another place: who moves is copied, unless its handover has to be ended first."""
     instance = view.instances[key]
+    if instance.phase is Phase.JOINED and str(place_of(view, instance)) != want.place:
+        return False
     asked = view.to_replace.get(key)
     if asked is not None and asked.new_disk:
         return False
     policy = view.document.spec.rollout.strategy if view.document else "migrate"
     outlives = all(v.kind == "persistent" for v in instance.planned.volumes)
+    if instance.phase is Phase.JOINED and not _disk_is_as_wanted(view, instance, want):
+        return False
     return outlives and (policy == "reattach" or (instance.planned.handover and instance.phase is not Phase.JOINED))
 
 
-def _volumes_of_node(past: Sequence[InstanceView]) -> tuple[facts.PlannedVolume, ...]:
-    return max(past, key=lambda i: i.planned.generation).planned.volumes
+def _disk_is_as_wanted(view: ClusterView, instance: InstanceView, want: DesiredNode) -> bool:
+    """Whether its disk is what the spec says, or can grow to it: another one is filled by copying."""
+    size = size_of(view, instance.planned.volumes[0])
+    return want.disk_kind == "persistent" and (size == want.disk_gib or (size < want.disk_gib and want.grows))
+
+
+def _digest_made_with(
+    view: ClusterView, want: DesiredNode, config: Mapping[str, str] | None, volumes: Sequence[facts.PlannedVolume]
+) -> str:
+    """A disk that is taken over has the size it has: what the spec says of it is grown later."""
+    if volumes[0].size_gib == want.disk_gib:
+        return want.digest if config is None else want.digest_with(config)
+    told = config if config is not None or view.document is None else view.document.spec.kafka.config
+    return want.digest_with(told or {}, volumes[0].size_gib)
+
+
+def _volumes_of_node(view: ClusterView, past: Sequence[InstanceView]) -> tuple[facts.PlannedVolume, ...]:
+    volumes = max(past, key=lambda i: i.planned.generation).planned.volumes
+    return tuple(replace(v, size_gib=size_of(view, v)) for v in volumes)
 
 
 def _new_volume(view: ClusterView, want: DesiredNode, past: Sequence[InstanceView]) -> facts.PlannedVolume:
@@ -342,11 +437,16 @@ def _superseded(view: ClusterView) -> list[tuple[InstanceView, InstanceView]]:
     pairs: dict[str, tuple[InstanceView, InstanceView]] = {}
     for node in sorted({i.node for i in view.brokers()}):
         serving = [i for i in view.of_node(node) if i.phase is Phase.JOINED]
-        # An heir that is itself to be replaced takes nothing over; among its elders it goes first.
-        heir_stays = bool(serving) and serving[-1].key not in view.to_replace
-        if len(serving) > 1 and heir_stays and not serving[-1].lost and not serving[-1].planned.handover:
-            olds = sorted(serving[:-1], key=lambda i: (not i.lost, i.key not in view.to_replace))
-            pairs[node] = (olds[0], serving[-1])
+        # Whoever has the heir's own id gives it up by a handover.
+        others = [i for i in serving[:-1] if i.service_id != serving[-1].service_id]
+        if not others or serving[-1].lost:
+            continue
+        heir = serving[-1]
+        olds = sorted(others, key=lambda i: (not i.lost, i.key not in view.to_replace))
+        # An heir that is itself to be replaced takes nothing over but what is lost, unless it is ill; among its elders
+        # it goes first.
+        if heir.key not in view.to_replace or (olds[0].lost and not _is_ill(view, node, heir.key)):
+            pairs[node] = (olds[0], heir)
     return list(pairs.values())
 
 
@@ -362,6 +462,16 @@ def _remove(situation: Situation, work: Work) -> Verdict:
     return record(f"draining {', '.join(keys)}: {work.reason}", drain)
 
 
+def _small_disks(situation: Situation, work: Work) -> Verdict | None:
+    """Clients may have written since the spec was applied: nobody is copied to a disk that cannot take it."""
+    kafka = situation.seen.fresh_kafka(situation.now)
+    room = heirs_have_room(kafka, work.nodes) if kafka is not None else None
+    if room is None or room.open:
+        return None
+    next_command = f"kedge apply, with larger disks (cluster {situation.view.name})"
+    return wait("NoRoom", f"not replacing {work.nodes[0].node}: {room.reason}", next_command=next_command, patience_s=0)
+
+
 def _no_room_for(situation: Situation, keys: Sequence[str]) -> Verdict | None:
     """A drain that cannot end is not begun: it would fill the others' disks first."""
     kafka, view = situation.seen.fresh_kafka(situation.now), situation.view
@@ -369,9 +479,12 @@ def _no_room_for(situation: Situation, keys: Sequence[str]) -> Verdict | None:
     if kafka is None:
         return None
     staying = [i.service_id for i in view.receivers() if i.service_id not in leaving]
-    room = room_without(kafka, leaving, staying, racks_stay=False)
+    empty = [i.service_id for i in view.brokers() if i.key in view.evacuations and i.service_id not in leaving]
+    room = room_without(kafka, leaving, staying, racks_stay=False, kept_empty=empty)
     if room.open:
         return None
     sentence = f"not draining {', '.join(keys)}: {room.reason}"
     next_command = f"kedge apply, with more brokers or disk (cluster {view.name})"
+    if empty:
+        next_command = f"kedge readmit {view.name} --broker {min(empty)}"
     return wait("NoRoom", sentence, next_command=next_command, patience_s=0)

@@ -24,7 +24,10 @@ from planner.drain.plan import DrainPlan
 from planner.drain.request import DrainRequest
 from planner.observed import KafkaSnapshot
 from planner.rebalancing.check import check as check_rebalance
+from planner.rebalancing.plan import RebalancePlan, Unplanned
+from planner.rebalancing.question import RebalanceQuestion, question_of
 from planner.rebalancing.request import RebalanceRequest
+from providers.audits import CloudAudit
 from providers.base import TerraformRun
 from providers.errors import ProviderError
 from providers.networks import NetworkRun
@@ -36,7 +39,10 @@ RunTerraform = Callable[[TerraformRun, Progress, threading.Event], Mapping[str, 
 """Returns instance key -> the cloud's id, of what the run was to make and the state has."""
 RunNetwork = Callable[[NetworkRun, Progress, threading.Event], Mapping[str, Any]]
 """Returns the settings the network's module gives, empty after its removal."""
+RunAudit = Callable[[CloudAudit, Progress, threading.Event], Mapping[str, Any]]
+"""Returns what was found, as JSON."""
 Solve = Callable[[DrainRequest], DrainPlan | Infeasible]
+Balance = Callable[[RebalanceQuestion], RebalancePlan | Unplanned]
 Work = Callable[[threading.Event], Mapping[str, Any]]
 
 HEARTBEAT_S = 5.0
@@ -55,12 +61,14 @@ class ThreadRunner:
         owner: str,
         run_terraform: RunTerraform,
         solve: Solve,
+        balance: Balance,
         wake: Callable[[str], None],
         leads: Callable[[Epoch], bool] = lambda _epoch: True,
         look_s: float = LOOK_S,
         terraform_threads: int = 4,
         planning_threads: int = 4,
         run_network: RunNetwork | None = None,
+        run_audit: RunAudit | None = None,
     ) -> None:
         """`leads`: whether this server still acts under that epoch, as far as it knows without asking anybody."""
         self._jobs = jobs
@@ -68,14 +76,20 @@ class ThreadRunner:
         self._owner = owner
         self._run_terraform = run_terraform
         self._run_network = run_network
+        self._run_audit = run_audit
         self._solve = solve
+        self._balance = balance
         self._wake = wake
         self._leads = leads
         self._look_s = look_s
         self._stops: set[threading.Event] = set()
         """One of each job that waits or runs: set once, when it is to end early."""
         self._runs = ThreadPoolExecutor(terraform_threads, thread_name_prefix="terraform")
+        # How many audits run at once is their keeper's business; no run ever waits for one.
+        self._audits = ThreadPoolExecutor(terraform_threads, thread_name_prefix="audit")
         self._planners = ThreadPoolExecutor(planning_threads, thread_name_prefix="planning")
+        # Threads of their own: a roll's drain does not wait for the plan of a rebalance.
+        self._balancers = ThreadPoolExecutor(planning_threads, thread_name_prefix="balancing")
         self.progress: dict[str, str] = {}
 
     def terraform(self, job_id: str, run: TerraformRun, *, epoch: Epoch) -> None:
@@ -100,6 +114,16 @@ class ThreadRunner:
 
         self._submit(self._runs, job_id, run.key, str(run.kind), epoch, work)
 
+    def audit(self, job_id: str, audit: CloudAudit, *, epoch: Epoch) -> None:
+        """See AuditRunner."""
+
+        def work(stop: threading.Event) -> Mapping[str, Any]:
+            if self._run_audit is None:
+                raise NotImplementedError("this server was built without a way to audit clouds")
+            return self._run_audit(audit, partial(self.progress.__setitem__, job_id), stop)
+
+        self._submit(self._audits, job_id, audit.resources.cluster_uid, "audit", epoch, work)
+
     def planning(self, job_id: str, request: DrainRequest, snapshot: KafkaSnapshot, *, epoch: Epoch) -> None:
         """See Runner."""
         self._submit(
@@ -109,12 +133,12 @@ class ThreadRunner:
     def balancing(self, job_id: str, request: RebalanceRequest, snapshot: KafkaSnapshot, *, epoch: Epoch) -> None:
         """See Runner."""
         self._submit(
-            self._planners,
+            self._balancers,
             job_id,
             request.cluster_uid,
             "rebalance-plan",
             epoch,
-            lambda _: planned_rebalance(request, snapshot, self._plans),
+            lambda _: planned_rebalance(request, snapshot, self._plans, self._balance),
         )
 
     def reclaim(self, epoch: Epoch) -> int:
@@ -130,14 +154,15 @@ class ThreadRunner:
         """Interrupts Terraform and waits until its states are saved. No run begins after this."""
         for stop in list(self._stops):
             stop.set()
-        self._runs.shutdown(wait=True, cancel_futures=True)
+        for pool in (self._runs, self._audits):
+            pool.shutdown(wait=True, cancel_futures=True)
 
     def stop(self) -> None:
         """Asks running jobs to end and waits for them. Interrupted runs are resumed by the next server."""
         for stop in list(self._stops):
             stop.set()
-        self._runs.shutdown(wait=True, cancel_futures=True)
-        self._planners.shutdown(wait=True, cancel_futures=True)
+        for pool in (self._runs, self._audits, self._planners, self._balancers):
+            pool.shutdown(wait=True, cancel_futures=True)
 
     def _submit(
         self,
@@ -167,7 +192,7 @@ class ThreadRunner:
         except (StaleEpoch, IllegalTransition) as lost:
             _log.warning("job %s was taken over: %s", job_id, lost)
         except Exception as error:  # noqa: BLE001 - a job's end must be recorded whatever ended it
-            if not isinstance(error, ProviderError | InfeasibleDrain):
+            if not isinstance(error, ProviderError | InfeasibleDrain | NoRebalance):
                 _log.exception("job %s failed", job_id)
             self._fail(job_id, epoch, error)
         finally:
@@ -225,13 +250,15 @@ class ThreadRunner:
         return summary(answer, self._plans.put(answer.to_bytes()))
 
 
-def planned_rebalance(request: RebalanceRequest, snapshot: KafkaSnapshot, plans: PlanStore) -> Mapping[str, Any]:
-    """Plans, has the independent judge read it, stores it. Returns what the event carries. Raises PlanRefused, and
-    what `plan_rebalance` raises.
+def planned_rebalance(
+    request: RebalanceRequest, snapshot: KafkaSnapshot, plans: PlanStore, balance: Balance
+) -> Mapping[str, Any]:
+    """Has it planned, and read by the independent judge, and stores it. Returns what the event carries. Raises
+    NoRebalance, PlanRefused, and what `balance` raises.
     """
-    from planner.rebalancing.ask import plan_rebalance  # loads the optimiser's kernels, which most processes never use
-
-    plan = plan_rebalance(request, snapshot)
+    plan = balance(question_of(request, snapshot))
+    if isinstance(plan, Unplanned):
+        raise NoRebalance(plan.message)
     violations = check_rebalance(
         plan.copies, snapshot, receivers=request.receivers, disk_limit_fraction=request.disk_limit_fraction
     )
@@ -251,6 +278,10 @@ def planned_rebalance(request: RebalanceRequest, snapshot: KafkaSnapshot, plans:
 
 class InfeasibleDrain(Exception):
     """No plan exists; the message names the smallest thing to add. Give up until something changes."""
+
+
+class NoRebalance(Exception):
+    """The metadata is no state that can be planned on; the message says what is missing. Plan again then."""
 
 
 class PlanRefused(Exception):

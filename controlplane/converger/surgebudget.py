@@ -15,17 +15,18 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from controlplane.converger.rendering import places_of
 from controlplane.converger.verdict import SurgeAsk, SurgeShare
-from controlplane.view import ClusterView
+from controlplane.places import places_of
+from controlplane.view import ClusterView, once
 
 _NEVER = datetime.min.replace(tzinfo=UTC)
 
 
-def account_of(view: ClusterView) -> str:
-    """`<cloud>/<account>` the cluster's VMs live in, "" for a cluster that was never declared."""
-    place = next(iter(places_of(view)), None)
-    return f"{place.cloud}/{place.account}" if place else ""
+@once
+def accounts_of(view: ClusterView) -> tuple[str, ...]:
+    """`<cloud>/<account>` of each account the cluster's VMs live in. What it has and asks for counts in all of them:
+    nobody can tell which one a successor is made in before it is planned."""
+    return tuple(dict.fromkeys(f"{place.cloud}/{place.account}" for place in places_of(view))) or ("",)
 
 
 def surge_vms(view: ClusterView) -> int:
@@ -35,14 +36,14 @@ def surge_vms(view: ClusterView) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Holding:
-    account: str
+    accounts: tuple[str, ...]
     name: str
     vms: int
 
 
 @dataclass(frozen=True, slots=True)
 class _Ask:
-    account: str
+    accounts: tuple[str, ...]
     name: str
     vms: int
     rank: tuple[bool, datetime, str]
@@ -60,7 +61,7 @@ class SurgeBudget:
         """Counts a cluster as it is now."""
         vms = 0 if view.deleted else surge_vms(view)
         if vms:
-            self._holdings[view.uid] = _Holding(account_of(view), view.name, vms)
+            self._holdings[view.uid] = _Holding(accounts_of(view), view.name, vms)
         else:
             self._holdings.pop(view.uid, None)
 
@@ -70,7 +71,7 @@ class SurgeBudget:
             self._asks.pop(view.uid, None)
             return
         rank = self._rank(view, mends=ask.mends)
-        self._asks[view.uid] = _Ask(account_of(view), view.name, ask.vms, rank)
+        self._asks[view.uid] = _Ask(accounts_of(view), view.name, ask.vms, rank)
 
     def forget(self, uid: str) -> None:
         """The cluster is gone, or its tick failed: it holds its place in the queue no longer."""
@@ -84,19 +85,24 @@ class SurgeBudget:
 
     def share(self, view: ClusterView, *, mends: bool) -> SurgeShare:
         """How many surge VMs the cluster may make now, for a repair or for an upgrade, and who has the others."""
-        account = account_of(view)
-        there = [h for h in self._holdings.values() if h.account == account]
+        shares = [self._share_of(view, account, mends=mends) for account in accounts_of(view)]
+        return min(shares, key=lambda share: share.vms)
+
+    def words(self, view: ClusterView) -> str:
+        """How much of the cluster's account is in use, and by whom."""
+        return "; ".join(self._words(account, self._there(account)) for account in accounts_of(view))
+
+    def _there(self, account: str) -> list[_Holding]:
+        return [h for h in self._holdings.values() if account in h.accounts]
+
+    def _share_of(self, view: ClusterView, account: str, *, mends: bool) -> SurgeShare:
+        there = self._there(account)
         own = self._holdings.get(view.uid)
         used = sum(h.vms for h in there)
         if mends and own is not None:
             return self._share(account, there, self.limit - (used - own.vms), ())
         ahead = self._ahead(view, account, mends=mends)
         return self._share(account, there, self.limit - used - sum(a.vms for a in ahead), ahead)
-
-    def words(self, view: ClusterView) -> str:
-        """How much of the cluster's account is in use, and by whom."""
-        account = account_of(view)
-        return self._words(account, [h for h in self._holdings.values() if h.account == account])
 
     def _rank(self, view: ClusterView, *, mends: bool) -> tuple[bool, datetime, str]:
         """Order in the queue. Nothing but conditions is recorded while a cluster waits: it stays where it is."""
@@ -106,7 +112,7 @@ class SurgeBudget:
 
     def _ahead(self, view: ClusterView, account: str, *, mends: bool) -> list[_Ask]:
         rank = self._rank(view, mends=mends)
-        queue = sorted((a for a in self._asks.values() if a.account == account), key=lambda a: a.rank)
+        queue = sorted((a for a in self._asks.values() if account in a.accounts), key=lambda a: a.rank)
         return [a for a in queue if a.rank[2] != view.uid and a.rank < rank]
 
     def _share(self, account: str, there: Iterable[_Holding], free: int, ahead: Iterable[_Ask]) -> SurgeShare:

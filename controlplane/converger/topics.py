@@ -11,9 +11,11 @@ the topic waits for it. Nothing here makes a cluster `Blocked`: topics in troubl
 from controlplane.converger.pausing import hold_on
 from controlplane.converger.topicwork import TopicWork, topic_work
 from controlplane.converger.verdict import ChangeTopics, Situation, Verdict, record
+from controlplane.healingswitch import heals
 from events import topic_facts as facts
 from events.ids import derived_id
 from events.topic_facts import TopicTrouble
+from planner.anomalies.kinds import Kind
 from planner.topics.step import TopicStep
 
 _NAMED = 3
@@ -93,7 +95,11 @@ def _request(situation: Situation, work: TopicWork, refused: dict[str, str]) -> 
     """What Kafka has said it would take is to be done."""
     view, seen = situation.view, situation.seen.topics
     offered = seen.offered if seen is not None else frozenset[str]()
-    step = work.step.without(frozenset(refused) | (work.step.names - offered))
+    kept = frozenset(refused) | (work.step.names - offered)
+    if not heals(view, Kind.TOPIC_ANOMALY, situation.now):
+        # What was declared is carried out; what has changed since by other hands is only told.
+        kept |= work.step.names - frozenset(view.topics.pending)
+    step = work.step.without(kept)
     if not step:
         return None
     reason = _words(step)

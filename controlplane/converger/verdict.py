@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from controlplane.converger.observation import Observation
+from controlplane.images.offer import NOTHING, ImageOffer
 from controlplane.kafka.logdirs import Wishes
 from controlplane.kafka.throttle import ThrottlePlan
 from controlplane.rebalanceview import RebalanceView
@@ -240,6 +241,8 @@ class Situation:
     loss_grace_s: float = LOSS_GRACE_S
     freezes: tuple[Freeze, ...] = ()
     """Of the whole fleet, in force or not."""
+    image: ImageOffer = NOTHING
+    """What the image catalogue means for the cluster."""
     repairs_only: bool = False
     """Nothing voluntary may begin now: a step that has both names what is left of it, or None."""
 

@@ -65,16 +65,20 @@ BEGINNINGS: Mapping[str, Beginning] = {
     "voters_left_step": Beginning(_ENDS, "only says what a change of the quorum waits for"),
     "healing_step": Beginning(_ENDS, "a cure is a repair"),
     "maintenance_step": Beginning(_ENDS, "the cloud takes the VM down, window or not"),
+    "demotion_step": Beginning(_ENDS, "a cure: leadership goes off a slow broker, no data is moved"),
     "settings_step": Beginning(_ENDS, "live settings stop no process and move no data"),
+    "growth_step": Beginning(_ENDS, "a disk that grows stops no process and moves no data"),
     "evacuation_step": Beginning(Begins.VOLUNTARY, "empties brokers that serve"),
     "network_step": Beginning(_ENDS, "only says that a network is missing"),
     "replacement_step": Beginning(Begins.BOTH, "what is lost, ill, down or new at any time; what is outdated waits"),
+    "image_step": Beginning(_ENDS, "fixes what new VMs are made from; the roll to it waits"),
     "settings_left_step": Beginning(_ENDS, "only says what live settings wait for"),
     "restart_step": Beginning(Begins.BOTH, "the canary is watched and taken back at any time; restarts wait"),
     "healing_left_step": Beginning(_ENDS, "only says what a cure waits for"),
     "finalisation_step": Beginning(Begins.VOLUNTARY, "it closes the way back"),
     "replication_step": Beginning(Begins.VOLUNTARY, "moves replicas"),
     "rebalance_step": Beginning(Begins.VOLUNTARY, "moves replicas"),
+    "image_left_step": Beginning(_ENDS, "only says why an image is not rolled to"),
 }
 """By the name of the step. A step that is not in it cannot be in the ladder: a test says so."""
 

@@ -4,7 +4,7 @@ numbers out.
 A gate judges what the snapshot says; whether the snapshot is young enough is the caller's to decide.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from controlplane.kafka.quorum import CAUGHT_UP_LAG, SILENT_S, STEADY_S
@@ -124,8 +124,11 @@ def caught_up(snapshot: KafkaSnapshot, controller: int, directory_id: str) -> Ga
     )
 
 
-def may_stop_controller(snapshot: KafkaSnapshot, controller: int, *, allow_outage: bool = False) -> Gate:
-    """Open when the other voters are all caught up and are a majority without this one.
+def may_stop_controller(
+    snapshot: KafkaSnapshot, controller: int, *, gone: Collection[int] = (), allow_outage: bool = False
+) -> Gate:
+    """Open when the other voters are all caught up and are a majority without this one. `gone` are known to be gone,
+    whatever the metadata says of them.
 
     A quorum of one or two has no majority left: `allow_outage` opens the gate for it, not for voters that
     lag.
@@ -134,6 +137,8 @@ def may_stop_controller(snapshot: KafkaSnapshot, controller: int, *, allow_outag
     if controller not in {m.id for m in voters}:
         return Gate(True, f"controller {controller} is no voter")
     others = [m for m in voters if m.id != controller]
+    if missing := sorted(m.id for m in others if m.id in gone):
+        return Gate(False, f"controller {controller} is needed, the VM of controller {missing[0]} is gone")
     late = [m for m in others if not is_following(m) or m.silent_s >= STEADY_S]
     if late:
         return Gate(False, f"controller {controller} is needed, others are not caught up: {_lags(late)}")

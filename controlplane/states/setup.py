@@ -9,9 +9,9 @@ from pathlib import Path
 
 from sqlalchemy import Engine
 
-from controlplane.converger.rendering import places_of
 from controlplane.homeclaim import HTTP, LOCAL, HomeRefused, homes_of, leave, record_state
 from controlplane.leadership import LeaseStore
+from controlplane.places import places_of
 from controlplane.states.locks import SqlStateLocks
 from controlplane.states.move import move_states
 from controlplane.states.storage import ENDING_S, Leading, ServedStates

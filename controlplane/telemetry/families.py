@@ -11,7 +11,10 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoM
 from prometheus_client.metrics_core import Metric
 
 from agent.wire import ServiceReport
+from controlplane.telemetry.anomalyfamilies import anomaly_families, notifier_families
+from controlplane.telemetry.driftfamilies import drift_families
 from controlplane.telemetry.groupfamilies import group_families
+from controlplane.telemetry.heartbeatfamilies import heartbeat_families
 from controlplane.telemetry.sight import ClusterSight, Sight
 
 STATUSES = ("Converged", "Working", "Blocked", "Paused", "Held", "Deleting", "Unreadable")
@@ -52,6 +55,10 @@ def families(sight: Sight) -> Iterator[Metric]:
     yield from _of_clusters(sight.clusters)
     yield from _of_services(sight.clusters)
     yield from group_families(sight.clusters, sight.now)
+    yield from anomaly_families(sight.clusters)
+    yield from notifier_families(sight.notifiers)
+    yield from heartbeat_families(sight.clusters, sight.now)
+    yield from drift_families(sight.clusters)
 
 
 def _of_clusters(clusters: Iterable[ClusterSight]) -> Iterator[Metric]:
@@ -98,7 +105,7 @@ def _of_clusters(clusters: Iterable[ClusterSight]) -> Iterator[Metric]:
             partitions.add_metric([name], float(len(snapshot.partitions)))
             lagging.add_metric([name], float(len(snapshot.under_replicated())))
             below.add_metric([name], float(len(snapshot.under_min_isr())))
-            at_min.add_metric([name], float(sum(len(p.isr) == p.min_isr < len(p.target) for p in snapshot.partitions)))
+            at_min.add_metric([name], float(len(snapshot.at_min_isr)))
             read_at.add_metric([name], snapshot.at.timestamp())
         if view.drain is not None:
             drain.add_metric([name, "planned"], float(view.drain.bytes))

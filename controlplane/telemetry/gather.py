@@ -1,12 +1,17 @@
-"""Gathers a sight from what the portal has at hand: no broker and no cloud is asked, the database three times."""
+"""Gathers a sight from what the portal has at hand: no broker and no cloud is asked, the database a few times."""
 
 from collections import defaultdict
+from collections.abc import Sequence
 from datetime import datetime
 
 from agent.wire import Report
+from controlplane.anomalies.record import ANOMALIES_NOTED, noted_of
 from controlplane.converger.ports import AGENT_REPORT
 from controlplane.dns.keeper import DNS_NAME
+from controlplane.drift.record import all_audits
 from controlplane.groups.record import GROUPS_NOTED, notes_of
+from controlplane.notices.desk import NotifierTold
+from controlplane.portal.access.rights import Forbidden
 from controlplane.portal.answers import status_word
 from controlplane.portal.services import PortalServices
 from controlplane.portal.sourceanswers import spec_source_out
@@ -23,6 +28,8 @@ def sight_of(services: PortalServices) -> Sight:
     for seen in services.latest.of_kind(DNS_NAME):
         names[seen.subject.cluster_uid][seen.subject.name] = str(seen.value["problem"])
     groups = notes_of(services.latest.of_kind(GROUPS_NOTED))
+    anomalies = noted_of(services.latest.of_kind(ANOMALIES_NOTED))
+    drift = all_audits(services.latest)
     now, fleet, desk = services.clock(), services.fleet, services.sources
     living = [v for v in fleet.views() if not v.deleted]
     clusters = tuple(
@@ -34,6 +41,8 @@ def sight_of(services: PortalServices) -> Sight:
             reports={i.key: reports[view.uid][i.key] for i in view.alive() if i.key in reports[view.uid]},
             names=names[view.uid],
             groups=groups.get(view.uid),
+            anomalies=anomalies.get(view.uid),
+            drift=drift.get(view.uid, {}),
             source_sync=spec_source_out(view, desk.board.of_source if desk is not None else lambda _: None).sync,
         )
         for view in living
@@ -46,4 +55,12 @@ def sight_of(services: PortalServices) -> Sight:
         epoch=leadership.held_epoch() or 0,
         planner=services.planner_state(),
         clusters=clusters,
+        notifiers=_notifiers(services),
     )
+
+
+def _notifiers(services: PortalServices) -> Sequence[NotifierTold]:
+    try:
+        return services.notifiers.all()
+    except Forbidden:
+        return ()  # an administrator's: others see their clusters

@@ -1,12 +1,15 @@
 """What is told of at one scrape, gathered once."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from agent.wire import Report
+from controlplane.anomalies.record import AnomaliesNoted
 from controlplane.converger.loop import Said
+from controlplane.drift.record import Noted
 from controlplane.groups.record import GroupsNoted
+from controlplane.notices.desk import NotifierTold
 from controlplane.view import ClusterView
 from planner.observed import KafkaSnapshot
 
@@ -26,6 +29,10 @@ class ClusterSight:
     """`Synced`, `OutOfSync` and so on; "" for a cluster that is declared through the API."""
     groups: GroupsNoted | None = None
     """The last look at its consumer groups, however old."""
+    anomalies: AnomaliesNoted | None = None
+    """Its open anomalies, where any was ever found."""
+    drift: Noted = field(default_factory=dict)
+    """The last audits of its places in the clouds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,3 +45,4 @@ class Sight:
     epoch: int
     planner: str
     clusters: tuple[ClusterSight, ...]
+    notifiers: Sequence[NotifierTold] = ()

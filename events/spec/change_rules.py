@@ -6,8 +6,10 @@ from events.spec import problems as p
 from events.spec.change import FieldChange, differences
 from events.spec.fields import FieldClass
 from events.spec.model import KafkaClusterDocument, Pool
+from events.spec.network_rules import move_problems
 from events.spec.positions import Positions
 from events.spec.problems import Path, Problem
+from events.spec.storage_rules import disk_problems
 
 GIB = 1024**3
 FULL_PERCENT = 85
@@ -17,7 +19,7 @@ _POOLS: Path = ("spec", "pools")
 _IMMUTABLE_FIX = {
     "spec.kafka.mode": "Keep the mode; Kedge migrates no cluster from ZooKeeper to KRaft yet.",
     "metadata.name": "Keep the name, or declare a second cluster and move the data.",
-    "place": "Keep the place; add a pool in the new place, apply, then remove this one.",
+    "place": "Keep the network; add a pool in the new one's place, apply, then remove this one.",
     "services": "Keep the services; add a pool of the other kind instead.",
 }
 
@@ -30,8 +32,10 @@ def change_problems(
 ) -> Iterator[Problem]:
     """Everything that refuses the step from one accepted document to another accepted one."""
     for change in differences(old, new):
-        if change.field_class is FieldClass.IDENTITY:
+        if change.field_class is FieldClass.IDENTITY and not _comes_with_a_move(change, old, new):
             yield _immutable(change, where)
+    yield from _moved_quorums(old, new, where)
+    yield from move_problems(old, new, where)
     yield from _controllers(old, new, where)
     yield from _removed_pools(old, new, where)
     yield from _disks(old, new, where)
@@ -44,6 +48,26 @@ def _immutable(change: FieldChange, where: Positions) -> Problem:
     keys = {change.path, *(str(step) for step in change.steps)}
     fix = next((fix for key, fix in _IMMUTABLE_FIX.items() if key in keys), "Put the old value back.")
     return where.problem(p.IMMUTABLE, change.steps, message, fix)
+
+
+def _comes_with_a_move(change: FieldChange, old: KafkaClusterDocument, new: KafkaClusterDocument) -> bool:
+    """Whether it is the network of a pool that goes to another place: there it is in another one in any case."""
+    if change.steps[:2] != _POOLS or change.steps[-2:] != ("place", "network"):
+        return False
+    return any(
+        index in change.steps and before.place.name != after.place.name for index, before, after in _kept(old, new)
+    )
+
+
+def _moved_quorums(old: KafkaClusterDocument, new: KafkaClusterDocument, where: Positions) -> Iterator[Problem]:
+    for index, before, after in _kept(old, new):
+        if after.is_quorum and before.place.name != after.place.name:
+            message = (
+                f"pool `{after.name}` is in {before.place.name} and cannot move to {after.place.name}: ids, disks and "
+                "addresses of the quorum belong to its nodes, and Kedge moves brokers only"
+            )
+            fix = f"Keep `{after.name}` where it is; pools of brokers may move."
+            yield where.problem(p.IMMUTABLE, (*_POOLS, index, "place", "region"), message, fix)
 
 
 def _controllers(old: KafkaClusterDocument, new: KafkaClusterDocument, where: Positions) -> Iterator[Problem]:
@@ -69,13 +93,7 @@ def _removed_pools(old: KafkaClusterDocument, new: KafkaClusterDocument, where: 
 
 def _disks(old: KafkaClusterDocument, new: KafkaClusterDocument, where: Positions) -> Iterator[Problem]:
     for index, before, after in _kept(old, new):
-        if after.disk.size_gib < before.disk.size_gib:
-            message = (
-                f"the disk of pool `{after.name}` has {before.disk.size_gib} GiB "
-                f"and cannot shrink to {after.disk.size_gib} GiB"
-            )
-            fix = "Put the old size back; for smaller disks add a pool, apply, then remove this one."
-            yield where.problem(p.DISK_SHRINKS, (*_POOLS, index, "disk", "sizeGib"), message, fix)
+        yield from disk_problems(before, after, (*_POOLS, index), where)
 
 
 def _capacity(
@@ -90,7 +108,7 @@ def _capacity(
     for index, before, after in _kept(old, new):
         held = data_bytes.get(after.name, 0)
         if after.is_broker and _capacity_bytes(after) < _capacity_bytes(before) and not _fits(held, after):
-            message = f"pool `{after.name}` shrinks from {before.size} to {after.size} nodes, but " + _numbers(
+            message = f"pool `{after.name}` shrinks from {_shape(before)} to {_shape(after)}, but " + _numbers(
                 held, after
             )
             yield where.problem(p.BELOW_DATA, (*_POOLS, index, "size"), message, _smallest(held, after))
@@ -111,6 +129,10 @@ def _kept(old: KafkaClusterDocument, new: KafkaClusterDocument) -> Iterator[tupl
 
 def _capacity_bytes(pool: Pool) -> int:
     return pool.size * pool.disk.size_gib * GIB
+
+
+def _shape(pool: Pool) -> str:
+    return f"{pool.size} nodes of {pool.disk.size_gib} GiB"
 
 
 def _fits(data_bytes: int, *pools: Pool) -> bool:

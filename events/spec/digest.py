@@ -6,25 +6,35 @@ its default is left out: a release that adds a field, with a default that means 
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any
 
 from pydantic.fields import FieldInfo
 
 from events.spec.fields import FieldClass, Part, field_class, fields_of, is_listed, part_type
-from events.spec.model import KafkaClusterDocument
+from events.spec.model import KafkaClusterDocument, PlaceSpec
 from events.spec.settings import service_settings
 
-__all__ = ["instance_digest", "service_settings", "static_inputs"]
+__all__ = ["digest_of", "digest_with_disk", "instance_digest", "service_settings", "static_inputs"]
 
 DIGEST_LENGTH = 12
 
 
 def instance_digest(document: KafkaClusterDocument, pool_name: str) -> str:
     """Digest of the static inputs of one pool's instances: 12 hex digits. Raises `LookupError` for an unknown pool."""
-    canonical = json.dumps(static_inputs(document, pool_name), sort_keys=True, separators=(",", ":"))
+    return digest_of(static_inputs(document, pool_name))
+
+
+def digest_of(inputs: Mapping[str, Any]) -> str:
+    """Digest of what `static_inputs` gave."""
+    canonical = json.dumps(inputs, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode()).hexdigest()[:DIGEST_LENGTH]
+
+
+def digest_with_disk(inputs: Mapping[str, Any], size_gib: int) -> str:
+    """The same, had the disk of the pool another size: a disk may grow under an instance that stays."""
+    return digest_of({**inputs, "pool.disk.sizeGib": size_gib})
 
 
 def static_inputs(document: KafkaClusterDocument, pool_name: str) -> dict[str, Any]:
@@ -53,6 +63,8 @@ def _fields_that_matter(model: type[Part]) -> tuple[tuple[str, str, bool, Any], 
         for name, key, info in fields_of(model)
         # Of the lists of parts only the pool in question concerns an instance.
         if not (is_listed(info.annotation) and part_type(info.annotation) is not None)
+        # Where an instance lives is compared as it is: fleets from before places could change keep their digests.
+        and part_type(info.annotation) is not PlaceSpec
     )
 
 

@@ -8,6 +8,7 @@ that was accepted once must stay readable for as long as its event exists.
 from typing import ClassVar, Literal
 
 from events.spec.fields import FieldClass, Part, classed
+from events.spec.health import Health
 from events.spec.scalars import (
     ClockTime,
     CloudWord,
@@ -35,6 +36,9 @@ BEHAVIOURAL, IDENTITY = FieldClass.BEHAVIOURAL, FieldClass.IDENTITY
 
 ServiceKind = Literal["broker", "controller", "zookeeper"]
 MetadataMode = Literal["kraft", "zookeeper"]
+AnomalyKind = Literal[
+    "goal-violation", "broker-failure", "slow-broker", "disk-failure", "topic-anomaly", "maintenance-event"
+]
 Weekday = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
 
 
@@ -46,6 +50,37 @@ class Metadata(Part):
     labels: dict[CloudWord, OneLine] = classed(
         BEHAVIOURAL, "Labels for people and searches. They are not put on VMs.", default_factory=dict
     )
+
+
+class ImagePolicy(Part):
+    """Which revision of the image catalogue VMs are made from (`kedge images`)."""
+
+    follow: Literal["none", "security", "all"] = classed(
+        BEHAVIOURAL,
+        "Which published revisions of the Kafka version the cluster rolls to by itself: `none`, those flagged "
+        "`security`, or `all`. With `none` VMs keep the revision the cluster has, else the image the cloud's settings "
+        "name. The field rolls nothing; the revision it leads to does.",
+        default="none",
+    )
+    pin: Whole | None = classed(
+        BEHAVIOURAL,
+        "Number of the one revision to be on, as in `3`, whatever is followed and in whatever order the fleet rolls. "
+        "It is that of `version`: a pin rarely outlives a change of it.",
+        default=None,
+        ge=1,
+        le=100_000,
+    )
+    critical: Literal["waits", "at-once"] = classed(
+        BEHAVIOURAL,
+        "`at-once`: a roll to a revision flagged `critical` begins outside windows and in freezes, too. `waits`: it "
+        "waits for its window like any other.",
+        default="waits",
+    )
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing published concerns the cluster."""
+        return self.follow == "none" and self.pin is None
 
 
 class KafkaSection(Part):
@@ -67,6 +102,11 @@ class KafkaSection(Part):
         "In mode `zookeeper` it pins `inter.broker.protocol.version`, as in `3.8`.",
         default=None,
     )
+    image: ImagePolicy = classed(
+        BEHAVIOURAL,
+        "Which revision of the image catalogue VMs are made from, and which new ones the cluster rolls to.",
+        default_factory=ImagePolicy,
+    )
     mode: MetadataMode = classed(
         IDENTITY,
         "Where the cluster keeps its metadata: `kraft` (Kafka 4), or `zookeeper` (Kafka 3.8 and 3.9, which need a pool "
@@ -83,20 +123,37 @@ class Disk(Part):
         "`persistent` outlives its VM; `ephemeral` is gone with it. Controllers and ZooKeeper servers "
         "need `persistent`.",
     )
-    size_gib: Whole = classed(STATIC, "Size in GiB. It may grow, never shrink.", ge=1, le=65536)
+    size_gib: Whole = classed(
+        STATIC,
+        "Size in GiB. A larger persistent disk grows where it is, on clouds that can; otherwise, and for a smaller "
+        "one, brokers move to new VMs. Those of controllers and ZooKeeper servers only grow, in place.",
+        ge=1,
+        le=65536,
+    )
 
 
 class PlaceSpec(Part):
     """Where the instances of a pool live."""
 
-    cloud: DnsLabel = classed(IDENTITY, "`local`, `aws`, `google`, `azure`, `digitalocean`, `upcloud` or `hetzner`.")
-    region: CloudWord = classed(IDENTITY, "Region in the cloud's own words.")
-    account: CloudWord = classed(IDENTITY, "Name of the account profile whose credentials are used.", default="default")
+    cloud: DnsLabel = classed(STATIC, "`local`, `aws`, `google`, `azure`, `digitalocean`, `upcloud` or `hetzner`.")
+    region: CloudWord = classed(STATIC, "Region in the cloud's own words.")
+    account: CloudWord = classed(STATIC, "Name of the account profile whose credentials are used.", default="default")
     network: DnsLabel = classed(
         IDENTITY,
         "Name of the network VMs are made in. Kedge makes it where the account's settings name none for the region; "
         "clusters that name the same share it.",
         default="default",
+    )
+    route: DnsLabel | None = classed(
+        BEHAVIOURAL,
+        "Name of a private route: places that name the same reach one another at private addresses, because somebody "
+        "connected their networks. Pools of one cluster are in one network, or name one route.",
+        default=None,
+    )
+    reach: Literal["direct"] = classed(
+        BEHAVIOURAL,
+        "How the server reaches brokers there: `direct`, at their own addresses. Others are reserved.",
+        default="direct",
     )
     zones: tuple[CloudWord, ...] = classed(
         BEHAVIOURAL,
@@ -105,6 +162,11 @@ class PlaceSpec(Part):
         min_length=1,
         max_length=16,
     )
+
+    @property
+    def name(self) -> str:
+        """`cloud/account/region`: what its Terraform state is called after."""
+        return f"{self.cloud}/{self.account}/{self.region}"
 
 
 class Pool(Part):
@@ -136,7 +198,9 @@ class Pool(Part):
         max_length=8,
     )
     disk: Disk = classed(STATIC, "The data disk of each instance.")
-    place: PlaceSpec = classed(IDENTITY, "Where the instances live.")
+    place: PlaceSpec = classed(
+        STATIC, "Where the instances live. Brokers move when cloud, region or account change; the quorum stays."
+    )
     heap_mib: Whole | None = classed(
         RESTART,
         "Java heap of each service in MiB. Without it the machine's size decides.",
@@ -309,6 +373,18 @@ class Healing(Part):
         default=300,
         alias="hungAfter",
     )
+    slow_broker: Literal["demote", "tell"] = classed(
+        BEHAVIOURAL,
+        "A broker slower than its peers and than its own past: `demote` takes leadership off it until it is as fast as "
+        "the others again, copying nothing; or only `tell`.",
+        default="demote",
+    )
+    grace: dict[AnomalyKind, Seconds] = classed(
+        BEHAVIOURAL,
+        "How long an anomaly of a kind may last until people are told and it is healed, where that is Kedge's to say: "
+        "as in `slow-broker: 30m`. `docs/anomalies.md` has the defaults.",
+        default_factory=dict,
+    )
 
 
 class Balance(Part):
@@ -362,6 +438,7 @@ class ClusterSpec(Part):
         BEHAVIOURAL, "Who may reach the brokers from outside their network.", default_factory=Access
     )
     healing: Healing = classed(BEHAVIOURAL, "What is done about findings without asking.", default_factory=Healing)
+    health: Health = classed(BEHAVIOURAL, "How brokers are looked at as clients see them.", default_factory=Health)
     chaos: Literal["forbidden", "allowed"] = classed(
         BEHAVIOURAL,
         "Whether `kedge chaos` may end VMs of this cluster; on the local cloud it may always.",

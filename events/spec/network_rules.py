@@ -4,7 +4,9 @@ from collections.abc import Iterator, Mapping
 from ipaddress import IPv4Network
 
 from events.spec import problems as p
+from events.spec.domains import INTERNET, domain_of
 from events.spec.model import Access, KafkaClusterDocument, Listener, Pool
+from events.spec.pool_rules import CLOUDS
 from events.spec.positions import Positions
 from events.spec.problems import Path, Problem
 
@@ -29,6 +31,51 @@ def network_problems(pools: tuple[Pool, ...], where: Positions) -> Iterator[Prob
             )
             fix = f"Use `network: {other.place.network}` for both."
             yield where.problem(p.NETWORKS, ("spec", "pools", index, "place", "network"), message, fix)
+
+
+def domain_problems(pools: tuple[Pool, ...], listeners: tuple[Listener, ...], where: Positions) -> Iterator[Problem]:
+    """Members of a cluster speak to one another: all of them are in one network domain, and nobody in the public one
+    while anything is plaintext, as what brokers and controllers say to one another always is."""
+    first = next((pool for pool in pools if pool.place.cloud in CLOUDS), pools[0])
+    for index, pool in enumerate(pools):
+        if pool.place.cloud not in CLOUDS:
+            continue  # told by itself
+        path = ("spec", "pools", index, "place", "route")
+        if pool.place.route == INTERNET and any(listener.security == "plaintext" for listener in listeners):
+            message = f"pool `{pool.name}` would be reached over the internet, and listeners are plaintext"
+            fix = "Connect the networks by a private route (peering, VPN) and write its name; TLS is not offered yet."
+            yield where.problem(p.PUBLIC, path, message, fix)
+        elif domain_of(pool.place) != domain_of(first.place):
+            message = (
+                f"pool `{pool.name}` is in {pool.place.name}, pool `{first.name}` in {first.place.name}, and no "
+                "private route between their networks is declared; brokers and controllers have to reach one another"
+            )
+            yield where.problem(p.DOMAINS, path, message, _way_out(pool, first))
+
+
+def move_problems(old: KafkaClusterDocument, new: KafkaClusterDocument, where: Positions) -> Iterator[Problem]:
+    """A pool that moves is in two places for a while: the one it leaves reaches the one it goes to."""
+    before = {pool.name: pool for pool in old.spec.pools}
+    for index, pool in enumerate(new.spec.pools):
+        was = before.get(pool.name)
+        if was is None or was.place.name == pool.place.name or domain_of(was.place) == domain_of(pool.place):
+            continue
+        message = (
+            f"pool `{pool.name}` moves from {was.place.name} to {pool.place.name}, and no private route between the "
+            "two is in force; while it moves, brokers here and there copy from one another"
+        )
+        fix = "A cluster on the local cloud stays there."
+        if "local" not in (was.place.cloud, pool.place.cloud):
+            route = pool.place.route or "NAME"
+            fix = f"Connect the networks, write `route: {route}` while the pool is where it is, apply; then move it."
+        yield where.problem(p.DOMAINS, ("spec", "pools", index, "place", "region"), message, fix)
+
+
+def _way_out(pool: Pool, first: Pool) -> str:
+    if "local" in (pool.place.cloud, first.place.cloud):
+        return "Keep them on one cloud: nothing is routed to the local cloud's loopback addresses."
+    name = pool.place.route or first.place.route or "NAME"
+    return f"Connect the two networks (peering, VPN), then write `route: {name}` for both pools; or keep them in one."
 
 
 def pool_problems(document: KafkaClusterDocument, pool: IPv4Network, where: Positions) -> Iterator[Problem]:

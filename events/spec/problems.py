@@ -162,12 +162,14 @@ WINDOW = _kind(59, "window that cannot be kept", "What is not urgent would wait 
 NETWORKS = _kind(60, "pools of a place in two networks", "Members of a cluster have to reach one another.")
 CLIENTS = _kind(61, "clients not possible", "A firewall that was misread lets in the wrong ones, or nobody.")
 OPEN_TO_ALL = _kind(62, "open to everybody", "A plaintext listener serves whoever reaches it.")
+DOMAINS = _kind(63, "pools that cannot reach one another", "An address means nothing beyond the networks it is of.")
+PUBLIC = _kind(64, "plaintext on public addresses", "Whoever is on the way reads every record, and can write.")
 
 # A change.
 IMMUTABLE = _kind(70, "immutable field changed", "Names, places and roles of what lives cannot change under it.")
 CONTROLLERS_FIXED = _kind(71, "controller pool renamed", "Ids and disks of the quorum belong to its pool's nodes.")
 POOL_REMOVED = _kind(72, "no broker pool remains", "The data needs a pool that is there before and after.")
-DISK_SHRINKS = _kind(73, "disk shrinks", "Disks of clouds grow; they do not shrink.")
+DISK_SHRINKS = _kind(73, "disk cannot become that size", "Who votes keeps its disk for ever: it may only grow.")
 BELOW_DATA = _kind(74, "shrinks below its data", "What is stored must fit on what remains, with room to breathe.")
 
 # Topics.

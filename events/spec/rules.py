@@ -10,7 +10,7 @@ from typing import Any
 from events.spec.change_rules import change_problems
 from events.spec.kafka_rules import kafka_problems, replication_problems
 from events.spec.model import ClusterSpec, KafkaClusterDocument, MetadataMode, Pool
-from events.spec.network_rules import client_problems, network_problems
+from events.spec.network_rules import client_problems, domain_problems, network_problems
 from events.spec.pool_rules import pool_problems, pools_together_problems
 from events.spec.positions import NOWHERE, Positions
 from events.spec.problems import Problem
@@ -39,6 +39,8 @@ def check_sections(sections: Mapping[str, Any], *, pools: Mapping[int, Pool], po
         mode = kafka.mode if kafka is not None else _mode_of(together)
         found += pools_together_problems(together, positions, mode=mode)
         found += network_problems(together, positions)
+    if together and listeners is not None:
+        found += domain_problems(together, listeners, positions)
     if kafka is not None:
         found += kafka_problems(kafka, positions)
     if kafka is not None and together is not None:

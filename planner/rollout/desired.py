@@ -2,11 +2,13 @@
 
 import hashlib
 import weakref
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
 
-from events.spec.digest import instance_digest, service_settings
+from events.spec.digest import digest_of, digest_with_disk, service_settings, static_inputs
 from events.spec.model import KafkaClusterDocument, Pool
+from events.spec.storage_rules import grows_in_place
 
 DEFAULT_HEAP_MIB: Mapping[str, int] = {"broker": 256, "controller": 128, "zookeeper": 128}
 
@@ -31,10 +33,19 @@ class DesiredNode:
     """Digest of the static inputs alone."""
     process: str = ""
     """What the process is started with beside the Kafka settings, in words that differ when it does."""
+    place: str = ""
+    """Where its instance lives, as `cloud/account/region`. No part of the digest: it is compared as it is."""
+    fixed_at: Callable[[int], str] | None = field(default=None, compare=False, repr=False)
+    """`fixed` if the spec said another size of the disk, in GiB."""
+    grows: bool = False
+    """Its disk can become larger where it is."""
 
-    def digest_with(self, config: Mapping[str, str]) -> str:
-        """The digest its instance would have if the spec's Kafka settings were these."""
-        return _digest(self.fixed, _read_by(self.service, config), self.process)
+    def digest_with(self, config: Mapping[str, str], disk_gib: int | None = None) -> str:
+        """The digest its instance would have if the spec's Kafka settings, and the size of its disk, were these."""
+        fixed = self.fixed
+        if disk_gib is not None and disk_gib != self.disk_gib and self.fixed_at is not None:
+            fixed = self.fixed_at(disk_gib)
+        return _digest(fixed, _read_by(self.service, config), self.process)
 
 
 def desired_nodes(document: KafkaClusterDocument) -> tuple[DesiredNode, ...]:
@@ -57,7 +68,8 @@ _WORKED_OUT: dict[int, tuple[weakref.ref[KafkaClusterDocument], tuple[DesiredNod
 
 def _nodes_of(document: KafkaClusterDocument, pool: Pool) -> list[DesiredNode]:
     settings = service_settings(document, pool)
-    fixed, process = instance_digest(document, pool.name), f"{pool.heap_mib!r}, {document.spec.listeners!r}"
+    inputs, process = static_inputs(document, pool.name), f"{pool.heap_mib!r}, {document.spec.listeners!r}"
+    fixed = digest_of(inputs)
     service = pool.services[0]
     digest = _digest(fixed, _read_by(service, document.spec.kafka.config), process)
     zones = pool.place.zones
@@ -77,6 +89,9 @@ def _nodes_of(document: KafkaClusterDocument, pool: Pool) -> list[DesiredNode]:
             settings=settings,
             fixed=fixed,
             process=process,
+            place=pool.place.name,
+            fixed_at=partial(digest_with_disk, inputs),
+            grows=grows_in_place(pool),
         )
         for number in range(pool.size)
     ]

@@ -11,6 +11,7 @@ class Change(StrEnum):
     CREATE = "create"
     REPLACE = "replace"
     RESTART = "restart"
+    GROW = "grow"
     REMOVE = "remove"
     KEEP = "keep"
 
@@ -43,6 +44,15 @@ class Incumbent:
     """How it is known that its disk holds nothing any more, "" where it holds what it should."""
     relist: str = ""
     """Why it has to be told the controllers anew, "" where it was told enough."""
+    place: str = ""
+    """Where its VM lives, as `DesiredNode.place`; "" where nobody asks."""
+    outdated: str = ""
+    """Why its VM has to be made from another image, "" where it is made from the right one."""
+    disk_gib: int = 0
+    """Size of its disk now, 0 where nobody asks."""
+    born_gib: int = 0
+    """The size its digest was made of, and `disk_kind` its kind."""
+    disk_kind: str = ""
 
     @property
     def key(self) -> str:
@@ -74,6 +84,12 @@ class NodeChange:
         known = self.desired or self.incumbent
         return known.rack if known else ""
 
+    @property
+    def moves(self) -> bool:
+        """Whether its next VM is made in another place: nothing is handed over there, all is copied."""
+        old, new = self.incumbent, self.desired
+        return old is not None and new is not None and bool(old.place) and old.place != new.place
+
 
 def node_changes(desired: Iterable[DesiredNode], incumbents: Iterable[Incumbent]) -> tuple[NodeChange, ...]:
     """One change a node, sorted by node name. A lost incumbent is replaced, or removed if nobody wants its node."""
@@ -91,10 +107,16 @@ def _change(node: str, want: DesiredNode | None, have: Incumbent | None) -> Node
         return NodeChange(node, Change.REPLACE, f"the VM of {node} is gone", want, have)
     if have.broken:
         return NodeChange(node, Change.REPLACE, f"{node}: {have.broken}", want, have)
+    if have.place and have.place != want.place:
+        return NodeChange(node, Change.REPLACE, f"{node}: place {have.place} -> {want.place}", want, have)
     if _is_another_vm(want, have):
         return NodeChange(node, Change.REPLACE, f"{node}: {_difference(want, have)}", want, have)
     if have.replace_asked:
         return NodeChange(node, Change.REPLACE, f"{node}: {have.replace_asked}", want, have)
+    if have.outdated:
+        return NodeChange(node, Change.REPLACE, f"{node}: {have.outdated}", want, have)
+    if want.grows and 0 < have.disk_gib < want.disk_gib:
+        return NodeChange(node, Change.GROW, f"{node}: {_disk_words(want, have)}", want, have)
     if have.restarts:
         return NodeChange(node, Change.RESTART, f"{node}: {_restart_words(have.restarts)}", want, have)
     if have.restart_asked:
@@ -105,10 +127,28 @@ def _change(node: str, want: DesiredNode | None, have: Incumbent | None) -> Node
 
 
 def _is_another_vm(want: DesiredNode, have: Incumbent) -> bool:
-    """Whether more differs than the Kafka settings: compared as if the spec still said what the VM was made with."""
+    """Whether more differs than the Kafka settings, or a disk that can grow: compared as if the spec still said what
+    the VM was made with."""
+    if _disk_is_another(want, have):
+        return True
     if have.digest == want.digest:
         return False
-    return have.config is None or have.digest != want.digest_with(have.config)
+    if have.config is None:
+        return True
+    # An heir of a release that grew no disk was named after the size the spec said, and has the one it took over.
+    return have.digest not in (want.digest_with(have.config), want.digest_with(have.config, have.born_gib or None))
+
+
+def _disk_is_another(want: DesiredNode, have: Incumbent) -> bool:
+    """Whether its disk cannot become what the spec says: it is too large, or too small and stays so. Who votes hands
+    its disk over, so another VM would have the same."""
+    if want.service != "broker" or not have.disk_gib or have.disk_gib == want.disk_gib:
+        return False
+    return have.disk_gib > want.disk_gib or not want.grows
+
+
+def _disk_words(want: DesiredNode, have: Incumbent) -> str:
+    return f"disk {have.disk_gib} -> {want.disk_gib} GiB"
 
 
 def _restart_words(names: tuple[str, ...]) -> str:
@@ -121,4 +161,8 @@ def _difference(want: DesiredNode, have: Incumbent) -> str:
         return f"Kafka {have.kafka_version} -> {want.kafka_version}"
     if want.shape != have.shape:
         return f"machine {have.shape} -> {want.shape}"
+    if have.disk_kind and want.disk_kind != have.disk_kind:
+        return f"disk {have.disk_kind} -> {want.disk_kind}"
+    if have.disk_gib and want.disk_gib != have.disk_gib:
+        return _disk_words(want, have)
     return f"its fixed settings changed ({have.digest} -> {want.digest})"

@@ -18,6 +18,10 @@ RESTART_S = 10.0
 to catch up on."""
 
 
+GROWTH_S = 10.0
+"""What a disk takes to grow where it is: measured on the `local` cloud; AWS may take minutes."""
+
+
 @dataclass(frozen=True, slots=True)
 class RolloutStep:
     """One node's part. `bytes` is what is copied off it, `seconds` an estimate that assumes the stated bandwidth."""
@@ -95,7 +99,7 @@ def rollout_plan(
 ) -> RolloutPlan:
     """Replays the order the converger follows until nothing is left. `finalise` names the level raised at the end,
     `protocol` (ZooKeeper mode) the protocol version every broker is started anew with after that."""
-    phases: list[RolloutPhase] = []
+    phases = _growth_phases(changes)
     left = list(changes)
     while (work := next_work(left, surge=assumptions.surge, quorum_leader=assumptions.quorum_leader)) is not None:
         steps = tuple(_step(c, assumptions) for c in work.nodes)
@@ -120,6 +124,15 @@ def rollout_plan(
     return RolloutPlan(tuple(phases), tuple(warnings))
 
 
+def _growth_phases(changes: Sequence[NodeChange]) -> list[RolloutPhase]:
+    """Disks that grow where they are come first: they stop nothing, and who is full needs them."""
+    growing = [c for c in changes if c.change is Change.GROW]
+    how = ("grow the volume", "grow its file system")
+    steps = tuple(RolloutStep(c.change, c.node, c.rack, c.service, c.reason, how, 0, GROWTH_S) for c in growing)
+    title = f"grow the disks of {len(steps)} nodes where they are, one at a time, without a restart"
+    return [RolloutPhase(title, False, steps)] if steps else []
+
+
 def _protocol_phase(changes: Sequence[NodeChange], protocol: str, assumptions: RolloutAssumptions) -> RolloutPhase:
     """One more start of every broker that will be there, one at a time, the soak before the first."""
     brokers = sorted((c for c in changes if c.service == "broker" and c.desired), key=lambda c: (c.rack, c.node))
@@ -142,7 +155,8 @@ def _protocol_phase(changes: Sequence[NodeChange], protocol: str, assumptions: R
 
 
 def _step(change: NodeChange, assumptions: RolloutAssumptions) -> RolloutStep:
-    handed = assumptions.reattach and change.change is Change.REPLACE and change.service == "broker"
+    replaced = change.change is Change.REPLACE and change.service == "broker"
+    handed = assumptions.reattach and replaced and not change.moves
     copied = change.incumbent is not None and change.service == "broker" and not handed
     held = change.incumbent.service_id if change.incumbent and copied else -1
     moved = assumptions.bytes_by_broker.get(held, 0) if change.change is not Change.CREATE else 0

@@ -7,8 +7,9 @@ from providers.cloudinit import born_with
 from providers.digitalocean.settings import DigitaloceanAccount, DigitaloceanRegion
 from providers.digitalocean.tags import EPHEMERAL_VOLUMES, IMAGE, SHAPE, encoded_values
 from providers.errors import PlaceUnknown
+from providers.madefrom import X86_64
 from providers.software import Software
-from providers.variables import chosen_image, held_by, used_zones
+from providers.variables import chosen_image, held_by, own_image, used_zones
 
 
 def module_variables(
@@ -61,7 +62,7 @@ def _instance(resources: Resources, instance: InstanceResource, region: Digitalo
 
 
 def _image(resources: Resources, instance: InstanceResource, region: DigitaloceanRegion) -> str:
-    image = chosen_image(instance, region.images, None)
+    image = own_image(instance, X86_64) or chosen_image(instance, region.images, None)
     if image is None:
         there = ", ".join(sorted(region.images)) or "none"
         raise PlaceUnknown(

@@ -9,10 +9,11 @@ from providers.base import InstanceResource, Listing, Resources
 from providers.catalogfile import sold_by
 from providers.cloudinit import born_with
 from providers.errors import PlaceUnknown, QuotaExceeded
+from providers.madefrom import X86_64
 from providers.software import Software
 from providers.upcloud.settings import UpcloudRegion
 from providers.upcloud.tags import EPHEMERAL_VOLUMES, IMAGE, REGION, SHAPE, VOLUMES, ZONE, joined
-from providers.variables import chosen_image, held_by, used_zones
+from providers.variables import chosen_image, held_by, own_image, used_zones
 
 Owner = tuple[str, str]
 """Cluster uid and node."""
@@ -101,7 +102,7 @@ def _instance(resources: Resources, instance: InstanceResource, region: UpcloudR
 
 
 def _template(resources: Resources, instance: InstanceResource, region: UpcloudRegion) -> str:
-    template = chosen_image(instance, region.images, None)
+    template = own_image(instance, X86_64) or chosen_image(instance, region.images, None)
     if template is None:
         there = ", ".join(sorted(region.images)) or "none"
         raise PlaceUnknown(f"{resources.place}: no template of Kafka {instance.image} in upcloud.yaml; it has {there}")

@@ -9,8 +9,7 @@ import pytest
 from providers import tags
 from providers.aws.cloud import SETTLES_S, AwsCloud
 from providers.base import InstanceState
-from providers.errors import AuthFailed, CloudUnavailable, RateLimited, ResourceConflict
-from providers.traces import SeesStrangers
+from providers.errors import AuthFailed, CloudUnavailable, RateLimited
 from tests.fakes.clouds.aws import OTHER_ACCOUNT, Fault, MotoCloud, moto_cloud
 from tests.fakes.clouds.aws_hands import PLACE, REGION, AwsHarness, write_settings
 from tests.fakes.resources import instance, resources, volume
@@ -139,17 +138,6 @@ def test_a_vm_with_our_tag_and_none_of_the_others_is_nobodys(bench: Bench) -> No
     )
     bench.create(resources(*nodes(1)))
     assert [i.key for i in bench.cloud.list_place(PLACE).instances] == ["n-0.g1"]
-
-
-def test_a_vm_of_another_installation_is_counted_and_not_terminated(bench: Bench) -> None:
-    bench.create(resources(*nodes(2)))
-    other = bench.another(installation_id="other")
-    assert isinstance(other, SeesStrangers)
-    assert other.strangers(PLACE) == {"test": 2}
-    assert bench.cloud.strangers(PLACE) == {}
-    with pytest.raises(ResourceConflict, match="not this installation's"):
-        other.terminate(PLACE, bench.id_of("n-0.g1"))
-    assert len(bench.cloud.list_place(PLACE).instances) == 2
 
 
 def test_a_twin_is_listed_beside_the_first(bench: Bench) -> None:

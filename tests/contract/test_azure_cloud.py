@@ -13,7 +13,6 @@ from providers.azure.ids import canonical
 from providers.base import InstanceState
 from providers.errors import AuthFailed, CloudUnavailable, NotYetGone, RateLimited, ResourceConflict
 from providers.handover import Handover, handover_of
-from providers.traces import SeesStrangers
 from tests.fakes.clouds.azure import OTHER_ACCOUNT, OTHER_TENANT, AzureCloudFake, Fault, azure_cloud
 from tests.fakes.clouds.azure_hands import GROUP, NETWORK, PLACE, SECRET, AzureHarness, write_settings
 from tests.fakes.clouds.azure_things import Refusal
@@ -224,17 +223,6 @@ def test_tags_that_somebody_wrote_anew_in_capitals_are_the_same_tags(bench: Benc
     machine = next(t for t in bench.azure.things.by_id.values() if "power" in t)
     machine["tags"] = {name.title(): value for name, value in machine["tags"].items()}
     assert [i.key for i in bench.cloud.list_place(PLACE).instances] == ["n-0.g1"]
-
-
-def test_a_vm_of_another_installation_is_counted_and_not_terminated(bench: Bench) -> None:
-    bench.create(resources(*nodes(2)))
-    other = bench.another(installation_id="other")
-    assert isinstance(other, SeesStrangers)
-    assert other.strangers(PLACE) == {"test": 2}
-    assert bench.cloud.strangers(PLACE) == {}
-    with pytest.raises(ResourceConflict, match="not this installation's"):
-        other.terminate(PLACE, bench.id_of("n-0.g1"))
-    assert len(bench.cloud.list_place(PLACE).instances) == 2
 
 
 def test_a_volume_on_a_vm_of_a_stranger_is_attached_all_the_same(bench: Bench) -> None:

@@ -22,6 +22,7 @@ from providers.handover import Handover, handover_of
 from providers.local.cloud import LocalCloud
 from providers.local.reap import reap
 from providers.local.verbs import perform
+from providers.traces import SeesStrangers
 from tests.fakes.cloud import FakeCloud, World, json_safe
 from tests.fakes.clouds.aws import moto_cloud
 from tests.fakes.clouds.aws_hands import AwsHarness, write_settings
@@ -323,6 +324,18 @@ def test_another_installation_is_neither_listed_nor_counted(harness: Harness) ->
     other = harness.other_installation()
     listing = other.cloud.list_place(harness.place)
     assert (listing.instances, listing.volumes, dict(listing.node_addresses)) == ((), (), {})
+
+
+def test_a_vm_of_another_installation_is_counted_by_clouds_that_see_it_and_never_terminated(harness: Harness) -> None:
+    harness.create(resources(instance("n-0"), instance("n-1")))
+    other = harness.other_installation()
+    if isinstance(other.cloud, SeesStrangers) and isinstance(harness.cloud, SeesStrangers):
+        assert other.cloud.strangers(harness.place) == {"test": 2}
+        assert other.cloud.strangers(harness.second) == {}
+        assert harness.cloud.strangers(harness.place) == {}
+    with pytest.raises(ResourceConflict, match="not this installation's"):
+        other.cloud.terminate(harness.place, harness.id_of("n-0.g1"))
+    assert len(harness.cloud.list_place(harness.place).instances) == 2
 
 
 def test_two_clusters_in_one_place_do_not_mix(harness: Harness) -> None:

@@ -9,9 +9,8 @@ import pytest
 
 from providers.base import InstanceState
 from providers.digitalocean.cloud import SETTLES_S, DigitaloceanCloud
-from providers.errors import AuthFailed, CloudUnavailable, NotYetGone, RateLimited, ResourceConflict
+from providers.errors import AuthFailed, CloudUnavailable, NotYetGone, RateLimited
 from providers.handover import Handover, handover_of
-from providers.traces import SeesStrangers
 from tests.fakes.clouds.digitalocean import OTHER_TEAM, TOKEN, Fault, digitalocean_cloud
 from tests.fakes.clouds.digitalocean_hands import PLACE, REGION, DigitaloceanHarness, write_settings
 from tests.fakes.clouds.digitalocean_http import Answer
@@ -181,17 +180,6 @@ def test_tags_written_by_hand_in_capitals_are_the_same_tags(bench: Bench) -> Non
     bench.create(resources(*nodes(1)))
     assert "KEDGE-INSTALLATION:TEST" in bench.fake.droplets[int(bench.id_of("n-0.g1"))]["tags"]
     assert [i.key for i in bench.cloud.list_place(PLACE).instances] == ["n-0.g1"]
-
-
-def test_a_vm_of_another_installation_is_counted_and_not_deleted(bench: Bench) -> None:
-    bench.create(resources(*nodes(2)))
-    other = bench.another(installation_id="other")
-    assert isinstance(other, SeesStrangers)
-    assert other.strangers(PLACE) == {"test": 2}
-    assert bench.cloud.strangers(PLACE) == {}
-    with pytest.raises(ResourceConflict, match="not this installation's"):
-        other.terminate(PLACE, bench.id_of("n-0.g1"))
-    assert len(bench.cloud.list_place(PLACE).instances) == 2
 
 
 def test_a_twin_is_listed_beside_the_first(bench: Bench) -> None:

@@ -9,11 +9,10 @@ import pytest
 
 from providers import tags
 from providers.base import InstanceResource, InstanceState
-from providers.errors import AuthFailed, CloudUnavailable, NotFound, RateLimited, ResourceConflict
+from providers.errors import AuthFailed, CloudUnavailable, NotFound, RateLimited
 from providers.google.cloud import SETTLES_S, GoogleCloud
 from providers.handover import Handover, handover_of
 from providers.tf.abilities import GivesEnvironment, ImportsResources, RecognisesErrors
-from providers.traces import SeesStrangers
 from tests.fakes.clouds.google import OTHER_NUMBER, TOKEN, Fault, google_fake
 from tests.fakes.clouds.google_hands import HOME, PLACE, SECOND, GoogleHarness, service_account, write_settings
 from tests.fakes.resources import attachment, instance, resources, volume
@@ -230,17 +229,6 @@ def test_a_vm_with_our_label_and_none_of_the_others_is_nobodys(bench: Bench) -> 
     machine = bench.machine("n-0.g1")
     machine["labels"] = {k: v for k, v in machine["labels"].items() if k in (tags.INSTALLATION, "kedge-region")}
     assert [i.key for i in bench.cloud.list_place(PLACE).instances] == ["n-1.g1"]
-
-
-def test_a_vm_of_another_installation_is_counted_and_not_terminated(bench: Bench) -> None:
-    bench.create(resources(*nodes(2)))
-    other = bench.another(installation_id="other")
-    assert isinstance(other, SeesStrangers)
-    assert other.strangers(PLACE) == {"test": 2}
-    assert bench.cloud.strangers(PLACE) == {}
-    with pytest.raises(ResourceConflict, match="not this installation's"):
-        other.terminate(PLACE, bench.id_of("n-0.g1"))
-    assert len(bench.cloud.list_place(PLACE).instances) == 2
 
 
 def test_hostile_words_arrive_as_they_were(bench: Bench) -> None:

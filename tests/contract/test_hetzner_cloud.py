@@ -17,7 +17,6 @@ from providers.errors import (
     CloudUnavailable,
     PlaceUnknown,
     RateLimited,
-    ResourceConflict,
 )
 from providers.handover import DeclaresHandover, Handover
 from providers.hetzner.cloud import HetznerCloud
@@ -237,16 +236,6 @@ def test_a_vm_with_strange_labels_is_nobodys(spoilt: dict[str, str], bench: Benc
     bench.create(resources(*nodes(1)))
     bench.hetzner.project.servers[int(bench.id_of("n-0.g1"))]["labels"] |= spoilt
     assert bench.cloud.list_place(PLACE).instances == ()
-
-
-def test_a_vm_of_another_installation_is_counted_and_not_deleted(bench: Bench) -> None:
-    bench.create(resources(*nodes(2)))
-    other = bench.another(installation_id="other")
-    assert other.strangers(PLACE) == {"test": 2}
-    assert bench.cloud.strangers(PLACE) == {}
-    with pytest.raises(ResourceConflict, match="not this installation's"):
-        other.terminate(PLACE, bench.id_of("n-0.g1"))
-    assert len(bench.cloud.list_place(PLACE).instances) == 2
 
 
 def test_a_vm_that_was_made_though_its_call_failed_is_listed(bench: Bench) -> None:

@@ -171,3 +171,17 @@ def test_jobs_are_listed_by_cluster_and_by_being_open_oldest_first(jobs):
     jobs.fail("i3", epoch=1, error_class="x", error_message="y")
     assert [job.intent_id for job in jobs.of_cluster("c1")] == ["i0", "i2", "i3"]
     assert [job.intent_id for job in jobs.open_jobs()] == ["i1", "i2"]
+
+
+def test_a_job_that_has_ended_can_be_forgotten_and_made_again(jobs):
+    create(jobs)
+    with pytest.raises(IllegalTransition):
+        jobs.forget("i1", epoch=1)
+    jobs.start("i1", epoch=1, owner="a")
+    jobs.fail("i1", epoch=1, error_class="X", error_message="y")
+    with pytest.raises(StaleEpoch):
+        jobs.forget("i1", epoch=0)
+    jobs.forget("i1", epoch=2)
+    jobs.forget("i1", epoch=2)
+    assert jobs.get("i1") is None
+    assert create(jobs, epoch=2).state is JobState.QUEUED

@@ -10,15 +10,14 @@ import pytest
 import requests
 
 from providers.base import InstanceState, Resources
-from providers.errors import AuthFailed, CloudUnavailable, NotYetGone, QuotaExceeded, RateLimited, ResourceConflict
+from providers.errors import AuthFailed, CloudUnavailable, NotYetGone, QuotaExceeded, RateLimited
 from providers.handover import Handover, handover_of
 from providers.tags import INSTALLATION
-from providers.traces import SeesStrangers
 from providers.upcloud.cloud import SETTLES_S, UpcloudCloud
 from providers.upcloud.errors import from_code
 from providers.upcloud.tags import ADDRESS, REGION, VOLUME, labels_of
 from tests.fakes.clouds.upcloud import OTHER_USERNAME, TOKEN, Fault, UpcloudServer, serving, upcloud_cloud
-from tests.fakes.clouds.upcloud_hands import HOME, PLACE, SECOND_PLACE, UpcloudHarness, write_settings
+from tests.fakes.clouds.upcloud_hands import HOME, PLACE, UpcloudHarness, write_settings
 from tests.fakes.clouds.upcloud_things import Body, RefusedError
 from tests.fakes.resources import UID, address, attachment, binding, instance, resources, volume
 
@@ -265,17 +264,6 @@ def test_a_generation_that_is_no_number_is_nobodys(bench: Bench, generation: str
         if label["key"] == "kedge-generation":
             label["value"] = generation
     assert bench.cloud.list_place(PLACE).instances == ()
-
-
-def test_a_vm_of_another_installation_is_counted_and_not_terminated(bench: Bench) -> None:
-    bench.create(resources(*nodes(2)))
-    other = bench.another(installation_id="other")
-    assert isinstance(other, SeesStrangers)
-    assert other.strangers(PLACE) == {"test": 2}
-    assert (bench.cloud.strangers(PLACE), other.strangers(SECOND_PLACE)) == ({}, {})
-    with pytest.raises(ResourceConflict, match="not this installation's"):
-        other.terminate(PLACE, bench.id_of("n-0.g1"))
-    assert len(bench.cloud.list_place(PLACE).instances) == 2
 
 
 def test_a_twin_is_listed_beside_the_first(bench: Bench) -> None:

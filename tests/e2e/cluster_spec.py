@@ -5,6 +5,7 @@ One pool per broker lets a test roll exactly one of them: a change of one pool's
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import yaml
 
@@ -28,6 +29,8 @@ class ClusterSpec:
     """Zones of the controllers' pool; 0: as many as there are controllers."""
     strategy: str = "migrate"
     machines: Mapping[str, str] = field(default_factory=lambda: dict.fromkeys((*POOLS, CONTROLLERS), "small"))
+    regions: Mapping[str, str] = field(default_factory=dict)
+    """Region of a broker pool, where it is not local-1."""
     sizes: Mapping[str, int] = field(default_factory=lambda: dict.fromkeys(POOLS, 1))
     disk_gib: int = 1
     throttle_mib_per_s: int = 64
@@ -38,6 +41,8 @@ class ClusterSpec:
     dns: str = ""
     heal_after_s: int = 60
     hung_after_s: int = 300
+    healing: Mapping[str, Any] = field(default_factory=dict)
+    """Beside those two."""
 
     def rolled(self, *pools: str) -> "ClusterSpec":
         """The same with another machine for these pools: each of their VMs has to be replaced."""
@@ -70,10 +75,13 @@ class ClusterSpec:
                     "throttleMibPerS": self.throttle_mib_per_s,
                 },
                 **({"bootstrap": {"dns": self.dns}} if self.dns else {}),
-                "healing": {"after": self.heal_after_s, "hungAfter": self.hung_after_s},
+                "healing": self._cures(),
                 "deletionPolicy": "destroy",
             },
         }
+
+    def _cures(self) -> dict[str, object]:
+        return {"after": self.heal_after_s, "hungAfter": self.hung_after_s, **self.healing}
 
     def _usual(self) -> dict[str, object]:
         """Kafka 3 has no share groups."""
@@ -87,7 +95,7 @@ class ClusterSpec:
             "machine": self.machines[pool],
             "heapMib": 160,
             "disk": {"kind": "persistent", "sizeGib": self.disk_gib},
-            "place": {"cloud": "local", "region": "local-1", "zones": [zone]},
+            "place": {"cloud": "local", "region": self.regions.get(pool, "local-1"), "zones": [zone]},
         }
 
     def _controllers(self) -> dict[str, object]:

@@ -26,7 +26,7 @@ from providers import process
 from providers.local import machine
 from providers.local.faults import Faults
 from providers.local.launch import VM_DIR
-from providers.local.layout import Layout
+from providers.local.layout import REGIONS, Layout
 from providers.local.reap import reap
 from tests.e2e.cluster_spec import ClusterSpec
 from tests.e2e.living_server import START_WITHIN_S, LivingServer, until
@@ -259,12 +259,17 @@ class LivingCluster:
         return self.until(look, "Kafka to answer", timeout_s=30)
 
     def vm(self, key: str) -> Path:
-        """Directory of a VM."""
-        return Layout(self.cloud, REGION).vm(self.uid, key)
+        """Directory of a VM, in whichever region it is."""
+        found = (Layout(self.cloud, region).vm(self.uid, key) for region in REGIONS)
+        return next((vm for vm in found if vm.exists()), Layout(self.cloud, REGION).vm(self.uid, key))
 
     def vms(self) -> set[str]:
-        """Keys of the VMs the cloud has, dead or alive."""
-        return {path.parent.name for path in (self.cloud / REGION / "instances" / self.uid).glob("*/vm.json")}
+        """Keys of the VMs the cloud has, dead or alive, in all its regions."""
+        return {key for region in REGIONS for key in self.vms_in(region)}
+
+    def vms_in(self, region: str) -> set[str]:
+        """Those of one region."""
+        return {path.parent.name for path in (self.cloud / region / "instances" / self.uid).glob("*/vm.json")}
 
     def pids(self, key: str) -> list[int]:
         """Processes of a VM."""

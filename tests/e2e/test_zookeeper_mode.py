@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from controlplane.portal import chaosschemas as chaos_api
 from tests.e2e.cluster_spec import CONTROLLERS, ClusterSpec
 from tests.e2e.invariants import settled
 from tests.e2e.living_cluster import LivingCluster
@@ -51,3 +52,20 @@ def test_a_zookeeper_server_that_dies_is_handed_over_with_its_id_and_address(liv
     assert (heir.service_id, heir.address) == (victim.service_id, victim.address)
     assert heir.generation == victim.generation + 1
     assert not [e for e in cluster.events(before) if e.type.startswith("voter.")], "the ensemble is what it was"
+
+
+def test_a_zookeeper_server_whose_process_is_killed_is_started_again_by_its_agent(
+    living_cluster: LivingCluster,
+) -> None:
+    cluster, before = living_cluster, living_cluster.head()
+    victim = next(i for i in cluster.detail().instances if i.node.startswith(CONTROLLERS))
+    pids = set(cluster.pids(victim.key))
+    with traffic(cluster.bootstrap):
+        order = chaos_api.ChaosIn(fault="kill-zookeeper", vms=[victim.key], for_s=10, reason="e2e")
+        cluster.client.inject_chaos(cluster.spec.name, order)
+        cluster.event("chaos.ended", before)
+        settled(cluster)
+    assert cluster.instance(victim.node).key == victim.key
+    now = set(cluster.pids(victim.key))
+    assert pids - now, "a process was killed"
+    assert now - pids, "and another one runs"

@@ -144,7 +144,11 @@ class FakeCloud:
         return buried | {i: self._state(region.vms[i]) for i in instances if i in region.vms}
 
     def terminate(self, place: Place, instance: str) -> None:
-        self._bury(self._reach(place), instance)
+        region = self._reach(place)
+        vm = region.vms.get(instance)
+        if vm is not None and vm.installation_id != self.installation_id:
+            raise ResourceConflict(f"{instance} has not this installation's tag; it is not terminated")
+        self._bury(region, instance)
 
     def variables(self, resources: Resources) -> dict[str, object]:
         self._region(resources.place)
@@ -165,19 +169,32 @@ class FakeCloud:
         region, resources = self._region(place), rendered(run)
         state = self.states.setdefault((uid, place), set())
         state -= run.forget
-        changes = _plan(state, _targets(resources))
+        changes = _plan(state, _targets(resources), self._grown(region, resources) if run.grows else {})
         check(changes, run)
         self.applied.append(run)
         acting = [c for c in changes if c.action is not Action.NOOP]
         for done, change in enumerate(sorted(acting, key=_order)):
             if change.action is Action.CREATE:
                 self._create(region, resources, change.target, run.intent_id)
+            elif change.action is Action.UPDATE:
+                disk = region.disks[uid, change.target.partition("/")[2]]
+                disk.seen = replace(disk.seen, size_gib=change.changed["size"][1])
             else:
                 self._delete(region, uid, change.target)
             if die_after is not None and done >= die_after:
                 raise RunInterrupted(f"killed while working on {change.target}")
-            (state.add if change.action is Action.CREATE else state.discard)(change.target)
+            (state.discard if change.action is Action.DELETE else state.add)(change.target)
         return tuple(sorted(c.target for c in acting))
+
+    def _grown(self, region: _Region, resources: Resources) -> dict[str, tuple[int, int]]:
+        there = {
+            v.key: d.seen.size_gib for v in resources.volumes if (d := region.disks.get((resources.cluster_uid, v.key)))
+        }
+        return {
+            f"volume/{v.key}": (there[v.key], v.size_gib)
+            for v in resources.volumes
+            if there.get(v.key, v.size_gib) != v.size_gib
+        }
 
     def power_cut(self, place: Place, instance: str) -> None:
         """The VM dies; its record and its disks stay."""
@@ -340,13 +357,19 @@ def _targets(resources: Resources) -> frozenset[str]:
     return frozenset(f"{word}/{item.key}" for word, items in pairs for item in items)
 
 
-def _plan(state: set[str], wanted: frozenset[str]) -> tuple[PlannedChange, ...]:
+def _plan(state: set[str], wanted: frozenset[str], grown: Mapping[str, tuple[int, int]]) -> tuple[PlannedChange, ...]:
+    """`grown` are volumes whose size is rendered otherwise than it is: only a grow run's plan sees that."""
+
     def action(target: str) -> Action:
         if target not in state:
             return Action.CREATE
+        if target in wanted and target in grown:
+            return Action.UPDATE
         return Action.NOOP if target in wanted else Action.DELETE
 
-    return tuple(PlannedChange(t, t, action(t)) for t in sorted(state | wanted))
+    return tuple(
+        PlannedChange(t, t, action(t), changed={"size": grown[t]} if t in grown else {}) for t in sorted(state | wanted)
+    )
 
 
 def _order(change: PlannedChange) -> tuple[int, str]:

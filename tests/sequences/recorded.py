@@ -4,7 +4,7 @@
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tests.sim.world import World
@@ -20,8 +20,13 @@ def assert_told_as_recorded(scenario: Callable[[World], None]) -> None:
 def told_as_recorded_by(world: World, scenario: Callable[[World], None]) -> None:
     """The same in this world."""
     scenario(world)
-    told = "\n".join(line.rstrip() for line in world.story) + "\n"
-    record = GOLDEN / f"{scenario.__name__}.log"
+    recorded_as(scenario.__name__, world.story)
+
+
+def recorded_as(name: str, story: Sequence[str]) -> None:
+    """The story is the one in `golden/<name>.log`, to the letter."""
+    told = "\n".join(line.rstrip() for line in story) + "\n"
+    record = GOLDEN / f"{name}.log"
     if os.environ.get("KEDGE_GOLDEN") == "update":
         record.write_text(told)
     assert told == record.read_text()

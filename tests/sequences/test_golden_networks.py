@@ -104,6 +104,39 @@ def network_that_was_deleted_by_hand_is_repaired(world: NetworkWorld) -> None:
     world.judge_settled()
 
 
+def network_of_a_place_that_was_left(world: NetworkWorld) -> None:
+    """It stands while a VM is in it, and goes by itself once the cluster has moved away."""
+    world.declare("orders")
+    world.settle(12)
+    world.move("orders", region="r2")
+    world.settle(12)
+    assert {n.place.region for n in world.view.standing()} == {"r1", "r2"}
+    world.arrive("orders")
+    world.settle(12)
+    assert {n.place.region for n in world.view.standing()} == {"r2"}
+    assert len(world.cloud) == 1
+    world.judge_settled()
+
+
+def network_of_a_place_others_are_in(world: NetworkWorld) -> None:
+    """A cluster moves away from a network another one is in: it goes with that one. One made later stays."""
+    world.declare("orders")
+    world.declare("carts")
+    world.settle(12)
+    world.move("orders", region="r2")
+    world.arrive("orders")
+    world.settle(12)
+    assert {n.place.region for n in world.view.standing()} == {"r1", "r2"}
+    world.delete("carts")
+    world.settle(12)
+    assert {n.place.region for n in world.view.standing()} == {"r2"}
+    world.declare("events")
+    world.settle(12)
+    world.delete("events")
+    world.settle(12)
+    assert {n.place.region for n in world.view.standing()} == {"r1", "r2"}
+
+
 STORIES = (
     network_is_made_and_shared,
     network_of_two_accounts_is_two,
@@ -112,6 +145,8 @@ STORIES = (
     network_with_vms_left_standing_stays,
     network_is_needed_again_before_it_goes,
     network_that_was_deleted_by_hand_is_repaired,
+    network_of_a_place_that_was_left,
+    network_of_a_place_others_are_in,
 )
 
 

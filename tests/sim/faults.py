@@ -254,6 +254,11 @@ class Trouble:
         self._world.declare(a_document(**{**self._last, **self._spec}))
         return True
 
+    def bring_back(self, controllers: int) -> None:
+        """What the condition `ControllersRemembered` asks a person for: those who left come back under their ids."""
+        self._spec = {**self._spec, "controllers": controllers}
+        self._world.declare(a_document(**{**self._last, **self._spec}))
+
     def _disk_is_lost(self) -> bool:
         """Of a voter, and only while the others are a majority: a quorum that is lost for good is another story."""
         machines, kafka = self._world.machines, self._world.kafka

@@ -29,18 +29,26 @@ def gist(recorded: Recorded) -> str:
     if recorded.type.startswith("voter.") and "id" in data:
         told = f"controller {data['id']} ({data['node']})"
         return f"{told}: {data['reason']}" if "reason" in data else told
-    if recorded.type == "rebalance.planned":
-        amounts = f"{data['moves']} moves, {data['bytes']} bytes, {data['batches']} batches, {data['engine']}"
-        return f"{amounts}, imbalance {data['imbalance_before']} % -> {data['imbalance_after']} %"
-    if recorded.type == "rebalance.batch_started":
-        return f"batch {data['batch'] + 1}: {data['moves']} moves, {data['bytes']} bytes"
-    if recorded.type in ("rebalance.completed", "rebalance.abandoned"):
-        end = data.get("reason") or f"imbalance {data['imbalance']} %"
-        return f"{data['moves']} moves, {data['bytes']} bytes, {end}"
+    if recorded.type.startswith("rebalance.") and "moves" in data:
+        return _of_rebalance(recorded.type, data)
+    if recorded.type == "image.chosen":
+        told = f"{data['kafka_version']}-r{data['number']}"
+        return f"{told} ({data['security']}: {data['reason']})" if data["security"] else told
     if recorded.type.startswith("topics."):
         return _of_topics(data)
     keep = ("key", "keys", "reason", "node", "old", "new", "feature", "level", "generation", "type", "status", "proof")
     return " ".join(f"{k}={_short(data[k])}" for k in keep if k in data)
+
+
+def _of_rebalance(what: str, data: Any) -> str:
+    moved = f"{data['moves']} moves, {data['bytes']} bytes"
+    if what == "rebalance.planned":
+        imbalance = f"imbalance {data['imbalance_before']} % -> {data['imbalance_after']} %"
+        return f"{moved}, {data['batches']} batches, {data['engine']}, {imbalance}"
+    if what == "rebalance.batch_started":
+        return f"batch {data['batch'] + 1}: {moved}"
+    end = data.get("reason") or f"imbalance {data['imbalance']} %"
+    return f"{moved}, {end}"
 
 
 def _of_topics(data: Any) -> str:

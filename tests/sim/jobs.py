@@ -4,13 +4,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from controlplane.converger.runner import InfeasibleDrain, PlanRefused, planned_rebalance, summary
+from controlplane.converger.runner import InfeasibleDrain, NoRebalance, PlanRefused, planned_rebalance, summary
 from events.ids import ClusterUid, Epoch, IntentId
 from planner.drain.check import check
 from planner.drain.infeasible import Infeasible
 from planner.drain.request import DrainRequest
 from planner.drain.solve import solve
+from planner.kinds import REBALANCE
 from planner.observed import KafkaSnapshot
+from planner.rebalancing.plan import RebalancePlan, Unplanned
+from planner.rebalancing.question import RebalanceQuestion
 from planner.rebalancing.request import RebalanceRequest
 from providers.base import TerraformRun
 
@@ -55,7 +58,7 @@ class SimRunner:
             request.cluster_uid,
             PLAN_S,
             epoch,
-            lambda: dict(planned_rebalance(request, snapshot, plans)),
+            lambda: dict(planned_rebalance(request, snapshot, plans, _balanced)),
         )
 
     def advance(self) -> None:
@@ -64,7 +67,7 @@ class SimRunner:
             job = IntentId(due.job_id)
             try:
                 result = due.work()
-            except (InfeasibleDrain, PlanRefused, RuntimeError) as error:
+            except (InfeasibleDrain, NoRebalance, PlanRefused, RuntimeError) as error:
                 name = "Infeasible" if isinstance(error, InfeasibleDrain) else type(error).__name__
                 self._world.jobs.fail(job, epoch=due.epoch, error_class=name, error_message=str(error))
                 continue
@@ -86,3 +89,7 @@ class SimRunner:
         if violations:
             raise PlanRefused(str(violations[0]))
         return summary(answer, self._world.plans.put(answer.to_bytes()))
+
+
+def _balanced(question: RebalanceQuestion) -> RebalancePlan | Unplanned:
+    return REBALANCE.solve(question, "in-process")

@@ -1,12 +1,13 @@
 """The simulated cloud and what runs on it: VMs, volumes, addresses, and an agent on each VM that obeys documents."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from agent.wire import DIRECTORY_LOST, Document, FindingReport, Report, ServiceDocument, ServiceReport
+from agent.wire import DIRECTORY_LOST, Document, FindingReport, LogDirReport, Report, ServiceDocument, ServiceReport
 from controlplane.converger.observation import InventorySeen
 from controlplane.latest import LatestStore
+from controlplane.places import places_of
 from controlplane.reports import keep_report
 from controlplane.view import ClusterView
 from events.ids import ClusterUid
@@ -16,6 +17,7 @@ from providers.handover import Handover
 from providers.notices import MaintenanceNotice
 from tests.fakes.kafka import FakeKafka
 from tests.sim.evidence import Deletion, Evidence
+from tests.sim.tfruns import ordered, unasked
 
 Documents = Callable[[str, str], Document | None]
 """(cluster uid, instance key) -> desired document: the server's answer to an agent."""
@@ -52,9 +54,12 @@ class Vm:
     created_at: float
     made_by: str = ""
     """Intent of the run that made it."""
+    place: str = ""
     alive: bool = True
     boots: bool = True
     deaf: bool = False
+    cut: str = ""  # one way: `in`, no document comes any more, or `out`, no report arrives
+    document: Document | None = None
     bound: bool = False
     seq: int = 0
     process: Process | None = None
@@ -102,6 +107,7 @@ class Machines:
         """Nodes whose next VM never boots."""
         self.blank: set[str] = set()
         """Volumes that have lost what was on them."""
+        self.volume_places: dict[str, str] = {}
         self.illnesses: dict[str, Illness] = {}
         """By instance key."""
         self.ensemble_id = ""
@@ -111,6 +117,10 @@ class Machines:
         self.announced: dict[str, MaintenanceNotice] = {}
         """What the cloud says of hosts, by instance key."""
         self._next_address = 0
+        self.states: dict[str, set[str]] = {}
+        """By place, what Terraform's state has there."""
+        self.silent: set[str] = set()
+        """Places whose cloud does not answer."""
         self.handover = Handover.REBIND
         """What this cloud can do with a node's address; with `DELETE_FIRST`, and its disks."""
 
@@ -122,13 +132,20 @@ class Machines:
     # --- the Inventory port -----------------------------------------------------------------------------------
 
     def seen(self, view: ClusterView, *, newer_than: datetime | None = None) -> InventorySeen:
-        if self.outage:
+        mute = {str(p) for p in places_of(view)} & self.silent
+        if self.outage or (mute and len(mute) == len(places_of(view))):
             raise CloudUnavailable("sim: the cloud does not answer")
-        live = {k: _listed(v, self.seconds) for k, v in self.vms.items() if v.alive}
-        gone = {k for k, v in self.vms.items() if not v.alive} | set(self.buried)
+        heard = {k: v for k, v in {**self.buried, **self.vms}.items() if v.place not in mute}
+        live = {k: _listed(v, self.seconds) for k, v in heard.items() if v.alive and k in self.vms}
         told = {k: n for k, n in self.announced.items() if k in live}
         return InventorySeen(
-            self._clock(), live, frozenset(gone), dict(self.volumes), dict(self.addresses), notices=told
+            self._clock(),
+            live,
+            frozenset(heard.keys() - live.keys()),
+            {k: v for k, v in self.volumes.items() if self.volume_places.get(k) not in mute},
+            dict(self.addresses),
+            notices=told,
+            silent=dict.fromkeys(mute, "sim: no answer"),
         )
 
     def terminate(self, view: ClusterView, cloud_id: str) -> None:
@@ -141,10 +158,19 @@ class Machines:
         both = run.forget & (run.deletes | run.creates)
         if both:
             raise Violation(f"the guard refuses a run that forgets what it changes: {sorted(both)}")
-        for number, change in enumerate(_ordered(run)):
+        place = str(run.resources.place)
+        state = self.states.setdefault(place, set())
+        state -= run.forget
+        if other := unasked(run, state):
+            raise Violation(f"the guard refuses {run.kind} in {place}: it would change {sorted(other)}")
+        for number, change in enumerate(ordered(run)):
             if changes is not None and number >= changes:
                 return
             self._change(run, *change)
+            verb, kind, key = change
+            (state.add if verb == "create" else state.discard)(f"{kind}/{key}")
+        for target, size_gib in run.grows.items():
+            self._grow(target.partition("/")[2], size_gib)
 
     def _change(self, run: TerraformRun, verb: str, kind: str, key: str) -> None:
         if kind == "instance":
@@ -164,6 +190,12 @@ class Machines:
         elif key in self.vms:
             self.vms[key].bound = False
 
+    def _grow(self, key: str, size_gib: int) -> None:
+        volume = self.volumes[key]
+        if volume.size_gib > size_gib:
+            raise Violation(f"{key} has {volume.size_gib} GiB and is to have {size_gib}")
+        self.volumes[key] = replace(volume, size_gib=size_gib)
+
     def _create_instance(self, run: TerraformRun, key: str) -> None:
         if key in self.vms and self.vms[key].alive:
             return
@@ -181,6 +213,7 @@ class Machines:
             self.seconds,
             made_by=run.intent_id,
             boots=boots,
+            place=str(run.resources.place),
         )
 
     def _delete_instance(self, key: str) -> None:
@@ -205,6 +238,7 @@ class Machines:
     def _change_volume(self, run: TerraformRun, verb: str, key: str) -> None:
         if verb == "create":
             wanted = next(v for v in run.resources.volumes if v.key == key)
+            self.volume_places[key] = str(run.resources.place)
             self.volumes.setdefault(
                 key, CloudVolume(key, run.resources.cluster_uid, wanted.zone, wanted.size_gib, None)
             )
@@ -266,7 +300,8 @@ class Machines:
         self.seconds += seconds
         for vm in list(self.vms.values()):
             if vm.alive and vm.boots and not vm.deaf and self.seconds - vm.created_at >= BOOT_S + AGENT_S:
-                self._agent(vm, documents(vm.uid, vm.key))
+                vm.document = vm.document if vm.cut == "in" else documents(vm.uid, vm.key)
+                self._agent(vm, vm.document)
 
     def _agent(self, vm: Vm, document: Document | None) -> None:
         service = document.services[0] if document and document.services else None
@@ -274,7 +309,8 @@ class Machines:
             self._obey(vm, service)
         vm.seq += 1
         report = self._report(vm, service)
-        keep_report(self._latest, ClusterUid(vm.uid), vm.key, report, self._clock())
+        if vm.cut != "out":
+            keep_report(self._latest, ClusterUid(vm.uid), vm.key, report, self._clock())
 
     def _obey(self, vm: Vm, service: ServiceDocument) -> None:
         if service.state == "stopped":
@@ -423,6 +459,16 @@ class Machines:
             node_id=service.node_id,
             since=self._clock(),
             findings=self._findings(vm) if up else (),
+            log_dirs=self._log_dirs(vm, service),
+        )
+
+    def _log_dirs(self, vm: Vm, service: ServiceDocument) -> tuple[LogDirReport, ...]:
+        """The file systems of what is attached, which grow with their volumes."""
+        there = {v.key: v.size_gib * 2**30 for v in self.volumes.values() if v.attached_to == vm.key}
+        return tuple(
+            LogDirReport(name=d.name, total_bytes=there[d.volume], free_bytes=there[d.volume], partitions=0)
+            for d in service.log_dirs
+            if d.volume in there
         )
 
     def _findings(self, vm: Vm) -> tuple[FindingReport, ...]:
@@ -434,17 +480,6 @@ class Machines:
 
 def _understands(version: str, protocol: str) -> bool:
     return [int(n) for n in version.split(".")[:2]] >= [int(n) for n in protocol.split(".")]
-
-
-def _ordered(run: TerraformRun) -> Iterator[tuple[str, str, str]]:
-    """Deletes of ties before what they tie, creates the other way round."""
-    rank = {"address": 0, "volume": 1, "instance": 2, "attachment": 3, "binding": 4}
-    for name in sorted(run.deletes, key=lambda n: (-rank[n.split("/")[0]], n)):
-        kind, _, key = name.partition("/")
-        yield ("delete", kind, key)
-    for name in sorted(run.creates, key=lambda n: (rank[n.split("/")[0]], n)):
-        kind, _, key = name.partition("/")
-        yield ("create", kind, key)
 
 
 def _listed(vm: Vm, now: float) -> CloudInstance:
@@ -462,4 +497,4 @@ def _listed(vm: Vm, now: float) -> CloudInstance:
 
 
 def _moved(volume: CloudVolume, to: str | None) -> CloudVolume:
-    return CloudVolume(volume.key, volume.cluster_uid, volume.zone, volume.size_gib, to)
+    return replace(volume, attached_to=to)

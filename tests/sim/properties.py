@@ -59,6 +59,7 @@ PERSON_NEEDED = frozenset(
         "RestartReverted",
         "MetadataLost",
         "UnknownVoter",
+        "ControllersRemembered",
     }
 )
 """Reasons to wait that only a person, or the end of a fault, ends."""

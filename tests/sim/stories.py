@@ -1,10 +1,17 @@
 """What a simulated cluster is put through before the properties are judged."""
 
+from controlplane.converger.seats import size_to_bring_back
 from events import facts
 from providers.handover import Handover
 from tests.builders import a_document, a_zookeeper_document
 from tests.sim.faults import Trouble
 from tests.sim.world import World
+
+
+def remembers_controllers(world: World) -> bool:
+    """Whether it waits for a person to bring back controllers that left before the feature levels were raised."""
+    blocked = world.view().conditions.get("Blocked")
+    return blocked is not None and blocked.status and blocked.reason == "ControllersRemembered"
 
 
 def whole_life(world: World) -> None:
@@ -84,5 +91,9 @@ def troubled_roll(
         trouble.step()
     trouble.stop()
     world.person(facts.ClusterResumed("the trouble is over"))
+    if voting:
+        world.run(until=lambda w: w.is_converged() or remembers_controllers(w), ticks=1500)
+    if remembers_controllers(world):
+        trouble.bring_back(size_to_bring_back(world.view()))
     world.converge(ticks=1500)
     return world

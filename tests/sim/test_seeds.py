@@ -60,6 +60,14 @@ def test_it_converges_though_services_fall_ill(seed: int) -> None:
     assert any(r.type == "healing.requested" for r in world.history())
 
 
+def test_seed_7002_what_a_lost_broker_had_goes_to_its_successor_though_that_is_to_be_replaced_too() -> None:
+    troubled_roll(7002, chance=0.15, ailing=True, asking=True, steps=500)
+
+
+def test_seed_7011_a_sick_controller_is_not_restarted_a_moment_after_another_was_lost() -> None:
+    troubled_roll(7011, chance=0.15, ailing=True, steps=500)
+
+
 @pytest.mark.parametrize("seed", range(1600, 1606))
 def test_it_converges_though_moves_and_elections_hang(seed: int) -> None:
     troubled_roll(seed, chance=0.12, hanging=True, steps=400, healing="hungAfter: 20s")

@@ -18,6 +18,7 @@ from controlplane.converger.observe import has_work
 from controlplane.converger.ports import LostLeadership, Ports
 from controlplane.converger.replacements import pending_changes
 from controlplane.converger.runner import InfeasibleDrain, PlanRefused
+from controlplane.images.keeper import ImageKeeper
 from controlplane.jobstore import MemoryJobStore
 from controlplane.kafka.errors import KafkaUnavailable
 from controlplane.latest import MemoryLatestStore
@@ -92,6 +93,9 @@ class World:
     def __init__(self, *, seed: int = 0, crash_at: int = -1, tick_s: float = 1.0, version: str = "4.1.1") -> None:
         self.freezes: tuple[Freeze, ...] = ()
         """In force from the next start of the server on, as those of its settings are."""
+        self.brake: FleetBrake | None = None
+        self.images: ImageKeeper | None = None
+        """Shared with other worlds from the next start of the server on, where this is one cluster of a fleet."""
         self.random = random.Random(seed)
         self.tick_s = tick_s
         self.seconds = 0.0
@@ -172,7 +176,8 @@ class World:
                 fix_cluster_id=self._fix_cluster_id,
                 restart_lock=SimRestartLock(self.lock_nodes, self.points),
             ),
-            FleetBrake(),
+            self.brake or FleetBrake(),
+            images=self.images,
             freezes=self.freezes,
         )
 

@@ -36,6 +36,8 @@ drain = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 def root() -> None:
     """Plan how brokers are emptied, and judge plans.
 
+    Nothing is changed by it: kedge evacuate empties a broker of a cluster, kedge replace gives it another VM.
+
     \b
     Examples:
       kedge drain plan --state orders.json --brokers 1001

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 
+from controlplane.healingview import DemotionView
 from controlplane.rebalanceview import RebalanceView
 from controlplane.replacement import Phase
 from controlplane.view import (
@@ -20,6 +21,7 @@ from controlplane.view import (
     SettingChangeView,
     VoterChangeView,
 )
+from events import anomaly_facts as anomalies
 from events import facts
 from events import proposal_facts as proposals
 from events.spec.conversion import to_data
@@ -57,6 +59,13 @@ SAMPLES: tuple[object, ...] = (
     facts.ClusterPaused("lunch", datetime(2026, 1, 1, 13, tzinfo=UTC)),
     facts.ClusterResumed("back"),
     facts.RecycleAborted("second thoughts"),
+    facts.ImagePublished(
+        "4.2.0", 3, (facts.RegionImage("aws", "eu-west-1", "arm64", "ami-0123"),), "", "", "critical", "CVE-2026-1", ""
+    ),
+    facts.ImageWithdrawn("4.2.0", 3, "its VMs do not boot"),
+    facts.ImageChosen(
+        "4.1.1", 3, (facts.RegionImage("local", "local-1", "any", "r3"),), "", "", "critical", "CVE-2026-1"
+    ),
     facts.SurgeRequested("intent-1", (a_planned("brokers-a-0", 2, service_id=1200),), "Kafka 4.1.1 -> 4.2.0"),
     facts.SurgeCompleted("intent-1", (facts.LaunchedInstance(A2, "vm-1", "127.64.0.9"),), {}),
     facts.RunFailed("intent-1", "RunInterrupted", "killed half-way", True),
@@ -90,6 +99,8 @@ SAMPLES: tuple[object, ...] = (
     facts.ReleaseCompleted("intent-2"),
     facts.BindRequested("intent-3", CA2),
     facts.BindCompleted("intent-3"),
+    facts.GrowthRequested("intent-9", A1, {"brokers-a-0.data.v1": 200}, "brokers-a-0: disk 100 -> 200 GiB"),
+    facts.GrowthCompleted("intent-9"),
     facts.RetireRequested("intent-4", (A1,), ("brokers-a-0.data.v1",), "empty, stopped and unregistered"),
     facts.RetireCompleted("intent-4"),
     facts.ReplacementCompleted("brokers-a-0", A1, A2),
@@ -116,6 +127,15 @@ SAMPLES: tuple[object, ...] = (
     facts.RollingRestartCompleted("request-1"),
     facts.NodeReplaceRequested(A1, "asked by anna: slow disk", True),
     facts.HealingRequested(A1, "brokers-a-0", "deadlock", "restart", "2 threads wait for each other; a fresh process"),
+    anomalies.AnomalyFound(
+        "a-1", "orders", "slow-broker", "broker 1002", "flush p99 90 ms, its peers 4 ms", "waiting", "not demoted: off"
+    ),
+    anomalies.AnomalyChanged("a-1", "over", "it is as fast as its peers"),
+    facts.HealingSwitched("slow-broker", False, datetime(2026, 1, 1, 13, tzinfo=UTC), "asked by anna: a load test"),
+    facts.DemoteRequested(A1, 1000, "flush p99 90 ms, its peers 4 ms"),
+    facts.BrokerDemoted(A1, 2),
+    facts.DemotionEnded(A1, "it is as fast as its peers"),
+    facts.BrokerPromoted(A1),
     facts.MoveCureRequested(
         "drain-1",
         "raise_throttle",
@@ -151,6 +171,7 @@ SAMPLES: tuple[object, ...] = (
     facts.RebalanceCompleted("rebalance-1", 12, 600, 27.8),
     facts.RebalanceAbandoned("rebalance-1", "asked by anna: not now", 4, 200),
     facts.DestroyRequested("intent-5"),
+    facts.DestroyCompleted("intent-6"),
     facts.ClusterDeleted(False),
     facts.ConditionChanged("Blocked", True, "MinIsrGate", "waiting. Next: kedge describe orders"),
     facts.SourceChanged(
@@ -221,7 +242,10 @@ def states() -> Mapping[type, ClusterView]:
         facts.ReleaseCompleted: a_view(fenced_controller, heir, intents=_open("intent-2", "release", CA1)),
         facts.BindRequested: a_view(heir),
         facts.BindCompleted: a_view(heir, intents=_open("intent-3", "bind", CA2)),
+        facts.GrowthRequested: a_view(_old(Phase.JOINED)),
+        facts.GrowthCompleted: a_view(_old(Phase.JOINED), intents=_open("intent-9", "grow", A1)),
         facts.RetireRequested: a_view(_old(Phase.FENCED)),
+        facts.DestroyCompleted: a_view(intents=_open("intent-6", "destroy", A1)),
         facts.RetireCompleted: a_view(_old(Phase.RETIRING), intents=_open("intent-4", "retire", A1)),
         facts.RestartCompleted: a_view(restart=_restart()),
         facts.RestartRevertRequested: a_view(restart=_restart()),
@@ -244,6 +268,9 @@ def states() -> Mapping[type, ClusterView]:
         facts.ChaosEnded: a_view(
             chaos={"chaos-1": ChaosView("chaos-1", "kill-broker", (A1,), "asked by anna", BEFORE, 60.0)}
         ),
+        facts.BrokerDemoted: a_view(demotions={A1: DemotionView(1000, "slow", BEFORE)}),
+        facts.DemotionEnded: a_view(demotions={A1: DemotionView(1000, "slow", BEFORE)}),
+        facts.BrokerPromoted: a_view(demotions={A1: DemotionView(1000, "slow", BEFORE, ended="fast again")}),
         facts.VoterAdded: a_view(voter_change=_vote("change-1", adds=True)),
         facts.VoterRemoved: a_view(voter_change=_vote("change-2", adds=False)),
         facts.VoterChangeDropped: a_view(voter_change=_vote("change-1", adds=True)),

@@ -47,6 +47,65 @@ def test_a_fault_is_recorded_with_who_asked_and_how_long() -> None:
     assert asked.sentence == f"pause of {A} for 60 s"
 
 
+def test_a_split_is_recorded_with_whom_from_and_which_way() -> None:
+    asked = chaos_asked(a_view(), order("split", cut_from="brokers", way="out", loss_percent=9.0), WHOLE)
+    assert isinstance(asked.fact, facts.ChaosInjected)
+    assert asked.fact.manner == facts.ChaosManner(cut_from="brokers", way="out")
+    assert asked.sentence == f"split of {A} from brokers, what goes out for 60 s"
+
+
+@pytest.mark.parametrize(
+    ("fault", "about", "words"),
+    [
+        ("packet-loss", {"loss_percent": 20.0}, f"packet-loss of {A} of 20 % for 60 s"),
+        ("slow-disk", {"mib_per_s": 2.0}, f"slow-disk of {A} to 2 MiB/s for 60 s"),
+        ("split", {"cut_from": "control-plane"}, f"split of {A} from control plane for 60 s"),
+    ],
+)
+def test_a_lasting_fault_says_how_it_is_done(fault: str, about: dict[str, Any], words: str) -> None:
+    assert chaos_asked(a_view(), order(fault, **about), WHOLE).sentence == words
+
+
+@pytest.mark.parametrize(
+    ("fault", "about", "words"),
+    [
+        ("split", {"cut_from": "zoo"}, "nobody is cut off from 'zoo'"),
+        ("split", {"way": "up"}, "there is no way 'up'"),
+        ("packet-loss", {"loss_percent": 0.0}, "not 0 %"),
+        ("packet-loss", {"loss_percent": 101.0}, "not 101 %"),
+        ("slow-disk", {"mib_per_s": 0.0}, "0.1 MiB/s to 1000 MiB/s"),
+        ("slow-disk", {"mib_per_s": float("nan")}, "0.1 MiB/s to 1000 MiB/s"),
+    ],
+)
+def test_a_manner_that_makes_no_sense_is_refused(fault: str, about: dict[str, Any], words: str) -> None:
+    error = refused(a_view(), order(fault, **about))
+    assert error.code == "chaos-manner"
+    assert words in str(error)
+
+
+def test_a_rack_that_is_split_is_all_its_vms_and_one_with_slow_disks_its_brokers() -> None:
+    def keys(fault: str) -> set[str]:
+        fact = chaos_asked(a_view(), order(fault, keys=(), rack="a", mib_per_s=1.0), WHOLE).fact
+        assert isinstance(fact, facts.ChaosInjected)
+        return set(fact.keys)
+
+    assert keys("split") == {A, "controllers-a-0.g1"}
+    assert keys("slow-disk") == {A}
+
+
+def test_zookeeper_is_killed_where_it_runs() -> None:
+    assert refused(a_view(), order("kill-zookeeper")).code == "not-a-zookeeper"
+
+
+@pytest.mark.parametrize("fault", ["split", "packet-loss", "slow-disk"])
+def test_on_a_cloud_faults_that_need_hands_are_refused_even_where_chaos_is_allowed(fault: str) -> None:
+    about = {"loss_percent": 5.0, "mib_per_s": 1.0}
+    assert refused(on_a_cloud(), order(fault, **about)).code == "chaos-forbidden"
+    view = on_a_cloud("allowed")
+    assert refused(view, order(fault, **about)).code == "name-mismatch"
+    assert refused(view, order(fault, confirm=view.name, **about)).code == "chaos-not-here"
+
+
 def test_a_node_names_its_vm() -> None:
     asked = chaos_asked(a_view(), order(keys=("brokers-a-0",)), WHOLE)
     assert isinstance(asked.fact, facts.ChaosInjected)
@@ -76,8 +135,8 @@ def test_what_makes_no_sense_is_refused(about: dict[str, Any], code: str) -> Non
     assert refused(a_view(), order(**about)).code == code
 
 
-def test_a_split_is_not_offered_and_the_reason_is_told() -> None:
-    assert "a network of its own for each VM" in refused(a_view(), order("split")).what_next
+def test_a_fault_nobody_knows_is_refused_with_those_there_are() -> None:
+    assert "packet-loss" in refused(a_view(), order("slow-network")).what_next
 
 
 def test_two_racks_at_once_only_if_asked_for() -> None:

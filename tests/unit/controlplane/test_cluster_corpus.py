@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from controlplane.cluster import _APPLY, evolve
+from events import anomaly_facts as anomalies
 from events import facts
 from events import proposal_facts as proposals
 from events.codec import decode, encode
@@ -39,6 +40,10 @@ OF_OTHER_STREAMS = {
     facts.SourceRewritten,
     facts.SourceAccepted,
     *OF_NETWORKS,
+    anomalies.AnomalyFound,
+    anomalies.AnomalyChanged,
+    facts.ImagePublished,
+    facts.ImageWithdrawn,
     proposals.ProposalMade,
     proposals.ProposalApproved,
     proposals.ProposalRejected,

@@ -13,6 +13,7 @@ from events.spec.model import KafkaClusterDocument
 from planner.observed import BrokerSeen, KafkaSnapshot, PartitionSeen, TopicPartition
 from planner.rollout.diff import Change
 from planner.rollout.steps import RolloutPhase, RolloutPlan, RolloutStep
+from providers.base import Place
 from providers.pricebook import PriceBook
 from tests.unit.controlplane.portal.portal_house import broker
 from tests.unit.controlplane.portal.test_planpreview import AT, snapshot
@@ -35,6 +36,12 @@ def running(declared: KafkaClusterDocument) -> ClusterView:
     planned = [broker(f"brokers-eu-west-1{zone}-0", 1000 + n) for n, zone in enumerate("abc")]
     instances = {p.key: InstanceView(p, Phase.JOINED, AT, "i", AT) for p in planned}
     return replace(empty_view("u"), document=declared, instances=instances)
+
+
+def placed(view: ClusterView) -> ClusterView:
+    """The same, each VM where its pool was at its intent."""
+    here = Place("aws", "eu-west-1")
+    return replace(view, instances={k: replace(i, place=here) for k, i in view.instances.items()})
 
 
 def steps(*given: tuple[str, Change, float], service: str = "broker") -> RolloutPlan:
@@ -199,3 +206,16 @@ def test_a_price_that_was_read_more_than_90_days_ago_is_flagged(today: date, old
     cost = plan_cost(running(on_aws()), on_aws(), steps(), snapshot=None, book=book(), today=today)
     assert cost is not None
     assert cost.old == ((f"a price page (read {READ})",) if old else ())
+
+
+def test_all_that_a_moving_broker_holds_goes_from_place_to_place_at_an_unknown_price() -> None:
+    """Also with `reattach`, and though the zones there have the same names."""
+    here = PLACE.replace("region:", "route: backbone, region:")
+    there = here.replace("region:", "account: second, region:")
+    for strategy in ("migrate", "reattach"):
+        moved = on_aws({16: here, 22: there, 24: f"    strategy: {strategy}\n    maxUnavailable: 1"})
+        looked = seen((1000, (1000, 1001), 5), (1001, (1001, 1000), 7))
+        crossing = drain_crossing(placed(running(on_aws())), moved, steps((A, Change.REPLACE, 60.0)), looked, book())
+        assert crossing is not None
+        assert (crossing.bytes, crossing.unknown) == (12 * GIB, ())
+        assert crossing.bill.unknown == ("brokers: bytes from place to place",)

@@ -56,3 +56,15 @@ def test_a_disk_nobody_knows_refuses_nobody() -> None:
 
 def test_a_broker_that_holds_nothing_may_always_go() -> None:
     assert room_without(_kafka(a_partition("x-0", (1001, 1002))), {1000}, []).open
+
+
+def test_a_rack_may_be_given_up_where_the_spec_takes_it_away_and_not_where_somebody_keeps_its_brokers_empty() -> None:
+    """Else the drain would be begun and never find a place: no plan spreads a partition over fewer racks than stay."""
+    spread = _kafka(a_partition("x-0", (1000, 1001, 1002)))
+    racks = {b: seen.rack for b, seen in spread.brokers.items()}
+    others = [b for b in racks if racks[b] != racks[1000]]
+    assert room_without(spread, {1000}, others, racks_stay=False).open
+    emptied = [b for b in racks if racks[b] == racks[1000] and b != 1000]
+    closed = room_without(spread, {1000}, others, racks_stay=False, kept_empty=emptied)
+    assert not closed.open
+    assert f"rack {racks[1000]} has only brokers that are kept empty" in closed.reason

@@ -2,9 +2,13 @@
 
 from dataclasses import replace
 
+import pytest
+
 from controlplane.admission import admission_problems
+from controlplane.commands import CommandRefused, EvacuateBrokers
 from controlplane.converger.decide import decide
 from controlplane.converger.verdict import Situation
+from controlplane.nodecommands import evacuation_asked
 from controlplane.scaledownroom import room_after
 from controlplane.view import ClusterView
 from events import facts
@@ -21,11 +25,11 @@ def _six() -> ClusterView:
     return a_view(*there, document=a_document(brokers=6))
 
 
-def _seen(used_mib: int, *, rf: int = 3) -> KafkaSnapshot:
-    """24 partitions of 10 MiB; each disk has 1000 MiB, `used_mib` of them in use, by whatever."""
+def _seen(used_mib: int, *, rf: int = 3, mib: int = 10) -> KafkaSnapshot:
+    """24 partitions of `mib` MiB; each disk has 1000 MiB, `used_mib` of them in use, by whatever."""
     ids = tuple(range(1000, 1006))
     held = [
-        replace(a_partition(f"orders-{n}", tuple(ids[(n + k) % 6] for k in range(rf))), size_bytes=10 * MIB)
+        replace(a_partition(f"orders-{n}", tuple(ids[(n + k) % 6] for k in range(rf))), size_bytes=mib * MIB)
         for n in range(24)
     ]
     dirs = {b: LogDirsSeen(12, used_mib * MIB, 1000 * MIB, (1000 - used_mib) * MIB) for b in ids}
@@ -77,3 +81,40 @@ def test_a_drain_is_begun_where_they_have_room() -> None:
     assert isinstance(asked, facts.DrainRequested)
     assert set(asked.keys) <= {f"{node}.g1" for node in ADDED}
     assert not set(asked.keys) & set(NODES)
+
+
+def test_a_zone_that_gives_way_to_another_is_judged_by_the_disks_that_are_made_and_those_that_stay() -> None:
+    """Two brokers are made in the new zone, with disks of 100 GiB; the others are nearly full."""
+    after = a_document(brokers=6, zones="a, b, d")
+    fits = room_after(_six(), after, _seen(895))
+    assert fits.open
+    assert "the 4 others and 2 new ones take 180.0 GiB more up to 90% of their disks" in fits.reason
+    too_much = room_after(_six(), after, _seen(895, mib=10_000))
+    assert not too_much.open
+    assert "they hold 24 partitions, 234.4 GiB; the 4 others and 2 new ones take 180.0 GiB more" in too_much.reason
+
+
+def test_smaller_disks_are_refused_where_a_broker_holds_more_than_its_new_one_takes() -> None:
+    view, smaller = a_view(document=a_document()), a_document(broker_gib=1)
+    assert room_after(view, smaller, _seen(200)).open
+    gate = room_after(view, smaller, _seen(200, mib=100))
+    assert not gate.open
+    assert "broker 1000 holds 1.2 GiB, and its new disk takes 921.6 MiB up to 90%" in gate.reason
+    (problem,) = admission_problems(view, smaller, positions=NOWHERE, snapshot=_seen(200, mib=100))
+    assert problem.is_error
+
+
+def test_no_broker_is_copied_to_a_disk_that_became_too_small_meanwhile() -> None:
+    view = replace(a_view(), document=a_document(broker_gib=1), generation=2, recycling=2)
+    verdict = decide(a_situation(view, kafka=_seen(200, mib=100)))
+    assert verdict.wait is not None
+    assert verdict.wait.reason == "NoRoom"
+    assert "not replacing brokers-a-0: broker 1000 holds" in verdict.sentence
+
+
+def test_an_evacuation_counts_who_is_going_to_leave_anyway() -> None:
+    view = replace(_six(), document=a_document(brokers=3), generation=2)
+    command = EvacuateBrokers(name="orders", actor="person:anna", command_id="c1", reason="", brokers=(1001,))
+    with pytest.raises(CommandRefused, match="has 3 replicas, and 2 brokers would be left to hold them"):
+        evacuation_asked(view, command, _seen(200))
+    assert evacuation_asked(replace(view, document=a_document(brokers=6)), command, _seen(200)).fact is not None

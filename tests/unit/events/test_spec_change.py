@@ -68,10 +68,10 @@ def test_a_metadata_pin_is_dynamic() -> None:
     ]
 
 
-def test_a_name_and_a_place_are_identity() -> None:
+def test_a_name_is_identity_and_a_place_is_static() -> None:
     assert costs({4: "  name: others", 22: PLACE.replace("local-1", "local-2")}) == [
         ("metadata.name", "orders", "others", "identity"),
-        ("spec.pools[brokers].place.region", "local-1", "local-2", "identity"),
+        ("spec.pools[brokers].place.region", "local-1", "local-2", "static"),
     ]
 
 

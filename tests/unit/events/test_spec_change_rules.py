@@ -8,6 +8,7 @@ from events.spec.rules import check_change
 from tests.unit.events.spec_texts import document, positions, told
 
 GIB = 1024**3
+POOLS = ("controllers", "brokers")
 EXTRA = """\
     - name: extra
       services: [broker]
@@ -47,23 +48,26 @@ def test_a_changed_name_is_refused() -> None:
     assert refused({4: "  name: others"}) == [("4:9", "KEDGE-SPEC-070", message, fix)]
 
 
-def test_a_changed_region_is_refused() -> None:
-    message = "`spec.pools[brokers].place.region` was `local-1` and cannot become `local-2`"
-    fix = "Keep the place; add a pool in the new place, apply, then remove this one."
-    new = {22: "      place: {cloud: local, region: local-2, zones: [a, b, c]}"}
-    assert refused(new) == [("22:37", "KEDGE-SPEC-070", message, fix)]
+def test_brokers_may_move_to_another_region_or_account() -> None:
+    assert refused({22: "      place: {cloud: local, region: local-2, zones: [a, b, c]}"}) == []
+    assert refused({22: "      place: {cloud: local, region: local-1, account: mine, zones: [d, e, f]}"}) == []
 
 
-def test_a_changed_cloud_is_refused() -> None:
-    message = "`spec.pools[brokers].place.cloud` was `local` and cannot become `google`"
-    new = {22: "      place: {cloud: google, region: local-1, zones: [a, b, c]}"}
-    assert [one[:3] for one in refused(new)] == [("22:22", "KEDGE-SPEC-070", message)]
+def test_the_quorum_does_not_move() -> None:
+    message = (
+        "pool `controllers` is in local/default/local-1 and cannot move to local/default/local-2: ids, disks and "
+        "addresses of the quorum belong to its nodes, and Kedge moves brokers only"
+    )
+    fix = "Keep `controllers` where it is; pools of brokers may move."
+    new = {16: "      place: {cloud: local, region: local-2, zones: [a, b, c]}"}
+    assert refused(new) == [("16:37", "KEDGE-SPEC-070", message, fix)]
 
 
-def test_a_changed_account_is_refused_although_the_file_has_no_line_for_it() -> None:
-    old = {22: "      place: {cloud: local, region: local-1, account: mine, zones: [a, b, c]}"}
-    message = "`spec.pools[brokers].place.account` was `mine` and cannot become `default`"
-    assert [one[:3] for one in refused({}, old)] == [("22:7", "KEDGE-SPEC-070", message)]
+def test_a_network_changes_with_the_place_alone() -> None:
+    place = "      place: {cloud: local, region: local-1, network: other, zones: [a, b, c]}"
+    messages = [f"`spec.pools[{p}].place.network` was `default` and cannot become `other`" for p in POOLS]
+    assert [one[1:3] for one in refused({16: place, 22: place})] == [("KEDGE-SPEC-070", m) for m in messages]
+    assert refused({22: "      place: {cloud: local, region: local-2, network: other, zones: [a, b, c]}"}) == []
 
 
 def test_changed_services_are_refused() -> None:
@@ -96,15 +100,39 @@ def test_a_renamed_only_broker_pool_is_refused() -> None:
     assert refused(ONLY_EXTRA) == [("10:3", "KEDGE-SPEC-072", message, fix)]
 
 
-def test_a_shrinking_disk_is_refused() -> None:
-    message = "the disk of pool `brokers` has 100 GiB and cannot shrink to 50 GiB"
-    fix = "Put the old size back; for smaller disks add a pool, apply, then remove this one."
-    assert refused({21: "      disk: {kind: persistent, sizeGib: 50}"}) == [("21:41", "KEDGE-SPEC-073", message, fix)]
+def test_brokers_may_get_smaller_larger_and_other_disks() -> None:
+    for disk in (
+        "{kind: persistent, sizeGib: 50}",
+        "{kind: persistent, sizeGib: 500}",
+        "{kind: ephemeral, sizeGib: 100}",
+    ):
+        assert refused({21: f"      disk: {disk}"}) == []
+
+
+def test_a_shrinking_disk_of_controllers_is_refused() -> None:
+    message = "the disk of pool `controllers` has 10 GiB and cannot shrink to 5 GiB: its nodes keep it"
+    found = refused({15: "      disk: {kind: persistent, sizeGib: 5}"})
+    assert found == [("15:41", "KEDGE-SPEC-073", message, "Put the old size back.")]
+    assert refused({15: "      disk: {kind: persistent, sizeGib: 20}"}) == []
+
+
+def test_a_disk_of_controllers_that_cannot_grow_where_it_is_is_refused() -> None:
+    there = dict.fromkeys((16, 22), "      place: {cloud: azure, region: local-1, zones: [a, b, c]}")
+    found = refused({15: "      disk: {kind: persistent, sizeGib: 20}", **there}, there)
+    assert [one[:2] for one in found] == [("15:41", "KEDGE-SPEC-073")]
+    assert "azure makes no disk larger while its VM runs" in found[0][2]
+
+
+def test_smaller_disks_below_the_data_are_refused_with_the_numbers() -> None:
+    found = refused({21: "      disk: {kind: persistent, sizeGib: 50}"}, {}, {"brokers": 130 * GIB})
+    assert [one[1] for one in found] == ["KEDGE-SPEC-074"]
+    shrinks = "pool `brokers` shrinks from 3 nodes of 100 GiB to 3 nodes of 50 GiB, but 130.0 GiB are stored"
+    assert found[0][2].startswith(shrinks)
 
 
 def test_shrinking_below_the_data_is_refused_with_the_numbers() -> None:
     message = (
-        "pool `brokers` shrinks from 6 to 3 nodes, but 260.0 GiB are stored "
+        "pool `brokers` shrinks from 6 nodes of 100 GiB to 3 nodes of 100 GiB, but 260.0 GiB are stored "
         "and 85 % of the remaining 300 GiB are 255.0 GiB"
     )
     fix = "Use at least 4 nodes of this disk size, or delete data."

@@ -62,7 +62,9 @@ def test_any_other_change_leaves_the_digest(edit: dict[int, str]) -> None:
 def test_the_digest_changes_exactly_when_a_static_field_of_the_pool_does(
     old: KafkaClusterDocument, new: KafkaClusterDocument
 ) -> None:
-    static = [one.path for one in differences(old, new) if one.field_class is FieldClass.STATIC]
+    """But for the place, which is compared as it is."""
+    found = (one.path for one in differences(old, new) if one.field_class is FieldClass.STATIC)
+    static = [path for path in found if ".place." not in path]
     for pool in old.spec.pools:
         if pool.name not in {other.name for other in new.spec.pools}:
             continue

@@ -12,6 +12,7 @@ from events.spec.document import MAX_PROBLEMS, LoadResult, load_documents
 from events.spec.model import KafkaClusterDocument
 from events.spec.problems import KINDS, has_errors
 from events.spec.rules import check, check_change
+from events.spec.storage_rules import grows_in_place
 from tests.unit.events.spec_documents import QUICK, accepted_documents, documents
 from tests.unit.events.spec_texts import ORDERS
 
@@ -98,13 +99,19 @@ def test_a_change_is_refused_exactly_for_its_reasons(
     codes = {one.code for one in check_change(old, new, data_bytes_per_pool=stored)}
     before, after = old.spec.controller_pool, new.spec.controller_pool
     kept = {pool.name for pool in old.spec.pools} & {pool.name for pool in new.spec.pools}
-    moved = [name for name in kept if old.spec.pool(name).place.region != new.spec.pool(name).place.region]
-    shrunk = [name for name in kept if old.spec.pool(name).disk.size_gib > new.spec.pool(name).disk.size_gib]
+    quorums = [name for name in kept if new.spec.pool(name).is_quorum]
+    moved = [name for name in quorums if old.spec.pool(name).place.region != new.spec.pool(name).place.region]
+    disks = {name: (old.spec.pool(name).disk.size_gib, new.spec.pool(name)) for name in quorums}
+    stuck = [
+        name
+        for name, (gib, pool) in disks.items()
+        if gib > pool.disk.size_gib or (gib < pool.disk.size_gib and not grows_in_place(pool))
+    ]
     assert codes <= {f"KEDGE-SPEC-07{last}" for last in range(5)}
     assert ("KEDGE-SPEC-070" in codes) == (old.metadata.name != new.metadata.name or moved != [])
     assert ("KEDGE-SPEC-071" in codes) == (before.name != after.name)
     assert ("KEDGE-SPEC-072" in codes) == (not kept - {before.name, after.name})
-    assert ("KEDGE-SPEC-073" in codes) == (shrunk != [])
+    assert ("KEDGE-SPEC-073" in codes) == (stuck != [])
 
 
 @QUICK

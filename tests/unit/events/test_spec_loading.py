@@ -265,7 +265,7 @@ def test_properties_are_taken_as_the_characters_of_the_file() -> None:
 
 def test_zones_and_accounts_of_digits_are_names() -> None:
     place = (
-        document({22: "      place: {cloud: azure, region: westeurope, account: 0123, zones: [1, 2, 3]}"})
+        document({22: "      place: {cloud: local, region: local-1, account: 0123, zones: [1, 2, 3]}"})
         .spec.pools[1]
         .place
     )

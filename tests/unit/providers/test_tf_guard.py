@@ -1,8 +1,10 @@
 """The guard: a plan may do what the run names, all of it or what is left of it, and nothing else."""
 
+from dataclasses import replace
+
 import pytest
 
-from providers.base import RunKind
+from providers.base import RunKind, TerraformRun
 from providers.errors import UnsafeChange
 from providers.tf.guard import check
 from providers.tf.plan import Action, PlannedChange
@@ -117,3 +119,49 @@ def test_nothing_is_forgotten_and_changed_in_one_run() -> None:
         forget={"instance/b-0.g1"},
     )
     assert "forgotten" in str(error)
+
+
+# --- growing ------------------------------------------------------------------------------------------------------
+
+
+def growing(**changed: tuple[object, object]) -> PlannedChange:
+    return PlannedChange("module.kedge.x.volume", "volume/b-0.data.v1", Action.UPDATE, changed=changed)
+
+
+def grow(gib: int = 20) -> TerraformRun:
+    return replace(run(RunKind.GROW, resources()), grows={"volume/b-0.data.v1": gib})
+
+
+def test_a_grow_run_changes_the_size_it_names() -> None:
+    check([growing(size=(10, 20)), change("instance/b-0.g1", Action.NOOP)], grow())
+    check([growing(**{"input.size_gib": (10, 20)})], grow())
+    check([change("volume/b-0.data.v1", Action.NOOP)], grow())
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ([growing(size=(10, 30))], "from 10 to 30 GiB; the run grows it to 20 GiB"),
+        ([growing(size=(30, 20))], "from 30 to 20 GiB"),
+        ([growing(size=(None, 20))], "from None to 20 GiB"),
+        ([growing(size=(10, 20), type=("gp3", "io2"))], "would change its type too"),
+        ([growing()], "does not say its size"),
+        ([growing(size=(10, 20)), change("volume/b-1.data.v1", Action.UPDATE)], "what exists is frozen"),
+        ([growing(size=(10, 20)), change("instance/b-0.g2", Action.CREATE)], "does not name it"),
+        ([change("volume/b-0.data.v1", Action.REPLACE)], "nothing is ever replaced"),
+        ([], "not in the state"),
+    ],
+)
+def test_whatever_else_a_grow_run_would_change_is_refused(changes: list[PlannedChange], reason: str) -> None:
+    with pytest.raises(UnsafeChange, match=reason):
+        check(changes, grow())
+
+
+def test_no_other_run_grows_anything_and_a_grow_run_makes_and_deletes_nothing() -> None:
+    surge = replace(run(RunKind.SURGE, resources()), grows={"volume/b-0.data.v1": 20})
+    with pytest.raises(UnsafeChange, match="a surge run may not grow it"):
+        check([growing(size=(10, 20))], surge)
+    other = frozenset({"volume/b-1.data.v1"})
+    for asked in (replace(grow(), creates=other), replace(grow(), deletes=other)):
+        with pytest.raises(UnsafeChange, match="a grow run may"):
+            check([growing(size=(10, 20)), change("volume/b-1.data.v1", Action.NOOP)], asked)

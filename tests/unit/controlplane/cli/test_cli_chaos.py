@@ -57,6 +57,20 @@ def test_a_fault_without_a_vm_is_a_usage_error(world: World) -> None:
     assert world.server.bodies("POST", "/clusters/orders/chaos") == []
 
 
+def test_a_split_is_sent_with_whom_from_and_which_way(world: World) -> None:
+    ran = world.run("chaos", "orders", "split", "--rack", "a", "--from", "brokers", "--way", "out")
+    assert ran.exit_code == exits.OK
+    (body,) = world.server.bodies("POST", "/clusters/orders/chaos")
+    assert (body["rack"], body["vms"], body["cut_from"], body["way"]) == ("a", [], "brokers", "out")
+
+
+def test_a_game_is_not_played_with_a_fault_it_does_not_know(world: World) -> None:
+    ran = world.run("chaos", "orders", "game", "--faults", "split, kill-rack")
+    assert ran.exit_code == exits.USAGE
+    assert "'kill-rack' is no fault of a game" in ran.stderr
+    assert world.server.bodies("POST", "/clusters/orders/chaos") == []
+
+
 def test_moves_are_shown_with_whose_they_are_and_why_they_hang(world: World) -> None:
     ran = world.run("moves", "orders")
     assert ran.exit_code == exits.OK

@@ -14,19 +14,34 @@ from controlplane.cli.surroundings import Surroundings
 from tests.unit.controlplane.cli.cli_world import World, detail
 
 HELPS = dict(reference.helps())
-EVERY_VERB = ["server", "validate", "plan", "apply", "diff", "get", "describe", "plans", "wait", "events", "pause"]
+EVERY_VERB = ["server", "validate", "plan", "apply", "diff", "drift", "get", "describe", "plans", "wait", "events"]
+EVERY_VERB += ["pause"]
 EVERY_VERB += ["resume", "roll", "abort", "restart", "restart-check", "replace", "evacuate", "readmit", "moves"]
 EVERY_VERB += ["chaos"]
-EVERY_VERB += ["endpoints", "take-over", "topics", "proposals", "groups", "group", "delete", "backup", "restore"]
+EVERY_VERB += [
+    "endpoints",
+    "take-over",
+    "topics",
+    "proposals",
+    "groups",
+    "group",
+    "anomalies",
+    "delete",
+    "backup",
+    "restore",
+]
 EVERY_VERB += ["rebalance", "rebuild", "doctor"]
 EVERY_VERB += ["agent-bundle", "demo", "login", "audit", "version"]
 EVERY_GROUP = {"drain": ["plan", "check"], "state": ["export"], "brokers": ["demote"], "sources": ["poll", "accept"]}
 EVERY_GROUP["machines"] = ["list", "refresh"]
 EVERY_GROUP["networks"] = ["remove", "repair"]
+EVERY_GROUP["images"] = ["list", "show", "publish", "withdraw"]
 EVERY_GROUP["token"] = ["create", "list", "revoke"]
 EVERY_GROUP["topic"] = ["describe", "adopt", "delete"]
 EVERY_GROUP["proposal"] = ["show", "approve", "reject"]
 EVERY_GROUP["policy"] = ["test", "check"]
+EVERY_GROUP["healing"] = ["show", "off", "on"]
+EVERY_GROUP["notifiers"] = ["list", "test"]
 EVERY_COMMAND = [
     *EVERY_VERB,
     *EVERY_GROUP,

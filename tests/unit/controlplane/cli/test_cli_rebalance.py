@@ -93,3 +93,4 @@ def test_words_before_there_is_a_plan_and_after_a_cancel() -> None:
     assert rebalance_words(young) == "rebalance (scale-up): being planned, broker 1003 joined, no disk is known"
     ended = rebalance_words(IN_HAND.model_copy(update={"cancelled": "asked by anna"}))
     assert ended == f"{WORDS}; no further batch begins: asked by anna"
+    assert rebalance_words(IN_HAND.model_copy(update={"engine": "spark"})).endswith(", planned by spark")

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from controlplane.converger.rendering import places_of, terraform_run
+from controlplane.converger.rendering import terraform_run
+from controlplane.places import places_of
 from controlplane.replacement import Phase
 from controlplane.view import ClusterView, IntentView
 from providers.base import Place, RunKind, TerraformRun

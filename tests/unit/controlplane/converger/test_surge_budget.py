@@ -8,7 +8,7 @@ import pytest
 
 from controlplane.converger.fleet import FleetBrake
 from controlplane.converger.replacements import replacement_step
-from controlplane.converger.surgebudget import SurgeBudget, account_of, surge_vms
+from controlplane.converger.surgebudget import SurgeBudget, accounts_of, surge_vms
 from controlplane.converger.verdict import Allowance, SurgeAsk, SurgeShare
 from controlplane.replacement import Phase
 from controlplane.view import ClusterView, empty_view
@@ -64,9 +64,9 @@ def test_a_surge_vm_is_one_beyond_the_first_of_its_node(instances: Any, vms: int
 
 
 def test_an_account_is_a_cloud_and_a_profile() -> None:
-    assert account_of(a_view()) == "local/default"
-    assert account_of(_elsewhere(a_view())) == "local/other"
-    assert account_of(empty_view("c0ffee")) == ""
+    assert accounts_of(a_view()) == ("local/default",)
+    assert accounts_of(_elsewhere(a_view())) == ("local/other",)
+    assert accounts_of(empty_view("c0ffee")) == ("",)
 
 
 def test_what_others_hold_is_not_there() -> None:

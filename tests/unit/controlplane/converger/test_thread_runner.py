@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -21,9 +22,13 @@ from planner.drain.infeasible import Infeasible
 from planner.drain.plan import DrainPlan
 from planner.drain.solve import solve
 from planner.observed import KafkaSnapshot
+from planner.rebalancing.ask import answered
+from planner.rebalancing.plan import RebalancePlan
+from planner.rebalancing.question import RebalanceQuestion
 from providers.base import TerraformRun
 from providers.errors import AuthFailed, CloudUnavailable, RunInterrupted
 from tests.builders import BEFORE, a_drain, a_move, a_partition, a_plan, a_snapshot, a_view, an_instance
+from tests.unit.planner.rebalancing import rebalance_cases
 
 WAIT_S = 10.0
 JOB = IntentId("i.0")
@@ -50,6 +55,7 @@ class Workshop:
         terraform: Callable[..., None] | None = None,
         plan: Callable[..., Any] = solve,
         *,
+        balance: Callable[..., Any] = answered,
         leads: Callable[[Epoch], bool] = lambda _epoch: True,
     ) -> None:
         self.jobs = MemoryJobStore()
@@ -63,6 +69,7 @@ class Workshop:
             owner="one",
             run_terraform=self._called,
             solve=plan,
+            balance=balance,
             wake=lambda _uid: self.woken.set(),
             leads=leads,
             look_s=0.01,
@@ -310,6 +317,54 @@ def test_an_impossible_drain_is_no_failure_to_try_again(workshops: Workshops) ->
     seen = _job_seen(shop.ended())
     assert (seen.state, seen.error, seen.retryable) == ("failed", "Infeasible", False)
     assert seen.message
+
+
+def test_a_plan_of_a_rebalance_is_judged_stored_and_summed_up_with_its_engine(workshops: Workshops) -> None:
+    shop = workshops(balance=lambda asked: answered(asked, engine="spark"))
+    shop.runner.balancing(JOB, rebalance_cases.asked(new=rebalance_cases.NEW), rebalance_cases.seen(), epoch=ONE)
+    job = shop.ended()
+    assert (job.state, job.kind, job.result["engine"]) == (JobState.SUCCEEDED, "rebalance-plan", "spark")
+    body = shop.plans.get(job.result["sha256"])
+    assert body is not None
+    assert len(RebalancePlan.from_bytes(body).copies.moves) == job.result["moves"] > 0
+
+
+def test_a_rebalance_that_the_judge_refuses_is_not_stored_whichever_engine_planned_it(workshops: Workshops) -> None:
+    def careless(asked: RebalanceQuestion) -> Any:
+        plan = answered(asked, engine="spark")
+        assert isinstance(plan, RebalancePlan)
+        return replace(plan, copies=replace(plan.copies, into={}))
+
+    shop = workshops(balance=careless)
+    shop.runner.balancing(JOB, rebalance_cases.asked(), rebalance_cases.seen(), epoch=ONE)
+    job = shop.ended()
+    assert (job.state, job.error_class) == (JobState.FAILED, "PlanRefused")
+    assert "has no throttle in" in job.error_message
+
+
+def test_a_cluster_no_rebalance_can_be_planned_on_fails_with_what_is_missing(workshops: Workshops) -> None:
+    shop = workshops()
+    shop.runner.balancing(JOB, rebalance_cases.unplannable().request, rebalance_cases.seen(), epoch=ONE)
+    seen = _job_seen(shop.ended())
+    assert (seen.state, seen.error, seen.retryable) == ("failed", "NoRebalance", True)
+    assert "has not told how large its disk is" in seen.message
+
+
+def test_a_drain_does_not_wait_for_the_threads_of_rebalances(workshops: Workshops) -> None:
+    solve(REQUEST)
+    free = threading.Event()
+
+    def waits(asked: RebalanceQuestion) -> Any:
+        free.wait(WAIT_S)
+        return answered(asked)
+
+    shop = workshops(balance=waits)
+    for number in range(8):
+        job = f"rebalance.{number}"
+        shop.runner.balancing(job, rebalance_cases.asked(), rebalance_cases.seen(), epoch=ONE)
+    shop.runner.planning(JOB, REQUEST, KAFKA, epoch=ONE)
+    assert shop.ended().state == JobState.SUCCEEDED
+    free.set()
 
 
 def _too_full() -> Any:

@@ -30,7 +30,7 @@ def named(name: str, text: str = ORDERS) -> str:
 
 def binding(name: str = "teams", **changes: object) -> GitBinding:
     """A binding of a repository nobody asks."""
-    return GitBinding(**{"name": name, "repository": "https://git.example.org/specs.git", **changes})  # type: ignore[arg-type]
+    return GitBinding(**{"name": name, "repository": "https://git.example.org/specs.git", **changes})
 
 
 @dataclass

@@ -129,14 +129,14 @@ def test_a_bad_file_leaves_the_last_good_spec_in_force_and_is_reported_at_its_li
 
 def test_what_is_refused_by_what_is_in_force_is_reported_at_its_line(git: GitHouse) -> None:
     git.push({"orders.yaml": ORDERS})
-    git.push({"orders.yaml": ORDERS.replace("sizeGib: 100", "sizeGib: 50")})
-    assert git.problems() == [("orders.yaml", 21, "KEDGE-SPEC-073")]
+    git.push({"orders.yaml": ORDERS.replace("sizeGib: 10}", "sizeGib: 5}")})
+    assert git.problems() == [("orders.yaml", 15, "KEDGE-SPEC-073")]
     assert (git.view().generation, git.condition()) == (1, (False, "SpecRefused"))
 
 
 def test_of_a_file_with_a_document_that_is_refused_none_comes_into_force(git: GitHouse) -> None:
     git.push({"orders.yaml": ORDERS})
-    smaller = ORDERS.replace("sizeGib: 100", "sizeGib: 50")
+    smaller = ORDERS.replace("sizeGib: 10}", "sizeGib: 5}")
     git.push({"orders.yaml": f"{named('ads')}---\n{smaller}"})
     assert [(p.file, p.code) for p in git.standing.problems] == [("orders.yaml", "KEDGE-SPEC-073")]
     assert [view.name for view in git.house.converger.views()] == ["orders"]

@@ -8,7 +8,9 @@ import pytest
 from controlplane.converger.decide import decide
 from controlplane.converger.documents import document_after_release, document_for
 from controlplane.converger.observation import Observation
+from controlplane.converger.replacements import pending_changes
 from controlplane.converger.verdict import Situation
+from controlplane.places import place_of
 from controlplane.rebuild.clusters import RebuiltCluster, rebuild_cluster
 from controlplane.rebuild.evidence import FoundCluster, Weight
 from controlplane.replacement import Phase
@@ -283,3 +285,13 @@ def test_the_kafka_cluster_id_is_the_one_its_uid_gives() -> None:
     assert ran.founding is not None
     assert rebuilt(found(ran)).view.founding == ran.founding
     assert ran.founding.kafka_cluster_id == kafka_uuid("kafka", UID)
+
+
+def test_brokers_that_were_to_move_are_found_where_they_still_are() -> None:
+    cluster = found()
+    here = Place("local", "local-1")
+    moving = replace(cluster, vms=tuple(replace(vm, place=here) for vm in cluster.vms))
+    after = rebuilt(moving, brokers_in="local-2").view
+    assert {str(place_of(after, i)) for i in after.brokers()} == {str(here)}
+    reasons = {c.reason for c in pending_changes(after) if c.service == "broker"}
+    assert "brokers-a-0: place local/default/local-1 -> local/default/local-2" in reasons

@@ -31,12 +31,12 @@ STAGES = (
             ("lint-imports", "--no-cache"),
         ),
     ),
-    Stage("unit", 240, ((*PYTEST, "-n", "2", "tests/unit", "-m", "not soak and not kafka"),)),
+    Stage("unit", 290, ((*PYTEST, "-n", "2", "tests/unit", "-m", "not soak and not kafka"),)),
     Stage("contract", 240, ((*PYTEST, "-n", "2", "tests/contract", "tests/postgres", "-m", "not soak and not kafka"),)),
     Stage("simulator", 330, ((*PYTEST, "-n", "2", "tests/sequences", "tests/sim"),)),
     # By file: the tests of one share what `init` made.
     Stage("terraform", 390, ((*PYTEST, "-n", "2", "--dist", "loadfile", "tests/terraform"),)),
-    Stage("spark", 300, ((*PYTEST, "tests/spark"),)),
+    Stage("spark", 250, ((*PYTEST, "tests/spark"),)),
     Stage(
         "kafka",
         390,

@@ -56,7 +56,7 @@ def grown_step(situation: Situation, intent: IntentView, inventory: InventorySee
             sentence = f"{what} ran, but the cloud still shows {volume} with {seen.size_gib} of {sizes[volume]} GiB"
             return wait("VolumeGrows", sentence)
     small = None if _is_over(instance) else _small_filesystem(situation, instance, intent)
-    if small is not None:
+    if small is not None and not _is_waited_for(situation.view, instance):
         return wait("FilesystemGrows", f"{what} ran; {small}", patience_s=600)
     grown = ", ".join(f"{v} to {sizes[v]} GiB" for v in intent.volumes)
     return record(f"{instance.key}: grown {grown}", facts.GrowthCompleted(intent.id))
@@ -65,6 +65,12 @@ def grown_step(situation: Situation, intent: IntentView, inventory: InventorySee
 def _is_over(instance: InstanceView) -> bool:
     """Nobody is there any more who would grow a file system, or tell of it."""
     return instance.lost or instance.phase is not Phase.JOINED
+
+
+def _is_waited_for(view: ClusterView, instance: InstanceView) -> bool:
+    """Whether something is to be mended, or this VM to go: neither may hang on an agent that does not answer. It grows
+    the file system whenever it comes: its document names the size."""
+    return any(i.lost for i in view.alive()) or instance.key in view.to_replace
 
 
 def _small_filesystem(situation: Situation, instance: InstanceView, intent: IntentView) -> str | None:

@@ -1,6 +1,7 @@
 """A controller and a broker, each on a VM of its own, driven by documents alone. The addresses are always the same."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
 
@@ -119,6 +120,17 @@ class Cluster:
         self.broker.cut_power()
         self.controller.cut_power()
         self.server.close()
+
+
+@contextmanager
+def serving(cluster: Cluster) -> Iterator[Cluster]:
+    """Its broker runs inside, nothing of it afterwards."""
+    try:
+        cluster.start()
+        cluster.broker_running("b-1")
+        yield cluster
+    finally:
+        cluster.close()
 
 
 def document(node: str, *services: ServiceDocument, generation: int = 1, epoch: int = 1) -> Document:

@@ -7,7 +7,7 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from tests.agent.small_cluster import BROKER, Cluster
+from tests.agent.small_cluster import BROKER, Cluster, serving
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(120)]
 
@@ -20,13 +20,8 @@ SETTINGS = {
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    cluster = Cluster(tmp_path_factory.mktemp("vms"), dirs=("data", "more"), settings=SETTINGS)
-    try:
-        cluster.start()
-        cluster.broker_running("b-1")
+    with serving(Cluster(tmp_path_factory.mktemp("vms"), dirs=("data", "more"), settings=SETTINGS)) as cluster:
         yield cluster
-    finally:
-        cluster.close()
 
 
 def test_a_whole_broker_has_all_vitals_told_and_no_findings(cluster: Cluster) -> None:

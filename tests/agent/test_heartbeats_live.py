@@ -10,7 +10,7 @@ import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from agent.wire import HeartbeatReport, Heartbeats, HeartbeatTarget
-from tests.agent.small_cluster import BROKER, Cluster, document
+from tests.agent.small_cluster import BROKER, Cluster, document, serving
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(180)]
 
@@ -20,13 +20,8 @@ BEATS = Heartbeats(topic=TOPIC, targets=(HeartbeatTarget(broker=1000, address=BR
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    cluster = Cluster(tmp_path_factory.mktemp("vms"))
-    try:
-        cluster.start()
-        cluster.broker_running("b-1")
+    with serving(Cluster(tmp_path_factory.mktemp("vms"))) as cluster:
         yield cluster
-    finally:
-        cluster.close()
 
 
 def beats(cluster: Cluster, *, wanted: Heartbeats | None = BEATS) -> None:

@@ -10,20 +10,15 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic
 
 from tests.agent.agent_vm import eventually
-from tests.agent.small_cluster import BROKER, CONTROLLER, Cluster
+from tests.agent.small_cluster import BROKER, CONTROLLER, Cluster, serving
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(120)]
 
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    cluster = Cluster(tmp_path_factory.mktemp("vms"))
-    try:
-        cluster.start()
-        cluster.broker_running("b-1")
+    with serving(Cluster(tmp_path_factory.mktemp("vms"))) as cluster:
         yield cluster
-    finally:
-        cluster.close()
 
 
 def test_a_cluster_starts_from_its_documents(cluster: Cluster) -> None:

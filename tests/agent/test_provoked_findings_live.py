@@ -17,7 +17,7 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from tests.agent.small_cluster import BROKER, Cluster
+from tests.agent.small_cluster import BROKER, Cluster, serving
 
 pytestmark = [pytest.mark.kafka, pytest.mark.soak, pytest.mark.timeout(300)]
 
@@ -28,12 +28,8 @@ GIB = 2**30
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     cluster = Cluster(tmp_path_factory.mktemp("vms"))
     (cluster.broker.root / "volumes" / "data.bytes").write_text(str(2 * GIB))
-    try:
-        cluster.start()
-        cluster.broker_running("b-1")
+    with serving(cluster):
         yield cluster
-    finally:
-        cluster.close()
 
 
 def test_a_broker_at_rest_has_none_of_them(cluster: Cluster) -> None:

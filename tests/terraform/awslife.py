@@ -5,6 +5,7 @@ import platform
 import shlex
 import subprocess
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import pytest
 
 from providers.aws.cloud import AwsCloud
 from providers.tf.progress import Progress
-from tests.fakes.clouds.aws import MotoCloud
+from tests.fakes.clouds.aws import MotoCloud, moto_cloud
 from tests.fakes.clouds.aws_hands import PLACE, write_settings
 from tests.standins.mirror import MODULES as MODULES
 from tests.terraform.cloudbench import CloudBench
@@ -81,12 +82,16 @@ def terraform(directory: Path, *arguments: str, **more: str) -> subprocess.Compl
     )
 
 
-def initialised_copy(module: Path, directory: Path) -> Path:
-    """A module's files in a folder of their own, after `init`. Skips the test where the machine has no provider."""
+def _mirror_or_skip() -> Path:
     mirror = aws_mirror()
     if mirror is None:
         pytest.skip(f"no folder of this machine has Terraform's AWS provider {VERSION}")
-    offered(mirror, directory)
+    return mirror
+
+
+def initialised_copy(module: Path, directory: Path) -> Path:
+    """A module's files in a folder of their own, after `init`. Skips the test where the machine has no provider."""
+    offered(_mirror_or_skip(), directory)
     for path in module.glob("*.tf"):
         (directory / path.name).write_text(path.read_text())
     done = terraform(directory, "init", "-no-color")
@@ -111,3 +116,13 @@ def bench_on(aws: MotoCloud, folder: Path, mirror: Path) -> AwsBench:
     """A bench with its settings and states below `folder`."""
     settings = write_settings(folder / "aws.yaml", aws, plugins=offered(mirror, folder))
     return AwsBench(AwsCloud("test", settings), aws, folder / "states")
+
+
+@contextmanager
+def aws_bench(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[AwsBench]:
+    """A bench on a moto of its own. Skips the test where the machine has no provider."""
+    mirror = _mirror_or_skip()
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "canary-secret")
+    with moto_cloud() as aws:
+        yield bench_on(aws, folder, mirror)

@@ -16,11 +16,10 @@ from providers.networks import NetworkRun, NetworkRunKind
 from providers.tf.networkrun import NetworkResult, execute_network
 from providers.tf.statefile import LocalStates
 from tests.fakes.clouds import digitalocean as digitalocean_fake
-from tests.fakes.clouds.aws import moto_cloud
 from tests.fakes.clouds.hetzner import TOKEN, fake_hetzner
 from tests.fakes.clouds.hetzner_hands import write_settings as write_hetzner
 from tests.standins.mirror import MODULES
-from tests.terraform.awslife import VERSION, aws_mirror, bench_on
+from tests.terraform.awslife import aws_bench
 from tests.terraform.azurelife import azure_bench
 from tests.terraform.cloudbench import CloudBench
 from tests.terraform.digitaloceanlife import digitalocean_bench
@@ -107,13 +106,8 @@ def network_bench(cloud: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> 
 @contextmanager
 def _bench(cloud: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[CloudBench]:
     if cloud == "aws":
-        mirror = aws_mirror()
-        if mirror is None:
-            pytest.skip(f"no folder of this machine has Terraform's AWS provider {VERSION}")
-        monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
-        monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "canary-secret")
-        with moto_cloud() as aws:
-            yield bench_on(aws, folder, mirror)
+        with aws_bench(folder, monkeypatch) as bench:
+            yield bench
     elif cloud == "hetzner":
         monkeypatch.setenv("HCLOUD_TOKEN", TOKEN)
         with fake_hetzner() as hetzner:

@@ -5,11 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.fakes.clouds.aws import moto_cloud
 from tests.fakes.clouds.aws_hands import AwsHarness
 from tests.fakes.resources import address, attachment, binding, instance, resources, surge, volume
 from tests.terraform.audits import audited
-from tests.terraform.awslife import VERSION, AwsBench, aws_mirror, bench_on
+from tests.terraform.awslife import AwsBench, aws_bench
 
 pytestmark = [pytest.mark.soak, pytest.mark.terraform, pytest.mark.timeout(400)]
 
@@ -27,13 +26,8 @@ PARTS = (
 
 @pytest.fixture
 def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[AwsBench]:
-    mirror = aws_mirror()
-    if mirror is None:
-        pytest.skip(f"no folder of this machine has Terraform's AWS provider {VERSION}")
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "canary-secret")
-    with moto_cloud() as aws:
-        yield bench_on(aws, tmp_path, mirror)
+    with aws_bench(tmp_path, monkeypatch) as bench:
+        yield bench
 
 
 def test_a_tag_and_a_security_group_changed_by_hand_on_aws_are_named(bench: AwsBench) -> None:

@@ -19,10 +19,9 @@ from providers.base import RunKind, TerraformRun
 from providers.errors import ResourceConflict, TerraformFailed
 from providers.tf.runfolder import processes_of
 from providers.tf.statefile import state_file
-from tests.fakes.clouds.aws import moto_cloud
 from tests.fakes.clouds.aws_hands import PLACE, AwsHarness
 from tests.fakes.resources import UID, address, attachment, binding, instance, resources, run, surge, targets, volume
-from tests.terraform.awslife import VERSION, AwsBench, aws_mirror, bench_on
+from tests.terraform.awslife import AwsBench, aws_bench
 
 pytestmark = [pytest.mark.terraform, pytest.mark.timeout(600)]
 
@@ -43,13 +42,8 @@ CONTROLLER = (
 
 @pytest.fixture
 def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[AwsBench]:
-    mirror = aws_mirror()
-    if mirror is None:
-        pytest.skip(f"no folder of this machine has Terraform's AWS provider {VERSION}")
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "canary-secret")
-    with moto_cloud() as aws:
-        yield bench_on(aws, tmp_path, mirror)
+    with aws_bench(tmp_path, monkeypatch) as bench:
+        yield bench
 
 
 def test_a_vm_made_while_terraform_was_killed_is_imported_by_the_same_run(bench: AwsBench) -> None:

@@ -13,13 +13,12 @@ from typing import Any
 
 import pytest
 
-from providers.aws.cloud import AwsCloud
 from providers.base import InstanceState, Resources, RunKind
 from providers.cloudinit import BOOT_FILE
 from providers.errors import AuthFailed, NoCapacity, RunInterrupted
 from tests.borndata import files_of
-from tests.fakes.clouds.aws import ACCOUNT, OTHER_ACCOUNT, Fault, moto_cloud
-from tests.fakes.clouds.aws_hands import REGION, AwsHarness, write_settings
+from tests.fakes.clouds.aws import ACCOUNT, OTHER_ACCOUNT, Fault
+from tests.fakes.clouds.aws_hands import REGION, AwsHarness
 from tests.fakes.resources import (
     UID,
     address,
@@ -32,7 +31,7 @@ from tests.fakes.resources import (
     targets,
     volume,
 )
-from tests.terraform.awslife import VERSION, AwsBench, aws_mirror, offered
+from tests.terraform.awslife import AwsBench, aws_bench
 
 pytestmark = [pytest.mark.soak, pytest.mark.terraform, pytest.mark.timeout(900)]
 
@@ -66,14 +65,8 @@ ON_NEW = (attachment("c-0.g2", "c-0.meta.v1"), binding("c-0", "c-0.g2"))
 
 @pytest.fixture
 def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[AwsBench]:
-    mirror = aws_mirror()
-    if mirror is None:
-        pytest.skip(f"no folder of this machine has Terraform's AWS provider {VERSION}")
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "canary-secret")
-    with moto_cloud() as aws:
-        settings = write_settings(tmp_path / "aws.yaml", aws, plugins=offered(mirror, tmp_path))
-        yield AwsBench(AwsCloud("test", settings), aws, tmp_path / "states")
+    with aws_bench(tmp_path, monkeypatch) as bench:
+        yield bench
 
 
 def test_a_cluster_lives_and_leaves_nothing_on_aws(bench: AwsBench, tmp_path: Path) -> None:

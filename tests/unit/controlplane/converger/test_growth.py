@@ -13,7 +13,7 @@ from controlplane.converger.rendering import terraform_run
 from controlplane.converger.verdict import Situation
 from controlplane.planpreview import preview
 from controlplane.replacement import Phase
-from controlplane.view import ClusterView, IntentView
+from controlplane.view import ClusterView, IntentView, ReplaceView
 from events import facts
 from events.spec.storage_rules import GROWS_IN_PLACE
 from planner.rollout.desired import desired_nodes
@@ -132,6 +132,20 @@ def test_it_is_over_once_the_cloud_and_the_file_system_say_so(
     verdict = grown_step(situation, INTENT, situation.seen.inventory, f"grow of {KEY}")
     assert (verdict.wait.reason if verdict.wait else "") == reason
     assert [type(e) for e in verdict.events] == ([] if reason else [facts.GrowthCompleted])
+
+
+def test_a_file_system_that_does_not_follow_keeps_nobody_from_being_mended() -> None:
+    situation = _seen(200, None)
+    lost = replace(situation.view.instances["brokers-b-0.g1"], lost_at=NOW)
+    asked = ReplaceView("asked by anna: its agent is silent", new_disk=False, requested_at=NOW)
+    for change in (
+        {"instances": MappingProxyType({**situation.view.instances, lost.key: lost})},
+        {"to_replace": MappingProxyType({KEY: asked})},
+    ):
+        waited_for = replace(situation, view=replace(situation.view, **change))  # type: ignore[arg-type]
+        assert waited_for.seen.inventory is not None
+        verdict = grown_step(waited_for, INTENT, waited_for.seen.inventory, f"grow of {KEY}")
+        assert [type(e) for e in verdict.events] == [facts.GrowthCompleted]
 
 
 def test_the_ladder_grows_before_it_replaces() -> None:

@@ -56,7 +56,8 @@ class Stranger:
 def next_voter_change(quorum: QuorumSeen, seats: Sequence[Seat]) -> VoterStep | Stranger | None:
     """None when exactly the seats that stay have a vote, each with its own directory.
 
-    Removing prefers who is gone already, then the newest (highest index, then highest id), the leader last.
+    Who is dead and is to leave goes before anybody comes. Removing prefers who is gone already, then the newest
+    (highest index, then highest id), the leader last.
     """
     voters = _voters(quorum)
     ours = {(s.id, d) for s in seats for d in (s.directory_id, *s.others)}
@@ -68,10 +69,15 @@ def next_voter_change(quorum: QuorumSeen, seats: Sequence[Seat]) -> VoterStep | 
         for directory in sorted(seat.lost):
             if (seat.id, directory) in have:
                 return VoterStep(False, seat, directory, may_remove(quorum, seat.id, directory))
+    leaving = [s for s in seats if not s.stays and (s.id, s.directory_id) in have]
+    for seat in leaving:
+        # Dead and not wanted any more: its vote only keeps the gate of whoever is to be added closed.
+        gate = may_remove(quorum, seat.id, seat.directory_id)
+        if gate.open and not is_following(have[seat.id, seat.directory_id]):
+            return VoterStep(False, seat, seat.directory_id, gate)
     missing = [s for s in seats if s.stays and (s.id, s.directory_id) not in have]
     if missing:
         return _addition(quorum, missing)
-    leaving = [s for s in seats if not s.stays and (s.id, s.directory_id) in have]
     if not leaving:
         return None
     first = min(leaving, key=lambda s: _leaves_first(have[s.id, s.directory_id], s, quorum.leader))

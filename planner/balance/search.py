@@ -12,13 +12,22 @@ from planner.balance.gain import ENOUGH, breaches_of
 from planner.balance.loads import Figure
 from planner.balance.pick import ANY, best_moved
 from planner.balance.visit import KEEPING, SHORT, given, taken, turned
-from planner.drain.model.state import NOBODY, Floats, Int64s
+from planner.drain.model.state import NOBODY, Bools, Floats, Int64s
 
 DONORS = 4
 """Brokers asked first for a replica that a broker lacks; all of them before it is given up."""
 
 WORTH_A_TURN = 0.02
 """A change of leader comes before a move when it mends at least this part of a broker's breach."""
+
+MOST_LOOKS = 30_000_000_000
+"""Of the dear tries, trades of leadership and visits of every pair, a search makes no more than about this many looks
+at a replica, a minute of them at most. They grow with the square of a broker's replicas: 10,000 partitions on 25
+brokers are within it, 100,000 would take hours. What is left out of band then is in the report. Looks, not seconds:
+the same question has the same answer on every machine."""
+
+LOOKS_OF_A_REPLICA = 20
+"""What a replica costs in a wide visit, measured in looks of a trade."""
 
 FIRST_LED = int(Figure.NIC_OUT)
 
@@ -29,30 +38,42 @@ def improve(board: Board, base: float, most_steps: int) -> int:
     `base`: bytes added to every move's price, so that bytes count but a crowd of tiny moves is not free.
     """
     stuck = np.zeros(len(board.load), dtype=np.bool_)
-    steps, wide = 0, False
+    steps, wide, looks = 0, False, 0
     while steps < most_steps:
         broken = breaches_of(board)
         worst = np.where(stuck, 0.0, broken.sum(axis=1))
         b = int(worst.argmax())
         if worst[b] > ENOUGH:
+            looks += _looks_of_a_wide_visit(board) if wide else 0
             if not _mended(board, b, broken, base, wide):
                 stuck[b] = True
                 continue
             if not wide:
                 steps += 1
                 continue
-        elif not stuck.any():
+        elif not stuck.any() or looks > MOST_LOOKS:
             break
-        elif trade_leadership(board, stuck):
-            steps += 1
-            stuck[:] = False
-            continue
-        elif wide and not exchange(board, stuck):
-            break
+        else:
+            looks += _looks_of_a_trade(board, stuck)
+            if trade_leadership(board, stuck):
+                steps += 1
+                stuck[:] = False
+                continue
+            if wide and not exchange(board, stuck):
+                break
         steps += 1
         wide = not wide
         stuck[:] = False
     return steps
+
+
+def _looks_of_a_wide_visit(board: Board) -> int:
+    return LOOKS_OF_A_REPLICA * int(board.many.sum())
+
+
+def _looks_of_a_trade(board: Board, stuck: Bools) -> int:
+    """Each partition it leads against each it holds."""
+    return int((board.many[stuck].astype(np.int64) ** 2).sum())
 
 
 def _mended(board: Board, b: int, broken: Floats, base: float, wide: bool) -> bool:

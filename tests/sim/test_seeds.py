@@ -79,6 +79,10 @@ def test_it_converges_though_controllers_come_and_go_and_lose_their_disks(seed: 
     assert {"voter.added", "voter.removed"} & {r.type for r in world.history()}
 
 
+def test_seed_9061_controllers_leave_though_a_feature_level_was_being_raised_when_the_spec_changed() -> None:
+    troubled_roll(9061, chance=0.15, voting=True, steps=400)
+
+
 @pytest.mark.parametrize("seed", range(1400, 1408))
 def test_it_converges_where_an_old_vm_goes_before_its_address_and_disk_pass(seed: int) -> None:
     """Every other seed hands over brokers, too."""

@@ -122,21 +122,18 @@ def test_nothing_changes_on_unknown_metadata(kafka: Any) -> None:
     assert voter_step(a_situation(_growing(), kafka=kafka)) is None
 
 
-@pytest.mark.parametrize(
-    "busy",
-    [
-        {"finalising": ("metadata.version", 29)},
-        {"controller_ids": {}, "instances_more": an_instance("controllers-c-0", 1, Phase.FENCING)},
-    ],
-    ids=["a feature is finalised", "a controller is handed over"],
-)
-def test_no_vote_is_given_while_something_else_is_in_hand(busy: dict[str, Any]) -> None:
-    more = busy.pop("instances_more", None)
-    view = _growing(**busy)
-    if more is not None:
-        heir = an_instance("controllers-c-0", 2, Phase.LAUNCHED)
-        view = replace(view, instances={**view.instances, more.key: more, heir.key: heir})
+def test_no_vote_is_given_while_a_controller_is_handed_over() -> None:
+    more, heir = an_instance("controllers-c-0", 1, Phase.FENCING), an_instance("controllers-c-0", 2, Phase.LAUNCHED)
+    view = _growing(controller_ids={})
+    view = replace(view, instances={**view.instances, more.key: more, heir.key: heir})
     assert voter_step(a_situation(view, kafka=_kafka(*THREE, *_newcomers()))) is None
+
+
+def test_a_level_that_was_being_raised_when_the_spec_changed_keeps_nobody_from_a_vote() -> None:
+    """The raise waits until every controller is as declared, and a new one is so once it has its vote."""
+    view = _growing(finalising=("metadata.version", 29))
+    asked = _only(voter_step(a_situation(view, kafka=_kafka(*THREE, *_newcomers()))))
+    assert isinstance(asked, facts.VoterAddRequested)
 
 
 def test_a_static_quorum_is_not_changed_before_it_is_dynamic() -> None:

@@ -89,6 +89,16 @@ class TestNext:
         found = step(quorum(*three(), observer(103, lag=900)), *(seat(c, stays=c != 102) for c in (100, 101, 102, 103)))
         assert found.adds
 
+    def test_who_is_dead_and_to_leave_goes_before_anybody_comes(self) -> None:
+        seats = [seat(100), seat(101, stays=False), seat(102), seat(103)]
+        found = step(quorum(voter(100), dead(101), voter(102), observer(103)), *seats)
+        assert (found.adds, found.seat.id, found.gate.open) == (False, 101, True)
+
+    def test_who_is_dead_stays_while_the_others_are_no_majority_without(self) -> None:
+        seats = [seat(100), seat(101, stays=False), seat(102), seat(103)]
+        found = step(quorum(voter(100), dead(101), dead(102), observer(103)), *seats)
+        assert (found.adds, found.gate.open) == (True, False)
+
     def test_the_newest_leaves_first_and_the_leader_last(self) -> None:
         members = [voter(c) for c in (100, 101, 102, 103, 104)]
         seats = [seat(c, stays=c < 103) for c in (100, 101, 102, 103, 104)]

@@ -59,7 +59,7 @@ def looking_like(cloud: LocalCloud, word: str) -> list[int]:
         try:
             if word in Path(f"/proc/{pid}/cmdline").read_text().split("\0"):
                 found.append(pid)
-        except FileNotFoundError:
+        except (FileNotFoundError, ProcessLookupError):  # gone before it was opened, or while it was read
             continue
     return found
 
@@ -69,7 +69,7 @@ def states(cloud: LocalCloud) -> set[str]:
     for pid in mine(cloud):
         try:
             found.add(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0])
-        except FileNotFoundError:
+        except (FileNotFoundError, ProcessLookupError):
             continue
     return found
 

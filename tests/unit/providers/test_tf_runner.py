@@ -19,6 +19,7 @@ def runner(
     *,
     stop: threading.Event | None = None,
     timeout_s: float = 20.0,
+    kill_after_s: float = 0.3,
     seen: list[Progress] | None = None,
 ) -> TerraformRunner:
     program = tmp_path / "terraform"
@@ -30,7 +31,7 @@ def runner(
         stop=stop or threading.Event(),
         on_progress=(seen if seen is not None else []).append,
         timeout_s=timeout_s,
-        kill_after_s=0.3,
+        kill_after_s=kill_after_s,
         binary=str(program),
     )
 
@@ -75,7 +76,7 @@ def test_stopped_before_it_starts_nothing_runs(tmp_path: Path) -> None:
 def test_out_of_time_it_is_asked_to_end_and_may_tidy_up(tmp_path: Path) -> None:
     script = f"trap 'touch {tmp_path}/tidy; exit 1' INT; while :; do sleep 0.05; done"
     with pytest.raises(RunInterrupted, match="no end after 2 s; its state is saved"):
-        runner(tmp_path, script, timeout_s=1.5).cmd("apply")  # the shell needs a moment until it has its trap
+        runner(tmp_path, script, timeout_s=1.5, kill_after_s=10.0).cmd("apply")  # the shell needs a moment until it has its trap
     assert (tmp_path / "tidy").exists()
 
 

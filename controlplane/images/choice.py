@@ -1,6 +1,6 @@
 """Which revision a cluster is to be on: from its spec, the catalogue, and the clusters that go before it. Pure."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
 
 from controlplane.imagefold import awaits_image, image_in, image_in_force, revision_of
@@ -20,9 +20,12 @@ from events import facts
 from events.image_facts import revision_name
 from planner.rollout.fleetorder import Member, stage_of, waits_for
 
+Earlier = Callable[[facts.ImageChosen, int], tuple[Member, ...]]
+"""What a cluster is to have and the rank of its stage -> who goes before it: `members` of the fleet."""
 
-def offer_for(view: ClusterView, catalogue: Catalogue, followers: Iterable[ClusterView], now: datetime) -> ImageOffer:
-    """`followers` are the clusters whose specs follow or pin revisions, this one perhaps among them."""
+
+def offer_for(view: ClusterView, catalogue: Catalogue, earlier: Earlier, now: datetime) -> ImageOffer:
+    """`earlier` is asked only where something is offered: most clusters are on what they are to have."""
     if view.document is None or view.document.spec.kafka.image.is_idle:
         return NOTHING
     if catalogue.unreadable:
@@ -40,7 +43,8 @@ def offer_for(view: ClusterView, catalogue: Catalogue, followers: Iterable[Clust
         return offered
     if _goes_by_itself(view):
         return offered
-    blocking = waits_for(stage(view), members(offered.chosen, view, followers, catalogue), now)
+    mine = stage(view)
+    blocking = waits_for(mine, earlier(offered.chosen, mine), now)
     if not blocking:
         return offered
     more = f" and {len(blocking) - 3} more" if len(blocking) > 3 else ""
@@ -58,11 +62,11 @@ def has_begun(view: ClusterView) -> bool:
 
 
 def members(
-    chosen: facts.ImageChosen, view: ClusterView, followers: Iterable[ClusterView], catalogue: Catalogue
+    chosen: facts.ImageChosen, before: int, followers: Iterable[ClusterView], catalogue: Catalogue
 ) -> tuple[Member, ...]:
-    """The clusters of earlier stages that are on this revision or a later one, or are to be."""
-    mine = stage(view)
-    found = (_member(other, chosen, catalogue) for other in followers if stage(other) < mine)
+    """The clusters of stages `before` that rank which are on this revision or a later one, or are to be. `followers`
+    are those whose specs follow or pin revisions."""
+    found = (_member(other, chosen, catalogue) for other in followers if stage(other) < before)
     return tuple(member for member in found if member is not None)
 
 

@@ -7,11 +7,13 @@ import threading
 from datetime import datetime
 
 from controlplane.images.catalogue import Catalogue, evolve
-from controlplane.images.choice import offer_for
+from controlplane.images.choice import members, offer_for
 from controlplane.images.offer import NOTHING, ImageOffer
 from controlplane.streams import IMAGES
 from controlplane.view import ClusterView
+from events import facts
 from events.envelope import Recorded
+from planner.rollout.fleetorder import Member
 
 
 class ImageKeeper:
@@ -21,6 +23,9 @@ class ImageKeeper:
         self._lock = threading.Lock()
         self._catalogue = Catalogue()
         self._followers: dict[str, ClusterView] = {}
+        self._members: dict[tuple[str, int], tuple[Member, ...]] = {}
+        """Of a revision and a stage, until the catalogue or a follower changes: a roll asks it for every cluster that
+        waits, and each answer is a walk over the whole fleet."""
 
     def catalogue(self) -> Catalogue:
         """As of what was taken in."""
@@ -39,6 +44,7 @@ class ImageKeeper:
         with self._lock:
             if recorded.version > self._catalogue.version:
                 self._catalogue = evolve(self._catalogue, recorded)
+                self._members = {}
 
     def note(self, view: ClusterView) -> None:
         """A cluster is as `view` has it."""
@@ -47,14 +53,24 @@ class ImageKeeper:
             if view.uid in self._followers:
                 with self._lock:
                     self._followers.pop(view.uid, None)
+                    self._members = {}
             return
         with self._lock:
             known = self._followers.get(view.uid)
             if known is None or known.version < view.version:
                 self._followers[view.uid] = view
+                self._members = {}
 
     def offer(self, view: ClusterView, now: datetime) -> ImageOffer:
         """What the catalogue means for that cluster now."""
         if view.document is None or view.document.spec.kafka.image.is_idle:
             return NOTHING
-        return offer_for(view, self._catalogue, self.followers(), now)
+        return offer_for(view, self._catalogue, self._earlier, now)
+
+    def _earlier(self, chosen: facts.ImageChosen, before: int) -> tuple[Member, ...]:
+        """See `Earlier`."""
+        asked, kept = (chosen.revision, before), self._members
+        if asked not in kept:
+            # Into the answers as they were: whoever changed something meanwhile has begun new ones.
+            kept[asked] = members(chosen, before, self.followers(), self._catalogue)
+        return kept[asked]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.images.choice import offer_for
+from controlplane.images.choice import members, offer_for
 from controlplane.images.offer import NOTHING, ImageOffer
 from controlplane.view import ClusterView, ImageView
 from events import facts
@@ -33,7 +33,7 @@ def another(name: str, stage: str, **changes: Any) -> ClusterView:
 
 
 def offered(view: ClusterView, *others: ClusterView, catalogue: Any = PLAIN) -> ImageOffer:
-    return offer_for(view, catalogue, (view, *others), NOW)
+    return offer_for(view, catalogue, lambda chosen, mine: members(chosen, mine, (view, *others), catalogue), NOW)
 
 
 def number_of(offer: ImageOffer) -> int:

@@ -6,11 +6,10 @@ from datetime import datetime
 
 from controlplane import balancefold, settingfold
 from controlplane.foldmoves import Rules, change, close_intent, frozen, move, open_intent
-from controlplane.places import place_named
+from controlplane.places import planned_place
 from controlplane.replacement import Phase
 from controlplane.view import ClusterView, InstanceView
 from events import facts
-from providers.base import Place
 
 
 def _surge(view: ClusterView, e: facts.SurgeRequested, at: datetime) -> ClusterView:
@@ -29,7 +28,7 @@ def _surge(view: ClusterView, e: facts.SurgeRequested, at: datetime) -> ClusterV
             bound=not planned.handover,
             born_with=config,
             config=config,
-            place=_place(view, planned),
+            place=planned_place(view, planned),
         )
         if planned.handover:
             continue
@@ -50,14 +49,6 @@ def _config(view: ClusterView, planned: facts.PlannedInstance) -> Mapping[str, s
     if planned.config is not None or view.document is None:
         return planned.config
     return view.document.spec.kafka.config
-
-
-def _place(view: ClusterView, planned: facts.PlannedInstance) -> Place | None:
-    """Where an instance is made: unless it says otherwise, where its pool is to be at its intent."""
-    if planned.place is not None:
-        return Place(planned.place.cloud, planned.place.region, planned.place.account, planned.place.network)
-    pools = view.document.spec.pools if view.document else ()
-    return next((place_named(pool.place) for pool in pools if pool.name == planned.pool), None)
 
 
 def _surged(view: ClusterView, e: facts.SurgeCompleted, at: datetime) -> ClusterView:
@@ -152,7 +143,7 @@ def _found(view: ClusterView, e: facts.InstanceAdopted, at: datetime) -> Cluster
         address=e.address,
         bound=e.bound,
         starts=e.starts,
-        place=_place(view, planned),
+        place=planned_place(view, planned),
         launched_at=at,
         fenced_at=at if phase is Phase.RELEASED else None,
         drained=e.drained,

@@ -10,6 +10,7 @@ from functools import lru_cache
 
 from controlplane.replacement import Phase
 from controlplane.view import ClusterView, InstanceView, once
+from events import facts
 from events.spec.model import PlaceSpec
 from providers.base import Place
 
@@ -37,16 +38,21 @@ def places_of(view: ClusterView) -> tuple[Place, ...]:
     return (*declared, *sorted(lived_in, key=str)) if lived_in else declared
 
 
+def planned_place(view: ClusterView, planned: facts.PlannedInstance) -> Place | None:
+    """Where a VM is made: unless its plan says otherwise, where its pool is to be. None for a pool nobody names."""
+    told = planned.place
+    if told is not None:
+        return Place(told.cloud, told.region, told.account, told.network)
+    pools = view.document.spec.pools if view.document else ()
+    return next((place_named(pool.place) for pool in pools if pool.name == planned.pool), None)
+
+
 def place_of(view: ClusterView, instance: InstanceView) -> Place:
     """Where one VM lives. Raises `LookupError` where nobody ever said it."""
-    if instance.place is not None:
-        return instance.place
-    declared = declared_places(view)
-    if not declared:
+    found = instance.place or planned_place(view, instance.planned) or next(iter(declared_places(view)), None)
+    if found is None:
         raise LookupError(f"nothing tells where {instance.key} lives")
-    pools = view.document.spec.pools if view.document else ()
-    named = (place_named(pool.place) for pool in pools if pool.name == instance.planned.pool)
-    return next(named, declared[0])
+    return found
 
 
 def by_place(view: ClusterView, instances: Iterable[InstanceView]) -> Mapping[Place, tuple[InstanceView, ...]]:

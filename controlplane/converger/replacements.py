@@ -16,7 +16,7 @@ from controlplane.growthfold import size_of
 from controlplane.healingswitch import why_not
 from controlplane.imagefold import outdated_image
 from controlplane.kafka.gates import Gate
-from controlplane.places import place_named, place_of
+from controlplane.places import place_of, planned_place
 from controlplane.replacement import Phase
 from controlplane.view import FIRST_CONTROLLER_ID, ClusterView, InstanceView, once
 from events import facts
@@ -271,12 +271,10 @@ def _surges(view: ClusterView, planned: Sequence[facts.PlannedInstance], reason:
 
 
 def _place_of_plan(view: ClusterView, planned: facts.PlannedInstance) -> Place:
-    told = planned.place
-    if told is not None:
-        return Place(told.cloud, told.region, told.account, told.network)
-    if view.document is None:
+    place = planned_place(view, planned)
+    if place is None:
         raise LookupError(f"nothing tells where {planned.key} is to be")
-    return place_named(view.document.spec.pool(planned.pool).place)
+    return place
 
 
 def _inherits_address(planned: facts.PlannedInstance) -> bool:

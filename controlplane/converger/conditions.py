@@ -1,5 +1,6 @@
 """Conditions: the short answer to "how is it, since when, and what do I do?". Only changes are recorded."""
 
+from collections.abc import Callable
 from datetime import datetime
 
 from controlplane.converger.anomalyconditions import demotions_told, healing_off_told
@@ -30,15 +31,8 @@ AILING = "Ailing"
 
 def condition_changes(situation: Situation, verdict: Verdict) -> tuple[facts.ConditionChanged, ...]:
     """The conditions this verdict changes. A new number in a message is no change."""
-    lasting = (_paused(situation), _twins(situation), _fallback(situation), _ailing(situation))
-    moves = (reassignment_hung(situation), strangers_told(situation), elections_fail(situation))
-    topics = topics_degraded(situation.view)
-    hosts, consumers = maintenance_told(situation), consumers_stuck(situation)
-    window = window_told(situation, verdict)
-    anomalies = (demotions_told(situation), healing_off_told(situation))
-    told = (topics, hosts, consumers, window, image_told(situation), drift_told(situation), *anomalies)
-    clients = (at_min_isr(situation), registration_wrong(situation), heartbeats_silent(situation))
-    wanted = (_converged(situation, verdict), _blocked(situation, verdict), *lasting, *moves, *told, *clients)
+    of_verdict = (_converged(situation, verdict), _blocked(situation, verdict), window_told(situation, verdict))
+    wanted = (*of_verdict, *(told(situation) for told in _TOLD))
     return tuple(c for c in wanted if c is not None and _differs(situation.view, c))
 
 
@@ -123,3 +117,29 @@ def _differs(view: ClusterView, wanted: facts.ConditionChanged) -> bool:
     if wanted.type in (TOPICS_DEGRADED, CLOUD_DRIFT_FOUND) and current.message != wanted.message:
         return True  # other topics, or other things in the cloud, by name
     return (current.status, current.reason) != (wanted.status, wanted.reason)
+
+
+def _topics(situation: Situation) -> facts.ConditionChanged | None:
+    return topics_degraded(situation.view)
+
+
+_TOLD: tuple[Callable[[Situation], facts.ConditionChanged | None], ...] = (
+    _paused,
+    _twins,
+    _fallback,
+    _ailing,
+    reassignment_hung,
+    strangers_told,
+    elections_fail,
+    _topics,
+    maintenance_told,
+    consumers_stuck,
+    image_told,
+    drift_told,
+    demotions_told,
+    healing_off_told,
+    at_min_isr,
+    registration_wrong,
+    heartbeats_silent,
+)
+"""What is told whatever the verdict: None, or the condition as it should be."""

@@ -22,7 +22,7 @@ from controlplane.converger.handovers import handover_step
 from controlplane.converger.healing import healing_left_step, healing_step
 from controlplane.converger.heartbeats import with_heartbeats
 from controlplane.converger.hungmoves import hung_step
-from controlplane.converger.images import image_left_step, image_step, is_urgent
+from controlplane.converger.images import image_left_step, image_step
 from controlplane.converger.intents import intent_step
 from controlplane.converger.livesettings import settings_in_hand_step, settings_left_step, settings_step
 from controlplane.converger.maintenance import maintenance_step
@@ -116,7 +116,7 @@ def _ladder(situation: Situation) -> Verdict:
         verdict = step(situation)
         if verdict is None:
             continue
-        if closed is None or not waits(step.__name__, verdict) or (step is replacement_step and is_urgent(view)):
+        if closed is None or not waits(step.__name__, verdict, view):
             return verdict
         return _repair(situation, NEXT[number:]) or closed.verdict(verdict, situation.now)
     return Verdict(f"converged at generation {view.generation}: {len(view.alive())} VMs")

@@ -5,11 +5,12 @@ what is lost, ill or down is always mended; the rest of `decide.NEXT` begins ins
 every freeze. A person may waive the windows for the work of one generation (`kedge roll --now`), never a freeze.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, time, timedelta
 from enum import StrEnum
 
+from controlplane.converger.images import is_urgent
 from controlplane.converger.verdict import Situation, StartBalancing, Verdict, Wait
 from controlplane.view import ClusterView
 from events import facts, topic_facts
@@ -38,6 +39,8 @@ class Beginning:
 
     begins: Begins
     why: str
+    at_once: Callable[[ClusterView], bool] = lambda view: False
+    """Whether the spec lets what is due now begin at any time."""
 
 
 _ENDS = Begins.NOTHING
@@ -70,7 +73,9 @@ BEGINNINGS: Mapping[str, Beginning] = {
     "growth_step": Beginning(_ENDS, "a disk that grows stops no process and moves no data"),
     "evacuation_step": Beginning(Begins.VOLUNTARY, "empties brokers that serve"),
     "network_step": Beginning(_ENDS, "only says that a network is missing"),
-    "replacement_step": Beginning(Begins.BOTH, "what is lost, ill, down or new at any time; what is outdated waits"),
+    "replacement_step": Beginning(
+        Begins.BOTH, "what is lost, ill, down or new at any time; what is outdated waits", at_once=is_urgent
+    ),
     "image_step": Beginning(_ENDS, "fixes what new VMs are made from; the roll to it waits"),
     "settings_left_step": Beginning(_ENDS, "only says what live settings wait for"),
     "restart_step": Beginning(Begins.BOTH, "the canary is watched and taken back at any time; restarts wait"),
@@ -176,9 +181,10 @@ def begins(step: str) -> Begins:
     return row.begins if row is not None else Begins.VOLUNTARY
 
 
-def waits(step: str, verdict: Verdict) -> bool:
+def waits(step: str, verdict: Verdict, view: ClusterView) -> bool:
     """Whether this verdict of that step begins, or asks the fleet for, what has to wait while windows are closed."""
-    if begins(step) is Begins.NOTHING:
+    row = BEGINNINGS.get(step)
+    if begins(step) is Begins.NOTHING or (row is not None and row.at_once(view)):
         return False
     if any(isinstance(e, _BEGUN) for e in verdict.events) or any(
         isinstance(e, StartBalancing) for e in verdict.effects

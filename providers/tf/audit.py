@@ -10,16 +10,17 @@ from pathlib import Path
 from providers.audits import AuditFound, AuditOvertaken, CloudAudit
 from providers.base import CloudProvider
 from providers.errors import TerraformFailed
-from providers.tf.abilities import GivesEnvironment, SharesCalls
+from providers.tf.abilities import SharesCalls
 from providers.tf.diagnosis import diagnosed
 from providers.tf.drift import drifts_in
 from providers.tf.execute import CALLS_OF_A_RUN, CALLS_PER_RESOURCE
 from providers.tf.initialised import Initialised
 from providers.tf.progress import OnProgress
-from providers.tf.runfolder import RUN_ID, RunFolder
+from providers.tf.runfolder import RunFolder
 from providers.tf.runner import TerraformRunner
 from providers.tf.statebody import addresses_in, serial_of
 from providers.tf.states import StateStorage, state_key
+from providers.tf.surroundings import environment_of
 from providers.tf.workspace import Workspace, open_workspace
 
 _TIMEOUT_S = 600.0
@@ -92,6 +93,5 @@ def _runner(
     stop: threading.Event,
     timeout_s: float,
 ) -> TerraformRunner:
-    given = provider.terraform_environment(asked.resources.place) if isinstance(provider, GivesEnvironment) else {}
-    environment = {**given, RUN_ID: asked.id}
+    environment = environment_of(asked.id, provider, asked.resources.place)
     return TerraformRunner(workspace, environment=environment, stop=stop, on_progress=on_progress, timeout_s=timeout_s)

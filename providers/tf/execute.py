@@ -10,7 +10,7 @@ from providers.base import CloudProvider, RunKind, TerraformRun
 from providers.catalogfile import sold_by
 from providers.errors import TerraformFailed
 from providers.quota import TellsQuotas, check_room
-from providers.tf.abilities import GivesEnvironment, GrowsVolumes, Import, RepeatsCreates, SharesCalls
+from providers.tf.abilities import GrowsVolumes, Import, RepeatsCreates, SharesCalls
 from providers.tf.adoption import adopting_run
 from providers.tf.diagnosis import diagnosed
 from providers.tf.guard import check, check_import
@@ -19,10 +19,10 @@ from providers.tf.initialised import Initialised
 from providers.tf.plan import Action, StateResource, planned_changes, resources_before
 from providers.tf.progress import OnProgress
 from providers.tf.renderedset import targets_of
-from providers.tf.runfolder import RUN_ID
 from providers.tf.runner import TerraformRunner
 from providers.tf.statebody import instance_ids_in, serial_of, targets_in
 from providers.tf.states import Access, StateStorage, TerraformState, state_key
+from providers.tf.surroundings import environment_of
 from providers.tf.unfinished import in_question, settle
 from providers.tf.workspace import Workspace, open_workspace, rendered
 
@@ -228,10 +228,9 @@ def _runner(
     stop: threading.Event,
     timeout_s: float,
 ) -> TerraformRunner:
-    given = provider.terraform_environment(run.resources.place) if isinstance(provider, GivesEnvironment) else {}
     return TerraformRunner(
         workspace,
-        environment={**given, **access.environment, RUN_ID: run.intent_id},
+        environment=environment_of(run.intent_id, provider, run.resources.place, access.environment),
         stop=stop,
         on_progress=on_progress,
         timeout_s=timeout_s,

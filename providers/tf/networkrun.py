@@ -13,16 +13,16 @@ from typing import Any
 from providers.base import CloudProvider
 from providers.errors import PlaceUnknown, TerraformFailed
 from providers.networks import FindsNetworks, MakesNetworks, NetworkRun, NetworkRunKind, network_variables
-from providers.tf.abilities import GivesEnvironment, Import, SharesCalls
+from providers.tf.abilities import Import, SharesCalls
 from providers.tf.diagnosis import diagnosed
 from providers.tf.initialised import Initialised
 from providers.tf.networkguard import check_network
 from providers.tf.plan import Action, planned_changes, resources_before
 from providers.tf.progress import OnProgress
-from providers.tf.runfolder import RUN_ID
 from providers.tf.runner import TerraformRunner
 from providers.tf.statebody import addresses_in, output_in, serial_of
 from providers.tf.states import Access, StateKey, StateStorage, TerraformState
+from providers.tf.surroundings import environment_of
 from providers.tf.workspace import open_workspace
 
 _TIMEOUT_S = 900.0
@@ -115,10 +115,9 @@ class _Bench:
             if isinstance(provider, SharesCalls):
                 calls = _CALLS_EACH * len(module_resources(self.module)) + _CALLS_OF_A_RUN
                 provider.calls(place).take(calls, patience_s=timeout_s, stop=stop)
-            given = provider.terraform_environment(place) if isinstance(provider, GivesEnvironment) else {}
             terraform = TerraformRunner(
                 workspace,
-                environment={**given, **self.access.environment, RUN_ID: self.run.intent_id},
+                environment=environment_of(self.run.intent_id, provider, place, self.access.environment),
                 stop=stop,
                 on_progress=on_progress,
                 timeout_s=timeout_s,

@@ -1,7 +1,12 @@
 """What every Terraform process gets of ours, whatever its cloud: the way out of this network, and where plugins are."""
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
+
+from providers.base import CloudProvider, Place
+from providers.tf.abilities import GivesEnvironment
+from providers.tf.runfolder import RUN_ID
 
 _PASSED_ON = ("HTTPS_PROXY", "NO_PROXY", "SSL_CERT_FILE")
 
@@ -13,3 +18,12 @@ def surroundings(plugins: Path | None, *more: str) -> dict[str, str]:
         # Terraform's implied mirrors are below the XDG data folders; it asks no registry for what it finds there.
         given["XDG_DATA_DIRS"] = str(plugins)
     return given
+
+
+def environment_of(
+    run_id: str, provider: CloudProvider, place: Place, access: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """What a run's commands start with: the cloud's own variables there, the way to the state, and the id by which the
+    processes of the run are found again."""
+    given = provider.terraform_environment(place) if isinstance(provider, GivesEnvironment) else {}
+    return {**given, **(access or {}), RUN_ID: run_id}

@@ -18,6 +18,7 @@ from controlplane.anomalies.standing import Stance
 from controlplane.anomalies.windows import Windows
 from controlplane.commands import Command, CommandRefused, DemoteBroker, PromoteBroker
 from controlplane.converger.ports import AGENT_REPORT
+from controlplane.fleets import SeenFleet
 from controlplane.healingswitch import why_not
 from controlplane.latest import LatestStore
 from controlplane.reports import AGENT_FINDINGS, ailing
@@ -33,7 +34,6 @@ from events.store import EventStore
 from planner.anomalies.judge import Anomaly, Change, changes
 from planner.anomalies.kinds import Kind, State
 from planner.anomalies.slow import BrokerWindow, SlowBroker, SlowRule, slow_brokers, suspects
-from planner.observed import KafkaSnapshot
 
 _log = logging.getLogger(__name__)
 
@@ -46,14 +46,6 @@ HOLD = timedelta(hours=1)
 LONGEST_HOLD = timedelta(hours=24)
 
 _FAILED_DIR = "log_dir_failed"
-
-
-class Fleet(Protocol):
-    """All clusters as they are folded here; `Converger` is one."""
-
-    def views(self) -> list[ClusterView]: ...
-
-    def last_snapshot(self, uid: ClusterUid) -> KafkaSnapshot | None: ...
 
 
 class Handles(Protocol):
@@ -86,7 +78,7 @@ class AnomalyKeeper:
 
     def __init__(
         self,
-        fleet: Fleet,
+        fleet: SeenFleet,
         store: EventStore,
         latest: LatestStore,
         windows: Windows,

@@ -7,8 +7,9 @@ from functools import partial
 
 from sqlalchemy import Engine
 
-from controlplane.anomalies.keeper import AnomalyKeeper, Fleet, Handles
+from controlplane.anomalies.keeper import AnomalyKeeper, Handles
 from controlplane.anomalies.windows import LakeWindows, NoWindows
+from controlplane.fleets import SeenFleet
 from controlplane.latest import LatestStore
 from controlplane.notices.desk import NotifierDesk
 from controlplane.notices.notifier import Notifier, notifier_of
@@ -44,7 +45,7 @@ def anomalies_of(
     settings: Settings,
     *,
     engine: Engine,
-    fleet: Fleet,
+    fleet: SeenFleet,
     store: EventStore,
     latest: LatestStore,
     commands: Handles,

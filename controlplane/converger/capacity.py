@@ -21,8 +21,8 @@ def substitution_step(situation: Situation, intent: IntentView) -> Verdict | Non
     if not any(_list_of(situation.view, i) for i in waiting):
         return None
     inventory = situation.seen.fresh_inventory(situation.now)
-    is_silent = inventory is not None and str(place_of_intent(situation.view, intent)) in inventory.silent
-    if inventory is None or is_silent or (intent.failed_at and inventory.at <= intent.failed_at):
+    is_old = inventory is None or (intent.failed_at is not None and inventory.at <= intent.failed_at)
+    if inventory is None or is_old or inventory.silence(place_of_intent(situation.view, intent)):
         return wait("InventoryUnknown", f"no capacity; waiting for an inventory that shows what {intent.kind} made")
     machines = {
         i.key: machine

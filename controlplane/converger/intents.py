@@ -79,7 +79,7 @@ def _confirm(situation: Situation, intent: IntentView, job: JobSeen, what: str) 
     inventory = situation.seen.fresh_inventory(situation.now)
     if inventory is None or (job.ended_at and inventory.at <= job.ended_at):
         return wait("InventoryUnknown", f"{what} ran; waiting for an inventory newer than it")
-    if inventory.silent and (unknown := _silence(situation, intent, inventory)):
+    if unknown := inventory.silence(place_of_intent(situation.view, intent)):
         return wait("InventoryUnknown", f"{what} ran; {unknown}")
     match intent.kind:
         case "surge":
@@ -94,12 +94,6 @@ def _confirm(situation: Situation, intent: IntentView, job: JobSeen, what: str) 
             return _retired(situation, intent, inventory, what)
         case _:
             return _destroyed(situation, intent, inventory, what)
-
-
-def _silence(situation: Situation, intent: IntentView, inventory: InventorySeen) -> str:
-    """Why nothing is known now of what an intent is about, "" where its place has answered."""
-    place = str(place_of_intent(situation.view, intent))
-    return f"{place} does not answer: {inventory.silent[place]}" if place in inventory.silent else ""
 
 
 def _surged(situation: Situation, intent: IntentView, inventory: InventorySeen, job: JobSeen, what: str) -> Verdict:

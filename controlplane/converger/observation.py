@@ -19,7 +19,7 @@ from planner.observed import KafkaSnapshot, SettingSeen, TopicPartition
 from planner.pulse import Pulse
 from planner.rebalancing.plan import RebalancePlan
 from planner.rollout.live_step import NO_STEP, Deviation, LiveStep
-from providers.base import CloudInstance, CloudVolume
+from providers.base import CloudInstance, CloudVolume, Place
 from providers.handover import Handover
 from providers.notices import MaintenanceNotice
 
@@ -47,6 +47,11 @@ class InventorySeen:
         """Every VM with that key: the instance itself, then its twins."""
         own = self.instances.get(key)
         return (*((own,) if own is not None else ()), *self.twins.get(key, ()))
+
+    def silence(self, place: Place) -> str:
+        """Why nothing is known now of what is there, "" where it has answered."""
+        name = str(place)
+        return f"{name} does not answer: {self.silent[name]}" if name in self.silent else ""
 
 
 @dataclass(frozen=True, slots=True)

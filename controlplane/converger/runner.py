@@ -50,6 +50,10 @@ LOOK_S = 1.0
 """How often a running job is asked whether its server still leads. Far below a lease term, and it costs no call."""
 
 
+def _not_built(*_: object) -> Mapping[str, Any]:
+    raise LookupError("this server was built without a way to do that")
+
+
 class ThreadRunner:
     """Runs jobs on a few threads. `owner` names this server process."""
 
@@ -67,8 +71,8 @@ class ThreadRunner:
         look_s: float = LOOK_S,
         terraform_threads: int = 4,
         planning_threads: int = 4,
-        run_network: RunNetwork | None = None,
-        run_audit: RunAudit | None = None,
+        run_network: RunNetwork = _not_built,
+        run_audit: RunAudit = _not_built,
     ) -> None:
         """`leads`: whether this server still acts under that epoch, as far as it knows without asking anybody."""
         self._jobs = jobs
@@ -107,22 +111,20 @@ class ThreadRunner:
         """See NetworkRunner. Its row stands under the network's key, as a cluster's does under its uid."""
 
         def work(stop: threading.Event) -> Mapping[str, Any]:
-            if self._run_network is None:
-                raise NotImplementedError("this server was built without a way to run Terraform on networks")
-            told = self._run_network(run, partial(self.progress.__setitem__, job_id), stop)
-            return {"settings": dict(told)}
+            return {"settings": dict(self._run_network(run, self._teller(job_id), stop))}
 
         self._submit(self._runs, job_id, run.key, str(run.kind), epoch, work)
 
     def audit(self, job_id: str, audit: CloudAudit, *, epoch: Epoch) -> None:
         """See AuditRunner."""
-
-        def work(stop: threading.Event) -> Mapping[str, Any]:
-            if self._run_audit is None:
-                raise NotImplementedError("this server was built without a way to audit clouds")
-            return self._run_audit(audit, partial(self.progress.__setitem__, job_id), stop)
-
-        self._submit(self._audits, job_id, audit.resources.cluster_uid, "audit", epoch, work)
+        self._submit(
+            self._audits,
+            job_id,
+            audit.resources.cluster_uid,
+            "audit",
+            epoch,
+            lambda stop: self._run_audit(audit, self._teller(job_id), stop),
+        )
 
     def planning(self, job_id: str, request: DrainRequest, snapshot: KafkaSnapshot, *, epoch: Epoch) -> None:
         """See Runner."""
@@ -233,10 +235,10 @@ class ThreadRunner:
         return True
 
     def _terraform(self, job_id: str, run: TerraformRun, stop: threading.Event) -> Mapping[str, Any]:
-        def progress(text: str) -> None:
-            self.progress[job_id] = text
+        return {"instances": dict(self._run_terraform(run, self._teller(job_id), stop))}
 
-        return {"instances": dict(self._run_terraform(run, progress, stop))}
+    def _teller(self, job_id: str) -> Progress:
+        return partial(self.progress.__setitem__, job_id)
 
     def _plan(self, request: DrainRequest, snapshot: KafkaSnapshot) -> Mapping[str, Any]:
         answer = self._solve(request)

@@ -9,9 +9,9 @@ import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Protocol
 
 from controlplane.dns.wanted import Names, bootstrap_name, wanted_names
+from controlplane.fleets import FoldedFleet
 from controlplane.latest import LatestStore, Observation, Subject
 from controlplane.view import ClusterView
 from providers.dns.zone import NOTHING, DnsZone, Held
@@ -34,18 +34,12 @@ class KeptZone:
     ttl_s: int
 
 
-class Fleet(Protocol):
-    """All clusters as they are folded here; `Converger` is one."""
-
-    def views(self) -> list[ClusterView]: ...
-
-
 @dataclass(slots=True)
 class NameKeeper:
     """One look at a time. `may_act` is asked before each change: only the leader writes."""
 
     zones: Sequence[KeptZone]
-    fleet: Fleet
+    fleet: FoldedFleet
     latest: LatestStore
     installation_id: str
     clock: Callable[[], datetime]

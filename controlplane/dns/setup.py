@@ -5,7 +5,8 @@ from collections.abc import Callable
 from datetime import datetime
 
 from controlplane.dns.binding import zone_of
-from controlplane.dns.keeper import Fleet, KeptZone, NameKeeper
+from controlplane.dns.keeper import KeptZone, NameKeeper
+from controlplane.fleets import FoldedFleet
 from controlplane.latest import LatestStore
 from controlplane.poller import Leadership, Poller
 from controlplane.settings import Settings, SettingsRefused
@@ -18,7 +19,7 @@ DNS = "dns"
 def names_of(
     settings: Settings,
     *,
-    fleet: Fleet,
+    fleet: FoldedFleet,
     latest: LatestStore,
     installation_id: str,
     leadership: Leadership,

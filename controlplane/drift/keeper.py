@@ -12,6 +12,7 @@ from typing import Protocol
 from controlplane.converger.observe import has_work
 from controlplane.drift.record import DRIFTS, AuditNoted, Noted, all_audits, asked_audits, keep_audit
 from controlplane.drift.schedule import is_due
+from controlplane.fleets import FoldedFleet
 from controlplane.job import Job, JobState
 from controlplane.jobstore import JobStore
 from controlplane.latest import LatestStore
@@ -34,17 +35,11 @@ class AuditRunner(Protocol):
         ...
 
 
-class Fleet(Protocol):
-    """All clusters as they are folded here; `Converger` is one."""
-
-    def views(self) -> list[ClusterView]: ...
-
-
 @dataclass(frozen=True, slots=True)
 class DriftPorts:
     """What the keeper reaches the world through."""
 
-    fleet: Fleet
+    fleet: FoldedFleet
     jobs: JobStore
     latest: LatestStore
     runner: AuditRunner

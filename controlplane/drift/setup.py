@@ -10,8 +10,9 @@ from typing import Any
 
 from controlplane.converger.ports import Ports
 from controlplane.converger.rendering import standing
-from controlplane.drift.keeper import AuditRunner, DriftKeeper, DriftPorts, Fleet
+from controlplane.drift.keeper import AuditRunner, DriftKeeper, DriftPorts
 from controlplane.drift.record import DRIFTS
+from controlplane.fleets import FoldedFleet
 from controlplane.poller import Leadership, Poller
 from controlplane.settings import Settings
 from controlplane.view import ClusterView, InstanceView
@@ -33,7 +34,7 @@ class DriftRoom:
 
 
 def drift_of(
-    settings: Settings, ports: Ports, runner: AuditRunner, *, fleet: Fleet, leadership: Leadership
+    settings: Settings, ports: Ports, runner: AuditRunner, *, fleet: FoldedFleet, leadership: Leadership
 ) -> DriftRoom:
     """The room of audits, beside a converger's ports."""
     keeper = DriftKeeper(

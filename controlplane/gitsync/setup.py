@@ -4,10 +4,11 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from controlplane.fleets import FreshFleet
 from controlplane.gitsync.board import Board
 from controlplane.gitsync.clone import Clone
 from controlplane.gitsync.desk import SourceDesk
-from controlplane.gitsync.sync import Commands, Fleet, SourceSync, SyncParts
+from controlplane.gitsync.sync import Commands, SourceSync, SyncParts
 from controlplane.poller import Leadership, Poller
 from controlplane.proposals.gitproposals import GitProposals
 from controlplane.settings import Settings
@@ -33,7 +34,7 @@ def sources_of(
     *,
     store: EventStore,
     commands: Commands,
-    fleet: Fleet,
+    fleet: FreshFleet,
     leadership: Leadership,
     wake: Callable[[str], None],
     clock: Clock,

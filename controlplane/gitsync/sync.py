@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from controlplane.commands import Command, DeclareCluster, DeclareTopics, NeedsApproval, ReportSync
+from controlplane.fleets import FreshFleet
 from controlplane.gitsync import problems as g
 from controlplane.gitsync.binding import GitBinding
 from controlplane.gitsync.board import OUT_OF_SYNC, REFUSED, Board, Standing
@@ -49,14 +50,6 @@ from events.store import EventStore
 _log = logging.getLogger(__name__)
 
 
-class Fleet(Protocol):
-    """All clusters as they are folded here; `Converger` is one."""
-
-    def views(self) -> list[ClusterView]: ...
-
-    def catch_up(self) -> None: ...
-
-
 class Commands(Protocol):
     """What a source may ask for; `CommandHandler` is one."""
 
@@ -74,7 +67,7 @@ class SyncParts:
 
     store: EventStore
     commands: Commands
-    fleet: Fleet
+    fleet: FreshFleet
     wake: Callable[[str], None]
     may_act: Callable[[], bool]
     board: Board

@@ -3,9 +3,10 @@
 import threading
 from dataclasses import dataclass
 
+from controlplane.fleets import FreshFleet
 from controlplane.gateways import Gateways
 from controlplane.groups.desk import GroupDesk
-from controlplane.groups.watch import Fleet, GroupWatch
+from controlplane.groups.watch import GroupWatch
 from controlplane.kafka.dialer import DirectDialer
 from controlplane.latest import LatestStore
 from controlplane.poller import Leadership, Poller
@@ -32,7 +33,7 @@ class GroupsRoom:
 
 
 def groups_of(
-    settings: Settings, *, fleet: Fleet, latest: LatestStore, leadership: Leadership, clock: Clock
+    settings: Settings, *, fleet: FreshFleet, latest: LatestStore, leadership: Leadership, clock: Clock
 ) -> GroupsRoom:
     """The room of groups, with connections of its own."""
     gateways = Gateways(DirectDialer(keep=_CONNECTIONS))

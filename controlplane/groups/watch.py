@@ -3,8 +3,9 @@
 import logging
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
-from typing import Literal, Protocol
+from typing import Literal
 
+from controlplane.fleets import FreshFleet
 from controlplane.groups.desk import GroupDesk
 from controlplane.groups.record import GROUPS_NOTED, GroupsNoted, notes_of
 from controlplane.kafka.errors import KafkaFault
@@ -24,18 +25,12 @@ _ROUND = timedelta(seconds=45)
 _log = logging.getLogger(__name__)
 
 
-class Fleet(Protocol):
-    """All clusters as they are folded here; `Converger` is one."""
-
-    def views(self) -> list[ClusterView]: ...
-
-    def catch_up(self) -> None: ...
-
-
 class GroupWatch:
     """One round over the clusters that are watched. Polled by the leader alone."""
 
-    def __init__(self, desk: GroupDesk, fleet: Fleet, latest: LatestStore, clock: Clock, which: WatchGroups) -> None:
+    def __init__(
+        self, desk: GroupDesk, fleet: FreshFleet, latest: LatestStore, clock: Clock, which: WatchGroups
+    ) -> None:
         self._desk, self._fleet, self._latest, self._clock, self._which = desk, fleet, latest, clock, which
 
     def poll(self) -> None:

@@ -87,7 +87,9 @@ class Webhook:
 
     def _url(self) -> str:
         binding = self._binding
-        url = binding.url or kept_secret(binding.url_file, binding.name) if binding.url_file else binding.url
+        url = binding.url
+        if not url and binding.url_file is not None:
+            url = kept_secret(binding.url_file, binding.name)
         require_safe(url, binding.name)
         return url
 

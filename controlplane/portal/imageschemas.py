@@ -13,8 +13,6 @@ Release = Annotated[str, StringConstraints(pattern=r"^[0-9]{1,3}\.[0-9]{1,3}\.[0
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 Line = Annotated[str, StringConstraints(pattern=r"^[^\x00-\x1f\x7f]*$", max_length=500)]
 
-ARCHITECTURES = ("arm64", "x86_64", "any")
-
 
 class _Told(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")

@@ -6,8 +6,8 @@ import threading
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Protocol
 
+from controlplane.fleets import SeenFleet
 from controlplane.latest import LatestStore
 from controlplane.topicnames.record import hash_of, keep_names, kept_hashes, kept_names
 from controlplane.topicnames.shelf import Shelf, TopicsFound, topics_found
@@ -21,14 +21,6 @@ LOOK_EVERY = timedelta(seconds=5)
 
 _MOST_READ = 3
 """Clusters whose names one search reads again."""
-
-
-class Fleet(Protocol):
-    """All clusters as they are folded here; `Converger` is one."""
-
-    def views(self) -> list[ClusterView]: ...
-
-    def last_snapshot(self, uid: ClusterUid) -> KafkaSnapshot | None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +44,7 @@ class Searched:
 class TopicIndex:
     """Thread-safe. A search reads no row and no partition of a cluster that has not changed since the last one."""
 
-    def __init__(self, fleet: Fleet, latest: LatestStore, clock: Clock) -> None:
+    def __init__(self, fleet: SeenFleet, latest: LatestStore, clock: Clock) -> None:
         self._fleet, self._latest, self._clock = fleet, latest, clock
         self._lock = threading.Lock()
         self._known: dict[ClusterUid, _Known] = {}

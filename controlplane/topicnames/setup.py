@@ -3,9 +3,10 @@
 import threading
 from dataclasses import dataclass
 
+from controlplane.fleets import SeenFleet
 from controlplane.latest import LatestStore
 from controlplane.poller import Leadership, Poller
-from controlplane.topicnames.index import LOOK_EVERY, Fleet, TopicIndex
+from controlplane.topicnames.index import LOOK_EVERY, TopicIndex
 from events.clock import Clock
 
 _TOPIC_NAMES = "topic-names"
@@ -19,7 +20,7 @@ class TopicNames:
     poller: Poller
 
 
-def topic_names_of(*, fleet: Fleet, latest: LatestStore, leadership: Leadership, clock: Clock) -> TopicNames:
+def topic_names_of(*, fleet: SeenFleet, latest: LatestStore, leadership: Leadership, clock: Clock) -> TopicNames:
     """The index over the fleet."""
     index = TopicIndex(fleet, latest, clock)
     every = {_TOPIC_NAMES: LOOK_EVERY.total_seconds()}

@@ -24,6 +24,7 @@ from controlplane.portal.routes.clusters import carry_out, living
 from controlplane.portal.services import PortalServices, Services
 from controlplane.replacement import Phase
 from controlplane.view import ClusterView
+from planner.observed import KafkaSnapshot
 
 router = APIRouter(prefix="/clusters/{name}/moves", tags=["pages"], include_in_schema=False, dependencies=[CsrfChecked])
 
@@ -87,7 +88,7 @@ def plan(request: Request, name: str, services: Services, rights: Caller, form: 
         preview=preview,
         read_at=snapshot.at if snapshot else None,
         why=why,
-        placement=placement_of(view, snapshot, form.brokers if form.kind == "drain" else ()),
+        placement=_placement(view, snapshot, form),
     )
 
 
@@ -97,9 +98,7 @@ def approve(request: Request, name: str, services: Services, rights: Caller, for
     view = living(services, name)
     rights.require(Verb.STEER, traits_of(view.document), name)
     snapshot = services.fleet.last_snapshot(view.uid)
-    if not form.placement or form.placement != placement_of(
-        view, snapshot, form.brokers if form.kind == "drain" else ()
-    ):
+    if not form.placement or form.placement != _placement(view, snapshot, form):
         then = "Look at the plan again: replicas or brokers are not where they were when it was made."
         raise ApiError(409, "plan-moved", "the plan is not what it was when it was looked at", next_step=then)
     carry_out(services, _command(name, form, actor_of(rights)))
@@ -112,6 +111,10 @@ def cancel(request: Request, name: str, services: Services, rights: Caller, form
     command = CancelRebalance(name=name, actor=actor_of(rights), command_id=form.key, reason=form.reason)
     carry_out(services, command)
     return onwards(request, f"/clusters/{name}/moves")
+
+
+def _placement(view: ClusterView, snapshot: KafkaSnapshot | None, form: MovesForm) -> str:
+    return placement_of(view, snapshot, form.brokers if form.kind == "drain" else ())
 
 
 def _command(name: str, form: MovesForm, actor: str) -> EvacuateBrokers | RebalanceCluster:

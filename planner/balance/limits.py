@@ -6,7 +6,8 @@ import numpy as np
 
 from planner.balance.goals import FEWEST_EXTRA, MARGIN, MOST_EXTRA, Aim, Goal, Goals, aims_by_goal
 from planner.balance.loads import FIGURES, Figure, Loads
-from planner.drain.model.state import NOBODY, Bools, ClusterState, Floats, Int64s
+from planner.balance.shares import COUNTED, even_share, topic_share
+from planner.drain.model.state import NOBODY, ClusterState, Floats, Int64s
 
 CEILING_OF = {
     Goal.REPLICA_CAPACITY: Figure.REPLICAS,
@@ -25,9 +26,6 @@ BAND_OF = {
     Goal.LEADERS: Figure.LEADERS,
     Goal.LEADER_NIC_IN: Figure.LEADER_IN,
 }
-COUNTED = (Figure.REPLICAS, Figure.LEADERS)
-"""Whole numbers per broker, shared out evenly; the others in proportion to the capacity."""
-
 HARD_WEIGHT = 1e4
 RANK_STEP = 1.1
 """A soft goal weighs this much more than the next one (Cruise Control's priority weight)."""
@@ -38,8 +36,8 @@ class Limits:
     """`low`, `high`: float64[B, 8], the tightest soft or hard band; `ceiling`: float64[B, 8], hard only; inf = none.
 
     `mean`: float64[B, 8], the even share, also the scale of a breach. `weight`: float64[8]. `topic_low`,
-    `topic_high`: int64[T] replicas of a topic per broker, `topic_weight` 0 without that goal. `racks_kept`: whether
-    replicas are to be spread over more racks than now.
+    `topic_high`: int64[T, R] replicas of a topic on a broker of each rack, `topic_weight` 0 without that goal.
+    `racks_kept`: whether replicas are to be spread over more racks than now.
     """
 
     low: Floats
@@ -56,8 +54,8 @@ class Limits:
 def limits_of(state: ClusterState, loads: Loads, goals: Goals, total: Floats) -> Limits:
     """`total`: float64[B, 8] borne now. Shares are among the brokers that may receive and of what they bear."""
     aims = aims_by_goal(goals)
-    able = state.brokers.may_receive
-    mean = even_share(loads, able, total)
+    spread = Goal.RACKS in aims
+    mean = even_share(state, loads, total, by_rack=spread)
     low, high = np.full(mean.shape, -np.inf), np.full(mean.shape, np.inf)
     ceiling, weight = np.full(mean.shape, np.inf), np.zeros(FIGURES)
     for rank, aim in enumerate(goals):
@@ -71,7 +69,7 @@ def limits_of(state: ClusterState, loads: Loads, goals: Goals, total: Floats) ->
         high[:, figure] = np.minimum(high[:, figure], most)
         if aim.hard:
             ceiling[:, figure] = np.minimum(ceiling[:, figure], most)
-    topic_low, topic_high = topic_band(state, able, aims.get(Goal.TOPIC_SPREAD))
+    topic_low, topic_high = topic_band(state, aims.get(Goal.TOPIC_SPREAD), by_rack=spread)
     rank_of = {aim.goal: rank for rank, aim in enumerate(goals)}
     topic = Goal.TOPIC_SPREAD in aims
     return Limits(
@@ -83,21 +81,8 @@ def limits_of(state: ClusterState, loads: Loads, goals: Goals, total: Floats) ->
         topic_low=topic_low,
         topic_high=topic_high,
         topic_weight=RANK_STEP ** (len(goals) - rank_of[Goal.TOPIC_SPREAD]) if topic else 0.0,
-        racks_kept=Goal.RACKS in aims,
+        racks_kept=spread,
     )
-
-
-def even_share(loads: Loads, able: Bools, total: Floats) -> Floats:
-    """float64[B, 8]: what each broker would bear if all that able brokers bear were spread by capacity."""
-    mean = np.zeros(total.shape)
-    count = max(int(able.sum()), 1)
-    for figure in range(FIGURES):
-        amount, capacity = total[able, figure].sum(), loads.capacity[:, figure]
-        if figure in COUNTED or figure == Figure.LEADER_IN or not np.isfinite(capacity[able]).all():
-            mean[:, figure] = amount / count
-        elif capacity[able].sum() > 0:
-            mean[:, figure] = amount * capacity / capacity[able].sum()
-    return mean
 
 
 def band(aim: Aim, figure: Figure, capacity: Floats, mean: Floats) -> tuple[Floats, Floats]:
@@ -115,12 +100,11 @@ def band(aim: Aim, figure: Figure, capacity: Floats, mean: Floats) -> tuple[Floa
     return mean * (1 - part), mean * (1 + part)
 
 
-def topic_band(state: ClusterState, able: Bools, aim: Aim | None) -> tuple[Int64s, Int64s]:
-    """Least and most replicas of a topic on one broker: int64[T] each."""
-    topics = len(state.partitions.topics)
+def topic_band(state: ClusterState, aim: Aim | None, *, by_rack: bool) -> tuple[Int64s, Int64s]:
+    """Least and most replicas of a topic on one broker of each rack: int64[T, R] each."""
+    mean = topic_share(state, topic_counts(state), by_rack=by_rack)
     if aim is None:
-        return np.zeros(topics, dtype=np.int64), np.full(topics, 2**31 - 1, dtype=np.int64)
-    mean = topic_counts(state)[:, able].sum(axis=1) / max(int(able.sum()), 1)
+        return np.zeros(mean.shape, dtype=np.int64), np.full(mean.shape, 2**31 - 1, dtype=np.int64)
     gap = np.clip(mean * (aim.tolerance - 1) * MARGIN, FEWEST_EXTRA, MOST_EXTRA)
     least = np.floor(np.maximum(mean - gap, 0) + 1e-9).astype(np.int64)
     return least, np.ceil(mean + gap - 1e-9).astype(np.int64)

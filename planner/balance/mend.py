@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from planner.balance.board import NONE, Board
+from planner.balance.board import Board
 from planner.balance.gain import move, move_gain, racks_gained, turn, turn_gain, was_there
 from planner.balance.kernels import kernel, part
 from planner.balance.pick import TOPICS, best_moved
@@ -17,12 +17,13 @@ def mend_topics(board: Board, base: float, by_topic: Int64s, begin: Int64s) -> i
     made, columns = 0, np.arange(board.replicas.shape[1])
     if board.topic_weight == 0.0:
         return 0
-    low, high = board.topic_band[:, :1], board.topic_band[:, 1:]
+    racks = board.rack[board.takes]
+    low, high = board.topic_band[:, racks, 0], board.topic_band[:, racks, 1]
     for t in range(len(begin) - 1):
         codes = (by_topic[begin[t] : begin[t + 1], None] * columns.size + columns).ravel()
         while True:
             count = board.spread[t, board.takes]
-            if ((count >= low[t]) & (count <= high[t])).all() or not best_moved(board, codes, NONE, base, TOPICS):
+            if ((count >= low[t]) & (count <= high[t])).all() or not best_moved(board, codes, base, TOPICS):
                 break
             made += 1
     return made

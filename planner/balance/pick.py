@@ -1,16 +1,26 @@
-"""The best single move among many replicas and all their targets."""
+"""The best moves among many replicas and all their targets."""
 
 from typing import cast
 
 import numpy as np
 
 from planner.balance.board import NONE, Board
-from planner.balance.gain import ENOUGH, ILLEGAL, bytes_more, may_move, move, move_gain, racks_gained, topic_breach
+from planner.balance.gain import (
+    ENOUGH,
+    ILLEGAL,
+    breaches,
+    bytes_more,
+    may_move,
+    move,
+    move_gain,
+    racks_gained,
+    topic_breach,
+)
 from planner.balance.kernels import kernel, part
-from planner.drain.model.state import NOBODY, Int64s
+from planner.drain.model.state import NOBODY, Floats, Int64s
 
-ANY, TOPICS, RACKS = cast(int, np.int64(0)), cast(int, np.int64(1)), cast(int, np.int64(2))
-"""What a move must mend: whatever there is, its topic's band, or the racks of its list (whatever the price)."""
+TOPICS, RACKS = cast(int, np.int64(0)), cast(int, np.int64(1))
+"""What a move must mend: its topic's band, or the racks of its list (whatever the price)."""
 
 
 def racks_mended(board: Board, order: Int64s, short: Int64s) -> int:
@@ -18,18 +28,15 @@ def racks_mended(board: Board, order: Int64s, short: Int64s) -> int:
     made, columns = 0, np.arange(board.replicas.shape[1])
     for p in order.tolist():
         for _ in range(int(short[p])):
-            if not best_moved(board, p * columns.size + columns, NONE, 0.0, RACKS):
+            if not best_moved(board, p * columns.size + columns, 0.0, RACKS):
                 break
             made += 1
     return made
 
 
 @kernel
-def best_moved(board: Board, codes: Int64s, b: int, base: float, wanted: int) -> bool:
-    """Make the best move per byte among these replicas; false where none helps.
-
-    `b`: the broker that has to gain a replica or lose one; NOBODY where all may. `wanted`: ANY, TOPICS or RACKS.
-    """
+def best_moved(board: Board, codes: Int64s, base: float, wanted: int) -> bool:
+    """Make the best move per byte among these replicas; false where none helps. `wanted`: TOPICS or RACKS."""
     width, brokers = board.replicas.shape[1], board.load.shape[0]
     chosen, to, best = NONE, NONE, ILLEGAL if wanted == RACKS else 0.0
     for n in range(codes.shape[0]):
@@ -37,19 +44,14 @@ def best_moved(board: Board, codes: Int64s, b: int, base: float, wanted: int) ->
         donor = board.replicas[p, column]
         if donor == NOBODY or not board.movable[p]:
             continue
-        everywhere = b in (NOBODY, donor)
-        for c in range(0 if everywhere else b, brokers if everywhere else b + 1):
-            if wanted == TOPICS and not _evens(board.topic_band, board.spread, board.topic[p], donor, c):
+        for c in range(brokers):
+            if wanted == TOPICS and not _evens(board.topic_band, board.rack, board.spread, board.topic[p], donor, c):
                 continue
             if wanted == RACKS and racks_gained(board, p, column, c) <= 0:
                 continue
             if not may_move(board, p, column, c):
                 continue
-            worth = move_gain(board, p, column, c)
-            if wanted != RACKS:
-                if worth <= ENOUGH:
-                    continue
-                worth /= base + max(bytes_more(board, p, column, c), 0.0)
+            worth = move_gain(board, p, column, c) if wanted == RACKS else _worth(board, p, column, c, base)
             if worth > best:
                 chosen, to, best = codes[n], c, worth
     if chosen == NOBODY:
@@ -58,9 +60,61 @@ def best_moved(board: Board, codes: Int64s, b: int, base: float, wanted: int) ->
     return True
 
 
+def best_made(board: Board, codes: Int64s, b: int, base: float, keeping: float) -> bool:
+    """Make the best moves per byte of these replicas out of or into b, each while it is still worth `keeping` of the
+    best; false where none helps.
+    """
+    to, worth = np.full(codes.size, NOBODY, dtype=np.int64), np.zeros(codes.size)
+    valued(board, codes, b, base, to, worth)
+    first = float(worth.max(initial=0.0))
+    if first == 0.0:
+        return False
+    good = np.flatnonzero(worth >= keeping * first)
+    best = good[np.argsort(-worth[good], kind="stable")]
+    made_in_turn(board, codes[best], to[best], b, base, keeping * first)
+    return True
+
+
+@kernel
+def valued(board: Board, codes: Int64s, b: int, base: float, to: Int64s, worth: Floats) -> None:
+    """Write the best target of each replica and what that move is worth; 0 stays where none helps."""
+    width, brokers = board.replicas.shape[1], board.load.shape[0]
+    for n in range(codes.shape[0]):
+        p, column = codes[n] // width, codes[n] % width
+        leaves = board.replicas[p, column] == b
+        for c in range(0 if leaves else b, brokers if leaves else b + 1):
+            value = _worth(board, p, column, c, base)
+            if value > worth[n]:
+                worth[n], to[n] = value, c
+
+
+@kernel
+def made_in_turn(board: Board, codes: Int64s, to: Int64s, b: int, base: float, least: float) -> None:
+    """Make each move that is still worth `least` in its turn, until b is mended."""
+    width = board.replicas.shape[1]
+    for n in range(codes.shape[0]):
+        if breaches(board.edges, board.load, b) <= ENOUGH:
+            break
+        p, column = codes[n] // width, codes[n] % width
+        if _worth(board, p, column, to[n], base) >= least:
+            move(board, p, column, to[n])
+
+
 @part
-def _evens(band: Int64s, spread: Int64s, t: int, b: int, c: int) -> bool:
+def _worth(board: Board, p: int, column: int, to: int, base: float) -> float:
+    """What this move mends for each byte it adds; 0 where it may not be or does not help."""
+    if not may_move(board, p, column, to):
+        return 0.0
+    gain = move_gain(board, p, column, to)
+    if gain <= ENOUGH:
+        return 0.0
+    worth: float = gain / (base + max(bytes_more(board, p, column, to), 0.0))
+    return worth
+
+
+@part
+def _evens(band: Int64s, rack: Int64s, spread: Int64s, t: int, b: int, c: int) -> bool:
     """Whether the topic's breaches shrink when one of its replicas goes from b to c."""
     here, there = spread[t, b], spread[t, c]
-    now = topic_breach(band, t, here) + topic_breach(band, t, there)
-    return now > 0.0 and now > topic_breach(band, t, here - 1) + topic_breach(band, t, there + 1)
+    now = topic_breach(band, t, rack[b], here) + topic_breach(band, t, rack[c], there)
+    return now > 0.0 and now > topic_breach(band, t, rack[b], here - 1) + topic_breach(band, t, rack[c], there + 1)

@@ -104,10 +104,11 @@ def narrow(state: ClusterState, replicas: Int32s) -> Int64s:
 
 def _topics(state: ClusterState, limits: Limits, aim: Aim, replicas: Int32s) -> GoalReport:
     able = state.brokers.may_receive
+    racks = state.brokers.rack[able]
 
     def outside(lists: Int32s) -> int:
         counts = counted(state, lists)[:, able]
-        return int(((counts < limits.topic_low[:, None]) | (counts > limits.topic_high[:, None])).sum())
+        return int(((counts < limits.topic_low[:, racks]) | (counts > limits.topic_high[:, racks])).sum())
 
     after = outside(replicas)
     why = f"{after} pairs of topic and broker stay outside: no move helps without a worse breach"

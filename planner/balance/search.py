@@ -10,12 +10,13 @@ from planner.balance.board import HIGH, LOW, SCALE, Board
 from planner.balance.exchange import exchange, trade_leadership
 from planner.balance.gain import ENOUGH, breaches_of
 from planner.balance.loads import Figure
-from planner.balance.pick import ANY, best_moved
+from planner.balance.pick import best_made
 from planner.balance.visit import KEEPING, SHORT, given, taken, turned
 from planner.drain.model.state import NOBODY, Bools, Floats, Int64s
 
 DONORS = 4
-"""Brokers asked first for a replica that a broker lacks; all of them before it is given up."""
+"""Brokers of its own rack, and as many of all others, that are asked first for a replica a broker lacks; all of them
+before it is given up. A list that spans all racks can only be taken over within a rack."""
 
 WORTH_A_TURN = 0.02
 """A change of leader comes before a move when it mends at least this part of a broker's breach."""
@@ -32,39 +33,49 @@ LOOKS_OF_A_REPLICA = 20
 FIRST_LED = int(Figure.NIC_OUT)
 
 
-def improve(board: Board, base: float, most_steps: int) -> int:
-    """Change the board until no broker is out of band or nothing helps; how many visits changed it.
+def improve(board: Board, base: float, most_steps: int) -> bool:
+    """Change the board until no broker is out of band or nothing helps; false when it was given up before that.
 
     `base`: bytes added to every move's price, so that bytes count but a crowd of tiny moves is not free.
+    A broker no wide visit could help is tired: it is asked again when nobody else can be helped.
     """
     stuck = np.zeros(len(board.load), dtype=np.bool_)
+    tired, changed = stuck.copy(), False
     steps, wide, looks = 0, False, 0
     while steps < most_steps:
         broken = breaches_of(board)
-        worst = np.where(stuck, 0.0, broken.sum(axis=1))
+        total = broken.sum(axis=1)
+        worst = np.where(stuck | tired if wide else stuck, 0.0, total)
         b = int(worst.argmax())
         if worst[b] > ENOUGH:
             looks += _looks_of_a_wide_visit(board) if wide else 0
             if not _mended(board, b, broken, base, wide):
-                stuck[b] = True
+                stuck[b], tired[b] = True, tired[b] or wide
                 continue
             if not wide:
                 steps += 1
                 continue
-        elif not stuck.any() or looks > MOST_LOOKS:
-            break
+            changed = True
+        elif total.max(initial=0.0) <= ENOUGH:
+            return True
+        elif looks > MOST_LOOKS:
+            return False
         else:
-            looks += _looks_of_a_trade(board, stuck)
-            if trade_leadership(board, stuck):
+            trading = (total > ENOUGH) & (broken[:, FIRST_LED:].sum(axis=1) > ENOUGH)
+            looks += _looks_of_a_trade(board, trading)
+            if trade_leadership(board, trading):
                 steps += 1
                 stuck[:] = False
                 continue
-            if wide and not exchange(board, stuck):
-                break
+            if wide and changed:
+                stuck[:], tired[:], changed = False, False, False
+                continue
+            if wide and not exchange(board, total > ENOUGH):
+                return True
         steps += 1
         wide = not wide
         stuck[:] = False
-    return steps
+    return False
 
 
 def _looks_of_a_wide_visit(board: Board) -> int:
@@ -90,9 +101,9 @@ def turn_at(board: Board, b: int, least: float) -> bool:
 
 
 def move_at(board: Board, b: int, broken: Floats, base: float, wide: bool) -> bool:
-    """The best moves out of or into broker b per byte, if any help. `wide`: every pair is looked at, for one move."""
+    """The best moves out of or into broker b per byte, if any help. `wide`: every replica and target is looked at."""
     if wide:
-        return bool(best_moved(board, codes_near(board, b), b, base, ANY))
+        return best_made(board, codes_near(board, b), b, base, KEEPING)
     high = board.load[b] > board.edges[b, :, HIGH]
     over, under = float(broken[b, high].sum()), float(broken[b, ~high].sum())
     if over >= under:
@@ -114,7 +125,9 @@ def _give(board: Board, b: int, base: float) -> bool:
 def _take(board: Board, b: int, base: float) -> bool:
     if not board.takes[b]:
         return False
-    donors = _donors(board, b)[:DONORS]
+    asked = _donors(board, b)
+    near = asked[board.rack[asked] == board.rack[b]][:DONORS]
+    donors = np.concatenate([near, asked[~np.isin(asked, near)][:DONORS]])
     return bool(taken(board, b, base, donors, np.full(SHORT, NOBODY, dtype=np.int64), np.zeros(SHORT)))
 
 

@@ -37,11 +37,13 @@ def settled(state: ClusterState, loads: Loads, limits: Limits, *, takes: Bools, 
     for _ in range(ROUNDS):
         lists, lead = board.replicas.copy(), board.lead.copy()
         mend_topics(board, base, by_topic, begin)
-        improve(board, base, most)
+        through = improve(board, base, most)
         if np.array_equal(lists, board.replicas) and np.array_equal(lead, board.lead):
             break
         moved = (board.replicas != board.before).any(axis=1)
         take_back(board, smallest_first(size, moved)[::-1].copy(), wanted, led_first)
+        if not through:
+            break
     return board
 
 

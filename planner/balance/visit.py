@@ -103,7 +103,7 @@ def _best_target(board: Board, p: int, column: int, least: float) -> tuple[int, 
         gain = shifted(weigh, edges, load, p, what, b, c)
         if gain == ILLEGAL:
             continue
-        gain += topics * topic_shifted(band, spread, t, b, c)
+        gain += topics * topic_shifted(band, rack, spread, t, b, c)
         if gain > best:
             gain -= EVEN * ENOUGH * _fill(edges, load, c)
         if gain > best:

@@ -18,7 +18,7 @@ DISK_BYTES, NIC_BYTES_PER_S, DISK_LIMIT, FLOW_BYTES_PER_S = 10**13, 1.25e9, 0.8,
 class Grown:
     """Replicas stand on the first `before` of `after` brokers, one in each rack."""
 
-    partitions: int = 90_000
+    partitions: int = 60_000
     before: int = 25
     after: int = 30
 

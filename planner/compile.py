@@ -24,6 +24,7 @@ def main() -> None:
         if not isinstance(certified(asked), CertifiedPlan):
             raise RuntimeError("the smallest drain there is got no plan: the planner is broken, please report it")
     rebalance(state)
+    rebalance(in_two_racks(state))
     change_replication_factor(state, state.partitions.topics, 4)
     least_largest_load(*two_of_three_on_one())
     print(f"the planner's kernels are compiled ({time.monotonic() - began:.0f} s)")
@@ -68,6 +69,12 @@ def tiny_state() -> ClusterState:
             located=np.full((count, width), NOWHERE, dtype=np.int32),
         ),
     )
+
+
+def in_two_racks(state: ClusterState) -> ClusterState:
+    """The same cluster with every list on the second rack and one broker of the third."""
+    replicas = np.tile(np.array([2, 3, 4], dtype=np.int32), (len(state.partitions), 1))
+    return replace(state, partitions=replace(state.partitions, replicas=replicas, leader=replicas[:, 0].copy()))
 
 
 def two_of_three_on_one() -> tuple[Int32s, Bools, Int32s, Bools]:

@@ -67,12 +67,10 @@ def best_made(board: Board, codes: Int64s, b: int, base: float, keeping: float) 
     to, worth = np.full(codes.size, NOBODY, dtype=np.int64), np.zeros(codes.size)
     valued(board, codes, b, base, to, worth)
     first = float(worth.max(initial=0.0))
-    if first == 0.0:
-        return False
-    good = np.flatnonzero(worth >= keeping * first)
+    good = np.flatnonzero((worth > 0.0) & (worth >= keeping * first))
     best = good[np.argsort(-worth[good], kind="stable")]
     made_in_turn(board, codes[best], to[best], b, base, keeping * first)
-    return True
+    return first > 0.0
 
 
 @kernel

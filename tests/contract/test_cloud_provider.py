@@ -15,7 +15,6 @@ from typing import Any, Protocol
 
 import pytest
 
-from providers.aws.cloud import AwsCloud
 from providers.base import CloudProvider, InstanceState, Place, Resources, RunKind
 from providers.errors import CloudUnavailable, PlaceUnknown, RateLimited, ResourceConflict
 from providers.handover import Handover, handover_of
@@ -24,8 +23,7 @@ from providers.local.reap import reap
 from providers.local.verbs import perform
 from providers.traces import SeesStrangers
 from tests.fakes.cloud import FakeCloud, World, json_safe
-from tests.fakes.clouds.aws import moto_cloud
-from tests.fakes.clouds.aws_hands import AwsHarness, write_settings
+from tests.fakes.clouds.aws_hands import aws_harness
 from tests.fakes.clouds.azure_hands import azure_harness
 from tests.fakes.clouds.digitalocean_hands import digitalocean_harness
 from tests.fakes.clouds.google_hands import google_harness
@@ -187,14 +185,6 @@ def local_harness(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[H
 @contextmanager
 def fake_harness(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Harness]:
     yield FakeHarness(FakeCloud("test", world=World()))
-
-
-@contextmanager
-def aws_harness(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Harness]:
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
-    with moto_cloud() as aws:
-        yield AwsHarness(AwsCloud("test", write_settings(tmp_path / "aws.yaml", aws), attempts=1), aws)
 
 
 HARNESSES = {

@@ -16,6 +16,7 @@ from planner.rebalancing.plan import RebalancePlan, Unplanned
 from planner.rebalancing.question import RebalanceQuestion
 from planner.rebalancing.request import RebalanceRequest
 from providers.base import TerraformRun
+from providers.errors import ProviderError
 
 if TYPE_CHECKING:
     from tests.sim.world import World
@@ -67,7 +68,7 @@ class SimRunner:
             job = IntentId(due.job_id)
             try:
                 result = due.work()
-            except (InfeasibleDrain, NoRebalance, PlanRefused, RuntimeError) as error:
+            except (InfeasibleDrain, NoRebalance, PlanRefused, ProviderError, RuntimeError) as error:
                 name = "Infeasible" if isinstance(error, InfeasibleDrain) else type(error).__name__
                 self._world.jobs.fail(job, epoch=due.epoch, error_class=name, error_message=str(error))
                 continue

@@ -18,6 +18,7 @@ from controlplane.converger.observe import has_work
 from controlplane.converger.ports import LostLeadership, Ports
 from controlplane.converger.replacements import pending_changes
 from controlplane.converger.runner import InfeasibleDrain, PlanRefused
+from controlplane.externals import external_brokers
 from controlplane.images.keeper import ImageKeeper
 from controlplane.jobstore import MemoryJobStore
 from controlplane.kafka.errors import KafkaUnavailable
@@ -36,6 +37,7 @@ from events.spec.conversion import to_data
 from events.spec.model import KafkaClusterDocument
 from planner.rollout.windows import Freeze
 from providers.base import TerraformRun
+from providers.handover import Handover
 from tests.builders import a_document
 from tests.fakes.kafka import FakeKafka
 from tests.fakes.zookeeper import FakeLocks, FakeNodes
@@ -90,6 +92,8 @@ class SimRestartLock:
 class World:
     """Everything outside the server, and the server itself, which may die and be born again."""
 
+    installation_id = "sim"
+
     def __init__(self, *, seed: int = 0, crash_at: int = -1, tick_s: float = 1.0, version: str = "4.1.1") -> None:
         self.freezes: tuple[Freeze, ...] = ()
         """In force from the next start of the server on, as those of its settings are."""
@@ -105,7 +109,7 @@ class World:
         self.plans = MemoryPlanStore()
         self.latest = MemoryLatestStore()
         self.kafka = FakeKafka(version=version, clock=self.clock)
-        self.machines = Machines(self.kafka, self.latest, self.clock)
+        self.machines = self.make_machines()
         self.points.take_over = self._take_over
         self.lock_nodes = FakeNodes()
         """The locks in the cluster's ZooKeeper, where it has one."""
@@ -122,6 +126,14 @@ class World:
         self._told = 0
         self._last_words = ""
         self.start_server()
+
+    def make_machines(self) -> Machines:
+        """The cloud of this world."""
+        return Machines(self.kafka, self.latest, self.clock)
+
+    def handover_on(self, cloud: str) -> Handover:
+        """What that cloud can do with a node's address."""
+        return self.machines.handover
 
     # --- people -----------------------------------------------------------------------------------------------
 
@@ -168,10 +180,10 @@ class World:
                 runner=self.runner,
                 kafka=lambda _view: kafka,
                 boot_data=lambda uid, node, generation, intent: f"{node}.g{generation}",
-                installation_id="sim",
+                installation_id=self.installation_id,
                 clock=self.clock,
                 epoch=lambda: self._right_to_act(own),
-                handover=lambda _cloud: self.machines.handover,
+                handover=self.handover_on,
                 registered_id=lambda _view: self._registered_id(),
                 fix_cluster_id=self._fix_cluster_id,
                 restart_lock=SimRestartLock(self.lock_nodes, self.points),
@@ -403,6 +415,7 @@ class World:
             self.kafka.scene(),
         )
         refilled = any(self.kafka_hosts(view.instances[key].service_id) for key in view.evacuations)
+        refilled |= any(self.kafka_hosts(b.id) for b in external_brokers(view).values() if b.empty_at is not None)
         is_quiet = self.kafka.is_at_rest() and not refilled and self.machines.are_well
         at_rest = self.is_converged() and not self.is_held() and is_quiet
         self.calm.quiet_ticks = self.calm.quiet_ticks + 1 if at_rest and scene == self.calm.scene else 0

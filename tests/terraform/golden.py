@@ -25,6 +25,7 @@ from tests.fakes.clouds.hetzner_hands import in_place, write_settings
 from tests.fakes.resources import PLACE as LOCAL_PLACE
 from tests.fakes.resources import UID, address, attachment, binding, instance, resources, surge, volume
 from tests.terraform.conftest import Bench
+from tests.terraform.goldenstandins import STAND_INS
 from tests.terraform.hetznerlife import HetznerBench, hcloud_plugins
 
 FOLDER = Path(__file__).parent / "golden_states"
@@ -121,10 +122,31 @@ def _keep(cloud: str, version: str, state: str, objects: str) -> None:
 
 
 def _write(version: str) -> None:
+    for cloud, stand_in in STAND_INS.items():
+        if not _is_written(cloud, version):
+            with tempfile.TemporaryDirectory() as folder, stand_in.bench(Path(folder)) as opened:
+                wanted = stand_in.rendered(opened, PARTS)
+                opened.execute(surge(wanted))
+                objects = _json(stand_in.objects(opened))
+                _keep(cloud, version, _written(opened.state_root, opened.place), objects)
+    if not _is_written("local", version):
+        _write_local(version)
+    if not _is_written("hetzner", version):
+        _write_hetzner(version)
+
+
+def _is_written(cloud: str, version: str) -> bool:
+    return (FOLDER / cloud / f"{version}.tfstate.json").exists()
+
+
+def _write_local(version: str) -> None:
     with tempfile.TemporaryDirectory() as folder, local_bench(Path(folder)) as bench:
         bench.execute(surge(local_set()))
         paths = (str(bench.cloud.root), ROOT), (sys.executable, PYTHON)
         _keep("local", version, _written(bench.state_root, LOCAL_PLACE, *paths), _json({}))
+
+
+def _write_hetzner(version: str) -> None:
     os.environ["HCLOUD_TOKEN"] = TOKEN
     with tempfile.TemporaryDirectory() as folder, hetzner_bench(Path(folder)) as there:
         there.execute(surge(hetzner_set()))
@@ -137,6 +159,6 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("version", help="the release whose modules are checked out, as 0.1.0")
     wanted = parser.parse_args().version
-    if list(FOLDER.glob(f"*/{wanted}.tfstate.json")):
-        sys.exit(f"{FOLDER} has states of {wanted}: a release is written once. Nothing was changed.")
+    if all(_is_written(cloud, wanted) for cloud in (*STAND_INS, "local", "hetzner")):
+        sys.exit(f"{FOLDER} has states of {wanted} for every cloud: they are written once. Nothing was changed.")
     _write(wanted)

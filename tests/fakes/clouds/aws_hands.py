@@ -1,9 +1,12 @@
 """Hands in a fake AWS: what Terraform, the module and fate do there, done through boto3 for tests without Terraform."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 from moto.backends import get_backend
 
@@ -13,7 +16,7 @@ from providers.aws.tags import VOLUME, tags_of
 from providers.base import Place, Resources
 from providers.catalog import EPHEMERAL
 from providers.errors import RateLimited
-from tests.fakes.clouds.aws import ACCOUNT, Fault, MotoCloud
+from tests.fakes.clouds.aws import ACCOUNT, Fault, MotoCloud, moto_cloud
 
 REGION, SECOND_REGION = "eu-west-1", "eu-central-1"
 PLACE = Place("aws", REGION, "production")
@@ -127,6 +130,15 @@ class AwsHarness:
             if _meant(f"instance/{key}", only):
                 self._ec2.terminate_instances(InstanceIds=[self.id_of(key)])
 
+    def discard(self, wanted: Resources, target: str) -> None:
+        """Deletes a volume or a node's address: what outlives VMs."""
+        word, _, key = target.partition("/")
+        if word == "volume":
+            self._ec2.delete_volume(VolumeId=self._volume(key, wanted.cluster_uid))
+        else:
+            interface = self._interface(key)["NetworkInterfaceId"]
+            self._ec2.delete_network_interface(NetworkInterfaceId=interface)
+
     def power_cut(self, vm_id: str) -> None:
         """What AWS does to a VM whose host died."""
         self._ec2.terminate_instances(InstanceIds=[vm_id])
@@ -159,6 +171,15 @@ class AwsHarness:
     def _interface(self, node: str) -> dict[str, Any]:
         found: list[dict[str, Any]] = self._ec2.describe_network_interfaces()["NetworkInterfaces"]
         return next(i for i in found if tags_of(i).get(tags.NODE) == node)
+
+
+@contextmanager
+def aws_harness(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[AwsHarness]:
+    """An empty account and its hands, whose calls are tried once."""
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
+    with moto_cloud() as aws:
+        yield AwsHarness(AwsCloud("test", write_settings(tmp_path / "aws.yaml", aws), attempts=1), aws)
 
 
 def _meant(target: str, only: tuple[str, ...]) -> bool:

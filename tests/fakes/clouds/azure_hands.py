@@ -119,6 +119,11 @@ class AzureHarness:
                 self.azure.by_hand("DELETE", _nic(uid, key))
                 self.azure.by_hand("DELETE", _disk(uid, f"{key}-os"))
 
+    def discard(self, wanted: Resources, target: str) -> None:
+        """Deletes a volume or a node's address: what outlives VMs."""
+        word, _, key = target.partition("/")
+        self.azure.by_hand("DELETE", (_disk if word == "volume" else _nic)(wanted.cluster_uid, key))
+
     def power_cut(self, vm_id: str) -> None:
         """Somebody deletes a VM: a host that dies takes none with it in Azure, its VM is started elsewhere."""
         self.azure.things.delete(vm_id.lower())

@@ -9,7 +9,8 @@ import json
 import sys
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
+
+from tests.fakes.openapi import meant, plain
 
 KEPT = Path(__file__).with_name("digitalocean_openapi.json")
 
@@ -31,8 +32,6 @@ ANSWERS = (
 )
 """Answers the SDK or the provider reads, and that our fake gives."""
 
-_WORDS = ("description", "example", "examples", "title", "x-", "default", "deprecated", "readOnly")
-
 
 def kept() -> dict[str, Any]:
     """`METHOD path STATUS` -> JSON schema."""
@@ -43,40 +42,9 @@ def kept() -> dict[str, Any]:
 def _schemas(document: dict[str, Any]) -> dict[str, Any]:
     found = {}
     for method, path, status in ANSWERS:
-        answer = _meant(document, document["paths"][path][method]["responses"][status])
-        found[f"{method.upper()} {path} {status}"] = _plain(document, answer["content"]["application/json"]["schema"])
+        answer = meant(document, document["paths"][path][method]["responses"][status])
+        found[f"{method.upper()} {path} {status}"] = plain(document, answer["content"]["application/json"]["schema"])
     return found
-
-
-def _meant(document: dict[str, Any], part: Any) -> Any:
-    while isinstance(part, dict) and "$ref" in part:
-        target: Any = document
-        for name in part["$ref"].split("/")[1:]:
-            name = unquote(name).replace("~1", "/").replace("~0", "~")
-            target = target[int(name)] if isinstance(target, list) else target[name]
-        part = target
-    return part
-
-
-def _plain(document: dict[str, Any], schema: Any) -> Any:
-    """JSON Schema of OpenAPI 3.0's, references filled in: `nullable` is a type beside the others."""
-    schema = _meant(document, schema)
-    if isinstance(schema, list):
-        return [_plain(document, s) for s in schema]
-    if not isinstance(schema, dict):
-        return schema
-    made = {
-        k: {n: _plain(document, s) for n, s in v.items()} if k == "properties" else _plain(document, v)
-        for k, v in schema.items()
-        if not k.startswith(_WORDS) and k != "nullable"
-    }
-    if schema.get("nullable") and "type" in made:
-        made["type"] = [made["type"], "null"]
-        if "enum" in made:
-            made["enum"] = [*made["enum"], None]
-    elif schema.get("nullable"):
-        made = {"anyOf": [made, {"type": "null"}]}
-    return made
 
 
 def main(arguments: list[str]) -> int:

@@ -16,7 +16,14 @@ from providers.digitalocean.cloud import DigitaloceanCloud
 from providers.digitalocean.tags import VOLUME, ZONE, tag, tags_of
 from providers.errors import RateLimited
 from providers.tags import CLUSTER_UID, GENERATION, INSTALLATION, NODE
-from tests.fakes.clouds.digitalocean import TEAM, TOKEN, DigitaloceanFake, Fault, digitalocean_cloud
+from tests.fakes.clouds.digitalocean import (
+    TEAM,
+    TOKEN,
+    DigitaloceanFake,
+    Fault,
+    RefusedError,
+    digitalocean_cloud,
+)
 from tests.fakes.clouds.digitalocean_shapes import VPC
 
 REGION, SECOND_REGION = "nyc3", "fra1"
@@ -112,6 +119,10 @@ class DigitaloceanHarness:
                 for droplet in self._droplets(key)[-1:]:
                     self.ask("DELETE", f"droplets/{droplet['id']}")
 
+    def discard(self, wanted: Resources, target: str) -> None:
+        """Deletes a volume, which outlives VMs; no node owns an address here."""
+        self.ask("DELETE", f"volumes/{self._volume(target.partition('/')[2], wanted.cluster_uid)}")
+
     def power_cut(self, vm_id: str) -> None:
         """A VM that somebody destroyed: DigitalOcean itself keeps the VM of a host that died."""
         self.fake.power_cut(int(vm_id))
@@ -130,13 +141,14 @@ class DigitaloceanHarness:
         return replace(self, cloud=DigitaloceanCloud("other", self.cloud.settings_file, attempts=1))
 
     def ask(self, method: str, path: str, **given: Any) -> Any:
-        """A call of a test's own hands. Fails the test on an answer of 400 or above."""
+        """A call of a test's own hands. Raises `RefusedError` on an answer of 400 or above."""
         kept, self.fake.faults = self.fake.faults, []
         headers = {"Authorization": f"Bearer {TOKEN}"}
         status, _, told = self.fake.answer(method, f"/v2/{path}", headers, json.dumps(given).encode())
         self.fake.faults = kept
         self.fake.settle()
-        assert status < 400, told
+        if status >= 400:
+            raise RefusedError(status, str(told))
         return told
 
     def _act(self, kind: str, tie: dict[str, str], uid: str) -> None:

@@ -20,6 +20,7 @@ def serving(answer: Answerer) -> Iterator[int]:
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        wbufsize = -1  # head and body in one packet: in two, the second waits for an acknowledgement
 
         def do_GET(self) -> None:
             self._answer()

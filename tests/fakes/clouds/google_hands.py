@@ -153,6 +153,14 @@ class GoogleHarness:
             if path in self.world.things:
                 self.world.delete(path)
 
+    def discard(self, wanted: Resources, target: str) -> None:
+        """Deletes a volume or a node's address: what outlives VMs."""
+        made: dict[str, Any] = self.cloud.variables(self.here(wanted))
+        word, _, key = target.partition("/")
+        name = self._name(made, "address", key)
+        region = f"projects/{PROJECT}/regions/{self.place.region}"
+        self.world.delete(self._disk(made, key) if word == "volume" else f"{region}/addresses/{name}")
+
     def power_cut(self, vm_id: str) -> None:
         """A VM that is gone without anybody of ours having deleted it."""
         zone, name, _ = vm_id.split("/")

@@ -135,6 +135,12 @@ class HetznerHarness:
             else:
                 self._do("DELETE", f"servers/{self.id_of(key)}")
 
+    def discard(self, wanted: Resources, target: str) -> None:
+        """Deletes a volume, which outlives VMs; a node's address is a name, and nothing is done."""
+        word, _, key = target.partition("/")
+        if word == "volume":
+            self._do("DELETE", f"volumes/{self._volume(key, wanted.cluster_uid)}")
+
     def power_cut(self, vm_id: str) -> None:
         """Hetzner deletes no server by itself: somebody did, in the console."""
         self.hetzner.project.delete_server(int(vm_id))

@@ -115,6 +115,12 @@ class UpcloudHarness:
             if _meant(f"instance/{key}", only) and self._there(key):
                 self._delete_server(self.id_of(key))
 
+    def discard(self, wanted: Resources, target: str) -> None:
+        """Deletes a volume, which outlives VMs; a node's address is a name, and nothing is done."""
+        word, _, key = target.partition("/")
+        if word == "volume":
+            self.upcloud.things.delete_storage(self.volume_id(key, wanted.cluster_uid))
+
     def power_cut(self, vm_id: str) -> None:
         """What is left of a VM that somebody deleted: nothing. UpCloud itself starts one whose host died elsewhere."""
         self.upcloud.things.drop_server(vm_id)

@@ -1,7 +1,8 @@
 """`python -m agent --root DIR`: the agent of one VM.
 
-SIGTERM and SIGINT end the agent alone: services keep running, the next agent adopts them (this is how the agent is
-updated). SIGPWR means that the VM goes down: services are stopped, without being recorded as stopped, then it exits.
+SIGTERM and SIGINT end the agent alone: services keep running, the next agent adopts them. This is how the agent is
+upgraded, too: it leaves by itself, is started again by whoever keeps it alive, and becomes the new one. SIGPWR means
+that the VM goes down: services are stopped, without being recorded as stopped, then it exits.
 """
 
 import argparse
@@ -19,6 +20,7 @@ from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import IO
 
+from agent import __version__
 from agent.addresses import bound_addresses
 from agent.backoff import Backoff
 from agent.boots import boot_id_of, next_boot_id
@@ -41,6 +43,8 @@ from agent.surroundings import Service, Surroundings
 from agent.talk import DocumentTalk, ReportTalk, talk_in_thread
 from agent.tools import run_tool
 from agent.trust import PinnedCa
+from agent.upgrades.follower import Follower
+from agent.upgrades.start import become, chosen, disarm
 from agent.wire import BootData, Heartbeats, ServiceName
 
 _log = logging.getLogger("agent")
@@ -76,7 +80,20 @@ def main(argv: Sequence[str] | None = None) -> int:
         settings = AgentSettings.from_env(root=root, environ=os.environ)
         layout = Layout(settings.root)
         layout.prepare()
+        words = layout.logs / "agent-upgrade.out"
+        start, problem = chosen(layout.bundles, words, environ=os.environ)
         _log_to(layout.logs / "agent.log")
+        if problem:
+            _log.error("%s", problem)
+        if start.bundle is not None:
+            become(
+                start.bundle,
+                alarm_s=start.alarm_s,
+                bundles=layout.bundles,
+                words=words,
+                root=settings.root,
+                environ=os.environ,
+            )
         boot = layout.boot_data()
         with _only_agent(layout.state):
             run(settings, layout, boot)
@@ -93,6 +110,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def run(settings: AgentSettings, layout: Layout, boot: BootData) -> None:
     """Until a signal ends it. Raises `PlainHttpRefused`, and `TalkDied` when nobody would hear the server any more."""
     inbox, outbox, board, clock = Inbox(), Outbox(), Board(), SystemClock()
+    follower = Follower(layout.bundles, __version__, clock)
     converger = Converger(
         Surroundings(
             boot=boot,
@@ -107,17 +125,19 @@ def run(settings: AgentSettings, layout: Layout, boot: BootData) -> None:
             volumes=_volumes(settings, layout),
             addresses=layout.addresses if settings.disks == "given" else partial(bound_addresses, run_tool),
             heartbeats=lambda: board.read(clock.monotonic_s()),
+            upgrade=lambda: follower.report,
         )
     )
-    talks = _talks(settings, layout, boot, inbox=inbox, outbox=outbox, etag=converger.etag)
+    talks = _talks(settings, layout, boot, inbox=inbox, outbox=outbox, etag=converger.etag, follower=follower)
     leaving = _listen_to_signals(converger, inbox)
     threads = [(talk, talk_in_thread(talk, pause=leaving.wait)) for talk in talks]
     metrics = MetricsDuty(_start_shipping, clock)
     heartbeats = Duty(partial(_start_heartbeats, board=board), clock)
-    while not leaving.is_set() and not converger.is_down:
+    while not leaving.is_set() and not converger.is_down and not follower.is_ready:
         pause_s = converger.tick()
         metrics.follow(converger.measured)
         heartbeats.follow(converger.heartbeats)
+        follower.follow(converger.agent_order)
         inbox.wake.wait(pause_s)
         inbox.wake.clear()
         if any(not thread.is_alive() and not talk.is_over for talk, thread in threads):
@@ -148,7 +168,14 @@ def _volumes(settings: AgentSettings, layout: Layout) -> Volumes:
 
 
 def _talks(
-    settings: AgentSettings, layout: Layout, boot: BootData, *, inbox: Inbox, outbox: Outbox, etag: str
+    settings: AgentSettings,
+    layout: Layout,
+    boot: BootData,
+    *,
+    inbox: Inbox,
+    outbox: Outbox,
+    etag: str,
+    follower: Follower,
 ) -> tuple[DocumentTalk, ReportTalk]:
     credential = Credential(layout.state)
     trust = PinnedCa(boot.server_url, boot.ca_sha256, kept=layout.state / "ca.pem") if boot.ca_sha256 else None
@@ -161,6 +188,7 @@ def _talks(
         backoff=Backoff(settings.retry_s, settings.retry_cap_s),
         etag=etag,
         wait_s=settings.poll_wait_s,
+        heard=follower.heard,
     )
     reports = ReportTalk(
         client=client,
@@ -169,6 +197,7 @@ def _talks(
         outbox=outbox,
         inbox=inbox,
         backoff=Backoff(settings.retry_s, settings.retry_cap_s),
+        told=follower.told,
     )
     return documents, reports
 
@@ -195,6 +224,7 @@ def _listen_to_signals(converger: Converger, inbox: Inbox) -> threading.Event:
         inbox.wake.set()
 
     def shut_down(_number: int, _frame: object) -> None:
+        disarm()  # a new agent that has not reported yet: the machine goes down anyway
         converger.shutting_down = True
         inbox.wake.set()
 

@@ -32,6 +32,11 @@ class Layout:
     def logs(self) -> Path:
         return self.root / "logs"
 
+    @property
+    def bundles(self) -> Path:
+        """Agents this VM was upgraded to, each in a directory of its own, and which of them counts."""
+        return self.state / "bundles"
+
     def service_dir(self, service: str) -> Path:
         """Rendered configuration of one service; rewritten at each start."""
         return self.state / "services" / service

@@ -15,7 +15,7 @@ from agent.reporting import Reporting
 from agent.status import Watch
 from agent.steps import Hold, LocalState, ServiceFacts, StorageFacts, plan_steps
 from agent.surroundings import Surroundings, live
-from agent.wire import Document, Heartbeats, ServiceDocument, ServiceName, ServiceState
+from agent.wire import AgentOrder, Document, Heartbeats, ServiceDocument, ServiceName, ServiceState
 
 _log = logging.getLogger(__name__)
 
@@ -58,8 +58,14 @@ class Converger:
     @property
     def heartbeats(self) -> Heartbeats | None:
         """The brokers to be looked at as a client does; a VM that leaves looks at none."""
-        leaves = self.shutting_down or self._document is None or self._a.records.is_retired()
-        return None if leaves or self._document is None else self._document.heartbeats
+        document = self._lasting
+        return document.heartbeats if document else None
+
+    @property
+    def agent_order(self) -> AgentOrder | None:
+        """The agent this VM is to run; one that leaves stays with the one it has."""
+        document = self._lasting
+        return document.agent if document else None
 
     def tick(self) -> float:
         self._take_news()
@@ -75,6 +81,12 @@ class Converger:
     @property
     def _document(self) -> Document | None:
         return self._kept.document if self._kept else None
+
+    @property
+    def _lasting(self) -> Document | None:
+        """The document of a VM that does not leave."""
+        leaves = self.shutting_down or self._document is None or self._a.records.is_retired()
+        return None if leaves else self._document
 
     def _take_news(self) -> None:
         news = self._a.inbox.take()

@@ -26,6 +26,7 @@ class Reporting:
 
     def report(self, local: LocalState, *, epoch: int, message: str) -> None:
         """Publishes a report if anything but measurements changed, or the last one is old."""
+        upgrade = self._a.upgrade()
         spoken = [name for name in local.services if self._watches[name].status is not None]
         said = (
             tuple((name, self._watches[name].status) for name in spoken),
@@ -33,6 +34,7 @@ class Reporting:
             local.addresses,
             epoch,
             message,
+            upgrade,
         )
         if said == self._last and local.now_s - self._last_s < self._a.settings.report_every_s:
             return
@@ -54,6 +56,7 @@ class Reporting:
                 addresses=tuple(sorted(local.addresses)),
                 message=message,
                 heartbeats=self._a.heartbeats(),
+                upgrade=upgrade,
             )
         )
 

@@ -13,7 +13,16 @@ from agent.probes import Health
 from agent.records import Records, ServiceRecord
 from agent.settings import AgentSettings
 from agent.steps import StorageFacts
-from agent.wire import BootData, HeartbeatReport, LogDirReport, OldClientReport, Report, ServiceDocument, ServiceName
+from agent.wire import (
+    BootData,
+    HeartbeatReport,
+    LogDirReport,
+    OldClientReport,
+    Report,
+    ServiceDocument,
+    ServiceName,
+    UpgradeReport,
+)
 
 
 class Clock(Protocol):
@@ -98,6 +107,8 @@ class Surroundings:
     """Addresses bound to the VM right now."""
     heartbeats: Callable[[], tuple[HeartbeatReport, ...]] = tuple
     """What came of the heartbeats through brokers of the next rack."""
+    upgrade: Callable[[], UpgradeReport | None] = lambda: None
+    """How the agent's own upgrade stands."""
 
 
 def live(process: Process | None) -> Process | None:

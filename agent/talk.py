@@ -25,7 +25,7 @@ _LEAST_POLL_S = 0.1
 class DocumentTalk:
     """Enrolment and documents. `step` is one exchange and returns the seconds to pause before the next.
 
-    `enrolment` makes the request that enrols a secret.
+    `enrolment` makes the request that enrols a secret, `heard` is called after each answer.
     """
 
     def __init__(
@@ -38,6 +38,7 @@ class DocumentTalk:
         backoff: Backoff,
         etag: str,
         wait_s: float,
+        heard: Callable[[], None] = lambda: None,
     ) -> None:
         self._client = client
         self._credential = credential
@@ -46,6 +47,8 @@ class DocumentTalk:
         self._backoff = backoff
         self._etag = etag
         self._wait_s = wait_s
+        self._heard = heard
+        self._is_heard = False
         self._said = ""
         self.is_over = False
 
@@ -54,7 +57,8 @@ class DocumentTalk:
             if not self._credential.is_enrolled:
                 self._client.enrol(self._enrolment(self._client.shown))
                 self._credential.keep_enrolled()
-            answer = self._client.document(etag=self._etag, wait_s=self._wait_s)
+            # An agent that has just begun hears at once that it is heard.
+            answer = self._client.document(etag=self._etag, wait_s=self._wait_s if self._is_heard else 0.0)
         except Retired as error:
             _log.warning("retired: %s", error)
             self._inbox.put_retired()
@@ -76,6 +80,8 @@ class DocumentTalk:
             # Also the etag of a document the converger will refuse: asking on without it would bring it back at once.
             self._etag = answer.etag
             self._inbox.put_document(answer)
+        self._is_heard = True
+        self._heard()
         return _LEAST_POLL_S
 
     def _show_another(self) -> None:
@@ -101,7 +107,7 @@ class DocumentTalk:
 class ReportTalk:
     """Sends the latest report, and rotates the credential when the answer asks for it.
 
-    `step` is one exchange and returns the seconds to pause before the next.
+    `step` is one exchange and returns the seconds to pause before the next; `told` is called after each that was taken.
     """
 
     def __init__(
@@ -113,8 +119,10 @@ class ReportTalk:
         outbox: Outbox,
         inbox: Inbox,
         backoff: Backoff,
+        told: Callable[[], None] = lambda: None,
     ) -> None:
         self._client = client
+        self._told = told
         self._rotation = rotation
         self._credential = credential
         self._outbox = outbox
@@ -140,6 +148,7 @@ class ReportTalk:
             _log.warning("report %d not taken: %s", report.seq, error)
             return _RARELY_S
         self._backoff.reset()
+        self._told()
         return self._rotate() if answer.rotate else 0.0
 
     def _rotate(self) -> float:

@@ -130,6 +130,31 @@ class Heartbeats(Wire):
         return ",".join(f"{t.address}:{t.port}" for t in self.targets)
 
 
+class AgentBuild(Wire):
+    """An archive of an agent for one Python and processor, and the server's signature (base64) of `signed_text`."""
+
+    platform: str = Field(description="as in `cp311-x86_64`")
+    url: str
+    sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
+    size_bytes: int = Field(gt=0)
+    signature: str
+
+
+class AgentOrder(Wire):
+    """The agent this VM is to run. It takes the build of its own platform, and returns to the one before by itself."""
+
+    id: str = Field(description="a new value asks for another try; the agent follows each id once")
+    version: str
+    key: str = Field(description="Ed25519 public key (raw, base64); the first one a VM hears of is the only one")
+    builds: tuple[AgentBuild, ...]
+    report_within_s: float = Field(default=120.0, gt=0, description="until the new agent has to have reported")
+
+
+def signed_text(version: str, platform: str, sha256: str) -> bytes:
+    """What a build's signature is of: nobody else's signature says these words."""
+    return f"kedge agent {version} {platform} {sha256}\n".encode()
+
+
 class Document(Wire):
     """What the VM should be. Equality ignores `epoch`: a new term of the control plane restarts nothing."""
 
@@ -144,6 +169,10 @@ class Document(Wire):
     )
     heartbeats: Heartbeats | None = Field(
         default=None, description="absent: none are sent. Came later than wire version 1; an older agent ignores it"
+    )
+    agent: AgentOrder | None = Field(
+        default=None,
+        description="absent: the agent stays as it is. Came later than wire version 1; an older agent ignores it",
     )
 
 
@@ -213,6 +242,15 @@ class HeartbeatReport(Wire):
     end_to_end_p99_s: float | None = None
 
 
+class UpgradeReport(Wire):
+    """How the agent's own upgrade stands: that of the last order it took."""
+
+    platform: str = Field(description="what builds it can run, as in `cp311-x86_64`")
+    order: str = Field(default="", description="id of the last order, empty before the first")
+    state: Literal["idle", "fetching", "trying", "done", "failed"] = "idle"
+    problem: str = Field(default="", description="why it failed, or what a fetch waits for")
+
+
 class Report(Wire):
     """One report. (boot_id, seq) orders reports of a VM: an older pair is a repeat and is ignored."""
 
@@ -233,6 +271,9 @@ class Report(Wire):
     )
     heartbeats: tuple[HeartbeatReport, ...] = Field(
         default=(), description="by broker; came later than wire version 1; an older agent tells none"
+    )
+    upgrade: UpgradeReport | None = Field(
+        default=None, description="absent: an agent that cannot upgrade itself. Came later than wire version 1"
     )
 
 

@@ -8,6 +8,7 @@ import gzip
 import hashlib
 import io
 import platform
+import re
 import sys
 import tarfile
 from collections.abc import Iterator
@@ -21,7 +22,7 @@ from packaging.utils import canonicalize_name
 
 from agent import __version__
 
-ROOTS = ("confluent-kafka", "httpx", "nanoarrow", "pydantic")
+ROOTS = ("confluent-kafka", "cryptography", "httpx", "nanoarrow", "pydantic")
 """What the agent's modules import; tests/unit/controlplane holds this to the modules themselves."""
 
 
@@ -36,6 +37,38 @@ class Bundle:
     path: Path
     sha256: str
     size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReadBundle:
+    """What an archive holds, and what of VMs can run it, as in `cp311-x86_64`."""
+
+    version: str
+    platform: str
+    sha256: str
+    size_bytes: int
+
+
+_NAME = re.compile(r"kedge-agent-(?P<version>.+)-(?P<platform>cp[0-9]+-[a-z0-9_]+)\.tar\.gz")
+_VERSION = re.compile(r"""^__version__ = ["']([^"']+)["']$""", re.MULTILINE)
+
+
+def read_bundle(path: Path) -> ReadBundle:
+    """An archive that `write_bundle` made, here or elsewhere. Raises `BundleRefused`, `OSError`."""
+    named = _NAME.fullmatch(path.name)
+    if named is None:
+        raise BundleRefused("its name does not say for whom it is: kedge-agent-VERSION-cp311-x86_64.tar.gz is expected")
+    body = path.read_bytes()
+    try:
+        with tarfile.open(fileobj=io.BytesIO(body)) as tar:
+            source = tar.extractfile("agent/__init__.py")
+            found = _VERSION.search(source.read().decode()) if source is not None else None
+    except (tarfile.TarError, KeyError, EOFError, OSError, UnicodeDecodeError) as error:
+        raise BundleRefused(f"it is no archive of an agent: {error}") from None
+    if found is None or found.group(1) != named["version"]:
+        held = found.group(1) if found is not None else "of no version"
+        raise BundleRefused(f"its name says agent {named['version']}, it holds agent {held}")
+    return ReadBundle(named["version"], named["platform"], hashlib.sha256(body).hexdigest(), len(body))
 
 
 def write_bundle(folder: Path) -> Bundle:

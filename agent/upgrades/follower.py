@@ -1,0 +1,166 @@
+"""Follows the order of the VM's document: fetches and unpacks beside the converger, then asks the agent to leave.
+
+The next start tries the new agent (agent/upgrades/start.py). Services are no part of it: they keep running.
+"""
+
+import logging
+import platform
+import sys
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from agent.upgrades.archive import BundleRefused, FetchFailed, build_for, check_signature, fetch, keep_only, unpack
+from agent.upgrades.choice import (
+    Bundle,
+    Choice,
+    ChoiceUnreadable,
+    Outcome,
+    Trial,
+    confirmed,
+    failed,
+    keep_choice,
+    read_choice,
+)
+from agent.upgrades.start import disarm
+from agent.wire import AgentBuild, AgentOrder, UpgradeReport
+
+_log = logging.getLogger(__name__)
+
+GIVE_UP_S = 900.0
+"""A mirror that does not answer for so long fails the order."""
+_AGAIN_S = 15.0
+
+
+class Clock(Protocol):
+    def monotonic_s(self) -> float: ...
+
+
+def own_platform() -> str:
+    """`cp311-x86_64`: what compiled packages this VM can load."""
+    return f"cp{sys.version_info.major}{sys.version_info.minor}-{platform.machine()}"
+
+
+@dataclass
+class Follower:
+    """`follow` after every pass of the converger; it never waits. `version` is that of the agent that runs.
+
+    `fetched` writes the archive of a build to a file, as `archive.fetch`.
+    """
+
+    bundles: Path
+    version: str
+    clock: Clock
+    platform: str = field(default_factory=own_platform)
+    fetched: Callable[[AgentBuild, Path], None] = fetch
+    turned_off: Callable[[], None] = disarm
+    again_s: float = _AGAIN_S
+    is_ready: bool = False
+    """A new agent is unpacked and chosen: this one is to leave."""
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _choice: Choice = field(default_factory=Choice)
+    _working: threading.Thread | None = None
+    _order: str = ""
+    _waits_for: str = ""
+    _told: bool = False
+    _heard: bool = False
+
+    def __post_init__(self) -> None:
+        try:
+            self._choice = read_choice(self.bundles)
+        except ChoiceUnreadable as error:
+            _log.error("%s", error)
+
+    @property
+    def report(self) -> UpgradeReport:
+        """How it stands, for the agent's reports."""
+        with self._lock:
+            trial, last = self._choice.trial, self._choice.last
+            if trial is not None:
+                return UpgradeReport(platform=self.platform, order=trial.order, state="trying")
+            if self._order and self._order != last.order:
+                return UpgradeReport(
+                    platform=self.platform, order=self._order, state="fetching", problem=self._waits_for
+                )
+            known = UpgradeReport(platform=self.platform, order=last.order, problem=last.problem)
+            return known.model_copy(update={"state": last.state})
+
+    def follow(self, order: AgentOrder | None) -> None:
+        """Begins what is ordered now, once."""
+        with self._lock:
+            busy = self._working is not None and self._working.is_alive()
+            is_known = order is None or order.id in (self._order, self._choice.last.order)
+            if order is None or busy or is_known or self._choice.trial is not None:
+                return
+            self._order = order.id
+            if order.version == self.version:
+                self._keep(Choice(self._choice.running, None, Outcome(order.id, "done")))
+                return
+            self._working = threading.Thread(target=self._prepare, args=(order,), name="upgrade", daemon=True)
+            self._working.start()
+
+    def heard(self) -> None:
+        """The server has answered for the document."""
+        self._heard = True
+        self._confirm()
+
+    def told(self) -> None:
+        """The server has taken a report of this agent."""
+        self._told = True
+        self._confirm()
+
+    def _confirm(self) -> None:
+        with self._lock:
+            trial = self._choice.trial
+            # A trial this very agent has prepared is of another one.
+            if trial is None or trial.bundle.version != self.version or not (self._told and self._heard):
+                return
+            self._keep(confirmed(self._choice))
+            self.turned_off()
+        _log.info("agent %s has reported: it is the one from here on", self.version)
+
+    def _prepare(self, order: AgentOrder) -> None:
+        try:
+            bundle = self._made(order)
+            with self._lock:
+                self._keep(Choice(self._choice.running, Trial(bundle, order.id, order.report_within_s)))
+                self.is_ready = True
+            _log.info("agent %s is there: this one leaves, services keep running", order.version)
+        except (BundleRefused, FetchFailed, OSError, ImportError) as error:
+            _log.warning("agent %s is not taken: %s", order.version, error)
+            with self._lock:
+                self._keep(failed(self._choice, order.id, str(error)))
+
+    def _made(self, order: AgentOrder) -> Bundle:
+        """The new agent, unpacked. Raises `BundleRefused`, `FetchFailed`, `OSError`, `ImportError`."""
+        build = build_for(order, self.platform)
+        check_signature(order, build, self.bundles)
+        bundle = Bundle(build.sha256, order.version)
+        keep_only(self.bundles, self._choice.running)
+        part = self.bundles / f"{build.sha256[:16]}.part"
+        self._fetched_in_time(build, part)
+        try:
+            unpack(part, bundle, self.bundles)
+        finally:
+            part.unlink()
+        return bundle
+
+    def _fetched_in_time(self, build: AgentBuild, part: Path) -> None:
+        began_s = self.clock.monotonic_s()
+        while True:
+            try:
+                self.fetched(build, part)
+                return
+            except FetchFailed as error:
+                if self.clock.monotonic_s() - began_s >= GIVE_UP_S:
+                    raise
+                self._waits_for = str(error)
+                _log.info("%s; asked again in %.0f s", error, self.again_s)
+            threading.Event().wait(self.again_s)
+
+    def _keep(self, choice: Choice) -> None:
+        """Under the lock. On disk first."""
+        keep_choice(self.bundles, choice)
+        self._choice = choice

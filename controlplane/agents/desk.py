@@ -1,0 +1,195 @@
+"""What people ask of agents: publish a version, look how far the fleet is, withdraw one, go on after a failure."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from controlplane.agents.keeper import AgentKeeper
+from controlplane.agents.ledger import Ledger, Release
+from controlplane.agents.signing import AgentSigner, SigningKeyRefused
+from controlplane.agents.standing import Vm, blocked_by, vm_of
+from controlplane.commands import CommandRefused
+from controlplane.converger.ports import AGENT_REPORT
+from controlplane.images.choice import stage
+from controlplane.reports import reports_by_key
+from controlplane.streams import AGENTS
+from events import facts
+from events.codec import encode
+from events.envelope import Origin
+from events.errors import StreamConflict
+from events.ids import derived_id
+from planner.rollout.fleetorder import stage_word
+
+_TRIES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Offered:
+    """A build as it is offered for publishing: it is not fetched, VMs judge what they get by its SHA-256."""
+
+    platform: str
+    url: str
+    sha256: str
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterAgents:
+    """The VMs of one cluster. `waits` says why none of them is asked now."""
+
+    name: str
+    stage: str
+    vms: tuple[Vm, ...]
+    waits: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentsStanding:
+    """All releases, newest first; the one every VM is to run; and how far each cluster is."""
+
+    releases: tuple[Release, ...] = ()
+    wanted: Release | None = None
+    clusters: tuple[ClusterAgents, ...] = ()
+    waits: str = ""
+    """What the upgrade as a whole waits for, as this server last looked."""
+
+
+class Agents(Protocol):
+    """What people ask of agents; `AgentDesk` is one."""
+
+    def standing(self) -> AgentsStanding: ...
+
+    def publish(self, version: str, builds: Sequence[Offered], *, notes: str, actor: str, command_id: str) -> str: ...
+
+    def withdraw(self, version: str, *, reason: str, actor: str, command_id: str) -> str: ...
+
+    def resume(self, *, reason: str, actor: str, command_id: str) -> str: ...
+
+
+class NoAgents:
+    """Of a server that upgrades none."""
+
+    def standing(self) -> AgentsStanding:
+        """See Agents."""
+        return AgentsStanding()
+
+    def publish(self, version: str, builds: Sequence[Offered], *, notes: str, actor: str, command_id: str) -> str:
+        """See Agents. Raises CommandRefused."""
+        raise _none()
+
+    def withdraw(self, version: str, *, reason: str, actor: str, command_id: str) -> str:
+        """See Agents. Raises CommandRefused."""
+        raise _none()
+
+    def resume(self, *, reason: str, actor: str, command_id: str) -> str:
+        """See Agents. Raises CommandRefused."""
+        raise _none()
+
+
+@dataclass(frozen=True, slots=True)
+class AgentDesk:
+    """Safe to call from many threads and from several servers."""
+
+    keeper: AgentKeeper
+    signer: AgentSigner
+    ring: Callable[[], None] = field(default=lambda: None)
+    """Asks for a look soon."""
+
+    def standing(self) -> AgentsStanding:
+        """As of now."""
+        keeper = self.keeper
+        ledger, now = keeper.ledger(), keeper.clock()
+        keeper.fleet.catch_up()
+        release = ledger.wanted
+        views = [v for v in keeper.fleet.views() if v.document is not None and not v.deleted]
+        clusters = []
+        for view in sorted(views, key=lambda v: (stage(v), v.name)):
+            if release is None:
+                break
+            reports = reports_by_key(keeper.latest.of_cluster(view.uid, AGENT_REPORT))
+            vms = tuple(vm_of(i, view.agent_orders.get(i.key), reports.get(i.key), release, now) for i in view.alive())
+            left = any(vm.state in ("behind", "failed") for vm in vms)
+            waits = blocked_by(view, keeper.freezes, now) if left else ""
+            clusters.append(ClusterAgents(view.name, stage_word(stage(view)), vms, waits))
+        said = ledger.unreadable or (keeper.asked.waits if release is not None else "")
+        return AgentsStanding(tuple(reversed(ledger.releases)), release, tuple(clusters), said)
+
+    def publish(self, version: str, builds: Sequence[Offered], *, notes: str, actor: str, command_id: str) -> str:
+        """Signs and publishes. The same builds under the same version again change nothing. Raises `CommandRefused`."""
+        offered = sorted(builds, key=lambda b: b.platform)
+        if len({b.platform for b in offered}) != len(offered):
+            raise CommandRefused("agent-builds-twice", f"agent {version} has two builds of one platform")
+        try:
+            key = self.signer.public_key()
+            signed = tuple(_built(self.signer, version, b) for b in offered)
+        except SigningKeyRefused as error:
+            raise CommandRefused("agent-key-refused", str(error)) from error
+
+        def decide(ledger: Ledger) -> tuple[object | None, str]:
+            known = ledger.of(version)
+            if known is None:
+                there = ", ".join(b.platform for b in offered)
+                words = f"agent {version} is published for {there}; one VM is upgraded first (`kedge agents`)"
+                return facts.AgentPublished(version, key, signed, notes), words
+            if known.fact.builds == signed and not known.withdrawn:
+                return None, f"agent {version} is published already, since {known.at:%Y-%m-%d}"
+            raise CommandRefused(
+                "agent-version-taken",
+                f"agent {version} was published before{' and withdrawn' if known.withdrawn else ''}, and what is "
+                "published never changes",
+                "Publish it under another version.",
+            )
+
+        return self._record(decide, actor, command_id)
+
+    def withdraw(self, version: str, *, reason: str, actor: str, command_id: str) -> str:
+        """No VM is to run it any more. Idempotent. Raises `CommandRefused`."""
+
+        def decide(ledger: Ledger) -> tuple[object | None, str]:
+            known = ledger.of(version)
+            if known is None:
+                there = ", ".join(r.version for r in ledger.releases[-10:]) or "none"
+                raise CommandRefused("agent-not-found", f"there is no agent {version!r}; there is {there}")
+            if known.withdrawn:
+                return None, f"agent {version} was withdrawn already: {known.withdrawn}"
+            before = next((r for r in reversed(ledger.releases) if not r.withdrawn and r.version != version), None)
+            back = f"VMs go to {before.version}" if before else "no other one is there: VMs keep what they run"
+            return facts.AgentWithdrawn(version, reason), f"agent {version} is withdrawn; {back}"
+
+        return self._record(decide, actor, command_id)
+
+    def resume(self, *, reason: str, actor: str, command_id: str) -> str:
+        """The VMs whose upgrade failed are asked again, and the others after them. Raises `CommandRefused`."""
+        words = "the upgrade of agents goes on; VMs that failed are asked again"
+        return self._record(lambda _: (facts.AgentRolloutResumed(reason), words), actor, command_id)
+
+    def _record(self, decide: Callable[[Ledger], tuple[object | None, str]], actor: str, command_id: str) -> str:
+        store = self.keeper.store
+        for left in reversed(range(_TRIES)):
+            ledger = self.keeper.ledger()
+            if ledger.unreadable:
+                raise CommandRefused("agents-unreadable", f"what was published cannot be read: {ledger.unreadable}")
+            if any(e.command_id == command_id for e in store.read_stream(AGENTS)):
+                return "asked for already"
+            fact, words = decide(ledger)
+            if fact is None:
+                return words
+            event, origin = encode(fact, derived_id("agents-command", command_id)), Origin(actor, command_id=command_id)
+            try:
+                store.append(AGENTS, [event], expected_version=ledger.version, origin=origin)
+            except StreamConflict:
+                if not left:
+                    raise
+                continue
+            self.ring()
+            return words
+        raise AssertionError("unreachable")
+
+
+def _built(signer: AgentSigner, version: str, build: Offered) -> facts.AgentBuilt:
+    signature = signer.sign(version, build.platform, build.sha256)
+    return facts.AgentBuilt(build.platform, build.url, build.sha256, build.size_bytes, signature)
+
+
+def _none() -> CommandRefused:
+    return CommandRefused("no-agents", "this server upgrades no agents")

@@ -1,0 +1,60 @@
+"""Builds what looks after agents from the settings."""
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import partial
+
+from controlplane.agents.desk import AgentDesk
+from controlplane.agents.keeper import AgentKeeper
+from controlplane.agents.signing import AgentSigner
+from controlplane.fleets import FreshFleet
+from controlplane.latest import LatestStore
+from controlplane.poller import Leadership, Poller
+from controlplane.settings import Settings
+from events.clock import Clock
+from events.ids import Epoch
+from events.store import EventStore
+
+AGENTS = "agents"
+"""The poller's name for the look."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentsRoom:
+    """The desk, and what looks beside it. Nothing is started."""
+
+    desk: AgentDesk
+    poller: Poller
+
+
+def agents_of(
+    settings: Settings,
+    *,
+    store: EventStore,
+    latest: LatestStore,
+    fleet: FreshFleet,
+    server_key: bytes,
+    leadership: Leadership,
+    epoch: Callable[[], Epoch | None],
+    clock: Clock,
+) -> AgentsRoom:
+    """The room of agents."""
+    keeper = AgentKeeper(
+        store,
+        latest,
+        fleet,
+        epoch,
+        clock,
+        soak=timedelta(seconds=settings.agents_soak_s),
+        at_once=settings.max_rolling,
+        freezes=tuple(binding.freeze for binding in settings.freezes),
+    )
+    poller = Poller({AGENTS: keeper}, {AGENTS: settings.agents_poll_s}, leadership=leadership, stop=threading.Event())
+    signer = AgentSigner(server_key, settings.agent_signing_key)
+    return AgentsRoom(AgentDesk(keeper, signer, partial(_ring, poller)), poller)
+
+
+def _ring(poller: Poller) -> None:
+    poller.ring(AGENTS)

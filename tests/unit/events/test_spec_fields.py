@@ -350,10 +350,16 @@ def test_a_spec_without_pools_is_refused() -> None:
     result = load({10: "  pools: []", **dict.fromkeys(range(11, 23), "")})
     assert told(result) == [
         (
-            "10:10",
-            "KEDGE-SPEC-026",
-            "`spec.pools` has 0 items, but must have at least 1",
-            "Add what is missing.",
+            "10:3",
+            "KEDGE-SPEC-030",
+            "no pool has the service `controller`; a cluster needs exactly one such pool",
+            "Add a pool of 3 with `services: [controller]` and a persistent disk.",
+        ),
+        (
+            "10:3",
+            "KEDGE-SPEC-032",
+            "no pool has the service `broker`, so nothing would hold data",
+            "Add a pool with `services: [broker]`.",
         ),
     ]
     assert not result.ok

@@ -11,10 +11,22 @@ from controlplane.converger.evacuations import evacuation_step
 from controlplane.converger.foresight import foreseen_drain
 from controlplane.converger.observe import has_work
 from controlplane.converger.verdict import Allowance, Verdict
+from controlplane.movecap import cap_mib_per_s, lowered
 from controlplane.replacement import Phase
 from controlplane.view import ClusterView, EvacuationView
 from events import facts
-from tests.builders import BEFORE, NODES, NOW, a_drain, a_partition, a_situation, a_snapshot, a_view, an_instance
+from tests.builders import (
+    BEFORE,
+    NODES,
+    NOW,
+    a_document,
+    a_drain,
+    a_partition,
+    a_situation,
+    a_snapshot,
+    a_view,
+    an_instance,
+)
 
 A, B = "brokers-a-0.g1", "brokers-b-0.g1"
 HELD = a_partition("orders-0", (1000, 1001))
@@ -118,3 +130,33 @@ def test_one_that_is_taken_back_lets_what_runs_end_and_then_gives_the_drain_up()
     ended = drain_step(a_situation(_draining(), kafka=a_snapshot(ELSEWHERE)))
     assert ended is not None
     assert ended.events == (facts.DrainAbandoned("drain-1", "the evacuation was taken back"),)
+
+
+def test_only_the_brokers_that_were_chosen_take_what_leaves() -> None:
+    kept = {A: EvacuationView("asked by anna", BEFORE, targets=(1002, 1009))}
+    verdict = _step(_cluster(evacuations=kept))
+    assert verdict is not None
+    (drain,) = verdict.events
+    assert isinstance(drain, facts.DrainRequested)
+    assert drain.targets == (1002,), "one that is not there takes nothing"
+
+
+def test_brokers_that_go_to_others_or_at_another_pace_are_drained_one_kind_after_the_other() -> None:
+    kept = {A: EvacuationView("asked by anna", BEFORE), B: EvacuationView("slowly", BEFORE, throttle_mib_per_s=5)}
+    verdict = _step(_cluster(evacuations=kept))
+    assert verdict is not None
+    (drain,) = verdict.events
+    assert isinstance(drain, facts.DrainRequested)
+    assert (drain.keys, drain.targets) == ((A,), (1002,))
+
+
+def test_the_throttle_of_a_drain_is_the_lower_of_the_specs_and_that_of_its_evacuation() -> None:
+    slow = {A: EvacuationView("slowly", BEFORE, throttle_mib_per_s=5)}
+    view = _cluster(evacuations=slow, drain=a_drain(keys=(A,), stays=True))
+    assert cap_mib_per_s(view) == 5
+    assert cap_mib_per_s(replace(view, drain=a_drain(keys=(A,)))) is None, "a roll's drain is not bound by it"
+    assert cap_mib_per_s(replace(view, drain=None)) is None
+    assert (lowered(view, 7), lowered(view, 0)) == (7, None)
+    spec = a_document(throttle=", throttleMibPerS: 3")
+    assert cap_mib_per_s(replace(view, document=spec)) == 3
+    assert (lowered(replace(view, document=spec), 7), lowered(replace(view, document=spec), 2)) == (3, 2)

@@ -1,0 +1,126 @@
+"""The verb that writes the spec of a cluster that runs."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from controlplane.cli.errors import CliError
+from controlplane.cli.session import Session, session_of
+
+if TYPE_CHECKING:
+    from controlplane.kafka.foreign import ForeignCluster
+
+
+def import_cluster(
+    context: typer.Context,
+    bootstrap: Annotated[
+        str,
+        typer.Option("--bootstrap", metavar="HOST:PORT", show_default=False, help="Its brokers; several with commas."),
+    ] = "",
+    name: Annotated[
+        str,
+        typer.Option("--name", metavar="NAME", show_default="imported", help="What the cluster is to be called."),
+    ] = "imported",
+    client_config: Annotated[
+        Path | None,
+        typer.Option(
+            "--client-config",
+            metavar="FILE",
+            show_default=False,
+            help="Properties of a Kafka client: bootstrap.servers.",
+        ),
+    ] = None,
+) -> None:
+    """Write the spec of a running cluster, also of one that others made.
+
+    Everything is read by Kafka's own protocol, and nothing is changed. Of a cluster that this server keeps, the spec in
+    force is printed. Of any other one (KRaft, plaintext) its brokers and controllers become `external`: applying that
+    spec watches them, and never touches them (docs/import.md). What nobody tells is a comment `unknown`, never a guess.
+
+    Exit codes: 0 written, 1 it is not reached, or is not taken on.
+
+    \b
+    Examples:
+      kedge import --bootstrap 10.0.0.1:9092 --name orders > orders.yaml
+      kedge validate -f orders.yaml && kedge apply -f orders.yaml
+    """
+    from controlplane.kafka.foreign import InZooKeeperMode
+
+    session = session_of(context)
+    addresses = _addresses(bootstrap, client_config)
+    try:
+        found = _read(session, addresses)
+    except InZooKeeperMode as old:
+        session.write(_ours(session, old.cluster_id) or _refuse_zookeeper(addresses))
+        return
+    session.write(_ours(session, found.seen.cluster_id) or _spec_of(session, found, name))
+
+
+def _refuse_zookeeper(addresses: tuple[str, ...]) -> str:
+    raise CliError(
+        "the cluster keeps its metadata in ZooKeeper",
+        where=", ".join(addresses),
+        why="brokers of Kedge join KRaft quorums only",
+        next_step="migrate it to KRaft by its own tools first (docs/import.md)",
+    )
+
+
+def _addresses(bootstrap: str, client_config: Path | None) -> tuple[str, ...]:
+    from controlplane.cli.clientconfig import bootstrap_in
+
+    given = bootstrap or (bootstrap_in(client_config) if client_config is not None else "")
+    if client_config is not None and bootstrap:
+        bootstrap_in(client_config)  # what it asks for beside addresses is refused all the same
+    addresses = tuple(text.strip() for text in given.split(",") if text.strip())
+    if not addresses:
+        raise CliError("no broker was named", next_step="kedge import --bootstrap HOST:PORT")
+    return addresses
+
+
+def _read(session: Session, addresses: tuple[str, ...]) -> "ForeignCluster":
+    from controlplane.kafka.deadline import CALL_LIMIT_S, Deadline
+    from controlplane.kafka.dialer import DirectDialer
+    from controlplane.kafka.errors import KafkaFault
+    from controlplane.kafka.foreign import read_foreign
+
+    dialer = DirectDialer()
+    deadline = Deadline.after(6 * CALL_LIMIT_S)  # every broker is asked for all it runs with
+    try:
+        with dialer.dial("import", addresses, deadline) as connection:
+            return read_foreign(connection, deadline, session.around.utc_now)
+    except KafkaFault as fault:
+        raise CliError(fault.what, where=fault.where, why=fault.why, next_step=fault.next_step) from None
+    finally:
+        dialer.close()
+
+
+def _ours(session: Session, cluster_id: str) -> str:
+    """The spec in force of the cluster of ours with that id, "" where the server has none, or there is no server."""
+    from controlplane.cli.output import as_yaml
+    from events.ids import kafka_uuid
+    from events.spec.conversion import from_data, shortest_data
+
+    try:
+        clusters = session.client.clusters()
+        for cluster in clusters:
+            document = session.client.cluster(cluster.name).document
+            external = (document.get("spec") or {}).get("external") or {}
+            if cluster_id in (kafka_uuid("kafka", cluster.uid), external.get("clusterId")):
+                session.tell(f"{cluster.name} is kept by this server; this is its spec in force")
+                return as_yaml(shortest_data(from_data(document)))
+    except CliError as error:
+        session.tell(f"no server was asked whether it keeps this cluster: {error.what}", "yellow")
+    return ""
+
+
+def _spec_of(session: Session, found: "ForeignCluster", name: str) -> str:
+    from controlplane.importing import ImportRefused, imported_spec
+
+    try:
+        spec = imported_spec(found, name=name)
+    except ImportRefused as refused:
+        raise CliError("the cluster is not taken on", why=str(refused), next_step=refused.next_step) from None
+    for line in spec.unknown:
+        session.tell(f"unknown: {line}", "yellow")
+    return spec.text

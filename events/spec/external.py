@@ -1,0 +1,59 @@
+"""What of a cluster is not Kedge's: brokers and controllers that others made, run and stop.
+
+Kedge reads them through Kafka alone. There is no VM, no agent and no Terraform for them: nothing in this section can
+become a run, a stop or a deletion.
+"""
+
+from typing import ClassVar
+
+from events.spec.fields import FieldClass, Part, classed
+from events.spec.scalars import KafkaUuid, ListenerName, OneLine, PeerName, Whole
+
+HIGHEST_ID = 2**31 - 1
+
+
+class ExternalBroker(Part):
+    """A broker that others run."""
+
+    key_field: ClassVar[str | None] = "id"
+
+    id: Whole = classed(FieldClass.IDENTITY, "Its broker id.", ge=0, le=HIGHEST_ID)
+    rack: OneLine = classed(FieldClass.BEHAVIOURAL, "Its rack, as it told Kafka; empty for none.", default="")
+    host: PeerName = classed(FieldClass.BEHAVIOURAL, "Where it is reached: what it advertises.")
+    port: Whole = classed(FieldClass.BEHAVIOURAL, "TCP port.", default=9092, ge=1, le=65535)
+
+
+class ExternalController(Part):
+    """A voter of the quorum that others run."""
+
+    key_field: ClassVar[str | None] = "id"
+
+    id: Whole = classed(FieldClass.IDENTITY, "Its node id.", ge=0, le=HIGHEST_ID)
+    directory_id: KafkaUuid | None = classed(
+        FieldClass.BEHAVIOURAL, "Id of its metadata directory, where Kafka tells it.", default=None
+    )
+    host: PeerName = classed(FieldClass.BEHAVIOURAL, "Where brokers of Kedge's reach it.")
+    port: Whole = classed(FieldClass.BEHAVIOURAL, "TCP port.", default=9093, ge=1, le=65535)
+
+
+class External(Part):
+    """The part of a cluster that others run."""
+
+    cluster_id: KafkaUuid = classed(FieldClass.IDENTITY, "Kafka's id of the cluster. Another cluster is never touched.")
+    listener: ListenerName = classed(
+        FieldClass.BEHAVIOURAL,
+        "Name of the plaintext listener its brokers speak to one another at. Pools join only where it is `PLAINTEXT`.",
+        default="PLAINTEXT",
+    )
+    controllers: tuple[ExternalController, ...] = classed(
+        FieldClass.BEHAVIOURAL,
+        "Its quorum, which stays with whoever runs it: new brokers of Kedge's are told these addresses.",
+        min_length=1,
+        max_length=15,
+    )
+    brokers: tuple[ExternalBroker, ...] = classed(
+        FieldClass.BEHAVIOURAL,
+        "Its brokers. One that leaves the list is emptied onto the pools, and stopped by nobody but its owner.",
+        default=(),
+        max_length=1000,
+    )

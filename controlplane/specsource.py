@@ -25,7 +25,10 @@ HISTORY_REWRITTEN = "HistoryRewritten"
 
 @dataclass(frozen=True, slots=True)
 class SpecOrigin:
-    """The address of a file in git at one commit. `author` is whom the commit names: claimed, not checked."""
+    """The address of a file in git at one commit. `author` is whom the commit names.
+
+    `signed_by` is the fingerprint of the listed key of theirs that signed it, "" where nobody checked that name.
+    """
 
     source: str
     repository: str
@@ -33,10 +36,12 @@ class SpecOrigin:
     path: str
     commit: str
     author: str
+    signed_by: str = ""
 
     def is_same_file(self, other: "SpecOrigin") -> bool:
         """Whether both are one file of one branch, whatever the commit."""
-        return replace(self, commit="", author="") == replace(other, commit="", author="")
+        nobody = {"commit": "", "author": "", "signed_by": ""}
+        return replace(self, **nobody) == replace(other, **nobody)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +95,7 @@ def source_name(view: "ClusterView") -> str:
 
 def changed(view: "ClusterView", e: facts.SourceChanged, at: datetime) -> "ClusterView":
     """The fold. What the source before said of the cluster is no longer about it."""
-    origin = SpecOrigin(e.source, e.repository, e.branch, e.path, e.commit, e.author)
+    origin = SpecOrigin(e.source, e.repository, e.branch, e.path, e.commit, e.author, e.signed_by)
     stays = source_name(view) == e.source
     taken = view.source.taken if stays and view.source is not None else view.version + 1
     conditions = view.conditions
@@ -111,7 +116,14 @@ def is_news(view: "ClusterView", reason: str, message: str) -> bool:
 def fact_of(origin: SpecOrigin, *, reason: str = "") -> facts.SourceChanged:
     """The fact that a spec comes from there now."""
     return facts.SourceChanged(
-        origin.source, origin.repository, origin.branch, origin.path, origin.commit, origin.author, reason
+        origin.source,
+        origin.repository,
+        origin.branch,
+        origin.path,
+        origin.commit,
+        origin.author,
+        reason,
+        origin.signed_by,
     )
 
 

@@ -11,8 +11,8 @@ class SourceChanged:
     """From here on the spec of this cluster comes from there: `source` is `git:BINDING` or `api`.
 
     Recorded before each declaration that comes from git, by itself where a file moved, and where a person hands the
-    cluster over. `author` is whom the commit names: it is claimed, nobody checked it. The parts of a file's address are
-    empty for `api`, and for git until the file is found.
+    cluster over. `author` is whom the commit names: claimed, unless `signed_by` is the fingerprint of a listed key of
+    theirs that signed it. The parts of a file's address are empty for `api`, and for git until the file is found.
     """
 
     source: str
@@ -22,6 +22,7 @@ class SourceChanged:
     commit: str
     author: str
     reason: str
+    signed_by: str = ""
 
 
 @fact("source.applied", schema=1)
@@ -30,6 +31,7 @@ class SourceApplied:
     """Every file of this commit was looked at. In the stream of the binding; the next commit must descend from it.
 
     `refused` are paths of files that did not come into force, `missing` clusters of this source without a file.
+    `signed_by` as in `cluster.source_changed`.
     """
 
     repository: str
@@ -40,6 +42,7 @@ class SourceApplied:
     clusters: tuple[str, ...]
     refused: tuple[str, ...]
     missing: tuple[str, ...]
+    signed_by: str = ""
 
 
 @fact("source.rewritten", schema=1)

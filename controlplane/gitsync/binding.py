@@ -1,19 +1,20 @@
 """A git binding: which branch and folder declare clusters, with which rights. One `[[git]]` of the settings."""
 
 import re
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from controlplane.forges.binding import ForgeBinding, is_loopback
+from controlplane.gitsync.tokens import require_reference
+
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?", re.ASCII)
 _REF_STEP = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._+-]*", re.ASCII)
 _FOLDER_STEP = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._ +-]*", re.ASCII)
 _SCP = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*@[A-Za-z0-9][A-Za-z0-9.-]*:[^:\s-][^:\s]*", re.ASCII)
 _HOST = re.compile(r"[A-Za-z0-9\[][A-Za-z0-9.:\]-]*", re.ASCII)
-_VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*", re.ASCII)
 
 Transport = Literal["ssh", "https", "http", "file"]
 Verb = Literal["create", "change"]
@@ -37,6 +38,14 @@ class GitBinding(BaseModel):
     ssh_key_file: Path | None = Field(default=None, description="private key, with ssh")
     known_hosts_file: Path | None = Field(
         default=None, description="the host's key, with ssh: nothing is trusted unseen"
+    )
+    signers_file: Path | None = Field(
+        default=None,
+        description="SSH keys of authors, as `ssh-keygen` lists ALLOWED SIGNERS; without it all are claimed",
+    )
+
+    forge: ForgeBinding | None = Field(
+        default=None, description="the GitHub or GitLab behind the repository: commit statuses and pull requests"
     )
 
     @field_validator("name")
@@ -80,19 +89,18 @@ class GitBinding(BaseModel):
     def _credentials_fit(self) -> "GitBinding":
         has_token = bool(self.token_env or self.token_file)
         has_key = bool(self.ssh_key_file or self.known_hosts_file)
-        if self.token_env and self.token_file:
-            raise ValueError("give token_env or token_file, not both")
-        if self.token_env and not _VARIABLE.fullmatch(self.token_env):
-            raise ValueError("token_env is the name of a variable, as in TEAMS_GIT_TOKEN, never the token itself")
+        require_reference(self.token_env, self.token_file)
         if has_token and self.transport not in ("https", "http"):
             raise ValueError("a token goes with https alone")
         if has_key and self.transport != "ssh":
             raise ValueError("ssh_key_file and known_hosts_file go with ssh alone")
         if self.transport == "ssh" and not (self.ssh_key_file and self.known_hosts_file):
             raise ValueError("ssh needs ssh_key_file, and known_hosts_file with the host's key: ssh-keyscan shows it")
+        if self.forge is not None:
+            self.forge.require_address(self.repository)
         if not self.verbs:
             raise ValueError("verbs is empty: nothing could ever be declared")
-        for file in (self.token_file, self.ssh_key_file, self.known_hosts_file):
+        for file in (self.ssh_key_file, self.known_hosts_file, self.signers_file):
             if file is not None and not file.is_absolute():
                 raise ValueError(f"{file} must be an absolute path")
         return self
@@ -120,7 +128,7 @@ def transport_of(repository: str) -> Transport:
         raise ValueError("no user, password or token in the URL: use token_env or token_file")
     if url.query or url.fragment or any(c.isspace() or not c.isprintable() for c in repository):
         raise ValueError(f"{_shown(repository)!r}: a repository's URL ends with its path")
-    if url.scheme == "http" and not _is_loopback(url.hostname or ""):
+    if url.scheme == "http" and not is_loopback(url.hostname or ""):
         raise ValueError("plain http is spoken on loopback addresses only: use https")
     return url.scheme  # type: ignore[return-value]  # one of the three
 
@@ -134,10 +142,3 @@ def is_under(repository: str, allowed: tuple[Path, ...]) -> bool:
 def _shown(repository: str) -> str:
     """Without what may be a secret."""
     return re.sub(r"//[^/@]*@", "//***@", repository)
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

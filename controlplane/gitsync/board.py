@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from controlplane.gitsync.binding import GitBinding
+from controlplane.gitsync.signing import CLAIMED, Signature
 from controlplane.specsource import binding_of
 from events.spec.problems import Problem
 
@@ -32,6 +33,7 @@ class Standing:
     tip: str = ""
     applied: str = ""
     author: str = ""
+    signature: Signature = CLAIMED
     clusters: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
     problems: tuple[Problem, ...] = ()

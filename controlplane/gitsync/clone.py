@@ -15,6 +15,8 @@ from controlplane.gitsync.child import Answer, Child, Limits, bytes_in, refusal
 from controlplane.gitsync.environment import CONFIG, base_environment, fetch_environment
 from controlplane.gitsync.faults import SourceFault
 from controlplane.gitsync.repository import Entry, Tip
+from controlplane.gitsync.signing import CLAIMED, NOT_SIGNED, OTHER_SIGNATURE, Signature, judged, kind_of, signers_in
+from events.clock import Clock, utc_now
 from events.spec.problems import shorten
 
 _TIP = "refs/kedge/tip"
@@ -35,8 +37,10 @@ class Clone:
         stop: threading.Event,
         limits: Limits | None = None,
         program: str = "git",
+        clock: Clock = utc_now,
     ) -> None:
         self._binding = binding
+        self._clock = clock
         self._folder = folder
         self._git_dir = folder / "clone.git"
         self._local_paths = local_paths
@@ -54,7 +58,7 @@ class Clone:
         commit = self._known()
         if commit is None:
             raise SourceFault("BranchMissing", f"the branch `{self._binding.branch}` could not be read", _BRANCH)
-        return Tip(commit, self._author(commit), descends)
+        return Tip(commit, self._author(commit), descends, self._signature(commit))
 
     def entries(self, commit: str) -> list[Entry]:
         """Regular files, links and submodules; folders are walked."""
@@ -157,6 +161,26 @@ class Clone:
     def _author(self, commit: str) -> str:
         told = self._local("log", "-1", "--no-mailmap", "--encoding=UTF-8", "--format=%an <%ae>", commit).output
         return shorten(told.decode("utf-8", "replace").strip(), 120)
+
+    def _signature(self, commit: str) -> Signature:
+        """Whether a key of the binding's list stands behind the author. Nothing that is wrong with it stops a look."""
+        file = self._binding.signers_file
+        if file is None:
+            return CLAIMED
+        kind = kind_of(self._local("cat-file", "commit", commit).output)
+        if kind != "ssh":
+            return Signature(why_not=OTHER_SIGNATURE if kind else NOT_SIGNED)
+        try:
+            signers = signers_in(file.read_text())
+        except (OSError, ValueError) as error:
+            return Signature(why_not=f"signers_file {file} makes no sense: {error}")
+        checked = ("-c", "gpg.ssh.program=ssh-keygen", "-c", f"gpg.ssh.allowedSignersFile={file}")
+        told = self._run(*checked, "log", "-1", "--no-mailmap", "--format=%G?%x00%GF%x00%ae", commit)
+        grade, _, rest = told.output.decode("utf-8", "replace").strip().partition("\0")
+        if told.code != 0 or grade in ("", "E", "N"):
+            return Signature(why_not=f"git cannot check its signature: {refusal(told)}")
+        fingerprint, _, address = rest.partition("\0")
+        return judged(grade, fingerprint, address, signers, now=self._clock())
 
     def _refuse_outside(self) -> None:
         if self._binding.transport == "file" and not is_under(self._binding.repository, self._local_paths):

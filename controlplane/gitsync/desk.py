@@ -1,10 +1,12 @@
 """What people ask of sources: how they stand, look again, accept a rewritten history."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 
+from controlplane.forges.link import ForgeLink
 from controlplane.gitsync.board import HELD_BY_LEADER, Board, Standing
 from controlplane.gitsync.ledger import Ledger, read_ledger, record
+from controlplane.gitsync.signing import Signature
 from controlplane.handlers import CommandRefused
 from controlplane.specsource import API, binding_of
 from events import facts
@@ -21,11 +23,15 @@ class SourceNotFound(LookupError):
 
 @dataclass(frozen=True, slots=True)
 class SourceDesk:
-    """Any server may answer; only the leader polls. `ring` asks it for a look, False where this server cannot."""
+    """Any server may answer; only the leader polls. `ring` asks it for a look, False where this server cannot.
+
+    `forges` are those of the bindings that name one.
+    """
 
     board: Board
     store: EventStore
     ring: Callable[[str], bool]
+    forges: Mapping[str, ForgeLink] = field(default_factory=dict)
 
     def standings(self, *, leads: bool = True) -> list[Standing]:
         """Every source. A server that does not lead knows of them what was recorded, and no more."""
@@ -65,4 +71,7 @@ class SourceDesk:
         told = Standing(standing.binding, reason=HELD_BY_LEADER, message="another server leads and polls")
         if applied is None:
             return told
-        return replace(told, applied=applied.commit, author=applied.author, clusters=applied.clusters)
+        signature = Signature(applied.signed_by)
+        return replace(
+            told, applied=applied.commit, author=applied.author, signature=signature, clusters=applied.clusters
+        )

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from controlplane.gitsync.binding import GitBinding
 from controlplane.gitsync.faults import SourceFault
+from controlplane.gitsync.tokens import kept_token
 
 _PASSED_ON = ("PATH", "HTTPS_PROXY", "https_proxy", "NO_PROXY", "no_proxy", "SSL_CERT_FILE", "SSL_CERT_DIR")
 
@@ -89,7 +90,7 @@ def _ssh(binding: GitBinding) -> str:
 
 
 def _secrets(binding: GitBinding) -> Secrets:
-    token = _token(binding)
+    token = kept_token(binding.token_env, binding.token_file)
     if not token:
         return Secrets((), {})
     url = urlsplit(binding.repository)
@@ -100,21 +101,3 @@ def _secrets(binding: GitBinding) -> Secrets:
         "GIT_CONFIG_VALUE_0": f"Authorization: Basic {pair}",
     }
     return Secrets((token, pair), variables)
-
-
-def _token(binding: GitBinding) -> str:
-    """Read anew each time, so that a rotated one is used. Raises SourceFault where it is named and not there."""
-    if binding.token_env:
-        token = os.environ.get(binding.token_env, "").strip()
-        where = f"the variable {binding.token_env} (token_env)"
-    elif binding.token_file is not None:
-        where = f"the file {binding.token_file} (token_file)"
-        try:
-            token = binding.token_file.read_text().strip()
-        except (OSError, UnicodeDecodeError):
-            token = ""
-    else:
-        return ""
-    if not token or not token.isprintable():
-        raise SourceFault("CredentialMissing", f"{where} holds no token", "Set it for the server's process.")
-    return token

@@ -4,10 +4,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
+from controlplane.gitsync.signing import CLAIMED, Signature
+
 
 @dataclass(frozen=True, slots=True)
 class Tip:
-    """The newest commit of the branch. `author` is what the commit says of itself.
+    """The newest commit of the branch. `author` is what the commit says of itself, `signature` who stands behind that.
 
     `descends`: the commit asked about is among its ancestors, or is it; True when none was asked about.
     """
@@ -15,6 +17,7 @@ class Tip:
     commit: str
     author: str
     descends: bool
+    signature: Signature = CLAIMED
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from controlplane.topicplan import topic_lines
 from controlplane.view import ClusterView, empty_view
 from events.spec.conversion import to_data
 from events.spec.model import KafkaClusterDocument
+from events.spec.problems import Problem
 
 
 def change_of_clusters(
@@ -50,10 +51,18 @@ def refused_until_agreed(file: SpecFile, proposal: ProposalView, reasons: Sequen
     """The file with what it waits for, at its first document."""
     is_rejected = proposal.state is ProposalState.REJECTED
     decided = f"rejected by {proposal.decided_by}{': ' * bool(proposal.note)}{proposal.note}"
-    message = f"proposal {proposal.id} was {decided}" if is_rejected else f"somebody has to agree: {'; '.join(reasons)}"
+    message = f"proposal {proposal.id} was {decided}" if is_rejected else f"{_WAITS}: {'; '.join(reasons)}"
     fix = "Change the file." if is_rejected else f"kedge proposal show {proposal.id}"
     where = file.documents[0].positions if file.documents else file.topics[0].positions
     return file.refused(g.of_document(g.SECOND_PERSON, where, g.NAME, message, fix))
+
+
+_WAITS = "somebody has to agree"
+
+
+def waits_for_somebody(problem: Problem) -> bool:
+    """Whether the file is sound and waits for a yes; a no was not said either."""
+    return problem.code == g.SECOND_PERSON.code and problem.message.startswith(_WAITS)
 
 
 def _change(file: SpecFile, origin: SpecOrigin, clusters: Sequence[str], parts: Sequence[str]) -> GitChange:

@@ -247,7 +247,9 @@ class SourceSync:
 
     def _origin(self, file: SpecFile, tip: Tip) -> SpecOrigin:
         binding = self._binding
-        return SpecOrigin(self._source, binding.repository, binding.branch, file.path, tip.commit, tip.author)
+        return SpecOrigin(
+            self._source, binding.repository, binding.branch, file.path, tip.commit, tip.author, tip.signature.by
+        )
 
     def _declare(self, command: DeclareCluster) -> None:
         outcome = self._parts.commands.handle(command)
@@ -331,7 +333,9 @@ class SourceSync:
         self._parts.fleet.catch_up()
         told = f"{message}. {_LAST_GOOD} Next: {then}"
         self._tell_clusters({view.name: (HISTORY_REWRITTEN, told) for view in self._ours()})
-        self._put(OUT_OF_SYNC, HISTORY_REWRITTEN, message, then, tip=tip.commit, author=tip.author)
+        self._put(
+            OUT_OF_SYNC, HISTORY_REWRITTEN, message, then, tip=tip.commit, author=tip.author, signature=tip.signature
+        )
 
     def _remember(self, files: Sequence[SpecFile], missing: Sequence[str], tip: Tip) -> None:
         if self._ledger.commit == tip.commit and not self._ledger.rewritten:
@@ -346,6 +350,7 @@ class SourceSync:
             clusters=tuple(sorted(name for file in files if file.ok for name in file.names)),
             refused=tuple(file.path for file in files if not file.ok),
             missing=tuple(missing),
+            signed_by=tip.signature.by,
         )
         self._refuse_if_not_leading()
         self._ledger = record(self._parts.store, self._ledger, applied, actor=self._source)
@@ -361,6 +366,7 @@ class SourceSync:
             then,
             tip=tip.commit,
             author=tip.author,
+            signature=tip.signature,
             clusters=clusters,
             missing=tuple(missing),
             problems=problems,

@@ -173,6 +173,14 @@ def test_jobs_are_listed_by_cluster_and_by_being_open_oldest_first(jobs):
     assert [job.intent_id for job in jobs.open_jobs()] == ["i1", "i2"]
 
 
+def test_the_newest_jobs_are_told_whatever_became_of_them(jobs):
+    for number in range(4):
+        create(jobs, f"i{number}")
+    jobs.fail("i3", epoch=1, error_class="x", error_message="y")
+    assert [job.intent_id for job in jobs.newest(3)] == ["i3", "i2", "i1"]
+    assert len(jobs.newest(100)) == 4
+
+
 def test_a_job_that_has_ended_can_be_forgotten_and_made_again(jobs):
     create(jobs)
     with pytest.raises(IllegalTransition):

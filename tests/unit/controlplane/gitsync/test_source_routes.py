@@ -33,6 +33,7 @@ def test_a_cluster_says_where_its_spec_comes_from(git: GitHouse, client: TestCli
         "path": "kafka/orders.yaml",
         "commit": commit,
         "author": AUTHOR,
+        "signed_by": "",
         "sync": "Synced",
         "reason": "Synced",
         "message": "",

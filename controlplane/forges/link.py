@@ -1,0 +1,43 @@
+"""A binding's forge as the server holds it: the calls, and who keeps its statuses."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from controlplane.forges.binding import GITHUB, ForgeBinding
+from controlplane.forges.forge import Forge
+from controlplane.forges.github import GitHub
+from controlplane.forges.gitlab import GitLab
+from controlplane.forges.statuses import StatusKeeper
+from controlplane.gitsync.binding import GitBinding
+from controlplane.gitsync.board import Standing
+from events.clock import Clock
+
+
+@dataclass(frozen=True, slots=True)
+class ForgeLink:
+    """One binding's forge."""
+
+    binding: ForgeBinding
+    forge: Forge
+    keeper: StatusKeeper
+
+
+def link_of(
+    binding: GitBinding,
+    forge: ForgeBinding,
+    standing: Callable[[], Standing | None],
+    *,
+    portal: str,
+    clock: Clock,
+) -> ForgeLink:
+    """The forge of a binding; nothing is asked of it yet."""
+    made = forge_of(binding, forge, clock=clock)
+    return ForgeLink(forge, made, StatusKeeper(made, standing, portal=portal, clock=clock))
+
+
+def forge_of(binding: GitBinding, forge: ForgeBinding, *, clock: Clock) -> Forge:
+    """The calls to it."""
+    address = forge.require_address(binding.repository)
+    if forge.kind == GITHUB:
+        return GitHub(forge, address, clock=clock)
+    return GitLab(forge, address, binding.branch, clock=clock)

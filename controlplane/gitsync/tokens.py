@@ -1,0 +1,37 @@
+"""Tokens by reference: the settings name a variable or a file, never the value. Read at each use: rotate at will."""
+
+import os
+import re
+from pathlib import Path
+
+from controlplane.gitsync.faults import SourceFault
+
+_VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*", re.ASCII)
+
+
+def require_reference(token_env: str, token_file: Path | None) -> None:
+    """Raises ValueError unless at most one of the two is given, the variable by its name, the file by a whole path."""
+    if token_env and token_file:
+        raise ValueError("give token_env or token_file, not both")
+    if token_env and not _VARIABLE.fullmatch(token_env):
+        raise ValueError("token_env is the name of a variable, as in TEAMS_GIT_TOKEN, never the token itself")
+    if token_file is not None and not token_file.is_absolute():
+        raise ValueError(f"{token_file} must be an absolute path")
+
+
+def kept_token(token_env: str, token_file: Path | None) -> str:
+    """The token, "" where none is named. Raises SourceFault where one is named and is not there."""
+    if token_env:
+        token = os.environ.get(token_env, "").strip()
+        where = f"the variable {token_env} (token_env)"
+    elif token_file is not None:
+        where = f"the file {token_file} (token_file)"
+        try:
+            token = token_file.read_text().strip()
+        except (OSError, UnicodeDecodeError):
+            token = ""
+    else:
+        return ""
+    if not token or not token.isprintable():
+        raise SourceFault("CredentialMissing", f"{where} holds no token", "Set it for the server's process.")
+    return token

@@ -1,0 +1,126 @@
+"""Signed commits as the real git and ssh-keygen make them, read out of a real clone."""
+
+import subprocess
+import threading
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from controlplane.gitsync.binding import GitBinding
+from controlplane.gitsync.clone import Clone
+from controlplane.gitsync.signing import BAD, NOT_SIGNED, OTHER_SIGNATURE, UNKNOWN_KEY, Signature
+from tests.contract.git_repositories import Upstream, git
+
+NOW = datetime(2026, 6, 1, tzinfo=UTC)
+
+
+class Desk:
+    """A repository, keys of two people, and the list of those that count."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.upstream = Upstream(folder)
+        self.signers = folder / "signers"
+        self.keys = {name: self._made(name) for name in ("ada", "bob")}
+
+    def list(self, *lines: str) -> None:
+        self.signers.write_text("".join(f"{line}\n" for line in lines))
+
+    def public(self, name: str) -> str:
+        return self.keys[name].with_suffix(".pub").read_text().strip()
+
+    def push(self, *, key: str = "", message: str = "change") -> str:
+        signing = ["-c", "gpg.format=ssh", "-c", f"user.signingkey={self.keys[key]}"] if key else []
+        self.upstream.write("kafka/a.yaml", message)
+        self.upstream.git("add", "--all")
+        self.upstream.git(*signing, "commit", "--quiet", *(["-S"] if key else []), "--message", message)
+        return self.upstream.force_push()
+
+    def signature(self) -> Signature:
+        """As a server finds it that lists these signers."""
+        binding = GitBinding(name="teams", repository=str(self.upstream.bare), path="kafka", signers_file=self.signers)
+        clone = Clone(
+            binding, self.folder / "clone", local_paths=(self.folder,), stop=threading.Event(), clock=lambda: NOW
+        )
+        return clone.tip(None).signature
+
+    def _made(self, name: str) -> Path:
+        file = self.folder / name
+        made = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", str(file)]
+        subprocess.run(made, check=True, capture_output=True, timeout=30)
+        return file
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    return Desk(tmp_path)
+
+
+def test_the_author_is_signed_for_where_their_listed_key_signed_the_commit(desk: Desk) -> None:
+    desk.list(f"ada@example.org {desk.public('ada')}")
+    desk.push(key="ada")
+    shown = subprocess.run(
+        ["ssh-keygen", "-lf", str(desk.keys["ada"])], capture_output=True, text=True, check=True, timeout=30
+    ).stdout
+    assert desk.signature() == Signature(by=shown.split()[1])
+
+
+def test_a_commit_nobody_signed_is_claimed_with_the_reason(desk: Desk) -> None:
+    desk.list(f"ada@example.org {desk.public('ada')}")
+    desk.push()
+    assert desk.signature() == Signature(why_not=NOT_SIGNED)
+
+
+def test_a_key_that_is_not_listed_and_one_that_is_over_make_no_author(desk: Desk) -> None:
+    desk.push(key="ada")
+    desk.list(f"bob@example.org {desk.public('bob')}")
+    assert desk.signature() == Signature(why_not=UNKNOWN_KEY)
+    desk.list(f'ada@example.org valid-before="20260101Z" {desk.public("ada")}')
+    assert "time is over" in desk.signature().why_not
+    desk.list(f'ada@example.org namespaces="file" {desk.public("ada")}')
+    assert desk.signature().by == ""
+
+
+def test_bob_cannot_sign_a_commit_that_names_ada(desk: Desk) -> None:
+    desk.list(f"ada@example.org {desk.public('ada')}", f"bob@example.org {desk.public('bob')}")
+    desk.push(key="bob")
+    assert "bob@example.org" in desk.signature().why_not
+    assert desk.signature().by == ""
+
+
+def test_a_commit_that_was_changed_after_it_was_signed_is_found_out(desk: Desk) -> None:
+    desk.list(f"ada@example.org {desk.public('ada')}")
+    desk.push(key="ada", message="small")
+    work = desk.upstream.work
+    forged = subprocess.run(
+        ["git", "-C", str(work), "cat-file", "commit", "HEAD"], capture_output=True, check=True, timeout=30
+    ).stdout.replace(b"small", b"LARGE")
+    (work / "forged").write_bytes(forged)
+    commit = git("-C", str(work), "hash-object", "-t", "commit", "-w", str(work / "forged"))
+    desk.upstream.git("reset", "--quiet", "--hard", commit)
+    desk.upstream.force_push()
+    assert desk.signature() == Signature(why_not=BAD)
+
+
+def test_a_pgp_signature_is_told_and_no_program_is_run_for_it(desk: Desk) -> None:
+    desk.list(f"ada@example.org {desk.public('ada')}")
+    desk.push()
+    work = desk.upstream.work
+    plain = subprocess.run(
+        ["git", "-C", str(work), "cat-file", "commit", "HEAD"], capture_output=True, check=True, timeout=30
+    ).stdout
+    head, _, words = plain.partition(b"\n\n")
+    block = b"\ngpgsig -----BEGIN PGP SIGNATURE-----\n \n abc\n -----END PGP SIGNATURE-----\n\n"
+    (work / "signed").write_bytes(head + block + words)
+    commit = git("-C", str(work), "hash-object", "-t", "commit", "-w", str(work / "signed"))
+    desk.upstream.git("reset", "--quiet", "--hard", commit)
+    desk.upstream.force_push()
+    assert desk.signature() == Signature(why_not=OTHER_SIGNATURE)
+
+
+def test_a_list_that_makes_no_sense_stops_nothing(desk: Desk) -> None:
+    desk.push(key="ada")
+    assert "signers_file" in desk.signature().why_not
+    desk.list("nonsense")
+    assert "line 1" in desk.signature().why_not

@@ -82,6 +82,10 @@ class JobStore(Protocol):
         """All queued and running jobs, oldest first."""
         ...
 
+    def newest(self, limit: int) -> list[Job]:
+        """The jobs that are kept, whatever became of them, newest first, at most `limit`."""
+        ...
+
 
 class _JobSteps:
     """What each verb does to a job, for both stores; they differ in where the job is kept."""
@@ -185,6 +189,11 @@ class MemoryJobStore(_JobSteps):
         with self._lock:
             return _oldest_first(job for job in self._jobs.values() if job.state in OPEN_STATES)
 
+    def newest(self, limit: int) -> list[Job]:
+        """See JobStore."""
+        with self._lock:
+            return _oldest_first(self._jobs.values())[::-1][:limit]
+
     def _change(self, intent_id: IntentId, step: Step) -> Job:
         with self._lock:
             if intent_id not in self._jobs:
@@ -238,6 +247,12 @@ class SqlJobStore(_JobSteps):
     def open_jobs(self) -> list[Job]:
         """See JobStore."""
         return self._select(JOB.c.state.in_(OPEN_STATES))
+
+    def newest(self, limit: int) -> list[Job]:
+        """See JobStore."""
+        wanted = select(JOB).order_by(JOB.c.created_at.desc(), JOB.c.intent_id.desc()).limit(limit)
+        with reading(self._engine) as connection:
+            return [_job(row) for row in connection.execute(wanted)]
 
     def _select(self, condition: ColumnElement[bool]) -> list[Job]:
         wanted = select(JOB).where(condition).order_by(JOB.c.created_at, JOB.c.intent_id)

@@ -2,7 +2,9 @@
 
 import logging
 import threading
-from collections.abc import Mapping
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Protocol
 
@@ -32,6 +34,18 @@ class Polled(Protocol):
     def poll(self) -> None: ...
 
 
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """One thing that is looked at: the last look of this server, None before the first, and when the next is due."""
+
+    name: str
+    every_s: float
+    at: datetime | None = None
+    seconds: float = 0.0
+    problem: str = ""
+    next_at: datetime | None = None
+
+
 class Poller:
     """Polls things on threads between `start` and `stop`. `intervals_s` by their names."""
 
@@ -47,6 +61,7 @@ class Poller:
         self._intervals_s = intervals_s
         self._leadership = leadership
         self._stop = stop
+        self._looked: dict[str, Looked] = {}
         self._locks = {name: threading.Lock() for name in polled}
         threads = min(_MOST_THREADS, _AT_A_TIME * max(1, len(polled)))
         self._clock = BackgroundScheduler(timezone="UTC", executors={"default": ThreadPoolExecutor(threads)})
@@ -87,14 +102,27 @@ class Poller:
                 return False
         return True
 
+    def looks(self) -> Sequence[Looked]:
+        """The last look at each thing, in the order they were named."""
+        return [self._look_at(name) for name in self._polled]
+
     def poll(self, name: str) -> None:
         """One look at one thing, after the one under way; nothing where another server leads."""
         with self._locks[name]:
             if self._stop.is_set() or not self._leadership.may_act:
                 return
+            at, began_s, problem = datetime.now(UTC), time.monotonic(), ""
             try:
                 self._polled[name].poll()
             except EventsError as error:
+                problem = str(error)
                 _log.warning("%s: %s", name, error)
-            except Exception:  # noqa: BLE001 - one that is poisoned must not stop the others
+            except Exception as error:  # noqa: BLE001 - one that is poisoned must not stop the others
+                problem = f"{type(error).__name__}: {error}"
                 _log.exception("%s: the look failed; the others go on", name)
+            self._looked[name] = Looked(name, self._intervals_s[name], at, time.monotonic() - began_s, problem)
+
+    def _look_at(self, name: str) -> Looked:
+        looked = self._looked.get(name) or Looked(name, self._intervals_s[name])
+        job = self._clock.get_job(name) if self._clock.running else None
+        return replace(looked, next_at=job.next_run_time) if job is not None else looked

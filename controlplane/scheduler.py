@@ -9,6 +9,7 @@ from apscheduler.schedulers.background import BackgroundScheduler
 
 from controlplane.candidate import Candidate
 from controlplane.converger.ports import LostLeadership
+from controlplane.loopwatch import Beating, LoopWatch
 from events.errors import EventsError
 from events.ids import Epoch
 
@@ -75,12 +76,15 @@ class Scheduler:
         *,
         interval_s: float,
         on_lead: Callable[[Epoch], object],
+        watch: LoopWatch | None = None,
     ) -> None:
+        """`watch` remembers the last beats."""
         self._ticks = ticks
         self._candidate = candidate
         self._bell = bell
         self._interval_s = interval_s
         self._on_lead = on_lead
+        self._watch = watch or LoopWatch()
         self._epoch: Epoch | None = None
         self._beating = threading.Lock()
         self._stop = threading.Event()
@@ -118,7 +122,8 @@ class Scheduler:
             return
         try:
             if not self._stop.is_set():
-                self._beat(only)
+                with self._watch.beat(only) as beating:
+                    self._beat(only, beating)
         except LostLeadership as lost:
             _log.info("not acting: %s", lost)
         except EventsError as error:
@@ -126,7 +131,7 @@ class Scheduler:
         finally:
             self._beating.release()
 
-    def _beat(self, only: Collection[str] | None) -> None:
+    def _beat(self, only: Collection[str] | None, beating: Beating) -> None:
         if not self._candidate.may_act:
             self._ticks.catch_up()
             return
@@ -135,7 +140,7 @@ class Scheduler:
             self._on_lead(epoch)
             self._epoch = epoch
             only = None
-        self._ticks.tick(only=only)
+        beating.ticked(self._ticks.tick(only=only))
 
     def _answer_bell(self) -> None:
         while not self._stop.is_set():

@@ -12,6 +12,7 @@ from benchmarks.tick import Fleet
 from controlplane.backup import BackupSummary
 from controlplane.commands import DeclareCluster
 from controlplane.credentials import MemoryCredentialStore, Vm
+from controlplane.doors import KEEP_ALIVE_S
 from controlplane.handlers import CommandHandler
 from controlplane.home import Installation
 from controlplane.portal.access.bindings import EVERYTHING, Binding
@@ -94,7 +95,10 @@ class PortalHouse:
         )
         self.cookies = [self._signed_in(f"user{n}") for n in range(people)]
         self.app = create_app(self.services)
-        self._server = uvicorn.Server(uvicorn.Config(self.app, log_level="warning", lifespan="off", access_log=False))
+        config = uvicorn.Config(
+            self.app, log_level="warning", lifespan="off", access_log=False, timeout_keep_alive=KEEP_ALIVE_S
+        )
+        self._server = uvicorn.Server(config)
         self._ended = threading.Event()
         self.ticks = 0
         self._threads = [

@@ -33,9 +33,31 @@
     const banner = document.getElementById("lost");
     if (banner) banner.classList.toggle("on", on);
   };
+  /* One stream for all pages of this browser: it allows six connections to a server, and people open more pages. */
+  const share = (main) => {
+    const { stream, who } = document.body.dataset;
+    const worker = new SharedWorker(stream, { name: `kedge ${who}` });
+    const asked = new URL(main.dataset.live, location.href).searchParams;
+    const hello = { cluster: asked.get("cluster") || "", seen: Number(asked.get("seen") || 0) };
+    worker.onerror = () => { worker.onerror = null; worker.port.close(); alone(main); };
+    worker.port.onmessage = ({ data }) => {
+      if (data === "alone") { worker.port.close(); alone(main); }
+      else if (data === "changed") ask();
+      else lost(data === "lost");
+    };
+    worker.port.postMessage(hello);
+    window.addEventListener("pagehide", () => worker.port.postMessage("bye"));
+  };
   const listen = () => {
     const main = document.querySelector("[data-live]");
     if (!main || !window.EventSource) return;
+    window.addEventListener("pageshow", (event) => { if (event.persisted) window.location.reload(); });
+    try {
+      if (window.SharedWorker) { share(main); return; }
+    } catch (refused) { console.info(`no shared stream: ${refused}`); }
+    alone(main);
+  };
+  const alone = (main) => {
     const source = new EventSource(main.dataset.live);
     let wasLost = false;
     source.addEventListener("here", () => { lost(false); if (wasLost) ask(); wasLost = false; });
@@ -46,12 +68,16 @@
       lost(true);
       if (source.readyState === EventSource.CLOSED) {
         ask();
-        window.setTimeout(listen, 5000);
+        window.setTimeout(() => alone(main), 5000);
       }
     };
     window.addEventListener("pagehide", () => source.close());
-    window.addEventListener("pageshow", (event) => { if (event.persisted) window.location.reload(); });
   };
+
+  /* What one may not see any more does not stay on the screen: the error is the page now. */
+  document.addEventListener("htmx:responseError", ({ detail }) => {
+    if (detail.target && detail.target.id === "live" && [403, 404].includes(detail.xhr.status)) location.reload();
+  });
 
   /* Panels a person opened stay open when the region is drawn anew. */
   let open = [];

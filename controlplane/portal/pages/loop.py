@@ -1,0 +1,82 @@
+"""How the loop does, for administrators; and the whole log, as far as one may read it."""
+
+from collections.abc import Mapping
+from typing import Annotated
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Query, Request
+from starlette.responses import Response
+
+from controlplane.handlers import ClusterNotFound
+from controlplane.portal.eventlog import Asked, Found
+from controlplane.portal.loopanswers import log_event_out
+from controlplane.portal.moments import moment_in
+from controlplane.portal.pages.changes import changes_of
+from controlplane.portal.pages.frame import Caller, page
+from controlplane.portal.routes.loop import Word, log_of, loop_of
+from controlplane.portal.services import Services
+from events.ids import ClusterUid
+
+router = APIRouter(tags=["pages"], include_in_schema=False)
+
+ON_A_PAGE = 100
+LATE_BEATS = 3
+"""So many intervals without a beat of all clusters are late: a beat waits for the one before it."""
+
+
+@router.get("/loop")
+def loop(request: Request, services: Services, rights: Caller) -> Response:
+    """Beats, timers, jobs, clusters in trouble."""
+    told = loop_of(services, rights)
+    last = told.beats[0].at if told.beats else None
+    silent_s = (services.clock() - last).total_seconds() if last else None
+    return page(
+        request,
+        "loop.html",
+        told=told,
+        last=last,
+        is_late=silent_s is not None and silent_s > LATE_BEATS * told.interval_s,
+        slowest=max((b.seconds for b in told.beats), default=0.0),
+        open_jobs=[j for j in told.jobs if j.ended_at is None],
+        kept_jobs=[j for j in told.jobs if j.ended_at is not None],
+        living={view.name for view in services.fleet.views() if not view.deleted},
+    )
+
+
+@router.get("/events")
+def events(
+    request: Request,
+    services: Services,
+    rights: Caller,
+    cluster: Word = "",
+    kind: Annotated[str, Query(alias="type", max_length=200)] = "",
+    actor: Word = "",
+    since: Word = "",
+    until: Word = "",
+    before: Annotated[int, Query(ge=0)] = 0,
+) -> Response:
+    """A page of the log, newest first."""
+    asked = {"cluster": cluster, "type": kind, "actor": actor, "since": since, "until": until}
+    begins, ends = moment_in(since), moment_in(until)
+    unread = [text for text, found in ((since, begins), (until, ends)) if text and found is None]
+    problem = f"{unread[0]!r} is no moment: write it as in 2026-01-31T14:00 (UTC)" if unread else ""
+    wanted = Asked(type=kind.strip(), actor=actor.strip(), since=begins, until=ends, before=before, limit=ON_A_PAGE)
+    found: Found | None = None
+    names: Mapping[ClusterUid, str] = {}
+    try:
+        found, names = log_of(services, rights, wanted, cluster=cluster.strip())
+    except ClusterNotFound:
+        problem = f"There is no cluster {cluster.strip()!r} that you may read."
+    recorded = found.events if found else ()
+    return page(
+        request,
+        "events.html",
+        status=422 if problem else 200,
+        problem=problem,
+        rows=[(log_event_out(e, names), changes_of([e])[0]) for e in recorded],
+        older=found.looked_to if found and not found.is_all else 0,
+        head=found.head if found else 0,
+        query=urlencode({name: value for name, value in asked.items() if value}),
+        names=sorted({name for name in names.values() if name}),
+        **asked,
+    )

@@ -1,0 +1,136 @@
+"""A cluster as it was: the fold of its events up to a position, and nothing that was only observed."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated
+
+from fastapi import Query
+
+from controlplane.cluster import evolve
+from controlplane.converger.loop import Said
+from controlplane.converger.movewatch import Known
+from controlplane.converger.traffic import UNKNOWN, Traffic
+from controlplane.portal import schemas as api
+from controlplane.portal.answers import cluster_detail
+from controlplane.portal.eventlog import position_at
+from controlplane.portal.moments import moment_in
+from controlplane.portal.pastschemas import PastOut
+from controlplane.portal.problems import ApiError
+from controlplane.portal.services import PortalServices
+from controlplane.streams import cluster_stream
+from controlplane.view import ClusterView, empty_view
+from events.envelope import Recorded
+from events.ids import ClusterUid
+from events.store import EventStore
+from planner.observed import KafkaSnapshot
+
+At = Annotated[str, Query(max_length=64, description="a position of the log, or a time in ISO 8601")]
+
+NOT_KEPT = (
+    "not kept: which broker had which partition, what agents reported and what the cloud said are observations, of "
+    "which the latest alone is there"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """A cluster as of `position`, which was recorded `at`; `events` are its own up to there, oldest first."""
+
+    view: ClusterView
+    events: tuple[Recorded, ...]
+    position: int
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class PastFleet:
+    """A fleet of that one cluster, of which nothing is observed."""
+
+    past: ClusterView
+
+    def views(self) -> list[ClusterView]:
+        """See Fleet."""
+        return [self.past]
+
+    def view(self, uid: ClusterUid) -> ClusterView | None:
+        """See Fleet."""
+        return self.past if uid == self.past.uid else None
+
+    def said(self, uid: ClusterUid) -> Said | None:
+        """Sentences are not recorded."""
+        return None
+
+    def last_snapshot(self, uid: ClusterUid) -> KafkaSnapshot | None:
+        """Metadata is not recorded."""
+        return None
+
+    def last_moves(self, uid: ClusterUid) -> Known:
+        """Nor are moves."""
+        return Known()
+
+    def traffic(self, uid: ClusterUid) -> Traffic:
+        """Nor is traffic."""
+        return UNKNOWN
+
+    def catch_up(self) -> None:
+        """The past is over."""
+
+
+def past_of(services: PortalServices, name: str, at: str) -> Past:
+    """The cluster that had the name then, of those the caller may read now. `at` is a position of the log, or a moment
+    in ISO 8601; without a zone it is UTC.
+
+    Raises ApiError 422 for what is neither, 404 where there was no such cluster.
+    """
+    store = services.store
+    position = _position(store, at)
+    found = [p for v in services.fleet.views() if v.name == name and (p := _as_of(store, v.uid, position)) is not None]
+    if not found:
+        title = f"there was no cluster {name!r} at position {position}"
+        raise ApiError(404, "no-cluster-then", title, next_step="`kedge events` tells when it was declared.")
+    return max(found, key=lambda past: past.events[0].position)
+
+
+def past_detail(past: Past) -> api.ClusterDetailOut:
+    """What is known of it. Ages are as of then."""
+    told = cluster_detail(past.view, PastFleet(past.view), agents={}, now=past.at)
+    return told.model_copy(update={"past": past_out(past)})
+
+
+def past_out(past: Past) -> PastOut:
+    """That an answer is of the past."""
+    return PastOut(position=past.position, at=past.at, placement=NOT_KEPT)
+
+
+def _as_of(store: EventStore, uid: ClusterUid, position: int) -> Past | None:
+    """None where it was not there yet, or not any more."""
+    view, own = empty_view(uid), []
+    for event in store.read_stream(cluster_stream(uid)):
+        if event.position > position:
+            break
+        view = evolve(view, event)
+        own.append(event)
+    if not own or view.deleted:
+        return None
+    recorded = store.read_all(position - 1, limit=1)
+    return Past(view, tuple(own), position, recorded[0].recorded_at if recorded else own[-1].recorded_at)
+
+
+def _position(store: EventStore, at: str) -> int:
+    head = store.head()
+    if at.isascii() and at.isdigit() and len(at) < 19:
+        if not 1 <= int(at) <= head:
+            raise _no_place(f"the log has the positions 1 to {head}")
+        return int(at)
+    moment = moment_in(at)
+    if moment is None:
+        raise _no_place(f"{at!r} is neither a position of the log nor a time as in 2026-01-31T14:00Z")
+    found = position_at(store, moment, head=head)
+    if not found:
+        raise _no_place(f"nothing was recorded by {at}")
+    return found
+
+
+def _no_place(why: str) -> ApiError:
+    then = "Give a position as `kedge events -o json` has them, or a time."
+    return ApiError(422, "no-such-moment", why, next_step=then)

@@ -99,6 +99,7 @@ def _protocol(view: ClusterView, document: KafkaClusterDocument, positions: Posi
 
 def finalised_level(view: ClusterView) -> int:
     """The metadata.version the quorum was founded with or raised to since, 0 before it was founded."""
-    founded = metadata_level_of(view.founding.metadata_level) if view.founding else 0
+    level = view.founding.metadata_level if view.founding else ""  # "": of a release that has no name here
+    founded = metadata_level_of(level) if level else 0
     asked = view.finalising[1] if view.finalising and view.finalising[0] == METADATA else 0
     return max(founded, asked, view.finalised.get(METADATA, 0))

@@ -5,6 +5,8 @@ What only has to wait (a roll in hand, a broker that is down) is not refused: th
 
 from controlplane.commands import CancelRebalance, CommandRefused, RebalanceCluster
 from controlplane.converger.rebalanceasking import asked_by_person
+from controlplane.externals import is_shared
+from controlplane.movepreview import refuse_moved
 from controlplane.nodecommands import Asked, asked_by
 from controlplane.replacement import Phase
 from controlplane.view import ClusterView
@@ -16,10 +18,14 @@ from planner.rebalancing.imbalance import deviations
 
 def rebalance_asked(view: ClusterView, command: RebalanceCluster, kafka: KafkaSnapshot | None) -> Asked:
     """Raises CommandRefused. One rebalance at a time."""
+    refuse_moved(view, kafka, command)
     if view.rebalance is not None:
         progress = rebalance_progress(view)
         message = f"a rebalance of {view.name} is in hand: {progress} ({view.rebalance.reason})"
         raise CommandRefused("rebalance-running", message, f"To end it: kedge rebalance {view.name} --cancel")
+    if is_shared(view):
+        message = f"others run a part of {view.name}: Kedge spreads nothing over brokers that are not its own"
+        raise CommandRefused("external", message, "To empty brokers of others, take them off spec.external.brokers.")
     there = view.receivers()
     if len(there) < 2:
         kept = len([i for i in view.brokers() if i.key in view.evacuations])
@@ -30,10 +36,16 @@ def rebalance_asked(view: ClusterView, command: RebalanceCluster, kafka: KafkaSn
     if dead and len(there) < 3:
         message = f"{', '.join(i.key for i in dead)} is lost: its replicas are made anew first"
         raise CommandRefused("broker-lost", message, f"Wait for that: kedge wait {view.name} --for=converged")
-    fact = asked_by_person(view, asked_by(command, command.reason), per_day_bytes=command.per_day_bytes)
+    fact = asked_by_person(
+        view,
+        asked_by(command, command.reason),
+        per_day_bytes=command.per_day_bytes,
+        throttle_mib_per_s=command.throttle_mib_per_s,
+    )
     waits = _waits_for(view, kafka)
     after = f"; it begins after {waits}" if waits else ""
     budget = f", at most {human_bytes(command.per_day_bytes)} a day" if command.per_day_bytes else ""
+    budget += f", at most {command.throttle_mib_per_s} MiB/s a broker" if command.throttle_mib_per_s else ""
     return Asked(
         fact, f"replicas of {view.name} will be spread over {len(there)} brokers{budget}{_now(view, kafka)}{after}"
     )

@@ -43,6 +43,7 @@ def _requested(view: ClusterView, e: facts.RebalanceRequested, at: datetime) -> 
         new_brokers=e.new_brokers,
         threshold_percent=e.threshold_percent,
         per_day_bytes=e.per_day_bytes,
+        throttle_mib_per_s=e.throttle_mib_per_s,
     )
     return replace(view, rebalance=asked, rebalances=view.rebalances + 1)
 

@@ -1,6 +1,5 @@
 """The one place that builds things: settings in, a server's parts out, wired."""
 
-import json
 import logging
 import os
 import secrets
@@ -16,11 +15,12 @@ from urllib.parse import urlsplit
 
 from sqlalchemy import Engine
 
-from agent.wire import BootData
+from controlplane.agents.setup import AgentsRoom, agents_of
 from controlplane.agenttls import authority_of
 from controlplane.anomalies.setup import AnomalyRoom, anomalies_of
 from controlplane.authority import Authority
 from controlplane.backup import backup
+from controlplane.borndata import boot_data
 from controlplane.candidate import Candidate
 from controlplane.chaosacts import bring_about
 from controlplane.clouds import Clouds
@@ -39,7 +39,7 @@ from controlplane.gateways import Gateways
 from controlplane.gitsync.setup import Sources, sources_of
 from controlplane.groups.setup import GroupsRoom, groups_of
 from controlplane.handlers import CommandHandler
-from controlplane.home import Home, Installation
+from controlplane.home import Home
 from controlplane.homeclaim import HTTP, HomeRefused, agree_on_agent_url, claim_home, homes_of
 from controlplane.images.desk import ImageDesk
 from controlplane.images.keeper import ImageKeeper
@@ -49,6 +49,8 @@ from controlplane.lakerates import with_lake_rates
 from controlplane.latest import SqlLatestStore
 from controlplane.leaderlock import LeaderLock
 from controlplane.leadership import SqlLeaseStore
+from controlplane.loopdesk import ServerLoop
+from controlplane.loopwatch import LoopWatch
 from controlplane.migrate import upgrade
 from controlplane.networks.desk import NetworkDesk
 from controlplane.networks.setup import keeper_of, run_network
@@ -57,17 +59,11 @@ from controlplane.planstore import SqlPlanStore
 from controlplane.policies.gate import PolicyGate
 from controlplane.policies.shelf import PolicyShelf
 from controlplane.poller import Poller
-from controlplane.portal.access.oidcpeople import SqlOidcPeople
-from controlplane.portal.access.people import People
-from controlplane.portal.access.sessions import SqlSessionStore
-from controlplane.portal.access.tokens import SqlTokenStore
-from controlplane.portal.access.users import SqlUserStore
+from controlplane.portal.access.setup import oidc_of, people_of
 from controlplane.portal.approvals import approves_still
 from controlplane.portal.audit.commands import AuditedCommands
 from controlplane.portal.audit.store import SqlAuditStore
-from controlplane.portal.auth import enrolment_token, loopback_hosts, public_hosts
-from controlplane.portal.oidc.provider import Provider
-from controlplane.portal.oidc.signin import OidcSignIn
+from controlplane.portal.auth import loopback_hosts, public_hosts
 from controlplane.portal.services import PortalServices
 from controlplane.proposals.book import ProposalBook
 from controlplane.proposals.gitproposals import GitProposals
@@ -85,10 +81,11 @@ from controlplane.states.setup import (
 )
 from controlplane.states.storage import Leading
 from controlplane.topicnames.setup import TopicNames, topic_names_of
+from controlplane.topicsettings import TopicSettingsDesk
 from controlplane.view import ClusterView
 from events.clock import utc_now
 from events.engine import build_engine
-from events.ids import ClusterUid, Epoch, IntentId
+from events.ids import Epoch
 from events.sqlstore import SqlEventStore
 from planner.drain.infeasible import Infeasible
 from planner.drain.plan import DrainPlan
@@ -126,6 +123,7 @@ class Services:
     topic_names: TopicNames
     drift: DriftRoom
     anomalies: AnomalyRoom
+    agents: AgentsRoom
 
     def end_runs(self) -> None:
         """Before the API stops, where Terraform saves its states through it: no step begins, its runs are ended."""
@@ -135,12 +133,13 @@ class Services:
 
     def close(self) -> None:
         """Begins nothing new, ends what runs, gives the lease back. VMs stay up. Only after the API has stopped."""
-        self.sources.poller.stop()
+        self.sources.stop()
         self.names.stop()
         self.groups.close()
         self.topic_names.poller.stop()
         self.drift.poller.stop()
         self.anomalies.close()
+        self.agents.poller.stop()
         self.scheduler.stop()
         self.converger.close()
         self.planning.stop()
@@ -272,7 +271,7 @@ def build(
         gate=gate,
     )
     audit = SqlAuditStore(engine)
-    people = _people(settings, engine)
+    people = people_of(settings, engine)
     sources = sources_of(
         settings,
         store=store,
@@ -307,6 +306,35 @@ def build(
         epoch=candidate.epoch,
         clock=utc_now,
     )
+    agents = agents_of(
+        settings,
+        store=store,
+        latest=latest,
+        fleet=converger,
+        server_key=installation.server_key,
+        leadership=candidate,
+        epoch=candidate.held_epoch,
+        clock=utc_now,
+    )
+    watch = LoopWatch()
+    loop = ServerLoop(
+        server=candidate.owner,
+        interval_s=settings.tick_interval_s,
+        store=store,
+        jobs=jobs,
+        ticked=converger,
+        watch=watch,
+        timers={
+            "git source": sources.poller,
+            "DNS names": names,
+            "consumer groups": groups.poller,
+            "topic names": topic_names.poller,
+            "cloud audit": drift.poller,
+            "anomalies": anomalies.poller,
+            "agents": agents.poller,
+        },
+        progress=runner.progress,
+    )
     portal = PortalServices(
         version=release(),
         installation=installation,
@@ -331,23 +359,26 @@ def build(
         sources=sources.desk,
         networks=NetworkDesk(store, networks, converger.views, converger.catch_up),
         images=ImageDesk(store, images, converger.views, converger.sentence_on, converger.catch_up, utc_now),
+        agents=agents.desk,
         people=people,
         audit=audit,
         groups=groups.desk,
+        topic_settings=TopicSettingsDesk(groups.gateways.of, utc_now),
         notifiers=anomalies.desk,
         topic_names=topic_names.index,
-        oidc=_oidc(settings, engine, installation),
+        oidc=oidc_of(settings, engine, installation),
         public_hosts=public_hosts(settings.portal_names, settings.portal_port),
         prices=partial(read_price_book, settings.home),
         harm=partial(bring_about, clouds),
         gate=gate,
+        loop=loop,
     )
 
     def on_lead(epoch: Epoch) -> None:
         runner.reclaim(epoch)
         sources.ring_all()
 
-    scheduler = Scheduler(converger, candidate, bell, interval_s=settings.tick_interval_s, on_lead=on_lead)
+    scheduler = Scheduler(converger, candidate, bell, interval_s=settings.tick_interval_s, on_lead=on_lead, watch=watch)
 
     def dispose() -> None:
         engine.dispose()
@@ -380,47 +411,8 @@ def build(
         topic_names,
         drift,
         anomalies,
+        agents,
     )
-
-
-def boot_data(home: Home, installation: Installation, uid: ClusterUid, node: str, generation: int, intent: str) -> str:
-    """What a VM is born with, as JSON. The same bytes each time: another text would be another VM."""
-    url = home.agent_url()
-    if url is None:
-        raise RuntimeError(f"{home.path} says no address for agents yet: the server that listens writes it")
-    ca_sha256 = home.agent_ca() if url.startswith("https://") else ""
-    if ca_sha256 is None:
-        raise RuntimeError(f"{home.path} says {url} and no CA: `agent-ca` is missing, put it back")
-    boot = BootData(
-        server_url=url,
-        installation_id=installation.id,
-        cluster_uid=uid,
-        node=node,
-        generation=generation,
-        intent_id=intent,
-        token=enrolment_token(installation.server_key, IntentId(intent)),
-        ca_sha256=ca_sha256,
-    )
-    # Without TLS the field is not even named: boot data from before it was there has to render the same.
-    unsaid = set() if ca_sha256 else {"ca_sha256"}
-    return json.dumps(boot.model_dump(mode="json", exclude=unsaid), sort_keys=True, separators=(",", ":"))
-
-
-def _people(settings: Settings, engine: Engine) -> People:
-    oidc_trust = timedelta(seconds=settings.oidc.token_trust_s) if settings.oidc else timedelta()
-    return People(
-        SqlUserStore(engine),
-        SqlSessionStore(engine),
-        tokens=SqlTokenStore(engine),
-        oidc=SqlOidcPeople(engine),
-        oidc_trust=oidc_trust,
-    )
-
-
-def _oidc(settings: Settings, engine: Engine, installation: Installation) -> OidcSignIn | None:
-    if settings.oidc is None:
-        return None
-    return OidcSignIn(Provider(settings.oidc), SqlOidcPeople(engine), installation.server_key)
 
 
 def _hosts(home: Home, host: str, port: int) -> frozenset[str]:

@@ -9,10 +9,12 @@ from dataclasses import replace
 from datetime import datetime
 
 from controlplane import (
+    agentfold,
     anomalyfold,
     balancefold,
     chaosfold,
     ensemblefold,
+    externalfold,
     growthfold,
     healingfold,
     imagefold,
@@ -121,10 +123,12 @@ _APPLY: Rules = {
     **anomalyfold.RULES,
     **quorumfold.RULES,
     **ensemblefold.RULES,
+    **externalfold.RULES,
     **movefold.RULES,
     **chaosfold.RULES,
     **balancefold.RULES,
     **topicfold.RULES,
     **windowfold.RULES,
     **imagefold.RULES,
+    **agentfold.RULES,
 }

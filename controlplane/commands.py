@@ -92,10 +92,17 @@ class ReplaceNode(Command):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvacuateBrokers(Command):
-    """Empty these brokers and keep them empty; they stay."""
+    """Empty these brokers and keep them empty; they stay.
+
+    `targets` alone may take what they hold, where any are named; a throttle bounds that of the spec, 0 does not. With
+    `only_while` only while `movepreview.placement_of` says that.
+    """
 
     reason: str
     brokers: tuple[int, ...]
+    targets: tuple[int, ...] = ()
+    throttle_mib_per_s: int = 0
+    only_while: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,10 +115,16 @@ class ReadmitBrokers(Command):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RebalanceCluster(Command):
-    """Spread replicas and leaders anew over the brokers. `per_day_bytes` 0: no more than throttles bound."""
+    """Spread replicas and leaders anew over the brokers. `per_day_bytes` 0: no more than throttles bound.
+
+    The throttle and `only_while` as of EvacuateBrokers, `approval` as of DeclareCluster.
+    """
 
     reason: str
     per_day_bytes: int = 0
+    throttle_mib_per_s: int = 0
+    only_while: str = ""
+    approval: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,7 +220,7 @@ class TopicDeclared:
 class DeclareTopics(Command):
     """Bring these topics of one cluster (`name`) into force. `path` is their file, `commit` "" outside git.
 
-    `approval` as in DeclareCluster.
+    `approval` as in DeclareCluster. With `lines` only while that is still what it would do, as `topic_lines` says.
     """
 
     topics: tuple[TopicDeclared, ...]
@@ -215,6 +228,7 @@ class DeclareTopics(Command):
     path: str = ""
     commit: str = ""
     approval: str = ""
+    lines: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,10 @@ from controlplane.settings import is_loopback
 
 _PORTS = {"http": 80, "https": 443}
 
+KEEP_ALIVE_S = 75
+"""How long a connection nobody uses is kept: longer than clients keep theirs (httpx, and so every agent: 5 s). Who
+closes first must not be the server: what a client sends into a connection that is just being closed is lost."""
+
 
 class CannotListen(Exception):
     """The address is taken. What now: give up; a person names another port or ends the other server."""

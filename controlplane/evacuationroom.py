@@ -33,6 +33,33 @@ def room_without(
         gate = _places(partition, len(staying), left, wanted, racks)
         if gate is not None:
             return gate
+    return _disks_take(kafka, hosted, leaving, staying)
+
+
+def room_onto(kafka: KafkaSnapshot, leaving: Collection[int], targets: Collection[int]) -> Gate:
+    """The same where only `targets` may take anything: what is on others stays there.
+
+    Each partition needs as many of them that do not hold it as copies of it leave, and no rack is given up.
+    """
+    racks = {b: seen.rack for b, seen in kafka.brokers.items()}
+    hosted = [p for p in kafka.partitions if set(p.target) & set(leaving)]
+    for partition in hosted:
+        held, gone = set(partition.target), set(partition.target) & set(leaving)
+        free = set(targets) - held
+        if len(free) < len(gone):
+            reason = f"{partition.name} needs {len(gone)} of the chosen brokers, and {len(free)} do not hold it yet"
+            return Gate(False, reason)
+        spread = {racks[b] for b in held if b in racks}
+        kept = {racks[b] for b in held - gone if b in racks}
+        if min(len(spread), len(kept) + len(gone)) > len(kept | {racks[b] for b in free if b in racks}):
+            named = ", ".join(sorted(racks[b] for b in targets if b in racks))
+            return Gate(False, f"{partition.name} is spread over {len(spread)} racks; the chosen ones are in {named}")
+    return _disks_take(kafka, hosted, leaving, targets)
+
+
+def _disks_take(
+    kafka: KafkaSnapshot, hosted: Collection[PartitionSeen], leaving: Collection[int], staying: Collection[int]
+) -> Gate:
     moved = sum(p.size_bytes * len(set(p.target) & set(leaving)) for p in hosted)
     told = {b: kafka.log_dirs[b] for b in staying if b in kafka.log_dirs}
     # Who has not told is left out of both sides: without all the figures no number refuses anybody.

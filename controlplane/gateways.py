@@ -3,6 +3,7 @@
 import threading
 from dataclasses import dataclass
 
+from controlplane.externals import external_addresses
 from controlplane.kafka.admin import AdminGateway
 from controlplane.kafka.dialer import Dialer
 from controlplane.kafka.gateway import KafkaGateway
@@ -149,7 +150,8 @@ def roll_of(view: ClusterView) -> Roll:
 
 
 def bootstrap_of(view: ClusterView) -> tuple[str, ...]:
-    """`host:port` of every broker that should serve, by broker id."""
+    """`host:port` of every broker that should serve, by broker id; those of others last."""
     port = view.document.spec.listeners[0].port if view.document else 9092
     serving = [i for i in view.brokers() if i.phase in SERVING and i.address and not i.lost]
-    return tuple(f"{view.address_of(i)}:{port}" for i in sorted(serving, key=lambda i: i.service_id))
+    ours = tuple(f"{view.address_of(i)}:{port}" for i in sorted(serving, key=lambda i: i.service_id))
+    return (*ours, *external_addresses(view))

@@ -58,6 +58,7 @@ from controlplane.specsource import (
 )
 from controlplane.streams import cluster_stream
 from controlplane.topiccommands import topic_adopted, topic_deleted, topic_problems, topics_declared, topics_gone
+from controlplane.topicplan import topic_lines
 from controlplane.view import ClusterView, empty_view
 from controlplane.windowcommands import window_waived
 from events import facts
@@ -320,7 +321,9 @@ class CommandHandler:
     @_decide.register
     def _rebalance(self, command: RebalanceCluster, history: _History) -> _Decision:
         _refuse_deleted(history.view)
-        return _asked(rebalance_asked(history.view, command, self._last_snapshot(history.view.uid)))
+        asked = rebalance_asked(history.view, command, self._last_snapshot(history.view.uid))
+        _obey(self._gate.rebalance(history.view), command)
+        return _asked(asked)
 
     @_decide.register
     def _cancel_rebalance(self, command: CancelRebalance, history: _History) -> _Decision:
@@ -337,6 +340,9 @@ class CommandHandler:
         asked = topics_declared(view, command)
         if asked.fact is not None and view.document is not None:
             topics = [one.document for one in command.topics]
+            if command.lines is not None and command.lines != topic_lines(view, view.document, topics):
+                message = f"what it does to the topics of {view.name} is not what it was when it was agreed to"
+                raise CommandRefused("plan-moved", message, "Plan again, and look at what it says now.")
             verdict = self._gate.topics(view, view.document, topics, self._last_snapshot(view.uid))
             where = {one.document.topic: one.positions for one in command.topics}
             if verdict.refusals:
@@ -418,7 +424,9 @@ def _refuse_deleted(view: ClusterView) -> None:
 
 
 def _obey(
-    verdict: Verdict, command: DeclareCluster | DeclareTopics | DeleteCluster | DeleteTopic, where: Positions = NOWHERE
+    verdict: Verdict,
+    command: DeclareCluster | DeclareTopics | DeleteCluster | DeleteTopic | RebalanceCluster,
+    where: Positions = NOWHERE,
 ) -> None:
     """A refusal stands whoever agreed; what is reserved waits for somebody to agree."""
     if verdict.refusals:

@@ -7,11 +7,11 @@ from datetime import datetime
 
 import numpy as np
 
-from controlplane.cli.drain_brokers import broker_rows
-from controlplane.cli.drain_plot import targets_over_time
-from controlplane.cli.drain_view import certificate_rows
 from controlplane.clusterstate import cluster_document
+from controlplane.commands import EvacuateBrokers, RebalanceCluster
 from controlplane.converger.traffic import Traffic
+from controlplane.drainfigures import broker_rows, certificate_rows, targets_over_time
+from controlplane.movecap import lowered
 from controlplane.movepreview import Course, NoPreview, PlannedMove, Preview
 from controlplane.view import ClusterView
 from planner.balance.answer import Shortfall
@@ -22,7 +22,7 @@ from planner.drain.model.document import read_state
 from planner.drain.model.observed import RacksMissing
 from planner.drain.model.plan import Schedule
 from planner.drain.model.problem import DocumentRefused, ProblemKind
-from planner.drain.model.state import NOBODY, BrokerState, ClusterState, Int32s
+from planner.drain.model.state import NOBODY, BrokerState, ClusterState, Int32s, Int64s
 from planner.drain.replay import replay
 from planner.observed import KafkaSnapshot
 
@@ -33,18 +33,16 @@ _MOST_LISTED = 200
 
 
 def drain_preview(
-    view: ClusterView, kafka: KafkaSnapshot, brokers: Sequence[int], *, traffic: Traffic, now: datetime
+    view: ClusterView, kafka: KafkaSnapshot, command: EvacuateBrokers, *, traffic: Traffic, now: datetime
 ) -> Preview:
-    """How these brokers would be emptied. Raises NoPreview."""
-    state, assumptions = _state(view, kafka, traffic, now)
-    ids = state.brokers.id
-    rows = np.flatnonzero(np.isin(ids, list(brokers)))
-    if rows.size != len(set(brokers)):
-        unknown = sorted(set(brokers) - set(ids.tolist()))
-        raise NoPreview(f"Kafka does not list {', '.join(map(str, unknown))}")
+    """How these brokers would be emptied, onto those chosen where some are. Raises NoPreview."""
+    state, assumptions = _state(_slowed(view, command.throttle_mib_per_s), kafka, traffic, now)
+    rows = _rows(state, command.brokers)
     states = state.brokers.state.copy()
     states[rows[states[rows] != BrokerState.DEAD]] = BrokerState.OUTGOING
-    state = replace(state, brokers=replace(state.brokers, state=states))
+    takers = tuple(_rows(state, command.targets).tolist())
+    onto = {**state.destinations, **dict.fromkeys(rows.tolist(), takers)} if takers else state.destinations
+    state = replace(state, brokers=replace(state.brokers, state=states), destinations=onto)
     try:
         answer = certified(state)
     except PlanRefused as refused:
@@ -59,9 +57,11 @@ def drain_preview(
     )
 
 
-def rebalance_preview(view: ClusterView, kafka: KafkaSnapshot, *, traffic: Traffic, now: datetime) -> Preview:
+def rebalance_preview(
+    view: ClusterView, kafka: KafkaSnapshot, command: RebalanceCluster, *, traffic: Traffic, now: datetime
+) -> Preview:
     """How replicas would be spread within all goals, or as near to them as can be. Raises NoPreview."""
-    state, assumptions = _state(view, kafka, traffic, now)
+    state, assumptions = _state(_slowed(view, command.throttle_mib_per_s), kafka, traffic, now)
     answer = rebalance(state, DEFAULT_GOALS, excluded_topics=frozenset())
     shortfall = answer if isinstance(answer, Shortfall) else None
     balanced = answer.best if isinstance(answer, Shortfall) else answer
@@ -94,6 +94,26 @@ def _state(
     except DocumentRefused as refused:
         raise NoPreview(str(refused)) from refused
     return read.state, read.assumptions
+
+
+def _slowed(view: ClusterView, throttle_mib_per_s: int) -> ClusterView:
+    """The cluster under the throttle that is asked for, where that is lower than its own."""
+    if view.document is None or not throttle_mib_per_s:
+        return view
+    spec = view.document.spec
+    rollout = spec.rollout.model_copy(update={"throttle_mib_per_s": lowered(view, throttle_mib_per_s)})
+    document = view.document.model_copy(update={"spec": spec.model_copy(update={"rollout": rollout})})
+    return replace(view, document=document)
+
+
+def _rows(state: ClusterState, brokers: Sequence[int]) -> Int64s:
+    """Rows of these brokers. Raises NoPreview for one that Kafka does not list."""
+    ids = state.brokers.id
+    rows = np.flatnonzero(np.isin(ids, list(brokers))).astype(np.int64)
+    if rows.size != len(set(brokers)):
+        unknown = sorted(set(brokers) - set(ids.tolist()))
+        raise NoPreview(f"Kafka does not list {', '.join(map(str, unknown))}")
+    return rows
 
 
 def _course(state: ClusterState, schedule: Schedule, seconds: float) -> Course:

@@ -8,15 +8,18 @@ plan is void once that has changed, however little: sizes alone, which grow all 
 
 import hashlib
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from controlplane.commands import CommandRefused, EvacuateBrokers, RebalanceCluster
+from controlplane.planpreview import moved_parts
 from controlplane.view import ClusterView
 from planner.observed import KafkaSnapshot
 
 if TYPE_CHECKING:
-    from controlplane.cli.drain_brokers import BrokerRow
+    from controlplane.drainfigures import BrokerRow
+
+_PARTS = ("what is asked for or in force", "which brokers live", "where replicas are")
 
 
 class NoPreview(Exception):
@@ -58,12 +61,31 @@ class Preview:
     shortfall: str = ""
 
 
-def placement_of(view: ClusterView, kafka: KafkaSnapshot | None, brokers: Sequence[int]) -> str:
-    """Stands for where the replicas are that leave these brokers, or with none named all; "" while nobody knows."""
+def placement_of(view: ClusterView, kafka: KafkaSnapshot | None, command: EvacuateBrokers | RebalanceCluster) -> str:
+    """Stands for what is asked for and where the replicas are that it is about; "" while nobody knows those."""
     if kafka is None:
         return ""
-    named = set(brokers)
-    concerned = [p for p in kafka.partitions if not named or named.intersection(p.replicas)]
+    leaving: set[int] = set(command.brokers) if isinstance(command, EvacuateBrokers) else set()
+    concerned = [p for p in kafka.partitions if not leaving or leaving.intersection(p.replicas)]
     where = sorted((p.name.topic, p.name.partition, p.replicas, p.adding, p.removing) for p in concerned)
-    whole = [view.uid, view.generation, sorted(named), sorted(kafka.live_brokers()), where]
-    return hashlib.sha256(json.dumps(whole).encode()).hexdigest()[:32]
+    own = sorted(command.targets) if isinstance(command, EvacuateBrokers) else command.per_day_bytes
+    asked = [view.uid, view.generation, sorted(leaving), own, command.throttle_mib_per_s]
+    return "-".join(_short(part) for part in (asked, sorted(kafka.live_brokers()), where))
+
+
+def refuse_moved(view: ClusterView, kafka: KafkaSnapshot | None, command: EvacuateBrokers | RebalanceCluster) -> None:
+    """Raises CommandRefused, saying what changed, where the plan that was agreed to is not that of now."""
+    if not command.only_while:
+        return
+    now = placement_of(view, kafka, command)
+    if not now:
+        message = f"Kafka of {view.name} was not read yet by this server: nobody knows whether the plan still holds"
+        raise CommandRefused("kafka-unknown", message, "Ask the server that leads, or ask again in a minute.")
+    moved = moved_parts(command.only_while, now, _PARTS)
+    if moved:
+        message = f"the plan is not what it was when it was looked at, it is another by now: {', '.join(moved)}"
+        raise CommandRefused("plan-moved", message, "Look at the plan again; nothing was recorded.")
+
+
+def _short(part: object) -> str:
+    return hashlib.sha256(json.dumps(part).encode()).hexdigest()[:12]

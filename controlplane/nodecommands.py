@@ -17,8 +17,10 @@ from controlplane.commands import (
 )
 from controlplane.converger.replacements import pending_changes
 from controlplane.converger.wholeness import cluster_is_whole
-from controlplane.evacuationroom import room_without
+from controlplane.evacuationroom import room_onto, room_without
+from controlplane.externals import expected_externals, external_brokers
 from controlplane.kafka.gates import Gate, is_following
+from controlplane.movepreview import refuse_moved
 from controlplane.replacement import Phase
 from controlplane.scaledownroom import removed_brokers
 from controlplane.view import ClusterView, InstanceView
@@ -82,6 +84,7 @@ def replacement_asked(view: ClusterView, command: ReplaceNode, kafka: KafkaSnaps
 
 def evacuation_asked(view: ClusterView, command: EvacuateBrokers, kafka: KafkaSnapshot | None) -> Asked:
     """Raises CommandRefused, with the numbers where the others have no room for what these hold."""
+    refuse_moved(view, kafka, command)
     there = [_broker(view, view.brokers(), broker) for broker in dict.fromkeys(command.brokers)]
     fresh = [i for i in there if i.key not in view.evacuations]
     if not fresh:
@@ -99,12 +102,20 @@ def evacuation_asked(view: ClusterView, command: EvacuateBrokers, kafka: KafkaSn
         raise CommandRefused("kafka-unknown", message, "Ask the server that leads, or ask again in a minute.")
     # Who leaves anyway takes nothing over: a scale-down that is due counts.
     leaving = {i.service_id for i in fresh} | removed_brokers(pending_changes(view))
-    staying = [i.service_id for i in view.receivers() if i.service_id not in leaving]
-    room = room_without(kafka, leaving, staying)
+    staying = _takers(view, command.targets, leaving)
+    emptied = {i.service_id for i in fresh}
+    room = room_onto(kafka, emptied, staying) if command.targets else room_without(kafka, leaving, staying)
     if not room.open:
         raise CommandRefused("no-room", room.reason, "Add brokers or disk first, or ask for fewer.")
-    fact = facts.EvacuationRequested(tuple(i.key for i in fresh), asked_by(command, command.reason))
-    sentence = f"{', '.join(i.key for i in fresh)} will be emptied and kept empty: {room.reason}"
+    fact = facts.EvacuationRequested(
+        tuple(i.key for i in fresh),
+        asked_by(command, command.reason),
+        targets=tuple(staying) if command.targets else (),
+        throttle_mib_per_s=command.throttle_mib_per_s,
+    )
+    onto = f" onto {', '.join(map(str, staying))}" if command.targets else ""
+    slowly = f", at most {command.throttle_mib_per_s} MiB/s a broker" if command.throttle_mib_per_s else ""
+    sentence = f"{', '.join(i.key for i in fresh)} will be emptied{onto}{slowly} and kept empty: {room.reason}"
     return Asked(fact, f"{sentence}{_once_resumed(view)}")
 
 
@@ -116,6 +127,17 @@ def readmission_asked(view: ClusterView, command: ReadmitBrokers) -> Asked:
         return Asked(None, f"{', '.join(i.key for i in there)}: nobody keeps it empty")
     fact = facts.EvacuationEnded(kept, asked_by(command, command.reason))
     return Asked(fact, f"{', '.join(kept)} may receive replicas again; nothing is moved back by itself")
+
+
+def _takers(view: ClusterView, chosen: Sequence[int], leaving: set[int]) -> list[int]:
+    """Who takes what is moved: those chosen, or whoever receives. Raises CommandRefused for one that cannot."""
+    able = sorted(i.service_id for i in view.receivers() if i.service_id not in leaving)
+    unable = sorted(set(chosen) - set(able))
+    if unable:
+        names = ", ".join(map(str, able)) or "none"
+        message = f"broker {unable[0]} cannot take anything: it is emptied itself, leaves, or is not there"
+        raise CommandRefused("not-a-target", message, f"Choose among: {names}.")
+    return sorted(set(chosen)) if chosen else able
 
 
 def asked_for(view: ClusterView, key: str) -> str:
@@ -154,6 +176,9 @@ def _to_restart(view: ClusterView, command: RestartServices) -> Sequence[Instanc
 
 def _broker(view: ClusterView, among: Sequence[InstanceView], broker: int) -> InstanceView:
     found = next((i for i in among if i.is_broker and i.service_id == broker), None)
+    if found is None and broker in external_brokers(view):
+        message = f"broker {broker} of {view.name} is run by others: Kedge starts, stops and replaces nothing of theirs"
+        raise CommandRefused("external", message, "To empty it, take it off spec.external.brokers, then kedge apply.")
     if found is None:
         known = ", ".join(str(i.service_id) for i in among if i.is_broker) or "none"
         raise CommandRefused("unknown-broker", f"{view.name} has no broker {broker} that serves", f"Brokers: {known}.")
@@ -178,7 +203,7 @@ def _others_are_whole(view: ClusterView, instance: InstanceView, kafka: KafkaSna
     """Everybody but this one; it may be broken, that is what it is replaced for."""
     mine = frozenset({instance.service_id}) if instance.is_broker else frozenset[int]()
     expected = {i.service_id for i in view.brokers() if i.phase is Phase.JOINED and not i.lost} - mine
-    whole = cluster_is_whole(kafka, expected, excepted=mine)
+    whole = cluster_is_whole(kafka, {*expected, *expected_externals(view)}, excepted=mine)
     if not whole.open or instance.is_broker:
         return whole
     late = [m for m in kafka.quorum.members if m.is_voter and m.id != instance.service_id and not is_following(m)]

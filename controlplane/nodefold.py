@@ -38,7 +38,8 @@ def evacuation_requested(view: ClusterView, e: facts.EvacuationRequested, at: da
     unknown = [key for key in e.keys if key not in view.instances]
     if unknown:
         raise ValueError(f"instance {unknown[0]} is not known")
-    return _with(view, {**view.evacuations, **{key: EvacuationView(e.reason, at) for key in e.keys}})
+    wanted = EvacuationView(e.reason, at, targets=e.targets, throttle_mib_per_s=e.throttle_mib_per_s)
+    return _with(view, {**view.evacuations, **dict.fromkeys(e.keys, wanted)})
 
 
 def evacuation_ended(view: ClusterView, e: facts.EvacuationEnded, at: datetime) -> ClusterView:

@@ -13,6 +13,7 @@ from controlplane.bandwidth import ASSUMED_BYTES_PER_S, CLIENTS_KEEP, MIB, nic_b
 from controlplane.converger.protocol import NO_FORMAT_ROLL, target_of
 from controlplane.converger.replacements import pending_changes
 from controlplane.costs import PlanCost
+from controlplane.externals import externals_told
 from controlplane.footprint import bytes_by_broker
 from controlplane.placemoves import pools_that_move
 from controlplane.quorumwarnings import quorum_warnings
@@ -42,6 +43,8 @@ ONE_CONTROLLER = (
     "topic, no new leader for a broker that dies just then). A quorum of three goes on without a pause"
 )
 
+
+_PARTS = ("the document", "what is in force on the cluster", "the steps")
 
 IN_PLACE = "grown in place, one node at a time; no restart"
 NEW_DISKS = "brokers move to new VMs with new disks"
@@ -96,10 +99,11 @@ def preview(
     told = [*warnings, *_warnings(wanted, nodes)]
     in_zookeeper_mode = document.spec.kafka.mode == "zookeeper"
     protocol = _protocol(view, document) if in_zookeeper_mode else ""
+    raises_levels = exists and not in_zookeeper_mode and document.spec.external is None
     rollout = rollout_plan(
         nodes,
         assumptions=_assumptions(wanted, document, snapshot),
-        finalise=_finalises(view, document, nodes) if exists and not in_zookeeper_mode else "",
+        finalise=_finalises(view, document, nodes) if raises_levels else "",
         protocol=protocol,
         warnings=[*told, NO_FORMAT_ROLL] if protocol else told,
     )
@@ -110,7 +114,7 @@ def preview(
     if view.document:
         effects = {**_process_effects(changes), **_disk_effects(changes, document)}
         effects |= _setting_effects(view.document, document, nodes)
-    moves = pools_that_move(view, document, rollout, snapshot)
+    moves = (*pools_that_move(view, document, rollout, snapshot), *externals_told(view, document, snapshot))
     return Preview(document.metadata.name, exists, generation, changes, rollout, digest, waits, effects, moves=moves)
 
 
@@ -121,22 +125,19 @@ def pending_rollout(view: ClusterView, snapshot: KafkaSnapshot | None) -> Rollou
     return preview(view, view.document, snapshot=snapshot).rollout
 
 
-def moved_parts(expected: str, now: str) -> list[str]:
+def moved_parts(expected: str, now: str, parts: Sequence[str] = _PARTS) -> list[str]:
     """Which parts of a plan are not what they were, in words. Empty when the digests are equal."""
     if expected == now:
         return []
     old, new = expected.split("-"), now.split("-")
-    if len(old) != len(_PARTS) or len(new) != len(_PARTS):
+    if len(old) != len(parts) or len(new) != len(parts):
         return [f"`{expected}` is not the digest of such a plan"]
-    return [word for word, before, after in zip(_PARTS, old, new, strict=True) if before != after]
+    return [word for word, before, after in zip(parts, old, new, strict=True) if before != after]
 
 
 def combined_digest(digests: Iterable[str]) -> str:
     """One digest for the plans of a file, in its order. That of a single plan is the plan's own."""
     return "+".join(digests)
-
-
-_PARTS = ("the document", "what is in force on the cluster", "the steps")
 
 
 def _digest(view: ClusterView, document: KafkaClusterDocument, rollout: RolloutPlan) -> str:
@@ -201,7 +202,7 @@ def _assumptions(
     cap = policy.throttle_mib_per_s
     machines = [(pool.place.cloud, pool.machine) for pool in document.spec.broker_pools]
     usable = [usable_bytes_per_s(*m, cap) for m in machines]
-    rate = int(min(usable) * (1 - CLIENTS_KEEP))
+    rate = int(min(usable, default=usable_bytes_per_s("", "", cap)) * (1 - CLIENTS_KEEP))
     return RolloutAssumptions(
         bytes_by_broker=bytes_by_broker(snapshot),
         bandwidth_bytes_per_s=min(rate, int(cap * MIB * KAFKA_REACHES)) if cap else rate,
@@ -231,7 +232,7 @@ def _warnings(view: ClusterView, nodes: Sequence[NodeChange]) -> list[str]:
 
 
 def _hands_over_the_only_controller(view: ClusterView, nodes: Sequence[NodeChange]) -> bool:
-    alone = view.document is not None and view.document.spec.controller_pool.size == 1
+    alone = view.document is not None and view.document.spec.quorum_size == 1
     stops = (Change.REPLACE, Change.RESTART)
     return alone and any(c.service != "broker" and c.change in stops for c in nodes)
 

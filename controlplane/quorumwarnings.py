@@ -15,7 +15,7 @@ def quorum_warnings(view: ClusterView, nodes: Sequence[NodeChange]) -> Iterator[
     leaving = [c for c in nodes if c.change is Change.REMOVE and c.service != "broker" and c.incumbent]
     coming = {c.node for c in nodes if c.change is Change.CREATE}
     ids = ", ".join(str(c.incumbent.service_id) for c in leaving if c.incumbent)
-    if leaving and view.document.spec.controller_pool.size == 1:
+    if leaving and view.document.spec.quorum_size == 1:
         yield (
             f"one controller is left (controllers {ids} leave): the cluster's metadata has one copy then, and nobody "
             "goes on while that controller is away"

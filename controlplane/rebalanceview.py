@@ -20,6 +20,8 @@ class RebalanceView:
     new_brokers: tuple[int, ...] = ()
     threshold_percent: float = 0.0
     per_day_bytes: int = 0
+    throttle_mib_per_s: int = 0
+    """Of its moves, under that of the spec; 0 for that alone."""
     round: int = 1
     """Plans of it so far, the one in hand included."""
     tries: int = 0

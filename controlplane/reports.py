@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from agent.wire import Report
-from controlplane.converger.observation import STALE_AFTER
+from controlplane.converger.observation import STALE_AFTER, ReportSeen
 from controlplane.converger.ports import AGENT_REPORT
 from controlplane.latest import LatestStore, Observation, Subject
 from events.ids import ClusterUid
@@ -37,6 +37,11 @@ def keep_report(latest: LatestStore, cluster_uid: ClusterUid, key: str, report: 
         mark = Subject(AGENT_FINDINGS, cluster_uid, key)
         latest.put(Observation(mark, {"findings": count}, source="agent", observed_at=at))
     return latest.put(told)
+
+
+def reports_by_key(rows: Iterable[Observation]) -> dict[str, ReportSeen]:
+    """Reports as they are kept, by the key of their instance."""
+    return {row.subject.name: ReportSeen(Report.model_validate(dict(row.value)), row.observed_at) for row in rows}
 
 
 def ailing(marks: Iterable[Observation], now: datetime) -> frozenset[ClusterUid]:

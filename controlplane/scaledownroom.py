@@ -7,6 +7,7 @@ from dataclasses import replace
 from controlplane.converger.diskroom import DISK_LIMIT_FRACTION
 from controlplane.converger.replacements import pending_changes
 from controlplane.evacuationroom import heirs_have_room, room_without, smaller_disks
+from controlplane.externals import leaving_externals
 from controlplane.kafka.gates import Gate
 from controlplane.view import ClusterView
 from events.spec.model import KafkaClusterDocument
@@ -20,7 +21,7 @@ GIB = 1024**3
 def room_after(view: ClusterView, document: KafkaClusterDocument, kafka: KafkaSnapshot) -> Gate:
     """Closed, with the numbers, when what the brokers hold has no place on the disks the document leaves and makes."""
     changes = pending_changes(replace(view, document=document))
-    removed, smaller = removed_brokers(changes), smaller_disks(changes)
+    removed, smaller = removed_brokers(changes) | set(leaving_externals(view, document)), smaller_disks(changes)
     if not removed and not smaller:
         return Gate(True, "no broker is taken away")
     heirs = heirs_have_room(kafka, changes)

@@ -19,7 +19,7 @@ import uvicorn
 from controlplane.agenttls import AgentTls
 from controlplane.authority import AuthorityRefused
 from controlplane.bootstrap import Services, build
-from controlplane.doors import Address, AddressRefused, CannotListen, address_of, listening
+from controlplane.doors import KEEP_ALIVE_S, Address, AddressRefused, CannotListen, address_of, listening
 from controlplane.home import Home, ServerRecord
 from controlplane.homeclaim import HomeRefused
 from controlplane.migrate import MigrationError
@@ -104,6 +104,7 @@ def _serve(
         access_log=False,
         server_header=False,
         proxy_headers=False,  # nobody stands between: what a header says of the door it came by is not believed
+        timeout_keep_alive=KEEP_ALIVE_S,
         timeout_graceful_shutdown=max(1, round(services.settings.graceful_stop_s)),
     )
     tls = _tls_for(services, [for_agents, *([told] if told else [])])
@@ -121,12 +122,13 @@ def _serve(
     services.agree_on_agent_url(services.home.agent_url() or "")
     services.planning.warm_up()
     services.scheduler.start()
-    services.sources.poller.start()
+    services.sources.start()
     services.names.start()
     services.groups.poller.start()
     services.topic_names.poller.start()
     services.drift.poller.start()
     services.anomalies.poller.start()
+    services.agents.poller.start()
     _log.info("listening on %s, token in %s", address.url, services.home.token_file)
     _tell_first_password(services, address)
     if for_agents.is_tls and told is not None and told != for_agents:

@@ -132,6 +132,13 @@ class Settings(BaseSettings):
     freezes: tuple[FreezeBinding, ...] = Field(
         default=(), description="times in which nothing voluntary begins, `[[freezes]]` each"
     )
+    agents_soak_s: float = Field(
+        default=600.0, ge=0, le=604_800, description="agents' upgrade: how long the first VM and each stage are watched"
+    )
+    agents_poll_s: float = Field(default=5.0, ge=0.1, le=600, description="seconds between two looks at agents")
+    agent_signing_key: Path | None = Field(
+        default=None, description="Ed25519 key agents are signed by, PEM; empty: one that follows from `server-key`"
+    )
     graceful_stop_s: float = Field(default=3.0, ge=0, le=60, description="how long open requests may go on at a stop")
     log_level: str = "INFO"
 
@@ -140,7 +147,7 @@ class Settings(BaseSettings):
     def _absolute(cls, path: Path | None) -> Path | None:
         return None if path is None else path.expanduser().absolute()
 
-    @field_validator("portal_cert", "portal_key")
+    @field_validator("portal_cert", "portal_key", "agent_signing_key")
     @classmethod
     def _absolute_files(cls, path: Path | None) -> Path | None:
         return None if path is None else path.expanduser().absolute()

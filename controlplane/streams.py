@@ -12,6 +12,9 @@ NETWORKS = "networks"
 IMAGES = "images"
 """The stream of the image catalogue."""
 
+AGENTS = "agents"
+"""The stream of the agents VMs are to run."""
+
 PROPOSALS = "proposals"
 """The stream of changes that wait for a second person."""
 

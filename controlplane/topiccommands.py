@@ -12,7 +12,7 @@ from controlplane.commands import (
     TopicDeclared,
 )
 from controlplane.nodecommands import Asked, asked_by
-from controlplane.specsource import API
+from controlplane.specsource import API, SourceRefusal
 from controlplane.topicview import TopicView
 from controlplane.view import ClusterView
 from events import topic_facts as facts
@@ -56,7 +56,9 @@ def topics_declared(view: ClusterView, command: DeclareTopics) -> Asked:
     if cluster is None:
         raise CommandRefused("not-declared", f"{view.name} is not declared yet", "Declare the cluster first.")
     for one in command.topics:
-        _refuse_other_source(view, one, command)
+        refusal = refuse_topic(view, one.document.topic, command.source)
+        if refusal is not None:
+            raise CommandRefused(refusal.code, refusal.message, refusal.what_next)
     wanted = [declaration_of(one.document, cluster) for one in command.topics]
     fresh = [
         declared for one, declared in zip(command.topics, wanted, strict=True) if _is_news(view, one, declared, command)
@@ -135,6 +137,24 @@ def declaration_of(document: KafkaTopicDocument, cluster: KafkaClusterDocument) 
     )
 
 
+def refuse_topic(view: ClusterView, name: str, source: str) -> SourceRefusal | None:
+    """Why `source` may not declare this topic: it is going, or comes from elsewhere. None where it may."""
+    known = view.topics.by_name.get(name)
+    if known is None or known.undeclared:
+        return None
+    if known.tombstone:
+        dying = _dying(name)
+        return SourceRefusal(dying.code, str(dying), dying.what_next)
+    if known.source == source:
+        return None
+    if known.is_git:
+        message = f"the topic {name} comes from `{known.source}`: {known.path}"
+        return SourceRefusal("other-source", message, "Change that file, or remove it there first.")
+    message = f"the topic {name} was declared through the API (`kedge apply`), not by {source}"
+    then = f"Let go of it first, it stays in Kafka: kedge topic delete {view.name} {name} --confirm {name} --retain"
+    return SourceRefusal("other-source", message, then)
+
+
 def _is_news(view: ClusterView, one: TopicDeclared, declared: facts.TopicDeclaration, command: DeclareTopics) -> bool:
     known = view.topics.by_name.get(one.document.topic)
     if known is None or known.undeclared or (known.source, known.path) != (command.source, command.path):
@@ -142,23 +162,6 @@ def _is_news(view: ClusterView, one: TopicDeclared, declared: facts.TopicDeclara
         moved = known is None or known.undeclared or known.source != command.source or known.is_git
         return moved or known is None or known.declared != declared
     return known.declared != declared
-
-
-def _refuse_other_source(view: ClusterView, one: TopicDeclared, command: DeclareTopics) -> None:
-    name = one.document.topic
-    known = view.topics.by_name.get(name)
-    if known is None or known.undeclared:
-        return
-    if known.tombstone:
-        raise _dying(name)
-    if known.source == command.source:
-        return
-    if known.is_git:
-        message = f"the topic {name} comes from `{known.source}`: {known.path}"
-        raise CommandRefused("other-source", message, "Change that file, or remove it there first.")
-    message = f"the topic {name} was declared through the API (`kedge apply`), not by {command.source}"
-    then = f"Let go of it first, it stays in Kafka: kedge topic delete {view.name} {name} --confirm {name} --retain"
-    raise CommandRefused("other-source", message, then)
 
 
 def _as_found(view: ClusterView, name: str, snapshot: KafkaSnapshot | None) -> facts.TopicDeclaration:

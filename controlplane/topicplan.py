@@ -1,6 +1,6 @@
 """What declaring topics would do, in a line each, as `kedge plan` shows it. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from controlplane.topiccommands import declaration_of
 from controlplane.view import ClusterView
@@ -24,6 +24,11 @@ def topic_lines(
     return tuple(lines)
 
 
+def lines_of(cluster: str, lines: Sequence[str]) -> tuple[str, ...]:
+    """Those of one cluster, of what a file would do to several."""
+    return tuple(line for line in lines if line[2:].startswith(f"topic {cluster}/"))
+
+
 def _changes(before: TopicDeclaration, after: TopicDeclaration) -> list[str]:
     told = [
         f"{words} {old} -> {new}"
@@ -37,6 +42,8 @@ def _changes(before: TopicDeclaration, after: TopicDeclaration) -> list[str]:
         )
         if old != new
     ]
+    if dict(before.labels) != dict(after.labels):
+        told.append(f"labels {_pairs(before.labels)} -> {_pairs(after.labels)}")
     old_config, new_config = before.config or {}, after.config or {}
     told += [
         f"{key} {old_config.get(key, 'unset')} -> {new_config.get(key, 'unset')}"
@@ -44,3 +51,7 @@ def _changes(before: TopicDeclaration, after: TopicDeclaration) -> list[str]:
         if old_config.get(key) != new_config.get(key)
     ]
     return told
+
+
+def _pairs(labels: Mapping[str, str]) -> str:
+    return ",".join(f"{key}={value}" for key, value in sorted(labels.items())) or "-"

@@ -7,6 +7,9 @@ from functools import wraps
 from types import MappingProxyType
 from typing import Any, TypeVar
 
+from controlplane.agentview import AgentOrderView
+from controlplane.evacuationview import EvacuationView as EvacuationView
+from controlplane.externalview import ExternalView
 from controlplane.healingview import DemotionView, SwitchView
 from controlplane.rebalanceview import BatchSpent, LastRebalance, RebalanceView
 from controlplane.replacement import ALIVE, Phase
@@ -235,15 +238,6 @@ class ReplaceView:
 
 
 @dataclass(frozen=True, slots=True)
-class EvacuationView:
-    """A person wants this broker to be empty and to stay so. `empty_at`: since when it is, None before."""
-
-    reason: str
-    requested_at: datetime
-    empty_at: datetime | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class VoterChangeView:
     """The change of the quorum's voters in hand. `adds`, else the voter leaves; `leaves`: and its node with it."""
 
@@ -410,6 +404,10 @@ class ClusterView:
     """Faults of `kedge chaos` that are not over, by id."""
     topics: TopicsView = field(default_factory=TopicsView)
     image: ImageView | None = None
+    agent_orders: Mapping[str, AgentOrderView] = field(default_factory=lambda: MappingProxyType({}))
+    """By instance key, of VMs whose agents were ever told to become others."""
+    external: ExternalView | None = None
+    """What others run of it, once Kafka has shown that it is there; None where all of it is Kedge's."""
     conditions: Mapping[str, ConditionView] = field(default_factory=lambda: MappingProxyType({}))
     progressed_at: datetime | None = None
     """Time of the last event that is not a mere condition."""
@@ -477,12 +475,10 @@ class ClusterView:
     def address_of(self, instance: InstanceView) -> str:
         """Where the instance's service listens, and others find it: its node's own address if the node has one."""
         texts = (self.node_addresses.get(instance.node, ""), instance.address)
-        if self.document is None:
-            return texts[0] or texts[1]
-        spec = self.document.spec
-        home = domain_of(spec.controller_pool.place)
+        pools = self.document.spec.pools if self.document else ()
+        home = next((domain_of(p.place) for p in pools if p.is_quorum or self.external is not None), "")
         # Of a pool that is gone: it was within the same domain as the others, or it had never been accepted.
-        domain = next((domain_of(p.place) for p in spec.pools if p.name == instance.planned.pool), home)
+        domain = next((domain_of(p.place) for p in pools if p.name == instance.planned.pool), home)
         return advertised((Address(text, domain) for text in texts), home)
 
 

@@ -19,7 +19,8 @@ class RebalanceRequested:
     """Replicas and leadership are to be spread anew. `cause`: `person`, `scale-up` or `policy`.
 
     `new_brokers`: ids that are to get their share; empty: all brokers, within every goal. `threshold_percent`: nothing
-    is done below that imbalance. `per_day_bytes`: no more is begun in 24 hours, 0 for no such limit.
+    is done below that imbalance. `per_day_bytes`: no more is begun in 24 hours, 0 for no such limit. A throttle of 0 is
+    that of the spec, any other one bounds it.
     """
 
     rebalance: str
@@ -28,6 +29,7 @@ class RebalanceRequested:
     new_brokers: tuple[int, ...] = ()
     threshold_percent: float = 0.0
     per_day_bytes: int = 0
+    throttle_mib_per_s: int = 0
 
 
 @fact("rebalance.planned", schema=1)

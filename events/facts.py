@@ -10,6 +10,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from events.agent_facts import AgentBuilt as AgentBuilt
+from events.agent_facts import AgentPublished as AgentPublished
+from events.agent_facts import AgentRolloutResumed as AgentRolloutResumed
+from events.agent_facts import AgentUpgraded as AgentUpgraded
+from events.agent_facts import AgentUpgradeFailed as AgentUpgradeFailed
+from events.agent_facts import AgentUpgradeRequested as AgentUpgradeRequested
+from events.agent_facts import AgentWithdrawn as AgentWithdrawn
 from events.anomaly_facts import AnomalyChanged as AnomalyChanged
 from events.anomaly_facts import AnomalyFound as AnomalyFound
 from events.anomaly_facts import BrokerDemoted as BrokerDemoted
@@ -34,6 +41,14 @@ from events.drain_facts import DrainPlanFailed as DrainPlanFailed
 from events.drain_facts import DrainPlanned as DrainPlanned
 from events.drain_facts import DrainRequested as DrainRequested
 from events.drain_facts import NodeDrained as NodeDrained
+from events.external_facts import ClusterImported as ClusterImported
+from events.external_facts import ExternalBrokerFound as ExternalBrokerFound
+from events.external_facts import ExternalDrained as ExternalDrained
+from events.external_facts import ExternalFound as ExternalFound
+from events.external_facts import ExternalLeft as ExternalLeft
+from events.external_facts import ExternalQuorumChanged as ExternalQuorumChanged
+from events.external_facts import ExternalReturned as ExternalReturned
+from events.external_facts import ExternalStopped as ExternalStopped
 from events.healing_facts import HealingRequested as HealingRequested
 from events.image_facts import ImageChosen as ImageChosen
 from events.image_facts import ImagePublished as ImagePublished

@@ -43,10 +43,16 @@ class NodeReplaceRequested:
 @fact("evacuation.requested", schema=1)
 @dataclass(frozen=True, slots=True)
 class EvacuationRequested:
-    """The brokers on these instances are to be emptied and kept empty: they stay, and receive nothing any more."""
+    """The brokers on these instances are to be emptied and kept empty: they stay, and receive nothing any more.
+
+    `targets`: ids of the brokers that may take what they hold, empty for every one that receives. A throttle of 0 is
+    that of the spec, any other one bounds it.
+    """
 
     keys: tuple[str, ...]
     reason: str
+    targets: tuple[int, ...] = ()
+    throttle_mib_per_s: int = 0
 
 
 @fact("evacuation.completed", schema=1)

@@ -13,7 +13,8 @@ from events.registry import fact
 @fact("proposal.made", schema=1)
 @dataclass(frozen=True, slots=True)
 class ProposalMade:
-    """A change that a policy reserves. `change` is `apply`, `delete` or `delete-topic`; `text` the spec file.
+    """A change that a policy reserves. `change` is `apply`, `delete`, `delete-topic` or `rebalance`; `text` the spec
+    file, or the order of a rebalance as JSON.
 
     `digest` pins the plan and what was in force; `author` is who asked, `claimed` whom a commit names besides.
     `source` is `api` or `git:BINDING`; `via` says how the author proved who they are.

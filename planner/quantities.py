@@ -21,3 +21,16 @@ def named(things: Sequence[object], most: int = 3) -> str:
     head = ", ".join(str(thing) for thing in things[:most])
     rest = len(things) - most
     return f"{head} and {rest} more" if rest > 0 else head
+
+
+def human_seconds(seconds: float) -> str:
+    """`0.4 s`, `12 s`, `2 min 5 s`, `1 h 2 min`, `3 d 4 h`: at most two units."""
+    if seconds < 0:
+        return f"-{human_seconds(-seconds)}"
+    if seconds < 9.95:
+        return f"{seconds:.1f} s".replace(".0 s", " s")
+    whole = round(seconds)
+    days, hours, minutes, rest = whole // 86400, whole % 86400 // 3600, whole % 3600 // 60, whole % 60
+    units = [(days, "d"), (hours, "h"), (minutes, "min"), (rest, "s")]
+    first = next(index for index, (count, _) in enumerate(units) if count or index == 3)
+    return " ".join(f"{count} {unit}" for count, unit in units[first : first + 2] if count)

@@ -44,13 +44,13 @@ spec:
       size: {controllers}
       machine: small
       disk: {{kind: persistent, sizeGib: {quorum_gib}}}
-      place: {{cloud: local, region: local-1, zones: [a, b, c]}}
+      place: {{{quorum_place}}}
     - name: brokers
       services: [broker]
       size: {brokers}
       machine: {machine}
       disk: {{kind: {disk}, sizeGib: {broker_gib}}}
-      place: {{cloud: local, region: {brokers_in}, zones: [{zones}]}}
+      place: {{cloud: {cloud}, region: {brokers_in}, zones: [{zones}]}}
   rollout:
     {{strategy: {strategy}, surge: {surge}, maxUnavailable: {max_unavailable}, pause: {pause},
      soak: {soak}, linger: {linger}, joinDeadline: {join_deadline}{throttle}{windows}}}
@@ -69,6 +69,8 @@ def a_spec(**overrides: Any) -> str:
         "config": "",
         "quorum": "controller",
         "controllers": 3,
+        "cloud": "local",
+        "quorum_place": "cloud: local, region: local-1, zones: [a, b, c]",
         "brokers_in": "local-1",
         "brokers": 3,
         "machine": "small",

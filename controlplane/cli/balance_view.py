@@ -7,12 +7,13 @@ from typing import Any
 from rich.console import RenderableType
 
 from controlplane.cli.balance_run import BalancePlan
-from controlplane.cli.drain_brokers import broker_rows, broker_table, plain
+from controlplane.cli.drain_brokers import broker_table, plain
 from controlplane.cli.drain_view import assumption_lines, finite
 from controlplane.cli.quantities import counted, human_seconds
 from controlplane.cli.state_inputs import Input
 from controlplane.cli.tables import listing
 from controlplane.cli.terminal import styled
+from controlplane.drainfigures import broker_rows
 from planner.balance.answer import GoalReport, Range
 from planner.quantities import human_bytes
 

@@ -15,6 +15,7 @@ from controlplane.cli import replies
 from controlplane.cli.address import Address
 from controlplane.cli.errors import CliError, Refused, UnknownCluster
 from controlplane.portal import accessschemas as access_api
+from controlplane.portal import agentschemas as agent_api
 from controlplane.portal import anomalyschemas as anomaly_api
 from controlplane.portal import chaosschemas as chaos_api
 from controlplane.portal import driftschemas as drift_api
@@ -23,6 +24,7 @@ from controlplane.portal import imageschemas as image_api
 from controlplane.portal import networkschemas as network_api
 from controlplane.portal import nodeschemas as node_api
 from controlplane.portal import proposalschemas as proposal_api
+from controlplane.portal import rollbackschemas as rollback_api
 from controlplane.portal import schemas as api
 from controlplane.portal import topicschemas as topic_api
 from events.spec.suggestions import nearest
@@ -30,7 +32,7 @@ from events.spec.suggestions import nearest
 TIMEOUT_S = 60.0
 """A plan over a large cluster takes a while; a connection that nobody accepts does not."""
 CONNECT_TIMEOUT_S = 5.0
-_NOT_THE_CLUSTER = ("source-not-found", "topic-not-found", "group-not-found")
+_NOT_THE_CLUSTER = ("source-not-found", "topic-not-found", "group-not-found", "generation-not-found", "no-cluster-then")
 """What else a path of a cluster may name that is not there."""
 ATTEMPTS = 3
 PAUSE_S = 0.5
@@ -71,9 +73,10 @@ class Client:
         """All living clusters, in short."""
         return self._get("/clusters", list[api.ClusterOut], timeout_s=timeout_s)
 
-    def cluster(self, name: str) -> api.ClusterDetailOut:
-        """One cluster with all that is known of it."""
-        return self._of_cluster(name, lambda: self._get(_path(name), api.ClusterDetailOut))
+    def cluster(self, name: str, *, at: str = "") -> api.ClusterDetailOut:
+        """One cluster with all that is known of it; with `at` as it was at that position of the log, or that time."""
+        params = {"at": at} if at else {}
+        return self._of_cluster(name, lambda: self._get(_path(name), api.ClusterDetailOut, params=params))
 
     def events(
         self, name: str, *, after: int = 0, limit: int = 500, tail: int = 0, wait_s: float = 0.0
@@ -136,9 +139,9 @@ class Client:
         """Ends the rebalance in hand after its batch."""
         return self._of_cluster(name, lambda: self._post(_path(name, "rebalance/cancel"), order, api.CommandOut))
 
-    def rolls(self, name: str, *, limit: int = 20) -> node_api.RollsOut:
-        """The rolls of a cluster, the newest first."""
-        params = {"limit": str(limit)}
+    def rolls(self, name: str, *, limit: int = 20, at: str = "") -> node_api.RollsOut:
+        """The rolls of a cluster, the newest first; with `at` as they were then."""
+        params = {"limit": str(limit), **({"at": at} if at else {})}
         return self._of_cluster(name, lambda: self._get(_path(name, "rolls"), node_api.RollsOut, params=params))
 
     def restart_check(self, name: str) -> node_api.RestartCheckOut:
@@ -243,6 +246,11 @@ class Client:
         """Accepts a rewritten history."""
         return self._post(f"/sources/{quote(name, safe='')}/accept", order, api.SourcePolledOut)
 
+    def rollback(self, name: str, order: rollback_api.RollbackIn) -> rollback_api.RollbackOut:
+        """Puts the spec of an earlier generation back, or says what that would do."""
+        path = _path(name, "rollback")
+        return self._of_cluster(name, lambda: self._post(path, order, rollback_api.RollbackOut))
+
     def take_over(self, name: str, order: api.SourceIn) -> api.CommandOut:
         """Hands a cluster's spec over to another source."""
         return self._of_cluster(name, lambda: self._post(_path(name, "source"), order, api.CommandOut))
@@ -274,6 +282,22 @@ class Client:
     def withdraw_image(self, name: str, order: image_api.ImageWithdrawalIn) -> image_api.ImagePublishedOut:
         """Withdraws a revision."""
         return self._post(f"/images/{quote(name, safe='')}/withdraw", order, image_api.ImagePublishedOut)
+
+    def agents(self) -> agent_api.AgentsOut:
+        """The agents VMs are to run, and how far each VM is."""
+        return self._get("/agents", agent_api.AgentsOut)
+
+    def publish_agent(self, order: agent_api.AgentReleaseIn) -> agent_api.AgentSaidOut:
+        """Publishes a version of the agent."""
+        return self._post("/agents", order, agent_api.AgentSaidOut)
+
+    def withdraw_agent(self, version: str, order: agent_api.AgentReasonIn) -> agent_api.AgentSaidOut:
+        """Withdraws a version of the agent."""
+        return self._post(f"/agents/{quote(version, safe='')}/withdraw", order, agent_api.AgentSaidOut)
+
+    def resume_agents(self, order: agent_api.AgentReasonIn) -> agent_api.AgentSaidOut:
+        """Lets the upgrade of agents go on after a failure."""
+        return self._post("/agents/resume", order, agent_api.AgentSaidOut)
 
     def whoami(self) -> access_api.WhoOut:
         """Who the token is of, and what it may do."""

@@ -32,6 +32,8 @@ def description(detail: ClusterDetailOut, *, now: datetime) -> Iterator[Renderab
     if detail.rebalance is not None:
         yield from _section("Rebalance", styled(rebalance_words(detail.rebalance)))
     yield from _section("Instances", _instances(detail, now))
+    if detail.externals:
+        yield from _section("External", _externals(detail))
     if detail.quorum is not None and detail.quorum.members:
         yield from _section("Quorum", quorum_section(detail.quorum))
     ill = [(i, f) for i in detail.instances for f in i.findings]
@@ -41,7 +43,7 @@ def description(detail: ClusterDetailOut, *, now: datetime) -> Iterator[Renderab
         yield from _section(f"Console of {console.key}, {ago(console.at, now)}", _console(console))
     if detail.pending:
         yield from _section("Pending", status_tree(detail.pending, detail.instances))
-    commands = next_commands(detail)
+    commands = [] if detail.past else next_commands(detail)
     if commands:
         yield from _section("Next", Text("\n").join(styled(command, "bold") for command in commands))
 
@@ -107,7 +109,7 @@ def _source(detail: ClusterDetailOut, now: datetime) -> Iterator[tuple[str, Text
     place = f"{source.path or 'no file yet'} in {source.repository or '?'}, branch {source.branch or '?'}"
     yield "Source", styled(f"{source.source}: {place}")
     if source.commit:
-        author = f", by {source.author} (claimed)" if source.author else ""
+        author = f", by {source.author} ({'signed' if source.signed_by else 'claimed'})" if source.author else ""
         yield "Commit", styled(f"{source.commit[:12]}{author}")
     why = "" if source.reason == source.sync else f" ({source.reason})"
     age = f", {ago(source.since, now)}" if source.since else ""
@@ -169,6 +171,12 @@ def _console(console: ConsoleOut) -> Text:
     """What a VM wrote that never joined: control characters of its boot loader would move the cursor."""
     text = "".join(c for c in console.text if c.isprintable() or c == "\n")
     return styled(text or console.why, "dim")
+
+
+def _externals(detail: ClusterDetailOut) -> RenderableType:
+    """Brokers that others run: they have no instance."""
+    rows = [[str(b.id), b.rack or "-", b.address, b.state] for b in detail.externals]
+    return listing(["BROKER", "RACK", "ADDRESS", "STATE"], rows)
 
 
 def _instances(detail: ClusterDetailOut, now: datetime) -> RenderableType:

@@ -7,12 +7,13 @@ from typing import Any
 
 from rich.console import RenderableType
 
-from controlplane.cli.drain_brokers import broker_rows, broker_table, plain
+from controlplane.cli.drain_brokers import broker_table, plain
 from controlplane.cli.drain_check import Judged
-from controlplane.cli.drain_view import MEASURES, certificate_document, certificate_table
+from controlplane.cli.drain_view import certificate_document, certificate_table
 from controlplane.cli.quantities import counted
 from controlplane.cli.state_inputs import Input
 from controlplane.cli.terminal import styled
+from controlplane.drainfigures import MEASURES, broker_rows
 
 _MOST_SHOWN = 20
 _SAME = 1e-6

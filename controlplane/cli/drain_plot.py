@@ -11,9 +11,9 @@ from rich.console import RenderableType
 from controlplane.cli.errors import CliError
 from controlplane.cli.quantities import human_seconds
 from controlplane.cli.terminal import styled
+from controlplane.drainfigures import targets_over_time
 from planner.drain.model.plan import Schedule
 from planner.drain.model.state import ClusterState, Floats, Int64s
-from planner.drain.replay import ingress_series
 
 SUFFIXES = (".png", ".svg")
 BLOCKS = " ▁▂▃▄▅▆▇█"
@@ -101,14 +101,3 @@ def _map(axes: Any, state: ClusterState, rows: Int64s, series: Floats, makespan_
     if len(rows) <= _MOST_LABELS:
         axes.set_yticks(np.arange(len(rows)) + 0.5, [str(b) for b in state.brokers.id[rows].tolist()])
     return image
-
-
-def targets_over_time(
-    state: ClusterState, schedule: Schedule, makespan_s: float, *, bins: int
-) -> tuple[Int64s, Floats] | None:
-    """Rows of the targets and what each takes per bin: int64[T], float64[T, bins]."""
-    if not (math.isfinite(makespan_s) and makespan_s > 0):
-        return None
-    series = ingress_series(state, schedule, makespan_s, bins=bins)
-    rows = np.flatnonzero(series.bytes_per_s.max(axis=1) > 0).astype(np.int64)
-    return rows, series.bytes_per_s[rows]

@@ -7,27 +7,18 @@ from typing import Any
 import numpy as np
 from rich.console import RenderableType
 
-from controlplane.cli.drain_brokers import broker_rows, broker_table, plain
+from controlplane.cli.drain_brokers import broker_table, plain
 from controlplane.cli.drain_engine import Planned
 from controlplane.cli.drain_plot import ingress_lines
 from controlplane.cli.quantities import counted, human_seconds
 from controlplane.cli.tables import listing
 from controlplane.cli.terminal import styled
+from controlplane.drainfigures import MEASURES, broker_rows, certificate_rows, time_words
 from planner.drain.certified import CertifiedPlan
-from planner.drain.model.measures import Measure, Measures
+from planner.drain.model.measures import Measures
 from planner.drain.model.state import ClusterState
 from planner.drain.solver import Infeasible
 from planner.quantities import human_bytes
-
-MEASURES = ("bytes", "makespan_s", "disk", "leaders", "leader_changes", "release_s")
-_WORDS = {
-    "bytes": "bytes copied",
-    "makespan_s": "time until the last copy",
-    "disk": "fullest disk afterwards",
-    "leaders": "most leaders on a broker",
-    "leader_changes": "changes of leader",
-    "release_s": "brokers empty, sum of times",
-}
 
 
 def plan_lines(
@@ -50,11 +41,6 @@ def plan_lines(
 def certificate_table(measures: Measures) -> RenderableType:
     """Each measure beside the bound no plan can beat."""
     return listing(("CERTIFICATE", "VALUE", "BOUND", "RATIO"), certificate_rows(measures))
-
-
-def certificate_rows(measures: Measures) -> list[list[str]]:
-    """Measure, value, bound and ratio in words, a row each."""
-    return [_measure_cells(name, getattr(measures, name)) for name in MEASURES]
 
 
 def assumption_lines(assumptions: Sequence[str]) -> Iterator[RenderableType]:
@@ -130,24 +116,5 @@ def _headline(state: ClusterState, plan: CertifiedPlan, name: str) -> str:
     moved = int(np.count_nonzero(plan.verdict.replay.end_s > 0))
     return (
         f"drain of {who} ({name}): {counted(moved, 'partition')} to move, "
-        f"{human_bytes(plan.measures.bytes.value)}, done in {_time(plan.measures.makespan_s.value)}"
+        f"{human_bytes(plan.measures.bytes.value)}, done in {time_words(plan.measures.makespan_s.value)}"
     )
-
-
-def _measure_cells(name: str, measure: Measure) -> list[str]:
-    ratio = f"{measure.ratio:.3f}" if math.isfinite(measure.ratio) else "-"
-    return [_WORDS[name], _figure(name, measure.value), _figure(name, measure.bound), ratio]
-
-
-def _figure(name: str, value: float) -> str:
-    if name == "bytes":
-        return human_bytes(value)
-    if name == "disk":
-        return f"{value:.2%}" if math.isfinite(value) else "-"
-    if name.endswith("_s"):
-        return _time(value)
-    return f"{value:.0f}" if math.isfinite(value) else "-"
-
-
-def _time(seconds: float) -> str:
-    return human_seconds(seconds) if math.isfinite(seconds) else "never"

@@ -9,6 +9,7 @@ from controlplane.cli.session import open_session
 from controlplane.cli.surroundings import Surroundings, of_this_process
 from controlplane.cli.verbs.access import audit, login, token
 from controlplane.cli.verbs.agentbundle import agent_bundle
+from controlplane.cli.verbs.agents import agents
 from controlplane.cli.verbs.anomalies import anomalies, healing, notifiers
 from controlplane.cli.verbs.apply import apply
 from controlplane.cli.verbs.balance import brokers, rebalance
@@ -19,6 +20,7 @@ from controlplane.cli.verbs.drift import drift
 from controlplane.cli.verbs.events import events
 from controlplane.cli.verbs.groups import group, groups
 from controlplane.cli.verbs.images import images
+from controlplane.cli.verbs.imports import import_cluster
 from controlplane.cli.verbs.look import describe, endpoints, get
 from controlplane.cli.verbs.machines import machines
 from controlplane.cli.verbs.moves import moves
@@ -28,6 +30,7 @@ from controlplane.cli.verbs.plans import plans
 from controlplane.cli.verbs.policies import policy
 from controlplane.cli.verbs.proposals import proposal, proposals
 from controlplane.cli.verbs.rebuild import rebuild
+from controlplane.cli.verbs.rollback import rollback
 from controlplane.cli.verbs.serve import backup, demo, restore, server, version
 from controlplane.cli.verbs.sources import sources, take_over
 from controlplane.cli.verbs.specs import diff, plan, validate
@@ -61,6 +64,7 @@ VERBS = (
     chaos,
     endpoints,
     take_over,
+    rollback,
     topics,
     proposals,
     groups,
@@ -88,6 +92,7 @@ GROUPS = {
     "token": token,
     "networks": networks,
     "images": images,
+    "agents": agents,
     "topic": topic,
     "proposal": proposal,
     "healing": healing,
@@ -132,6 +137,7 @@ def root(
 
 for verb in VERBS:
     app.command()(verb)
+app.command("import")(import_cluster)  # a word Python keeps to itself
 for name, of_noun in GROUPS.items():
     app.add_typer(of_noun, name=name)
 

@@ -21,4 +21,7 @@ Timeout = Annotated[
     str,
     typer.Option("--timeout", metavar="DURATION", help="How long to wait, as in 90s, 10m, 2h; 0 waits for ever."),
 ]
+At = Annotated[
+    str, typer.Option("--at", metavar="POSITION|TIME", help="As it was at that position or time.", show_default=False)
+]
 DEFAULT_TIMEOUT = "1h"

@@ -139,7 +139,7 @@ def drain_steps(drain: DrainOut) -> tuple[int, int]:
 def drain_words(drain: DrainOut) -> str:
     """`drain of broker 1000 (brokers-a-0.g1): batch 2 of 5, 36 moves, 12.0 MiB, planned by spark`."""
     who = f"{'broker' if len(drain.outgoing) == 1 else 'brokers'} {', '.join(map(str, drain.outgoing))}"
-    return f"drain of {who} ({', '.join(drain.keys)}): {batch_words(drain)}"
+    return f"drain of {who} ({', '.join(drain.keys) or 'external'}): {batch_words(drain)}"
 
 
 def rebalance_words(rebalance: RebalanceOut) -> str:

@@ -47,10 +47,18 @@ def source_table(sources: Sequence[SourceOut], *, now: datetime) -> Table:
 
 
 def source_lines(source: SourceOut) -> Iterator[RenderableType]:
-    """What a person should know of one source beyond its line. Nothing where it is in sync."""
+    """What a person should know of one source beyond its line. Nothing where it is in sync and lists no keys."""
+    if source.claimed_because and source.author:
+        yield styled("")
+        yield styled(f"{source.source}: by {source.author}, claimed: {source.claimed_because}", "yellow")
+    elif source.signed_by:
+        yield styled("")
+        yield styled(f"{source.source}: by {source.author}, signed with {source.signed_by}")
     if source.sync != "Synced" and source.message:
         yield styled("")
         yield styled(f"{source.source}: {source.message}", "yellow")
+    if source.forge is not None and source.forge.fault:
+        yield styled(f"{source.source}: {source.forge.fault}", "yellow")
     for problem in source.problems:
         yield from problem_lines(problem)
     if source.next:

@@ -17,6 +17,7 @@ from controlplane.converger.departures import request_retire
 from controlplane.converger.drains import request_drain
 from controlplane.converger.verdict import Situation, Verdict, record, wait
 from controlplane.converger.wholeness import cluster_is_whole
+from controlplane.externals import expected_brokers
 from controlplane.kafka.gates import broker_is_empty
 from controlplane.replacement import Phase
 from controlplane.view import ClusterView, InstanceView
@@ -69,7 +70,7 @@ def _take_back(situation: Situation, pairs: Sequence[Pair]) -> Verdict:
 
 def _drain_back(situation: Situation, pairs: Sequence[Pair], kafka: KafkaSnapshot) -> Verdict:
     leaving = {new.service_id for _, new in pairs}
-    serving = [i.service_id for i in situation.view.brokers() if i.phase is Phase.JOINED]
+    serving = expected_brokers(situation.view)
     gate = cluster_is_whole(kafka, [b for b in serving if b not in leaving], excepted=frozenset(leaving))
     keys = [new.key for _, new in pairs]
     if not gate.open:

@@ -35,6 +35,8 @@ from controlplane.converger.verdict import (
     TerminateInstance,
     Unregister,
 )
+from controlplane.externals import external_brokers
+from controlplane.movecap import cap_mib_per_s
 from controlplane.view import ClusterView, DrainView, InstanceView
 from events.ids import Epoch
 from planner.drain.request import Bandwidth, DrainRequest
@@ -164,10 +166,11 @@ def drain_request(
     """What the planner is asked: the drain in hand, on the cluster as Kafka shows it now (its own time by default)."""
     shapes = {i.service_id: (i.planned.pool, i.planned.shape) for i in view.brokers()}
     clouds = {p.name: p.place.cloud for p in view.document.spec.pools} if view.document else {}
-    cap = view.document.spec.rollout.throttle_mib_per_s if view.document else None
+    cap = cap_mib_per_s(view)
     machines = {b: (clouds.get(pool, ""), shape) for b, (pool, shape) in shapes.items()}
     rates = {b: usable_bytes_per_s(*m, cap) for b, m in machines.items()}
-    is_known = all(nic_bytes_per_s(*machine) for machine in machines.values())
+    known = all(nic_bytes_per_s(*machine) for machine in machines.values())
+    is_known = known and not external_brokers(view)  # nobody knows the machines of others: the throttle is their bound
     live = kafka.live_brokers()
     return DrainRequest.from_snapshot(
         kafka,

@@ -9,6 +9,7 @@ from controlplane.converger.foresight import foreseen_drain, plan_job_id
 from controlplane.converger.observation import InventorySeen
 from controlplane.converger.seats import stranger_among, voter_change_due
 from controlplane.converger.verdict import ReadConsole, Situation, StartPlanning, Verdict, record, wait
+from controlplane.externals import is_shared
 from controlplane.kafka.gates import is_following
 from controlplane.places import place_of, places_of
 from controlplane.replacement import Phase
@@ -94,7 +95,7 @@ def founding_step(situation: Situation) -> Verdict | None:
     view = situation.view
     if view.in_zookeeper_mode:
         return ensemble_step(situation)
-    if view.founding is not None or view.document is None:
+    if view.founding is not None or view.document is None or is_shared(view):
         return None
     founders = [i for i in view.controllers() if i.planned.generation == 1]
     wanted = sum(p.size for p in view.document.spec.pools if "controller" in p.services)

@@ -3,10 +3,12 @@
 from collections.abc import Callable
 from datetime import datetime
 
+from controlplane.converger.agentconditions import agents_told
 from controlplane.converger.anomalyconditions import demotions_told, healing_off_told
 from controlplane.converger.capacity import fallen_back
 from controlplane.converger.consumerconditions import consumers_stuck
 from controlplane.converger.driftconditions import CLOUD_DRIFT_FOUND, drift_told
+from controlplane.converger.externalconditions import EXTERNAL_EMPTY, external_empty
 from controlplane.converger.healing import health_of
 from controlplane.converger.heartbeatconditions import heartbeats_silent
 from controlplane.converger.hungconditions import elections_fail, reassignment_hung, strangers_told
@@ -114,8 +116,8 @@ def _differs(view: ClusterView, wanted: facts.ConditionChanged) -> bool:
     current = view.conditions.get(wanted.type)
     if current is None:
         return wanted.status or wanted.type == CONVERGED
-    if wanted.type in (TOPICS_DEGRADED, CLOUD_DRIFT_FOUND) and current.message != wanted.message:
-        return True  # other topics, or other things in the cloud, by name
+    if wanted.type in (TOPICS_DEGRADED, CLOUD_DRIFT_FOUND, EXTERNAL_EMPTY) and current.message != wanted.message:
+        return True  # other topics, brokers or things in the cloud, by name
     return (current.status, current.reason) != (wanted.status, wanted.reason)
 
 
@@ -141,5 +143,7 @@ _TOLD: tuple[Callable[[Situation], facts.ConditionChanged | None], ...] = (
     at_min_isr,
     registration_wrong,
     heartbeats_silent,
+    agents_told,
+    external_empty,
 )
 """What is told whatever the verdict: None, or the condition as it should be."""

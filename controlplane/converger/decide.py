@@ -16,6 +16,7 @@ from controlplane.converger.demotions import demotion_step
 from controlplane.converger.departures import departure_step
 from controlplane.converger.drains import drain_step
 from controlplane.converger.evacuations import evacuation_step
+from controlplane.converger.externalbrokers import external_departure_step, external_drain_step, import_step
 from controlplane.converger.finalisation import finalisation_step
 from controlplane.converger.growth import growth_step
 from controlplane.converger.handovers import handover_step
@@ -45,12 +46,14 @@ IN_HAND: tuple[Step, ...] = (
     loss_step,
     volume_step,
     intent_step,
+    import_step,
     founding_step,
     voter_step,
     arrival_step,
     hung_step,
     drain_step,
     departure_step,
+    external_departure_step,
     abortion_step,
     handover_step,
     restart_in_hand_step,
@@ -75,6 +78,7 @@ NEXT: tuple[Step, ...] = (
     settings_left_step,
     restart_step,
     healing_left_step,
+    external_drain_step,
     finalisation_step,
     replication_step,
     rebalance_step,

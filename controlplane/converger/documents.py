@@ -1,12 +1,15 @@
 """From the fold to the desired document of every VM: what each agent is told, as a pure function of the view."""
 
-from agent.wire import Document, EnsembleMember, LogDir, ServiceDocument, Voter
+from agent.wire import AgentBuild, AgentOrder, Document, EnsembleMember, LogDir, ServiceDocument, Voter
 from controlplane.converger.arrivals import quorum_port, start_id
 from controlplane.converger.heartbeats import heartbeats_for
 from controlplane.growthfold import size_of
 from controlplane.replacement import SERVING, Phase
 from controlplane.view import ClusterView, InstanceView
 from events import facts
+
+REPORT_WITHIN_S = 120.0
+"""What a new agent has to report in, or the one before returns."""
 
 
 def document_for(view: ClusterView, key: str, *, epoch: int) -> Document | None:
@@ -33,6 +36,25 @@ def _document(view: ClusterView, key: str, epoch: int) -> Document | None:
         generation=instance.planned.generation,
         services=services,
         heartbeats=heartbeats_for(view, instance) if services else None,
+        agent=_agent(view, key),
+    )
+
+
+def _agent(view: ClusterView, key: str) -> AgentOrder | None:
+    """The agent it is to run. An order that failed is told no more: the agent stays as it is until there is another."""
+    order = view.agent_orders.get(key)
+    if order is None or order.failed_at is not None:
+        return None
+    asked = order.asked
+    return AgentOrder(
+        id=asked.order,
+        version=asked.version,
+        key=asked.public_key,
+        builds=tuple(
+            AgentBuild(platform=b.platform, url=b.url, sha256=b.sha256, size_bytes=b.size_bytes, signature=b.signature)
+            for b in asked.builds
+        ),
+        report_within_s=REPORT_WITHIN_S,
     )
 
 

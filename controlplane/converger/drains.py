@@ -26,8 +26,9 @@ from controlplane.converger.verdict import (
     record,
     wait,
 )
+from controlplane.externals import leaving_externals, named
 from controlplane.kafka.gates import broker_is_empty, may_move
-from controlplane.view import DrainView
+from controlplane.view import ClusterView, DrainView
 from events import facts
 from events.ids import derived_id
 from planner.drain.plan import DrainPlan, Move
@@ -53,8 +54,8 @@ def drain_step(situation: Situation) -> Verdict | None:
     kafka = situation.seen.fresh_kafka(situation.now)
     if kafka is None:
         return wait("KafkaUnknown", f"drain of {_names(drain)}: {_why_unknown(situation)}")
-    if drain.stays and not set(drain.keys) <= situation.view.evacuations.keys():
-        return _taken_back(drain, kafka)
+    if why := _unwanted(situation.view, drain):
+        return _taken_back(drain, kafka, why)
     dead = [t for t in drain.successors.values() if _is_gone(situation, t)] or _bystanders(situation, drain)
     if dead:
         return _give_up(situation, drain, kafka, dead)
@@ -79,11 +80,13 @@ def request_drain(
     stays: bool = False,
 ) -> facts.DrainRequested:
     """The intent to empty these instances; targets are all brokers that stay and are not kept empty. `done`: moves of
-    the round before; `stays`: they do not leave once they are empty."""
+    the round before; `stays`: they do not leave once they are empty, and a person may have chosen the targets."""
     view = situation.view
     outgoing = tuple(view.instances[k].service_id for k in keys)
     leaving = set(outgoing)
-    targets = tuple(sorted(i.service_id for i in view.receivers() if i.service_id not in leaving))
+    chosen = view.evacuations[keys[0]].targets if stays else ()
+    there = (i.service_id for i in view.receivers() if not chosen or i.service_id in chosen)
+    targets = tuple(sorted(broker for broker in there if broker not in leaving))
     return facts.DrainRequested(
         drain=derived_id("drain", view.uid, str(view.drains + 1)),
         keys=tuple(keys),
@@ -99,7 +102,53 @@ def request_drain(
     )
 
 
-def _taken_back(drain: DrainView, kafka: KafkaSnapshot) -> Verdict:
+def request_external_drain(
+    view: ClusterView, brokers: Sequence[int], *, round_number: int, reason: str, done: Sequence[Move] = ()
+) -> facts.DrainRequested:
+    """The intent to empty brokers that others run onto ours. It has no keys: they are no instances, and what ends it
+    is `ExternalDrained`."""
+    return facts.DrainRequested(
+        drain=derived_id("drain", view.uid, str(view.drains + 1)),
+        keys=(),
+        outgoing=tuple(brokers),
+        successors={},
+        targets=tuple(sorted(i.service_id for i in view.receivers())),
+        round=round_number,
+        reason=reason,
+        done_bytes=sum(m.bytes for m in done) + (view.drain.done_bytes if view.drain else 0),
+        done_moves=len(done) + (view.drain.done_moves if view.drain else 0),
+    )
+
+
+def _again(
+    situation: Situation, drain: DrainView, *, round_number: int, reason: str, done: Sequence[Move] = ()
+) -> facts.DrainRequested:
+    """The same drain once more, on what is left."""
+    if not drain.keys:
+        return request_external_drain(
+            situation.view, drain.outgoing, round_number=round_number, reason=reason, done=done
+        )
+    return request_drain(
+        situation,
+        drain.keys,
+        dict(drain.successors),
+        round_number=round_number,
+        reason=reason,
+        done=done,
+        stays=drain.stays,
+    )
+
+
+def _unwanted(view: ClusterView, drain: DrainView) -> str:
+    """Why nobody wants its brokers empty any more, "" where somebody does."""
+    if drain.stays and not set(drain.keys) <= view.evacuations.keys():
+        return "the evacuation was taken back"
+    if not drain.keys and not set(drain.outgoing) <= set(leaving_externals(view)):
+        return "the spec names it again"
+    return ""
+
+
+def _taken_back(drain: DrainView, kafka: KafkaSnapshot, why: str) -> Verdict:
     """Nobody wants the brokers empty any more: what runs ends, nothing else begins, finished moves stay."""
     running = [p for p in kafka.moving() if set(p.replicas) & set(drain.outgoing)]
     if running:
@@ -108,7 +157,7 @@ def _taken_back(drain: DrainView, kafka: KafkaSnapshot) -> Verdict:
         )
     if kafka.throttles.any and not kafka.moving():
         return act(f"drain of {_names(drain)}: taken back, clearing the throttles", ClearThrottles())
-    taken_back = facts.DrainAbandoned(drain.id, "the evacuation was taken back")
+    taken_back = facts.DrainAbandoned(drain.id, why)
     return record(f"drain of {_names(drain)} ends here: {taken_back.reason}", taken_back)
 
 
@@ -246,10 +295,7 @@ def _end_round(
         if kafka.throttles.any:
             return act(f"drain of {_names(drain)}: done, clearing the throttles", *_tidied(plan, kafka))
         moved, moves = drain.done_bytes + sum(m.bytes for m in plan.moves), drain.done_moves + len(plan.moves)
-        outcome = facts.EvacuationCompleted if drain.stays else facts.NodeDrained
-        return record(
-            f"{_names(drain)} holds no replica: {moves} moves done", outcome(drain.id, drain.keys, moved, moves)
-        )
+        return record(f"{_names(drain)} holds no replica: {moves} moves done", _outcome(drain, moved, moves))
     if not hosted:
         return wait("LogDirsNotEmpty", f"drain of {_names(drain)}: {closed[0].reason}")
     settling = [p for p in hosted if _is_settling(plan, p)]
@@ -266,16 +312,16 @@ def _end_round(
             f"drain of {_names(drain)}: {len(hosted)} partitions left after {drain.round} rounds ({', '.join(topics)})"
         )
         return wait("DrainNotConverging", sentence, next_command=f"kedge describe {situation.view.name}", patience_s=0)
-    again = request_drain(
-        situation,
-        drain.keys,
-        dict(drain.successors),
-        round_number=drain.round + 1,
-        reason=f"{len(hosted)} partitions are still there ({', '.join(topics[:3])})",
-        done=left.finished,
-        stays=drain.stays,
-    )
+    reason = f"{len(hosted)} partitions are still there ({', '.join(topics[:3])})"
+    again = _again(situation, drain, round_number=drain.round + 1, reason=reason, done=left.finished)
     return record(f"drain of {_names(drain)}: round {again.round}, {again.reason}", again)
+
+
+def _outcome(drain: DrainView, moved: int, moves: int) -> object:
+    if not drain.keys:
+        return facts.ExternalDrained(drain.id, drain.outgoing, moved, moves)
+    outcome = facts.EvacuationCompleted if drain.stays else facts.NodeDrained
+    return outcome(drain.id, drain.keys, moved, moves)
 
 
 def _tidied(plan: DrainPlan, kafka: KafkaSnapshot) -> tuple[Effect, ...]:
@@ -293,15 +339,7 @@ def _deferred(situation: Situation, drain: DrainView, plan: DrainPlan) -> Verdic
     )
     if situation.seconds_since(situation.view.progressed_at or situation.now) < ASK_AGAIN_S:
         return wait("MovesDeferred", sentence, patience_s=0)
-    again = request_drain(
-        situation,
-        drain.keys,
-        dict(drain.successors),
-        round_number=drain.round,
-        reason=first.reason,
-        stays=drain.stays,
-    )
-    return record(sentence, again)
+    return record(sentence, _again(situation, drain, round_number=drain.round, reason=first.reason))
 
 
 def _bystanders(situation: Situation, drain: DrainView) -> list[int]:
@@ -342,6 +380,8 @@ def _is_settling(plan: DrainPlan, partition: PartitionSeen) -> bool:
 
 
 def _names(drain: DrainView) -> str:
+    if not drain.keys:
+        return named(drain.outgoing)
     return ", ".join(f"{k} (broker {b})" for k, b in zip(drain.keys, drain.outgoing, strict=True))
 
 

@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from controlplane.converger.drains import request_drain
 from controlplane.converger.verdict import Situation, Verdict, record, wait
 from controlplane.converger.wholeness import cluster_is_whole
+from controlplane.externals import expected_brokers
 from controlplane.replacement import Phase
-from controlplane.view import InstanceView
+from controlplane.view import ClusterView, InstanceView
 from events import facts
 from planner.observed import KafkaSnapshot
 
@@ -29,7 +30,7 @@ def evacuation_step(situation: Situation) -> Verdict | None:
         return wait("KafkaUnknown", f"evacuation of {_keys(there)}: {reason}") if view.is_evacuating() else None
     filled = [i for i in there if kafka.hosted_by(i.service_id)]
     if filled:
-        return _empty(situation, kafka, filled)
+        return _empty(situation, kafka, _alike(situation.view, filled))
     fresh = tuple(i.key for i in there if view.evacuations[i.key].empty_at is None)
     if not fresh:
         return None
@@ -40,8 +41,7 @@ def _empty(situation: Situation, kafka: KafkaSnapshot, filled: Sequence[Instance
     view, ids = situation.view, frozenset(i.service_id for i in filled)
     if not situation.allowance.may_roll:
         return wait("FleetBrake", f"waiting to evacuate {_keys(filled)}: {situation.allowance.reason}")
-    expected = {i.service_id for i in view.brokers() if i.phase is Phase.JOINED} - ids
-    gate = cluster_is_whole(kafka, expected, excepted=ids)
+    gate = cluster_is_whole(kafka, set(expected_brokers(view)) - ids, excepted=ids)
     if not gate.open:
         return wait("BrokerDown", f"not evacuating {_keys(filled)}: {gate.reason}")
     reason = f"to be empty, {view.evacuations[filled[0].key].reason}"
@@ -52,6 +52,14 @@ def _empty(situation: Situation, kafka: KafkaSnapshot, filled: Sequence[Instance
         return record(f"working towards generation {view.generation}: {started.reason}", started)
     drain = request_drain(situation, [i.key for i in filled], {}, round_number=1, reason=reason, stays=True)
     return record(f"draining {_keys(filled)}: {reason}", drain)
+
+
+def _alike(view: ClusterView, filled: Sequence[InstanceView]) -> list[InstanceView]:
+    """Those that may go to the same brokers at the same pace as the first: one drain is of one kind."""
+    first = view.evacuations[filled[0].key]
+    wanted = (first.targets, first.throttle_mib_per_s)
+    told = [(i, view.evacuations[i.key]) for i in filled]
+    return [i for i, kept in told if (kept.targets, kept.throttle_mib_per_s) == wanted]
 
 
 def _keys(instances: Sequence[InstanceView]) -> str:

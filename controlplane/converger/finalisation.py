@@ -6,6 +6,7 @@ from controlplane.converger.protocol import raise_step
 from controlplane.converger.rebalanceasking import asked_by_scale_up
 from controlplane.converger.seats import remembered, size_to_bring_back
 from controlplane.converger.verdict import RaiseFeature, Situation, Verdict, act, record, wait
+from controlplane.externals import is_shared
 from controlplane.imagefold import awaits_image
 from controlplane.kafka.features import METADATA, Blocked, FeatureStep, metadata_level_of, next_feature_step
 from controlplane.replacement import Phase
@@ -27,6 +28,8 @@ def finalisation_step(situation: Situation) -> Verdict | None:
     kafka = situation.seen.fresh_kafka(situation.now)
     if kafka is None:
         return wait("KafkaUnknown", "every VM is as declared; Kafka's metadata cannot be read")
+    if is_shared(view):
+        return _reached(view)  # its feature levels are raised by who runs its quorum
     if view.in_zookeeper_mode:
         return raise_step(situation) or _reached(view)
     if view.finalising is not None:

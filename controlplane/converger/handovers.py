@@ -15,6 +15,7 @@ from controlplane.converger.departures import request_retire
 from controlplane.converger.seats import must_leave_first, voter_change_due
 from controlplane.converger.verdict import Situation, Verdict, record, wait
 from controlplane.converger.wholeness import cluster_is_whole
+from controlplane.externals import expected_externals
 from controlplane.kafka.gates import Gate, may_stop_broker, may_stop_controller
 from controlplane.replacement import Phase
 from controlplane.view import ClusterView, InstanceView
@@ -116,7 +117,7 @@ def controller_gate(situation: Situation, kafka: KafkaSnapshot, old: InstanceVie
 def broker_gate(situation: Situation, kafka: KafkaSnapshot, old: InstanceView) -> Gate:
     """Stopped with its replicas on it: everybody else must serve and be in sync first."""
     others = [i.service_id for i in situation.view.brokers() if i.phase is Phase.JOINED and i.key != old.key]
-    whole = cluster_is_whole(kafka, others, excepted=frozenset())
+    whole = cluster_is_whole(kafka, [*others, *expected_externals(situation.view)], excepted=frozenset())
     return may_stop_broker(kafka, old.service_id, allow_unavailable=situation.excused_topics) if whole.open else whole
 
 
@@ -129,7 +130,7 @@ def _gone(view: ClusterView) -> frozenset[int]:
 def _is_alone(situation: Situation) -> bool:
     """A quorum of one has nobody to go on meanwhile: the outage is what the spec asked for, and the plan warned."""
     document = situation.view.document
-    return document is not None and document.spec.controller_pool.size == 1
+    return document is not None and document.spec.quorum_size == 1
 
 
 def _stop(situation: Situation, old: InstanceView, new: InstanceView) -> Verdict:

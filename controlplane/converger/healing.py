@@ -15,6 +15,7 @@ from controlplane.converger.handovers import controller_gate, service_down
 from controlplane.converger.observation import STALE_AFTER
 from controlplane.converger.verdict import Situation, Verdict, record, wait
 from controlplane.converger.wholeness import cluster_is_whole
+from controlplane.externals import expected_externals
 from controlplane.healingswitch import heals
 from controlplane.kafka.gates import Gate, falling_without
 from controlplane.replacement import Phase
@@ -89,7 +90,7 @@ def healing_gate(situation: Situation, kafka: KafkaSnapshot, instance: InstanceV
         return controller_gate(situation, kafka, instance)
     broker = instance.service_id
     others = [i.service_id for i in situation.view.brokers() if i.phase is Phase.JOINED and i.key != instance.key]
-    whole = cluster_is_whole(kafka, others, excepted=frozenset({broker}))
+    whole = cluster_is_whole(kafka, [*others, *expected_externals(situation.view)], excepted=frozenset({broker}))
     if not whole.open:
         return whole
     if any(p.is_moving for p in kafka.hosted_by(broker)):

@@ -58,6 +58,19 @@ class Said:
 class _Trouble:
     failures: int = 0
     until: datetime | None = None
+    since: datetime | None = None
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Poisoned:
+    """A cluster whose ticks fail in a row: since when, with what, and when it is looked at again."""
+
+    uid: ClusterUid
+    failures: int
+    error: str
+    since: datetime
+    until: datetime
 
 
 @dataclass(slots=True)
@@ -212,6 +225,20 @@ class Converger:
         """What the last tick said of the cluster, "" before the first."""
         said = self._said.get(view.uid)
         return said.sentence if said is not None else ""
+
+    def poisoned(self) -> list[Poisoned]:
+        """Clusters whose last tick of this server failed, the longest in trouble first."""
+        troubled = [
+            Poisoned(uid, t.failures, t.error, t.since, t.until)
+            for uid, t in dict(self._trouble).items()
+            if t.since is not None and t.until is not None
+        ]
+        return sorted(troubled, key=lambda found: found.since)
+
+    @property
+    def position(self) -> int:
+        """Up to which position of the log the views are folded."""
+        return self._fold.position
 
     def last_moves(self, uid: ClusterUid) -> Known:
         """How the moves of the cluster have come on."""
@@ -373,7 +400,9 @@ class Converger:
         trouble = self._trouble.setdefault(uid, _Trouble())
         trouble.failures += 1
         pause_s = min(30.0, delay_s(trouble.failures) / 2)
-        trouble.until = self._ports.clock() + timedelta(seconds=pause_s)
+        now = self._ports.clock()
+        trouble.since, trouble.error = trouble.since or now, str(error) or type(error).__name__
+        trouble.until = now + timedelta(seconds=pause_s)
         return f"{error} (failure {trouble.failures} in a row, next look in {pause_s:.0f} s)"
 
 

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 
-from agent.wire import Report
 from controlplane.converger.clienthealth import HealthWatch
 from controlplane.converger.disks import with_volume_sizes
 from controlplane.converger.foresight import foreseen_drain, plan_job_id
@@ -17,13 +16,14 @@ from controlplane.converger.settingwork import SettingWork, drift_work, is_betwe
 from controlplane.converger.topicwork import names_to_ask, topic_work
 from controlplane.converger.traffic import UNKNOWN, Traffic, TrafficWatch, sent_by
 from controlplane.converger.upkeep import displaced_leaders
+from controlplane.externals import external_addresses, external_brokers
 from controlplane.groups.record import GROUPS_NOTED, GroupsNoted, notes_of
 from controlplane.imagefold import awaits_image
 from controlplane.job import Job
 from controlplane.kafka.errors import KafkaFault
 from controlplane.places import places_of
 from controlplane.replacement import Phase
-from controlplane.reports import AGENT_FINDINGS, ailing
+from controlplane.reports import AGENT_FINDINGS, ailing, reports_by_key
 from controlplane.view import ClusterView, once
 from events.ids import ClusterUid, IntentId
 from planner.drain.plan import DrainPlan, PlanUnreadable
@@ -173,8 +173,7 @@ class Observer:
     def _reports(self, view: ClusterView) -> Mapping[str, ReportSeen]:
         if not has_work(view) and not self._is_ailing(view) and not self._health.is_suspicious(view.uid):
             return {}
-        rows = self._ports.latest.of_cluster(view.uid, AGENT_REPORT)
-        return {r.subject.name: ReportSeen(Report.model_validate(dict(r.value)), r.observed_at) for r in rows}
+        return reports_by_key(self._ports.latest.of_cluster(view.uid, AGENT_REPORT))
 
     def _kafka(self, view: ClusterView, missing: dict[str, str]) -> KafkaSnapshot | None:
         if not _has_brokers(view):
@@ -283,6 +282,8 @@ def has_work(view: ClusterView) -> bool:
         return True
     if view.voter_change is not None or view.chaos or awaits_image(view):
         return True
+    if any(b.stopped_at is not None for b in external_brokers(view).values()):
+        return True
     if any(d.ended or d.done_at is None for d in view.demotions.values()):
         return True
     return any(i.phase is not Phase.JOINED or i.lost or view.is_broken(i) for i in view.alive())
@@ -298,7 +299,9 @@ def _work_to_ask_for(view: ClusterView) -> SettingWork | None:
 def _has_brokers(view: ClusterView) -> bool:
     if view.in_zookeeper_mode and not view.cluster_id_fixed:
         return False
-    return view.founding is not None and any(i.address for i in view.brokers())
+    if view.founding is not None and any(i.address for i in view.brokers()):
+        return True
+    return bool(external_addresses(view))
 
 
 def _job_seen(job: Job) -> JobSeen:

@@ -14,6 +14,7 @@ from controlplane.converger.copying import source_of
 from controlplane.converger.traffic import Traffic
 from controlplane.converger.verdict import Situation
 from controlplane.kafka.throttle import ThrottlePlan, throttle_for
+from controlplane.movecap import cap_mib_per_s
 from controlplane.view import ClusterView
 from planner.drain.correction import Due, PortTraffic, due
 from planner.drain.plan import DrainPlan, Move, Port
@@ -154,7 +155,7 @@ def _bandwidth(view: ClusterView) -> dict[int, int]:
 
 
 def _cap(view: ClusterView) -> int | None:
-    cap = view.document.spec.rollout.throttle_mib_per_s if view.document else None
+    cap = cap_mib_per_s(view)
     return cap * MIB if cap else None
 
 

@@ -6,6 +6,8 @@ from controlplane.bandwidth import ASSUMED_BYTES_PER_S, CLIENTS_KEEP, MIB, nic_b
 from controlplane.clusterstate import catalogue_capacity
 from controlplane.converger.diskroom import DISK_LIMIT_FRACTION
 from controlplane.converger.verdict import Situation
+from controlplane.externals import is_shared
+from controlplane.movecap import cap_mib_per_s
 from controlplane.rebalanceview import RebalanceView
 from controlplane.replacement import Phase
 from controlplane.view import ClusterView
@@ -33,7 +35,7 @@ def rebalance_request(situation: Situation, rebalance: RebalanceView, kafka: Kaf
     live = kafka.live_brokers()
     receivers = tuple(sorted(i.service_id for i in view.receivers() if i.service_id in live))
     new = rebalance.new_brokers if set(rebalance.new_brokers) <= set(receivers) else ()
-    cap = view.document.spec.rollout.throttle_mib_per_s if view.document else None
+    cap = cap_mib_per_s(view)
     clouds = {p.name: p.place.cloud for p in view.document.spec.pools} if view.document else {}
     known = all(nic_bytes_per_s(clouds.get(i.planned.pool, ""), i.planned.shape) for i in view.brokers())
     return RebalanceRequest(
@@ -52,15 +54,19 @@ def rebalance_request(situation: Situation, rebalance: RebalanceView, kafka: Kaf
     )
 
 
-def asked_by_person(view: ClusterView, reason: str, *, per_day_bytes: int = 0) -> facts.RebalanceRequested:
+def asked_by_person(
+    view: ClusterView, reason: str, *, per_day_bytes: int = 0, throttle_mib_per_s: int = 0
+) -> facts.RebalanceRequested:
     """A person is not bound by the threshold, and by a day's budget only where one is given."""
-    return facts.RebalanceRequested(_next_id(view), "person", reason, per_day_bytes=per_day_bytes)
+    return facts.RebalanceRequested(
+        _next_id(view), "person", reason, per_day_bytes=per_day_bytes, throttle_mib_per_s=throttle_mib_per_s
+    )
 
 
 def asked_by_scale_up(view: ClusterView) -> facts.RebalanceRequested | None:
     """The roll that added brokers is over: they are due a share, unless the spec says never. None when none came."""
     policy = view.document.spec.balance if view.document else None
-    if policy is None or policy.after == "never" or view.rebalance is not None:
+    if policy is None or policy.after == "never" or view.rebalance is not None or is_shared(view):
         return None
     nodes = {view.instances[key].node for key in view.newcomers if key in view.instances}
     there = [i for i in view.receivers() if i.phase is Phase.JOINED and i.node in nodes]

@@ -27,10 +27,10 @@ from controlplane.converger.verdict import (
     wait,
 )
 from controlplane.converger.wholeness import cluster_is_whole
+from controlplane.externals import expected_brokers
 from controlplane.healingswitch import heals
 from controlplane.kafka.gates import Gate, may_move
 from controlplane.rebalanceview import DAY, RebalanceView, spent_bytes
-from controlplane.replacement import Phase
 from events import facts
 from planner.anomalies.kinds import Kind
 from planner.drain.plan import DrainPlan, Move
@@ -286,8 +286,7 @@ def _gate(situation: Situation, kafka: KafkaSnapshot, move: Move) -> Gate:
 
 
 def _whole(situation: Situation, kafka: KafkaSnapshot) -> Gate:
-    expected = [i.service_id for i in situation.view.brokers() if i.phase is Phase.JOINED]
-    return cluster_is_whole(kafka, expected, excepted=frozenset())
+    return cluster_is_whole(kafka, expected_brokers(situation.view), excepted=frozenset())
 
 
 def _keeps_writable_without_it(kafka: KafkaSnapshot, move: Move) -> bool:

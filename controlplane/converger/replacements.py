@@ -12,6 +12,7 @@ from controlplane.converger.verdict import Situation, SurgeAsk, SurgeShare, Verd
 from controlplane.converger.voters import leave_step
 from controlplane.converger.wholeness import cluster_is_whole
 from controlplane.evacuationroom import heirs_have_room, room_without
+from controlplane.externals import expected_brokers
 from controlplane.growthfold import size_of
 from controlplane.healingswitch import why_not
 from controlplane.imagefold import outdated_image
@@ -211,8 +212,9 @@ def _whole(situation: Situation, excepted: Sequence[int]) -> Gate:
     kafka = situation.seen.fresh_kafka(situation.now)
     if kafka is None:
         return Gate(False, "Kafka's metadata cannot be read")
-    expected = [i.service_id for i in situation.view.brokers() if i.phase is Phase.JOINED]
-    return cluster_is_whole(kafka, [b for b in expected if b not in excepted], excepted=frozenset(excepted))
+    return cluster_is_whole(
+        kafka, [b for b in expected_brokers(situation.view) if b not in excepted], excepted=frozenset(excepted)
+    )
 
 
 def _begin(situation: Situation, changes: Sequence[NodeChange], work: Work) -> Verdict:

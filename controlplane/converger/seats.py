@@ -63,7 +63,7 @@ def remembered(view: ClusterView) -> tuple[InstanceView, ...]:
 
 def size_to_bring_back(view: ClusterView) -> int:
     """How many controllers the spec has to ask for so that those come back: the next size a quorum may have."""
-    size = view.document.spec.controller_pool.size if view.document else 0
+    size = view.document.spec.quorum_size if view.document else 0
     return (size + len(remembered(view))) | 1
 
 
@@ -85,7 +85,7 @@ def thin_list(view: ClusterView, instance: InstanceView) -> str:
 @once
 def has_thin_list(view: ClusterView) -> bool:
     """A cheap look, asked of every cluster at every tick."""
-    size = view.document.spec.controller_pool.size if view.document else 0
+    size = view.document.spec.quorum_size if view.document else 0
     if not any(i.listed is not None and 2 * len(i.listed) <= size for i in view.brokers()):
         return False
     return any(thin_list(view, i) for i in view.brokers())

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from controlplane.converger.replacements import pending_changes
 from controlplane.converger.toldsettings import all_told, where_silent
+from controlplane.externals import is_shared
 from controlplane.replacement import Phase
 from controlplane.settingfold import with_values
 from controlplane.view import ClusterView, SettingChangeView, once
@@ -31,7 +32,7 @@ class SettingWork:
 @once
 def setting_work(view: ClusterView) -> SettingWork | None:
     """The change in hand, else the one the spec asks for. None when there is none, or a person is needed first."""
-    if view.document is None or view.founding is None or view.setting_refusal is not None:
+    if view.document is None or view.founding is None or view.setting_refusal is not None or is_shared(view):
         return None
     change = view.setting_change
     if change is not None and not _is_outdated(view, change):
@@ -49,7 +50,7 @@ def drift_work(view: ClusterView) -> SettingWork | None:
 
     Keys that nobody named in a spec are somebody else's, the throttles and the cordon of a roll among them.
     """
-    if not _is_at_rest(view):
+    if not _is_at_rest(view) or is_shared(view):
         return None
     held = {**view.live, **_live_of_spec(view)}
     return SettingWork(dict(sorted(held.items())), is_drift=True) if held else None

@@ -5,14 +5,15 @@ An election that is in vain is asked for again, less and less often; meanwhile t
 
 from controlplane.converger.backoff import delay_s
 from controlplane.converger.verdict import ClearThrottles, ElectPreferred, Situation, Verdict, act
+from controlplane.externals import is_shared
 from planner.observed import KafkaSnapshot, TopicPartition
 
 
 def upkeep_step(situation: Situation) -> Verdict | None:
     """Clears left-over throttles and gives leadership back. Looks only at metadata that is at hand anyway."""
     kafka = situation.seen.fresh_kafka(situation.now)
-    if kafka is None:
-        return None
+    if kafka is None or (is_shared(situation.view) and not situation.view.drains):
+        return None  # where Kedge has moved nothing, a throttle and an order of leaders are their owner's
     if kafka.throttles.any and not kafka.moving():
         return act("clearing a throttle nobody needs", ClearThrottles())
     displaced = displaced_leaders(kafka)

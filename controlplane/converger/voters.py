@@ -12,6 +12,7 @@ from agent.wire import DIRECTORY_LOST
 from controlplane.converger.arrivals import quorum_port, service_report, start_id
 from controlplane.converger.seats import seats, stranger_among, voter_change_due
 from controlplane.converger.verdict import AddVoter, RemoveVoter, Situation, Verdict, act, record, wait
+from controlplane.externals import is_shared
 from controlplane.kafka.gates import Gate
 from controlplane.kafka.voters import VoterStep, may_add, may_remove
 from controlplane.replacement import Phase
@@ -51,7 +52,7 @@ def voter_step(situation: Situation) -> Verdict | None:
     None where a gate is closed: what closes it may be mended by the steps below, which say what is waited for.
     """
     view, kafka = situation.view, situation.seen.fresh_kafka(situation.now)
-    if view.founding is None or kafka is None:
+    if view.founding is None or kafka is None or is_shared(view):
         return None
     if view.voter_change is not None:
         return _follow(situation, kafka, view.voter_change)

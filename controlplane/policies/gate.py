@@ -3,7 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from controlplane.policies.judge import ClusterChange, TopicsChange, judge_cluster, judge_deletion, judge_topics
+from controlplane.policies.judge import (
+    ClusterChange,
+    TopicsChange,
+    judge_cluster,
+    judge_deletion,
+    judge_rebalance,
+    judge_topics,
+)
 from controlplane.policies.shelf import NoPolicies, Policies, PolicySet
 from controlplane.policies.verdict import ALLOWED, Refusal, Verdict
 from controlplane.view import ClusterView
@@ -44,6 +51,10 @@ class PolicyGate:
         """A tombstone."""
         known = self.policies.current()
         return _closed(known) or judge_deletion(known.policies, view.document, topic)
+
+    def rebalance(self, view: ClusterView) -> Verdict:
+        """A rebalance a person asks for. Repairs go on where policies cannot be read, and it changes no spec."""
+        return judge_rebalance(self.policies.current().policies, view.document)
 
 
 def _closed(known: PolicySet) -> Verdict | None:

@@ -103,6 +103,16 @@ def judge_deletion(policies: Iterable[Policy], cluster: KafkaClusterDocument | N
     return Verdict(reasons=tuple(found))
 
 
+def judge_rebalance(policies: Iterable[Policy], cluster: KafkaClusterDocument | None) -> Verdict:
+    """A rebalance that a person asks for; what the spec itself has done is none. As `judge_deletion` otherwise."""
+    found = [
+        Reason(policy.name, "replicas are spread anew")
+        for policy in policies
+        if policy.reserved.rebalance and (cluster is None or _speaks(policy.selector, None, cluster))
+    ]
+    return Verdict(reasons=tuple(found))
+
+
 def _speaks(selector: Selector, before: KafkaClusterDocument | None, after: KafkaClusterDocument) -> bool:
     return any(document is not None and _fits(selector, document) for document in (before, after))
 

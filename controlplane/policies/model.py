@@ -92,6 +92,7 @@ class Reserved(PolicyPart):
     owner_change: bool = False
     account_change: bool = False
     chaos: bool = False
+    rebalance: bool = False
     monthly_cost: Money | None = None
     rolling: Count | None = None
 

@@ -4,22 +4,25 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from agent.wire import Report
 from controlplane.converger.conditions import BLOCKED
+from controlplane.converger.externalbrokers import external_words
 from controlplane.converger.observation import ReportSeen
 from controlplane.converger.observe import has_work
 from controlplane.converger.pausing import hold_on
 from controlplane.credentials import Credential
 from controlplane.endpoints import listed_brokers
+from controlplane.externals import client_addresses, external_brokers
 from controlplane.handlers import Outcome
 from controlplane.latest import Observation
 from controlplane.nodecommands import asked_for
 from controlplane.planpreview import Preview, pending_rollout
 from controlplane.portal import schemas as api
 from controlplane.portal.costs import cost_out
+from controlplane.portal.externalschemas import ExternalBrokerOut
 from controlplane.portal.quorumanswers import quorum_out
 from controlplane.portal.services import Fleet
 from controlplane.replacement import SERVING, Phase
+from controlplane.reports import reports_by_key
 from controlplane.view import ClusterView, InstanceView
 from events.envelope import Recorded
 from events.spec.conversion import to_data
@@ -75,6 +78,10 @@ def cluster_detail(
         source=source or api.SpecSourceOut(),
         conditions=conditions,
         instances=[_instance(view, i, agents.get(i.key, AgentSeen()), now) for i in view.alive()],
+        externals=[
+            ExternalBrokerOut(id=b.id, rack=b.rack, address=b.address, state=external_words(view, b))
+            for b in external_brokers(view).values()
+        ],
         drain=_drain(view),
         rebalance=rebalance_out(view),
         consoles=consoles_out(consoles, now),
@@ -107,7 +114,7 @@ def agents_seen(
 
     A credential is overdue at twice its life: an agent that is switched off, or older than rotations are.
     """
-    reports = {o.subject.name: ReportSeen(Report.model_validate(dict(o.value)), o.observed_at) for o in observations}
+    reports = reports_by_key(observations)
     shown = {f"{c.vm.node}.g{c.vm.generation}": c for c in credentials}
     overdue = {key for key, c in shown.items() if c.is_older_than(2 * credential_life, now)}
     return {key: AgentSeen(reports.get(key), shown.get(key), key in overdue) for key in reports.keys() | shown.keys()}
@@ -121,6 +128,7 @@ def endpoints_out(view: ClusterView, names: Iterable[Observation] = ()) -> api.E
     listener, bootstrap = document.spec.listeners[0], document.spec.bootstrap
     listed = listed_brokers(view)
     addresses = [f"{view.address_of(i)}:{listener.port}" for i in listed] if bootstrap.list else []
+    addresses += client_addresses(view) if bootstrap.list else ()
     return api.EndpointsOut(
         cluster=view.name,
         bootstrap=[*([f"{bootstrap.dns}:{listener.port}"] if bootstrap.dns else []), *addresses],

@@ -18,6 +18,7 @@ from controlplane.portal.pages import (
     assets,
     audit,
     brokers,
+    changespec,
     cluster,
     comparison,
     fleet,
@@ -26,12 +27,17 @@ from controlplane.portal.pages import (
     live,
     matrix,
     moves,
+    past,
     rollout,
     signing,
     topics,
+    topicsettings,
 )
 from controlplane.portal.pages import (
     images as image_pages,
+)
+from controlplane.portal.pages import (
+    loop as loop_pages,
 )
 from controlplane.portal.pages import (
     newspec as newspec_pages,
@@ -47,6 +53,9 @@ from controlplane.portal.pages import (
 )
 from controlplane.portal.pages import (
     provider as provider_pages,
+)
+from controlplane.portal.pages import (
+    rollback as rollback_pages,
 )
 from controlplane.portal.pages import (
     sources as source_pages,
@@ -71,13 +80,25 @@ from controlplane.portal.routes import (
     terraform,
 )
 from controlplane.portal.routes import (
+    agentreleases as agent_releases,
+)
+from controlplane.portal.routes import (
     groups as group_routes,
 )
 from controlplane.portal.routes import (
     images as image_routes,
 )
 from controlplane.portal.routes import (
+    loop as loop_routes,
+)
+from controlplane.portal.routes import (
+    moves as move_routes,
+)
+from controlplane.portal.routes import (
     proposals as proposal_routes,
+)
+from controlplane.portal.routes import (
+    rollback as rollback_routes,
 )
 from controlplane.portal.routes import (
     topics as topic_routes,
@@ -93,10 +114,13 @@ API = (
     drift,
     anomalies,
     nodes,
+    move_routes,
     networks,
     image_routes,
+    agent_releases,
     chaos,
     sources,
+    rollback_routes,
     proposal_routes,
     people,
     access,
@@ -104,6 +128,7 @@ API = (
     agents,
     metrics,
     system,
+    loop_routes,
     terraform,
 )
 PAGES = (
@@ -113,19 +138,24 @@ PAGES = (
     rollout,
     brokers,
     topics,
+    topicsettings,
     groups,
     anomaly_pages,
     moves,
     matrix,
     history,
+    past,
     comparison,
+    rollback_pages,
     source_pages,
     image_pages,
     proposal_pages,
     newspec_pages,
+    changespec,
     agent_pages,
     people_pages,
     audit,
+    loop_pages,
 )
 BESIDE_PAGES = (signing, provider_pages, live, assets)
 

@@ -18,6 +18,7 @@ from controlplane.portal.access.people import People
 from controlplane.portal.access.rights import Forbidden, Rights
 from controlplane.portal.access.roles import Verb
 from controlplane.portal.access.scoped import scoped
+from controlplane.portal.moveproposals import REBALANCE, order_of
 from controlplane.portal.services import PortalServices, Proposals, Proposed
 from controlplane.portal.specs import Judged, Order, declare, declare_topics, judge
 from controlplane.proposals.book import ProposalBook, ProposalNotFound
@@ -54,8 +55,8 @@ def propose(
     return services.proposals.propose(wanted, actor=actor, key=key)
 
 
-def deletion_digest(view: ClusterView, topic: str = "") -> str:
-    """Pins what is deleted: this very cluster at this generation, or this topic as it is declared."""
+def in_force_digest(view: ClusterView, topic: str = "") -> str:
+    """Pins what is to be deleted or changed: this very cluster at this generation, or this topic as it is declared."""
     if not topic:
         return f"{view.uid}.{view.generation}"
     known = view.topics.by_name.get(topic)
@@ -187,7 +188,7 @@ class ProposalDesk:
         return next((v for v in self.services.fleet.views() if v.name == name and not v.deleted), None)
 
     def _judge_author(self, change: Proposed, rights: Rights) -> None:
-        verb = Verb.DECLARE if change.change == "apply" else Verb.DELETE
+        verb = {"apply": Verb.DECLARE, REBALANCE: Verb.STEER}.get(change.change, Verb.DELETE)
         proposed = {t.name: t for t in _traits_in(change.text)}
         for name in change.clusters:
             view = self.services.commands.current(name)
@@ -206,7 +207,7 @@ class ProposalDesk:
         # What is judged for the author is no judgement of who approves.
         services = scoped(replace(self.services, proposals=None), author)
         try:
-            outcomes = self._apply(services, proposal) if made.change == "apply" else self._delete(services, proposal)
+            outcomes = self._carried_out(services, proposal)
         except Forbidden as refused:
             return self._void(number, f"its author may not do it any more: {refused}")
         except (CommandRefused, SpecRefused, ClusterNotFound) as refused:
@@ -218,6 +219,12 @@ class ProposalDesk:
             if outcome.changed:
                 self.services.wake(outcome.uid)
         return self._done(number, "; ".join(outcome.sentence for outcome in outcomes))
+
+    def _carried_out(self, services: PortalServices, proposal: ProposalView) -> list[Outcome]:
+        if proposal.made.change == REBALANCE:
+            return [services.commands.handle(order_of(proposal))]
+        is_file = proposal.made.change == "apply"
+        return self._apply(services, proposal) if is_file else self._delete(services, proposal)
 
     def _apply(self, services: PortalServices, proposal: ProposalView) -> list[Outcome]:
         made = proposal.made
@@ -234,13 +241,14 @@ class ProposalDesk:
             message=": ".join(part for part in (made.message, said) if part),
             plan_digest=judged.digest if judged.documents else None,
             approval=made.id,
+            as_shown=True,
         )
         return [*declare(services, judged, order), *declare_topics(services, judged, order)]
 
     def _delete(self, services: PortalServices, proposal: ProposalView) -> list[Outcome]:
         made, name = proposal.made, proposal.made.clusters[0]
         view = services.commands.current(name)
-        if deletion_digest(view, made.topic) != made.digest:
+        if in_force_digest(view, made.topic) != made.digest:
             message = f"{made.topic or name} is not what it was when its deletion was proposed"
             raise CommandRefused("plan-moved", message, "Propose it again.")
         actor, key = f"person:{made.author.removeprefix('user:')}", f"proposal-{made.id}"

@@ -1,7 +1,7 @@
 """Times as requests give them: written out, never a bare number of seconds or milliseconds that could be either."""
 
 import re
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Annotated
 
 from pydantic import BeforeValidator
@@ -17,3 +17,12 @@ def _written(value: object) -> object:
 
 Moment = Annotated[datetime, BeforeValidator(_written)]
 """ISO 8601 with a date and a time. Of one without an offset the caller decides what it means."""
+
+
+def moment_in(text: str) -> datetime | None:
+    """A moment as browsers and people write it, without a zone UTC; None for what is none."""
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return found if found.tzinfo else found.replace(tzinfo=UTC)

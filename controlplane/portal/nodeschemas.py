@@ -4,6 +4,8 @@ from datetime import datetime
 
 from pydantic import Field
 
+from controlplane.portal.moveschemas import Digest, Throttle
+from controlplane.portal.pastschemas import PastOut
 from controlplane.portal.schemas import Message, RebalanceOut
 
 
@@ -22,6 +24,8 @@ class RebalanceIn(Message):
     per_day_gib: int | None = Field(
         default=None, ge=1, le=1_000_000, description="GiB that may begin to copy in 24 hours; without it no such limit"
     )
+    throttle_mib_per_s: int = Throttle
+    digest: str = Digest
 
 
 class CancelRebalanceIn(Message):
@@ -86,6 +90,7 @@ class RollsOut(Message):
     rolls: list[RollOut]
     rebalance: RebalanceOut | None = Field(default=None, description="the rebalance in hand, which is no roll")
     total: int = Field(description="how many there were, ever")
+    past: PastOut | None = Field(default=None, description="set where these are the rolls as they were")
 
 
 class BrokersIn(Message):

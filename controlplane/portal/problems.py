@@ -9,6 +9,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
+from controlplane.forges.forge import ForgeFault
 from controlplane.gitsync.desk import SourceNotFound
 from controlplane.handlers import ClusterNotFound, CommandRefused, SpecRefused
 from controlplane.portal.access.bindings import BindingRefused
@@ -52,9 +53,18 @@ def answer_problems(app: FastAPI) -> None:
     for refusal in (Forbidden, UserRefused, BindingRefused, TokenRefused):
         app.add_exception_handler(refusal, _answer)
     app.add_exception_handler(ProposalNotFound, _answer)
+    app.add_exception_handler(ForgeFault, _answer)
     app.add_exception_handler(StreamConflict, _answer)
     app.add_exception_handler(StoreUnavailable, _answer)
     app.add_exception_handler(Exception, _answer)
+
+
+_NOT_FOUND: dict[type[Exception], tuple[str, str]] = {
+    ClusterNotFound: ("cluster-not-found", "`kedge get` lists the clusters."),
+    SourceNotFound: ("source-not-found", "`kedge sources` lists them."),
+    UserNotFound: ("user-not-found", "`kedge user list` lists them."),
+    ProposalNotFound: ("proposal-not-found", "kedge proposals"),
+}
 
 
 def wants_page(request: Request) -> bool:
@@ -88,10 +98,9 @@ def api_error(error: Exception) -> ApiError:
             return ApiError(error.status_code, code, phrase, detail=detail)
         case RequestValidationError():
             return ApiError(422, "request-invalid", "the request is not what this call takes", detail=_invalid(error))
-        case ClusterNotFound():
-            return ApiError(404, "cluster-not-found", str(error), next_step="`kedge get` lists the clusters.")
-        case SourceNotFound():
-            return ApiError(404, "source-not-found", str(error), next_step="`kedge sources` lists them.")
+        case ClusterNotFound() | SourceNotFound() | UserNotFound() | ProposalNotFound():
+            code, then = _NOT_FOUND[type(error)]
+            return ApiError(404, code, str(error), next_step=then)
         case CommandRefused():
             return ApiError(409, error.code, "refused", detail=str(error), next_step=error.what_next)
         case SpecRefused():
@@ -99,12 +108,14 @@ def api_error(error: Exception) -> ApiError:
             return ApiError(422, "spec-refused", "the spec is refused", detail=detail)
         case Forbidden():
             return ApiError(403, "forbidden", str(error), next_step=error.needs)
-        case UserNotFound():
-            return ApiError(404, "user-not-found", str(error), next_step="`kedge user list` lists them.")
         case UserRefused() | BindingRefused() | TokenRefused():
             return ApiError(422, "refused", str(error))
-        case ProposalNotFound():
-            return ApiError(404, "proposal-not-found", str(error), next_step="kedge proposals")
+        case ForgeFault():
+            title, detail = f"{error.what} failed", f"{error.where}: {error.why}"
+            code, then = f"forge-{error.reason.lower()}", error.next_step
+            if error.is_passing:
+                return ApiError(503, code, title, detail=detail, next_step=then, retry_after_s=int(error.wait_s) or 15)
+            return ApiError(409, code, title, detail=detail, next_step=then)
         case StreamConflict():
             return ApiError(
                 409, "busy", "others are writing to this cluster", detail=str(error), next_step="Try again."

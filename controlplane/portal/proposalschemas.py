@@ -13,7 +13,7 @@ class ProposalOut(Message):
 
     id: str
     state: str = Field(description="open, approved, executed, rejected or void")
-    change: str = Field(description="apply, delete or delete-topic")
+    change: str = Field(description="apply, delete, delete-topic or rebalance")
     clusters: list[str]
     topic: str
     author: str

@@ -6,8 +6,14 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from controlplane.portal.costschemas import PlanCostOut
+from controlplane.portal.externalschemas import ExternalBrokerOut
 from controlplane.portal.moments import Moment
+from controlplane.portal.pastschemas import PastOut
 from controlplane.portal.quorumschemas import QuorumOut
+from controlplane.portal.sourceschemas import AcceptIn as AcceptIn
+from controlplane.portal.sourceschemas import ForgeOut
+from controlplane.portal.sourceschemas import SourceIn as SourceIn
+from controlplane.portal.sourceschemas import SourcePolledOut as SourcePolledOut
 
 API_PREFIX = "/v1"
 
@@ -241,7 +247,8 @@ class SpecSourceOut(Message):
     branch: str = ""
     path: str = ""
     commit: str = Field(default="", description="the commit whose declaration is in force")
-    author: str = Field(default="", description="whom that commit names: claimed, nobody checked it")
+    author: str = Field(default="", description="whom that commit names: claimed, unless `signed_by` says otherwise")
+    signed_by: str = Field(default="", description="fingerprint of the author's listed key that signed the commit")
     sync: str = ""
     reason: str = ""
     message: str = ""
@@ -283,6 +290,7 @@ class ClusterDetailOut(ClusterOut):
 
     conditions: list[ConditionOut]
     instances: list[InstanceOut]
+    externals: list[ExternalBrokerOut] = Field(default=[], description="its brokers that others run, by id")
     drain: DrainOut | None
     rebalance: RebalanceOut | None = None
     consoles: list[ConsoleOut] = Field(default=[], description="of VMs that never joined, of the last day")
@@ -296,6 +304,7 @@ class ClusterDetailOut(ClusterOut):
     metadata_age_s: float | None
     document: dict[str, Any]
     stream_version: int
+    past: PastOut | None = Field(default=None, description="set where this is the cluster as it was")
 
 
 class DnsNameOut(Message):
@@ -357,20 +366,6 @@ class CommandOut(Message):
     proposal: str = Field(default="", description="id of the proposal it became: nothing is done before a yes")
 
 
-class SourceIn(Message):
-    """Hand a cluster's spec over: to `api`, or to `git:BINDING`."""
-
-    source: str
-    reason: str = ""
-
-
-class AcceptIn(Message):
-    """Accept a commit that does not descend from the one applied. The whole id, as `kedge sources` shows it."""
-
-    commit: str
-    reason: str = ""
-
-
 class SourceOut(Message):
     """One git source as its last poll left it."""
 
@@ -391,18 +386,13 @@ class SourceOut(Message):
     last_reached: datetime | None = Field(description="when the repository last answered")
     commit: str = Field(description="the commit whose files were looked at last")
     tip: str = Field(description="the newest commit seen")
-    author: str = Field(description="whom it names: claimed, nobody checked it")
+    author: str = Field(description="whom it names: claimed, unless `signed_by` says otherwise")
+    signed_by: str = Field(default="", description="fingerprint of the author's listed key that signed the commit")
+    claimed_because: str = Field(default="", description="why the author is merely claimed, where keys are listed")
     clusters: list[str]
     missing: list[str] = Field(description="clusters of this source without a file: they stay as they are")
     problems: list[ProblemOut]
-
-
-class SourcePolledOut(Message):
-    """Whether a look was asked for: only the leader looks."""
-
-    source: str
-    asked: bool
-    sentence: str
+    forge: ForgeOut | None = Field(default=None, description="where the binding names one")
 
 
 class BindingIn(Message):

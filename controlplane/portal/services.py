@@ -8,6 +8,7 @@ from typing import Annotated, Protocol
 
 from fastapi import Depends, Request
 
+from controlplane.agents.desk import Agents, NoAgents
 from controlplane.backup import BackupSummary
 from controlplane.chaosacts import Harmer, nothing_to_harm
 from controlplane.commands import Command, DeclareCluster
@@ -21,6 +22,7 @@ from controlplane.handlers import Outcome
 from controlplane.home import Installation
 from controlplane.images.desk import Images, NoImages
 from controlplane.latest import LatestStore
+from controlplane.loopdesk import LoopDesk, NoLoop
 from controlplane.networks.desk import Networks, NoNetworks
 from controlplane.notices.desk import NoNotifiers, Notifiers
 from controlplane.policies.gate import PolicyGate
@@ -31,6 +33,7 @@ from controlplane.portal.oidc.signin import OidcSignIn
 from controlplane.proposals.view import ProposalView
 from controlplane.states.storage import ServedStates
 from controlplane.topicnames.index import TopicIndex
+from controlplane.topicsettings import NoTopicSettings, TopicSettings
 from controlplane.view import ClusterView
 from events.clock import Clock
 from events.ids import ClusterUid, Epoch
@@ -78,7 +81,9 @@ class Leadership(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposed:
-    """A change somebody asks for: `change` is `apply` with its file, `delete`, or `delete-topic` with its topic."""
+    """A change somebody asks for: `change` is `apply` with its file, `delete`, `delete-topic` with its topic, or
+    `rebalance` with its order as JSON.
+    """
 
     change: str
     clusters: tuple[str, ...]
@@ -146,6 +151,8 @@ class PortalServices:
     """The networks Kedge makes."""
     images: Images = field(default_factory=NoImages)
     """The image catalogue."""
+    agents: Agents = field(default_factory=NoAgents)
+    """What agents VMs are to run."""
     sources: SourceDesk | None = None
     """The git sources, None where git sync is no part of this server."""
     people: People = field(default_factory=People)
@@ -160,10 +167,14 @@ class PortalServices:
     """The provider people may sign in by, None where there is none."""
     groups: Groups = field(default_factory=NoGroups)
     """Consumer groups, asked of the brokers when a person asks."""
+    topic_settings: TopicSettings = field(default_factory=NoTopicSettings)
+    """What is set on topics, asked of the brokers when a person asks."""
     notifiers: Notifiers = field(default_factory=NoNotifiers)
     """Where anomalies are told to."""
     topic_names: TopicIndex | None = None
     """The names of all topics, for the search; the app makes one where none is given."""
+    loop: LoopDesk = field(default_factory=NoLoop)
+    """How the loop of this server does."""
     gate: PolicyGate = field(default_factory=PolicyGate)
     """The policies in force."""
     proposals: Proposals | None = None
@@ -178,4 +189,9 @@ def services_of(request: Request) -> PortalServices:
     return services
 
 
-Services = Annotated[PortalServices, Depends(services_of)]
+async def _services(request: Request) -> PortalServices:
+    """No coroutine for its own sake: FastAPI would hop to a thread for it, at each request."""
+    return services_of(request)
+
+
+Services = Annotated[PortalServices, Depends(_services)]

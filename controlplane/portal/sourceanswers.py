@@ -1,17 +1,20 @@
 """From sources to what the API says of them, and of each cluster's own."""
 
 from collections.abc import Callable
+from dataclasses import asdict
 
+from controlplane.forges.link import ForgeLink
 from controlplane.gitsync.board import NOT_POLLED, OUT_OF_SYNC, REFUSED, SYNCED, UNKNOWN, Standing
 from controlplane.portal import schemas as api
 from controlplane.portal.answers import problem_out
+from controlplane.portal.sourceschemas import ForgeOut
 from controlplane.specsource import SPEC_REFUSED, git_source
 from controlplane.specsource import SYNCED as CONDITION
 from controlplane.view import ClusterView
 
 
-def source_out(standing: Standing) -> api.SourceOut:
-    """One source."""
+def source_out(standing: Standing, link: ForgeLink | None = None) -> api.SourceOut:
+    """One source, with its forge where it has one."""
     binding = standing.binding
     return api.SourceOut(
         name=binding.name,
@@ -32,9 +35,12 @@ def source_out(standing: Standing) -> api.SourceOut:
         commit=standing.applied,
         tip=standing.tip,
         author=standing.author,
+        signed_by=standing.signature.by,
+        claimed_because=standing.signature.why_not,
         clusters=list(standing.clusters),
         missing=list(standing.missing),
         problems=[problem_out(problem) for problem in standing.problems],
+        forge=None if link is None else ForgeOut(**asdict(link.keeper.told())),
     )
 
 
@@ -64,6 +70,7 @@ def spec_source_out(view: ClusterView, standing_of: Callable[[str], Standing | N
         path=origin.path,
         commit=origin.commit,
         author=origin.author,
+        signed_by=origin.signed_by,
         sync=sync,
         reason=reason,
         message=message,

@@ -16,7 +16,7 @@ from controlplane.portal.costs import priced
 from controlplane.portal.services import PortalServices
 from controlplane.specsource import API
 from controlplane.topiccommands import by_cluster, topic_problems
-from controlplane.topicplan import topic_lines
+from controlplane.topicplan import lines_of, topic_lines
 from controlplane.view import ClusterView
 from events.ids import derived_id
 from events.spec.document import LoadResult, load_documents
@@ -84,6 +84,8 @@ class Order:
     dry_run: bool = False
     approval: str = ""
     """The proposal a second person agreed to."""
+    as_shown: bool = False
+    """Topics, too, only if what would become of them is still what was judged."""
 
 
 def judge(services: PortalServices, text: str, *, file: str) -> Judged:
@@ -185,6 +187,7 @@ def declare_topics(services: PortalServices, judged: Judged, order: Order) -> li
                 source=API,
                 path=judged.file,
                 approval=order.approval,
+                lines=lines_of(name, judged.topic_plan) if order.as_shown else None,
             )
         )
         for name, own in (by_cluster(judged.topics).items() if not order.dry_run else ())

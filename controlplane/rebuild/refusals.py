@@ -23,6 +23,9 @@ def place_refusals(found: FoundCluster, spec: DeclaredSpec) -> list[Finding]:
             f"{spec.file} declares a cluster in ZooKeeper mode, which cannot be taken over without its history yet"
         )
         return [*refusals, _refusal(found.name, message, f"Restore a backup, or --leave-out {found.uid}")]
+    if spec.document.spec.external is not None:
+        message = f"others run a part of what {spec.file} declares, which cannot be taken over without its history yet"
+        return [*refusals, _refusal(found.name, message, f"Restore a backup, or --leave-out {found.uid}")]
     level, version = finalised_level(found), spec.document.spec.kafka.version
     if level > metadata_level_of(version):
         message = f"metadata level {level} is finalised; Kafka {version} of {spec.file} cannot read it"

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from events.spec import problems as p
 from events.spec.change import FieldChange, differences
+from events.spec.external_rules import external_change_problems
 from events.spec.fields import FieldClass
 from events.spec.model import KafkaClusterDocument, Pool
 from events.spec.network_rules import move_problems
@@ -18,6 +19,8 @@ FULL_PERCENT = 85
 _POOLS: Path = ("spec", "pools")
 _IMMUTABLE_FIX = {
     "spec.kafka.mode": "Keep the mode; Kedge migrates no cluster from ZooKeeper to KRaft yet.",
+    "external": "Keep it as it is: a cluster is imported once, and its quorum stays with who runs it.",
+    "clusterId": "Keep it: it is Kafka's own.",
     "metadata.name": "Keep the name, or declare a second cluster and move the data.",
     "place": "Keep the network; add a pool in the new one's place, apply, then remove this one.",
     "services": "Keep the services; add a pool of the other kind instead.",
@@ -36,7 +39,9 @@ def change_problems(
             yield _immutable(change, where)
     yield from _moved_quorums(old, new, where)
     yield from move_problems(old, new, where)
-    yield from _controllers(old, new, where)
+    yield from external_change_problems(old, new, where)
+    if old.spec.external is None and new.spec.external is None:
+        yield from _controllers(old, new, where)
     yield from _removed_pools(old, new, where)
     yield from _disks(old, new, where)
     if data_bytes_per_pool is not None:
@@ -85,7 +90,7 @@ def _controllers(old: KafkaClusterDocument, new: KafkaClusterDocument, where: Po
 def _removed_pools(old: KafkaClusterDocument, new: KafkaClusterDocument, where: Positions) -> Iterator[Problem]:
     before = [pool.name for pool in old.spec.broker_pools]
     after = {pool.name for pool in new.spec.broker_pools}
-    if not after.intersection(before):
+    if before and not after.intersection(before):
         message = f"no broker pool of before ({', '.join(before)}) remains to keep the cluster going"
         fix = "Keep one; to rename a pool, add the new one, apply, then remove the old one."
         yield where.problem(p.POOL_REMOVED, _POOLS, message, fix, key=True)

@@ -74,6 +74,12 @@ def to_data(document: KafkaClusterDocument) -> Data:
     return document.model_dump(mode="json", by_alias=True)
 
 
+def shortest_data(document: KafkaClusterDocument) -> Data:
+    """The same for a file: defaults are left out, as an absent field means them."""
+    told = document.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+    return {"apiVersion": document.api_version, "kind": document.kind, **told}
+
+
 def from_data(data: Mapping[str, Any], *, conversions: Conversions = CONVERSIONS) -> KafkaClusterDocument:
     """The document of data that `to_data` of this or any earlier release wrote.
 

@@ -7,6 +7,7 @@ that was accepted once must stay readable for as long as its event exists.
 
 from typing import ClassVar, Literal
 
+from events.spec.external import External
 from events.spec.fields import FieldClass, Part, classed
 from events.spec.health import Health
 from events.spec.scalars import (
@@ -425,9 +426,11 @@ class ClusterSpec(Part):
     kafka: KafkaSection = classed(STATIC, "Which Kafka runs, and how it is set.")
     pools: tuple[Pool, ...] = classed(
         BEHAVIOURAL,
-        "Instances, by kind. A new pool is filled; a pool that leaves is drained.",
-        min_length=1,
+        "Instances, by kind. A new pool is filled; a pool that leaves is drained. May be empty beside `external`.",
         max_length=64,
+    )
+    external: External | None = classed(
+        IDENTITY, "What of the cluster others made and run (docs/import.md). Kedge never stops it.", default=None
     )
     rollout: RolloutPolicy = classed(BEHAVIOURAL, "How Kedge rolls instances forward.", default_factory=RolloutPolicy)
     listeners: tuple[Listener, ...] = classed(
@@ -454,12 +457,17 @@ class ClusterSpec(Part):
 
     @property
     def controller_pool(self) -> Pool:
-        """The pool with the quorum (in ZooKeeper mode: the ensemble). Raises `LookupError` on a document that no rule
-        has accepted."""
+        """The pool with the quorum (in ZooKeeper mode: the ensemble). Raises `LookupError` where others run the quorum,
+        and on a document that no rule has accepted."""
         for pool in self.pools:
             if pool.is_quorum:
                 return pool
         raise LookupError("the spec has no pool with controllers")
+
+    @property
+    def quorum_size(self) -> int:
+        """Voters that are Kedge's: none where the quorum is external."""
+        return 0 if self.external else self.controller_pool.size
 
     @property
     def broker_pools(self) -> tuple[Pool, ...]:

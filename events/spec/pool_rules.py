@@ -20,10 +20,11 @@ _POOLS: Path = ("spec", "pools")
 
 
 def pools_together_problems(
-    pools: tuple[Pool, ...], where: Positions, *, mode: MetadataMode = "kraft"
+    pools: tuple[Pool, ...], where: Positions, *, mode: MetadataMode = "kraft", is_external: bool = False
 ) -> Iterator[Problem]:
-    """Everything wrong with all pools of a spec taken together."""
-    yield from _roles(pools, where, mode)
+    """Everything wrong with all pools of a spec taken together. `is_external`: others have the quorum, and brokers."""
+    if not is_external:
+        yield from _roles(pools, where, mode)
     yield from _repeated_names(pools, where)
 
 

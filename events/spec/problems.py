@@ -172,6 +172,9 @@ POOL_REMOVED = _kind(72, "no broker pool remains", "The data needs a pool that i
 DISK_SHRINKS = _kind(73, "disk cannot become that size", "Who votes keeps its disk for ever: it may only grow.")
 BELOW_DATA = _kind(74, "shrinks below its data", "What is stored must fit on what remains, with room to breathe.")
 
+# Parts of a cluster that others run.
+EXTERNAL = _kind(80, "not offered in an external cluster", "Kedge touches nothing that others run, and says so first.")
+
 # Topics.
 INTERNAL_TOPIC = _kind(90, "topic of Kafka itself", "Kafka makes its own topics and depends on how they are.")
 TOPIC_COLLISION = _kind(91, "topics differ in `.` and `_` only", "Kafka's metrics could not tell them apart.")

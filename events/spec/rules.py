@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from events.spec.change_rules import change_problems
+from events.spec.external_rules import external_problems
 from events.spec.kafka_rules import kafka_problems, replication_problems
 from events.spec.model import ClusterSpec, KafkaClusterDocument, MetadataMode, Pool
 from events.spec.network_rules import client_problems, domain_problems, network_problems
@@ -35,15 +36,18 @@ def check_sections(sections: Mapping[str, Any], *, pools: Mapping[int, Pool], po
     found: list[Problem] = []
     for index, pool in pools.items():
         found += pool_problems(index, pool, positions)
+    external = sections.get("external")
+    if external is not None:
+        found += external_problems(sections, positions)
     if together is not None:
         mode = kafka.mode if kafka is not None else _mode_of(together)
-        found += pools_together_problems(together, positions, mode=mode)
+        found += pools_together_problems(together, positions, mode=mode, is_external=external is not None)
         found += network_problems(together, positions)
     if together and listeners is not None:
         found += domain_problems(together, listeners, positions)
     if kafka is not None:
         found += kafka_problems(kafka, positions)
-    if kafka is not None and together is not None:
+    if kafka is not None and together is not None and external is None:
         found += replication_problems(kafka, together, positions)
     if rollout is not None:
         found += rollout_problems(rollout, pools, positions)

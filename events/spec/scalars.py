@@ -26,6 +26,8 @@ TOPIC_NAME = r"^[A-Za-z0-9._-]{1,249}$"
 NETWORK = r"^[0-9]{1,3}(\.[0-9]{1,3}){3}/[0-9]{1,2}$"
 CLOCK_TIME = r"^([01][0-9]|2[0-3]):[0-5][0-9]$"
 TIME_ZONE = r"^[A-Za-z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+){0,2}$"
+PEER_NAME = r"^[A-Za-z0-9]([A-Za-z0-9._-]{0,251}[A-Za-z0-9])?$"
+KAFKA_UUID = r"^[A-Za-z0-9_-]{22}$"
 PROPERTY_KEY = r"^[^\x00-\x20\x7f=:#!\\]{1,255}$"
 
 FORM_IN_WORDS = {
@@ -40,6 +42,8 @@ FORM_IN_WORDS = {
     NETWORK: "an IPv4 network with its length, as in 10.8.0.0/16",
     CLOCK_TIME: "a time of day, as in 02:30",
     TIME_ZONE: "the name of a time zone, as in Europe/Zurich or UTC",
+    PEER_NAME: "a host name or an IPv4 address",
+    KAFKA_UUID: "an id of Kafka's, 22 characters of letters, digits, dashes and underscores",
     PROPERTY_KEY: "a property name: no blanks, no control characters, none of = : # ! \\",
 }
 """The words people read instead of a regular expression."""
@@ -130,6 +134,8 @@ TopicName = Annotated[str, *_text(TOPIC_NAME, also=("number",))]
 NetworkText = Annotated[str, *_text(NETWORK)]
 ClockTime = Annotated[str, *_text(CLOCK_TIME)]
 TimeZone = Annotated[str, *_text(TIME_ZONE)]
+PeerName = Annotated[str, *_text(PEER_NAME, also=("number",))]
+KafkaUuid = Annotated[str, *_text(KAFKA_UUID)]
 PropertyKey = Annotated[str, *_text(PROPERTY_KEY)]
 PropertyText = Annotated[
     str,

@@ -258,6 +258,10 @@ class LivingCluster:
 
         return self.until(look, "Kafka to answer", timeout_s=30)
 
+    def snapshot_at(self, bootstrap: list[str]) -> KafkaSnapshot:
+        """The same of a cluster at these addresses, whoever runs it."""
+        return AdminGateway(self._dialer, f"at {bootstrap[0]}", lambda: bootstrap).snapshot()
+
     def vm(self, key: str) -> Path:
         """Directory of a VM, in whichever region it is."""
         found = (Layout(self.cloud, region).vm(self.uid, key) for region in REGIONS)

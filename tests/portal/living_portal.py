@@ -18,6 +18,8 @@ from controlplane.handlers import CommandHandler
 from controlplane.home import Installation
 from controlplane.images.desk import ImageDesk
 from controlplane.images.keeper import ImageKeeper
+from controlplane.loopdesk import ServerLoop
+from controlplane.loopwatch import LoopWatch
 from controlplane.policies.gate import PolicyGate
 from controlplane.policies.shelf import NoPolicies, Policies
 from controlplane.portal.access.passwords import Passwords
@@ -28,6 +30,7 @@ from controlplane.portal.oidc.binding import OidcBinding
 from controlplane.portal.oidc.provider import Provider
 from controlplane.portal.oidc.signin import OidcSignIn
 from controlplane.portal.services import PortalServices
+from controlplane.topicsettings import TopicSettingsDesk
 from events import facts
 from events.clock import utc_now
 from events.envelope import Recorded
@@ -89,6 +92,7 @@ class LivingPortal:
         self._playing = threading.Event()
         self._ended = threading.Event()
         self.people = People(passwords=Passwords(CHEAP))
+        self.watch = LoopWatch(self.world.clock)
         self.door = socket.create_server(("127.0.0.1", 0))
         port = self.door.getsockname()[1]
         self.url = f"http://127.0.0.1:{port}"
@@ -117,8 +121,10 @@ class LivingPortal:
             clock=utc_now if self.provider else self.world.clock,  # a real provider goes by the real time
             people=self.people,
             groups=GroupDesk(self.world.latest, lambda view: self.world.kafka, self.world.clock),
+            topic_settings=TopicSettingsDesk(lambda view: self.world.kafka, self.world.clock),
             images=self._images(),
             gate=PolicyGate(self.policies),
+            loop=self._loop(),
             oidc=OidcSignIn(Provider(self.provider), self.people.oidc, b"server key") if self.provider else None,
         )
         self.password = self.people.first_password(self.world.clock())
@@ -143,6 +149,22 @@ class LivingPortal:
         wanted = facts.ImagePublished("4.1.1", 1, images, "", "", "critical", "CVE-2026-1", "Debian 12.9")
         desk.publish(wanted, actor="person:ada", command_id="first")
         return desk
+
+    def _loop(self) -> ServerLoop:
+        return ServerLoop(
+            server="host-1:4711:ab12",
+            interval_s=5.0,
+            store=self.world.store,
+            jobs=self.world.jobs,
+            ticked=self.world.converger,
+            watch=self.watch,
+            timers={},
+            progress={},
+        )
+
+    def _tick(self) -> None:
+        with self._turn, self.watch.beat(None) as beating:
+            beating.ticked(self.world.tick())
 
     def start(self) -> "LivingPortal":
         for thread in self._threads:
@@ -191,8 +213,7 @@ class LivingPortal:
     def ticks(self, count: int) -> None:
         """So many ticks at once."""
         for _ in range(count):
-            with self._turn:
-                self.world.tick()
+            self._tick()
 
     def converge(self, **spec: Any) -> None:
         """Declares the cluster and lets it come to rest, with some topics in it."""
@@ -237,8 +258,7 @@ class LivingPortal:
             self._playing.wait()
             if self._ended.is_set():
                 return
-            with self._turn:
-                self.world.tick()
+            self._tick()
             time.sleep(0.1)
 
 

@@ -23,6 +23,9 @@ PAGES = (
     "/images?of=4.1.1-r1",
     "/agents",
     "/people",
+    "/events",
+    "/events?cluster=orders&type=condition.",
+    "/loop",
     "/account",
     "/audit",
     "/proposals",
@@ -36,6 +39,10 @@ PAGES = (
     "/clusters/orders/history",
     "/clusters/orders/compare",
     "/clusters/orders/generations/2",
+    "/clusters/orders/change",
+    "/clusters/orders/topics/payments/settings",
+    "/clusters/orders/past",
+    "/clusters/orders/past?at=12",
 )
 HOSTILE = '<img src=x onerror="window.hacked=1"><script>window.hacked=1</script>\'{{7*7}}'
 

@@ -24,7 +24,7 @@ def test_a_broker_is_chosen_planned_and_emptied_while_the_page_counts(
     page = window.page
     window.go("/clusters/orders/moves")
     page.get_by_text("Empty brokers").click()
-    page.get_by_label("1000").check()
+    page.get_by_label("1000").first.check()
     assert not serious(Axe().run(page).response)
     page.get_by_role("button", name="See the plan").first.click()
     expect(page.get_by_role("heading", name="Certificate")).to_be_visible()
@@ -59,3 +59,22 @@ def test_the_wizard_needs_no_script(portal: LivingPortal, visit: Visit) -> None:
     page.get_by_role("button", name="Yes, do it").click()
     page.get_by_role("button", name="Cancel the rebalance").click()
     expect(page.get_by_text("cancelled")).to_be_visible()
+
+
+def test_who_takes_it_is_chosen_and_the_form_is_for_everybodys_eyes(portal: LivingPortal, visit: Visit) -> None:
+    portal.converge(brokers=6)
+    portal.fill("refunds")
+    portal.ticks(70)
+    window = visit(portal)
+    page = window.page
+    window.go("/clusters/orders/moves")
+    page.get_by_text("Empty brokers").click()
+    page.get_by_label("1000").first.check()
+    page.get_by_label("onto 1003").check()
+    page.locator("#act-drain input[name=throttle]").fill("20")
+    assert not serious(Axe().run(page).response)
+    page.get_by_role("button", name="See the plan").first.click()
+    expect(page.get_by_text("emptied onto 1003, at most 20 MiB/s a broker")).to_be_visible()
+    page.get_by_role("button", name="Yes, do it").click()
+    expect(page.get_by_text("Kept empty: 1000")).to_be_visible()
+    window.assert_content()

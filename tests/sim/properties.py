@@ -60,6 +60,9 @@ PERSON_NEEDED = frozenset(
         "MetadataLost",
         "UnknownVoter",
         "ControllersRemembered",
+        "ExternalMismatch",
+        "ExternalQuorumStatic",
+        "NoReceiver",
     }
 )
 """Reasons to wait that only a person, or the end of a fault, ends."""

@@ -9,8 +9,9 @@ from rich.table import Table
 
 from controlplane.cli.completion import cluster_names
 from controlplane.cli.describe_view import description
-from controlplane.cli.options import Cluster, Output
+from controlplane.cli.options import At, Cluster, Output
 from controlplane.cli.output import Format, ListFormat, document, write_document, write_record
+from controlplane.cli.past_view import past_words
 from controlplane.cli.quantities import moment
 from controlplane.cli.session import Session, session_of
 from controlplane.cli.tables import cluster_table
@@ -52,20 +53,25 @@ def get(
         _write_one(session, session.client.cluster(what), output)
 
 
-def describe(context: typer.Context, cluster: Cluster, output: Output = Format.TEXT) -> None:
+def describe(context: typer.Context, cluster: Cluster, at: At = "", output: Output = Format.TEXT) -> None:
     """Show all that is known of a cluster, and what to type next.
 
     Conditions, since when and what to do about them; drain; VMs; what is left to do, node by node.
 
+    With --at as it was then: what was declared and decided. What was observed (metadata, reports) is not kept.
+
     \b
     Examples:
       kedge describe orders
+      kedge describe orders --at 2026-01-31T14:00Z
       kedge describe orders -o json | jq '.instances[] | select(.lost)'
     """
     session = session_of(context)
-    detail = session.client.cluster(cluster)
+    detail = session.client.cluster(cluster, at=at)
     if output is Format.TEXT:
-        session.show(*description(detail, now=session.around.utc_now()))
+        if detail.past is not None:
+            session.tell(past_words(detail.past))
+        session.show(*description(detail, now=detail.past.at if detail.past else session.around.utc_now()))
     else:
         write_document(session, output, document("Cluster", detail))
 

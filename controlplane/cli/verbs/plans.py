@@ -4,8 +4,9 @@ from typing import Annotated
 
 import typer
 
-from controlplane.cli.options import Cluster, Output
+from controlplane.cli.options import At, Cluster, Output
 from controlplane.cli.output import Format, document, write_document
+from controlplane.cli.past_view import past_words
 from controlplane.cli.progress import rebalance_words
 from controlplane.cli.rolls_view import roll_lines, roll_table
 from controlplane.cli.session import session_of
@@ -16,6 +17,7 @@ def plans(
     cluster: Cluster,
     last: Annotated[int, typer.Option("--last", metavar="N", min=1, max=200, help="How many rolls, newest first.")] = 5,
     steps: Annotated[bool, typer.Option("--steps", help="The steps of rolls that are over, too.")] = False,
+    at: At = "",
     output: Output = Format.TEXT,
 ) -> None:
     """Show a cluster's rolls: the one in hand, and those before.
@@ -35,16 +37,18 @@ def plans(
       kedge plans orders -o json | jq '.rolls[0].steps[] | select(.state == "failed")'
     """
     session = session_of(context)
-    found = session.client.rolls(cluster, limit=last)
+    found = session.client.rolls(cluster, limit=last, at=at)
     if output is not Format.TEXT:
         write_document(session, output, document("Rolls", found))
         return
+    if found.past is not None:
+        session.tell(past_words(found.past))
     if found.rebalance is not None:
         session.show(rebalance_words(found.rebalance))
     if not found.rolls:
         session.tell(f"{cluster} was never rolled")
         return
-    now = session.around.utc_now()
+    now = found.past.at if found.past else session.around.utc_now()
     current = [roll for roll in found.rolls if roll.state in ("running", "waiting")]
     over = [roll for roll in found.rolls if roll.state not in ("running", "waiting")]
     for roll in [*current, *(over if steps else [])]:

@@ -5,9 +5,10 @@ Every route takes its services from here, so a page, an API call, a search, a co
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from controlplane.agents.desk import Agents
 from controlplane.backup import BackupSummary
 from controlplane.commands import (
     AbortRecycle,
@@ -44,6 +45,7 @@ from controlplane.notices.desk import Notifiers, NotifierTold
 from controlplane.portal.access.bindings import Traits, traits_of
 from controlplane.portal.access.rights import Rights
 from controlplane.portal.access.roles import Verb
+from controlplane.portal.access.scopedagents import ScopedAgents
 from controlplane.portal.access.scopedimages import ScopedImages
 from controlplane.portal.access.scopednetworks import ScopedNetworks
 from controlplane.portal.services import Commands, Fleet, PortalServices
@@ -87,6 +89,7 @@ def scoped(services: PortalServices, rights: Rights) -> PortalServices:
             commands=noted,
             networks=_scoped_networks(services.networks, services.fleet, rights),
             images=_scoped_images(services.images, ScopedFleet(services.fleet, rights), rights),
+            agents=_scoped_agents(services.agents, ScopedFleet(services.fleet, rights), rights),
             proposals=services.proposals and services.proposals.scoped(rights),
         )
     fleet = ScopedFleet(services.fleet, rights)
@@ -97,6 +100,7 @@ def scoped(services: PortalServices, rights: Rights) -> PortalServices:
         sources=_scoped_desk(services.sources, rights),
         networks=_scoped_networks(services.networks, fleet, rights),
         images=_scoped_images(services.images, fleet, rights),
+        agents=_scoped_agents(services.agents, fleet, rights),
         notifiers=ScopedNotifiers(services.notifiers, rights),
         brake=lambda view: fleet.without_others(services.brake(view)),
         backup=_administrators_backup(services.backup, rights),
@@ -233,7 +237,7 @@ class ScopedCommands:
 class ScopedDesk(SourceDesk):
     """The sources of a caller's teams. One without a team is everybody's who may read everything."""
 
-    rights: Rights
+    rights: Rights = field(default_factory=lambda: Rights("nobody", ()))
 
     def standings(self, *, leads: bool = True) -> list[Standing]:
         """See SourceDesk."""
@@ -286,8 +290,12 @@ def _scoped_images(images: Images, fleet: ScopedFleet, rights: Rights) -> Images
     return ScopedImages(images, rights, lambda: frozenset(view.name for view in fleet.views()), fleet.without_others)
 
 
+def _scoped_agents(agents: Agents, fleet: ScopedFleet, rights: Rights) -> Agents:
+    return ScopedAgents(agents, rights, lambda: frozenset(view.name for view in fleet.views()), fleet.without_others)
+
+
 def _scoped_desk(desk: SourceDesk | None, rights: Rights) -> SourceDesk | None:
-    return None if desk is None else ScopedDesk(desk.board, desk.store, desk.ring, rights)
+    return None if desk is None else ScopedDesk(desk.board, desk.store, desk.ring, desk.forges, rights)
 
 
 @dataclass(frozen=True, slots=True)

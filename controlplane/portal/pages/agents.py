@@ -1,11 +1,12 @@
 """The agents of the fleet: one line a VM, the silent ones first."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
+from controlplane.agents.standing import Vm
 from controlplane.converger.ports import AGENT_REPORT
 from controlplane.portal import answers
 from controlplane.portal.answers import AgentSeen
@@ -27,6 +28,8 @@ class AgentRow:
     instance: InstanceView
     seen: AgentSeen
     age_s: float | None
+    upgrade: Vm | None = None
+    """How it stands to the agent it is to run, None where none was published."""
 
     @property
     def word(self) -> str:
@@ -45,11 +48,15 @@ class AgentRow:
 @router.get("/agents")
 def agents(request: Request, services: Services) -> Response:
     """Every VM of the clusters a caller may read."""
+    standing = services.agents.standing()
+    upgrades = {(c.name, vm.key): vm for c in standing.clusters for vm in c.vms}
     rows = [row for v in services.fleet.views() if not v.deleted for row in _rows(services, v)]
+    rows = [replace(row, upgrade=upgrades.get((row.cluster, row.instance.key))) for row in rows]
     ranks = {"silent": 0, "overdue": 1, "unheard": 2, "well": 3}
     rows.sort(key=lambda r: (ranks[r.word], r.cluster, r.instance.key))
     tally = {word: sum(r.word == word for r in rows) for word in ranks}
-    return page(request, "agents.html", rows=rows, tally={w: n for w, n in tally.items() if n})
+    shown = {w: n for w, n in tally.items() if n}
+    return page(request, "agents.html", rows=rows, tally=shown, standing=standing)
 
 
 def _rows(services: PortalServices, view: ClusterView) -> list[AgentRow]:

@@ -14,6 +14,8 @@ from controlplane.portal.problems import ApiError
 FOLDER = Path(__file__).resolve().parent.parent / "static"
 _KINDS = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 _KEPT = "public, max-age=31536000, immutable"
+_WORKERS = {"stream.js": {"Content-Security-Policy": "default-src 'none'; connect-src 'self'"}}
+"""A worker lives by the policy it was served with, not by that of a page: it may listen to us and nothing else."""
 
 router = APIRouter(tags=["pages"], include_in_schema=False)
 
@@ -38,7 +40,8 @@ async def asset(stamp: str, name: str) -> Response:
     found = ASSETS.get(name)
     if found is None or found.stamp != stamp:
         raise ApiError(404, "not-found", "there is no such file", next_step="Load the page again.")
-    return Response(found.body, media_type=found.kind, headers={"Cache-Control": _KEPT})
+    headers = {"Cache-Control": _KEPT, **_WORKERS.get(name, {})}
+    return Response(found.body, media_type=found.kind, headers=headers)
 
 
 def _read() -> Mapping[str, Asset]:

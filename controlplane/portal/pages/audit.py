@@ -1,6 +1,5 @@
 """Who did what, and who was refused: for administrators and auditors."""
 
-from datetime import UTC, datetime
 from typing import Annotated
 from urllib.parse import urlencode
 
@@ -11,6 +10,7 @@ from controlplane.portal.access.roles import Verb
 from controlplane.portal.accessschemas import AuditEntryOut, audit_entry_out
 from controlplane.portal.audit.entry import Outcome
 from controlplane.portal.audit.store import AuditFilter
+from controlplane.portal.moments import moment_in
 from controlplane.portal.pages.frame import Caller, page
 from controlplane.portal.pages.sheet import csv_answer
 from controlplane.portal.services import Services
@@ -40,7 +40,7 @@ def audit(
     asked = {"q": q, "who": who, "outcome": outcome, "since": since, "until": until}
     shown_as = {**asked, "whose": asked["who"]}
     del shown_as["who"]  # in a page that is who looks at it
-    begins, ends = _moment(since), _moment(until)
+    begins, ends = moment_in(since), moment_in(until)
     unread = [text for text, found in ((since, begins), (until, ends)) if text and found is None]
     wanted = AuditFilter(q, who, _outcome(outcome), begins, ends, before)
     found = services.audit.page(wanted, ON_A_PAGE + 1)
@@ -70,19 +70,10 @@ def audit_csv(
 ) -> Response:
     """The newest that match, as a sheet."""
     rights.require_everywhere(Verb.AUDIT, "the installation")
-    wanted = AuditFilter(q, who, _outcome(outcome), _moment(since), _moment(until))
+    wanted = AuditFilter(q, who, _outcome(outcome), moment_in(since), moment_in(until))
     rows = [audit_entry_out(kept) for kept in services.audit.page(wanted, MOST_EXPORTED)]
     return csv_answer("audit.csv", list(AuditEntryOut.model_fields), rows)
 
 
 def _outcome(text: str) -> str:
     return text if text in set(Outcome) else ""
-
-
-def _moment(text: str) -> datetime | None:
-    """A moment as browsers and people write it; without a zone it is UTC."""
-    try:
-        found = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    return found if found.tzinfo else found.replace(tzinfo=UTC)

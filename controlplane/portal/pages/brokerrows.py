@@ -3,8 +3,11 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from controlplane.converger.externalbrokers import external_words
 from controlplane.converger.traffic import Traffic
+from controlplane.externals import external_brokers
 from controlplane.view import ClusterView, InstanceView
 from planner.observed import KafkaSnapshot
 
@@ -36,6 +39,8 @@ class BrokerRow:
     leader_skew: float | None
     replica_skew: float | None
     """How far above (+) or below (-) the mean of the live brokers, as a share of it."""
+    external: str = ""
+    """How a broker that others run stands, in words; "" for one on a VM of Kedge's."""
 
     @property
     def disk_share(self) -> float | None:
@@ -63,41 +68,71 @@ SORTS = (
 
 
 def broker_rows(view: ClusterView, snapshot: KafkaSnapshot | None, traffic: Traffic) -> list[BrokerRow]:
-    """Every broker whose VM may exist, by id."""
-    leaders, replicas, in_sync = _counts(snapshot)
-    live = snapshot.live_brokers() if snapshot else frozenset()
-    mean_leaders, mean_replicas = _mean(leaders, live), _mean(replicas, live)
-    writes = _writes(snapshot, traffic)
-    rows = []
-    for instance in sorted(view.brokers(), key=lambda i: i.service_id):
-        number = instance.service_id
-        dirs = snapshot.log_dirs.get(number) if snapshot else None
-        counted = snapshot is not None and number in snapshot.brokers
-        rows.append(
-            BrokerRow(
-                id=number,
-                key=instance.key,
-                cloud_id=instance.cloud_id,
-                console=console_of(view, instance),
-                address=view.address_of(instance),
-                zone=instance.planned.rack,
-                machine=instance.planned.shape,
-                version=instance.planned.kafka_version,
-                phase=instance.phase.value,
-                lost=instance.lost,
-                state=_state(snapshot, number),
-                leaders=leaders[number] if counted else None,
-                replicas=replicas[number] if counted else None,
-                in_sync=in_sync[number] if counted else None,
-                disk_used_bytes=dirs.total_bytes - dirs.usable_bytes if dirs and dirs.total_bytes else None,
-                disk_total_bytes=dirs.total_bytes if dirs and dirs.total_bytes else None,
-                write_bytes_per_s=writes.get(number) if writes else None,
-                read_bytes_per_s=traffic.read_bytes_per_s.get(number),
-                leader_skew=_skew(leaders[number], mean_leaders) if number in live else None,
-                replica_skew=_skew(replicas[number], mean_replicas) if number in live else None,
-            )
+    """Every broker whose VM may exist, by id; then those that others run."""
+    seen = _Seen(snapshot, traffic)
+    ours = [
+        BrokerRow(
+            id=i.service_id,
+            key=i.key,
+            cloud_id=i.cloud_id,
+            console=console_of(view, i),
+            address=view.address_of(i),
+            zone=i.planned.rack,
+            machine=i.planned.shape,
+            version=i.planned.kafka_version,
+            phase=i.phase.value,
+            lost=i.lost,
+            **seen.figures(i.service_id),
         )
-    return rows
+        for i in sorted(view.brokers(), key=lambda i: i.service_id)
+    ]
+    others = [
+        BrokerRow(
+            id=b.id,
+            key="external",
+            cloud_id="",
+            console="",
+            address=b.address,
+            zone=b.rack,
+            machine="",
+            version="",
+            phase="joined",
+            lost=False,
+            external=external_words(view, b),
+            **seen.figures(b.id),
+        )
+        for b in external_brokers(view).values()
+    ]
+    return [*ours, *others]
+
+
+class _Seen:
+    """What Kafka tells of each broker, whoever runs it."""
+
+    def __init__(self, snapshot: KafkaSnapshot | None, traffic: Traffic) -> None:
+        self._snapshot, self._traffic = snapshot, traffic
+        self._leaders, self._replicas, self._in_sync = _counts(snapshot)
+        self._live = snapshot.live_brokers() if snapshot else frozenset[int]()
+        self._writes = _writes(snapshot, traffic)
+        self._mean_leaders, self._mean_replicas = _mean(self._leaders, self._live), _mean(self._replicas, self._live)
+
+    def figures(self, number: int) -> dict[str, Any]:
+        """The fields of its row that Kafka knows."""
+        snapshot = self._snapshot
+        dirs = snapshot.log_dirs.get(number) if snapshot else None
+        counted, live = snapshot is not None and number in snapshot.brokers, number in self._live
+        return {
+            "state": _state(snapshot, number),
+            "leaders": self._leaders[number] if counted else None,
+            "replicas": self._replicas[number] if counted else None,
+            "in_sync": self._in_sync[number] if counted else None,
+            "disk_used_bytes": dirs.total_bytes - dirs.usable_bytes if dirs and dirs.total_bytes else None,
+            "disk_total_bytes": dirs.total_bytes if dirs and dirs.total_bytes else None,
+            "write_bytes_per_s": self._writes.get(number) if self._writes else None,
+            "read_bytes_per_s": self._traffic.read_bytes_per_s.get(number),
+            "leader_skew": _skew(self._leaders[number], self._mean_leaders) if live else None,
+            "replica_skew": _skew(self._replicas[number], self._mean_replicas) if live else None,
+        }
 
 
 def chosen(rows: Sequence[BrokerRow], *, text: str, sort: str, down: bool) -> list[BrokerRow]:

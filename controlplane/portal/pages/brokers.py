@@ -75,6 +75,9 @@ def broker_detail(
     if row is None:
         then = f"The brokers of {name} are listed on its page."
         raise ApiError(404, "broker-not-found", f"{name} has no broker {broker}", next_step=then)
+    if row.external:
+        then = f"All that is known of it is in the list of brokers of {name}."
+        raise ApiError(404, "external-broker", f"broker {broker} of {name} is run by others", next_step=then)
     instance = next(i for i in view.brokers() if i.service_id == broker)
     snapshot = services.fleet.last_snapshot(view.uid)
     hosted = snapshot.hosted_by(broker) if snapshot else ()

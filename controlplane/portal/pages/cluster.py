@@ -31,6 +31,7 @@ class Head:
     view: ClusterView
     story: Story
     may_steer: bool
+    may_declare: bool = False
 
     @property
     def roll(self) -> Roll:
@@ -106,7 +107,9 @@ def head_of(request: Request, services: PortalServices, rights: Rights, view: Cl
     """The head of a cluster's pages."""
     rolls: Rolls = request.app.state.rolls
     story = rolls.of(view.uid)
-    return Head(fleet_row(services, view), view, story, rights.may_on(Verb.STEER, view))
+    return Head(
+        fleet_row(services, view), view, story, rights.may_on(Verb.STEER, view), rights.may_on(Verb.DECLARE, view)
+    )
 
 
 def _do(request: Request, services: PortalServices, command: Command) -> Response:

@@ -75,7 +75,12 @@ async def csrf_checked(request: Request) -> None:
         raise ApiError(403, "csrf", "this form is not of your session", next_step=then)
 
 
-Caller = Annotated[Rights, Depends(caller)]
+async def _caller(request: Request) -> Rights:
+    """In the loop, as `Services` is."""
+    return caller(request)
+
+
+Caller = Annotated[Rights, Depends(_caller)]
 CsrfChecked = Depends(csrf_checked)
 PositionNoted = Depends(position_noted)
 
@@ -118,6 +123,7 @@ def _environment() -> Environment:
         loader=FileSystemLoader(Path(__file__).resolve().parent.parent / "templates"),
         autoescape=select_autoescape(default=True, default_for_string=True),
         undefined=StrictUndefined,
+        auto_reload=False,  # the package does not change under a running server
         trim_blocks=True,
         lstrip_blocks=True,
     )

@@ -10,11 +10,10 @@ from controlplane.portal.pages.changes import changes_of
 from controlplane.portal.pages.cluster import head_of
 from controlplane.portal.pages.frame import Caller, page
 from controlplane.portal.problems import ApiError
+from controlplane.portal.rollback import declarations
 from controlplane.portal.routes.clusters import living
-from controlplane.portal.services import PortalServices, Services
+from controlplane.portal.services import Services
 from controlplane.streams import cluster_stream
-from controlplane.view import ClusterView
-from events.envelope import Recorded
 from events.spec.change import differences
 from events.spec.conversion import from_data
 
@@ -68,7 +67,7 @@ def compare(
 ) -> Response:
     """Two declarations by their generations; the last two where none are named."""
     view = living(services, name)
-    declared = _declarations(services, view)
+    declared = declarations(services, view)
     new = new or max(declared, default=0)
     old = old or max((g for g in declared if g < new), default=new)
     for generation in (old, new):
@@ -92,7 +91,7 @@ def compare(
 def declaration(request: Request, name: str, generation: int, services: Services, rights: Caller) -> Response:
     """The spec as it was declared then."""
     view = living(services, name)
-    found = _declarations(services, view).get(generation)
+    found = declarations(services, view).get(generation)
     if found is None:
         raise ApiError(404, "generation-not-found", f"{name} has no generation {generation}")
     text = yaml.safe_dump(dict(found.data["document"]), sort_keys=False, allow_unicode=True)
@@ -104,8 +103,3 @@ def declaration(request: Request, name: str, generation: int, services: Services
         event=found,
         text=text,
     )
-
-
-def _declarations(services: PortalServices, view: ClusterView) -> dict[int, Recorded]:
-    events = services.store.read_stream(cluster_stream(view.uid))
-    return {int(e.data["generation"]): e for e in events if e.type == "cluster.declared"}

@@ -31,7 +31,7 @@ LOOK_EVERY_S = 0.2
 PING_EVERY_S = 15.0
 """Between two signs of life."""
 MOST_OF_ONE = 24
-"""Streams of one person: a browser holds one a page."""
+"""Streams of one person: a browser holds one, one a page where it cannot share it."""
 
 router = APIRouter(tags=["pages"], include_in_schema=False)
 
@@ -101,7 +101,8 @@ class Tailer:
     async def _changed(self, given: Look | None) -> bool:
         """Waits for another look than that; False when time for a sign of life has come."""
         try:
-            async with asyncio.timeout(self.recheck_every_s), self._news:
+            # Half of it: news just before a look at somebody's rights must not put that off by a whole one.
+            async with asyncio.timeout(self.recheck_every_s / 2), self._news:
                 await self._news.wait_for(lambda: self._closing or self._last not in (None, given))
             return True
         except TimeoutError:
@@ -192,25 +193,27 @@ async def _messages(
 ) -> AsyncIterator[str]:
     told: dict[ClusterUid, Pulse] | None = None
     looked_at = told_at = time.monotonic()
-    last: Look | None = None
     async for look in looks:
         if time.monotonic() - looked_at >= recheck_every_s:
             looked_at, had = time.monotonic(), listener.rights.bindings
             if not await listener.is_welcome():
                 yield _message("over", {}, seen or 0)
                 return
-            if look is None and listener.rights.bindings != had:
-                look = last  # nothing has changed but what they may see of it
-        last = look or last
+            if set(listener.rights.bindings) != set(had):
+                # The page draws itself anew and comes back, with what it may see from now on.
+                yield _message("changed", {"position": seen or 0}, seen or 0)
+                return
         if look is None:
             if time.monotonic() - told_at >= PING_EVERY_S:
                 told_at = time.monotonic()
                 yield ": still here\n\n"
             continue
         pulse = await run_in_threadpool(listener.pulse, look)
-        missed = told is None and seen is not None and seen < look.head
-        if missed or (told is not None and pulse != told):
-            yield _message("changed", {"position": look.head}, look.head)
+        if told is None and seen is not None and seen < look.head:
+            yield _message("changed", {"position": look.head}, look.head)  # of which clusters, nobody knows any more
+        elif told is not None and pulse != told:
+            clusters = sorted(uid for uid in pulse.keys() | told.keys() if pulse.get(uid) != told.get(uid))
+            yield _message("changed", {"position": look.head, "clusters": clusters}, look.head)
         elif told is None:
             yield _message("here", {"position": look.head}, look.head)
         told, seen = pulse, look.head

@@ -2,7 +2,6 @@
 as long as that holds; then how far it is, until it ends or is cancelled. The commands are those of the command line.
 """
 
-import threading
 import uuid
 from typing import Annotated, Literal
 
@@ -11,26 +10,20 @@ from pydantic import BaseModel, Field
 from starlette.responses import Response
 
 from controlplane.commands import CancelRebalance, EvacuateBrokers, RebalanceCluster
-from controlplane.movepreview import NoPreview, Preview, placement_of
+from controlplane.movepreview import NoPreview, placement_of
 from controlplane.portal.access.bindings import traits_of
 from controlplane.portal.access.roles import Verb
 from controlplane.portal.auth import actor_of
+from controlplane.portal.moveanswers import GIB, Moves, moves_asked, planned
 from controlplane.portal.pages.cluster import head_of
 from controlplane.portal.pages.frame import Caller, CsrfChecked, onwards, page
 from controlplane.portal.pages.moverows import moves_in_hand
-from controlplane.portal.pages.nodes import would_come_of
 from controlplane.portal.problems import ApiError
 from controlplane.portal.routes.clusters import carry_out, living
-from controlplane.portal.services import PortalServices, Services
+from controlplane.portal.services import Services
 from controlplane.replacement import Phase
-from controlplane.view import ClusterView
-from planner.observed import KafkaSnapshot
 
 router = APIRouter(prefix="/clusters/{name}/moves", tags=["pages"], include_in_schema=False, dependencies=[CsrfChecked])
-
-GIB = 1024**3
-_ONE_AT_A_TIME = threading.Lock()
-"""Planning is work for a core: a second person waits for the first."""
 
 
 class MovesForm(BaseModel):
@@ -38,9 +31,11 @@ class MovesForm(BaseModel):
 
     kind: Literal["drain", "rebalance"] = "drain"
     brokers: list[int] = Field(default_factory=list, max_length=1000)
+    targets: list[int] = Field(default_factory=list, max_length=1000)
+    throttle: str = Field(default="", pattern="^[0-9]{0,5}$")
     per_day_gib: str = Field(default="", pattern="^[0-9]{0,6}$")
     reason: str = Field(default="", max_length=200)
-    placement: str = Field(default="", pattern="^([0-9a-f]{32})?$")
+    placement: str = Field(default="", pattern="^[0-9a-f-]{0,60}$")
     key: str = Field(default_factory=lambda: uuid.uuid4().hex, pattern="^[0-9a-f]{32}$")
 
 
@@ -72,10 +67,11 @@ def plan(request: Request, name: str, services: Services, rights: Caller, form: 
     view = living(services, name)
     rights.require(Verb.STEER, traits_of(view.document), name)
     snapshot = services.fleet.last_snapshot(view.uid)
-    asked = would_come_of(view, _command(name, form, actor_of(rights)), snapshot)
+    command = _command(name, form, actor_of(rights))
+    asked = moves_asked(view, command, snapshot)
     preview, why = None, ""
     try:
-        preview = _preview(services, view, form)
+        preview = planned(services, view, command)
     except NoPreview as none:
         why = str(none)
     return page(
@@ -88,7 +84,7 @@ def plan(request: Request, name: str, services: Services, rights: Caller, form: 
         preview=preview,
         read_at=snapshot.at if snapshot else None,
         why=why,
-        placement=_placement(view, snapshot, form),
+        placement=placement_of(view, snapshot, command),
     )
 
 
@@ -97,12 +93,10 @@ def approve(request: Request, name: str, services: Services, rights: Caller, for
     """Records it, if what it was planned from is still so."""
     view = living(services, name)
     rights.require(Verb.STEER, traits_of(view.document), name)
-    snapshot = services.fleet.last_snapshot(view.uid)
-    if not form.placement or form.placement != _placement(view, snapshot, form):
-        then = "Look at the plan again: replicas or brokers are not where they were when it was made."
-        raise ApiError(409, "plan-moved", "the plan is not what it was when it was looked at", next_step=then)
-    carry_out(services, _command(name, form, actor_of(rights)))
-    return onwards(request, f"/clusters/{name}/moves")
+    if not form.placement:
+        raise ApiError(409, "plan-moved", "no plan was looked at", next_step="Look at the plan first.")
+    made = carry_out(services, _command(name, form, actor_of(rights))).proposal
+    return onwards(request, f"/proposals/{made}" if made else f"/clusters/{name}/moves")
 
 
 @router.post("/cancel")
@@ -113,26 +107,26 @@ def cancel(request: Request, name: str, services: Services, rights: Caller, form
     return onwards(request, f"/clusters/{name}/moves")
 
 
-def _placement(view: ClusterView, snapshot: KafkaSnapshot | None, form: MovesForm) -> str:
-    return placement_of(view, snapshot, form.brokers if form.kind == "drain" else ())
-
-
-def _command(name: str, form: MovesForm, actor: str) -> EvacuateBrokers | RebalanceCluster:
+def _command(name: str, form: MovesForm, actor: str) -> Moves:
     if form.kind == "rebalance":
-        budget = int(form.per_day_gib or 0) * GIB
-        return RebalanceCluster(name=name, actor=actor, command_id=form.key, reason=form.reason, per_day_bytes=budget)
+        return RebalanceCluster(
+            name=name,
+            actor=actor,
+            command_id=form.key,
+            reason=form.reason,
+            per_day_bytes=int(form.per_day_gib or 0) * GIB,
+            throttle_mib_per_s=int(form.throttle or 0),
+            only_while=form.placement,
+        )
     if not form.brokers:
         raise ApiError(422, "no-broker", "no broker was chosen", next_step="Go back and choose one or more.")
-    return EvacuateBrokers(name=name, actor=actor, command_id=form.key, reason=form.reason, brokers=tuple(form.brokers))
-
-
-def _preview(services: PortalServices, view: ClusterView, form: MovesForm) -> Preview:
-    snapshot, traffic = services.fleet.last_snapshot(view.uid), services.fleet.traffic(view.uid)
-    if snapshot is None:
-        raise NoPreview(f"Kafka of {view.name} was not read by this server yet")
-    with _ONE_AT_A_TIME:
-        from controlplane.moveplanning import drain_preview, rebalance_preview  # kernels that most servers never need
-
-        if form.kind == "rebalance":
-            return rebalance_preview(view, snapshot, traffic=traffic, now=services.clock())
-        return drain_preview(view, snapshot, form.brokers, traffic=traffic, now=services.clock())
+    return EvacuateBrokers(
+        name=name,
+        actor=actor,
+        command_id=form.key,
+        reason=form.reason,
+        brokers=tuple(form.brokers),
+        targets=tuple(form.targets),
+        throttle_mib_per_s=int(form.throttle or 0),
+        only_while=form.placement,
+    )

@@ -7,9 +7,9 @@ from fastapi import APIRouter, Form, Query, Request
 from pydantic import BaseModel, Field
 from starlette.responses import Response
 
-from controlplane.portal.approvals import propose
 from controlplane.portal.auth import actor_of
-from controlplane.portal.pages.frame import PAGE_HEADERS, Caller, CsrfChecked, onwards, page
+from controlplane.portal.pages.declaring import declared_or_proposed, taken_along
+from controlplane.portal.pages.frame import Caller, CsrfChecked, onwards, page
 from controlplane.portal.pages.proposals import words_of
 from controlplane.portal.pages.specform import (
     CLUSTER_PRESETS,
@@ -19,10 +19,10 @@ from controlplane.portal.pages.specform import (
     teams_of,
     topic_text,
 )
-from controlplane.portal.problems import ApiError
-from controlplane.portal.routes.clusters import spread
+from controlplane.portal.pullrequests import Asked, doors_for, request_new
 from controlplane.portal.services import PortalServices, Services
-from controlplane.portal.specs import Judged, Order, declare, declare_topics, judge
+from controlplane.portal.sourceschemas import PullRequestOut
+from controlplane.portal.specs import Judged, judge
 from events.spec.problems import Problem
 
 router = APIRouter(prefix="/new", tags=["pages"], include_in_schema=False, dependencies=[CsrfChecked])
@@ -51,7 +51,8 @@ class SpecForm(BaseModel):
     cluster: Short = ""
     partitions: Short = ""
     retention: Short = ""
-    do: Literal["preview", "apply", "download"] = "preview"
+    do: Literal["preview", "apply", "download", "request"] = "preview"
+    binding: Short = ""
     digest: Short = ""
     key: str = Field(default_factory=lambda: uuid.uuid4().hex, pattern="^[0-9a-f]{32}$")
 
@@ -78,22 +79,17 @@ def filled(request: Request, services: Services, rights: Caller, form: Annotated
     text = topic_text(form.model_dump()) if form.kind == "topic" else cluster_text(form.model_dump())
     file = f"{form.name or 'new'}.yaml"
     if form.do == "download":
-        headers = {**PAGE_HEADERS, "Content-Disposition": f'attachment; filename="{_safe(form.name)}.yaml"'}
-        return Response(text, media_type="application/yaml", headers=headers)
+        return taken_along(text, form.name)
     judged = judge(services, text, file=file)
     if form.do == "preview" or not judged.ok:
         return _page(request, services, rights, form, text=text, judged=judged, status=200 if judged.ok else 422)
     if judged.change_digest != form.digest:
         return _page(request, services, rights, form, text=text, judged=judged, has_moved=True, status=422)
-    if judged.reserved:
-        made = propose(services, judged, text, actor=actor_of(rights), key=form.key)
-        return onwards(request, f"/proposals/{made.id}")
-    order = Order(actor=actor_of(rights), command_id=form.key, plan_digest=judged.digest if judged.documents else None)
-    outcomes = [*declare(services, judged, order), *declare_topics(services, judged, order)]
-    spread(services, outcomes)
-    if not outcomes:
-        raise ApiError(422, "nothing", "the form declares nothing")
-    return onwards(request, f"/clusters/{outcomes[0].name}" + ("/topics" if form.kind == "topic" else ""))
+    if form.do == "request":
+        asked = Asked(rights, actor_of(rights), form.key)
+        opened = request_new(services, judged, text, asked, binding=form.binding)
+        return _page(request, services, rights, form, text=text, judged=judged, opened=opened)
+    return onwards(request, declared_or_proposed(services, judged, text, actor=actor_of(rights), key=form.key))
 
 
 def _page(
@@ -105,6 +101,7 @@ def _page(
     text: str = "",
     judged: Judged | None = None,
     has_moved: bool = False,
+    opened: PullRequestOut | None = None,
     status: int = 200,
 ) -> Response:
     problems: dict[str, list[Problem]] = {}
@@ -127,10 +124,7 @@ def _page(
         problems=problems,
         others=others,
         has_moved=has_moved,
+        doors=doors_for(services, judged) if judged is not None and opened is None else [],
+        opened=opened,
         policies=services.gate.policies.current(),
     )
-
-
-def _safe(name: str) -> str:
-    """A file name out of what somebody typed."""
-    return "".join(c for c in name if c.isascii() and (c.isalnum() or c in "._-"))[:100].lstrip(".") or "new"

@@ -7,12 +7,10 @@ from fastapi import APIRouter, Form, Request
 from pydantic import BaseModel, Field
 from starlette.responses import Response
 
-from controlplane.balancecommands import rebalance_asked
 from controlplane.commands import (
     Command,
     EvacuateBrokers,
     ReadmitBrokers,
-    RebalanceCluster,
     ReplaceNode,
     RestartServices,
 )
@@ -113,8 +111,6 @@ def would_come_of(view: ClusterView, command: Command, kafka: KafkaSnapshot | No
             return evacuation_asked(view, command, kafka)
         case ReadmitBrokers():
             return readmission_asked(view, command)
-        case RebalanceCluster():
-            return rebalance_asked(view, command, kafka)
     raise TypeError(f"{type(command).__name__} is not asked for of nodes")
 
 

@@ -6,12 +6,17 @@ from fastapi import APIRouter, Form, Request
 from starlette.responses import Response
 
 from controlplane.cli.plan_view import plan_lines
+from controlplane.cli.quantities import counted
+from controlplane.movepreview import NoPreview
 from controlplane.portal import answers
+from controlplane.portal.moveanswers import planned
+from controlplane.portal.moveproposals import REBALANCE, order_of
 from controlplane.portal.pages.frame import Caller, CsrfChecked, onwards, page
 from controlplane.portal.routes.proposals import desk_of, now_of
-from controlplane.portal.services import Services
+from controlplane.portal.services import PortalServices, Services
 from controlplane.portal.specs import Judged
-from controlplane.proposals.view import ProposalState
+from controlplane.proposals.view import ProposalState, ProposalView
+from planner.quantities import human_bytes, human_seconds
 
 router = APIRouter(prefix="/proposals", tags=["pages"], include_in_schema=False, dependencies=[CsrfChecked])
 
@@ -35,7 +40,7 @@ def proposal(request: Request, number: str, services: Services, rights: Caller) 
         request,
         "proposal.html",
         proposal=found,
-        plan=words_of(judged) if judged else [],
+        plan=words_of(judged) if judged else _moves(services, found),
         problems=[p for p in judged.problems if p.is_error] if judged else [],
         still=still,
         is_open=found.state is ProposalState.OPEN,
@@ -57,6 +62,26 @@ def reject(request: Request, number: str, services: Services, note: Note = "") -
     """A no."""
     desk_of(services).reject(number, note)
     return onwards(request, f"/proposals/{number}")
+
+
+def _moves(services: PortalServices, proposal: ProposalView) -> list[str]:
+    """What a rebalance that still waits would move now, or why nobody can tell."""
+    if proposal.made.change != REBALANCE or proposal.state is not ProposalState.OPEN:
+        return []
+    order = order_of(proposal)
+    view = services.commands.current(order.name)
+    try:
+        preview = planned(services, view, order)
+    except NoPreview as why:
+        return [f"there is no plan to show now: {why}"]
+    course = preview.course
+    moved = f"{counted(course.total_moves, 'partition')} to move, {human_bytes(course.copied_bytes)}"
+    brokers = [
+        f"  broker {b.id}: replicas {b.replicas_before} -> {b.replicas_after}, leaders {b.leaders_before} -> "
+        f"{b.leaders_after}, disk {b.disk_before:.1%} -> {b.disk_after:.1%}"
+        for b in preview.brokers
+    ]
+    return [f"{moved}, done in about {human_seconds(course.seconds)}", *brokers, *filter(None, [preview.shortfall])]
 
 
 def words_of(judged: Judged) -> list[str]:

@@ -17,4 +17,6 @@ def sources(request: Request, services: Services) -> Response:
     """All the caller may see, by name."""
     desk = services.sources
     found = desk.standings(leads=services.leadership.may_act) if desk is not None else []
-    return page(request, "sources.html", sources=[source_out(s) for s in found], tones=TONES)
+    forges = desk.forges if desk is not None else {}
+    told = [source_out(s, forges.get(s.binding.name)) for s in found]
+    return page(request, "sources.html", sources=told, tones=TONES)

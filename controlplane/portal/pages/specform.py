@@ -61,9 +61,9 @@ def cluster_text(fields: Mapping[str, str]) -> str:
         return {
             "name": name,
             "services": [service],
-            "size": _number(size),
+            "size": number_or_text(size),
             "machine": machine,
-            "disk": {"kind": "persistent", "sizeGib": _number(disk)},
+            "disk": {"kind": "persistent", "sizeGib": number_or_text(disk)},
             "place": place,
         }
 
@@ -81,11 +81,11 @@ def cluster_text(fields: Mapping[str, str]) -> str:
 def topic_text(fields: Mapping[str, str]) -> str:
     """The file of a topic."""
     metadata = {"name": fields["name"]} | ({"owner": fields["owner"]} if fields["owner"] else {})
-    hours = _number(fields["retention"])
+    hours = number_or_text(fields["retention"])
     config = {"retention.ms": hours * 3_600_000 if isinstance(hours, int) else hours}
     spec = {
         "cluster": fields["cluster"],
-        "partitions": _number(fields["partitions"]),
+        "partitions": number_or_text(fields["partitions"]),
         "tier": fields["tier"],
         "config": config if fields["retention"] else {},
     }
@@ -94,7 +94,13 @@ def topic_text(fields: Mapping[str, str]) -> str:
 
 def on_fields(problems: Iterable[Problem], *, is_topic: bool) -> tuple[dict[str, list[Problem]], list[Problem]]:
     """Problems by the field they are about, and those about none of them."""
-    table = _TOPIC_FIELDS if is_topic else _CLUSTER_FIELDS
+    return placed_by(problems, _TOPIC_FIELDS if is_topic else _CLUSTER_FIELDS)
+
+
+def placed_by(
+    problems: Iterable[Problem], table: Sequence[tuple[str, str]]
+) -> tuple[dict[str, list[Problem]], list[Problem]]:
+    """The same by a table of paths in the spec and the fields they belong to."""
     placed: dict[str, list[Problem]] = {}
     others = []
     for problem in problems:
@@ -113,13 +119,18 @@ def teams_of(rights: Rights) -> tuple[Sequence[str], bool]:
     return teams, any(not scope.startswith(_TEAM) for scope in scopes)
 
 
-def _number(text: str) -> int | str:
+def number_or_text(text: str) -> int | str:
+    """A whole number where it is one; anything else as it was typed."""
     return int(text) if text.isascii() and text.isdigit() and len(text) <= 9 else text
 
 
 def _dumped(kind: str, metadata: Mapping[str, Any], spec: Mapping[str, Any]) -> str:
-    whole = {"apiVersion": API_VERSION, "kind": kind, "metadata": metadata, "spec": spec}
-    return yaml.dump(whole, Dumper=_Plain, sort_keys=False, allow_unicode=True, width=120)
+    return text_of({"apiVersion": API_VERSION, "kind": kind, "metadata": metadata, "spec": spec})
+
+
+def text_of(whole: Mapping[str, Any]) -> str:
+    """A document as a file."""
+    return yaml.dump(dict(whole), Dumper=_Plain, sort_keys=False, allow_unicode=True, width=120)
 
 
 class _Plain(yaml.SafeDumper):

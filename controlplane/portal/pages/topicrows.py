@@ -87,15 +87,25 @@ def topic_rows(snapshot: KafkaSnapshot) -> list[TopicRow]:
     ]
 
 
-def chosen_topics(rows: Sequence[TopicRow], *, text: str, sort: str, down: bool) -> list[TopicRow]:
-    """Topics with the text in their name, in the order asked for. A size that is not known comes last."""
+def chosen_topics(
+    rows: Sequence[TopicRow], *, text: str, sort: str, down: bool, internal: bool = True
+) -> list[TopicRow]:
+    """Topics with the text in their name, in the order asked for. A size that is not known comes last.
+
+    `internal`: those of Kafka itself, too.
+    """
     wanted = text.strip().lower()
-    found = [r for r in rows if wanted in r.name.lower()]
+    found = [r for r in rows if wanted in r.name.lower() and (internal or not is_internal(r.name))]
     by = sort if sort in SORTS else "name"
     known = [r for r in found if getattr(r, by) is not None]
     unknown = [r for r in found if getattr(r, by) is None]
     known.sort(key=lambda r: r.name)
     return [*sorted(known, key=lambda r: getattr(r, by), reverse=down), *unknown]
+
+
+def is_internal(topic: str) -> bool:
+    """Whether Kafka made it for itself."""
+    return topic.startswith("__")
 
 
 def partition_rows(snapshot: KafkaSnapshot) -> list[PartitionRow]:

@@ -9,7 +9,7 @@ from starlette.responses import Response
 from controlplane.portal.pages.cluster import head_of
 from controlplane.portal.pages.frame import Caller, page
 from controlplane.portal.pages.sheet import csv_answer
-from controlplane.portal.pages.topicrows import SORTS, TopicRow, chosen_topics, partition_rows, topic_rows
+from controlplane.portal.pages.topicrows import SORTS, TopicRow, chosen_topics, is_internal, partition_rows, topic_rows
 from controlplane.portal.problems import ApiError
 from controlplane.portal.routes.clusters import living
 from controlplane.portal.services import Services
@@ -32,12 +32,14 @@ def topics(
     q: Text = "",
     sort: Text = "name",
     down: bool = False,
+    internal: bool = False,
 ) -> Response:
-    """The table."""
+    """The table. Topics of Kafka itself are there where they are asked for, or searched by their name."""
     view = living(services, name)
     snapshot = services.fleet.last_snapshot(view.uid)
     every = topic_rows(snapshot) if snapshot else []
-    found = chosen_topics(every, text=q, sort=sort, down=down)
+    shows = internal or q.strip().startswith("__")
+    found = chosen_topics(every, text=q, sort=sort, down=down, internal=shows)
     return page(
         request,
         "topics.html",
@@ -47,6 +49,8 @@ def topics(
         kept={r.name: topic_out(view, r.name, r) for r in found[:MOST_ROWS]},
         found=len(found),
         total=len(every),
+        internal=internal,
+        kafkas_own=sum(is_internal(r.name) for r in every),
         snapshot=snapshot,
         q=q,
         sort=sort if sort in SORTS else "name",

@@ -1,6 +1,7 @@
 """/agent/v1: how the agent of one VM enrols, rotates, hears what its VM should be, and reports what it is."""
 
 import time
+import zlib
 from datetime import timedelta
 from http import HTTPStatus
 from typing import Annotated
@@ -109,7 +110,7 @@ async def get_document(
     """What the VM should be. Held for up to `wait_s` while it is what `etag` names: then 304."""
     _refuse_other(vm, cluster, node, generation)
     feed: Feed = request.app.state.feed
-    deadline = time.monotonic() + min(wait_s, MAX_WAIT_S)
+    deadline = time.monotonic() + hold_s(vm, wait_s)
     while True:
         # On a thread: the fold's lock may be held while the database is slow.
         offered = await run_in_threadpool(_offer, services, vm)
@@ -137,6 +138,16 @@ def put_report(report: Report, vm: Agent, shown: ShownCredential, services: Serv
         services.wake(vm.cluster_uid)
     is_old = shown.is_older_than(services.credential_life, services.clock())
     return ReportAnswer(accepted=is_news, rotate=is_old)
+
+
+def hold_s(vm: Vm, wait_s: float) -> float:
+    """How long an agent's question is held: up to a fifth less than it may be, by its VM.
+
+    After a start of the server all agents ask within a second; held alike, they would come back together each time, in
+    front of everybody else.
+    """
+    share = zlib.crc32(f"{vm.cluster_uid}/{_key(vm)}".encode()) / 2**32
+    return min(wait_s, MAX_WAIT_S) * (1 - share / 5)
 
 
 def _offer(services: PortalServices, vm: Vm) -> Offer:

@@ -15,6 +15,7 @@ from controlplane.commands import (
     DeleteTopic,
     NeedsApproval,
     PauseCluster,
+    RebalanceCluster,
     ResumeCluster,
     WaiveWindow,
 )
@@ -28,10 +29,12 @@ from controlplane.portal import schemas as api
 from controlplane.portal.access.bindings import traits_of
 from controlplane.portal.access.rights import Rights
 from controlplane.portal.access.roles import Verb
-from controlplane.portal.approvals import deletion_digest, propose
+from controlplane.portal.approvals import in_force_digest, propose
 from controlplane.portal.auth import Actor
 from controlplane.portal.feed import MAX_WAIT_S, RECHECK_EVERY_S, Feed
 from controlplane.portal.history import History, page_of
+from controlplane.portal.moveproposals import propose_rebalance
+from controlplane.portal.past import At, past_detail, past_of
 from controlplane.portal.problems import ApiError
 from controlplane.portal.services import PortalServices, Proposed, Services
 from controlplane.portal.sourceanswers import spec_source_out
@@ -64,8 +67,13 @@ def list_clusters(services: Services) -> list[api.ClusterOut]:
 
 
 @router.get("/clusters/{name}")
-def get_cluster(name: str, services: Services) -> api.ClusterDetailOut:
-    """One living cluster with all that is known of it."""
+def get_cluster(name: str, services: Services, at: At = "") -> api.ClusterDetailOut:
+    """One living cluster with all that is known of it.
+
+    With `at`, a position of the log or a time, one as it was then: what is declared and decided, nothing observed.
+    """
+    if at:
+        return past_detail(past_of(services, name, at))
     view = living(services, name)
     now = services.clock()
     agents = answers.agents_seen(
@@ -268,18 +276,20 @@ def spread(services: PortalServices, outcomes: list[Outcome]) -> None:
 def carry_out(services: PortalServices, command: Command) -> api.CommandOut:
     """Records a command, and has the converger look at once. Raises what the handler raises.
 
-    A deletion that a policy leaves to a second person becomes a proposal.
+    A deletion or a rebalance that a policy leaves to a second person becomes a proposal.
     """
     try:
         outcome = services.commands.handle(command)
     except NeedsApproval as reserved:
+        if isinstance(command, RebalanceCluster):
+            return _proposed_rebalance(services, command, reserved)
         if not isinstance(command, DeleteCluster | DeleteTopic) or services.proposals is None:
             raise
         topic = command.topic if isinstance(command, DeleteTopic) else ""
         wanted = Proposed(
             change="delete-topic" if topic else "delete",
             clusters=(command.name,),
-            digest=deletion_digest(services.commands.current(command.name), topic),
+            digest=in_force_digest(services.commands.current(command.name), topic),
             reasons=reserved.reasons,
             topic=topic,
             message=command.reason,
@@ -289,6 +299,12 @@ def carry_out(services: PortalServices, command: Command) -> api.CommandOut:
         return api.CommandOut(cluster=command.name, changed=False, sentence=sentence, proposal=made.id)
     spread(services, [outcome])
     return answers.command_out(outcome)
+
+
+def _proposed_rebalance(services: PortalServices, command: RebalanceCluster, reserved: NeedsApproval) -> api.CommandOut:
+    made = propose_rebalance(services, command, reserved.reasons)
+    sentence = f"a second person has to agree: proposal {made.id} is recorded, nothing is moved"
+    return api.CommandOut(cluster=command.name, changed=False, sentence=sentence, proposal=made.id)
 
 
 def source_of_cluster(services: PortalServices, view: ClusterView) -> api.SpecSourceOut:

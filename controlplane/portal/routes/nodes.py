@@ -6,10 +6,7 @@ from fastapi import APIRouter, Query
 
 from agent.wire import Report
 from controlplane.commands import (
-    CancelRebalance,
-    EvacuateBrokers,
     ReadmitBrokers,
-    RebalanceCluster,
     ReplaceNode,
     RestartServices,
 )
@@ -22,6 +19,7 @@ from controlplane.portal import nodeschemas as node_api
 from controlplane.portal import schemas as api
 from controlplane.portal.answers import rebalance_out
 from controlplane.portal.auth import Actor
+from controlplane.portal.past import At, Past, past_of, past_out
 from controlplane.portal.problems import ApiError
 from controlplane.portal.rolls import rolls_of, rolls_out
 from controlplane.portal.routes.clusters import CommandId, carry_out, living
@@ -57,36 +55,11 @@ def replace(name: str, body: node_api.ReplaceIn, services: Services, actor: Acto
     return carry_out(services, command)
 
 
-@router.post("/clusters/{name}/evacuate")
-def evacuate(name: str, body: node_api.BrokersIn, services: Services, actor: Actor, key: CommandId) -> api.CommandOut:
-    """Empty brokers and keep them empty."""
-    command = EvacuateBrokers(name=name, actor=actor, command_id=key, reason=body.reason, brokers=tuple(body.brokers))
-    return carry_out(services, command)
-
-
 @router.post("/clusters/{name}/readmit")
 def readmit(name: str, body: node_api.BrokersIn, services: Services, actor: Actor, key: CommandId) -> api.CommandOut:
     """Let brokers receive replicas again."""
     command = ReadmitBrokers(name=name, actor=actor, command_id=key, reason=body.reason, brokers=tuple(body.brokers))
     return carry_out(services, command)
-
-
-@router.post("/clusters/{name}/rebalance")
-def rebalance(
-    name: str, body: node_api.RebalanceIn, services: Services, actor: Actor, key: CommandId
-) -> api.CommandOut:
-    """Spread replicas and leaders anew over the brokers, in small batches."""
-    budget = (body.per_day_gib or 0) * 1024**3
-    command = RebalanceCluster(name=name, actor=actor, command_id=key, reason=body.reason, per_day_bytes=budget)
-    return carry_out(services, command)
-
-
-@router.post("/clusters/{name}/rebalance/cancel")
-def cancel_rebalance(
-    name: str, body: node_api.CancelRebalanceIn, services: Services, actor: Actor, key: CommandId
-) -> api.CommandOut:
-    """Begin no more of the rebalance in hand."""
-    return carry_out(services, CancelRebalance(name=name, actor=actor, command_id=key, reason=body.reason))
 
 
 @router.get(
@@ -109,8 +82,15 @@ def restart_check(name: str, services: Services) -> node_api.RestartCheckOut:
 
 
 @router.get("/clusters/{name}/rolls")
-def rolls(name: str, services: Services, limit: Annotated[int, Query(ge=1, le=200)] = 20) -> node_api.RollsOut:
-    """The rolls of the cluster as its events have them, the newest first, with the steps of each."""
+def rolls(
+    name: str, services: Services, limit: Annotated[int, Query(ge=1, le=200)] = 20, at: At = ""
+) -> node_api.RollsOut:
+    """The rolls of the cluster as its events have them, the newest first, with the steps of each.
+
+    With `at`, a position of the log or a time, as they were then.
+    """
+    if at:
+        return _past_rolls(past_of(services, name, at), limit=limit)
     view = living(services, name)
     found = rolls_of(services.store.read_stream(cluster_stream(view.uid)))
     pending = pending_rollout(view, services.fleet.last_snapshot(view.uid))
@@ -121,6 +101,18 @@ def rolls(name: str, services: Services, limit: Annotated[int, Query(ge=1, le=20
         rolls=rolls_out(found, pending, now=services.clock(), limit=limit),
         rebalance=rebalance_out(view),
         total=len(found),
+    )
+
+
+def _past_rolls(past: Past, *, limit: int) -> node_api.RollsOut:
+    found = rolls_of(past.events)
+    return node_api.RollsOut(
+        cluster=past.view.name,
+        sentence="",
+        rolls=rolls_out(found, pending_rollout(past.view, None), now=past.at, limit=limit),
+        rebalance=rebalance_out(past.view),
+        total=len(found),
+        past=past_out(past),
     )
 
 

@@ -5,7 +5,8 @@ from fastapi import APIRouter
 from controlplane.portal import answers
 from controlplane.portal import proposalschemas as api
 from controlplane.portal.access.roles import Verb
-from controlplane.portal.approvals import deletion_digest
+from controlplane.portal.approvals import in_force_digest
+from controlplane.portal.moveproposals import REBALANCE, is_still_so
 from controlplane.portal.pages.frame import Caller
 from controlplane.portal.problems import ApiError
 from controlplane.portal.schemas import API_PREFIX
@@ -79,8 +80,10 @@ def now_of(services: PortalServices, proposal: ProposalView) -> tuple[Judged | N
     made = proposal.made
     if proposal.state not in (ProposalState.OPEN, ProposalState.APPROVED):
         return None, False
+    if made.change == REBALANCE:
+        return None, is_still_so(services, services.commands.current(made.clusters[0]), proposal)
     if made.change != "apply":
-        return None, deletion_digest(services.commands.current(made.clusters[0]), made.topic) == made.digest
+        return None, in_force_digest(services.commands.current(made.clusters[0]), made.topic) == made.digest
     judged = judge(services, made.text, file=made.file)
     # A git source knows no metadata of Kafka: its digest is of another kind, and is compared at the next poll.
     return judged, made.source != "api" or (judged.ok and judged.change_digest == made.digest)

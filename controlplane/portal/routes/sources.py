@@ -20,7 +20,8 @@ def list_sources(services: Services) -> list[api.SourceOut]:
     """All git sources, by name."""
     if services.sources is None:
         return []
-    return [source_out(s) for s in services.sources.standings(leads=services.leadership.may_act)]
+    desk = services.sources
+    return [source_out(s, desk.forges.get(s.binding.name)) for s in desk.standings(leads=services.leadership.may_act)]
 
 
 @router.post("/sources/{name}/poll")

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 
+from controlplane.agentview import AgentOrderView
 from controlplane.healingview import DemotionView
 from controlplane.rebalanceview import RebalanceView
 from controlplane.replacement import Phase
@@ -26,12 +27,18 @@ from events import facts
 from events import proposal_facts as proposals
 from events.spec.conversion import to_data
 from tests.builders import BEFORE, a_document, a_planned, a_view, an_instance
+from tests.unit.controlplane.external_samples import EXTERNAL_SAMPLES, external_states
 from tests.unit.controlplane.topic_samples import TOPIC_SAMPLES, topic_states
 
 A1, A2, CA1, CA2 = "brokers-a-0.g1", "brokers-a-0.g2", "controllers-a-0.g1", "controllers-a-0.g2"
 
+AGENT_BUILT = facts.AgentBuilt(
+    "cp311-x86_64", "https://mirror.example/kedge-agent-0.2.0-cp311-x86_64.tar.gz", "ab" * 32, 9_000_000, "c2lnbmVk"
+)
+
 SAMPLES: tuple[object, ...] = (
     *TOPIC_SAMPLES,
+    *EXTERNAL_SAMPLES,
     proposals.ProposalMade(
         id="0123456789ab",
         change="apply",
@@ -63,6 +70,12 @@ SAMPLES: tuple[object, ...] = (
         "4.2.0", 3, (facts.RegionImage("aws", "eu-west-1", "arm64", "ami-0123"),), "", "", "critical", "CVE-2026-1", ""
     ),
     facts.ImageWithdrawn("4.2.0", 3, "its VMs do not boot"),
+    facts.AgentPublished("0.2.0", "cHVibGlj", (AGENT_BUILT,), "quicker"),
+    facts.AgentWithdrawn("0.2.0", "it forgets disks"),
+    facts.AgentRolloutResumed("the mirror is back"),
+    facts.AgentUpgradeRequested("0.2.0-7", A1, "0.2.0", "cHVibGlj", (AGENT_BUILT,), {"broker": 4711}),
+    facts.AgentUpgraded("0.2.0-7", A1),
+    facts.AgentUpgradeFailed("0.2.0-7", A1, "agent 0.2.0 ended 3 times before it had reported"),
     facts.ImageChosen(
         "4.1.1", 3, (facts.RegionImage("local", "local-1", "any", "r3"),), "", "", "critical", "CVE-2026-1"
     ),
@@ -275,9 +288,17 @@ def states() -> Mapping[type, ClusterView]:
         facts.VoterRemoved: a_view(voter_change=_vote("change-2", adds=False)),
         facts.VoterChangeDropped: a_view(voter_change=_vote("change-1", adds=True)),
         **topic_states(),
+        **external_states(),
         facts.ProtocolRaised: a_view(protocol="3.8"),
+        facts.AgentUpgraded: a_view(agent_orders=_agent_order()),
+        facts.AgentUpgradeFailed: a_view(agent_orders=_agent_order()),
         facts.FeatureFinalised: replace(a_view(), finalising=("metadata.version", 29)),
     }
+
+
+def _agent_order() -> Mapping[str, AgentOrderView]:
+    asked = facts.AgentUpgradeRequested("0.2.0-7", A1, "0.2.0", "cHVibGlj", (AGENT_BUILT,), {"broker": 4711})
+    return {A1: AgentOrderView(asked, BEFORE)}
 
 
 def _evacuation() -> Mapping[str, EvacuationView]:

@@ -35,6 +35,9 @@ OF_NETWORKS = {
     facts.NetworkRunFailed,
 }
 OF_OTHER_STREAMS = {
+    facts.AgentPublished,
+    facts.AgentWithdrawn,
+    facts.AgentRolloutResumed,
     facts.NameTaken,
     facts.SourceApplied,
     facts.SourceRewritten,

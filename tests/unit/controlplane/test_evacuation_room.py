@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.evacuationroom import room_without
+from controlplane.evacuationroom import room_onto, room_without
 from planner.observed import BrokerSeen, KafkaSnapshot, LogDirsSeen
 from tests.builders import a_partition, a_snapshot
 
@@ -68,3 +68,22 @@ def test_a_rack_may_be_given_up_where_the_spec_takes_it_away_and_not_where_someb
     closed = room_without(spread, {1000}, others, racks_stay=False, kept_empty=emptied)
     assert not closed.open
     assert f"rack {racks[1000]} has only brokers that are kept empty" in closed.reason
+
+
+def test_chosen_brokers_have_to_be_enough_for_what_leaves_and_what_stays_counts_as_spread() -> None:
+    kafka = _kafka(LARGE)
+    room = room_onto(kafka, {1000}, [1003])
+    assert room.open, room.reason
+    assert "the 1 others take 9.0 GiB more" in room.reason
+    holder = room_onto(kafka, {1000}, [1001])
+    assert not holder.open
+    assert "orders-0 needs 1 of the chosen brokers, and 0 do not hold it yet" in holder.reason
+    other_rack = room_onto(kafka, {1000}, [1004])
+    assert not other_rack.open
+    assert "spread over 3 racks; the chosen ones are in b" in other_rack.reason
+
+
+def test_a_full_disk_of_a_chosen_broker_refuses_though_others_have_room() -> None:
+    room = room_onto(_kafka(LARGE, used=5 * GIB), {1000}, [1003])
+    assert not room.open
+    assert "the 1 others take 4.0 GiB more" in room.reason

@@ -21,6 +21,7 @@ EVERY_VERB += ["chaos"]
 EVERY_VERB += [
     "endpoints",
     "take-over",
+    "rollback",
     "topics",
     "proposals",
     "groups",
@@ -36,6 +37,7 @@ EVERY_GROUP = {"drain": ["plan", "check"], "state": ["export"], "brokers": ["dem
 EVERY_GROUP["machines"] = ["list", "refresh"]
 EVERY_GROUP["networks"] = ["remove", "repair"]
 EVERY_GROUP["images"] = ["list", "show", "publish", "withdraw"]
+EVERY_GROUP["agents"] = ["publish", "withdraw", "resume"]
 EVERY_GROUP["token"] = ["create", "list", "revoke"]
 EVERY_GROUP["topic"] = ["describe", "adopt", "delete"]
 EVERY_GROUP["proposal"] = ["show", "approve", "reject"]
@@ -44,6 +46,7 @@ EVERY_GROUP["healing"] = ["show", "off", "on"]
 EVERY_GROUP["notifiers"] = ["list", "test"]
 EVERY_COMMAND = [
     *EVERY_VERB,
+    "import",
     *EVERY_GROUP,
     *(f"{group} {verb}" for group, verbs in EVERY_GROUP.items() for verb in verbs),
 ]

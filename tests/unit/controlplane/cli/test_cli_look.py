@@ -7,6 +7,7 @@ import pytest
 
 from controlplane.cli import exits
 from controlplane.portal import schemas as api
+from controlplane.portal.pastschemas import PastOut
 from tests.unit.controlplane.cli.cli_world import (
     START,
     World,
@@ -225,3 +226,12 @@ def test_endpoints_of_a_cluster_without_brokers_is_empty(world: World) -> None:
 def test_endpoints_writes_a_versioned_document(world: World) -> None:
     world.server.on("GET", "/clusters/orders/endpoints", endpoints_of("127.77.0.11:9092"))
     snapshot("endpoints.yaml", world.run("endpoints", "orders", "-o", "yaml").stdout)
+
+
+def test_describe_at_a_position_says_that_it_is_the_past_and_proposes_nothing(world: World) -> None:
+    past = PastOut(position=40, at=START, placement="not kept: it is an observation")
+    world.server.on("GET", "/clusters/orders", rolling("orders").model_copy(update={"past": past}))
+    ran = world.run("describe", "orders", "--at", "40")
+    assert world.server.requests[-1].url.params["at"] == "40"
+    assert "as it was at position 40 of the log" in ran.stderr
+    assert "Next" not in ran.stdout

@@ -45,7 +45,8 @@ def sent(world: World, path: str = "rebalance") -> list[dict[str, object]]:
 def test_a_rebalance_is_asked_for_with_its_budget(world: World, options: list[str], budget: int | None) -> None:
     ran = world.run("rebalance", "orders", "--reason", "it grew", *options)
     assert (ran.exit_code, ran.stdout) == (exits.OK, "orders: rebalance recorded\n")
-    assert sent(world) == [{"reason": "it grew", "per_day_gib": budget}]
+    unchosen = {"throttle_mib_per_s": 0, "digest": ""}
+    assert sent(world) == [{"reason": "it grew", "per_day_gib": budget, **unchosen}]
     assert "kedge rebalance orders --cancel" in ran.stderr
 
 

@@ -6,7 +6,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controlplane.policies.judge import ClusterChange, TopicsChange, judge_cluster, judge_deletion, judge_topics
+from controlplane.policies.judge import (
+    ClusterChange,
+    TopicsChange,
+    judge_cluster,
+    judge_deletion,
+    judge_rebalance,
+    judge_topics,
+)
 from controlplane.policies.model import Limits, Money, Policy, Reserved, Selector, TierLimits
 from events.spec.model import KafkaClusterDocument
 from events.spec.topic_model import KafkaTopicDocument
@@ -126,6 +133,13 @@ def test_a_tombstone_waits_and_one_of_nobodys_cluster_too() -> None:
     assert judge_deletion([policy], orders("payments"), "clicks").reasons[0].what == "the topic clicks is deleted"
     assert judge_deletion([policy], orders("search")).word == "allowed"
     assert judge_deletion([policy], None).word == "reserved"
+
+
+def test_a_rebalance_waits_where_a_policy_of_its_cluster_says_so() -> None:
+    policy = a_policy(Selector(teams=("payments",)), reserved=Reserved(rebalance=True))
+    assert judge_rebalance([policy], orders("payments")).reasons[0].what == "replicas are spread anew"
+    assert judge_rebalance([policy], orders("search")).word == "allowed"
+    assert judge_rebalance([a_policy(reserved=Reserved(tombstone=True))], orders("payments")).word == "allowed"
 
 
 def test_a_policy_of_tiers_speaks_of_topics_alone() -> None:

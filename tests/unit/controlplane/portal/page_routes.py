@@ -10,11 +10,20 @@ PAGE_ROUTES: dict[tuple[str, str], Verb | str] = {
     ("GET", "/search"): KNOWN,
     ("GET", "/sources"): KNOWN,
     ("GET", "/agents"): KNOWN,
+    ("GET", "/events"): KNOWN,
+    ("GET", "/loop"): Verb.ADMINISTER,
+    ("GET", "/clusters/{name}/past"): Verb.READ,
     ("GET", "/images"): KNOWN,
     ("GET", "/account"): KNOWN,
     ("GET", "/live"): KNOWN,
     ("GET", "/new"): KNOWN,
     ("POST", "/new"): KNOWN,
+    ("GET", "/clusters/{name}/change"): Verb.DECLARE,
+    ("POST", "/clusters/{name}/change"): Verb.DECLARE,
+    ("GET", "/clusters/{name}/rollback"): Verb.DECLARE,
+    ("POST", "/clusters/{name}/rollback"): Verb.DECLARE,
+    ("GET", "/clusters/{name}/topics/{topic}/change"): Verb.DECLARE,
+    ("POST", "/clusters/{name}/topics/{topic}/change"): Verb.DECLARE,
     ("GET", "/proposals"): KNOWN,
     ("GET", "/proposals/{number}"): Verb.READ,
     ("POST", "/proposals/{number}/approve"): Verb.APPROVE,
@@ -31,6 +40,7 @@ PAGE_ROUTES: dict[tuple[str, str], Verb | str] = {
     ("GET", "/clusters/{name}/topics"): Verb.READ,
     ("GET", "/clusters/{name}/topics.csv"): Verb.READ,
     ("GET", "/clusters/{name}/topics/{topic}"): Verb.READ,
+    ("GET", "/clusters/{name}/topics/{topic}/settings"): Verb.READ,
     ("GET", "/clusters/{name}/groups"): Verb.READ,
     ("GET", "/clusters/{name}/anomalies"): Verb.READ,
     ("GET", "/clusters/{name}/groups/{group:path}"): Verb.READ,
@@ -71,11 +81,21 @@ FORMS: dict[tuple[str, str], dict[str, str]] = {
     ("POST", "/clusters/{name}/replace"): {"sure": "true", "node": "brokers-a-0"},
     ("POST", "/clusters/{name}/evacuate"): {"sure": "true", "brokers": "1002"},
     ("POST", "/clusters/{name}/readmit"): {"sure": "true", "brokers": "1002"},
+    ("POST", "/clusters/{name}/rollback"): {"to": "1", "digest": "d", "key": "0" * 32},
 }
 """What a form has to hold so that it is carried out for whoever may."""
 
-AS_THINGS_ARE = {("POST", "/clusters/{name}/moves/approve"), ("POST", "/clusters/{name}/moves/cancel")}
-"""Refused with 409 to whoever may, too: there is no plan they looked at, and no rebalance to cancel."""
+AS_THINGS_ARE = {
+    ("POST", "/clusters/{name}/moves/approve"),
+    ("POST", "/clusters/{name}/moves/cancel"),
+    ("POST", "/clusters/{name}/change"),
+    ("GET", "/clusters/{name}/rollback"),
+    ("POST", "/clusters/{name}/rollback"),
+    ("GET", "/clusters/{name}/topics/{topic}/change"),
+    ("POST", "/clusters/{name}/topics/{topic}/change"),
+}
+"""Refused with 409 to whoever may, too: there is no plan they looked at, no rebalance to cancel, no form that was
+filled, nobody has declared the topic, and what they would go back to is in force."""
 
 
 def filled(path: str) -> str:

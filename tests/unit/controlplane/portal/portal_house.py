@@ -33,6 +33,7 @@ from controlplane.portal.auth import cookie_name, loopback_hosts
 from controlplane.portal.oidc.signin import OidcSignIn
 from controlplane.portal.services import PortalServices
 from controlplane.streams import cluster_stream
+from controlplane.topicsettings import TopicSettingsDesk
 from controlplane.view import ClusterView
 from events import facts
 from events.envelope import Origin
@@ -119,6 +120,7 @@ class House:
             public_hosts=self.public_hosts,
             audit=self.audit,
             groups=GroupDesk(self.latest, lambda view: self.kafka, lambda: self.now),
+            topic_settings=TopicSettingsDesk(lambda view: self.kafka, lambda: self.now),
             oidc=self.oidc,
         )
         self.app: FastAPI = create_app(self.services)

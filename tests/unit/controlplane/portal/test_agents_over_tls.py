@@ -23,7 +23,7 @@ from agent.trust import CaRefused, PinnedCa, fetch_ca
 from agent.wire import BootData, Report
 from controlplane.agenttls import AgentTls
 from controlplane.authority import Authority, load_or_make
-from controlplane.bootstrap import boot_data
+from controlplane.borndata import boot_data
 from controlplane.candidate import Candidate
 from controlplane.credentials import Vm
 from controlplane.doors import Address, listening

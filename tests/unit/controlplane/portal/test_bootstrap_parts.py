@@ -16,7 +16,8 @@ import uvicorn
 from agent.wire import BootData
 from controlplane.agenttls import AgentTls
 from controlplane.authority import Authority, load_or_make
-from controlplane.bootstrap import boot_data, build, module_root
+from controlplane.bootstrap import build, module_root
+from controlplane.borndata import boot_data
 from controlplane.candidate import Candidate
 from controlplane.clouds import Clouds, local_root
 from controlplane.doors import Address, AddressRefused, CannotListen, address_of, listening

@@ -244,5 +244,57 @@ def test_a_stream_tells_nothing_more_once_the_role_is_taken(house: House) -> Non
     run(scene())
 
 
+def test_a_change_names_its_clusters_and_what_was_missed_names_none(house: House) -> None:
+    async def scene() -> None:
+        tailer, stream = listening(house, whole_rights("x"), seen=0)
+        assert "clusters" not in await told(stream)
+        house.client.post("/v1/clusters/orders/pause", json={"reason": "x"})
+        assert f'"clusters": ["{house.view().uid}"]' in await told(stream)
+        tailer.close()
+
+    run(scene())
+
+
+def test_a_stream_ends_when_a_role_changes_and_goes_on_with_the_new_one(house: House) -> None:
+    async def scene() -> None:
+        binding, users = Binding("user:ada", Role.VIEWER, "*"), house.services.people.users
+        users.bind(binding)
+
+        async def recheck() -> Rights | None:
+            return rights_of("user:ada", users.bindings())
+
+        tailer = Tailer(house.store, house.converger, look_every_s=0.001, recheck_every_s=0.01)
+        stream = _stream(tailer, _Listener(house.services, rights_of("user:ada", [binding]), recheck, None), None)
+        await told(stream)
+        users.bind(Binding("user:ada", Role.OPERATOR, "*"))
+        assert "event: changed" in await told(stream)
+        assert await told(stream) == "", "the browser comes back by itself"
+        assert tailer.listeners == 0
+
+    run(scene())
+
+
+def test_news_do_not_put_off_the_look_at_rights() -> None:
+    async def scene() -> None:
+        heads = iter(range(1, 10_000))
+        fleet = SimpleNamespace(catch_up=lambda: None, views=list, said=lambda uid: None)
+        tailer = Tailer(
+            SimpleNamespace(head=lambda: next(heads)),  # type: ignore[arg-type]
+            fleet,  # type: ignore[arg-type]
+            look_every_s=0.09,
+            recheck_every_s=0.1,
+        )
+        began, given = asyncio.get_running_loop().time(), []
+        async with asyncio.timeout(5):
+            async for look in tailer.looks("ada"):
+                given.append(look)
+                if look is None:
+                    break
+        assert asyncio.get_running_loop().time() - began < 0.5, given
+        tailer.close()
+
+    run(scene())
+
+
 def test_who_holds_a_stream_is_looked_at_again_within_five_seconds() -> None:
-    assert RECHECK_EVERY_S + LOOK_EVERY_S < 5.0
+    assert 1.5 * RECHECK_EVERY_S + LOOK_EVERY_S < 5.0, "a look put off by news comes half an interval later"

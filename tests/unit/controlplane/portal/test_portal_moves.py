@@ -35,7 +35,7 @@ def browser(portal: LivingPortal) -> TestClient:
 
 
 def placement(text: str) -> str:
-    found = re.search(r'name="placement" value="([0-9a-f]{32})"', text)
+    found = re.search(r'name="placement" value="([0-9a-f-]{38})"', text)
     assert found is not None, text
     return found[1]
 
@@ -73,6 +73,64 @@ def test_a_yes_is_void_once_replicas_are_elsewhere(portal: LivingPortal, browser
     assert "plan is not what it was" in answer.text
     assert browser.post(f"{MOVES}/approve", data=wanted).status_code == 409, "nobody looked at a plan"
     assert "evacuation.requested" not in types(portal)
+
+
+def test_a_drain_goes_onto_the_brokers_that_were_chosen_at_the_pace_that_was_asked(
+    portal: LivingPortal, browser: TestClient
+) -> None:
+    wanted = {"kind": "drain", "brokers": "1000", "targets": "1001", "throttle": "10"}
+    plan = browser.post(f"{MOVES}/plan", data=wanted).text
+    assert "emptied onto 1001, at most 10 MiB/s a broker" in plan
+    assert "at most rollout.throttleMibPerS = 10 MiB/s" in plan
+    takers = set(re.findall(r'<p><span class="mono">(\d+)</span> <svg class="ingress"', plan))
+    assert takers == {"1001"}
+    other = {**wanted, "targets": "1002", "placement": placement(plan)}
+    assert browser.post(f"{MOVES}/approve", data=other).status_code == 409, "other targets than those looked at"
+    assert browser.post(f"{MOVES}/approve", data={**wanted, "placement": placement(plan)}).status_code == 303
+    portal.ticks(6)
+    told = {e.type: dict(e.data) for e in portal.world.history()}
+    assert told["drain.requested"]["targets"] == [1001]
+    assert told["evacuation.requested"]["throttle_mib_per_s"] == 10
+    throttles = portal.world.kafka.snapshot().throttles
+    assert throttles.any
+    assert max(throttles.follower_rate.values()) <= 10 * 1024 * 1024
+
+
+def test_a_target_that_is_emptied_itself_is_refused(browser: TestClient) -> None:
+    answer = browser.post(f"{MOVES}/plan", data={"kind": "drain", "brokers": "1000", "targets": "1000"})
+    assert answer.status_code == 409
+    assert "broker 1000 cannot take anything" in answer.text
+
+
+def test_a_program_looks_at_a_plan_and_says_yes_to_that_one_alone(portal: LivingPortal, browser: TestClient) -> None:
+    home = "/v1/clusters/orders"
+    looked = browser.post(f"{home}/moves/plan", json={"kind": "drain", "brokers": [1000]}).json()
+    assert (looked["changes"], looked["no_plan"]) == (True, "")
+    assert looked["plan"]["total_moves"] == len(looked["plan"]["moves"]) > 0
+    portal.fill("newcomer")
+    portal.ticks(70)
+    void = browser.post(f"{home}/evacuate", json={"brokers": [1000], "digest": looked["digest"]})
+    assert (void.status_code, void.json()["code"]) == (409, "plan-moved")
+    assert "it is another by now: where replicas are" in void.json()["detail"]
+    other = browser.post(f"{home}/evacuate", json={"brokers": [1001], "digest": looked["digest"]})
+    assert "by now: what is asked for or in force, where replicas are" in other.json()["detail"]
+    assert "evacuation.requested" not in types(portal)
+    again = browser.post(f"{home}/moves/plan", json={"kind": "drain", "brokers": [1000]}).json()
+    done = browser.post(f"{home}/evacuate", json={"brokers": [1000], "digest": again["digest"]})
+    assert done.json()["changed"] is True
+    wrong = browser.post(f"{home}/moves/plan", json={"kind": "rebalance", "brokers": [1000]})
+    assert wrong.status_code == 422
+
+
+def test_a_rebalance_is_void_as_well_once_a_broker_has_come_or_gone(portal: LivingPortal, browser: TestClient) -> None:
+    home = "/v1/clusters/orders"
+    looked = browser.post(f"{home}/moves/plan", json={"kind": "rebalance", "throttle_mib_per_s": 5}).json()
+    slower = {"digest": looked["digest"], "throttle_mib_per_s": 6}
+    assert browser.post(f"{home}/rebalance", json=slower).status_code == 409
+    agreed = {"digest": looked["digest"], "throttle_mib_per_s": 5}
+    assert browser.post(f"{home}/rebalance", json=agreed).json()["changed"] is True
+    requested = next(e for e in portal.world.history() if e.type == "rebalance.requested")
+    assert requested.data["throttle_mib_per_s"] == 5
 
 
 def test_a_yes_to_other_brokers_than_those_planned_is_refused(browser: TestClient) -> None:

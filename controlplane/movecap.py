@@ -1,0 +1,24 @@
+"""The throttle of the moves in hand: the spec's, or a lower one that a person asked for with them. Pure."""
+
+from controlplane.view import ClusterView
+
+
+def cap_mib_per_s(view: ClusterView) -> int | None:
+    """MiB/s a broker each way that the drain or the rebalance in hand may use at most; None for no such limit."""
+    spec = view.document.spec.rollout.throttle_mib_per_s if view.document else None
+    asked = [cap for cap in (spec, *_asked(view)) if cap]
+    return min(asked) if asked else None
+
+
+def lowered(view: ClusterView, throttle_mib_per_s: int) -> int | None:
+    """The same for moves that are not asked for yet."""
+    spec = view.document.spec.rollout.throttle_mib_per_s if view.document else None
+    return min(cap for cap in (spec, throttle_mib_per_s) if cap) if spec or throttle_mib_per_s else None
+
+
+def _asked(view: ClusterView) -> list[int]:
+    """A drain goes before a rebalance: what runs of that one then runs as the drain does."""
+    if view.drain is not None:
+        kept = view.evacuations if view.drain.stays else {}
+        return [kept[key].throttle_mib_per_s for key in view.drain.keys if key in kept]
+    return [view.rebalance.throttle_mib_per_s] if view.rebalance is not None else []

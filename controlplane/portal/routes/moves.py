@@ -1,0 +1,94 @@
+"""/v1/clusters/NAME: emptying brokers and rebalancing, looked at as a plan first."""
+
+from fastapi import APIRouter
+
+from controlplane.commands import CancelRebalance, EvacuateBrokers, RebalanceCluster
+from controlplane.portal import moveschemas as move_api
+from controlplane.portal import nodeschemas as node_api
+from controlplane.portal import schemas as api
+from controlplane.portal.access.bindings import traits_of
+from controlplane.portal.access.roles import Verb
+from controlplane.portal.auth import Actor
+from controlplane.portal.moveanswers import GIB, Moves, moves_asked, plan_out
+from controlplane.portal.pages.frame import Caller
+from controlplane.portal.problems import ApiError
+from controlplane.portal.routes.clusters import CommandId, carry_out, living
+from controlplane.portal.services import Services
+
+router = APIRouter(prefix=api.API_PREFIX, tags=["nodes"])
+
+
+@router.post(
+    "/clusters/{name}/moves/plan", responses={409: {"description": "no such move can be planned as things are"}}
+)
+def plan_moves(name: str, body: move_api.MovesPlanIn, services: Services, rights: Caller) -> move_api.MovesPlanOut:
+    """What emptying brokers, or a rebalance, would move now. Records nothing; its digest binds a later yes to it."""
+    view = living(services, name)
+    rights.require(Verb.STEER, traits_of(view.document), name)
+    if (body.kind == "drain") != bool(body.brokers):
+        title = "a drain empties brokers, a rebalance none"
+        raise ApiError(422, "no-broker", title, next_step="Name `brokers` with `kind: drain` alone.")
+    command = _looked_at(name, body)
+    return plan_out(services, view, command, moves_asked(view, command, services.fleet.last_snapshot(view.uid)))
+
+
+@router.post("/clusters/{name}/evacuate")
+def evacuate(name: str, body: move_api.EvacuateIn, services: Services, actor: Actor, key: CommandId) -> api.CommandOut:
+    """Empty brokers and keep them empty."""
+    command = EvacuateBrokers(
+        name=name,
+        actor=actor,
+        command_id=key,
+        reason=body.reason,
+        brokers=tuple(body.brokers),
+        targets=tuple(body.targets),
+        throttle_mib_per_s=body.throttle_mib_per_s,
+        only_while=body.digest,
+    )
+    return carry_out(services, command)
+
+
+@router.post("/clusters/{name}/rebalance")
+def rebalance(
+    name: str, body: node_api.RebalanceIn, services: Services, actor: Actor, key: CommandId
+) -> api.CommandOut:
+    """Spread replicas and leaders anew over the brokers, in small batches.
+
+    Where a policy leaves it to a second person it becomes a proposal.
+    """
+    command = RebalanceCluster(
+        name=name,
+        actor=actor,
+        command_id=key,
+        reason=body.reason,
+        per_day_bytes=(body.per_day_gib or 0) * GIB,
+        throttle_mib_per_s=body.throttle_mib_per_s,
+        only_while=body.digest,
+    )
+    return carry_out(services, command)
+
+
+@router.post("/clusters/{name}/rebalance/cancel")
+def cancel_rebalance(
+    name: str, body: node_api.CancelRebalanceIn, services: Services, actor: Actor, key: CommandId
+) -> api.CommandOut:
+    """Begin no more of the rebalance in hand."""
+    return carry_out(services, CancelRebalance(name=name, actor=actor, command_id=key, reason=body.reason))
+
+
+def _looked_at(name: str, body: move_api.MovesPlanIn) -> Moves:
+    throttle = body.throttle_mib_per_s
+    if body.kind == "rebalance":
+        budget = (body.per_day_gib or 0) * GIB
+        return RebalanceCluster(
+            name=name, actor="", command_id="", reason="", per_day_bytes=budget, throttle_mib_per_s=throttle
+        )
+    return EvacuateBrokers(
+        name=name,
+        actor="",
+        command_id="",
+        reason="",
+        brokers=tuple(body.brokers),
+        targets=tuple(body.targets),
+        throttle_mib_per_s=throttle,
+    )

@@ -1,0 +1,48 @@
+"""The form for changes in a browser: for every eye, by keyboard and without scripts."""
+
+from collections.abc import Callable
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect
+
+from tests.portal.living_portal import LivingPortal
+from tests.portal.watched import Watched, serious
+
+Visit = Callable[..., Watched]
+CHANGE = "/clusters/orders/change"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_wrong_field_and_an_overtaken_form_are_for_everybodys_eyes(
+    portal: LivingPortal, visit: Visit, scheme: str
+) -> None:
+    window = visit(portal, scheme=scheme)
+    page = window.page
+    window.go(CHANGE)
+    page.get_by_label("Nodes").first.fill("many")
+    page.get_by_role("button", name="See what it would do").click()
+    expect(page.get_by_label("Nodes").first).to_have_attribute("aria-invalid", "true")
+    assert not serious(Axe().run(page).response)
+    page.get_by_label("Nodes").first.fill("6")
+    page.get_by_role("button", name="See what it would do").click()
+    expect(page.get_by_role("button", name="Declare it")).to_be_visible()
+    assert not serious(Axe().run(page).response)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 1280
+    portal.roll(version="4.1.1", soak="9s")
+    page.get_by_role("button", name="Declare it").click()
+    expect(page.get_by_role("heading", name="Somebody was faster")).to_be_visible()
+    assert not serious(Axe().run(page).response)
+    window.assert_content()
+
+
+def test_a_change_needs_no_script(portal: LivingPortal, visit: Visit) -> None:
+    window = visit(portal, java_script_enabled=False)
+    page = window.page
+    window.go("/clusters/orders")
+    page.get_by_role("link", name="change", exact=True).click()
+    page.get_by_label("Team").fill("payments")
+    page.get_by_role("button", name="See what it would do").click()
+    page.get_by_role("button", name="Declare it").click()
+    page.wait_for_url("**/clusters/orders")
+    expect(page.get_by_text("declared generation 2")).to_be_visible()

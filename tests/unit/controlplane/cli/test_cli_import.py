@@ -1,0 +1,29 @@
+"""`kedge import`: what it asks, whose spec it prints, and what it refuses before anybody is dialled."""
+
+from pathlib import Path
+
+import pytest
+
+from controlplane.cli.clientconfig import bootstrap_in
+from controlplane.cli.errors import CliError
+from tests.unit.controlplane.cli.cli_world import World
+
+
+def test_a_client_file_is_read_for_its_brokers(tmp_path: Path) -> None:
+    file = tmp_path / "client.properties"
+    file.write_text("# ours\nbootstrap.servers = a:9092,b:9092\nsecurity.protocol=PLAINTEXT\nclient.id=x\n")
+    assert bootstrap_in(file) == "a:9092,b:9092"
+
+
+@pytest.mark.parametrize("line", ["security.protocol=SASL_SSL", "sasl.mechanism=PLAIN", "ssl.keystore.location=/k"])
+def test_a_client_file_that_asks_for_more_is_refused_not_ignored(line: str, tmp_path: Path) -> None:
+    file = tmp_path / "client.properties"
+    file.write_text(f"bootstrap.servers=a:9092\n{line}\n")
+    with pytest.raises(CliError, match=line.partition("=")[0]):
+        bootstrap_in(file)
+
+
+def test_a_broker_has_to_be_named(world: World) -> None:
+    ended = world.run("import")
+    assert ended.exit_code == 1
+    assert "kedge import --bootstrap HOST:PORT" in ended.stderr

@@ -5,8 +5,11 @@ above what the last one could not mend: what is within the bands, or cannot be h
 """
 
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
+import numpy as np
+
+from planner.balance.shares import levels
 from planner.observed import KafkaSnapshot
 
 FIGURES = ("bytes", "replicas", "leaders")
@@ -15,8 +18,9 @@ FIGURES = ("bytes", "replicas", "leaders")
 def imbalance_percent(kafka: KafkaSnapshot, receivers: Collection[int]) -> float:
     """The largest deviation from a broker's even share among `receivers`, of bytes, replicas or leaders, in percent.
 
-    What no spread can avoid is not counted: one whole log (the largest) for bytes, one for the others. Bytes are
-    shared in proportion to the disks where all are known. 0.0 with fewer than two receivers or nothing to share.
+    What no spread can avoid is not counted: one whole log (the largest) for bytes, one for the others, and what racks
+    of unequal size make of a share (`planner.balance.shares`). Bytes are shared in proportion to the disks where all
+    are known. 0.0 with fewer than two receivers or nothing to share.
     """
     return max(deviations(kafka, receivers).values(), default=0.0)
 
@@ -26,34 +30,59 @@ def deviations(kafka: KafkaSnapshot, receivers: Collection[int]) -> Mapping[str,
     brokers = sorted(receivers)
     if len(brokers) < 2:
         return dict.fromkeys(FIGURES, 0.0)
+    racks = _racks(kafka, brokers)
     held: Counter[int] = Counter()
     stored: Counter[int] = Counter()
     led: Counter[int] = Counter()
+    most_held = most_stored = 0
     for partition in kafka.partitions:
         for broker in partition.target:
             held[broker] += 1
             stored[broker] += partition.size_bytes
         # Who is to lead: an election for the moment is no imbalance.
         led[partition.target[0] if partition.target else partition.leader] += 1
+        in_a_rack = max(1, len(partition.target) - len(racks) + 1) if partition.target else 0
+        most_held += in_a_rack
+        most_stored += in_a_rack * partition.size_bytes
     largest = max((p.size_bytes for p in kafka.partitions), default=0)
-    shares = _disk_shares(kafka, brokers)
-    even = {broker: 1 / len(brokers) for broker in brokers}
+    each = [1.0] * len(brokers)
+    disks = _disks(kafka, brokers) or each
     return {
-        "bytes": _worst(stored, shares or even, slack=largest),
-        "replicas": _worst(held, even, slack=1),
-        "leaders": _worst(led, even, slack=1),
+        "bytes": _worst(stored, brokers, _shares(stored, brokers, disks, racks, most_stored), slack=largest),
+        "replicas": _worst(held, brokers, _shares(held, brokers, each, racks, most_held), slack=1),
+        "leaders": _worst(led, brokers, _shares(led, brokers, each, racks, len(kafka.partitions)), slack=1),
     }
 
 
-def _worst(amount: Mapping[int, int], shares: Mapping[int, float], *, slack: float) -> float:
-    total = sum(amount.get(b, 0) for b in shares)
-    off = [(abs(amount.get(b, 0) - total * share) - slack) / (total * share) for b, share in shares.items() if total]
+def _worst(amount: Mapping[int, int], brokers: Sequence[int], shares: Sequence[float], *, slack: float) -> float:
+    off = [(abs(amount.get(b, 0) - share) - slack) / share for b, share in zip(brokers, shares, strict=True) if share]
     return round(100 * max(0.0, *off), 1) if off else 0.0
 
 
-def _disk_shares(kafka: KafkaSnapshot, brokers: Collection[int]) -> Mapping[int, float] | None:
-    disks = {b: kafka.log_dirs[b].total_bytes for b in brokers if b in kafka.log_dirs}
-    total = sum(disks.values())
-    if len(disks) < len(brokers) or min(disks.values()) <= 0:
-        return None
-    return {b: size / total for b, size in disks.items()}
+def _shares(
+    amount: Mapping[int, int],
+    brokers: Sequence[int],
+    weight: Sequence[float],
+    racks: Sequence[Sequence[int]],
+    most: int,
+) -> list[float]:
+    """What each broker should have of all they have, by weight; a rack no more than `most`."""
+    by_rack = np.array([sum(weight[i] for i in rack) for rack in racks])
+    total = np.array([float(sum(amount.get(b, 0) for b in brokers))])
+    level = levels(total, by_rack, np.full((1, len(racks)), float(most)))[0]
+    share = {i: float(level[r]) * weight[i] for r, rack in enumerate(racks) for i in rack}
+    return [share[i] for i in range(len(brokers))]
+
+
+def _racks(kafka: KafkaSnapshot, brokers: Sequence[int]) -> list[list[int]]:
+    """Places in `brokers`, rack by rack. Brokers of unknown rack are each a rack of their own: nothing is proved."""
+    found: dict[str, list[int]] = {}
+    for i, broker in enumerate(brokers):
+        seen = kafka.brokers.get(broker)
+        found.setdefault(seen.rack if seen is not None and seen.rack else f"broker {broker}", []).append(i)
+    return list(found.values())
+
+
+def _disks(kafka: KafkaSnapshot, brokers: Sequence[int]) -> list[float] | None:
+    disks = [float(kafka.log_dirs[b].total_bytes) for b in brokers if b in kafka.log_dirs]
+    return disks if len(disks) == len(brokers) and min(disks) > 0 else None

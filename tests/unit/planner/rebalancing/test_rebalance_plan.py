@@ -185,13 +185,6 @@ def test_what_whole_logs_cannot_avoid_is_no_imbalance() -> None:
     assert imbalance_percent(seen(count=0), ALL) == 0.0
 
 
-def test_bytes_are_shared_in_proportion_to_the_disks() -> None:
-    kafka = seen(count=24, brokers=OLD)
-    double = {**kafka.log_dirs, 1000: LogDirsSeen(24, 24 * SIZE, 200_000 * MIB, 190_000 * MIB)}
-    assert deviations(replace(kafka, log_dirs=double), OLD)["bytes"] > 20
-    assert deviations(kafka, OLD)["bytes"] == 0.0
-
-
 def test_a_throttle_or_an_election_is_no_imbalance() -> None:
     kafka = seen(throttles=ThrottlesSeen({1000: 1}, {}, frozenset({"orders"})))
     led_elsewhere = tuple(replace(p, leader=1000) for p in kafka.partitions)

@@ -1,6 +1,7 @@
 """A broker is added to a running cluster, on real brokers under an audited workload: it gets its share by itself."""
 
 from dataclasses import replace
+from math import ceil, floor
 
 import pytest
 
@@ -30,7 +31,8 @@ def test_an_added_broker_gets_its_share_and_nothing_is_lost(living_cluster: Livi
     seen = cluster.snapshot()
     held = {b: len(seen.hosted_by(b)) for b in (added.service_id, beside.service_id)}
     assert asked.data["new_brokers"] == [added.service_id]
-    assert abs(held[added.service_id] - held[beside.service_id]) <= 2, held
+    even = sum(held.values()) / 2  # they share a rack, and what a rack holds is not changed
+    assert all(floor(0.91 * even) <= count <= ceil(1.09 * even) for count in held.values()), held
     assert done.data["moves"] > 0
     assert not seen.under_min_isr()
     assert not seen.throttles.any

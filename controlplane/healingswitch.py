@@ -41,5 +41,11 @@ def switched_off(view: ClusterView, now: datetime) -> tuple[Kind, ...]:
     return tuple(k for k in Kind if (switch := in_force(view, k, now)) is not None and not switch.on)
 
 
+def is_being_cured(view: ClusterView, node: str, key: str) -> bool:
+    """Whether a cure wants the VM replaced: it asked for that in the same append."""
+    asked = view.to_replace.get(key)
+    return asked is not None and any(c.node == node and c.at == asked.requested_at for c in view.cures)
+
+
 def _until(switch: SwitchView) -> str:
     return f" until {switch.until:%Y-%m-%d %H:%M} UTC" if switch.until else ""

@@ -10,9 +10,10 @@ Controllers always go this way, brokers where the strategy is `reattach`. One no
 when the quorum has caught up, or every replica is back in its ISR. With three voters the swap runs on two.
 """
 
-from controlplane.converger.arrivals import has_reported, service_report, state_of
+from controlplane.converger.arrivals import has_reported, state_of
 from controlplane.converger.departures import request_retire
 from controlplane.converger.seats import must_leave_first, voter_change_due
+from controlplane.converger.unavailability import may_go_away, says_it_is_down
 from controlplane.converger.verdict import Situation, Verdict, record, wait
 from controlplane.converger.wholeness import cluster_is_whole
 from controlplane.externals import expected_externals
@@ -22,9 +23,6 @@ from controlplane.view import ClusterView, InstanceView
 from events import facts
 from events.ids import intent_id
 from planner.observed import KafkaSnapshot
-
-HEARD_S = 30.0
-"""What an agent said longer ago does not count against its service; it reports every few seconds."""
 
 
 def handover_step(situation: Situation) -> Verdict | None:
@@ -52,9 +50,16 @@ def _pair(situation: Situation, node: str) -> tuple[list[InstanceView], Instance
 
 
 def _orphans(situation: Situation) -> bool:
-    """Whether a VM, or what was on its disk, is gone and nobody is there to take over its node."""
-    lost = {i.node for i in situation.view.alive() if _is_gone(situation, i)}
+    """Whether a VM, or what was on its disk, is gone, or was stopped for an heir that failed, and nobody is there to
+    take over its node."""
+    view = situation.view
+    stranded = {there[-1].node for there in view.nodes().values() if _is_stranded(view, there[-1])}
+    lost = stranded | {i.node for i in view.alive() if _is_gone(situation, i)}
     return any(_pair(situation, node) is None for node in lost)
+
+
+def _is_stranded(view: ClusterView, newest: InstanceView) -> bool:
+    return newest.phase in (Phase.FENCED, Phase.RELEASED) and view.hands_over(newest)
 
 
 def _is_gone(situation: Situation, instance: InstanceView) -> bool:
@@ -94,17 +99,13 @@ def _take_from(situation: Situation, holder: InstanceView, new: InstanceView) ->
 
 
 def service_down(situation: Situation, instance: InstanceView, *, service: str = "") -> InstanceView | None:
-    """Another one (of that `service` only, where one is named) that does not run, by the word of its agent: Kafka
-    calls a process that has just died alive for some seconds more. An agent that was not heard lately is left to
-    Kafka's word.
+    """Another one (of that `service` only, where one is named) that does not run, by the word of its agent. An agent
+    that was not heard lately is left to Kafka's word.
     """
     for other in situation.view.in_phase(Phase.JOINED):
         if other.key == instance.key or other.lost or (service and other.planned.service != service):
             continue
-        seen, report = situation.seen.reports.get(other.key), service_report(situation, other)
-        if seen is None or report is None or situation.seconds_since(seen.received_at) > HEARD_S:
-            continue
-        if report.state != "running":
+        if says_it_is_down(situation, other):
             return other
     return None
 
@@ -139,6 +140,9 @@ def _stop(situation: Situation, old: InstanceView, new: InstanceView) -> Verdict
     kafka = situation.seen.fresh_kafka(situation.now)
     if kafka is None:
         return wait("KafkaUnknown", f"handover of {old.node}: Kafka's metadata cannot be read")
+    room = may_go_away(situation, kafka, old) if old.is_broker else None
+    if room is not None and not room.open:
+        return wait("MaxUnavailable", f"handover of {old.node}: {room.reason}")
     reason = "MinIsrGate" if old.is_broker else "QuorumGate"
     down = service_down(situation, old, service=old.planned.service)
     if down is not None:

@@ -89,7 +89,11 @@ def healing_gate(situation: Situation, kafka: KafkaSnapshot, instance: InstanceV
     if not instance.is_broker:
         return controller_gate(situation, kafka, instance)
     broker = instance.service_id
-    others = [i.service_id for i in situation.view.brokers() if i.phase is Phase.JOINED and i.key != instance.key]
+    joined = [i for i in situation.view.brokers() if i.phase is Phase.JOINED and i.key != instance.key]
+    dead = next((i for i in joined if i.lost), None)
+    if dead is not None:
+        return Gate(False, f"the VM of {dead.key} is gone, whether Kafka has noticed or not")
+    others = [i.service_id for i in joined]
     whole = cluster_is_whole(kafka, [*others, *expected_externals(situation.view)], excepted=frozenset({broker}))
     if not whole.open:
         return whole

@@ -14,7 +14,7 @@ from controlplane.converger.wholeness import cluster_is_whole
 from controlplane.evacuationroom import heirs_have_room, room_without
 from controlplane.externals import expected_brokers
 from controlplane.growthfold import size_of
-from controlplane.healingswitch import why_not
+from controlplane.healingswitch import is_being_cured, why_not
 from controlplane.imagefold import outdated_image
 from controlplane.kafka.gates import Gate
 from controlplane.places import place_of, planned_place
@@ -129,17 +129,11 @@ def _is_repair(situation: Situation, change: NodeChange) -> bool:
         return change.service == "broker" or view.founding is None or voted
     if change.change is Change.KEEP or old.to_mend:
         return old.to_mend
-    if _is_ill(view, old.node, old.key):
+    if is_being_cured(view, old.node, old.key):
         return True
     kafka = situation.seen.fresh_kafka(situation.now)
     is_down = kafka is not None and old.service == "broker" and old.service_id not in kafka.live_brokers()
     return is_down and change.change is Change.REPLACE
-
-
-def _is_ill(view: ClusterView, node: str, key: str) -> bool:
-    """Whether a cure wants the VM replaced: it asked for that in the same append."""
-    asked = view.to_replace.get(key)
-    return asked is not None and any(c.node == node and c.at == asked.requested_at for c in view.cures)
 
 
 def _held_back(situation: Situation, work: Work, *, mends: bool) -> Verdict | None:
@@ -445,7 +439,7 @@ def _superseded(view: ClusterView) -> list[tuple[InstanceView, InstanceView]]:
         olds = sorted(others, key=lambda i: (not i.lost, i.key not in view.to_replace))
         # An heir that is itself to be replaced takes nothing over but what is lost, unless it is ill; among its elders
         # it goes first.
-        if heir.key not in view.to_replace or (olds[0].lost and not _is_ill(view, node, heir.key)):
+        if heir.key not in view.to_replace or (olds[0].lost and not is_being_cured(view, node, heir.key)):
             pairs[node] = (olds[0], heir)
     return list(pairs.values())
 

@@ -1,9 +1,10 @@
 """Is it safe to start this service anew now? Pure: the question the converger asks before each restart, and the answer
 `kedge restart-check` shows, partition by partition.
 
-A broker may stop when everybody else serves and is in every ISR it belongs to (the one restarted before it, too), no
-partition it holds is being moved, and none would fall below its min ISR. A controller may when the other voters keep up
-and are a majority without it. Leadership is given back before anything new begins (`upkeep`).
+A broker may stop when as many others serve as `rollout.maxUnavailable` wants, everybody else is in every ISR it belongs
+to (the one restarted before it, too), no partition it holds is being moved, and none would fall below its min ISR. A
+controller may when the other voters keep up and are a majority without it. Leadership is given back before anything new
+begins (`upkeep`).
 """
 
 from collections.abc import Sequence
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 
 from controlplane.converger.arrivals import state_of
 from controlplane.converger.handovers import broker_gate, controller_gate, service_down
+from controlplane.converger.unavailability import may_go_away
 from controlplane.converger.verdict import Situation, Wait
 from controlplane.converger.wholeness import out_of_sync
 from controlplane.kafka.gates import Gate, below_min_isr, falling_without
@@ -44,6 +46,10 @@ class RestartSafety:
 
 def restart_safety(situation: Situation, kafka: KafkaSnapshot, instance: InstanceView) -> RestartSafety:
     """The answer by this metadata, however old it is: how young it has to be is the caller's to say."""
+    room = may_go_away(situation, kafka, instance) if instance.is_broker else None
+    if room is not None and not room.open:
+        blocking = _blocking(situation, kafka, instance.service_id)
+        return RestartSafety(instance.key, room, Wait("MaxUnavailable"), blocking)
     stumbling = service_down(situation, instance)
     if stumbling is not None:
         down = Gate(False, f"{stumbling.key} is {state_of(situation, stumbling)}")

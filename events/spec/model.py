@@ -265,7 +265,9 @@ class RolloutPolicy(Part):
     )
     max_unavailable: Whole = classed(
         BEHAVIOURAL,
-        "How many brokers may be down on purpose at a time. Brokers that failed on their own count too.",
+        "How many brokers may be away at a time, for whatever reason: failed, fenced, restarting, handed over. At "
+        "that number none is stopped on purpose; repairs do not wait. `0` is 1 for restarts in place, and forbids "
+        "`reattach`. More than 1 lifts this ceiling only: one is stopped at a time, while every other one serves.",
         default=0,
         ge=0,
         le=100,

@@ -230,6 +230,29 @@ def restart_waits_for_a_broker_that_is_down(world: World) -> None:
     world.converge(ticks=200)
 
 
+def restart_waits_for_a_broker_that_shares_nothing(world: World) -> None:
+    """No partition is in the way: the broker of another rack that is away is as many as may be."""
+    six = {"brokers": 6}
+    world.declare(_with("num.partitions: 3", **six))
+    world.converge()
+    world.machines.vms["brokers-c-1.g1"].deaf = True
+    world.machines.stop_process("brokers-c-1.g1")
+    for _ in range(12):
+        world.tick()
+    world.kafka.create_topic("orders", partitions=12, rf=3, min_isr=2, bytes_per_partition=50_000_000)
+    assert not world.kafka_hosts(1005)
+    world.declare(_with("num.partitions: 6", **six))
+    for _ in range(40):
+        world.tick()
+    blocked = world.view().conditions["Blocked"]
+    assert (blocked.status, blocked.reason) == (True, "MaxUnavailable")
+    assert "broker 1005 (brokers-c-1.g1, rack c) is away since 2026-01-01 00:00:" in blocked.message
+    assert {i.starts for i in world.view().alive()} == {1}
+    world.machines.vms["brokers-c-1.g1"].deaf = False
+    world.converge(ticks=300)
+    assert {i.starts for i in world.view().alive()} == {2}
+
+
 def restarted_vm_is_lost(world: World) -> None:
     """Its successor is started with the new settings; the restarts of the others go on."""
     _born(world, "num.partitions: 3")
@@ -283,6 +306,7 @@ SCENARIOS: tuple[Callable[[World], None], ...] = (
     canary_falls_while_it_is_watched,
     later_broker_does_not_come_back,
     restart_waits_for_a_broker_that_is_down,
+    restart_waits_for_a_broker_that_shares_nothing,
     restarted_vm_is_lost,
     abort_during_restarts,
     restart_setting_changed_mid_roll,

@@ -25,6 +25,10 @@ class Fence:
     others_down: tuple[int, ...]
     others_up: int
     voters: int
+    others_away: tuple[int, ...] = ()
+    """Brokers that held replicas, or were to serve, and did not or were being stopped; () where this one was no loss:
+    it did not serve itself, held nothing, or was stopped as its own cure."""
+    most_away: int = 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -93,7 +93,7 @@ def no_data_loss(world: World) -> Iterator[str]:
 
 
 def concurrency(world: World) -> Iterator[str]:
-    """P3: one rack at a time is stopped on purpose, and only while nobody else is down."""
+    """P3: one rack at a time is stopped on purpose, only while nobody else is down, and never more than may be away."""
     view = world.view()
     stopping = {
         i.planned.rack
@@ -105,6 +105,8 @@ def concurrency(world: World) -> Iterator[str]:
     for f in world.evidence.fences:
         if f.service == "broker" and f.replicas and f.others_down:
             yield f"{f.key} was stopped with {f.replicas} replicas on it while brokers {f.others_down} were down"
+        if f.service == "broker" and len(f.others_away) >= f.most_away:
+            yield f"{f.key} was stopped while brokers {f.others_away} were away, {f.most_away} may be"
         if f.service != "broker" and f.voters > 1 and f.others_up <= f.voters // 2:
             yield f"{f.key} was stopped while only {f.others_up} other controllers of {f.voters} ran"
     yield from world.evidence.votes

@@ -75,6 +75,11 @@ def brokers_of_two_racks_are_stopped(world: World) -> None:
     _record(world, facts.FenceRequested(("brokers-a-0.g1", "brokers-b-0.g1"), "on a whim"))
 
 
+def a_broker_is_stopped_while_another_is_about_to_restart(world: World) -> None:
+    _record(world, facts.RestartRequested("brokers-b-0.g1", 1, 2, {}, {}, canary=False, reason="on a whim"))
+    _record(world, facts.FenceRequested(("brokers-a-0.g1",), "on a whim"))
+
+
 def a_controller_is_stopped_without_a_majority(world: World) -> None:
     world.machines.vms["controllers-b-0.g1"].deaf = True
     world.machines.stop_process("controllers-b-0.g1")
@@ -184,6 +189,7 @@ BROKEN: tuple[tuple[str, Callable[[], World], Callable[[World], None]], ...] = (
     ("P2", _born, a_full_broker_is_deleted),
     ("P3", _lenient, a_broker_is_stopped_while_another_is_down),
     ("P3", _lenient, brokers_of_two_racks_are_stopped),
+    ("P3", _lenient, a_broker_is_stopped_while_another_is_about_to_restart),
     ("P3", _born, a_controller_is_stopped_without_a_majority),
     ("P4", _born, an_old_server_records),
     ("P4", _born, an_old_server_moves_replicas),

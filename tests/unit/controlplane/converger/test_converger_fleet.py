@@ -16,10 +16,10 @@ from controlplane.jobstore import MemoryJobStore
 from controlplane.kafka.errors import KafkaUnavailable
 from controlplane.latest import MemoryLatestStore
 from controlplane.planstore import MemoryPlanStore
-from controlplane.streams import cluster_stream
+from controlplane.streams import FREEZES, cluster_stream
 from controlplane.view import ClusterView
 from events import facts
-from events.codec import decode
+from events.codec import decode, encode
 from events.envelope import NewEvent, Origin
 from events.errors import StoreUnavailable
 from events.ids import ClusterUid, Epoch
@@ -59,6 +59,12 @@ class Fleet:
         assert view is not None
         document = to_data(a_document(version="4.2.0"))
         self._append(uid, view.version, [facts.ClusterDeclared(uid, uid, view.generation + 1, document, "t")])
+
+    def freeze(self, fact: object) -> None:
+        """Somebody declares a freeze, or ends one."""
+        version = len(self.store.read_stream(FREEZES))
+        event = encode(fact, f"freeze-{version}")
+        self.store.append(FREEZES, [event], expected_version=version, origin=Origin("person:anna"))
 
     def damage(self, uid: ClusterUid) -> None:
         stream = cluster_stream(uid)
@@ -306,6 +312,21 @@ def test_a_declaration_wakes_a_cluster_at_rest_at_the_next_tick() -> None:
     report = fleet.tick()
     assert (report.failures, len(fleet.runs)) == (0, 1)
     assert GOOD in fleet.woken
+
+
+def test_a_freeze_leaves_who_waits_for_it_alone_and_its_thaw_wakes_them_at_the_next_tick() -> None:
+    fleet = Fleet(GOOD, rest_s=5.0)
+    fleet.tick()
+    fleet.freeze(facts.FreezeDeclared("freeze-1", NOW + timedelta(days=1), "winter sale", (), (), {}))
+    fleet.declare(GOOD)
+    assert (fleet.tick().failures, len(fleet.runs)) == (0, 0)
+    said = fleet.converger.said(GOOD)
+    assert said is not None
+    assert said.sentence.startswith("frozen until 2026-01-02 12:00 UTC by anna: winter sale (to end it: kedge thaw")
+    assert fleet.tick().clusters == 0
+    fleet.freeze(facts.FreezeThawed("freeze-1", "over"))
+    fleet.tick()
+    assert len(fleet.runs) == 1
 
 
 def test_whoever_does_not_lead_does_nothing_at_all() -> None:

@@ -74,7 +74,9 @@ def test_a_service_whose_agent_says_it_is_down_holds_the_others_back() -> None:
     view = _cluster()
     stopped = a_report(view.instances[B], "waiting")
     safety = _safety(a_snapshot(ORDERS), reports={B: stopped})
-    assert (safety.is_safe, _reason(safety)) == (False, "BrokerDown")
+    assert (safety.is_safe, _reason(safety)) == (False, "MaxUnavailable")
+    of_quorum = _safety(a_snapshot(ORDERS), reports={CA: a_report(view.instances[CA], "waiting")})
+    assert (of_quorum.is_safe, _reason(of_quorum)) == (False, "BrokerDown")
 
 
 def test_a_controller_needs_a_majority_that_keeps_up() -> None:

@@ -152,10 +152,15 @@ def test_a_controller_waits_for_a_majority_that_keeps_up() -> None:
 
 def test_one_that_just_died_holds_the_next_back_before_kafka_knows() -> None:
     view = _cluster()
-    for key in ("brokers-c-0.g1", "controllers-c-0.g1"):
+    broker, controller = "brokers-c-0.g1", "controllers-c-0.g1"
+    away = f"broker 1002 ({broker}, rack c) is away since 2026-01-01 11:58:20 UTC: starting (at most 1 at a time, by "
+    for key, reason, words in (
+        (broker, "MaxUnavailable", f"{away}rollout.maxUnavailable)"),
+        (controller, "BrokerDown", f"{controller} is starting"),
+    ):
         verdict = _next(view, reports={key: a_report(view.instances[key], "starting")})
         assert verdict.wait is not None
-        assert (verdict.wait.reason, verdict.sentence) == ("BrokerDown", f"restart of {A}: {key} is starting")
+        assert (verdict.wait.reason, verdict.sentence) == (reason, f"restart of {A}: {words}")
     assert _requested(_next(view, reports={})).key == A
 
 

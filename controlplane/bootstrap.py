@@ -35,6 +35,8 @@ from controlplane.credentials import SqlCredentialStore
 from controlplane.dns.setup import names_of
 from controlplane.doors import Address
 from controlplane.drift.setup import DriftRoom, drift_of, run_audit
+from controlplane.freezes.desk import FreezeDesk
+from controlplane.freezes.keeper import FreezeKeeper
 from controlplane.gateways import Gateways
 from controlplane.gitsync.setup import Sources, sources_of
 from controlplane.groups.setup import GroupsRoom, groups_of
@@ -251,6 +253,7 @@ def build(
     )
     networks = keeper_of(ports, clouds, runner, settings.networks.address_pool)
     images = ImageKeeper()
+    freezes = FreezeKeeper(tuple(binding.freeze for binding in settings.freezes))
     converger = Converger(
         ports,
         FleetBrake(settings.max_rolling, settings.max_surge_per_account),
@@ -260,7 +263,7 @@ def build(
         wake=bell.ring,
         networks=networks,
         images=images,
-        freezes=tuple(binding.freeze for binding in settings.freezes),
+        freezes=freezes,
     )
     gate = PolicyGate(PolicyShelf(settings.home / "policies", partial(read_price_book, settings.home)))
     gate.policies.current()  # a broken file is told in the log at the start, not at the first change
@@ -311,6 +314,7 @@ def build(
         store=store,
         latest=latest,
         fleet=converger,
+        freezes=freezes,
         server_key=installation.server_key,
         leadership=candidate,
         epoch=candidate.held_epoch,
@@ -359,6 +363,7 @@ def build(
         sources=sources.desk,
         networks=NetworkDesk(store, networks, converger.views, converger.catch_up),
         images=ImageDesk(store, images, converger.views, converger.sentence_on, converger.catch_up, utc_now),
+        freezes=FreezeDesk(store, freezes, converger.views, converger.catch_up, utc_now),
         agents=agents.desk,
         people=people,
         audit=audit,

@@ -15,6 +15,9 @@ IMAGES = "images"
 AGENTS = "agents"
 """The stream of the agents VMs are to run."""
 
+FREEZES = "freezes"
+"""The stream of the freezes people declare."""
+
 PROPOSALS = "proposals"
 """The stream of changes that wait for a second person."""
 

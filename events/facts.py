@@ -49,6 +49,8 @@ from events.external_facts import ExternalLeft as ExternalLeft
 from events.external_facts import ExternalQuorumChanged as ExternalQuorumChanged
 from events.external_facts import ExternalReturned as ExternalReturned
 from events.external_facts import ExternalStopped as ExternalStopped
+from events.freeze_facts import FreezeDeclared as FreezeDeclared
+from events.freeze_facts import FreezeThawed as FreezeThawed
 from events.healing_facts import HealingRequested as HealingRequested
 from events.image_facts import ImageChosen as ImageChosen
 from events.image_facts import ImagePublished as ImagePublished

@@ -109,7 +109,7 @@ class AgentDesk:
             reports = reports_by_key(keeper.latest.of_cluster(view.uid, AGENT_REPORT))
             vms = tuple(vm_of(i, view.agent_orders.get(i.key), reports.get(i.key), release, now) for i in view.alive())
             left = any(vm.state in ("behind", "failed") for vm in vms)
-            waits = blocked_by(view, keeper.freezes, now) if left else ""
+            waits = blocked_by(view, keeper.freezes.left(now), now) if left else ""
             clusters.append(ClusterAgents(view.name, stage_word(stage(view)), vms, waits))
         said = ledger.unreadable or (keeper.asked.waits if release is not None else "")
         return AgentsStanding(tuple(reversed(ledger.releases)), release, tuple(clusters), said)

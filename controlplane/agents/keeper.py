@@ -14,6 +14,7 @@ from controlplane.agents.standing import blocked_by, outcome_of, processes_of, v
 from controlplane.converger.observation import ReportSeen
 from controlplane.converger.ports import AGENT_REPORT
 from controlplane.fleets import FreshFleet
+from controlplane.freezes.keeper import FreezeKeeper
 from controlplane.images.choice import stage
 from controlplane.latest import LatestStore
 from controlplane.reports import reports_by_key
@@ -26,7 +27,6 @@ from events.envelope import Origin
 from events.errors import StreamConflict
 from events.ids import Epoch, derived_id
 from events.store import EventStore
-from planner.rollout.windows import Freeze
 
 _log = logging.getLogger(__name__)
 
@@ -50,7 +50,7 @@ class AgentKeeper:
     clock: Clock
     soak: timedelta
     at_once: int
-    freezes: tuple[Freeze, ...] = ()
+    freezes: FreezeKeeper = field(default_factory=FreezeKeeper)
     asked: Asked = field(default_factory=lambda: Asked({}))
     """What the last look came to."""
     _ledger: Ledger = field(default_factory=Ledger)
@@ -103,7 +103,7 @@ class AgentKeeper:
                 break
             if self._is_through(view, release, now):
                 continue
-            blocked = blocked_by(view, self.freezes, now)
+            blocked = blocked_by(view, self.freezes.left(now), now)
             if blocked or looks >= MOST_LOOKS:
                 why = blocked or "it is looked at next"
                 found.append(Member(view.uid, view.name, stage(view), in_hand=_in_hand(view), blocked=why))

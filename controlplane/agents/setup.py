@@ -10,6 +10,7 @@ from controlplane.agents.desk import AgentDesk
 from controlplane.agents.keeper import AgentKeeper
 from controlplane.agents.signing import AgentSigner
 from controlplane.fleets import FreshFleet
+from controlplane.freezes.keeper import FreezeKeeper
 from controlplane.latest import LatestStore
 from controlplane.poller import Leadership, Poller
 from controlplane.settings import Settings
@@ -35,12 +36,13 @@ def agents_of(
     store: EventStore,
     latest: LatestStore,
     fleet: FreshFleet,
+    freezes: FreezeKeeper,
     server_key: bytes,
     leadership: Leadership,
     epoch: Callable[[], Epoch | None],
     clock: Clock,
 ) -> AgentsRoom:
-    """The room of agents."""
+    """The room of agents. `fleet` folds what `freezes` keeps."""
     keeper = AgentKeeper(
         store,
         latest,
@@ -49,7 +51,7 @@ def agents_of(
         clock,
         soak=timedelta(seconds=settings.agents_soak_s),
         at_once=settings.max_rolling,
-        freezes=tuple(binding.freeze for binding in settings.freezes),
+        freezes=freezes,
     )
     poller = Poller({AGENTS: keeper}, {AGENTS: settings.agents_poll_s}, leadership=leadership, stop=threading.Event())
     signer = AgentSigner(server_key, settings.agent_signing_key)

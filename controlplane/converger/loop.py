@@ -24,6 +24,7 @@ from controlplane.converger.turns import Turns
 from controlplane.converger.upkeep import asks_leaders_back
 from controlplane.converger.verdict import LOSS_GRACE_S, Situation, StartBalancing, StartPlanning, StartRun, Verdict
 from controlplane.converger.windows import waits_for_window, window_words
+from controlplane.freezes.keeper import FreezeKeeper
 from controlplane.images.keeper import ImageKeeper
 from controlplane.kafka.errors import KafkaFault
 from controlplane.networks.keeper import NetworkKeeper
@@ -34,7 +35,6 @@ from events.envelope import NewEvent, Origin, Recorded
 from events.errors import EventsError, StreamConflict
 from events.ids import ClusterUid, derived_id
 from planner.observed import KafkaSnapshot
-from planner.rollout.windows import Freeze
 from providers.errors import ProviderError
 
 _log = logging.getLogger(__name__)
@@ -111,18 +111,18 @@ class Converger:
         wake: Callable[[str], None] | None = None,
         networks: NetworkKeeper | None = None,
         images: ImageKeeper | None = None,
-        freezes: tuple[Freeze, ...] = (),
+        freezes: FreezeKeeper | None = None,
     ) -> None:
         """`rest_s`: how long a cluster without work is left alone; `wake` is told who moved and wants the next tick;
         `networks` looks after the networks Kedge makes, where it makes any; `images` keeps the image catalogue;
-        `freezes` are those of the settings.
+        `freezes` keeps those of the settings and those people declare.
         """
         self._ports = ports
         self._rest = timedelta(seconds=rest_s)
         self._loss_grace_s = loss_grace_s
         self._wake = wake
         self._networks = networks
-        self._freezes = freezes
+        self._freezes = freezes or FreezeKeeper()
         self._brake = brake or FleetBrake()
         self._images = images or ImageKeeper()
         self._observer = Observer(ports)
@@ -215,7 +215,8 @@ class Converger:
 
     def window_on(self, view: ClusterView) -> str:
         """Whether anything voluntary may begin on this cluster now, in words; "" where nothing ever waits."""
-        return window_words(view, self._freezes, self._ports.clock())
+        now = self._ports.clock()
+        return window_words(view, self._freezes.left(now), now)
 
     def said(self, uid: ClusterUid) -> Said | None:
         """What the last tick said of the cluster."""
@@ -283,7 +284,7 @@ class Converger:
         for _ in range(MAX_DECISIONS):
             now, allowance = self._ports.clock(), self._brake.allowance(view)
             image = self._images.offer(view, now)
-            situation = Situation(view, seen, now, allowance, self._loss_grace_s, self._freezes, image)
+            situation = Situation(view, seen, now, allowance, self._loss_grace_s, self._freezes.left(now), image)
             verdict = decide(situation)
             if is_counted(verdict):
                 verdict, view, events = self._take(situation)
@@ -353,6 +354,8 @@ class Converger:
             if uid is None:
                 self._brake.take_in(recorded)
                 self._images.take_in(recorded)
+                if self._freezes.take_in(recorded):
+                    self._resting.clear()  # who waited may go on
                 if self._networks is not None:
                     self._networks.take_in(recorded)
                 continue

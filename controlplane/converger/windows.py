@@ -147,7 +147,7 @@ def closed(view: ClusterView, freezes: tuple[Freeze, ...], now: datetime) -> Clo
         return Closed(WINDOW, f"waits for its window: {error}; nobody can say when it opens", None)
     if frozen is not None:
         goes_on = f", goes on at {moment(chance)}" if chance is not None else ""
-        return Closed(FREEZE, f"frozen until {moment(frozen.ends)}: {frozen.reason}{goes_on}", chance)
+        return Closed(FREEZE, f"{_frozen_words(frozen)}{goes_on}", chance)
     if chance is None:
         return Closed(WINDOW, "waits for a window outside of all freezes; none is in sight", None)
     return Closed(WINDOW, f"waits for its window, which opens at {moment(chance)}", chance)
@@ -217,6 +217,12 @@ def moment(at: datetime) -> str:
 
 def _is_waived(view: ClusterView) -> bool:
     return view.waived is not None and view.waived[0] == view.generation
+
+
+def _frozen_words(freeze: Freeze) -> str:
+    by = f" by {freeze.by}" if freeze.by else ""
+    thaw = f" (to end it: kedge thaw {freeze.id})" if freeze.id else ""
+    return f"frozen until {moment(freeze.ends)}{by}: {freeze.reason}{thaw}"
 
 
 def _hours(left: timedelta) -> str:

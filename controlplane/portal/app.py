@@ -83,6 +83,9 @@ from controlplane.portal.routes import (
     agentreleases as agent_releases,
 )
 from controlplane.portal.routes import (
+    freezes as freeze_routes,
+)
+from controlplane.portal.routes import (
     groups as group_routes,
 )
 from controlplane.portal.routes import (
@@ -117,6 +120,7 @@ API = (
     move_routes,
     networks,
     image_routes,
+    freeze_routes,
     agent_releases,
     chaos,
     sources,

@@ -16,6 +16,7 @@ from controlplane.converger.loop import Said
 from controlplane.converger.movewatch import Known
 from controlplane.converger.traffic import Traffic
 from controlplane.credentials import CredentialStore
+from controlplane.freezes.desk import Freezes, NoFreezes
 from controlplane.gitsync.desk import SourceDesk
 from controlplane.groups.desk import Groups, NoGroups
 from controlplane.handlers import Outcome
@@ -151,6 +152,8 @@ class PortalServices:
     """The networks Kedge makes."""
     images: Images = field(default_factory=NoImages)
     """The image catalogue."""
+    freezes: Freezes = field(default_factory=NoFreezes)
+    """The freezes, and who may declare and end them."""
     agents: Agents = field(default_factory=NoAgents)
     """What agents VMs are to run."""
     sources: SourceDesk | None = None

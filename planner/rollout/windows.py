@@ -103,7 +103,8 @@ _LOOKS = 100
 class Freeze:
     """From `begins` on and before `ends` nothing voluntary begins on the clusters it names; none named: on all.
 
-    A cluster is named by its name, by its owner, or by labels, all of which it has to carry.
+    A cluster is named by its name, by its owner, or by labels, all of which it has to carry. `by` is who declared it,
+    and `id` what it is thawed by; "" both for one of the settings.
     """
 
     begins: datetime
@@ -112,10 +113,17 @@ class Freeze:
     clusters: frozenset[str] = frozenset()
     owners: frozenset[str] = frozenset()
     labels: Mapping[str, str] = field(default_factory=dict)
+    by: str = ""
+    id: str = ""
+
+    @property
+    def names_everything(self) -> bool:
+        """Whether the whole fleet is meant."""
+        return not (self.clusters or self.owners or self.labels)
 
     def names(self, cluster: str, owner: str, labels: Mapping[str, str]) -> bool:
         """Whether that cluster is meant."""
-        if not (self.clusters or self.owners or self.labels):
+        if self.names_everything:
             return True
         labelled = bool(self.labels) and all(labels.get(k) == v for k, v in self.labels.items())
         return cluster in self.clusters or (bool(owner) and owner in self.owners) or labelled

@@ -1,12 +1,16 @@
 """The stories of windows and freezes: what waits for its window, what is ended outside, and what never waits."""
 
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from controlplane.converger.windows import WAITS
+from controlplane.streams import FREEZES
 from events import facts
+from events.codec import encode
+from events.envelope import Origin
+from events.memory import MemoryEventStore
 from planner.rollout.windows import Freeze
 from tests.builders import a_document
 from tests.sequences.recorded import assert_told_as_recorded
@@ -118,6 +122,53 @@ def freeze_holds_what_a_window_would_let_go(world: World) -> None:
     world.converge()
 
 
+def roll_waits_until_people_thaw_it(world: World) -> None:
+    """A freeze that people declare holds the roll, not the repair; a thaw lets it begin, its own end lets the next."""
+    _born(world, windows="")
+    _freeze(world, "freeze-1", until_s=6 * 3600.0)
+    world.declare(a_document(version="4.2.0"))
+    _watch(world, 30)
+    told = world.view().conditions[WAITS]
+    assert (told.status, told.reason) == (True, "Freeze")
+    assert told.message == (
+        "frozen until 2026-01-01 06:00 UTC by anna: winter sale (to end it: kedge thaw freeze-1), "
+        "goes on at 2026-01-01 06:00 UTC"
+    )
+    world.machines.fall_ill("brokers-a-0.g1", "log_dir_failed")
+    _watch(world, 600)
+    assert {"brokers-a-0.g2", "brokers-b-0.g1"} <= {i.key for i in world.view().alive()}
+
+    world.start_server()  # nothing of it is remembered but what is recorded
+    _watch(world, 30)
+    assert {"brokers-b-0.g1", "brokers-c-0.g1"} <= {i.key for i in world.view().alive()}
+    _say(world, facts.FreezeThawed("freeze-1", "the sale is over"))
+    world.converge()
+    assert world.view().converged == 2
+
+    _freeze(world, "freeze-3", until_s=6 * 3600.0)
+    world.declare(a_document(version="4.2.0", machine="medium"))
+    _watch(world, 10)
+    _sleep_until(world, 6 * 3600.0 - 5)
+    _watch(world, 4)
+    assert world.view().recycling == 0
+    world.converge()
+    assert min(r for r in _recorded(world, "recycle.started") if r > 3600) >= 6 * 3600.0
+    assert not world.view().conditions[WAITS].status
+
+
+def _freeze(world: World, name: str, *, until_s: float) -> None:
+    until = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=until_s)
+    _say(world, facts.FreezeDeclared(name, until, "winter sale", ("orders",), (), {}))
+
+
+def _say(world: World, fact: object) -> None:
+    """As the desk of freezes records it. People do not crash the server."""
+    version = len(world.store.read_stream(FREEZES))
+    event = encode(fact, f"freezes-{version}")
+    MemoryEventStore.append(world.store, FREEZES, [event], expected_version=version, origin=Origin("person:anna"))
+    world.disturbed()
+
+
 def person_lets_a_roll_begin_now(world: World) -> None:
     """The permission is for this generation: the next one waits again."""
     _born(world)
@@ -177,6 +228,7 @@ STORIES = (
     repair_goes_on_in_a_closed_window,
     illness_is_cured_in_a_closed_window,
     freeze_holds_what_a_window_would_let_go,
+    roll_waits_until_people_thaw_it,
     person_lets_a_roll_begin_now,
     settings_restart_waits_and_its_canary_is_watched,
     brokers_are_added_at_once_and_get_their_share_in_the_window,

@@ -12,6 +12,7 @@ from controlplane.agents.signing import AgentSigner
 from controlplane.cluster import evolve
 from controlplane.converger.agentconditions import agents_told
 from controlplane.converger.documents import document_for
+from controlplane.freezes.keeper import FreezeKeeper
 from controlplane.latest import MemoryLatestStore
 from controlplane.reports import keep_report
 from controlplane.streams import cluster_stream
@@ -151,7 +152,7 @@ class AgentFleet:
         return agents_told(a_situation(self.by_uid[name], now=self.now))
 
     def freeze(self, *frozen: Freeze) -> None:
-        self.keeper.freezes = frozen
+        self.keeper.freezes = FreezeKeeper(frozen)
 
     def _tick(self, view: ClusterView, instance: InstanceView) -> None:
         agent = self.agents[(view.name, instance.key)]

@@ -19,6 +19,8 @@ from controlplane.converger.ports import LostLeadership, Ports
 from controlplane.converger.replacements import pending_changes
 from controlplane.converger.runner import InfeasibleDrain, PlanRefused
 from controlplane.externals import external_brokers
+from controlplane.freezes.keeper import FreezeKeeper
+from controlplane.healingswitch import is_being_cured
 from controlplane.images.keeper import ImageKeeper
 from controlplane.jobstore import MemoryJobStore
 from controlplane.kafka.errors import KafkaUnavailable
@@ -190,7 +192,7 @@ class World:
             ),
             self.brake or FleetBrake(),
             images=self.images,
-            freezes=self.freezes,
+            freezes=FreezeKeeper(self.freezes),
         )
 
     def _right_to_act(self, own: Epoch) -> Epoch:
@@ -350,7 +352,8 @@ class World:
             stopped = {"instance.fence_requested": "keys", "restart.requested": "key"}.get(event.type)
             named = event.data[stopped] if stopped else ()
             keys = (named,) if isinstance(named, str) else named
-            self.evidence.fences += [f for key in keys if (f := self._fence(key)) is not None]
+            cure = str(event.data.get("reason", "")).startswith("healing of ")
+            self.evidence.fences += [f for key in keys if (f := self._fence(key, cure=cure)) is not None]
 
     def _vote_trouble(self, what: str, controller: int, directory: str) -> str:
         """What is wrong with a change of the voters that is about to be made, "" where nothing is."""
@@ -383,7 +386,7 @@ class World:
         unsettled = view.drain or view.intents or view.restart or any(i.phase != "joined" for i in view.alive())
         return bool(unsettled) or len({i.planned.kafka_version for i in view.alive()}) > 1
 
-    def _fence(self, key: str) -> Fence | None:
+    def _fence(self, key: str, *, cure: bool) -> Fence | None:
         """What else is down while this one is asked to stop; None when there is nothing that could be stopped."""
         vm, view = self.machines.vms.get(key), self.converger.view(UID)
         if vm is None or not vm.alive or vm.process is None or not vm.process.up or view is None:
@@ -397,12 +400,30 @@ class World:
             if v.alive and v.process and v.process.up and v.process.document.name != "broker"
         }
         hosted = self.kafka_hosts(me.node_id) if me.name == "broker" else 0
+        is_loss = bool(hosted) and not cure and self._is_a_loss(view, key)
+        away = tuple(sorted(self._others_away(view, me.node_id))) if is_loss else ()
+        most = max(1, view.document.spec.rollout.max_unavailable) if view.document else 1
         voters = self.kafka.voters()
         if me.name != "broker":
             votes = voters.get(me.node_id) == me.log_dirs[0].directory_id
             up = self.kafka.voters_up() if votes else set()
             return Fence(key, me.name, hosted, tuple(down), len(up - {me.node_id}), len(voters) if votes else 0)
-        return Fence(key, me.name, hosted, tuple(down), len(up - {me.node_id}), len(voters))
+        return Fence(key, me.name, hosted, tuple(down), len(up - {me.node_id}), len(voters), away, most)
+
+    def _is_a_loss(self, view: ClusterView, key: str) -> bool:
+        """Whether the broker served up to now, and nothing ailed it that its stop is the cure of."""
+        instance = view.instances[key]
+        cured = is_being_cured(view, instance.node, key)
+        return not cured and not instance.lost and self.kafka.serves(instance.service_id)
+
+    def _others_away(self, view: ClusterView, broker: int) -> set[int]:
+        """Other brokers that do not serve and should, as Kafka has it this very moment, or were asked to stop."""
+        there = [i for i in view.brokers() if i.service_id != broker and not i.drained]
+        members = {i.service_id for i in there if i.phase in (Phase.JOINED, Phase.DRAINING)}
+        members |= {i.service_id for i in there if self.kafka_hosts(i.service_id)}
+        asked = {i.service_id for i in there if view.restart is not None and view.restart.key == i.key}
+        asked |= {i.service_id for i in there if i.phase is Phase.FENCING and view.hands_over(i)}
+        return asked | {b for b in members if not self.kafka.serves(b)}
 
     def _look_around(self) -> None:
         """Counts ticks that begin at rest with the world as it was when the one before began."""

@@ -36,6 +36,7 @@ from controlplane.commands import (
 from controlplane.converger.loop import Said
 from controlplane.converger.movewatch import Known
 from controlplane.converger.traffic import UNKNOWN, Traffic
+from controlplane.freezes.desk import Freezes
 from controlplane.gitsync.board import Standing
 from controlplane.gitsync.desk import SourceDesk, SourceNotFound
 from controlplane.handlers import ClusterNotFound, Outcome
@@ -46,6 +47,7 @@ from controlplane.portal.access.bindings import Traits, traits_of
 from controlplane.portal.access.rights import Rights
 from controlplane.portal.access.roles import Verb
 from controlplane.portal.access.scopedagents import ScopedAgents
+from controlplane.portal.access.scopedfreezes import ScopedFreezes
 from controlplane.portal.access.scopedimages import ScopedImages
 from controlplane.portal.access.scopednetworks import ScopedNetworks
 from controlplane.portal.services import Commands, Fleet, PortalServices
@@ -89,6 +91,7 @@ def scoped(services: PortalServices, rights: Rights) -> PortalServices:
             commands=noted,
             networks=_scoped_networks(services.networks, services.fleet, rights),
             images=_scoped_images(services.images, ScopedFleet(services.fleet, rights), rights),
+            freezes=_scoped_freezes(services.freezes, ScopedFleet(services.fleet, rights), rights),
             agents=_scoped_agents(services.agents, ScopedFleet(services.fleet, rights), rights),
             proposals=services.proposals and services.proposals.scoped(rights),
         )
@@ -100,9 +103,11 @@ def scoped(services: PortalServices, rights: Rights) -> PortalServices:
         sources=_scoped_desk(services.sources, rights),
         networks=_scoped_networks(services.networks, fleet, rights),
         images=_scoped_images(services.images, fleet, rights),
+        freezes=_scoped_freezes(services.freezes, fleet, rights),
         agents=_scoped_agents(services.agents, fleet, rights),
         notifiers=ScopedNotifiers(services.notifiers, rights),
         brake=lambda view: fleet.without_others(services.brake(view)),
+        window=lambda view: fleet.without_others(services.window(view)),
         backup=_administrators_backup(services.backup, rights),
         proposals=services.proposals and services.proposals.scoped(rights),
     )
@@ -288,6 +293,10 @@ def _scoped_networks(networks: Networks, fleet: Fleet, rights: Rights) -> Networ
 
 def _scoped_images(images: Images, fleet: ScopedFleet, rights: Rights) -> Images:
     return ScopedImages(images, rights, lambda: frozenset(view.name for view in fleet.views()), fleet.without_others)
+
+
+def _scoped_freezes(freezes: Freezes, fleet: ScopedFleet, rights: Rights) -> Freezes:
+    return ScopedFreezes(freezes, rights, fleet.views, fleet.without_others)
 
 
 def _scoped_agents(agents: Agents, fleet: ScopedFleet, rights: Rights) -> Agents:

@@ -1,0 +1,47 @@
+"""/v1/freezes: which there are, declaring one, ending one before its time."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from controlplane.freezes.desk import Wanted
+from controlplane.portal import freezeschemas as api
+from controlplane.portal.auth import Actor
+from controlplane.portal.freezeanswers import freezes_out
+from controlplane.portal.routes.clusters import CommandId
+from controlplane.portal.schemas import API_PREFIX
+from controlplane.portal.services import Services
+
+router = APIRouter(prefix=API_PREFIX, tags=["freezes"])
+
+
+@router.get("/freezes")
+def list_freezes(
+    services: Services, past: Annotated[bool, Query(description="also those that are over")] = False
+) -> api.FreezesOut:
+    """The freezes that hold something the caller may read."""
+    return freezes_out(services.freezes.standing(), services.clock(), past=past)
+
+
+@router.post("/freezes", responses={404: {"description": "it names a cluster that is not there, or not theirs"}})
+def freeze(body: api.FreezeIn, services: Services, actor: Actor, key: CommandId) -> api.FreezeSaidOut:
+    """Nothing voluntary begins on what is named until then. What has begun is ended; repairs go on."""
+    wanted = Wanted(
+        until=body.until,
+        reason=body.reason,
+        clusters=tuple(body.clusters),
+        teams=tuple(body.teams),
+        labels=tuple(sorted(body.labels.items())),
+        everything=body.everything,
+    )
+    answer = services.freezes.declare(wanted, actor=actor, command_id=key)
+    services.wake("")
+    return api.FreezeSaidOut(id=answer.id, sentence=answer.sentence)
+
+
+@router.post("/freezes/{name}/thaw")
+def thaw(name: str, body: api.ThawIn, services: Services, actor: Actor, key: CommandId) -> api.FreezeSaidOut:
+    """What it held goes on, where no other freeze holds it."""
+    answer = services.freezes.thaw(name, reason=body.reason, actor=actor, command_id=key)
+    services.wake("")
+    return api.FreezeSaidOut(id=answer.id, sentence=answer.sentence)

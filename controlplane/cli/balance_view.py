@@ -8,7 +8,8 @@ from rich.console import RenderableType
 
 from controlplane.cli.balance_run import BalancePlan
 from controlplane.cli.drain_brokers import broker_table, plain
-from controlplane.cli.drain_view import assumption_lines, finite
+from controlplane.cli.drain_view import finite
+from controlplane.cli.moves_view import assumption_lines
 from controlplane.cli.quantities import counted, human_seconds
 from controlplane.cli.state_inputs import Input
 from controlplane.cli.tables import listing

@@ -19,8 +19,10 @@ from controlplane.portal import agentschemas as agent_api
 from controlplane.portal import anomalyschemas as anomaly_api
 from controlplane.portal import chaosschemas as chaos_api
 from controlplane.portal import driftschemas as drift_api
+from controlplane.portal import freezeschemas as freeze_api
 from controlplane.portal import groupschemas as group_api
 from controlplane.portal import imageschemas as image_api
+from controlplane.portal import moveschemas as move_api
 from controlplane.portal import networkschemas as network_api
 from controlplane.portal import nodeschemas as node_api
 from controlplane.portal import proposalschemas as proposal_api
@@ -123,7 +125,11 @@ class Client:
         """Asks for one node's next VM."""
         return self._of_cluster(name, lambda: self._post(_path(name, "replace"), order, api.CommandOut))
 
-    def evacuate(self, name: str, order: node_api.BrokersIn) -> api.CommandOut:
+    def plan_moves(self, name: str, order: move_api.MovesPlanIn) -> move_api.MovesPlanOut:
+        """What emptying brokers, or a rebalance, would move now."""
+        return self._of_cluster(name, lambda: self._post(_path(name, "moves/plan"), order, move_api.MovesPlanOut))
+
+    def evacuate(self, name: str, order: move_api.EvacuateIn) -> api.CommandOut:
         """Asks for brokers to be emptied and kept empty."""
         return self._of_cluster(name, lambda: self._post(_path(name, "evacuate"), order, api.CommandOut))
 
@@ -282,6 +288,18 @@ class Client:
     def withdraw_image(self, name: str, order: image_api.ImageWithdrawalIn) -> image_api.ImagePublishedOut:
         """Withdraws a revision."""
         return self._post(f"/images/{quote(name, safe='')}/withdraw", order, image_api.ImagePublishedOut)
+
+    def freezes(self, *, past: bool) -> freeze_api.FreezesOut:
+        """The freezes; `past` ones too, or those that are not over."""
+        return self._get("/freezes", freeze_api.FreezesOut, params={"past": str(past).lower()})
+
+    def freeze(self, order: freeze_api.FreezeIn) -> freeze_api.FreezeSaidOut:
+        """Declares a freeze."""
+        return self._post("/freezes", order, freeze_api.FreezeSaidOut)
+
+    def thaw(self, name: str, order: freeze_api.ThawIn) -> freeze_api.FreezeSaidOut:
+        """Ends a freeze."""
+        return self._post(f"/freezes/{quote(name, safe='')}/thaw", order, freeze_api.FreezeSaidOut)
 
     def agents(self) -> agent_api.AgentsOut:
         """The agents VMs are to run, and how far each VM is."""

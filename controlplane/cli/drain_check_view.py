@@ -9,11 +9,12 @@ from rich.console import RenderableType
 
 from controlplane.cli.drain_brokers import broker_table, plain
 from controlplane.cli.drain_check import Judged
-from controlplane.cli.drain_view import certificate_document, certificate_table
+from controlplane.cli.drain_view import certificate_document
+from controlplane.cli.moves_view import certificate_table
 from controlplane.cli.quantities import counted
 from controlplane.cli.state_inputs import Input
 from controlplane.cli.terminal import styled
-from controlplane.drainfigures import MEASURES, broker_rows
+from controlplane.drainfigures import MEASURES, broker_rows, certificate_rows
 
 _MOST_SHOWN = 20
 _SAME = 1e-6
@@ -24,7 +25,7 @@ def check_lines(given: Input, found: Judged, *, wide: bool) -> Iterator[Renderab
     replay = found.verdict.replay
     yield styled(*_sentence(found))
     yield ""
-    yield certificate_table(found.verdict.measures)
+    yield certificate_table(certificate_rows(found.verdict.measures))
     for line in untrue(found):
         yield styled(line, "yellow")
     if replay.violations:

@@ -1,7 +1,7 @@
 """A drain plan as people read it: how long, how close to what nobody can beat, what was assumed, who gets what."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -10,8 +10,8 @@ from rich.console import RenderableType
 from controlplane.cli.drain_brokers import broker_table, plain
 from controlplane.cli.drain_engine import Planned
 from controlplane.cli.drain_plot import ingress_lines
+from controlplane.cli.moves_view import assumption_lines, certificate_table
 from controlplane.cli.quantities import counted, human_seconds
-from controlplane.cli.tables import listing
 from controlplane.cli.terminal import styled
 from controlplane.drainfigures import MEASURES, broker_rows, certificate_rows, time_words
 from planner.drain.certified import CertifiedPlan
@@ -31,26 +31,11 @@ def plan_lines(
     yield styled(_headline(state, plan, name), "bold")
     yield f"computed {planned.engine} in {human_seconds(planned.seconds)}"
     yield ""
-    yield certificate_table(plan.measures)
+    yield certificate_table(certificate_rows(plan.measures))
     yield from assumption_lines(plan.schedule.assumptions)
     yield ""
     yield broker_table(broker_rows(state, plan.schedule, plan.verdict.replay), wide=wide)
     yield from ingress_lines(state, plan.schedule, plan.measures.makespan_s.value, blocks=blocks)
-
-
-def certificate_table(measures: Measures) -> RenderableType:
-    """Each measure beside the bound no plan can beat."""
-    return listing(("CERTIFICATE", "VALUE", "BOUND", "RATIO"), certificate_rows(measures))
-
-
-def assumption_lines(assumptions: Sequence[str]) -> Iterator[RenderableType]:
-    """What the figures rest on."""
-    yield ""
-    if assumptions:
-        yield "assumed:"
-        yield from (styled(f"  {line}", "yellow") for line in assumptions)
-    else:
-        yield "nothing was assumed: every figure was given or measured"
 
 
 def refusal_words(state: ClusterState, refusal: Infeasible) -> str:

@@ -18,6 +18,7 @@ from controlplane.cli.verbs.doctor import doctor
 from controlplane.cli.verbs.drain import drain
 from controlplane.cli.verbs.drift import drift
 from controlplane.cli.verbs.events import events
+from controlplane.cli.verbs.freezes import freeze, freezes, thaw
 from controlplane.cli.verbs.groups import group, groups
 from controlplane.cli.verbs.images import images
 from controlplane.cli.verbs.imports import import_cluster
@@ -54,6 +55,9 @@ VERBS = (
     pause,
     resume,
     roll,
+    freeze,
+    freezes,
+    thaw,
     abort,
     restart,
     restart_check,

@@ -17,6 +17,17 @@ SpecPath = Annotated[
 Output = Annotated[Format, typer.Option("-o", "--output", help="Form of the answer on stdout.")]
 Reason = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; it is recorded and shown to others.")]
 Yes = Annotated[bool, typer.Option("-y", "--yes", help="Do not ask.")]
+Throttle = Annotated[
+    int,
+    typer.Option(
+        "--throttle-mib-per-s",
+        metavar="MIB",
+        min=0,
+        max=100_000,
+        show_default=False,
+        help="Slower than the spec's throttle: MiB/s a broker, each way.",
+    ),
+]
 Timeout = Annotated[
     str,
     typer.Option("--timeout", metavar="DURATION", help="How long to wait, as in 90s, 10m, 2h; 0 waits for ever."),

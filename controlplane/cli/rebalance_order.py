@@ -3,20 +3,34 @@
 from controlplane.cli import exits
 from controlplane.cli.errors import CliError
 from controlplane.cli.moments import seconds_of
+from controlplane.cli.moves_order import agreed_moves
 from controlplane.cli.session import Session
 from controlplane.cli.waiter import Target
+from controlplane.portal import moveschemas as move_api
 from controlplane.portal import nodeschemas as node_api
 
 
 def order_rebalance(
-    session: Session, name: str, *, cancel: bool, reason: str, per_day_gib: int | None, wait: bool, timeout: str
+    session: Session,
+    name: str,
+    *,
+    cancel: bool,
+    reason: str,
+    per_day_gib: int | None,
+    throttle: int,
+    yes: bool,
+    wait: bool,
+    timeout: str,
 ) -> None:
-    """Asks, says what the server answered, and watches if that was wanted. Raises CliError, typer.Exit."""
+    """Shows what would move, asks, says what came of it, and watches if wanted. Raises CliError, typer.Exit."""
     timeout_s = seconds_of(timeout, option="--timeout")
     if cancel:
         answer = session.client.cancel_rebalance(name, node_api.CancelRebalanceIn(reason=reason))
     else:
-        answer = session.client.rebalance(name, node_api.RebalanceIn(reason=reason, per_day_gib=per_day_gib))
+        wanted = move_api.MovesPlanIn(kind="rebalance", per_day_gib=per_day_gib, throttle_mib_per_s=throttle)
+        digest = agreed_moves(session, name, wanted, yes=yes)
+        order = node_api.RebalanceIn(reason=reason, per_day_gib=per_day_gib, throttle_mib_per_s=throttle, digest=digest)
+        answer = session.client.rebalance(name, order)
     session.show(answer.sentence)
     if wait:
         from controlplane.cli.verbs.wait import wait_for
@@ -39,7 +53,10 @@ def refuse_plan_options(name: str, given: bool) -> None:
 def refuse_order_options(given: bool) -> None:
     """What is only asked of the server says nothing to a plan."""
     if given:
-        why = "--cancel, --wait, --per-day-gib and --reason are for a cluster that is rebalanced by its server"
+        why = (
+            "--cancel, --wait, --yes, --per-day-gib, --throttle-mib-per-s and --reason are for a cluster that is "
+            "rebalanced by its server"
+        )
         raise CliError(
             "these options do not go together",
             why=why,

@@ -7,6 +7,7 @@ from controlplane.commands import CommandRefused
 from controlplane.forges.forge import FileChange
 from controlplane.forges.link import ForgeLink
 from controlplane.gitsync.binding import GitBinding
+from controlplane.gitsync.binding import Verb as GitVerb
 from controlplane.portal.access.bindings import traits_of
 from controlplane.portal.access.rights import Rights
 from controlplane.portal.access.roles import Verb
@@ -71,17 +72,26 @@ def doors_for(services: PortalServices, judged: Judged) -> list[ForgeDoor]:
     desk = services.sources
     if desk is None or not judged.ok or any(one.plan.exists for one in judged.documents):
         return []
-    owners = {owner.metadata.owner if owner is not None else "" for owner in _owners(services, judged)}
-    team = owners.pop() if len(owners) == 1 else None
-    bindings = [standing.binding for standing in desk.standings()]
-    fitting = [b for b in bindings if b.name in desk.forges and b.team in ("", team) and "create" in b.verbs]
+    bindings = [standing.binding for standing in desk.standings() if standing.binding.name in desk.forges]
+    fitting = [binding for binding in bindings if may_commit(services, binding, judged, "create")]
     return [ForgeDoor(b, desk.forges[b.name]) for b in sorted(fitting, key=lambda b: b.name)]
+
+
+def may_commit(services: PortalServices, binding: GitBinding, judged: Judged, verb: GitVerb) -> bool:
+    """Whether a commit of this binding may declare what a file does: its verbs and its team."""
+    teams = {owner.metadata.owner if owner is not None else "" for owner in _owners(services, judged)}
+    return verb in binding.verbs and (not binding.team or teams == {binding.team})
+
+
+def require_declare(services: PortalServices, judged: Judged, asked: Asked) -> None:
+    """Raises Forbidden unless who asks may declare all of a file as it would be."""
+    for owner in _owners(services, judged):
+        asked.rights.require(Verb.DECLARE, traits_of(owner), "what this spec declares")
 
 
 def request_new(services: PortalServices, judged: Judged, text: str, asked: Asked, *, binding: str) -> PullRequestOut:
     """Opens a pull request with a new file. Raises Forbidden, ForgeFault, and CommandRefused where that is no way."""
-    for owner in _owners(services, judged):
-        asked.rights.require(Verb.DECLARE, traits_of(owner), "what this spec declares")
+    require_declare(services, judged, asked)
     door = next((d for d in doors_for(services, judged) if d.binding.name == binding), None)
     if door is None:
         then = "Load the page again; the file can be downloaded and committed."

@@ -5,12 +5,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from controlplane.commands import CommandRefused
-from controlplane.gitsync.filetext import NotInFile, document_in, with_document
+from controlplane.gitsync.filetext import NotInFile, document_in
 from controlplane.portal import answers
 from controlplane.portal import schemas as api
 from controlplane.portal.access.bindings import traits_of
 from controlplane.portal.access.rights import Rights
 from controlplane.portal.access.roles import Verb
+from controlplane.portal.changerequests import file_on_branch, file_with
 from controlplane.portal.pages.proposals import words_of
 from controlplane.portal.pages.specform import text_of
 from controlplane.portal.problems import ApiError
@@ -100,17 +101,9 @@ def _through_git(
     door, plain = door_of(services, view.source.name), text_of(shortest_data(document))
     if door is None:
         return Rollback(view, generation, document, FILE, plain, judge(services, plain, file=path), path)
-    current = door.read(path)
-    if current is None:
-        then = "Put the file back, or look at the rights of the bot."
-        raise CommandRefused("no-file", f"{path} is not on the branch {door.binding.branch}", then)
+    current = file_on_branch(door, path)
     old = _as_committed(door, name, document, origin) or plain
-    try:
-        text = with_document(current, name, old)
-    except NotInFile as error:
-        raise CommandRefused("no-document", f"{path}: {error}", "Put the old spec back by hand.") from error
-    if document not in load_documents(text, file=path).documents:
-        raise CommandRefused("no-document", f"{path} does not take the old spec", "Put it back by hand.")
+    text = file_with(current, name, old, wanted=[document], path=path)
     return Rollback(view, generation, document, REQUEST, text, judge(services, text, file=path), path, door)
 
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from controlplane.portal import moveschemas as move_api
 from controlplane.portal import nodeschemas as node_api
 from tests.e2e.cluster_spec import ClusterSpec
 from tests.e2e.invariants import settled
@@ -19,7 +20,7 @@ def test_a_broker_is_emptied_serves_on_and_receives_again_once_it_is_readmitted(
     with traffic(cluster.bootstrap):
         cluster.until(lambda: cluster.snapshot().hosted_by(broker) or None, "it to hold something", timeout_s=30)
         # The server's own metadata is up to a minute old at rest: the request is judged by what it says.
-        said = cluster.client.evacuate(SPEC.name, node_api.BrokersIn(brokers=[broker], reason="noises"))
+        said = cluster.client.evacuate(SPEC.name, move_api.EvacuateIn(brokers=[broker], reason="noises"))
         assert "three-c-0.g1 will be emptied and kept empty" in said.sentence
         cluster.event("evacuation.completed", before)
         settled(cluster)

@@ -6,7 +6,7 @@ import typer
 
 from controlplane.cli.completion import cluster_names
 from controlplane.cli.errors import CliError
-from controlplane.cli.options import DEFAULT_TIMEOUT, Reason, Timeout
+from controlplane.cli.options import DEFAULT_TIMEOUT, Reason, Throttle, Timeout, Yes
 from controlplane.cli.output import document, write_document
 from controlplane.cli.rebalance_order import order_rebalance, refuse_order_options, refuse_plan_options
 from controlplane.cli.session import Session, session_of
@@ -61,7 +61,9 @@ def rebalance(
         int | None,
         typer.Option("--per-day-gib", metavar="GIB", min=1, show_default=False, help="Begin no more in 24 hours."),
     ] = None,
+    throttle: Throttle = 0,
     reason: Reason = "",
+    yes: Yes = False,
     state: StateFileOption = "",
     cluster: ClusterOption = "",
     goals: Annotated[
@@ -86,18 +88,19 @@ def rebalance(
     """Spread replicas and leaders evenly, for the fewest bytes.
 
     With CLUSTER the server does it: in small throttled batches, each of which begins once no roll, repair, restart or
-    evacuation wants to go first. docs/rebalancing.md tells how; kedge describe and kedge plans show how far it is.
+    evacuation wants to go first. docs/rebalancing.md tells how; kedge describe and kedge plans show how far it is. What
+    would move is shown first, and the yes holds for the brokers and replica lists it was planned from.
 
     With --dry-run, --state or --cluster a plan is made and printed here, and nothing is changed on any cluster. Goals
     are met within their tolerances; hard ones are never given up for others. docs/goals.md has a row for each.
 
-    Exit codes: 0 asked for or planned (or nothing to do), 1 a hard goal cannot be met, or it or the state is refused;
-    with --wait as of kedge wait.
+    Exit codes: 0 asked for or planned (or nothing to do), 1 not confirmed, a hard goal cannot be met, or it or the
+    state is refused; with --wait as of kedge wait.
 
     \b
     Examples:
       kedge rebalance orders --wait
-      kedge rebalance orders --per-day-gib 500 --reason "new disks"
+      kedge rebalance orders --per-day-gib 500 --throttle-mib-per-s 20 --reason "new disks"
       kedge rebalance orders --dry-run
       kedge rebalance orders --cancel
       kedge rebalance --state orders.json
@@ -112,10 +115,18 @@ def rebalance(
         planned = [state, cluster, goals, exclude_topics, output_file, kafka_json, throttles]
         refuse_plan_options(name, any(planned) or allow_partial or disk_limit is not None)
         order_rebalance(
-            session, name, cancel=cancel, reason=reason, per_day_gib=per_day_gib, wait=wait, timeout=timeout
+            session,
+            name,
+            cancel=cancel,
+            reason=reason,
+            per_day_gib=per_day_gib,
+            throttle=throttle,
+            yes=yes,
+            wait=wait,
+            timeout=timeout,
         )
         return
-    refuse_order_options(bool(cancel or wait or per_day_gib or reason))
+    refuse_order_options(bool(cancel or wait or yes or per_day_gib or throttle or reason))
     cluster = cluster or name
     aims = goals_in(goals)
     given = limited(_input(session, state, cluster, shape, "RebalancePlan"), disk_limit)

@@ -9,12 +9,14 @@ from rich.text import Text
 
 from controlplane.cli import exits
 from controlplane.cli.errors import CliError
-from controlplane.cli.options import Cluster, Output, Reason
+from controlplane.cli.moves_order import agreed_moves
+from controlplane.cli.options import Cluster, Output, Reason, Throttle, Yes
 from controlplane.cli.output import Format, document, write_document
 from controlplane.cli.quantities import counted, human_seconds
 from controlplane.cli.session import Session, session_of
 from controlplane.cli.tables import listing
 from controlplane.cli.terminal import styled
+from controlplane.portal import moveschemas as move_api
 from controlplane.portal import nodeschemas as node_api
 from controlplane.portal import schemas as api
 
@@ -135,21 +137,46 @@ def replace(
 
 
 def evacuate(
-    context: typer.Context, cluster: Cluster, brokers: Brokers, reason: Reason = "", output: Output = Format.TEXT
+    context: typer.Context,
+    cluster: Cluster,
+    brokers: Brokers,
+    targets: Annotated[
+        list[int] | None,
+        typer.Option(
+            "--target",
+            metavar="ID",
+            show_default=False,
+            help="Only these take what they hold. May be given again; without it every other broker may.",
+        ),
+    ] = None,
+    throttle: Throttle = 0,
+    reason: Reason = "",
+    yes: Yes = False,
+    output: Output = Format.TEXT,
 ) -> None:
     """Empty brokers and keep them empty.
 
     They stay and serve on; what they hold moves to the others, and no move of Kedge goes to them any more. Kafka itself
     may place new topics there: those are moved off again. Refused when the others have no room, with the numbers.
 
+    What would move is shown first. The yes holds for the brokers and replica lists it was planned from: once one of
+    those has changed nothing is recorded.
+
     \b
     Examples:
       kedge evacuate orders --broker 1001 --reason "strange noises"
-      kedge evacuate orders --broker 1001 --broker 1004 && kedge wait orders --for=converged
+      kedge evacuate orders --broker 1001 --target 1005 --target 1006 --throttle-mib-per-s 20
+      kedge evacuate orders --broker 1001 --broker 1004 --yes && kedge wait orders --for=converged
       kedge drain plan --cluster orders --brokers 1001     # what would be moved
     """
     session = session_of(context)
-    _answer(session, session.client.evacuate(cluster, node_api.BrokersIn(brokers=brokers, reason=reason)), output)
+    takers = targets or []
+    wanted = move_api.MovesPlanIn(kind="drain", brokers=brokers, targets=takers, throttle_mib_per_s=throttle)
+    digest = agreed_moves(session, cluster, wanted, yes=yes, aside=output is not Format.TEXT)
+    order = move_api.EvacuateIn(
+        brokers=brokers, reason=reason, targets=takers, throttle_mib_per_s=throttle, digest=digest
+    )
+    _answer(session, session.client.evacuate(cluster, order), output)
     first = f"kedge readmit {cluster} --broker {brokers[0]}"
     session.tell(f"to see it through: kedge wait {cluster} --for=converged; to take it back: {first}")
 

@@ -1,23 +1,38 @@
 """The anomalies of a cluster: what was found, why it stands as it does, and what became of it."""
 
-from typing import Annotated
+import uuid
+from datetime import timedelta
+from typing import Annotated, Literal
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Form, Query, Request
+from pydantic import BaseModel, Field
 from starlette.responses import Response
 
+from controlplane.commands import SwitchHealing
 from controlplane.portal.anomalyanswers import IN_WORDS, OPEN, TONES, chosen_anomalies, healing_out
+from controlplane.portal.auth import Actor
 from controlplane.portal.pages.cluster import head_of
-from controlplane.portal.pages.frame import Caller, page
+from controlplane.portal.pages.frame import Caller, CsrfChecked, onwards, page
 from controlplane.portal.routes.anomalies import book_of
-from controlplane.portal.routes.clusters import living
+from controlplane.portal.routes.clusters import carry_out, living
 from controlplane.portal.services import Services
 from planner.anomalies.kinds import WORDS, Kind, State
 
-router = APIRouter(prefix="/clusters/{name}", tags=["pages"], include_in_schema=False)
+router = APIRouter(prefix="/clusters/{name}", tags=["pages"], include_in_schema=False, dependencies=[CsrfChecked])
 
 MOST_ROWS = 500
 
 Text = Annotated[str, Query(max_length=250)]
+
+
+class HealingForm(BaseModel):
+    """Which kind, "" for all, is switched how, and for how many hours, "" for good. `key` makes a retry safe."""
+
+    kind: str = Field(default="", max_length=40)
+    to: Literal["on", "off"]
+    hours: str = Field(default="", pattern="^([1-9][0-9]{0,3})?$")
+    reason: str = Field(default="", max_length=200)
+    key: str = Field(default_factory=lambda: uuid.uuid4().hex, pattern="^[0-9a-f]{32}$")
 
 
 @router.get("/anomalies")
@@ -33,6 +48,7 @@ def anomalies(
     return page(
         request,
         "anomalies.html",
+        key=uuid.uuid4().hex,
         head=head_of(request, services, rights, view),
         tab="anomalies",
         rows=found[:MOST_ROWS],
@@ -49,3 +65,22 @@ def anomalies(
         kind=kind,
         state=state,
     )
+
+
+@router.post("/healing")
+def switch_healing(
+    request: Request, name: str, services: Services, actor: Actor, form: Annotated[HealingForm, Form()]
+) -> Response:
+    """Have anomalies of a kind healed, or not."""
+    until = services.clock() + timedelta(hours=int(form.hours)) if form.hours else None
+    command = SwitchHealing(
+        name=name,
+        actor=actor,
+        command_id=form.key,
+        reason=form.reason,
+        kind=form.kind,
+        on=form.to == "on",
+        until=until,
+    )
+    carry_out(services, command)
+    return onwards(request, f"/clusters/{name}/anomalies")

@@ -10,7 +10,7 @@ from difflib import unified_diff
 from typing import Any, Literal
 
 from controlplane.portal.pages.specform import number_or_text, text_of
-from events.spec.model import API_VERSION, KIND, KafkaClusterDocument
+from events.spec.model import API_VERSION, KafkaClusterDocument
 from events.spec.settings import DEFAULT_RF
 from events.spec.topic_model import TOPIC_KIND
 from events.spec.topic_tiers import TIERS, cluster_default
@@ -41,12 +41,6 @@ class DiffLine:
 
     kind: str
     text: str
-
-
-def cluster_data(document: KafkaClusterDocument) -> dict[str, Any]:
-    """A cluster as the shortest file that means it: defaults are left out."""
-    told = document.model_dump(mode="json", by_alias=True, exclude_defaults=True)
-    return {"apiVersion": API_VERSION, "kind": KIND, **told}
 
 
 def topic_data(cluster: KafkaClusterDocument, declared: TopicDeclaration) -> dict[str, Any]:

@@ -17,11 +17,11 @@ from controlplane.portal.access.rights import Rights
 from controlplane.portal.access.roles import Verb
 from controlplane.portal.approvals import in_force_digest
 from controlplane.portal.auth import actor_of
+from controlplane.portal.changerequests import declared_file, request_change
 from controlplane.portal.pages.changeform import (
     FormField,
     changed_fields,
     changed_text,
-    cluster_data,
     cluster_fields,
     diff_lines,
     moved_on,
@@ -33,12 +33,15 @@ from controlplane.portal.pages.frame import Caller, CsrfChecked, onwards, page
 from controlplane.portal.pages.proposals import words_of
 from controlplane.portal.pages.specform import placed_by, text_of
 from controlplane.portal.problems import ApiError
+from controlplane.portal.pullrequests import Asked
 from controlplane.portal.routes.clusters import living
 from controlplane.portal.services import PortalServices, Services
+from controlplane.portal.sourceschemas import PullRequestOut
 from controlplane.portal.specs import Judged, judge
-from controlplane.specsource import API, SourceRefusal, refuse_declaration, source_name
+from controlplane.specsource import API, SourceRefusal, refuse_declaration
 from controlplane.topiccommands import refuse_topic
 from controlplane.view import ClusterView
+from events.spec.conversion import shortest_data
 
 router = APIRouter(prefix="/clusters/{name}", tags=["pages"], include_in_schema=False, dependencies=[CsrfChecked])
 
@@ -86,7 +89,7 @@ Typed = Annotated[dict[str, str], Depends(form_of)]
 @router.get("/change")
 def change_cluster(request: Request, name: str, services: Services, rights: Caller) -> Response:
     """The form of a cluster."""
-    return _shown(request, _cluster(services, rights, name))
+    return _shown(request, services, _cluster(services, rights, name))
 
 
 @router.post("/change")
@@ -98,7 +101,7 @@ def changed_cluster(request: Request, name: str, services: Services, rights: Cal
 @router.get("/topics/{topic}/change")
 def change_topic(request: Request, name: str, topic: str, services: Services, rights: Caller) -> Response:
     """The form of a topic."""
-    return _shown(request, _topic(services, rights, name, topic))
+    return _shown(request, services, _topic(services, rights, name, topic))
 
 
 @router.post("/topics/{topic}/change")
@@ -112,7 +115,7 @@ def changed_topic(
 def _cluster(services: PortalServices, rights: Rights, name: str) -> Subject:
     view = _declarable(services, rights, name)
     assert view.document is not None
-    data = cluster_data(view.document)
+    data = shortest_data(view.document)
     return Subject(view, "", data, cluster_fields(data), refuse_declaration(view, None, is_change=True))
 
 
@@ -143,17 +146,22 @@ def _answer(
     known = {f.path: typed[f.path] for f in subject.fields if f.path in typed}
     if typed.get("seen", "") != subject.seen:
         was = {name.removeprefix(_WAS): text for name, text in typed.items() if name.startswith(_WAS)}
-        return _shown(request, subject, moved_on(subject.fields, was, known), was=was, mine=known, status=409)
+        return _shown(request, services, subject, moved_on(subject.fields, was, known), was=was, mine=known, status=409)
     text = changed_text(subject.data, subject.fields, known)
     if do == "download":
         return taken_along(text, subject.topic or subject.view.name)
     judged = judge(services, text, file=f"{subject.topic or subject.view.name}.yaml")
-    if do != "apply" or not judged.ok:
-        return _shown(request, subject, known, text=text, judged=judged, status=200 if judged.ok else 422)
-    if subject.elsewhere is not None:
+    if do not in ("apply", "request") or not judged.ok:
+        return _shown(request, services, subject, known, text=text, judged=judged, status=200 if judged.ok else 422)
+    if do == "apply" and subject.elsewhere is not None:
         raise CommandRefused(subject.elsewhere.code, subject.elsewhere.message, subject.elsewhere.what_next)
     if judged.change_digest != typed.get("digest", ""):
-        return _shown(request, subject, known, text=text, judged=judged, has_moved=True, status=422)
+        return _shown(request, services, subject, known, text=text, judged=judged, has_moved=True, status=422)
+    if do == "request":
+        file = declared_file(services, subject.view, subject.topic, judged)
+        asked = Asked(rights, actor_of(rights), _key(key))
+        opened = request_change(services, file, text, judged, asked, words_of(judged))
+        return _shown(request, services, subject, known, text=text, judged=judged, opened=opened)
     made = declared_or_proposed(services, judged, text, actor=actor_of(rights), key=_key(key))
     is_topic = subject.topic and not judged.reserved
     return onwards(request, f"{subject.home}/topics" if is_topic else made)
@@ -161,6 +169,7 @@ def _answer(
 
 def _shown(
     request: Request,
+    services: PortalServices,
     subject: Subject,
     typed: Mapping[str, str] | None = None,
     *,
@@ -169,9 +178,11 @@ def _shown(
     has_moved: bool = False,
     was: Mapping[str, str] | None = None,
     mine: Mapping[str, str] | None = None,
+    opened: PullRequestOut | None = None,
     status: int = 200,
 ) -> Response:
     """The page. `was` and `mine`: what a form was filled from that is not in force any more, and what it said."""
+    can_request = judged is not None and subject.elsewhere is not None and opened is None
     values = {**subject.declared, **(typed or {})}
     problems, others = placed_by(judged.problems, [(f.path, f.path) for f in subject.fields]) if judged else ({}, [])
     return page(
@@ -183,8 +194,9 @@ def _shown(
         home=subject.home,
         generation=subject.view.generation,
         seen=subject.seen,
-        source=source_name(subject.view),
         elsewhere=subject.elsewhere,
+        file=declared_file(services, subject.view, subject.topic, judged) if judged and can_request else None,
+        opened=opened,
         fields=subject.fields,
         values=values,
         changed=frozenset(f.path for f in changed_fields(subject.fields, values)),

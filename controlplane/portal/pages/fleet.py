@@ -20,7 +20,9 @@ router = APIRouter(tags=["pages"], include_in_schema=False)
 
 MOST_HITS = 50
 
-SORTS = ("name", "team", "kafka", "sync", "health", "brokers", "urp")
+SORTS = ("name", "team", "env", "kafka", "sync", "health", "brokers", "urp", "changed")
+_ENVIRONMENT = ("environment", "env")
+"""Labels that say it, the first one there counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +35,8 @@ class FleetRow:
     health: Word
     under_replicated: int | None
     offline: int | None
+    environment: str
+    """As its labels say, "" where none does."""
 
     @property
     def needs_attention(self) -> bool:
@@ -61,7 +65,7 @@ def fleet(
 ) -> Response:
     """The list. What is asked for is in the address, so a view of it can be kept and sent."""
     rows = [fleet_row(services, v) for v in services.fleet.views() if not v.deleted]
-    shown = [r for r in rows if q.lower() in f"{r.cluster.name} {r.team}".lower()]
+    shown = [r for r in rows if q.lower() in f"{r.cluster.name} {r.team} {r.environment}".lower()]
     shown = [r for r in shown if health in ("", r.health.text)]
     order = sort if sort in SORTS else "name"
     shown.sort(key=lambda r: _sort_key(r, order), reverse=down)
@@ -112,6 +116,7 @@ def fleet_row(services: PortalServices, view: ClusterView) -> FleetRow:
         health=health_word(view, snapshot, now),
         under_replicated=len(snapshot.under_replicated()) if snapshot else None,
         offline=len(snapshot.leaderless()) if snapshot else None,
+        environment=_environment(view),
     )
 
 
@@ -131,11 +136,18 @@ def hits_of(views: Iterable[ClusterView], text: str) -> Iterable[Hit]:
                 yield Hit(f"{i.planned.service} {i.service_id}", i.key, detail, where)
 
 
+def _environment(view: ClusterView) -> str:
+    labels = view.document.metadata.labels if view.document else {}
+    return next((labels[key] for key in _ENVIRONMENT if key in labels), "")
+
+
 def _sort_key(row: FleetRow, by: str) -> tuple[object, str]:
     ranks = {"bad": 0, "warn": 1, "mute": 2, "busy": 3, "good": 4}
     first: dict[str, object] = {
         "name": row.cluster.name,
         "team": row.team,
+        "env": row.environment,
+        "changed": row.cluster.declared_at.timestamp() if row.cluster.declared_at else 0.0,
         "kafka": tuple(int(part) if part.isdigit() else 0 for part in row.cluster.kafka_version.split(".")),
         "sync": ranks[row.sync.tone],
         "health": ranks[row.health.tone],

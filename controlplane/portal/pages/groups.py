@@ -7,10 +7,12 @@ from starlette.responses import Response
 
 from controlplane.kafka.errors import KafkaFault
 from controlplane.portal.groupanswers import SORTS, TONES, chosen_groups, group_out
+from controlplane.portal.groupschemas import GroupOut
 from controlplane.portal.pages.cluster import head_of
 from controlplane.portal.pages.frame import Caller, page
+from controlplane.portal.pages.sheet import csv_answer
 from controlplane.portal.routes.clusters import living
-from controlplane.portal.routes.groups import group_named
+from controlplane.portal.routes.groups import group_named, looked
 from controlplane.portal.services import PortalServices, Services
 from controlplane.view import ClusterView
 from planner.consumers.told import READING, GroupsTold
@@ -18,7 +20,7 @@ from planner.consumers.told import READING, GroupsTold
 router = APIRouter(prefix="/clusters/{name}", tags=["pages"], include_in_schema=False)
 
 MOST_ROWS = 500
-"""Shown on one page; the search narrows them down, the API pages through all."""
+"""Shown on one page; the search narrows them down, the CSV has all."""
 
 Text = Annotated[str, Query(max_length=250)]
 
@@ -51,6 +53,14 @@ def groups(
         sort=sort if sort in SORTS else "name",
         down=down,
     )
+
+
+@router.get("/groups.csv")
+def groups_csv(name: str, services: Services, q: Text = "", sort: Text = "name", down: bool = False) -> Response:
+    """All groups that match as comma-separated values. 503 while Kafka cannot be asked."""
+    view = living(services, name)
+    rows = chosen_groups(looked(services, view).groups, text=q, sort=sort, down=down)
+    return csv_answer(f"{view.name}-groups.csv", list(GroupOut.model_fields), [group_out(view.name, g) for g in rows])
 
 
 @router.get("/groups/{group:path}")

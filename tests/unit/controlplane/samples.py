@@ -70,6 +70,10 @@ SAMPLES: tuple[object, ...] = (
         "4.2.0", 3, (facts.RegionImage("aws", "eu-west-1", "arm64", "ami-0123"),), "", "", "critical", "CVE-2026-1", ""
     ),
     facts.ImageWithdrawn("4.2.0", 3, "its VMs do not boot"),
+    facts.FreezeDeclared(
+        "freeze-1", datetime(2026, 1, 5, tzinfo=UTC), "winter sale", ("orders",), ("payments",), {"stage": "production"}
+    ),
+    facts.FreezeThawed("freeze-1", "the sale is over"),
     facts.AgentPublished("0.2.0", "cHVibGlj", (AGENT_BUILT,), "quicker"),
     facts.AgentWithdrawn("0.2.0", "it forgets disks"),
     facts.AgentRolloutResumed("the mirror is back"),

@@ -38,6 +38,8 @@ OF_OTHER_STREAMS = {
     facts.AgentPublished,
     facts.AgentWithdrawn,
     facts.AgentRolloutResumed,
+    facts.FreezeDeclared,
+    facts.FreezeThawed,
     facts.NameTaken,
     facts.SourceApplied,
     facts.SourceRewritten,

@@ -16,7 +16,8 @@ from tests.unit.controlplane.cli.cli_world import World, detail
 HELPS = dict(reference.helps())
 EVERY_VERB = ["server", "validate", "plan", "apply", "diff", "drift", "get", "describe", "plans", "wait", "events"]
 EVERY_VERB += ["pause"]
-EVERY_VERB += ["resume", "roll", "abort", "restart", "restart-check", "replace", "evacuate", "readmit", "moves"]
+EVERY_VERB += ["resume", "roll", "freeze", "freezes", "thaw"]
+EVERY_VERB += ["abort", "restart", "restart-check", "replace", "evacuate", "readmit", "moves"]
 EVERY_VERB += ["chaos"]
 EVERY_VERB += [
     "endpoints",

@@ -6,6 +6,7 @@ from controlplane.cli import exits
 from controlplane.cli.progress import rebalance_words
 from controlplane.portal import schemas as api
 from tests.unit.controlplane.cli.cli_world import World, detail, problem
+from tests.unit.controlplane.cli.test_cli_moves_order import planned
 
 IN_HAND = api.RebalanceOut(
     cause="scale-up",
@@ -34,6 +35,7 @@ def world(world: World) -> World:
     for path in ("rebalance", "rebalance/cancel"):
         done = api.CommandOut(cluster="orders", changed=True, sentence=f"orders: {path} recorded")
         world.server.on("POST", f"/clusters/orders/{path}", done)
+    world.server.on("POST", "/clusters/orders/moves/plan", planned())
     return world
 
 
@@ -43,10 +45,11 @@ def sent(world: World, path: str = "rebalance") -> list[dict[str, object]]:
 
 @pytest.mark.parametrize(("options", "budget"), [([], None), (["--per-day-gib", "500"], 500)])
 def test_a_rebalance_is_asked_for_with_its_budget(world: World, options: list[str], budget: int | None) -> None:
-    ran = world.run("rebalance", "orders", "--reason", "it grew", *options)
-    assert (ran.exit_code, ran.stdout) == (exits.OK, "orders: rebalance recorded\n")
-    unchosen = {"throttle_mib_per_s": 0, "digest": ""}
-    assert sent(world) == [{"reason": "it grew", "per_day_gib": budget, **unchosen}]
+    ran = world.run("rebalance", "orders", "--reason", "it grew", "--throttle-mib-per-s", "20", "--yes", *options)
+    assert (ran.exit_code, ran.stdout.splitlines()[-1]) == (exits.OK, "orders: rebalance recorded")
+    chosen = {"per_day_gib": budget, "throttle_mib_per_s": 20}
+    assert sent(world, "moves/plan") == [{"kind": "rebalance", "brokers": [], "targets": [], **chosen}]
+    assert sent(world) == [{"reason": "it grew", "digest": "d1gest", **chosen}]
     assert "kedge rebalance orders --cancel" in ran.stderr
 
 
@@ -57,7 +60,7 @@ def test_a_rebalance_is_cancelled(world: World) -> None:
 
 
 def test_it_is_watched_until_none_is_in_hand(world: World) -> None:
-    ran = world.run("rebalance", "orders", "--wait")
+    ran = world.run("rebalance", "orders", "--wait", "--yes")
     assert ran.exit_code == exits.OK
     assert "no rebalance is in hand" in ran.stdout
 
@@ -69,16 +72,18 @@ def test_what_belongs_to_a_plan_is_not_for_the_server(world: World, options: lis
     assert "--dry-run" in ran.stderr
 
 
-@pytest.mark.parametrize("options", [["--cancel"], ["--wait"], ["--per-day-gib", "5"], ["--reason", "why"]])
-def test_what_is_for_the_server_is_not_for_a_plan(world: World, options: list[str]) -> None:
-    ran = world.run("rebalance", "orders", "--dry-run", *options)
+@pytest.mark.parametrize(
+    "option", ["--cancel", "--wait", "--yes", "--per-day-gib=5", "--throttle-mib-per-s=5", "--reason=why"]
+)
+def test_what_is_for_the_server_is_not_for_a_plan(world: World, option: str) -> None:
+    ran = world.run("rebalance", "orders", "--dry-run", option)
     assert (ran.exit_code, sent(world)) == (exits.USAGE, [])
 
 
 def test_a_refusal_says_how_far_the_other_one_is(world: World) -> None:
     refusal = problem(409, "rebalance-running", "refused", detail="batch 2 of 7")
     world.server.on("POST", "/clusters/orders/rebalance", refusal)
-    ran = world.run("rebalance", "orders")
+    ran = world.run("rebalance", "orders", "--yes")
     assert ran.exit_code == exits.FAILED
     assert "batch 2 of 7" in ran.stderr
 

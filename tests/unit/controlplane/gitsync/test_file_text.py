@@ -2,8 +2,9 @@
 
 import pytest
 
-from controlplane.gitsync.filetext import NotInFile, document_in, with_document
+from controlplane.gitsync.filetext import NotInFile, document_in, topic_in_file, with_document
 from tests.unit.controlplane.gitsync.git_house import BROKEN, LARGER, named
+from tests.unit.controlplane.portal.test_proposals import TOPIC
 from tests.unit.events.spec_texts import ORDERS
 
 ADS = named("ads")
@@ -33,3 +34,14 @@ def test_the_only_document_of_a_broken_file_is_the_one_that_is_meant() -> None:
 def test_nothing_is_guessed(text: str) -> None:
     with pytest.raises(NotInFile):
         with_document(text, "orders", ORDERS)
+
+
+def test_a_topic_goes_by_its_clusters_name_and_its_own() -> None:
+    clicks = TOPIC.strip().removeprefix("---").strip() + "\n"
+    views = clicks.replace("clicks", "views")
+    name, grown = topic_in_file("orders", "clicks"), clicks.replace("partitions: 3", "partitions: 6")
+    text = f"{ORDERS}---\n{clicks}---\n{views}"
+    assert document_in(text, name) == clicks
+    assert with_document(text, name, grown) == f"{ORDERS}---\n{grown}---\n{views}"
+    with pytest.raises(NotInFile):
+        with_document(clicks, "orders", ORDERS)

@@ -42,7 +42,9 @@ PAGE_ROUTES: dict[tuple[str, str], Verb | str] = {
     ("GET", "/clusters/{name}/topics/{topic}"): Verb.READ,
     ("GET", "/clusters/{name}/topics/{topic}/settings"): Verb.READ,
     ("GET", "/clusters/{name}/groups"): Verb.READ,
+    ("GET", "/clusters/{name}/groups.csv"): Verb.READ,
     ("GET", "/clusters/{name}/anomalies"): Verb.READ,
+    ("POST", "/clusters/{name}/healing"): Verb.STEER,
     ("GET", "/clusters/{name}/groups/{group:path}"): Verb.READ,
     ("GET", "/clusters/{name}/moves"): Verb.READ,
     ("POST", "/clusters/{name}/moves/plan"): Verb.STEER,
@@ -81,6 +83,7 @@ FORMS: dict[tuple[str, str], dict[str, str]] = {
     ("POST", "/clusters/{name}/replace"): {"sure": "true", "node": "brokers-a-0"},
     ("POST", "/clusters/{name}/evacuate"): {"sure": "true", "brokers": "1002"},
     ("POST", "/clusters/{name}/readmit"): {"sure": "true", "brokers": "1002"},
+    ("POST", "/clusters/{name}/healing"): {"to": "off"},
     ("POST", "/clusters/{name}/rollback"): {"to": "1", "digest": "d", "key": "0" * 32},
 }
 """What a form has to hold so that it is carried out for whoever may."""
@@ -96,6 +99,9 @@ AS_THINGS_ARE = {
 }
 """Refused with 409 to whoever may, too: there is no plan they looked at, no rebalance to cancel, no form that was
 filled, nobody has declared the topic, and what they would go back to is in force."""
+
+ASKS_KAFKA = {("GET", "/clusters/{name}/groups.csv")}
+"""Refused with 503 to whoever may, too: no broker answers, and a file has no place for the reason."""
 
 
 def filled(path: str) -> str:

@@ -10,7 +10,6 @@ from controlplane.portal.access.bindings import Binding
 from controlplane.portal.access.roles import Role
 from controlplane.portal.pages.changeform import (
     changed_text,
-    cluster_data,
     cluster_fields,
     diff_lines,
     moved_on,
@@ -20,6 +19,7 @@ from controlplane.portal.pages.changeform import (
 from controlplane.portal.pages.specform import text_of
 from controlplane.topiccommands import declaration_of
 from events import facts
+from events.spec.conversion import shortest_data
 from events.spec.document import load_documents
 from events.spec.topic_model import KafkaTopicDocument
 from events.topic_facts import TopicDeclaration
@@ -70,7 +70,7 @@ def sent(browser: TestClient, path: str, **changes: str) -> tuple[int, str]:
 
 def test_a_form_that_nobody_touched_says_what_is_in_force() -> None:
     cluster = document()
-    data = cluster_data(cluster)
+    data = shortest_data(cluster)
     fields = cluster_fields(data)
     text = changed_text(data, fields, {f.path: f.declared for f in fields})
     assert load_documents(text, file="x").documents == (cluster,)
@@ -105,7 +105,7 @@ def test_a_declared_topic_becomes_a_file_that_declares_the_same(declared: TopicD
 
 
 def test_only_what_was_typed_differs_in_the_file() -> None:
-    data = cluster_data(document())
+    data = shortest_data(document())
     fields = cluster_fields(data)
     typed = {
         **{f.path: f.declared for f in fields},
@@ -127,7 +127,7 @@ def test_a_key_that_was_emptied_is_left_to_its_default() -> None:
 
 
 def test_what_makes_no_sense_is_left_for_the_rules_of_specs() -> None:
-    data = cluster_data(document())
+    data = shortest_data(document())
     fields = cluster_fields(data)
     text = changed_text(data, fields, {BROKERS: "many", "spec.kafka.config": "no pair"})
     paths = {p.path for p in load_documents(text, file="x").problems}
@@ -135,7 +135,7 @@ def test_what_makes_no_sense_is_left_for_the_rules_of_specs() -> None:
 
 
 def test_of_an_overtaken_form_only_what_was_changed_in_it_is_kept() -> None:
-    fields = cluster_fields(cluster_data(document()))
+    fields = cluster_fields(shortest_data(document()))
     base = {f.path: f.declared for f in fields} | {"spec.kafka.version": "4.1.0", BROKERS: "2"}
     kept = moved_on(fields, base, {**base, BROKERS: "6"})
     assert (kept[BROKERS], kept["spec.kafka.version"]) == ("6", "4.1.1")

@@ -1,5 +1,7 @@
 """Anomalies over the API and as a page: filtered, kept from who may not read the cluster, switched by who may steer."""
 
+from datetime import datetime, timedelta
+
 import pytest
 
 from controlplane.anomalies.book import read_book
@@ -85,3 +87,29 @@ def test_notifiers_are_an_administrators(house: House) -> None:
     eve = program(house, token_of(house, ADMIN, role="operator", scope="*"))
     assert eve.get("/v1/notifiers").status_code == 403
     assert eve.post("/v1/notifiers/oncall/test", json={}).status_code == 403
+
+
+def test_on_the_page_it_is_switched_by_a_form_for_some_hours(house: House) -> None:
+    assert "/clusters/orders/healing" not in house.browser("eli", VIEWER).get("/clusters/orders/anomalies").text
+    browser = house.browser("olga", Binding("", Role.OPERATOR, "*"))
+    shown = browser.get("/clusters/orders/anomalies").text
+    key = shown.partition('name="key" value="')[2].partition('"')[0]
+    form = {"kind": "slow-broker", "to": "off", "hours": "2", "reason": "load test", "key": key}
+    for _ in range(2):
+        done = browser.post("/clusters/orders/healing", data=form)
+        assert (done.status_code, done.headers["location"]) == (303, "/clusters/orders/anomalies")
+    switched = [e for e in house.store.read_all() if e.type == "healing.switched"]
+    assert len(switched) == 1, "a form that is sent twice is recorded once"
+    (off,) = [h for h in house.client.get("/v1/clusters/orders/anomalies").json()["healing"] if not h["heals"]]
+    assert off["kind"] == "slow-broker"
+    assert datetime.fromisoformat(off["until"]) == house.now + timedelta(hours=2)
+    assert "load test" in browser.get("/clusters/orders/anomalies").text
+    assert browser.post("/clusters/orders/healing", data={"to": "on"}).status_code == 303
+    assert [h for h in house.client.get("/v1/clusters/orders/anomalies").json()["healing"] if not h["heals"]] == []
+
+
+@pytest.mark.parametrize("wrong", [{"hours": "-1"}, {"hours": "soon"}, {"to": "maybe"}, {"kind": "dreams"}])
+def test_a_switch_that_makes_no_sense_changes_nothing(house: House, wrong: dict[str, str]) -> None:
+    browser, before = house.browser("olga", Binding("", Role.OPERATOR, "*")), house.store.head()
+    assert browser.post("/clusters/orders/healing", data={"to": "off", **wrong}).status_code in (409, 422)
+    assert house.store.head() == before

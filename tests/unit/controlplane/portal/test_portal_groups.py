@@ -1,5 +1,8 @@
 """Consumer groups over the API and as pages: asked for, paged through, kept from who may not read the cluster."""
 
+import csv
+import io
+
 import pytest
 
 from controlplane.portal.access.bindings import Binding
@@ -96,3 +99,23 @@ def test_a_page_of_a_group_that_is_not_there_says_so(house: House) -> None:
 def test_brokers_are_not_asked_for_one_who_may_not_read_the_cluster(house: House, path: str) -> None:
     assert house.browser("eve", OTHERS).get(path).status_code == 404
     assert house.kafka.consumers.asked == 0
+
+
+def test_the_csv_of_groups_has_every_match_with_plain_figures(house: House) -> None:
+    browser = house.browser("ada", VIEWER)
+    assert (
+        'href="/clusters/orders/groups.csv?q=BILL&amp;sort=name"' in browser.get("/clusters/orders/groups?q=BILL").text
+    )
+    answer = browser.get("/clusters/orders/groups.csv?q=BILL")
+    assert answer.headers["content-disposition"] == 'attachment; filename="orders-groups.csv"'
+    (row,) = csv.DictReader(io.StringIO(answer.text))
+    assert (row["name"], row["word"], row["members"], row["lag"], row["trend_per_s"]) == (
+        "billing",
+        "Reading",
+        "1",
+        "3",
+        "",
+    )
+    house.pass_time(minutes=1)
+    house.kafka.outage = True
+    assert browser.get("/clusters/orders/groups.csv").status_code == 503

@@ -85,3 +85,10 @@ def test_its_page_says_what_is_asked_for_and_what_would_move(house: House) -> No
     assert "1 partition to move" in text
     assert "broker 1000: replicas 2 -&gt; 2, leaders 2 -&gt; 1" in text
     assert "Approve, and have it done" in text
+
+
+def test_the_list_of_proposals_names_it(house: House) -> None:
+    number = asked(token_of(house, "olga", OPERATOR))
+    shown = house.browser("bob", APPROVER).get("/proposals")
+    assert (shown.status_code, number in shown.text) == (200, True)
+    assert "<td>rebalance orders</td>" in shown.text

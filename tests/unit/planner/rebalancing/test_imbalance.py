@@ -28,7 +28,7 @@ def test_a_rack_of_two_brokers_is_even_when_each_has_half_of_what_the_rack_holds
 
 def test_a_new_broker_in_a_rack_of_two_lacks_half_of_the_rack() -> None:
     seen = _seen([(1, 3, 4)] * 40, {1: "a", 2: "a", 3: "b", 4: "c"})
-    assert deviations(seen, (1, 2, 3, 4))["replicas"] == pytest.approx(95.0), "20 are its share, one is for the rounding"
+    assert deviations(seen, (1, 2, 3, 4))["replicas"] == pytest.approx(95.0), "20 are its share, one is rounding"
 
 
 def test_brokers_of_unknown_rack_are_measured_against_the_plain_mean() -> None:

@@ -69,7 +69,9 @@ def test_what_waiting_does_not_help_says_what_a_person_can_do() -> None:
 def test_a_process_its_agent_calls_failed_is_in_the_way_whatever_kafka_says() -> None:
     house = house_with(FINE)
     report(house, 1002, "failed")
-    assert "brokers-c-0.g1 is failed" in page_of(house, 1000)
+    text = page_of(house, 1000)
+    assert "broker 1002 (brokers-c-0.g1, rack c) is away since" in text
+    assert "UTC: failed (at most 1 at a time, by rollout.maxUnavailable)" in text
 
 
 def test_metadata_that_is_too_old_gives_no_answer() -> None:

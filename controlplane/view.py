@@ -441,8 +441,8 @@ class ClusterView:
         """Whether its volumes and its id pass to a successor: controllers that stay, brokers of strategy `reattach`."""
         if instance.drained:
             return False
-        if not instance.is_broker or instance.planned.handover:
-            return True
+        if not instance.is_broker or instance.planned.handover or instance.phase is Phase.RELEASED:
+            return True  # what was let go waits for an heir, though the one it was let go for died and is gone
         heirs = (i for i in self.of_node(instance.node) if i.planned.generation > instance.planned.generation)
         return any(i.planned.handover and i.service_id == instance.service_id for i in heirs)
 

@@ -117,9 +117,21 @@ def controller_gate(situation: Situation, kafka: KafkaSnapshot, old: InstanceVie
 
 def broker_gate(situation: Situation, kafka: KafkaSnapshot, old: InstanceView) -> Gate:
     """Stopped with its replicas on it: everybody else must serve and be in sync first."""
-    others = [i.service_id for i in situation.view.brokers() if i.phase is Phase.JOINED and i.key != old.key]
-    whole = cluster_is_whole(kafka, [*others, *expected_externals(situation.view)], excepted=frozenset())
+    whole = others_are_whole(situation, kafka, old, excepted=frozenset())
     return may_stop_broker(kafka, old.service_id, allow_unavailable=situation.excused_topics) if whole.open else whole
+
+
+def others_are_whole(
+    situation: Situation, kafka: KafkaSnapshot, instance: InstanceView, *, excepted: frozenset[int]
+) -> Gate:
+    """`cluster_is_whole` without this broker. One whose VM is gone serves nobody, whether Kafka has noticed or not."""
+    others = [i for i in situation.view.brokers() if i.phase is Phase.JOINED and i.key != instance.key]
+    expected = [*(i.service_id for i in others), *expected_externals(situation.view)]
+    whole = cluster_is_whole(kafka, expected, excepted=excepted)
+    gone = next((i for i in others if i.lost), None)
+    if whole.open and gone is not None:
+        return Gate(False, f"the VM of {gone.key} is gone, whether Kafka has noticed or not")
+    return whole
 
 
 def _gone(view: ClusterView) -> frozenset[int]:

@@ -11,11 +11,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 
-from controlplane.converger.handovers import controller_gate, service_down
+from controlplane.converger.handovers import controller_gate, others_are_whole, service_down
 from controlplane.converger.observation import STALE_AFTER
 from controlplane.converger.verdict import Situation, Verdict, record, wait
-from controlplane.converger.wholeness import cluster_is_whole
-from controlplane.externals import expected_externals
 from controlplane.healingswitch import heals
 from controlplane.kafka.gates import Gate, falling_without
 from controlplane.replacement import Phase
@@ -89,12 +87,7 @@ def healing_gate(situation: Situation, kafka: KafkaSnapshot, instance: InstanceV
     if not instance.is_broker:
         return controller_gate(situation, kafka, instance)
     broker = instance.service_id
-    joined = [i for i in situation.view.brokers() if i.phase is Phase.JOINED and i.key != instance.key]
-    dead = next((i for i in joined if i.lost), None)
-    if dead is not None:
-        return Gate(False, f"the VM of {dead.key} is gone, whether Kafka has noticed or not")
-    others = [i.service_id for i in joined]
-    whole = cluster_is_whole(kafka, [*others, *expected_externals(situation.view)], excepted=frozenset({broker}))
+    whole = others_are_whole(situation, kafka, instance, excepted=frozenset({broker}))
     if not whole.open:
         return whole
     if any(p.is_moving for p in kafka.hosted_by(broker)):

@@ -153,6 +153,13 @@ def test_more_than_one_opens_no_gate_that_looks_at_partitions() -> None:
     assert (safety.is_safe, safety.waits and safety.waits.reason) == (False, "MinIsrGate")
 
 
+def test_a_higher_ceiling_counts_no_copy_on_a_vm_that_is_gone_though_kafka_has_not_noticed() -> None:
+    view = a_view(SICK, document=a_document(max_unavailable=2))
+    kafka = a_snapshot(a_partition("orders-0"))
+    safety = restart_safety(a_situation(view, kafka=kafka), kafka, view.instances[A])
+    assert (safety.is_safe, safety.gate.reason) == (False, f"the VM of {C} is gone, whether Kafka has noticed or not")
+
+
 def test_one_that_is_away_itself_takes_nothing_from_anybody() -> None:
     view = a_view(SICK)
     assert list(brokers_away(a_situation(view), ALL)) == [1002]

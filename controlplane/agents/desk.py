@@ -1,5 +1,6 @@
 """What people ask of agents: publish a version, look how far the fleet is, withdraw one, go on after a failure."""
 
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -11,16 +12,14 @@ from controlplane.agents.standing import Vm, blocked_by, vm_of
 from controlplane.commands import CommandRefused
 from controlplane.converger.ports import AGENT_REPORT
 from controlplane.images.choice import stage
+from controlplane.latest import Observation
 from controlplane.reports import reports_by_key
+from controlplane.streamcommand import recorded_once
 from controlplane.streams import AGENTS
 from events import facts
-from events.codec import encode
 from events.envelope import Origin
-from events.errors import StreamConflict
-from events.ids import derived_id
+from events.ids import ClusterUid, derived_id
 from planner.rollout.fleetorder import stage_word
-
-_TRIES = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,23 +95,25 @@ class AgentDesk:
     """Asks for a look soon."""
 
     def standing(self) -> AgentsStanding:
-        """As of now."""
+        """As of now; the reports of the whole fleet in one read."""
         keeper = self.keeper
         ledger, now = keeper.ledger(), keeper.clock()
+        release, releases = ledger.wanted, tuple(reversed(ledger.releases))
+        if release is None:
+            return AgentsStanding(releases, waits=ledger.unreadable)
         keeper.fleet.catch_up()
-        release = ledger.wanted
+        told: dict[ClusterUid, list[Observation]] = defaultdict(list)
+        for row in keeper.latest.of_kind(AGENT_REPORT):
+            told[row.subject.cluster_uid].append(row)
         views = [v for v in keeper.fleet.views() if v.document is not None and not v.deleted]
         clusters = []
         for view in sorted(views, key=lambda v: (stage(v), v.name)):
-            if release is None:
-                break
-            reports = reports_by_key(keeper.latest.of_cluster(view.uid, AGENT_REPORT))
+            reports = reports_by_key(told[view.uid])
             vms = tuple(vm_of(i, view.agent_orders.get(i.key), reports.get(i.key), release, now) for i in view.alive())
             left = any(vm.state in ("behind", "failed") for vm in vms)
             waits = blocked_by(view, keeper.freezes.left(now), now) if left else ""
             clusters.append(ClusterAgents(view.name, stage_word(stage(view)), vms, waits))
-        said = ledger.unreadable or (keeper.asked.waits if release is not None else "")
-        return AgentsStanding(tuple(reversed(ledger.releases)), release, tuple(clusters), said)
+        return AgentsStanding(releases, release, tuple(clusters), ledger.unreadable or keeper.asked.waits)
 
     def publish(self, version: str, builds: Sequence[Offered], *, notes: str, actor: str, command_id: str) -> str:
         """Signs and publishes. The same builds under the same version again change nothing. Raises `CommandRefused`."""
@@ -164,26 +165,22 @@ class AgentDesk:
         return self._record(lambda _: (facts.AgentRolloutResumed(reason), words), actor, command_id)
 
     def _record(self, decide: Callable[[Ledger], tuple[object | None, str]], actor: str, command_id: str) -> str:
-        store = self.keeper.store
-        for left in reversed(range(_TRIES)):
-            ledger = self.keeper.ledger()
-            if ledger.unreadable:
-                raise CommandRefused("agents-unreadable", f"what was published cannot be read: {ledger.unreadable}")
-            if any(e.command_id == command_id for e in store.read_stream(AGENTS)):
-                return "asked for already"
-            fact, words = decide(ledger)
-            if fact is None:
-                return words
-            event, origin = encode(fact, derived_id("agents-command", command_id)), Origin(actor, command_id=command_id)
-            try:
-                store.append(AGENTS, [event], expected_version=ledger.version, origin=origin)
-            except StreamConflict:
-                if not left:
-                    raise
-                continue
-            self.ring()
-            return words
-        raise AssertionError("unreachable")
+        return recorded_once(
+            self.keeper.store,
+            AGENTS,
+            look=self._look,
+            decide=decide,
+            event_id=derived_id("agents-command", command_id),
+            origin=Origin(actor, command_id=command_id),
+            known=lambda _: "asked for already",
+            recorded=lambda _: self.ring(),
+        )
+
+    def _look(self) -> Ledger:
+        ledger = self.keeper.ledger()
+        if ledger.unreadable:
+            raise CommandRefused("agents-unreadable", f"what was published cannot be read: {ledger.unreadable}")
+        return ledger
 
 
 def _built(signer: AgentSigner, version: str, build: Offered) -> facts.AgentBuilt:

@@ -1,7 +1,7 @@
 """What people ask of freezes: declare one, end one before its time, look which there are."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
@@ -10,21 +10,18 @@ from controlplane.converger.windows import moment
 from controlplane.freezes.book import LONGEST, Declared, FreezeBook, person
 from controlplane.freezes.keeper import FreezeKeeper
 from controlplane.handlers import ClusterNotFound
+from controlplane.streamcommand import recorded_once
 from controlplane.streams import FREEZES
 from controlplane.view import ClusterView
 from events import facts
 from events.clock import Clock
-from events.codec import encode
 from events.envelope import Origin
-from events.errors import StreamConflict
 from events.ids import derived_id
 from events.store import EventStore
 from planner.rollout.windows import Freeze
 
 MOST = 100
 """Freezes in force at a time: each is held against every cluster at every tick."""
-
-_TRIES = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,9 +99,8 @@ class FreezeDesk:
 
         Raises `CommandRefused` without a sensible end or a name, `ClusterNotFound` for a cluster that is not there.
         """
-        until = wanted.until
 
-        def decide(book: FreezeBook) -> _Decided:
+        def decide(book: FreezeBook) -> tuple[object | None, Answer]:
             now = self.clock()
             _refuse_senseless(wanted, now)
             known = {v.name for v in self.views() if v.document is not None and not v.deleted}
@@ -118,58 +114,48 @@ class FreezeDesk:
                     "Thaw those that are not needed: kedge freezes",
                 )
             name = f"freeze-{book.version + 1}"
-            fact = facts.FreezeDeclared(name, until, wanted.reason, wanted.clusters, wanted.teams, dict(wanted.labels))
+            fact = facts.FreezeDeclared(
+                name, wanted.until, wanted.reason, wanted.clusters, wanted.teams, dict(wanted.labels)
+            )
             whom = named_in_words(wanted.clusters, wanted.teams, dict(wanted.labels))
-            words = f"{name}: {whom} frozen until {moment(until)}; what has begun is ended, repairs go on"
-            return _Decided(Answer(name, words), fact)
+            words = f"{name}: {whom} frozen until {moment(wanted.until)}; what has begun is ended, repairs go on"
+            return fact, Answer(name, words)
 
         return self._record(decide, actor, command_id)
 
     def thaw(self, name: str, *, reason: str, actor: str, command_id: str) -> Answer:
         """Ends that freeze now. Idempotent. Raises `CommandRefused` where there is none of that id."""
 
-        def decide(book: FreezeBook) -> _Decided:
+        def decide(book: FreezeBook) -> tuple[object | None, Answer]:
             known = book.by_id.get(name)
             if known is None:
                 raise not_found(name)
             if known.thaw is not None:
-                return _Decided(
-                    Answer(name, f"{name} was thawed already by {person(known.thaw.by)}: {known.thaw.reason}")
-                )
+                return None, Answer(name, f"{name} was thawed already by {person(known.thaw.by)}: {known.thaw.reason}")
             if not known.holds(self.clock()):
-                return _Decided(Answer(name, f"{name} has ended by itself at {moment(known.ends)}"))
+                return None, Answer(name, f"{name} has ended by itself at {moment(known.ends)}")
             words = f"{name} is thawed; what it held goes on, where no other freeze holds it (kedge freezes)"
-            return _Decided(Answer(name, words), facts.FreezeThawed(name, reason))
+            return facts.FreezeThawed(name, reason), Answer(name, words)
 
         return self._record(decide, actor, command_id)
 
-    def _record(self, decide: "Callable[[FreezeBook], _Decided]", actor: str, command_id: str) -> Answer:
-        for left in reversed(range(_TRIES)):
-            self.catch_up()
-            book = self.keeper.book()
-            done = next((e for e in self.store.read_stream(FREEZES) if e.command_id == command_id), None)
-            if done is not None:
-                return Answer(str(done.data["id"]), f"{done.data['id']}: asked for already")
-            decided = decide(book)
-            if decided.fact is None:
-                return decided.answer
-            event = encode(decided.fact, derived_id("freeze-command", command_id))
-            origin = Origin(actor=actor, command_id=command_id)
-            try:
-                self.store.append(FREEZES, [event], expected_version=book.version, origin=origin)
-            except StreamConflict:
-                if not left:
-                    raise
-                continue
-            self.catch_up()
-            return decided.answer
-        raise AssertionError("unreachable")
+    def _record(
+        self, decide: Callable[[FreezeBook], tuple[object | None, Answer]], actor: str, command_id: str
+    ) -> Answer:
+        return recorded_once(
+            self.store,
+            FREEZES,
+            look=self._look,
+            decide=decide,
+            event_id=derived_id("freeze-command", command_id),
+            origin=Origin(actor, command_id=command_id),
+            known=lambda done: Answer(str(done.data["id"]), f"{done.data['id']}: asked for already"),
+            recorded=lambda _: self.catch_up(),
+        )
 
-
-@dataclass(frozen=True, slots=True)
-class _Decided:
-    answer: Answer
-    fact: object | None = field(default=None)
+    def _look(self) -> FreezeBook:
+        self.catch_up()
+        return self.keeper.book()
 
 
 def named_in_words(clusters: Sequence[str], teams: Sequence[str], labels: Mapping[str, str]) -> str:

@@ -8,18 +8,15 @@ from controlplane.commands import CommandRefused
 from controlplane.images.catalogue import Catalogue, Revision
 from controlplane.images.keeper import ImageKeeper
 from controlplane.images.standing import RevisionStanding, standings
+from controlplane.streamcommand import recorded_once
 from controlplane.streams import IMAGES
 from controlplane.view import ClusterView
 from events import facts
 from events.clock import Clock
-from events.codec import encode
-from events.envelope import Origin
-from events.errors import StreamConflict
+from events.envelope import Origin, Recorded
 from events.ids import derived_id
 from events.image_facts import revision_name
 from events.store import EventStore
-
-_TRIES = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,30 +114,32 @@ class ImageDesk:
     def _record(
         self, decide: Callable[[Catalogue], tuple[object | None, Published]], actor: str, command_id: str
     ) -> Published:
-        for left in reversed(range(_TRIES)):
-            self.catch_up()
-            catalogue = self.keeper.catalogue()
-            if catalogue.unreadable:
-                raise CommandRefused("images-unreadable", f"the image catalogue cannot be read: {catalogue.unreadable}")
-            done = next((e for e in self.store.read_stream(IMAGES) if e.command_id == command_id), None)
-            if done is not None:
-                name = revision_name(str(done.data["kafka_version"]), int(done.data["number"]))
-                return Published(name, f"{name}: asked for already")
-            fact, published = decide(catalogue)
-            if fact is None:
-                return published
-            event = encode(fact, derived_id("image-command", command_id))
-            origin = Origin(actor=actor, command_id=command_id)
-            try:
-                recorded = self.store.append(IMAGES, [event], expected_version=catalogue.version, origin=origin)
-            except StreamConflict:
-                if not left:
-                    raise
-                continue
-            for each in recorded:
-                self.keeper.take_in(each)
-            return published
-        raise AssertionError("unreachable")
+        return recorded_once(
+            self.store,
+            IMAGES,
+            look=self._look,
+            decide=decide,
+            event_id=derived_id("image-command", command_id),
+            origin=Origin(actor, command_id=command_id),
+            known=_known,
+            recorded=self._take_in,
+        )
+
+    def _look(self) -> Catalogue:
+        self.catch_up()
+        catalogue = self.keeper.catalogue()
+        if catalogue.unreadable:
+            raise CommandRefused("images-unreadable", f"the image catalogue cannot be read: {catalogue.unreadable}")
+        return catalogue
+
+    def _take_in(self, events: Sequence[Recorded]) -> None:
+        for recorded in events:
+            self.keeper.take_in(recorded)
+
+
+def _known(done: Recorded) -> Published:
+    name = revision_name(str(done.data["kafka_version"]), int(done.data["number"]))
+    return Published(name, f"{name}: asked for already")
 
 
 def _is_the_same(revision: Revision, wanted: facts.ImagePublished) -> bool:

@@ -9,17 +9,14 @@ from typing import Protocol
 from controlplane.commands import CommandRefused
 from controlplane.networks.decide import AddressPool, in_words
 from controlplane.networks.keeper import NetworkKeeper
-from controlplane.networks.view import NetworkState, NetworkView
+from controlplane.networks.view import NetworkState, NetworksView, NetworkView
+from controlplane.streamcommand import recorded_once
 from controlplane.streams import NETWORKS
 from controlplane.view import ClusterView
 from events import facts
-from events.codec import encode
-from events.envelope import Origin
-from events.errors import StreamConflict
+from events.envelope import Origin, Recorded
 from events.ids import derived_id
 from events.store import EventStore
-
-_TRIES = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,22 +158,21 @@ class NetworkDesk:
         )
 
     def _record(self, decide: Callable[[], tuple[object | None, str]], actor: str, command_id: str) -> str:
-        for left in reversed(range(_TRIES)):
-            self.catch_up()
-            if any(e.command_id == command_id for e in self.store.read_stream(NETWORKS)):
-                return "asked for already"
-            fact, sentence = decide()
-            if fact is None:
-                return sentence
-            event = encode(fact, derived_id("network-command", command_id))
-            origin = Origin(actor=actor, command_id=command_id)
-            try:
-                version = self.keeper.view().version
-                for recorded in self.store.append(NETWORKS, [event], expected_version=version, origin=origin):
-                    self.keeper.take_in(recorded)
-            except StreamConflict:
-                if not left:
-                    raise
-                continue
-            return sentence
-        raise AssertionError("unreachable")
+        return recorded_once(
+            self.store,
+            NETWORKS,
+            look=self._look,
+            decide=lambda _: decide(),
+            event_id=derived_id("network-command", command_id),
+            origin=Origin(actor, command_id=command_id),
+            known=lambda _: "asked for already",
+            recorded=self._take_in,
+        )
+
+    def _look(self) -> NetworksView:
+        self.catch_up()
+        return self.keeper.view()
+
+    def _take_in(self, events: Sequence[Recorded]) -> None:
+        for recorded in events:
+            self.keeper.take_in(recorded)

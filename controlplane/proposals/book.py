@@ -7,18 +7,16 @@ from typing import Final
 
 from controlplane.commands import CommandRefused
 from controlplane.proposals.view import ProposalState, ProposalsView, ProposalView, evolve
+from controlplane.streamcommand import recorded_once
 from controlplane.streams import PROPOSALS
 from events import proposal_facts as facts
 from events.clock import Clock
-from events.codec import encode
 from events.envelope import Origin
-from events.errors import StreamConflict
 from events.ids import derived_id
 from events.store import EventStore
 
 LIFE: Final = timedelta(days=7)
 """Nobody agrees to what was asked for so long ago: the fleet is another one by then."""
-_TRIES: Final = 5
 
 
 class ProposalNotFound(LookupError):
@@ -90,23 +88,22 @@ class ProposalBook:
         is_open = known.state in (ProposalState.OPEN, ProposalState.APPROVED) and not known.is_expired(self._clock())
         return is_open and all(getattr(known.made, name) == getattr(wanted, name) for name in of)
 
-    def _record(self, decide: Callable[[ProposalsView], object | None], actor: str, command_id: str) -> None:
-        for left in reversed(range(_TRIES)):
-            view = self.view()
-            if view.unreadable:
-                raise CommandRefused("history-unreadable", f"the proposals are unreadable: {view.unreadable}")
-            fact = decide(view)
-            if fact is None:
-                return
-            event = encode(fact, command_id)
-            try:
-                self._store.append(PROPOSALS, [event], expected_version=view.version, origin=Origin(actor=actor))
-            except StreamConflict:
-                if not left:
-                    raise
-                continue
-            return
-        raise AssertionError("unreachable")
+    def _record(self, decide: Callable[[ProposalsView], object | None], actor: str, event_id: str) -> None:
+        recorded_once(
+            self._store,
+            PROPOSALS,
+            look=self._look,
+            decide=lambda view: (decide(view), None),
+            event_id=event_id,
+            origin=Origin(actor=actor),
+            known=lambda _: None,
+        )
+
+    def _look(self) -> ProposalsView:
+        view = self.view()
+        if view.unreadable:
+            raise CommandRefused("history-unreadable", f"the proposals are unreadable: {view.unreadable}")
+        return view
 
 
 _LEGAL = {

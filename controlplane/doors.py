@@ -5,7 +5,7 @@ import socket
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from controlplane.settings import is_loopback
+from controlplane.loopback import is_loopback
 
 _PORTS = {"http": 80, "https": 443}
 

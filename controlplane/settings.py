@@ -21,6 +21,7 @@ from controlplane.dns.binding import ZoneBinding
 from controlplane.freezing import FreezeBinding
 from controlplane.gitsync.binding import GitBinding, is_under
 from controlplane.groups.watch import WatchGroups
+from controlplane.loopback import is_loopback
 from controlplane.networks.settings import NetworkSettings
 from controlplane.notices.binding import NotifierBinding
 from controlplane.portal.oidc.binding import OidcBinding
@@ -315,14 +316,6 @@ def load_settings(**given: object) -> Settings:
         raise SettingsRefused("\n".join(_told(error))) from error
     except (OSError, ValueError) as error:
         raise SettingsRefused(f"the settings file cannot be read: {error}") from error
-
-
-def is_loopback(host: str) -> bool:
-    """Whether a host name or address is this machine's own loopback."""
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def _is_host(text: str) -> bool:

@@ -3,12 +3,12 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from ipaddress import ip_address
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from controlplane.cli.errors import CliError, Unreachable
 from controlplane.cli.kepttokens import token_for
+from controlplane.loopback import is_loopback
 
 HOME_VARIABLE = "KEDGE_HOME"
 SERVER_VARIABLE = "KEDGE_SERVER"
@@ -99,12 +99,3 @@ def _reason(error: Exception) -> str:
     if isinstance(error, OSError):
         return error.strerror or type(error).__name__
     return f"it does not hold what it should ({type(error).__name__})"
-
-
-def is_loopback(host: str) -> bool:
-    """Whether that is this machine's own loopback."""
-    # Not `controlplane.settings.is_loopback`: importing the server's settings doubles the time `kedge get` takes.
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

@@ -2,7 +2,6 @@
 
 import re
 from dataclasses import dataclass
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
@@ -10,6 +9,7 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from controlplane.gitsync.tokens import require_reference
+from controlplane.loopback import is_loopback
 
 _STEP = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", re.ASCII)
 _DOMAIN = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,250}[A-Za-z0-9])?", re.ASCII)
@@ -62,14 +62,6 @@ class ForgeBinding(BaseModel):
         project = self.project or path.strip("/").removesuffix(".git")
         _require_project(self.kind, project)
         return ForgeAddress((self.url or _api_of(self.kind, host)).rstrip("/"), project)
-
-
-def is_loopback(host: str) -> bool:
-    """Whether a host name or address is this machine's own loopback."""
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def _api_of(kind: str, host: str) -> str:

@@ -1,5 +1,7 @@
 """One HTTP call to a forge: the token read anew, bounds on time and size, each failure a ForgeFault without secrets."""
 
+import base64
+import binascii
 import json
 import logging
 import time
@@ -11,9 +13,10 @@ from urllib.parse import urlsplit
 import httpx
 
 from controlplane.forges import forge as f
-from controlplane.forges.binding import ForgeBinding, is_loopback
+from controlplane.forges.binding import ForgeBinding
 from controlplane.gitsync.faults import SourceFault
 from controlplane.gitsync.tokens import kept_token
+from controlplane.loopback import is_loopback
 from events.clock import Clock
 from events.spec.problems import shorten
 
@@ -70,6 +73,23 @@ class ForgeCalls:
             return Answer(response.status_code, json.loads(text) if text else None)
         except ValueError:
             raise self._fault(f.UNAVAILABLE, what, "its answer is no JSON") from None
+
+    def file(self, path: str, ref: str, *, what: str) -> str | None:
+        """The text of a file, None where it is not there. Both forges send it in base64. Raises ForgeFault."""
+        answer = self.ask("GET", path, what=what, query={"ref": ref}, also=(404,))
+        if answer.status == 404:
+            return None
+        try:
+            return base64.b64decode(answer.data["content"]).decode()
+        except (KeyError, TypeError, ValueError, binascii.Error):
+            raise self.unreadable(what) from None
+
+    def request(self, told: Any, branch: str, *, number: str, url: str, what: str) -> f.PullRequest:
+        """A pull request by the names the forge has for its number and its address. Raises ForgeFault."""
+        try:
+            return f.PullRequest(int(told[number]), str(told[url]), branch)
+        except (KeyError, TypeError, ValueError):
+            raise self.unreadable(what) from None
 
     def unreadable(self, what: str) -> f.ForgeFault:
         """For an answer that lacks what is read from it."""

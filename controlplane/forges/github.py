@@ -3,8 +3,6 @@
 The token needs: commit statuses, contents and pull requests, each to write (for a classic one: `repo`).
 """
 
-import base64
-import binascii
 from typing import Any
 from urllib.parse import quote
 
@@ -61,17 +59,8 @@ class GitHub:
         self._calls.ask("POST", f"{self._base}/commits/{commit}/comments", what=what, body={"body": text})
 
     def read(self, path: str, ref: str) -> str | None:
-        """See Forge. Contents come in base64 up to 1 MB."""
-        what = f"reading {path}"
-        answer = self._calls.ask(
-            "GET", f"{self._base}/contents/{quote(path)}", what=what, query={"ref": ref}, also=(404,)
-        )
-        if answer.status == 404:
-            return None
-        try:
-            return base64.b64decode(answer.data["content"]).decode()
-        except (KeyError, TypeError, ValueError, binascii.Error):
-            raise self._calls.unreadable(what) from None
+        """See Forge. Contents come up to 1 MB."""
+        return self._calls.file(f"{self._base}/contents/{quote(path)}", ref, what=f"reading {path}")
 
     def open_request(self, change: FileChange) -> PullRequest:
         """See Forge. The branch appears with its commit or not at all; one that is there has it."""
@@ -130,7 +119,4 @@ class GitHub:
             raise self._calls.unreadable(what) from None
 
     def _request(self, told: Any, change: FileChange, what: str) -> PullRequest:
-        try:
-            return PullRequest(int(told["number"]), str(told["html_url"]), change.branch)
-        except (KeyError, TypeError, ValueError):
-            raise self._calls.unreadable(what) from None
+        return self._calls.request(told, change.branch, number="number", url="html_url", what=what)

@@ -3,8 +3,6 @@
 The token needs the scope `api` and the role Developer; a commit status on a protected branch takes who may merge there.
 """
 
-import base64
-import binascii
 from typing import Any
 from urllib.parse import quote
 
@@ -63,16 +61,8 @@ class GitLab:
 
     def read(self, path: str, ref: str) -> str | None:
         """See Forge."""
-        what, file = f"reading {path}", quote(path, safe="")
-        answer = self._calls.ask(
-            "GET", f"{self._base}/repository/files/{file}", what=what, query={"ref": ref}, also=(404,)
-        )
-        if answer.status == 404:
-            return None
-        try:
-            return base64.b64decode(answer.data["content"]).decode()
-        except (KeyError, TypeError, ValueError, binascii.Error):
-            raise self._calls.unreadable(what) from None
+        file = quote(path, safe="")
+        return self._calls.file(f"{self._base}/repository/files/{file}", ref, what=f"reading {path}")
 
     def open_request(self, change: FileChange) -> PullRequest:
         """See Forge. One call makes commit and branch; a branch that is there has its commit."""
@@ -123,7 +113,4 @@ class GitLab:
         self._calls.ask("POST", f"{self._base}/repository/commits", what=what, body=body)
 
     def _request(self, told: Any, change: FileChange, what: str) -> PullRequest:
-        try:
-            return PullRequest(int(told["iid"]), str(told["web_url"]), change.branch)
-        except (KeyError, TypeError, ValueError):
-            raise self._calls.unreadable(what) from None
+        return self._calls.request(told, change.branch, number="iid", url="web_url", what=what)

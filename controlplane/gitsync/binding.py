@@ -7,8 +7,9 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from controlplane.forges.binding import ForgeBinding, is_loopback
+from controlplane.forges.binding import ForgeBinding
 from controlplane.gitsync.tokens import require_reference
+from controlplane.loopback import is_loopback
 
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?", re.ASCII)
 _REF_STEP = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._+-]*", re.ASCII)

@@ -2,11 +2,12 @@
 
 import os
 import re
-from ipaddress import ip_address
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from controlplane.loopback import is_loopback
 
 _DOMAIN = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?", re.ASCII)
 
@@ -97,11 +98,4 @@ class OidcBinding(BaseModel):
 def is_safe(url: str) -> bool:
     """Whether a secret may be sent there: https, or plain HTTP on loopback."""
     parts = urlsplit(url)
-    return parts.scheme == "https" or (parts.scheme == "http" and _is_loopback(parts.hostname or ""))
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
+    return parts.scheme == "https" or (parts.scheme == "http" and is_loopback(parts.hostname or ""))

@@ -5,15 +5,16 @@ from controlplane.view import ClusterView
 
 def cap_mib_per_s(view: ClusterView) -> int | None:
     """MiB/s a broker each way that the drain or the rebalance in hand may use at most; None for no such limit."""
-    spec = view.document.spec.rollout.throttle_mib_per_s if view.document else None
-    asked = [cap for cap in (spec, *_asked(view)) if cap]
-    return min(asked) if asked else None
+    return min(filter(None, (_of_spec(view), *_asked(view))), default=None)
 
 
 def lowered(view: ClusterView, throttle_mib_per_s: int) -> int | None:
     """The same for moves that are not asked for yet."""
-    spec = view.document.spec.rollout.throttle_mib_per_s if view.document else None
-    return min(cap for cap in (spec, throttle_mib_per_s) if cap) if spec or throttle_mib_per_s else None
+    return min(filter(None, (_of_spec(view), throttle_mib_per_s)), default=None)
+
+
+def _of_spec(view: ClusterView) -> int | None:
+    return view.document.spec.rollout.throttle_mib_per_s if view.document else None
 
 
 def _asked(view: ClusterView) -> list[int]:

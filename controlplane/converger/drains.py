@@ -4,6 +4,7 @@ Nothing is remembered between ticks: which moves are done, running or overtaken 
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from controlplane.converger.backoff import delay_s
@@ -87,17 +88,11 @@ def request_drain(
     chosen = view.evacuations[keys[0]].targets if stays else ()
     there = (i.service_id for i in view.receivers() if not chosen or i.service_id in chosen)
     targets = tuple(sorted(broker for broker in there if broker not in leaving))
-    return facts.DrainRequested(
-        drain=derived_id("drain", view.uid, str(view.drains + 1)),
+    return replace(
+        _requested(view, outgoing, targets, round_number=round_number, reason=reason, done=done),
         keys=tuple(keys),
-        outgoing=outgoing,
         # A successor that is to be kept empty takes nothing: its share goes to whoever has room.
         successors={str(old): new for old, new in successors.items() if new in targets},
-        targets=targets,
-        round=round_number,
-        reason=reason,
-        done_bytes=sum(m.bytes for m in done) + (view.drain.done_bytes if view.drain else 0),
-        done_moves=len(done) + (view.drain.done_moves if view.drain else 0),
         stays=stays,
     )
 
@@ -107,12 +102,25 @@ def request_external_drain(
 ) -> facts.DrainRequested:
     """The intent to empty brokers that others run onto ours. It has no keys: they are no instances, and what ends it
     is `ExternalDrained`."""
+    targets = sorted(i.service_id for i in view.receivers())
+    return _requested(view, brokers, targets, round_number=round_number, reason=reason, done=done)
+
+
+def _requested(
+    view: ClusterView,
+    outgoing: Sequence[int],
+    targets: Sequence[int],
+    *,
+    round_number: int,
+    reason: str,
+    done: Sequence[Move],
+) -> facts.DrainRequested:
     return facts.DrainRequested(
         drain=derived_id("drain", view.uid, str(view.drains + 1)),
         keys=(),
-        outgoing=tuple(brokers),
+        outgoing=tuple(outgoing),
         successors={},
-        targets=tuple(sorted(i.service_id for i in view.receivers())),
+        targets=tuple(targets),
         round=round_number,
         reason=reason,
         done_bytes=sum(m.bytes for m in done) + (view.drain.done_bytes if view.drain else 0),

@@ -68,13 +68,9 @@ def request_change(
         text=file_with(current, file.name, text, wanted=wanted, path=file.path),
         title=f"Change {name}",
         name=f"change-{name}",
-        actor=asked.actor,
-        key=asked.key,
         plan=tuple(plan),
     )
-    opened = open_request(file.door, wish)
-    asked.rights.trail.note = f"pull request {opened.url}"
-    return opened
+    return open_request(file.door, wish, asked)
 
 
 def file_on_branch(door: ForgeDoor, path: str) -> str:

@@ -43,15 +43,13 @@ class ForgeDoor:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wish:
-    """A file somebody wants in a branch. `key` makes a retry the same request, `why` is their reason."""
+    """A file somebody wants in a branch. `why` is their reason."""
 
     path: str
     text: str
     title: str
     name: str
     """Short: part of the branch's name."""
-    actor: str
-    key: str
     why: str = ""
     is_new: bool = False
     plan: tuple[str, ...] = ()
@@ -103,27 +101,24 @@ def request_new(services: PortalServices, judged: Judged, text: str, asked: Aske
         text=text,
         title=f"Add {name}",
         name=f"new-{name}",
-        actor=asked.actor,
-        key=asked.key,
         is_new=True,
         plan=judged.topic_plan,
     )
-    opened = open_request(door, wish)
-    asked.rights.trail.note = f"pull request {opened.url}"
-    return opened
+    return open_request(door, wish, asked)
 
 
-def open_request(door: ForgeDoor, wish: Wish) -> PullRequestOut:
-    """Opens it. Raises ForgeFault, and CommandRefused where a new file is there already.
+def open_request(door: ForgeDoor, wish: Wish, asked: Asked) -> PullRequestOut:
+    """Opens it, the same one for the same id; the audit names it.
 
-    Rights are judged by who calls this: a forge knows the bot alone.
+    Raises ForgeFault, and CommandRefused where a new file is there already. Rights are judged by who calls this: a
+    forge knows the bot alone.
     """
     if wish.is_new and door.read(wish.path) is not None:
         then = "Give it another name, or change that file."
         raise CommandRefused("file-exists", f"{wish.path} is there already in {door.link.forge.where}", then)
-    name = author_name(wish.actor)
+    name = author_name(asked.actor)
     change = FileChange(
-        branch=f"kedge/{_plain(wish.name)}-{hashlib.sha256(wish.key.encode()).hexdigest()[:10]}",
+        branch=f"kedge/{_plain(wish.name)}-{hashlib.sha256(asked.key.encode()).hexdigest()[:10]}",
         base=door.binding.branch,
         path=wish.path,
         text=wish.text,
@@ -134,6 +129,7 @@ def open_request(door: ForgeDoor, wish: Wish) -> PullRequestOut:
         is_new=wish.is_new,
     )
     opened = door.link.forge.open_request(change)
+    asked.rights.trail.note = f"pull request {opened.url}"
     return PullRequestOut(number=opened.number, url=opened.url, branch=opened.branch)
 
 

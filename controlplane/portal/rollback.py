@@ -128,14 +128,11 @@ def _requested(found: Rollback, order: RollbackIn, asked: Asked, told: RollbackO
         text=found.text,
         title=f"Roll {name} back to generation {found.generation}",
         name=f"rollback-{name}-{found.generation}",
-        actor=asked.actor,
-        key=asked.key,
         why=order.reason,
         plan=tuple(words_of(found.judged)),
     )
-    opened = open_request(found.door, wish)
+    opened = open_request(found.door, wish, asked)
     sentence = f"a pull request is open: {opened.url}. It is rolled back once that is merged"
-    asked.rights.trail.note = f"pull request {opened.url}"
     return told.model_copy(update={"request": opened, "sentence": sentence})
 
 

@@ -64,6 +64,12 @@ def levels(amount: Floats, weight: Floats, cap: Floats) -> Floats:
     return np.where(full, cap / np.where(weight > 0, weight, 1.0), level[:, None])
 
 
+def most_in_a_rack(replicas: Int64s, racks: int) -> Floats:
+    """float64[P]: of so many replicas (int64[P]), how many one rack holds at most when a list spans all it can."""
+    most: Floats = np.where(replicas > 0, np.maximum(replicas - max(racks, 1) + 1, 1), 0).astype(np.float64)
+    return most
+
+
 def _by_rack(state: ClusterState, weight: Floats) -> Floats:
     """float64[R]: the weights (float64[B]) of each rack's brokers together."""
     total: Floats = np.bincount(state.brokers.rack, weights=weight, minlength=len(state.brokers.racks)).astype(
@@ -81,8 +87,6 @@ def _rest(amount: Floats, weight: Floats, cap: Floats, full: Bools) -> Floats:
 
 
 def _most_per_rack(state: ClusterState) -> Floats:
-    """float64[P]: replicas of each partition that one rack holds at most when the list spans all the racks it can."""
+    """float64[P]: `most_in_a_rack` of each partition."""
     racks = int(np.unique(state.brokers.rack[state.brokers.may_receive]).size)
-    held = (state.partitions.replicas != NOBODY).sum(axis=1)
-    most: Floats = np.where(held > 0, np.maximum(held - max(racks, 1) + 1, 1), 0).astype(np.float64)
-    return most
+    return most_in_a_rack((state.partitions.replicas != NOBODY).sum(axis=1), racks)

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
-from planner.balance.shares import levels
+from planner.balance.shares import levels, most_in_a_rack
 from planner.observed import KafkaSnapshot
 
 FIGURES = ("bytes", "replicas", "leaders")
@@ -34,22 +34,20 @@ def deviations(kafka: KafkaSnapshot, receivers: Collection[int]) -> Mapping[str,
     held: Counter[int] = Counter()
     stored: Counter[int] = Counter()
     led: Counter[int] = Counter()
-    most_held = most_stored = 0
     for partition in kafka.partitions:
         for broker in partition.target:
             held[broker] += 1
             stored[broker] += partition.size_bytes
         # Who is to lead: an election for the moment is no imbalance.
         led[partition.target[0] if partition.target else partition.leader] += 1
-        in_a_rack = max(1, len(partition.target) - len(racks) + 1) if partition.target else 0
-        most_held += in_a_rack
-        most_stored += in_a_rack * partition.size_bytes
-    largest = max((p.size_bytes for p in kafka.partitions), default=0)
+    sizes = np.array([p.size_bytes for p in kafka.partitions], dtype=np.float64)
+    most = most_in_a_rack(np.array([len(p.target) for p in kafka.partitions], dtype=np.int64), len(racks))
+    largest = float(sizes.max(initial=0.0))
     each = [1.0] * len(brokers)
     disks = _disks(kafka, brokers) or each
     return {
-        "bytes": _worst(stored, brokers, _shares(stored, brokers, disks, racks, most_stored), slack=largest),
-        "replicas": _worst(held, brokers, _shares(held, brokers, each, racks, most_held), slack=1),
+        "bytes": _worst(stored, brokers, _shares(stored, brokers, disks, racks, float(most @ sizes)), slack=largest),
+        "replicas": _worst(held, brokers, _shares(held, brokers, each, racks, float(most.sum())), slack=1),
         "leaders": _worst(led, brokers, _shares(led, brokers, each, racks, len(kafka.partitions)), slack=1),
     }
 
@@ -64,12 +62,12 @@ def _shares(
     brokers: Sequence[int],
     weight: Sequence[float],
     racks: Sequence[Sequence[int]],
-    most: int,
+    most: float,
 ) -> list[float]:
     """What each broker should have of all they have, by weight; a rack no more than `most`."""
     by_rack = np.array([sum(weight[i] for i in rack) for rack in racks])
     total = np.array([float(sum(amount.get(b, 0) for b in brokers))])
-    level = levels(total, by_rack, np.full((1, len(racks)), float(most)))[0]
+    level = levels(total, by_rack, np.full((1, len(racks)), most))[0]
     share = {i: float(level[r]) * weight[i] for r, rack in enumerate(racks) for i in rack}
     return [share[i] for i in range(len(brokers))]
 

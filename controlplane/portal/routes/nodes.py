@@ -4,13 +4,12 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from agent.wire import Report
 from controlplane.commands import (
     ReadmitBrokers,
     ReplaceNode,
     RestartServices,
 )
-from controlplane.converger.observation import Observation, ReportSeen
+from controlplane.converger.observation import Observation
 from controlplane.converger.ports import AGENT_REPORT
 from controlplane.converger.restartsafety import RestartSafety, restart_safety
 from controlplane.converger.verdict import Situation
@@ -23,10 +22,11 @@ from controlplane.portal.past import At, Past, past_of, past_out
 from controlplane.portal.problems import ApiError
 from controlplane.portal.rolls import rolls_of, rolls_out
 from controlplane.portal.routes.clusters import CommandId, carry_out, living
-from controlplane.portal.services import PortalServices, Services
+from controlplane.portal.services import Services
 from controlplane.replacement import Phase
+from controlplane.reports import reports_by_key
 from controlplane.streams import cluster_stream
-from controlplane.view import ClusterView, InstanceView
+from controlplane.view import InstanceView
 
 router = APIRouter(prefix=api.API_PREFIX, tags=["nodes"])
 
@@ -72,7 +72,8 @@ def restart_check(name: str, services: Services) -> node_api.RestartCheckOut:
     if kafka is None:
         then = "Try again when its brokers are up: `kedge describe` says what it waits for."
         raise ApiError(409, "kafka-unknown", f"Kafka of {name} was not read yet by this server", next_step=then)
-    situation = Situation(view, Observation(kafka=kafka, reports=_reports(services, view)), services.clock())
+    reports = reports_by_key(services.latest.of_cluster(view.uid, AGENT_REPORT))
+    situation = Situation(view, Observation(kafka=kafka, reports=reports), services.clock())
     serving = sorted((i for i in view.alive() if i.phase is Phase.JOINED and not i.lost), key=lambda i: i.service_id)
     return node_api.RestartCheckOut(
         cluster=name,
@@ -114,11 +115,6 @@ def _past_rolls(past: Past, *, limit: int) -> node_api.RollsOut:
         total=len(found),
         past=past_out(past),
     )
-
-
-def _reports(services: PortalServices, view: ClusterView) -> dict[str, ReportSeen]:
-    rows = services.latest.of_cluster(view.uid, AGENT_REPORT)
-    return {r.subject.name: ReportSeen(Report.model_validate(dict(r.value)), r.observed_at) for r in rows}
 
 
 def _safety_out(instance: InstanceView, safety: RestartSafety) -> node_api.RestartSafetyOut:

@@ -7,7 +7,8 @@ from types import MappingProxyType
 
 from controlplane.foldmoves import Rules
 from controlplane.replacement import Phase, require
-from controlplane.view import ClusterView, EvacuationView, ReplaceView, RollingRestartView
+from controlplane.restartview import ReplaceView, RollingRestartView
+from controlplane.view import ClusterView, EvacuationView
 from events import facts
 
 

@@ -7,15 +7,8 @@ from types import MappingProxyType
 
 from controlplane import nodefold
 from controlplane.foldmoves import Rules
-from controlplane.view import (
-    Before,
-    CanaryView,
-    ClusterView,
-    InstanceView,
-    RestartView,
-    SettingChangeView,
-    SettingRefusal,
-)
+from controlplane.restartview import Before, CanaryView, RestartView, SettingChangeView, SettingRefusal
+from controlplane.view import ClusterView, InstanceView
 from events import facts
 
 

@@ -20,7 +20,8 @@ from controlplane.converger.toldsettings import all_told, needs_restart, where_s
 from controlplane.converger.verdict import Situation, Verdict, record, wait
 from controlplane.kafka.gates import is_following
 from controlplane.replacement import Phase
-from controlplane.view import CanaryView, ClusterView, InstanceView, RestartView, RollingRestartView
+from controlplane.restartview import CanaryView, RestartView, RollingRestartView
+from controlplane.view import ClusterView, InstanceView
 from events import facts
 from planner.observed import KafkaSnapshot
 from planner.rollout.diff import Change, NodeChange

@@ -7,8 +7,9 @@ from controlplane.converger.replacements import pending_changes
 from controlplane.converger.toldsettings import all_told, where_silent
 from controlplane.externals import is_shared
 from controlplane.replacement import Phase
+from controlplane.restartview import SettingChangeView
 from controlplane.settingfold import with_values
-from controlplane.view import ClusterView, SettingChangeView, once
+from controlplane.view import ClusterView, once
 from planner.rollout.diff import Change
 from planner.rollout.setting_class import SettingClass, setting_class
 from planner.rollout.settings_left import SettingsLeft, Told, settings_left

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from events.spec.model import AnomalyKind
+from events.spec.upkeep import AnomalyKind
 
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?", re.ASCII)
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})

@@ -10,8 +10,8 @@ from typing import ClassVar, Literal
 from events.spec.external import External
 from events.spec.fields import FieldClass, Part, classed
 from events.spec.health import Health
+from events.spec.rollout import RolloutPolicy
 from events.spec.scalars import (
-    ClockTime,
     CloudWord,
     DnsLabel,
     Flag,
@@ -23,11 +23,9 @@ from events.spec.scalars import (
     OneLine,
     PropertyKey,
     PropertyText,
-    Seconds,
-    TimeZone,
-    TopicName,
     Whole,
 )
+from events.spec.upkeep import Balance, Healing
 
 API_VERSION = "kedge/v1alpha1"
 KIND = "KafkaCluster"
@@ -37,10 +35,6 @@ BEHAVIOURAL, IDENTITY = FieldClass.BEHAVIOURAL, FieldClass.IDENTITY
 
 ServiceKind = Literal["broker", "controller", "zookeeper"]
 MetadataMode = Literal["kraft", "zookeeper"]
-AnomalyKind = Literal[
-    "goal-violation", "broker-failure", "slow-broker", "disk-failure", "topic-anomaly", "maintenance-event"
-]
-Weekday = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
 
 
 class Metadata(Part):
@@ -229,93 +223,6 @@ class Pool(Part):
         return self.place.zones[: self.size]
 
 
-class RolloutWindow(Part):
-    """When what is not urgent may begin, week by week."""
-
-    days: tuple[Weekday, ...] = classed(
-        BEHAVIOURAL,
-        "Days of the week it opens on, `mon` to `sun`, by the calendar of its zone. Without any, every day.",
-        default=(),
-        max_length=7,
-    )
-    start: ClockTime = classed(
-        BEHAVIOURAL,
-        "When it opens, by the clock on the wall, as in `02:30`. A time that clocks skip in spring is as much later; "
-        "of one that comes twice in autumn, the first counts.",
-    )
-    duration_s: Seconds = classed(
-        BEHAVIOURAL,
-        "How long it stays open. Seconds, or as in `4h`. What has begun by then is ended.",
-        alias="duration",
-    )
-    zone: TimeZone = classed(BEHAVIOURAL, "Time zone by its IANA name, as in `Europe/Zurich`.", default="UTC")
-
-
-class RolloutPolicy(Part):
-    """How Kedge rolls instances forward."""
-
-    strategy: Literal["migrate", "reattach"] = classed(
-        BEHAVIOURAL,
-        "`migrate`: a fresh VM with a fresh broker id, the old broker is drained. "
-        "`reattach`: same broker id, the persistent disk moves to the next VM while the broker is down.",
-        default="migrate",
-    )
-    surge: Whole = classed(
-        BEHAVIOURAL, "How many VMs beyond the size may exist while rolling.", default=1, ge=0, le=100
-    )
-    max_unavailable: Whole = classed(
-        BEHAVIOURAL,
-        "How many brokers may be away at a time, for whatever reason: failed, fenced, restarting, handed over. At "
-        "that number none is stopped on purpose; repairs do not wait. `0` is 1 for restarts in place, and forbids "
-        "`reattach`. More than 1 lifts this ceiling only: one is stopped at a time, while every other one serves.",
-        default=0,
-        ge=0,
-        le=100,
-    )
-    soak_s: Seconds = classed(
-        BEHAVIOURAL,
-        "Watched time between the last node on a new version and the finalised metadata level, "
-        "which closes the way back. Seconds, or as in `10m`.",
-        default=600,
-        alias="soak",
-    )
-    linger_s: Seconds = classed(
-        BEHAVIOURAL,
-        "How long an emptied broker stays up so that clients refresh their metadata. Seconds, or as in `60s`.",
-        default=60,
-        alias="linger",
-    )
-    pause: Flag = classed(BEHAVIOURAL, "`true` stops new steps; the broker in hand is finished.", default=False)
-    join_deadline_s: Seconds = classed(
-        BEHAVIOURAL,
-        "How long a new VM may take from its order until its service has joined. Then it is replaced.",
-        default=600,
-        alias="joinDeadline",
-    )
-    throttle_mib_per_s: Whole | None = classed(
-        BEHAVIOURAL,
-        "Ceiling of replica moves per broker in MiB/s. "
-        "Without it the catalogue's network bandwidth of the machine shape decides.",
-        default=None,
-        ge=1,
-        le=100_000,
-    )
-    windows: tuple[RolloutWindow, ...] = classed(
-        BEHAVIOURAL,
-        "When rolls, restarts, evacuations, rebalances and changes of the quorum may begin. Without any, always. "
-        "Repairs never wait for a window.",
-        default=(),
-        max_length=32,
-    )
-    allow_unavailable: tuple[TopicName, ...] = classed(
-        BEHAVIOURAL,
-        "Topics that may fall below their min ISR while rolling, "
-        "because they have too few replicas to avoid it. No pattern, full names.",
-        default=(),
-        max_length=1000,
-    )
-
-
 class Listener(Part):
     """A listener of the brokers."""
 
@@ -348,77 +255,6 @@ class Access(Part):
         "firewall of a network lets in what all its clusters name together; no VM is replaced for it.",
         default=(),
         max_length=50,
-    )
-
-
-class Healing(Part):
-    """What Kedge does by itself about findings of agents: a restart first, a new VM where that did not last."""
-
-    restart: Flag = classed(BEHAVIOURAL, "Restart a service in place where a fresh process is a cure.", default=True)
-    replace: Flag = classed(BEHAVIOURAL, "Replace a VM whose restart did not last, or whose disk failed.", default=True)
-    after_s: Seconds = classed(
-        BEHAVIOURAL,
-        "How long a finding has to last before anything is done. Seconds, or as in `2m`.",
-        default=60,
-        alias="after",
-    )
-    maintenance: Literal["replace", "tell"] = classed(
-        BEHAVIOURAL,
-        "A VM whose host the cloud is going to take down at a date: `replace` it before, or only `tell`.",
-        default="replace",
-    )
-    per_day: Whole = classed(
-        BEHAVIOURAL, "Cures the cluster gets in 24 hours; further findings wait and are told.", default=4, ge=0, le=100
-    )
-    hung_after_s: Seconds = classed(
-        BEHAVIOURAL,
-        "How long a move may make no progress until it counts as hung. Seconds, or as in `5m`.",
-        default=300,
-        alias="hungAfter",
-    )
-    slow_broker: Literal["demote", "tell"] = classed(
-        BEHAVIOURAL,
-        "A broker slower than its peers and than its own past: `demote` takes leadership off it until it is as fast as "
-        "the others again, copying nothing; or only `tell`.",
-        default="demote",
-    )
-    grace: dict[AnomalyKind, Seconds] = classed(
-        BEHAVIOURAL,
-        "How long an anomaly of a kind may last until people are told and it is healed, where that is Kedge's to say: "
-        "as in `slow-broker: 30m`. `docs/anomalies.md` has the defaults.",
-        default_factory=dict,
-    )
-
-
-class Balance(Part):
-    """When replicas are spread anew over the brokers, and how much of that a day."""
-
-    after: Literal["scale-up", "never"] = classed(
-        BEHAVIOURAL,
-        "`scale-up`: brokers that were added get their share once the roll is over. `never`: they stay empty until "
-        "somebody asks, or Kafka places new topics there.",
-        default="scale-up",
-    )
-    continuous: Flag = classed(
-        BEHAVIOURAL,
-        "`true` spreads replicas anew whenever the imbalance is above the threshold, at most once an hour.",
-        default=False,
-    )
-    threshold_percent: Whole = classed(
-        BEHAVIOURAL,
-        "Imbalance below which nothing is done without being asked: how far the broker furthest from its even share "
-        "(bytes, replicas or leaders) is from it.",
-        default=20,
-        ge=10,
-        le=1000,
-    )
-    per_day_gib: Whole | None = classed(
-        BEHAVIOURAL,
-        "GiB that moves nobody asked for may begin to copy in 24 hours. Without it only `rollout.throttleMibPerS` and "
-        "the brokers' own traffic bound them.",
-        default=None,
-        ge=1,
-        le=1_000_000,
     )
 
 

@@ -5,9 +5,10 @@ from functools import cache
 from zoneinfo import ZoneInfo
 
 from events.spec import problems as p
-from events.spec.model import Bootstrap, Listener, Pool, RolloutPolicy
+from events.spec.model import Bootstrap, Listener, Pool
 from events.spec.positions import Positions
 from events.spec.problems import Problem
+from events.spec.rollout import RolloutPolicy
 
 CONTROLLER_LISTENER = "CONTROLLER"
 

@@ -1,7 +1,7 @@
 """The simulated cloud and what runs on it: VMs, volumes, addresses, and an agent on each VM that obeys documents."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import datetime
 
 from agent.wire import DIRECTORY_LOST, Document, FindingReport, LogDirReport, Report, ServiceDocument, ServiceReport
@@ -11,74 +11,25 @@ from controlplane.places import places_of
 from controlplane.reports import keep_report
 from controlplane.view import ClusterView
 from events.ids import ClusterUid
-from providers.base import CloudInstance, CloudVolume, InstanceState, TerraformRun
+from providers.base import CloudVolume, TerraformRun
 from providers.errors import CloudUnavailable
 from providers.handover import Handover
 from providers.notices import MaintenanceNotice
 from tests.fakes.kafka import FakeKafka
 from tests.sim.evidence import Deletion, Evidence
 from tests.sim.tfruns import ordered, unasked
+from tests.sim.vms import BOOT_S, Illness, Process, Vm, listed, moved, understands
 
 Documents = Callable[[str, str], Document | None]
 """(cluster uid, instance key) -> desired document: the server's answer to an agent."""
 
 USUAL_DISK_BYTES = 100 * 10**9
-BOOT_S = 3.0
 AGENT_S = 2.0
 START_S = 2.0
 
 
 class Violation(AssertionError):
     """A property that must always hold does not."""
-
-
-@dataclass(slots=True)
-class Process:
-    """One Kafka process on a VM."""
-
-    document: ServiceDocument
-    ready_at: float
-    up: bool = False
-
-
-@dataclass(slots=True)
-class Vm:
-    """One VM. What it knows survives a restart of its agent, not its own death."""
-
-    uid: str
-    node: str
-    generation: int
-    intent: str
-    zone: str
-    address: str
-    created_at: float
-    made_by: str = ""
-    """Intent of the run that made it."""
-    place: str = ""
-    alive: bool = True
-    boots: bool = True
-    deaf: bool = False
-    cut: str = ""  # one way: `in`, no document comes any more, or `out`, no report arrives
-    document: Document | None = None
-    bound: bool = False
-    seq: int = 0
-    process: Process | None = None
-    spent: set[str] = field(default_factory=set)
-    """start ids that were stopped for good."""
-    failed: str = ""
-
-    @property
-    def key(self) -> str:
-        return f"{self.node}.g{self.generation}"
-
-
-@dataclass(slots=True)
-class Illness:
-    """What the agent of a VM finds wrong in its service. `lasts`: a new process has it again after a while."""
-
-    finding: str
-    since: datetime
-    lasts: bool = False
 
 
 class Machines:
@@ -136,7 +87,7 @@ class Machines:
         if self.outage or (mute and len(mute) == len(places_of(view))):
             raise CloudUnavailable("sim: the cloud does not answer")
         heard = {k: v for k, v in {**self.buried, **self.vms}.items() if v.place not in mute}
-        live = {k: _listed(v, self.seconds) for k, v in heard.items() if v.alive and k in self.vms}
+        live = {k: listed(v, self.seconds) for k, v in heard.items() if v.alive and k in self.vms}
         told = {k: n for k, n in self.announced.items() if k in live}
         return InventorySeen(
             self._clock(),
@@ -229,7 +180,7 @@ class Machines:
         self.buried[key] = self.vms.pop(key)
         for volume in list(self.volumes.values()):
             if volume.attached_to == key:
-                self.volumes[volume.key] = _moved(volume, None)
+                self.volumes[volume.key] = moved(volume, None)
 
     def _home_of(self, volume: str) -> str | None:
         found = self.volumes.get(volume)
@@ -254,14 +205,14 @@ class Machines:
             holder = self.vms.get(volume.attached_to or "")
             if volume.attached_to != instance and holder is not None and holder.alive:
                 raise Violation(f"{volume.key} is attached to {volume.attached_to} and asked for by {instance}")
-            self.volumes[volume.key] = _moved(volume, instance)
+            self.volumes[volume.key] = moved(volume, instance)
             return
         for volume in list(self.volumes.values()):
             if volume.attached_to == instance and volume.key.split(".")[-2] == dir_name:
                 vm = self.vms.get(instance)
                 if vm is not None and vm.process is not None and vm.alive:
                     raise Violation(f"{volume.key} is taken from {instance} while its service runs")
-                self.volumes[volume.key] = _moved(volume, None)
+                self.volumes[volume.key] = moved(volume, None)
 
     def _refuse_late_tie(self, run: TerraformRun, key: str, kind: str) -> None:
         if self.handover is Handover.DELETE_FIRST and self.vms[key].made_by != run.intent_id:
@@ -399,7 +350,7 @@ class Machines:
         if self.ensemble_id != service.cluster_id:
             raise Violation(f"{vm.key} starts while ZooKeeper holds the id {self.ensemble_id or 'of nobody'}")
         there = [v.process.document for v in self.vms.values() if v.alive and v.process and v.process.up]
-        old = [s for s in there if s.name == "broker" and not _understands(s.kafka_version, service.protocol_version)]
+        old = [s for s in there if s.name == "broker" and not understands(s.kafka_version, service.protocol_version)]
         if old:
             raise Violation(
                 f"{vm.key} starts with protocol {service.protocol_version} beside Kafka {old[0].kafka_version}"
@@ -476,25 +427,3 @@ class Machines:
         if illness is None:
             return ()
         return (FindingReport(name=illness.finding, since=illness.since, message="as simulated"),)
-
-
-def _understands(version: str, protocol: str) -> bool:
-    return [int(n) for n in version.split(".")[:2]] >= [int(n) for n in protocol.split(".")]
-
-
-def _listed(vm: Vm, now: float) -> CloudInstance:
-    running = vm.boots and now - vm.created_at >= BOOT_S
-    return CloudInstance(
-        id=f"vm-{vm.key}",
-        cluster_uid=vm.uid,
-        node=vm.node,
-        generation=vm.generation,
-        intent_id=vm.intent,
-        zone=vm.zone,
-        state=InstanceState.RUNNING if running else InstanceState.PENDING,
-        address=vm.address,
-    )
-
-
-def _moved(volume: CloudVolume, to: str | None) -> CloudVolume:
-    return replace(volume, attached_to=to)

@@ -18,7 +18,7 @@ from events.memory import MemoryEventStore
 from events.spec.model import KafkaClusterDocument
 from providers.base import CloudInstance, InstanceState, Place
 from tests.sim.failpoints import CrashingStore
-from tests.sim.machines import BOOT_S, Vm
+from tests.sim.vms import BOOT_S, Vm
 from tests.sim.world import UID, World
 
 PLACE = Place("local", "local-1")

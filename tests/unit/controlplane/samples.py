@@ -8,8 +8,8 @@ from controlplane.agentview import AgentOrderView
 from controlplane.healingview import DemotionView
 from controlplane.rebalanceview import RebalanceView
 from controlplane.replacement import Phase
+from controlplane.restartview import Before, RestartView, RollingRestartView, SettingChangeView
 from controlplane.view import (
-    Before,
     ChaosView,
     ClusterView,
     DrainView,
@@ -17,9 +17,6 @@ from controlplane.view import (
     InstanceView,
     IntentView,
     MovesView,
-    RestartView,
-    RollingRestartView,
-    SettingChangeView,
     VoterChangeView,
 )
 from events import anomaly_facts as anomalies

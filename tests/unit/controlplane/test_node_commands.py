@@ -15,7 +15,8 @@ from controlplane.nodecommands import (
     restart_asked,
 )
 from controlplane.replacement import Phase
-from controlplane.view import ClusterView, EvacuationView, ReplaceView, RollingRestartView
+from controlplane.restartview import ReplaceView, RollingRestartView
+from controlplane.view import ClusterView, EvacuationView
 from events import facts
 from planner.observed import KafkaSnapshot
 from tests.builders import BEFORE, NODES, a_document, a_partition, a_snapshot, a_view, an_instance

@@ -16,8 +16,8 @@ from events.spec.model import (
     Metadata,
     PlaceSpec,
     Pool,
-    RolloutPolicy,
 )
+from events.spec.rollout import RolloutPolicy
 
 QUICK = settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 """No deadline: on a busy machine the clock says nothing about the code."""

@@ -15,8 +15,9 @@ from controlplane.commands import Command, DemoteBroker, PromoteBroker
 from controlplane.healingview import DemotionView, SwitchView
 from controlplane.latest import MemoryLatestStore
 from controlplane.replacement import Phase
+from controlplane.restartview import RestartView
 from controlplane.streams import anomalies_stream
-from controlplane.view import ClusterView, ConditionView, RestartView
+from controlplane.view import ClusterView, ConditionView
 from events.memory import MemoryEventStore
 from planner.anomalies.judge import Finding
 from planner.anomalies.kinds import Kind, State

@@ -14,7 +14,7 @@ from controlplane.converger.isrconditions import at_min_isr
 from controlplane.converger.registrations import GRACE, registration_wrong
 from controlplane.converger.verdict import Situation, Verdict
 from controlplane.replacement import Phase
-from controlplane.view import Before, RestartView
+from controlplane.restartview import Before, RestartView
 from planner.observed import BrokerSeen, KafkaSnapshot, TopicPartition
 from tests.builders import BEFORE, NOW, a_partition, a_report, a_situation, a_snapshot, a_view, an_instance
 

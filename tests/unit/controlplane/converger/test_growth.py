@@ -13,7 +13,8 @@ from controlplane.converger.rendering import terraform_run
 from controlplane.converger.verdict import Situation
 from controlplane.planpreview import preview
 from controlplane.replacement import Phase
-from controlplane.view import ClusterView, IntentView, ReplaceView
+from controlplane.restartview import ReplaceView
+from controlplane.view import ClusterView, IntentView
 from events import facts
 from events.spec.storage_rules import GROWS_IN_PLACE
 from planner.rollout.desired import desired_nodes

@@ -9,7 +9,7 @@ import pytest
 
 from controlplane.converger.healing import healing_gate, healing_left_step, healing_step
 from controlplane.converger.verdict import Situation
-from controlplane.view import ReplaceView
+from controlplane.restartview import ReplaceView
 from events import facts
 from tests.builders import BEFORE, NOW, a_document, a_partition, a_report, a_situation, a_snapshot, a_view, an_instance
 from tests.builders import an_observation as seen_of

@@ -18,7 +18,8 @@ from controlplane.converger.verdict import ChangeTopics, Reassign
 from controlplane.latest import MemoryLatestStore
 from controlplane.replacement import Phase
 from controlplane.reports import AGENT_FINDINGS, ailing, keep_report
-from controlplane.view import Before, ClusterView, EvacuationView, RestartView
+from controlplane.restartview import Before, RestartView
+from controlplane.view import ClusterView, EvacuationView
 from events.ids import ClusterUid
 from events.spec.health import Health
 from planner.heartbeats import HEARTBEAT_TOPIC

@@ -12,7 +12,8 @@ from controlplane.converger.settingwork import drift_work, setting_work
 from controlplane.converger.toldsettings import config_to_make, settings_to_make
 from controlplane.converger.verdict import SetSettings
 from controlplane.replacement import Phase
-from controlplane.view import ClusterView, InstanceView, SettingChangeView, SettingRefusal
+from controlplane.restartview import SettingChangeView, SettingRefusal
+from controlplane.view import ClusterView, InstanceView
 from events import facts
 from planner.observed import SettingSeen
 from planner.rollout.desired import desired_nodes

@@ -7,7 +7,8 @@ import pytest
 
 from controlplane.converger.restarts import restart_step
 from controlplane.converger.restartsafety import RestartSafety, restart_safety
-from controlplane.view import ClusterView, RollingRestartView
+from controlplane.restartview import RollingRestartView
+from controlplane.view import ClusterView
 from planner.observed import KafkaSnapshot
 from tests.builders import BEFORE, NODES, a_partition, a_report, a_situation, a_snapshot, a_view, an_instance
 

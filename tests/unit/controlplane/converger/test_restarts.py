@@ -9,7 +9,8 @@ import pytest
 
 from controlplane.converger.restarts import restart_in_hand_step, restart_step
 from controlplane.converger.verdict import Allowance, Situation, Verdict
-from controlplane.view import Before, CanaryView, ClusterView, InstanceView, RestartView, RollingRestartView
+from controlplane.restartview import Before, CanaryView, RestartView, RollingRestartView
+from controlplane.view import ClusterView, InstanceView
 from events import facts
 from planner.observed import QuorumSeen, VoterSeen
 from planner.rollout.desired import desired_nodes

@@ -17,7 +17,8 @@ from controlplane.converger.verdict import Verdict
 from controlplane.externalview import ExternalBrokerView, ExternalView
 from controlplane.kafka.gates import Gate
 from controlplane.replacement import Phase
-from controlplane.view import Before, ChaosView, ClusterView, InstanceView, ReplaceView, RestartView, RollingRestartView
+from controlplane.restartview import Before, ReplaceView, RestartView, RollingRestartView
+from controlplane.view import ChaosView, ClusterView, InstanceView
 from events import facts
 from planner.healing import Cure, PastCure
 from planner.observed import KafkaSnapshot

@@ -11,7 +11,8 @@ from controlplane.converger.decide import decide
 from controlplane.converger.fleet import FleetBrake
 from controlplane.converger.verdict import Allowance, SurgeShare, Wait
 from controlplane.converger.windows import BEGINNINGS, FREEZE, WAITS, WINDOW, Begins, closed, window_words
-from controlplane.view import ClusterView, ConditionView, ReplaceView
+from controlplane.restartview import ReplaceView
+from controlplane.view import ClusterView, ConditionView
 from events import facts
 from planner.healing import Cure, PastCure
 from planner.rollout.windows import Freeze

@@ -1,0 +1,104 @@
+"""How a cluster may be changed: windows, pace, limits, soaks."""
+
+from typing import Literal
+
+from events.spec.fields import FieldClass, Part, classed
+from events.spec.scalars import (
+    ClockTime,
+    Flag,
+    Seconds,
+    TimeZone,
+    TopicName,
+    Whole,
+)
+
+BEHAVIOURAL = FieldClass.BEHAVIOURAL
+
+Weekday = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
+
+
+class RolloutWindow(Part):
+    """When what is not urgent may begin, week by week."""
+
+    days: tuple[Weekday, ...] = classed(
+        BEHAVIOURAL,
+        "Days of the week it opens on, `mon` to `sun`, by the calendar of its zone. Without any, every day.",
+        default=(),
+        max_length=7,
+    )
+    start: ClockTime = classed(
+        BEHAVIOURAL,
+        "When it opens, by the clock on the wall, as in `02:30`. A time that clocks skip in spring is as much later; "
+        "of one that comes twice in autumn, the first counts.",
+    )
+    duration_s: Seconds = classed(
+        BEHAVIOURAL,
+        "How long it stays open. Seconds, or as in `4h`. What has begun by then is ended.",
+        alias="duration",
+    )
+    zone: TimeZone = classed(BEHAVIOURAL, "Time zone by its IANA name, as in `Europe/Zurich`.", default="UTC")
+
+
+class RolloutPolicy(Part):
+    """How Kedge rolls instances forward."""
+
+    strategy: Literal["migrate", "reattach"] = classed(
+        BEHAVIOURAL,
+        "`migrate`: a fresh VM with a fresh broker id, the old broker is drained. "
+        "`reattach`: same broker id, the persistent disk moves to the next VM while the broker is down.",
+        default="migrate",
+    )
+    surge: Whole = classed(
+        BEHAVIOURAL, "How many VMs beyond the size may exist while rolling.", default=1, ge=0, le=100
+    )
+    max_unavailable: Whole = classed(
+        BEHAVIOURAL,
+        "How many brokers may be away at a time, for whatever reason: failed, fenced, restarting, handed over. At "
+        "that number none is stopped on purpose; repairs do not wait. `0` is 1 for restarts in place, and forbids "
+        "`reattach`. More than 1 lifts this ceiling only: one is stopped at a time, while every other one serves.",
+        default=0,
+        ge=0,
+        le=100,
+    )
+    soak_s: Seconds = classed(
+        BEHAVIOURAL,
+        "Watched time between the last node on a new version and the finalised metadata level, "
+        "which closes the way back. Seconds, or as in `10m`.",
+        default=600,
+        alias="soak",
+    )
+    linger_s: Seconds = classed(
+        BEHAVIOURAL,
+        "How long an emptied broker stays up so that clients refresh their metadata. Seconds, or as in `60s`.",
+        default=60,
+        alias="linger",
+    )
+    pause: Flag = classed(BEHAVIOURAL, "`true` stops new steps; the broker in hand is finished.", default=False)
+    join_deadline_s: Seconds = classed(
+        BEHAVIOURAL,
+        "How long a new VM may take from its order until its service has joined. Then it is replaced.",
+        default=600,
+        alias="joinDeadline",
+    )
+    throttle_mib_per_s: Whole | None = classed(
+        BEHAVIOURAL,
+        "Ceiling of replica moves per broker in MiB/s. "
+        "Without it the catalogue's network bandwidth of the machine shape decides.",
+        default=None,
+        ge=1,
+        le=100_000,
+    )
+    windows: tuple[RolloutWindow, ...] = classed(
+        BEHAVIOURAL,
+        "When rolls, restarts, evacuations, rebalances and changes of the quorum may begin. Without any, always. "
+        "Repairs never wait for a window.",
+        default=(),
+        max_length=32,
+    )
+    allow_unavailable: tuple[TopicName, ...] = classed(
+        BEHAVIOURAL,
+        "Topics that may fall below their min ISR while rolling, "
+        "because they have too few replicas to avoid it. No pattern, full names.",
+        default=(),
+        max_length=1000,
+    )

@@ -1,0 +1,87 @@
+"""What Kedge may do to a cluster by itself: healing and balancing."""
+
+from typing import Literal
+
+from events.spec.fields import FieldClass, Part, classed
+from events.spec.scalars import (
+    Flag,
+    Seconds,
+    Whole,
+)
+
+BEHAVIOURAL = FieldClass.BEHAVIOURAL
+
+AnomalyKind = Literal[
+    "goal-violation", "broker-failure", "slow-broker", "disk-failure", "topic-anomaly", "maintenance-event"
+]
+
+
+class Healing(Part):
+    """What Kedge does by itself about findings of agents: a restart first, a new VM where that did not last."""
+
+    restart: Flag = classed(BEHAVIOURAL, "Restart a service in place where a fresh process is a cure.", default=True)
+    replace: Flag = classed(BEHAVIOURAL, "Replace a VM whose restart did not last, or whose disk failed.", default=True)
+    after_s: Seconds = classed(
+        BEHAVIOURAL,
+        "How long a finding has to last before anything is done. Seconds, or as in `2m`.",
+        default=60,
+        alias="after",
+    )
+    maintenance: Literal["replace", "tell"] = classed(
+        BEHAVIOURAL,
+        "A VM whose host the cloud is going to take down at a date: `replace` it before, or only `tell`.",
+        default="replace",
+    )
+    per_day: Whole = classed(
+        BEHAVIOURAL, "Cures the cluster gets in 24 hours; further findings wait and are told.", default=4, ge=0, le=100
+    )
+    hung_after_s: Seconds = classed(
+        BEHAVIOURAL,
+        "How long a move may make no progress until it counts as hung. Seconds, or as in `5m`.",
+        default=300,
+        alias="hungAfter",
+    )
+    slow_broker: Literal["demote", "tell"] = classed(
+        BEHAVIOURAL,
+        "A broker slower than its peers and than its own past: `demote` takes leadership off it until it is as fast as "
+        "the others again, copying nothing; or only `tell`.",
+        default="demote",
+    )
+    grace: dict[AnomalyKind, Seconds] = classed(
+        BEHAVIOURAL,
+        "How long an anomaly of a kind may last until people are told and it is healed, where that is Kedge's to say: "
+        "as in `slow-broker: 30m`. `docs/anomalies.md` has the defaults.",
+        default_factory=dict,
+    )
+
+
+class Balance(Part):
+    """When replicas are spread anew over the brokers, and how much of that a day."""
+
+    after: Literal["scale-up", "never"] = classed(
+        BEHAVIOURAL,
+        "`scale-up`: brokers that were added get their share once the roll is over. `never`: they stay empty until "
+        "somebody asks, or Kafka places new topics there.",
+        default="scale-up",
+    )
+    continuous: Flag = classed(
+        BEHAVIOURAL,
+        "`true` spreads replicas anew whenever the imbalance is above the threshold, at most once an hour.",
+        default=False,
+    )
+    threshold_percent: Whole = classed(
+        BEHAVIOURAL,
+        "Imbalance below which nothing is done without being asked: how far the broker furthest from its even share "
+        "(bytes, replicas or leaders) is from it.",
+        default=20,
+        ge=10,
+        le=1000,
+    )
+    per_day_gib: Whole | None = classed(
+        BEHAVIOURAL,
+        "GiB that moves nobody asked for may begin to copy in 24 hours. Without it only `rollout.throttleMibPerS` and "
+        "the brokers' own traffic bound them.",
+        default=None,
+        ge=1,
+        le=1_000_000,
+    )

@@ -1,0 +1,80 @@
+"""VMs of the simulator, and how a cloud lists them."""
+
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from agent.wire import Document, ServiceDocument
+from providers.base import CloudInstance, CloudVolume, InstanceState
+
+BOOT_S = 3.0
+
+
+@dataclass(slots=True)
+class Process:
+    """One Kafka process on a VM."""
+
+    document: ServiceDocument
+    ready_at: float
+    up: bool = False
+
+
+@dataclass(slots=True)
+class Vm:
+    """One VM. What it knows survives a restart of its agent, not its own death."""
+
+    uid: str
+    node: str
+    generation: int
+    intent: str
+    zone: str
+    address: str
+    created_at: float
+    made_by: str = ""
+    """Intent of the run that made it."""
+    place: str = ""
+    alive: bool = True
+    boots: bool = True
+    deaf: bool = False
+    cut: str = ""  # one way: `in`, no document comes any more, or `out`, no report arrives
+    document: Document | None = None
+    bound: bool = False
+    seq: int = 0
+    process: Process | None = None
+    spent: set[str] = field(default_factory=set)
+    """start ids that were stopped for good."""
+    failed: str = ""
+
+    @property
+    def key(self) -> str:
+        return f"{self.node}.g{self.generation}"
+
+
+@dataclass(slots=True)
+class Illness:
+    """What the agent of a VM finds wrong in its service. `lasts`: a new process has it again after a while."""
+
+    finding: str
+    since: datetime
+    lasts: bool = False
+
+
+def understands(version: str, protocol: str) -> bool:
+    return [int(n) for n in version.split(".")[:2]] >= [int(n) for n in protocol.split(".")]
+
+
+def listed(vm: Vm, now: float) -> CloudInstance:
+    running = vm.boots and now - vm.created_at >= BOOT_S
+    return CloudInstance(
+        id=f"vm-{vm.key}",
+        cluster_uid=vm.uid,
+        node=vm.node,
+        generation=vm.generation,
+        intent_id=vm.intent,
+        zone=vm.zone,
+        state=InstanceState.RUNNING if running else InstanceState.PENDING,
+        address=vm.address,
+    )
+
+
+def moved(volume: CloudVolume, to: str | None) -> CloudVolume:
+    return replace(volume, attached_to=to)

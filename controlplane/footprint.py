@@ -4,16 +4,12 @@ from collections import Counter
 from collections.abc import Mapping
 
 from controlplane.view import ClusterView
-from planner.observed import KafkaSnapshot
+from planner.observed import KafkaSnapshot, once_a_reading
 
 
 def bytes_by_broker(snapshot: KafkaSnapshot | None) -> Mapping[int, int]:
     """Replica bytes by broker id: what a drain of that broker copies. Empty when Kafka was never read."""
-    held: Counter[int] = Counter()
-    for partition in snapshot.partitions if snapshot else ():
-        for broker in partition.replicas:
-            held[broker] += partition.size_bytes
-    return held
+    return _bytes_by_broker(snapshot) if snapshot else {}
 
 
 def bytes_per_pool(view: ClusterView, snapshot: KafkaSnapshot | None) -> Mapping[str, int] | None:
@@ -26,4 +22,13 @@ def bytes_per_pool(view: ClusterView, snapshot: KafkaSnapshot | None) -> Mapping
         if told is None:
             return None
         held[broker.planned.pool] += told.used_bytes
+    return held
+
+
+@once_a_reading
+def _bytes_by_broker(snapshot: KafkaSnapshot) -> Mapping[int, int]:
+    held: Counter[int] = Counter()
+    for partition in snapshot.partitions:
+        for broker in partition.replicas:
+            held[broker] += partition.size_bytes
     return held

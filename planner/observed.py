@@ -1,14 +1,16 @@
 """What was seen, as values: Kafka's metadata of one cluster at one time. Pure data; readers live further
 out."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import cached_property
-from typing import Literal
+from functools import cached_property, wraps
+from typing import Literal, TypeVar
 
 Mode = Literal["kraft", "zookeeper"]
 """Where a cluster keeps its metadata: in its own controllers' log, or in ZooKeeper (Kafka up to 3.9)."""
+
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -66,7 +68,7 @@ class PartitionSeen:
     @property
     def target(self) -> tuple[int, ...]:
         """The replica list once a running reassignment is over."""
-        return tuple(r for r in self.replicas if r not in self.removing)
+        return tuple(r for r in self.replicas if r not in self.removing) if self.removing else self.replicas
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +190,14 @@ class KafkaSnapshot:
         return {p.name: p for p in self.partitions}
 
     @cached_property
+    def by_topic(self) -> Mapping[str, tuple[PartitionSeen, ...]]:
+        """The partitions of each topic, as they come; made once."""
+        found: dict[str, list[PartitionSeen]] = {}
+        for p in self.partitions:
+            found.setdefault(p.name.topic, []).append(p)
+        return {topic: tuple(parts) for topic, parts in found.items()}
+
+    @cached_property
     def at_min_isr(self) -> tuple[PartitionSeen, ...]:
         """Partitions with a replica missing, where writes are refused once another one is. Those that have no more
         replicas than their min ISR are always there and not counted. Worked out once: every tick at rest asks."""
@@ -227,3 +237,19 @@ class KafkaSnapshot:
 
     def moving(self) -> tuple[PartitionSeen, ...]:
         return tuple(p for p in self.partitions if p.is_moving)
+
+
+def once_a_reading(of: Callable[[KafkaSnapshot], _T]) -> Callable[[KafkaSnapshot], _T]:
+    """What follows from a snapshot alone is worked out once for it: pages ask for the same of it until the next one is
+    read. For pure functions whose answer nobody changes."""
+    name = f"{of.__module__}.{of.__qualname__}"
+
+    @wraps(of)
+    def known(snapshot: KafkaSnapshot) -> _T:
+        answers = snapshot.__dict__.setdefault("_answers", {})
+        if name not in answers:
+            answers[name] = of(snapshot)
+        answer: _T = answers[name]
+        return answer
+
+    return known

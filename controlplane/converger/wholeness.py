@@ -15,7 +15,7 @@ def cluster_is_whole(kafka: KafkaSnapshot, expected: Collection[int], *, excepte
     if down:
         seen = kafka.brokers.get(down[0])
         return Gate(False, f"broker {down[0]}{f' (rack {seen.rack})' if seen else ''} is down")
-    leaderless = [p for p in kafka.partitions if p.leader < 0]
+    leaderless = kafka.leaderless()
     if leaderless:
         return Gate(False, f"{len(leaderless)} partitions have no leader, {leaderless[0].name} among them")
     behind = out_of_sync(kafka, excepted=excepted)

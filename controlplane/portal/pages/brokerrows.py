@@ -9,7 +9,7 @@ from controlplane.converger.externalbrokers import external_words
 from controlplane.converger.traffic import Traffic
 from controlplane.externals import external_brokers
 from controlplane.view import ClusterView, InstanceView
-from planner.observed import KafkaSnapshot
+from planner.observed import KafkaSnapshot, once_a_reading
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ class _Seen:
 
     def __init__(self, snapshot: KafkaSnapshot | None, traffic: Traffic) -> None:
         self._snapshot, self._traffic = snapshot, traffic
-        self._leaders, self._replicas, self._in_sync = _counts(snapshot)
+        self._leaders, self._replicas, self._in_sync = _counts(snapshot) if snapshot else (Counter[int](),) * 3
         self._live = snapshot.live_brokers() if snapshot else frozenset[int]()
         self._writes = _writes(snapshot, traffic)
         self._mean_leaders, self._mean_replicas = _mean(self._leaders, self._live), _mean(self._replicas, self._live)
@@ -160,9 +160,10 @@ def console_of(view: ClusterView, instance: InstanceView) -> str:
     return ""
 
 
-def _counts(snapshot: KafkaSnapshot | None) -> tuple[Counter[int], Counter[int], Counter[int]]:
+@once_a_reading
+def _counts(snapshot: KafkaSnapshot) -> tuple[Counter[int], Counter[int], Counter[int]]:
     leaders, replicas, in_sync = Counter[int](), Counter[int](), Counter[int]()
-    for p in snapshot.partitions if snapshot else ():
+    for p in snapshot.partitions:
         leaders[p.leader] += 1
         replicas.update(p.replicas)
         in_sync.update(p.isr)

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from planner.observed import KafkaSnapshot
+from planner.observed import KafkaSnapshot, once_a_reading
 
 SHADES = 5
 """Of heat, beside none at all."""
@@ -48,6 +48,7 @@ class LeaderMatrix:
     """The count of the strongest pair."""
 
 
+@once_a_reading
 def leader_matrix(snapshot: KafkaSnapshot) -> LeaderMatrix:
     """All brokers that Kafka lists or a partition names, by id. Every replica counts that is not the leader: in sync or
     not, and while a partition moves those that arrive and those that leave, too."""
@@ -74,7 +75,7 @@ def leader_matrix(snapshot: KafkaSnapshot) -> LeaderMatrix:
         for leader in brokers
     )
     follows = tuple(sum(pairs[leader, follower] for leader in brokers) for follower in brokers)
-    return LeaderMatrix(brokers, rows, follows, sum(p.leader < 0 for p in snapshot.partitions), most)
+    return LeaderMatrix(brokers, rows, follows, len(snapshot.leaderless()), most)
 
 
 def busiest(matrix: LeaderMatrix, count: int) -> Sequence[tuple[int, int, int]]:

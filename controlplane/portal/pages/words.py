@@ -64,7 +64,7 @@ def _illness(view: ClusterView, snapshot: KafkaSnapshot | None) -> Word | None:
     lost = sum(i.lost for i in view.alive())
     if lost:
         return Word("Degraded", "bad", f"{lost} VMs are gone")
-    offline = sum(p.leader < 0 for p in snapshot.partitions) if snapshot else 0
+    offline = len(snapshot.leaderless()) if snapshot else 0
     if offline:
         return Word("Degraded", "bad", f"{offline} partitions have no leader")
     below = len(snapshot.under_min_isr()) if snapshot else 0

@@ -5,7 +5,7 @@ SHELL := /bin/bash
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-KAFKA_VERSIONS := 3.8.1 3.9.1 4.1.1 4.2.0
+KAFKA_VERSIONS := 3.8.1 3.9.1 4.1.1 4.2.0 4.3.0
 CACHE := .cache
 # Beside the kernels it stands for: checkouts that share a cache have kernels of their own.
 KERNELS := planner/balance/__pycache__/kernels.compiled

@@ -25,6 +25,7 @@ from controlplane.converger.verdict import (
     Reassign,
     ReleaseRestartLock,
     RemoveVoter,
+    SetCordons,
     SetSettings,
     SetThrottle,
     Situation,
@@ -89,6 +90,8 @@ def _ask_kafka(effect: Effect, view: ClusterView, ports: Ports) -> str:
             kafka.set_throttle(plan)
         case ClearThrottles():
             kafka.clear_throttles()
+        case SetCordons(cordoned=cordoned, lifted=lifted):
+            kafka.set_cordons(cordoned, lifted)
         case Unregister(broker=broker):
             kafka.unregister_broker(broker)
         case AddVoter(controller=controller, directory_id=directory, host=host, port=port):

@@ -3,7 +3,8 @@
     evacuation.requested -> drain.requested (stays) -> ... -> evacuation.completed, the broker serves on, empty
                                   ^------ a new topic put a replica on it: drained again ------+
 
-Moves of anybody else's drain never go to such a broker. Kafka itself may still place new topics there.
+Moves of anybody else's drain never go to such a broker. Below 4.3 Kafka itself may still place new topics
+there; from then on the broker is cordoned (`cordons`).
 """
 
 from collections.abc import Sequence

@@ -90,6 +90,14 @@ class ClearThrottles:
 
 
 @dataclass(frozen=True, slots=True)
+class SetCordons:
+    """Cordon brokers, by id, so that no new replica is placed on them, and lift the cordons of others."""
+
+    cordoned: tuple[int, ...]
+    lifted: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Unregister:
     """Drop a stopped, empty broker's registration."""
 
@@ -173,6 +181,7 @@ Effect = (
     | CancelMoves
     | SetThrottle
     | ClearThrottles
+    | SetCordons
     | Unregister
     | AddVoter
     | RemoveVoter

@@ -12,6 +12,8 @@ from controlplane.kafka.dialer import Connection
 from controlplane.kafka.errors import KafkaUnavailable, require_ok
 from controlplane.kafka.throttle import (
     CLUSTER_DEFAULT,
+    CORDON,
+    EVERY_DIR,
     FOLLOWER_RATE,
     FOLLOWER_REPLICAS,
     LEADER_RATE,
@@ -64,26 +66,39 @@ def read_topic_configs(
     return found
 
 
-def read_throttles(
+@dataclass(frozen=True, slots=True)
+class ToldBrokers:
+    """Keys the executor sets, as they are set now, and the brokers that answered: only a broker itself tells (and
+    takes) its own values."""
+
+    throttles: ThrottlePlan
+    cordoned: frozenset[int]
+    brokers: frozenset[int]
+
+
+def read_told(
     connection: Connection, live: frozenset[int], topics: Mapping[str, TopicConfig], deadline: Deadline
-) -> tuple[ThrottlePlan, frozenset[int]]:
-    """What is set now, and the brokers that answered: only a broker itself tells (and takes) its own
-    values."""
-    keys = (LEADER_RATE, FOLLOWER_RATE)
+) -> ToldBrokers:
+    """What is set now; a broker leaves out a key it does not know. Raises KafkaUnavailable when none answers."""
+    keys = (LEADER_RATE, FOLLOWER_RATE, CORDON)
     requests = {n: _describe(_BROKER, ["", str(n)], keys) for n in live}
     answers = connection.ask_each(requests, timeout_s=deadline.capped(_ANSWER_S))
     if not answers:
         raise KafkaUnavailable(what="reading throttles", where=connection.name, why="no live broker answered")
     rates: dict[str, dict[int, int]] = {LEADER_RATE: {}, FOLLOWER_RATE: {}}
+    cordoned: set[int] = set()
     for broker, answer in sorted(answers.items()):
         for result in answer.results:
             require_ok(result, what="reading throttles", where=f"{connection.name}, broker {broker}")
             whose, source = (broker, _FROM_BROKER) if result.resource_name else (CLUSTER_DEFAULT, _FROM_CLUSTER_DEFAULT)
             for c in result.configs:
-                if c.config_source == source and c.value is not None:
+                if c.name == CORDON:
+                    cordoned |= {broker} if c.config_source == _FROM_BROKER and c.value == EVERY_DIR else set()
+                elif c.config_source == source and c.value is not None:
                     rates[c.name][whose] = int(c.value)
     lists = {t: (c.leader_throttle, c.follower_throttle) for t, c in topics.items() if c.is_throttled}
-    return ThrottlePlan(rates[LEADER_RATE], rates[FOLLOWER_RATE], lists), frozenset(answers)
+    throttles = ThrottlePlan(rates[LEADER_RATE], rates[FOLLOWER_RATE], lists)
+    return ToldBrokers(throttles, frozenset(cordoned), frozenset(answers))
 
 
 def read_cluster_defaults(connection: Connection, deadline: Deadline) -> dict[str, str]:

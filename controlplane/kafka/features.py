@@ -18,12 +18,13 @@ RELEASE_LEVELS: Mapping[int, Mapping[str, int]] = {
     25: {"eligible.leader.replicas.version": 0, "share.version": 0, "streams.version": 0},
     27: {"eligible.leader.replicas.version": 1, "share.version": 0, "streams.version": 0},
     29: {"eligible.leader.replicas.version": 1, "share.version": 1, "streams.version": 1},
+    30: {"eligible.leader.replicas.version": 1, "share.version": 1, "streams.version": 1},
 }
-"""Levels a release turns on, by its metadata.version (`StorageTool version-mapping`, 4.1.1 and 4.2.0). A
+"""Levels a release turns on, by its metadata.version (`StorageTool version-mapping`, 4.1.1, 4.2.0 and 4.3.0). A
 broker may support more: share groups of 4.1 are a preview that level 1 would switch on for good."""
 
 _COMMON = {"kraft.version": 1, "transaction.version": 2, "group.version": 1}
-_METADATA_OF = {"4.0": 25, "4.1": 27, "4.2": 29}
+_METADATA_OF = {"4.0": 25, "4.1": 27, "4.2": 29, "4.3": 30}
 _VETO = re.compile(r"(?:[Ll]ocal )?([Cc]ontroller|[Bb]roker) (\d+) (only supports versions? \S+|does not support \S+)")
 
 

@@ -16,7 +16,7 @@ from kafka.protocol.admin import (
 )
 from kafka.protocol.metadata import ApiVersionsRequest, MetadataRequest
 
-from controlplane.kafka.configs import TopicConfig, read_throttles, read_topic_configs
+from controlplane.kafka.configs import TopicConfig, read_told, read_topic_configs
 from controlplane.kafka.deadline import Deadline
 from controlplane.kafka.dialer import Connection
 from controlplane.kafka.disks import Disks, read_disks
@@ -101,7 +101,7 @@ def _read(
     topics, configs, moves = _read_topics(connection, node, deadline)
     alive = live & {b.id for b in brokers.values() if not b.fenced}
     disks = read_disks(connection, alive, deadline)
-    throttles, _ = read_throttles(connection, alive, configs, deadline)
+    told = read_told(connection, alive, configs, deadline)
     return KafkaSnapshot(
         at=at,
         cluster_id=cluster_id,
@@ -110,9 +110,11 @@ def _read(
         quorum=quorum,
         features=_read_features(connection, alive, deadline) if mode == "kraft" else {},
         log_dirs=disks.brokers,
-        throttles=throttles.seen,
+        throttles=told.throttles.seen,
+        cordoned=told.cordoned,
         mode=mode,
         controller=node if mode == "zookeeper" else -1,
+        failed_dirs=disks.failed,
     )
 
 

@@ -19,6 +19,9 @@ FOLLOWER_RATE = "follower.replication.throttled.rate"
 LEADER_REPLICAS = "leader.replication.throttled.replicas"
 FOLLOWER_REPLICAS = "follower.replication.throttled.replicas"
 
+CORDON, EVERY_DIR = "cordoned.log.dirs", "*"
+"""KIP-1066: set on a broker, no new replica is placed in any of its directories."""
+
 ReplicaList = tuple[str, ...]
 """Replicas as Kafka writes them: `partition:broker`."""
 

@@ -19,11 +19,16 @@ class KafkaRelease:
 SUPPORTED = {
     "4.1.1": KafkaRelease("4.1.1", "4.1", 27),
     "4.2.0": KafkaRelease("4.2.0", "4.2", 29),
+    "4.3.0": KafkaRelease("4.3.0", "4.3", 30),
 }
-"""By version. Later patch versions of 4.2 exist; one is added here once a roll to it has been run."""
+"""By version. Later patch versions exist; one is added here once a roll to it has been run."""
 
 IN_ZOOKEEPER_MODE = ("3.8.1", "3.9.1")
 """The versions of clusters that keep their metadata in ZooKeeper; Kafka 4 cannot (KIP-500)."""
+
+MIGRATES = "3.9.1"
+"""The version that takes a cluster from ZooKeeper to KRaft: of the last line with ZooKeeper, the first with dynamic
+quorums (KIP-853)."""
 
 
 def supported(mode: str) -> tuple[str, ...]:

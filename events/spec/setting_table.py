@@ -15,7 +15,9 @@ from types import MappingProxyType
 
 from events.spec.releases import SUPPORTED, as_numbers
 
-TABLES: Mapping[str, str] = MappingProxyType({"3.8": "3.8.1", "3.9": "3.9.1", "4.1": "4.1.1", "4.2": "4.2.0"})
+TABLES: Mapping[str, str] = MappingProxyType(
+    {"3.8": "3.8.1", "3.9": "3.9.1", "4.1": "4.1.1", "4.2": "4.2.0", "4.3": "4.3.0"}
+)
 """Release line -> the release whose table stands for it. Lines below 4 serve ZooKeeper mode."""
 
 COLUMNS = ("name", "type", "default", "valid", "importance", "update_mode", "deprecated")

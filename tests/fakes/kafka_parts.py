@@ -22,7 +22,7 @@ SUPPORTED: Mapping[str, Mapping[str, tuple[int, int]]] = {
         "transaction.version": (0, 2),
     }
     | ({"streams.version": (0, 1)} if level >= 29 else {})
-    for release, level in (("4.1", 27), ("4.2", 29))
+    for release, level in (("4.1", 27), ("4.2", 29), ("4.3", 30))
 }
 """Feature ranges by release, as 4.1.1 and 4.2.0 brokers report them."""
 
@@ -42,10 +42,12 @@ class FakeBroker:
     version: str
     disk_bytes: int
     log_dirs: tuple[str, ...] = ("/data",)
+    failed_dirs: set[str] = field(default_factory=set)
     running: bool = True
     fenced: bool = False
     registered: bool = True
     fence_at: float | None = None
+    cordoned: bool = False
 
     @property
     def hangs(self) -> bool:
@@ -95,6 +97,8 @@ class FakePartition:
     copies: dict[int, Copy] = field(default_factory=dict)
     follows_default: bool = False
     """Has no min ISR of its own: the cluster's is in force."""
+    offline: set[int] = field(default_factory=set)
+    """Brokers whose copy is in a directory they cannot read."""
 
     @property
     def target(self) -> list[int]:
@@ -153,7 +157,7 @@ class FakePartition:
             return
         for r in self.replicas:
             caught_up = self.copies.setdefault(r, Copy()).bytes >= self.bytes
-            if r not in self.isr and caught_up and r in brokers and brokers[r].serves:
+            if r not in self.isr and caught_up and r in brokers and brokers[r].serves and r not in self.offline:
                 self.isr.append(r)
         if len(self.isr) >= self.min_isr:
             self.elr = []
@@ -183,6 +187,7 @@ class FakePartition:
         self.replicas = replicas
         self.isr = [r for r in self.isr if r in replicas]
         self.copies = {r: self.copies.get(r, Copy()) for r in replicas}
+        self.offline &= set(replicas)
 
     def _elect(self, brokers: Mapping[int, FakeBroker]) -> None:
         """Keep a live in-sync leader, else the first in-sync replica, else one that left clean. Never unclean."""
@@ -273,7 +278,7 @@ def transfers(
         for p in partitions
         if p.leader != -1 and brokers[p.leader].serves
         for r in p.replicas
-        if r not in p.isr and r in brokers and brokers[r].serves
+        if r not in p.isr and r in brokers and brokers[r].serves and r not in p.offline
     ]
     pairs = []
     for p, source, destination in wanted:
@@ -297,22 +302,6 @@ def transfers(
 def _rate(rates: Mapping[int, int], broker: int) -> float:
     rate = rates.get(broker, rates.get(CLUSTER_DEFAULT))
     return float("inf") if rate is None else THROTTLE_REACHES * rate
-
-
-def kept_rates(seen: Mapping[int, int], wanted: Mapping[int, int], unreachable: set[int]) -> dict[int, int]:
-    """Rates afterwards: what is wanted, and on brokers that cannot be asked what was there."""
-    kept = {b: r for b, r in seen.items() if b in unreachable}
-    reachable = {b: r for b, r in wanted.items() if b == CLUSTER_DEFAULT or b not in unreachable}
-    return kept | reachable
-
-
-def visible(throttles: ThrottlePlan, live: set[int]) -> ThrottlePlan:
-    """Only a live broker tells its own rates."""
-
-    def told(rates: Mapping[int, int]) -> dict[int, int]:
-        return {b: r for b, r in rates.items() if b in live or b == CLUSTER_DEFAULT}
-
-    return ThrottlePlan(told(throttles.leader_bytes_per_s), told(throttles.follower_bytes_per_s), throttles.topics)
 
 
 def assignment_problem(

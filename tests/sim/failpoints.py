@@ -61,6 +61,7 @@ class CrashingKafka:
         {
             "reassign",
             "cancel",
+            "set_cordons",
             "set_throttle",
             "clear_throttles",
             "unregister_broker",

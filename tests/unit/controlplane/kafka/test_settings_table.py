@@ -95,13 +95,13 @@ def test_a_stale_page_is_named_and_written_anew(tmp_path: Path, capsys: pytest.C
 @pytest.mark.parametrize(
     "row",
     [
-        "| `log.retention.hours` | `168` | `168` | dynamic | live as `log.retention.ms`; "
+        "| `log.retention.hours` | `168` | `168` | `168` | dynamic | live as `log.retention.ms`; "
         "not below log.local.retention.ms |",
-        "| `min.insync.replicas` | `1` | `1` | guarded | only while no roll runs |",
-        "| `config.providers` | unknown to it | empty | refused | "
+        "| `min.insync.replicas` | `1` | `1` | `1` | guarded | only while no roll runs |",
+        "| `config.providers` | unknown to it | empty | empty | refused | "
         "it loads code or opens a door that Kedge does not guard yet |",
-        "| `node.id` | none | none | owned | each node has its own id for ever |",
-        "| `log.cleaner.enable` | `true` | `true` | restart | deprecated |",
+        "| `node.id` | none | none | none | owned | each node has its own id for ever |",
+        "| `log.cleaner.enable` | `true` | `true` | `true` | restart | deprecated |",
     ],
 )
 def test_the_page_says_of_a_setting(row: str) -> None:

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from controlplane import windowfold
 from controlplane.foldmoves import Rules, frozen
-from controlplane.rebalanceview import DAY, BatchSpent, LastRebalance, RebalanceView
+from controlplane.rebalanceview import LastRebalance, RebalanceView, with_spent
 from controlplane.view import ClusterView
 from events import facts
 
@@ -78,8 +78,7 @@ def _plan_failed(view: ClusterView, e: facts.RebalancePlanFailed, at: datetime) 
 def _batch(view: ClusterView, e: facts.RebalanceBatchStarted, at: datetime) -> ClusterView:
     found = _in_hand(view, e.rebalance)
     begun = replace(found, batch=e.batch, moving_at=found.moving_at or at, begun_bytes=found.begun_bytes + e.bytes)
-    young = tuple(s for s in view.rebalance_spent if at - s.at < DAY)
-    return replace(view, rebalance=begun, rebalance_spent=(*young, BatchSpent(at, e.bytes)))
+    return replace(view, rebalance=begun, rebalance_spent=with_spent(view.rebalance_spent, at, e.bytes))
 
 
 def _put_off(view: ClusterView, e: facts.RebalancePutOff, at: datetime) -> ClusterView:

@@ -67,6 +67,11 @@ class BatchSpent:
     bytes: int
 
 
+def with_spent(spent: tuple[BatchSpent, ...], at: datetime, size: int) -> tuple[BatchSpent, ...]:
+    """With a batch of that many bytes, begun at `at`; what is older than a day is forgotten."""
+    return (*(s for s in spent if at - s.at < DAY), BatchSpent(at, size))
+
+
 def spent_bytes(spent: tuple[BatchSpent, ...], now: datetime) -> int:
     """Bytes begun in the 24 hours before `now`."""
     return sum(s.bytes for s in spent if now - s.at < DAY)

@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import TypeVar
 
 from controlplane.foldmoves import Rules
+from controlplane.rebalanceview import with_spent
 from controlplane.topicview import ReplicationView, TopicChangeView, TopicsView, TopicView
 from controlplane.view import ClusterView
 from events import topic_facts as facts
@@ -93,12 +94,13 @@ def troubled(view: ClusterView, e: facts.TopicsTroubled, at: datetime) -> Cluste
 
 
 def replication_requested(view: ClusterView, e: facts.ReplicationRequested, at: datetime) -> ClusterView:
-    """One batch at a time."""
+    """One batch at a time. What nobody asked for counts against the budget of the day."""
     topics = view.topics
     if topics.replication is not None:
         raise ValueError(f"the batch {topics.replication.id} of replicas is still in hand")
-    batch = ReplicationView(e.batch, e.moves, at)
-    return _with(view, replace(topics, replication=batch, batches=topics.batches + 1))
+    batch = ReplicationView(e.batch, e.moves, at, e.cause)
+    begun = _with(view, replace(topics, replication=batch, batches=topics.batches + 1))
+    return replace(begun, rebalance_spent=with_spent(view.rebalance_spent, at, e.bytes)) if e.bytes else begun
 
 
 def replication_ended(view: ClusterView, e: facts.ReplicationEnded, at: datetime) -> ClusterView:

@@ -52,11 +52,12 @@ class TopicChangeView:
 
 @dataclass(frozen=True, slots=True)
 class ReplicationView:
-    """The batch of replicas in hand."""
+    """The batch of replicas in hand. `cause`: why they move, as in `ReplicationRequested`."""
 
     id: str
     moves: tuple[ReplicaMove, ...]
     requested_at: datetime
+    cause: str = "topics"
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,9 @@ class TopicDeclaration:
     deletion_policy: str
     on_loss: str
     labels: Mapping[str, str]
+    rate_min: int | None = None
+    """Records per second that are written at least, and at most; None for no such bound."""
+    rate_max: int | None = None
 
 
 @fact("topics.declared", schema=1)
@@ -121,11 +124,17 @@ class ReplicaMove:
 @fact("topics.replication_requested", schema=1)
 @dataclass(frozen=True, slots=True)
 class ReplicationRequested:
-    """One batch of replicas is to be added or taken away, under throttles."""
+    """One batch of replicas is to be added, taken away or moved, under throttles.
+
+    `cause`: `topics`, to have as many as are declared; `zones`, to have them in zones of their own; `gone`, to replace
+    those on brokers that do not exist. `bytes`: what it copies, where that counts against the budget of a day.
+    """
 
     batch: str
     moves: tuple[ReplicaMove, ...]
     reason: str
+    cause: str = "topics"
+    bytes: int = 0
 
 
 @fact("topics.replication_ended", schema=1)

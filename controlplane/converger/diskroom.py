@@ -17,6 +17,16 @@ DISK_LIMIT_FRACTION = 0.9
 MIB = 1024 * 1024
 
 
+def room_by_broker(kafka: KafkaSnapshot) -> dict[int, int]:
+    """Bytes each broker that has told of its disks may still be sent; what is on its way there is counted."""
+    arriving = _arriving(kafka)
+    return {
+        b: int(d.total_bytes * DISK_LIMIT_FRACTION) - (d.total_bytes - d.usable_bytes) - arriving[b]
+        for b, d in kafka.log_dirs.items()
+        if _is_told(d)
+    }
+
+
 def untold_disks(kafka: KafkaSnapshot, moves: Sequence[Move]) -> list[int]:
     """Targets whose log dirs are not known: nothing may be sent there."""
     return sorted(b for b in _targets(moves) if not _is_told(kafka.log_dirs.get(b)))

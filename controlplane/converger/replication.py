@@ -1,10 +1,10 @@
-"""Replicas of topics, added or taken away: one small batch at a time, throttled, gated and seen through as drains are.
+"""Replicas added, taken away or moved apart: a small batch at a time, throttled, gated and seen through as drains are.
 
 A new batch begins at rest only, when nobody moves anything. What runs is read off Kafka each tick; finished moves are
 never undone. A batch that waits for a broker that is not there is taken back: its partitions are as they were.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from controlplane.bandwidth import CLIENTS_KEEP, MIB, usable_bytes_per_s
 from controlplane.converger.copying import throttle_effects
@@ -19,8 +19,11 @@ from controlplane.converger.verdict import (
     record,
     wait,
 )
+from controlplane.converger.wholeness import cluster_is_whole
+from controlplane.externals import expected_brokers
 from controlplane.kafka.gates import may_move
 from controlplane.kafka.throttle import ThrottlePlan, throttle_for
+from controlplane.topicview import ReplicationView
 from controlplane.view import ClusterView
 from events import topic_facts as facts
 from events.ids import derived_id
@@ -30,13 +33,20 @@ from planner.quantities import human_bytes
 
 PATIENCE_S = 3600.0
 
+WORDS = {"topics": "replicas of topics", "zones": "replicas moved apart", "gone": "replicas made anew"}
+"""What a batch is called, by its cause."""
+
 
 def replication_in_hand_step(situation: Situation) -> Verdict | None:
     """Follows the batch in hand to its end. None when there is none, or a lost VM is to be mended first."""
-    view = situation.view
-    batch = view.topics.replication
-    kafka = situation.seen.fresh_kafka(situation.now)
-    if batch is None or kafka is None:
+    batch = situation.view.topics.replication
+    return None if batch is None or batch.cause == "gone" else followed(situation, batch)
+
+
+def followed(situation: Situation, batch: ReplicationView) -> Verdict | None:
+    """What the batch needs now. Replicas made anew give way to nothing that is below their rung."""
+    view, kafka = situation.view, situation.seen.fresh_kafka(situation.now)
+    if kafka is None:
         return None
     moves = [as_move(m) for m in batch.moves]
     seen = kafka.by_name
@@ -45,23 +55,26 @@ def replication_in_hand_step(situation: Situation) -> Verdict | None:
     waiting = [m for m in moves if m.name in seen and not seen[m.name].is_moving and seen[m.name].replicas == m.before]
     missing = sorted({b for m in (*running, *waiting) for b in m.added} - kafka.live_brokers())
     if missing:
-        return _taken_back(situation, batch.id, kafka, running, done, missing)
-    if any(i.lost for i in view.alive()) or view.drain is not None:
+        return _taken_back(situation, batch, kafka, running, done, missing)
+    if batch.cause != "gone" and (view.drain is not None or any(i.lost for i in view.alive())):
         return None
+    words = WORDS[batch.cause]
     startable = [m for m in waiting if _gate(situation, seen[m.name], m)]
+    if startable and batch.cause != "topics" and not running and not _is_whole(view, kafka, waiting):
+        startable = []  # nothing of it has begun: it is put off, and found again once the cluster is whole
     if startable:
         throttle = _throttle(view, kafka, [*running, *startable])
-        sentence = f"replicas of topics: handing {len(startable)} moves to Kafka, {len(running)} running"
+        sentence = f"{words}: handing {len(startable)} moves to Kafka, {len(running)} running"
         return act(sentence, *throttle_effects(throttle), Reassign({m.name: m.after for m in startable}))
     if running:
-        sentence = f"replicas of topics: {done} of {len(moves)} moves done, {len(running)} running"
+        sentence = f"{words}: {done} of {len(moves)} moves done, {len(running)} running"
         throttle = _throttle(view, kafka, running)
         effects = () if throttle.seen == kafka.throttles else throttle_effects(throttle)
         return wait("TopicReplicas", sentence, *effects, patience_s=PATIENCE_S)
     if kafka.throttles.any and not kafka.moving():
-        return act("replicas of topics: done, clearing the throttles", ClearThrottles())
+        return act(f"{words}: done, clearing the throttles", ClearThrottles())
     reason = f"{done} of {len(moves)} moves done"
-    return record(f"replicas of topics: {reason}", facts.ReplicationEnded(batch.id, done, reason))
+    return record(f"{words}: {reason}", facts.ReplicationEnded(batch.id, done, reason))
 
 
 def replication_step(situation: Situation) -> Verdict | None:
@@ -83,7 +96,12 @@ def replication_step(situation: Situation) -> Verdict | None:
 
 
 def _taken_back(
-    situation: Situation, batch: str, kafka: KafkaSnapshot, running: Sequence[Move], done: int, missing: list[int]
+    situation: Situation,
+    batch: ReplicationView,
+    kafka: KafkaSnapshot,
+    running: Sequence[Move],
+    done: int,
+    missing: list[int],
 ) -> Verdict | None:
     """Only where the original replicas keep min ISR; else it is waited for, and what mends the broker goes on."""
     seen = kafka.by_name
@@ -91,16 +109,27 @@ def _taken_back(
     safe = [
         m for m in stuck if sum(b in m.before for b in seen[m.name].isr) >= min(seen[m.name].min_isr, len(m.before))
     ]
-    named = ", ".join(map(str, missing))
+    named, words = ", ".join(map(str, missing)), WORDS[batch.cause]
     if safe:
-        sentence = f"replicas of topics: broker {named} is not there, taking {len(safe)} moves back"
+        sentence = f"{words}: broker {named} is not there, taking {len(safe)} moves back"
         return act(sentence, CancelMoves(tuple(m.name for m in safe)))
     if running:
         return None
     if kafka.throttles.any and not kafka.moving() and situation.view.drain is None:
-        return act("replicas of topics: clearing the throttles", ClearThrottles())
+        return act(f"{words}: clearing the throttles", ClearThrottles())
     reason = f"broker {named} is not there"
-    return record(f"replicas of topics: {reason}", facts.ReplicationEnded(batch, done, reason))
+    return record(f"{words}: {reason}", facts.ReplicationEnded(batch.id, done, reason))
+
+
+def _is_whole(view: ClusterView, kafka: KafkaSnapshot, waiting: Sequence[Move]) -> bool:
+    """Whether everybody else serves and is in sync. Brokers to be replaced that Kafka does not know are no news."""
+    return others_are_whole(view, kafka, {b for m in waiting for b in m.before if b not in kafka.brokers})
+
+
+def others_are_whole(view: ClusterView, kafka: KafkaSnapshot, gone: Collection[int]) -> bool:
+    """Whether all serve and are in sync but for those, and for whom a drain empties."""
+    leaving = view.drain.outgoing if view.drain is not None else ()
+    return cluster_is_whole(kafka, expected_brokers(view), excepted=frozenset((*gone, *leaving))).open
 
 
 def _gate(situation: Situation, partition: PartitionSeen, move: Move) -> bool:

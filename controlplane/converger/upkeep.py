@@ -4,8 +4,10 @@ An election that is in vain is asked for again, less and less often; meanwhile t
 """
 
 from controlplane.converger.backoff import delay_s
+from controlplane.converger.inhand import has_work
 from controlplane.converger.verdict import ClearThrottles, ElectPreferred, Situation, Verdict, act
 from controlplane.externals import is_shared
+from controlplane.view import ClusterView
 from planner.observed import KafkaSnapshot, TopicPartition
 
 
@@ -17,7 +19,7 @@ def upkeep_step(situation: Situation) -> Verdict | None:
     if kafka.throttles.any and not kafka.moving():
         return act("clearing a throttle nobody needs", ClearThrottles())
     displaced = displaced_leaders(kafka)
-    if displaced and _may_ask(situation):
+    if displaced and _is_welcome(situation.view) and _may_ask(situation):
         return act(f"giving leadership of {len(displaced)} partitions back", ElectPreferred(displaced))
     return None
 
@@ -25,6 +27,12 @@ def upkeep_step(situation: Situation) -> Verdict | None:
 def asks_leaders_back(verdict: Verdict) -> bool:
     """Whether the verdict is an upkeep's election, which is counted. One that makes a source lead comes with moves."""
     return any(isinstance(e, ElectPreferred) for e in verdict.effects) and len(verdict.effects) == 1
+
+
+def _is_welcome(view: ClusterView) -> bool:
+    """Whether leaders are to come home: always, or by the spec only at the end of what Kedge does itself."""
+    policy = view.document.spec.balance if view.document else None
+    return policy is None or policy.preferred_leaders == "restore" or bool(view.demotions) or has_work(view)
 
 
 def _may_ask(situation: Situation) -> bool:

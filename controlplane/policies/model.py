@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
-from events.spec.topic_model import TierName
+from events.spec.upkeep import TierName
 
 POLICY_KIND = "Policy"
 

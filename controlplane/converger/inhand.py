@@ -1,0 +1,28 @@
+"""Whether a cluster has work: the question that decides how closely and how often it is looked at."""
+
+from controlplane.externals import external_brokers
+from controlplane.imagefold import awaits_image
+from controlplane.replacement import Phase
+from controlplane.view import ClusterView, once
+
+
+@once
+def has_work(view: ClusterView) -> bool:
+    """Whether anything is in hand or to be done: such a cluster is looked at closely and often."""
+    if view.deleted or view.document is None:
+        return False
+    if view.converged != view.generation or view.recycling or view.intents or view.drain or view.tombstone:
+        return True
+    if view.setting_change is not None or view.restart is not None or view.rebalance is not None:
+        return True
+    if view.topics.has_work:
+        return True
+    if view.rolling_restart is not None or view.to_replace or view.is_evacuating() or view.moves.cancelling:
+        return True
+    if view.voter_change is not None or view.chaos or awaits_image(view):
+        return True
+    if any(b.stopped_at is not None for b in external_brokers(view).values()):
+        return True
+    if any(d.ended or d.done_at is None for d in view.demotions.values()):
+        return True
+    return any(i.phase is not Phase.JOINED or i.lost or view.is_broken(i) for i in view.alive())

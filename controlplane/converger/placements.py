@@ -1,0 +1,140 @@
+"""Replicas moved to where they should be: one small throttled batch at a time.
+
+    found -> topics.replication_requested (cause `gone` or `zones`) -> `replication_in_hand_step` -> ended
+
+Replicas on brokers that nobody has are a repair: they are replaced at any time, in a roll too, whose gates they close.
+Replicas that share a zone are moved apart at rest, where the spec says so, inside its windows and its budget of a day.
+Nothing begins while a broker is down, another replica is out of sync, or anybody moves anything.
+"""
+
+from datetime import datetime
+
+from controlplane.converger.inhand import has_work
+from controlplane.converger.pausing import hold_on
+from controlplane.converger.placementwork import PlacementSeen, corrects, placement_spec
+from controlplane.converger.replication import WORDS, followed, others_are_whole
+from controlplane.converger.topicwork import as_fact
+from controlplane.converger.verdict import Situation, Verdict, record
+from controlplane.converger.windows import as_windows, moment
+from controlplane.externals import is_shared
+from controlplane.healingswitch import why_not
+from controlplane.rebalanceview import spent_bytes
+from controlplane.view import ClusterView
+from events import topic_facts as facts
+from events.ids import derived_id
+from planner.anomalies.kinds import Kind
+from planner.drain.plan import Move
+from planner.observed import KafkaSnapshot
+from planner.placement.deviations import Rule
+from planner.quantities import human_bytes
+from planner.rollout.windows import UnknownZone, next_opening, open_at
+
+GIB = 1024**3
+
+
+def lost_replicas_step(situation: Situation) -> Verdict | None:
+    """Follows the batch of replicas made anew, or begins the next one. Above whatever waits until every replica is in
+    sync, and above drains, whose moves Kafka refuses where such a broker is in the list: else they wait for ever."""
+    view, batch = situation.view, situation.view.topics.replication
+    if batch is not None:
+        return followed(situation, batch) if batch.cause == "gone" else None
+    seen, kafka = situation.seen.placement, situation.seen.fresh_kafka(situation.now)
+    if seen is None or not seen.repair.moves or kafka is None or view.topics.change is not None:
+        return None
+    if hold_on(view, situation.now) is not None or why_no_repair(situation, seen, kafka):
+        return None
+    return _begin(view, "gone", seen.repair.moves, seen)
+
+
+def placement_step(situation: Situation) -> Verdict | None:
+    """Begins the next batch of replicas moved apart, at rest. None when all is in place, or nothing may be done now."""
+    seen, kafka = situation.seen.placement, situation.seen.fresh_kafka(situation.now)
+    if seen is None or not seen.spread.moves or kafka is None or has_work(situation.view):
+        return None
+    if why_apart_waits(situation, seen, kafka):
+        return None
+    return _begin(situation.view, "zones", _within_budget(situation, seen.spread.moves), seen)
+
+
+def why_no_repair(situation: Situation, seen: PlacementSeen, kafka: KafkaSnapshot) -> str:
+    """Why no replica is made anew now, "" when one may be."""
+    if is_shared(situation.view):
+        return "others run a part of the cluster"
+    return why_not(situation.view, Kind.BROKER_FAILURE, situation.now) or _unrest(situation, seen, kafka)
+
+
+def why_apart_waits(situation: Situation, seen: PlacementSeen, kafka: KafkaSnapshot) -> str:
+    """Why nothing is moved apart now, "" when something may be: what the spec says, then the time, then the cluster."""
+    view, now = situation.view, situation.now
+    if not corrects(view):
+        return "nothing is moved without being asked, as `balance.placement.correct` is false"
+    off = why_not(view, Kind.GOAL_VIOLATION, now)
+    if off:
+        return off
+    closed = _closed(view, now)
+    if closed:
+        return closed
+    if seen.spread.moves and not _within_budget(situation, seen.spread.moves):
+        return f"the day's {human_bytes(_per_day_bytes(view))} (`balance.perDayGib`) are begun"
+    return _unrest(situation, seen, kafka)
+
+
+def _unrest(situation: Situation, seen: PlacementSeen, kafka: KafkaSnapshot) -> str:
+    """Without a figure that changes: it stands in a condition."""
+    if kafka.moving():
+        return "somebody moves replicas, which is waited for"
+    gone = {b for d in seen.found if d.rule is Rule.GONE for b in d.replicas} - kafka.brokers.keys()
+    whole = others_are_whole(situation.view, kafka, gone)
+    return "" if whole else "a broker is down or a replica is out of sync, which goes first"
+
+
+def _closed(view: ClusterView, now: datetime) -> str:
+    windows = as_windows(placement_spec(view).windows)
+    if not windows:
+        return ""
+    try:
+        if open_at(windows, now):
+            return ""
+        opens = next_opening(windows, now)
+    except UnknownZone as error:
+        return f"{error}; nobody can say when its window opens"
+    return f"its window opens at {moment(opens)}" if opens is not None else "its window never opens"
+
+
+def _within_budget(situation: Situation, moves: tuple[Move, ...]) -> tuple[Move, ...]:
+    """As many of them, in their order, as the day has left; one that is larger than a whole day's goes alone."""
+    limit = _per_day_bytes(situation.view)
+    if not limit:
+        return moves
+    spent = spent_bytes(situation.view.rebalance_spent, situation.now)
+    fitting: list[Move] = []
+    for move in moves:
+        size = move.bytes
+        if spent + size > limit and (spent or size <= limit):
+            continue
+        fitting.append(move)
+        spent += size
+    return tuple(fitting)
+
+
+def _per_day_bytes(view: ClusterView) -> int:
+    policy = view.document.spec.balance if view.document else None
+    return policy.per_day_gib * GIB if policy and policy.per_day_gib else 0
+
+
+def _begin(view: ClusterView, cause: str, moves: tuple[Move, ...], seen: PlacementSeen) -> Verdict:
+    copied = sum(m.bytes for m in moves)
+    rule = Rule.GONE if cause == "gone" else Rule.ZONES
+    names = {m.name for m in moves}
+    first = next(d.words for d in seen.found if d.rule is rule and d.name in names)
+    reason = (
+        f"{len(moves)} of {sum(d.rule is rule for d in seen.found)} partitions, {human_bytes(copied)} to copy: {first}"
+    )
+    request = facts.ReplicationRequested(
+        batch=derived_id("replication", view.uid, str(view.topics.batches + 1)),
+        moves=tuple(as_fact(m) for m in moves),
+        reason=reason,
+        cause=cause,
+        bytes=copied if cause == "zones" else 0,
+    )
+    return record(f"{WORDS[cause]}: {reason}", request)

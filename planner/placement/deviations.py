@@ -1,0 +1,133 @@
+"""Replicas that are where they should not be: one walk over all partitions of a look at the metadata."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from planner.heartbeats import HEARTBEAT_TOPIC
+from planner.observed import KafkaSnapshot, PartitionSeen, TopicPartition
+from planner.placement.policy import AntiAffinity, Ground, Policies, TopicPolicy
+from planner.topics.step import Replicas
+
+
+class Rule(StrEnum):
+    """What is broken, the gravest first."""
+
+    GONE = "gone"
+    """A replica on a broker that does not exist: nobody will ever bring it back."""
+    COPIES = "copies"
+    """Fewer replicas than are declared, or than writes of acks=all need."""
+    ZONES = "zones"
+    """Two replicas share a zone though another one could take one of them."""
+
+
+_GRAVEST_FIRST = {rule: rank for rank, rule in enumerate(Rule)}
+
+
+@dataclass(frozen=True, slots=True)
+class Deviation:
+    """One partition and the gravest rule its replicas break, in words with the numbers. `strict`: by its policy no
+    cluster that has the zones may leave it so, even where nothing can be done now."""
+
+    name: TopicPartition
+    rule: Rule
+    replicas: Replicas
+    words: str
+    strict: bool = False
+
+
+def misplaced(kafka: KafkaSnapshot, ground: Ground, policies: Policies) -> tuple[Deviation, ...]:
+    """What breaks a rule now: the gravest first, strict before the rest, small logs before large ones.
+
+    What moves is left alone until it has moved, and so are heartbeats, which nobody reads. How many replicas a declared
+    topic has is not looked at: topics have a step of their own for it.
+    """
+    seen = _Seen(ground, ground.open_zones())
+    found = [d for p in kafka.partitions if (d := _broken(p, seen, policies)) is not None]
+    sizes = {d.name: kafka.by_name[d.name].size_bytes for d in found}
+    return tuple(sorted(found, key=lambda d: (_GRAVEST_FIRST[d.rule], not d.strict, sizes[d.name], d.name)))
+
+
+def judged(p: PartitionSeen, replicas: Replicas, ground: Ground, policy: TopicPolicy) -> tuple[Deviation, ...]:
+    """Every rule that this partition would break with these replicas, wherever they come from."""
+    found = (
+        _gone(p.name, replicas, ground),
+        _copies(p, replicas, policy),
+        _Seen(ground, ground.open_zones()).zones(p.name, replicas, policy.anti_affinity),
+    )
+    return tuple(d for d in found if d is not None)
+
+
+@dataclass(slots=True)
+class _Seen:
+    """Replica lists that were looked at already: most partitions share theirs with others."""
+
+    ground: Ground
+    open_zones: frozenset[str]
+    apart: dict[Replicas, bool] = field(default_factory=dict)
+    shared: dict[tuple[Replicas, AntiAffinity], str] = field(default_factory=dict)
+
+    def are_apart(self, replicas: Replicas) -> bool:
+        """Whether all of them exist, each in a zone of its own."""
+        known = self.apart.get(replicas)
+        if known is None:
+            zones = {self.ground.racks.get(b) for b in replicas}
+            known = self.apart[replicas] = len(zones) == len(replicas) and None not in zones
+        return known
+
+    def zones(self, name: TopicPartition, replicas: Replicas, asked: AntiAffinity) -> Deviation | None:
+        key = replicas, asked
+        if key not in self.shared:
+            self.shared[key] = _shared_words(replicas, self.ground, self.open_zones, asked)
+        words = self.shared[key]
+        return Deviation(name, Rule.ZONES, replicas, f"{name} {words}", asked == "strict") if words else None
+
+
+def _broken(p: PartitionSeen, seen: _Seen, policies: Policies) -> Deviation | None:
+    if seen.are_apart(p.replicas) or p.is_moving or p.name.topic == HEARTBEAT_TOPIC:
+        return None
+    gone = _gone(p.name, p.replicas, seen.ground)
+    return gone or seen.zones(p.name, p.replicas, policies(p.name.topic).anti_affinity)
+
+
+def _gone(name: TopicPartition, replicas: Replicas, ground: Ground) -> Deviation | None:
+    missing = [b for b in replicas if b not in ground.racks]
+    if not missing:
+        return None
+    brokers = f"broker{'s' if len(missing) > 1 else ''} {', '.join(map(str, missing))}"
+    words = f"{name} has {len(missing)} of {len(replicas)} replicas on {brokers}, which nobody has"
+    return Deviation(name, Rule.GONE, replicas, words, strict=True)
+
+
+def _copies(p: PartitionSeen, replicas: Replicas, policy: TopicPolicy) -> Deviation | None:
+    wanted, needed = policy.replicas, p.configured_min_isr
+    if wanted is not None and len(replicas) < wanted:
+        return Deviation(p.name, Rule.COPIES, replicas, f"{p.name} gets {len(replicas)} of {wanted} replicas", True)
+    if len(replicas) < needed and len(replicas) < len(p.replicas):
+        words = f"{p.name} gets {len(replicas)} replicas, fewer than its min ISR of {needed}"
+        return Deviation(p.name, Rule.COPIES, replicas, words, True)
+    return None
+
+
+def _shared_words(replicas: Replicas, ground: Ground, open_zones: frozenset[str], asked: AntiAffinity) -> str:
+    """What is wrong with them, "" when nothing is. Counted by distinct zones, as drains and rebalances keep them: none
+    of them makes what another one mends."""
+    shared = shared_zones(replicas, ground.racks) if asked != "none" else {}
+    if not shared:
+        return ""
+    zones = {ground.racks[b] for b in replicas if b in ground.racks}
+    possible = ground.zones if asked == "strict" else len(zones | open_zones)
+    if len(zones) >= min(len(replicas), possible):
+        return ""
+    crowd = max(shared, key=lambda zone: (shared[zone], zone))
+    return (
+        f"has {shared[crowd]} of {len(replicas)} replicas {list(replicas)} in zone {crowd}, "
+        f"{possible - len(zones)} of {possible} zones hold none"
+    )
+
+
+def shared_zones(replicas: Sequence[int], racks: Mapping[int, str]) -> dict[str, int]:
+    """Zones that hold two of these replicas or more, and how many."""
+    counted = Counter(racks[b] for b in replicas if b in racks)
+    return {zone: count for zone, count in counted.items() if count > 1}

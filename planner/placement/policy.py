@@ -1,0 +1,38 @@
+"""What is asked of the places of a topic's replicas, and where replicas may be. Values."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+AntiAffinity = Literal["strict", "best-effort", "none"]
+"""Replicas of a partition in zones of their own: as long as there are zones at all, as long as one can take a replica
+now, or wherever they are."""
+
+
+@dataclass(frozen=True, slots=True)
+class TopicPolicy:
+    """`replicas`: how many there are to be, None where nobody said so."""
+
+    anti_affinity: AntiAffinity = "best-effort"
+    replicas: int | None = None
+
+
+Policies = Callable[[str], TopicPolicy]
+"""By the name of a topic."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """The brokers of a cluster.
+
+    `racks`: of every broker that exists, serving or not; a replica on any other id is lost for good. `receivers`: may
+    get replicas now. `zones`: how many the cluster is meant to be in, though a zone may have no broker just now.
+    """
+
+    racks: Mapping[int, str]
+    receivers: frozenset[int]
+    zones: int
+
+    def open_zones(self) -> frozenset[str]:
+        """Zones with a broker that may get replicas now."""
+        return frozenset(self.racks[b] for b in self.receivers)

@@ -1,0 +1,95 @@
+"""Seeded trouble while hands put replicas where they should not be: P1-P9 after every step; then all is in place."""
+
+import pytest
+
+from events import facts
+from planner.observed import PartitionSeen
+from tests.builders import a_document
+from tests.sim.faults import Trouble
+from tests.sim.sweep import sweep
+from tests.sim.world import World
+
+SPEC = {"brokers": 6, "throttle": ", throttleMibPerS: 40", "balance": "perDayGib: 400, placement: {correct: true}"}
+
+
+class Hands:
+    """Somebody who moves partitions anywhere, two replicas to a zone among others. Draws from the world's own seed."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    def step(self) -> None:
+        """Perhaps one move of one to three partitions."""
+        world, random = self._world, self._world.random
+        live = sorted(b for b in world.machines.broker_ids if world.kafka.serves(b) and world.kafka.is_running(b))
+        parts = [p for p in world.kafka.partitions() if not p.is_moving]
+        if random.random() > 0.06 or len(live) < 4 or not parts or world.kafka.outage or not world.quorum_is_whole():
+            return
+        moves = {p.name: self._anywhere(p, live) for p in random.sample(parts, min(3, len(parts)))}
+        world.kafka.reassign(moves)
+        world.kafka.put_by_hand |= moves
+        world.disturbed()
+
+    def let_go(self) -> None:
+        """What waits for a broker that is dead is nobody's but theirs to take back."""
+        stuck = [
+            p.name for p in self._world.kafka.partitions() if p.is_moving and p.name in self._world.kafka.put_by_hand
+        ]
+        self._world.kafka.cancel(stuck)
+        self._world.disturbed()
+
+    def _anywhere(self, p: PartitionSeen, live: list[int]) -> tuple[int, ...]:
+        """Replicas anywhere, but for one in sync that stays: nobody's hands lose data."""
+        random = self._world.random
+        stays = random.choice([b for b in p.isr if b in live] or [p.replicas[0]])
+        others = [b for b in live if b != stays]
+        random.shuffle(others)
+        return (stays, *others[: len(p.target) - 1])
+
+
+def shared(world: World) -> list[str]:
+    """Partitions with two replicas in one zone."""
+    racks = {i.service_id: i.planned.rack for i in world.view().brokers()}
+    return [str(p.name) for p in world.kafka.partitions() if len({racks.get(b) for b in p.replicas}) < len(p.replicas)]
+
+
+def troubled_places(seed: int, *, steps: int = 250, chance: float = 0.08, rivals: bool = False) -> World:
+    """A version roll under trouble and hands; then quiet: every partition is in three zones, and nothing moves."""
+    world = World(seed=seed)
+    world.declare(a_document(**SPEC))
+    world.converge(ticks=200)
+    world.kafka.create_topic("orders", partitions=18, rf=3, min_isr=2, bytes_per_partition=20_000_000)
+    hands, trouble = Hands(world), Trouble(world, chance=chance, rivals=rivals, **SPEC)
+    for n in range(steps):
+        if n == steps // 2:
+            world.declare(a_document(**SPEC, version="4.2.0"))
+        hands.step()
+        trouble.step()
+    trouble.stop()
+    world.person(facts.ClusterResumed("the trouble is over"))
+    world.run(until=lambda w: w.quorum_is_whole(), ticks=900)
+    hands.let_go()
+    world.run(until=lambda w: w.is_converged() and not shared(w), ticks=1500)
+    for _ in range(65):
+        world.tick()
+    world.converge(ticks=1500)
+    return world
+
+
+@pytest.mark.parametrize("seed", range(6100, 6104))
+def test_replicas_end_in_zones_of_their_own_whatever_happens(seed: int) -> None:
+    world = troubled_places(seed)
+    causes = [r.data["cause"] for r in world.history() if r.type == "topics.replication_requested"]
+    assert "zones" in causes
+    assert not world.kafka.snapshot().throttles.any
+    assert not world.kafka.lost()
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(7200)
+def test_replicas_end_in_zones_of_their_own_after_much_more_trouble() -> None:
+    sweep(
+        "troubled_places, chance=0.15, seed",
+        range(6200, 6320),
+        lambda s: troubled_places(s, chance=0.15, rivals=s % 2 == 0),
+    )

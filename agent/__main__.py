@@ -34,6 +34,8 @@ from agent.inbox import Inbox, Outbox
 from agent.layout import BootDataUnreadable, Layout
 from agent.loop import Converger
 from agent.metrics_duty import Measured, MetricsDuty
+from agent.preemption.watch import METADATA_URL, PreemptionWatch, cloud_at, start_watch
+from agent.preemption.where import DMI, cloud_of
 from agent.records import Records
 from agent.rotation import Rotation
 from agent.services.kafka import KafkaService
@@ -45,7 +47,7 @@ from agent.tools import run_tool
 from agent.trust import PinnedCa
 from agent.upgrades.follower import Follower
 from agent.upgrades.start import become, chosen, disarm
-from agent.wire import BootData, Heartbeats, ServiceName
+from agent.wire import BootData, Heartbeats, LogsTopic, ServiceName
 
 _log = logging.getLogger("agent")
 
@@ -111,6 +113,7 @@ def run(settings: AgentSettings, layout: Layout, boot: BootData) -> None:
     """Until a signal ends it. Raises `PlainHttpRefused`, and `TalkDied` when nobody would hear the server any more."""
     inbox, outbox, board, clock = Inbox(), Outbox(), Board(), SystemClock()
     follower = Follower(layout.bundles, __version__, clock)
+    preemption = _preemption(settings, clock)
     converger = Converger(
         Surroundings(
             boot=boot,
@@ -126,16 +129,21 @@ def run(settings: AgentSettings, layout: Layout, boot: BootData) -> None:
             addresses=layout.addresses if settings.disks == "given" else partial(bound_addresses, run_tool),
             heartbeats=lambda: board.read(clock.monotonic_s()),
             upgrade=lambda: follower.report,
+            preemption=lambda: preemption.told if preemption else None,
         )
     )
     talks = _talks(settings, layout, boot, inbox=inbox, outbox=outbox, etag=converger.etag, follower=follower)
     leaving = _listen_to_signals(converger, inbox)
+    if preemption is not None:
+        start_watch(preemption, every_s=settings.preempt_every_s, leaving=leaving)
     threads = [(talk, talk_in_thread(talk, pause=leaving.wait)) for talk in talks]
-    metrics = MetricsDuty(_start_shipping, clock)
+    metrics = MetricsDuty(partial(_start_shipping, spool=layout.spools / "metrics"), clock)
+    journal = Duty(partial(_start_journal, layout=layout, boot=boot), clock)
     heartbeats = Duty(partial(_start_heartbeats, board=board), clock)
     while not leaving.is_set() and not converger.is_down and not follower.is_ready:
         pause_s = converger.tick()
         metrics.follow(converger.measured)
+        journal.follow(converger.logs)
         heartbeats.follow(converger.heartbeats)
         follower.follow(converger.agent_order)
         inbox.wake.wait(pause_s)
@@ -146,6 +154,13 @@ def run(settings: AgentSettings, layout: Layout, boot: BootData) -> None:
             )
     leaving.set()
     _log.info("the agent leaves; %s", "services are down" if converger.is_down else "services keep running")
+
+
+def _preemption(settings: AgentSettings, clock: SystemClock) -> PreemptionWatch | None:
+    """None where no cloud tells a VM anything, as on `local` unless the settings say whose service stands there."""
+    found = cloud_of(DMI) if settings.disks == "devices" else ""
+    name = {"found": found, "off": ""}.get(settings.metadata, settings.metadata)
+    return PreemptionWatch(cloud_at(name, settings.metadata_url or METADATA_URL), clock.now) if name else None
 
 
 def _services(layout: Layout, settings: AgentSettings) -> dict[ServiceName, Service]:
@@ -202,11 +217,22 @@ def _talks(
     return documents, reports
 
 
-def _start_shipping(measured: Measured, /, *, leaving: threading.Event) -> threading.Thread:
+def _start_shipping(measured: Measured, /, *, leaving: threading.Event, spool: Path) -> threading.Thread:
     """Arrow and librdkafka are loaded by an agent that ships, by no other."""
     from agent.metrics_start import start_shipping
 
-    return start_shipping(measured, leaving=leaving)
+    return start_shipping(measured, leaving=leaving, spool=spool)
+
+
+def _start_journal(
+    topic: LogsTopic, /, *, leaving: threading.Event, layout: Layout, boot: BootData
+) -> threading.Thread:
+    """librdkafka is loaded by an agent that sends lines, by no other."""
+    from agent.journal.shipping import Origin
+    from agent.journal.start import start_journal
+
+    origin = Origin(boot.cluster_uid, boot.node, boot.generation)
+    return start_journal(origin, topic, leaving=leaving, layout=layout, secrets=(boot.token,))
 
 
 def _start_heartbeats(wanted: Heartbeats, /, *, leaving: threading.Event, board: Board) -> threading.Thread:

@@ -33,6 +33,11 @@ class Layout:
         return self.root / "logs"
 
     @property
+    def spools(self) -> Path:
+        """What waits for Kafka, a directory of each kind: on the VM's root disk, never on a volume of Kafka's."""
+        return self.state / "spools"
+
+    @property
     def bundles(self) -> Path:
         """Agents this VM was upgraded to, each in a directory of its own, and which of them counts."""
         return self.state / "bundles"

@@ -15,7 +15,7 @@ from agent.reporting import Reporting
 from agent.status import Watch
 from agent.steps import Hold, LocalState, ServiceFacts, StorageFacts, plan_steps
 from agent.surroundings import Surroundings, live
-from agent.wire import AgentOrder, Document, Heartbeats, ServiceDocument, ServiceName, ServiceState
+from agent.wire import AgentOrder, Document, Heartbeats, LogsTopic, ServiceDocument, ServiceName, ServiceState
 
 _log = logging.getLogger(__name__)
 
@@ -54,6 +54,11 @@ class Converger:
         if watch.status is None or watch.status.state != "running":
             return None
         return Measured(watch.wanted, document.cluster_uid, document.node, document.metrics)
+
+    @property
+    def logs(self) -> LogsTopic | None:
+        """Where lines of logs go; those of a VM that leaves go on, its last words among them."""
+        return self._document.logs if self._document else None
 
     @property
     def heartbeats(self) -> Heartbeats | None:
@@ -132,9 +137,17 @@ class Converger:
             attached=attached,
             addresses=self._a.addresses(),
             retired=self._a.records.is_retired(),
-            shutting_down=self.shutting_down,
+            shutting_down=self.shutting_down or self._is_taken_back(),
             stop_deadline_s=self._a.settings.stop_deadline_s,
         )
+
+    def _is_taken_back(self) -> bool:
+        """The cloud takes the VM so soon that services have to stop now to stop in order: leaders are handed over. That
+        is not recorded as stopped, as at a shut-down: a VM that stays after all serves again."""
+        told = self._a.preemption()
+        if told is None or told.kind != "preempt" or told.deadline is None:
+            return False
+        return (told.deadline - self._a.clock.now()).total_seconds() <= self._a.settings.preempt_stop_s
 
     def _facts(self, name: ServiceName, wanted: ServiceDocument | None, attached: Mapping[str, str]) -> ServiceFacts:
         watch, service = self._watches[name], self._a.services[name]

@@ -70,6 +70,9 @@ DIGEST: Mapping[ServiceName, tuple[Metric, ...]] = {
         Metric("metadata_errors", _CONTROLLER + "MetadataErrorCount"),
         Metric("last_applied_offset", _CONTROLLER + "LastAppliedRecordOffset"),
         Metric("last_applied_lag_ms", _CONTROLLER + "LastAppliedRecordLagMs"),
+        # Kafka 3.9 alone: ZkMigrationState (0 none, 2 before, 1 both are written, 3 over), and ZooKeeper brokers left.
+        Metric("zk_migration_state", _CONTROLLER + "ZkMigrationState"),
+        Metric("zk_brokers", _CONTROLLER + "MigratingZkBrokerCount"),
         Metric("quorum_voters", _RAFT, "number-of-voters"),
         Metric("quorum_leader", _RAFT, "current-leader"),
         Metric("quorum_high_watermark", _RAFT, "high-watermark"),

@@ -1,6 +1,6 @@
 """Messages that wait for Kafka, in memory and bounded: the oldest give way, and how many did is told.
 
-In memory since a disk of a broker belongs to the broker; an agent that restarts loses at most what Kafka did not take.
+For what can be read again, as lines of a log. What cannot waits in `agent.disk_spool`, which outlives the agent.
 """
 
 from collections import deque
@@ -49,6 +49,9 @@ class Spool:
         parcel = self._parcels.popleft()
         self._bytes -= len(parcel.payload)
         return parcel
+
+    def done(self, parcel: Parcel) -> None:
+        """What was taken is forgotten already."""
 
     def _shrink(self) -> None:
         while self._bytes > self._most_bytes:

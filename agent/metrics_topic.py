@@ -1,16 +1,39 @@
-"""Makes the metrics topic where it is missing, with the settings the control plane names.
+"""Makes a topic of agents where it is missing, with the settings the control plane names.
 
 Without it the first message would make it, by Kafka's auto-creation: with one replica and timestamps of the producer.
 """
 
-from agent.wire import MetricsTopic
+import logging
+from collections.abc import Callable
+
+from agent.wire import AgentTopic
+
+_log = logging.getLogger(__name__)
+
+_PAUSE_S = 15.0
 
 
 class TopicNotMade(Exception):
     """Kafka did not make the topic (yet): it does not answer, or too few brokers are up for the replicas. Try later."""
 
 
-def ensure_topic(bootstrap: str, topic: MetricsTopic, *, timeout_s: float = 10.0) -> None:
+def topic_is_there(bootstrap: str, topic: AgentTopic, what: str, *, pause: Callable[[float], bool]) -> bool:
+    """Tries until it is; False when `pause` says that it is time to leave. `what` waits for it."""
+    told = False
+    while True:
+        try:
+            ensure_topic(bootstrap, topic)
+        except TopicNotMade as error:
+            if not told:
+                _log.warning("%s wait: %s", what, error)
+            told = True
+        else:
+            return True
+        if pause(_PAUSE_S):
+            return False
+
+
+def ensure_topic(bootstrap: str, topic: AgentTopic, *, timeout_s: float = 10.0) -> None:
     """Makes the topic; one that is there is left as it is. Raises `TopicNotMade`."""
     from confluent_kafka import KafkaError, KafkaException
     from confluent_kafka.admin import AdminClient

@@ -26,7 +26,7 @@ class Reporting:
 
     def report(self, local: LocalState, *, epoch: int, message: str) -> None:
         """Publishes a report if anything but measurements changed, or the last one is old."""
-        upgrade = self._a.upgrade()
+        upgrade, preemption = self._a.upgrade(), self._a.preemption()
         spoken = [name for name in local.services if self._watches[name].status is not None]
         said = (
             tuple((name, self._watches[name].status) for name in spoken),
@@ -35,6 +35,7 @@ class Reporting:
             epoch,
             message,
             upgrade,
+            preemption,
         )
         if said == self._last and local.now_s - self._last_s < self._a.settings.report_every_s:
             return
@@ -56,6 +57,7 @@ class Reporting:
                 addresses=tuple(sorted(local.addresses)),
                 message=message,
                 heartbeats=self._a.heartbeats(),
+                preemption=preemption,
                 upgrade=upgrade,
             )
         )

@@ -8,6 +8,7 @@ from typing import Literal, TypeVar, get_args
 Disks = Literal["given", "devices"]
 Filesystem = Literal["xfs", "ext4"]
 OwnDisks = Literal["device", "root"]
+Metadata = Literal["found", "aws", "google", "azure", "off"]
 
 _Word = TypeVar("_Word", bound=str)
 
@@ -36,17 +37,23 @@ class AgentSettings:
     restart_backoff_s: float = 1.0
     restart_backoff_cap_s: float = 60.0
     format_timeout_s: float = 60.0
+    preempt_every_s: float = 5.0
+    preempt_stop_s: float = 45.0
     log_cap_bytes: int = 20 * 1024 * 1024
     log_files: int = 3
     disks: Disks = "given"
     filesystem: Filesystem = "xfs"
     own_disks: OwnDisks = "device"
+    metadata: Metadata = "found"
+    metadata_url: str = ""
 
     @classmethod
     def from_env(cls, *, root: Path, environ: Mapping[str, str]) -> "AgentSettings":
         """Reads `KEDGE_KAFKA_DIR` (needed), `KEDGE_JAVA`, times from `KEDGE_AGENT_<FIELD>` (`KEDGE_AGENT_TICK_S`), and
         how disks come to this VM: `KEDGE_AGENT_DISKS` (`given` by others, or as `devices`), `KEDGE_AGENT_FILESYSTEM`
-        and `KEDGE_AGENT_OWN_DISKS` (`device`, or `root` where they are a part of the root filesystem).
+        and `KEDGE_AGENT_OWN_DISKS` (`device`, or `root` where they are a part of the root filesystem). Whose metadata
+        service tells that the VM is taken back: `KEDGE_AGENT_METADATA` (`found` by the firmware, a cloud, or `off`), at
+        `KEDGE_AGENT_METADATA_URL` instead of the cloud's own address.
 
         Raises `SettingsRefused` naming the variable, its value and what it should be.
         """
@@ -59,6 +66,8 @@ class AgentSettings:
             disks=_one_of(environ, "KEDGE_AGENT_DISKS", get_args(Disks), "given"),
             filesystem=_one_of(environ, "KEDGE_AGENT_FILESYSTEM", get_args(Filesystem), "xfs"),
             own_disks=_one_of(environ, "KEDGE_AGENT_OWN_DISKS", get_args(OwnDisks), "device"),
+            metadata=_one_of(environ, "KEDGE_AGENT_METADATA", get_args(Metadata), "found"),
+            metadata_url=environ.get("KEDGE_AGENT_METADATA_URL", ""),
         )
         times = {field: _seconds(environ, field) for field in _TIMES if _variable(field) in environ}
         return replace(settings, **times)  # type: ignore[arg-type]  # mypy cannot know that _TIMES are the floats

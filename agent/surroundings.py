@@ -18,6 +18,7 @@ from agent.wire import (
     HeartbeatReport,
     LogDirReport,
     OldClientReport,
+    PreemptionReport,
     Report,
     ServiceDocument,
     ServiceName,
@@ -107,6 +108,8 @@ class Surroundings:
     """Addresses bound to the VM right now."""
     heartbeats: Callable[[], tuple[HeartbeatReport, ...]] = tuple
     """What came of the heartbeats through brokers of the next rack."""
+    preemption: Callable[[], PreemptionReport | None] = lambda: None
+    """What the cloud told this VM alone."""
     upgrade: Callable[[], UpgradeReport | None] = lambda: None
     """How the agent's own upgrade stands."""
 

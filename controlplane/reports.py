@@ -33,6 +33,7 @@ def keep_report(latest: LatestStore, cluster_uid: ClusterUid, key: str, report: 
     )
     count = sum(len(service.findings) for service in report.services)
     count += sum(h.silent_s >= SILENT_AFTER_S for h in report.heartbeats)
+    count += report.preemption is not None
     if count:
         mark = Subject(AGENT_FINDINGS, cluster_uid, key)
         latest.put(Observation(mark, {"findings": count}, source="agent", observed_at=at))

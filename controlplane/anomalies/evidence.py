@@ -7,13 +7,18 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from controlplane.anomalies.rates import NO_RATES, Rates, bands
+from controlplane.anomalies.standing import ZONES
 from controlplane.converger.maintenance import MAINTENANCE
+from controlplane.converger.placementwork import ground_of, topic_policy
 from controlplane.replacement import Phase
 from controlplane.view import ClusterView, InstanceView
 from planner.anomalies.judge import Finding
 from planner.anomalies.kinds import Kind
 from planner.anomalies.slow import SlowBroker
-from planner.observed import KafkaSnapshot, PartitionSeen
+from planner.anomalies.topicrates import Side, rate_subject, reason_of, side_of
+from planner.observed import KafkaSnapshot
+from planner.placement.deviations import Rule, misplaced
 from planner.rebalancing.imbalance import deviations
 
 YOUNG = timedelta(minutes=3)
@@ -43,6 +48,10 @@ class Seen:
     goals: bool = True
     """Whether goals are looked at this time: that takes a walk over all partitions."""
     disks: tuple[DiskFailure, ...] | None = ()
+    rates: Rates = field(default_factory=lambda: NO_RATES)
+    """What is written to topics with a declared band."""
+    odd_rates: Mapping[str, str] = field(default_factory=dict)
+    """By topic, the reason of an anomaly of its rate that is open."""
     now: datetime = field(default_factory=lambda: datetime.min)
 
 
@@ -63,6 +72,7 @@ def evidence(view: ClusterView, seen: Seen) -> Evidence:
         return NOTHING
     kafka = seen.kafka if seen.kafka is not None and seen.now - seen.kafka.at <= YOUNG else None
     found = [*_failed_brokers(view, kafka), *_failed_disks(view, seen), *_topics(view), *_maintenance(view)]
+    found += _odd_rates(view, seen)
     looked_at = {Kind.TOPIC_ANOMALY, Kind.MAINTENANCE_EVENT}
     if kafka is not None:
         looked_at.add(Kind.BROKER_FAILURE)
@@ -123,6 +133,17 @@ def _topics(view: ClusterView) -> Iterator[Finding]:
         yield Finding(Kind.TOPIC_ANOMALY, name, f"{trouble.reason}: {trouble.message}")
 
 
+def _odd_rates(view: ClusterView, seen: Seen) -> Iterator[Finding]:
+    """What cannot be judged now stays as it is."""
+    for name, band in sorted(bands(view).items()):
+        rates, open_ = seen.rates.get(name, ()), seen.odd_rates.get(name)
+        side = side_of(rates, band, seen.now, was_outside=open_ is not None)
+        if side in (Side.BELOW, Side.ABOVE):
+            yield Finding(Kind.TOPIC_ANOMALY, rate_subject(name), reason_of(name, side, rates, band))
+        elif side is None and open_ is not None:
+            yield Finding(Kind.TOPIC_ANOMALY, rate_subject(name), open_)
+
+
 def _maintenance(view: ClusterView) -> Iterator[Finding]:
     condition = view.conditions.get(MAINTENANCE)
     if condition is not None and condition.status:
@@ -145,12 +166,12 @@ def _held_down(seen: Seen) -> Iterator[Finding]:
 
 def _goals(view: ClusterView, kafka: KafkaSnapshot) -> Iterator[Finding]:
     """Zones first, the hard one; then the shares, where the spec says how far from even is too far."""
-    racks = {i.service_id: i.planned.rack for i in view.brokers()}
-    crowded = [p for p in kafka.partitions if _is_crowded(p, racks)]
-    if crowded:
-        told = ", ".join(f"{p.name} on {list(p.target)}" for p in crowded[:_NAMED])
-        reason = f"{len(crowded)} partitions have replicas in one zone though another has room: {told}"
-        yield Finding(Kind.GOAL_VIOLATION, "zones", reason)
+    found = misplaced(kafka, ground_of(view, kafka), lambda topic: topic_policy(view, topic))
+    shared = [d for d in found if d.rule is Rule.ZONES]
+    if shared:
+        told = ", ".join(f"{d.name} on {list(d.replicas)}" for d in shared[:_NAMED])
+        reason = f"{len(shared)} partitions have replicas in one zone though another has room: {told}"
+        yield Finding(Kind.GOAL_VIOLATION, ZONES, reason)
     policy = view.document.spec.balance if view.document else None
     receivers = [i.service_id for i in view.receivers()]
     if policy is None or not policy.continuous or not set(receivers) <= kafka.live_brokers():
@@ -166,11 +187,3 @@ def _unmendable(view: ClusterView, threshold: float) -> float:
     """What the last rebalance left is no news: it found nothing better."""
     last = view.last_rebalance
     return last.imbalance + threshold / 2 if last else 0.0
-
-
-def _is_crowded(p: PartitionSeen, racks: Mapping[int, str]) -> bool:
-    if p.is_moving:
-        return False
-    used = [racks[b] for b in p.target if b in racks]
-    spread = len(set(used))
-    return len(used) == len(p.target) and spread < min(len(used), len(set(racks.values())))

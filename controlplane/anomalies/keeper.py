@@ -13,6 +13,7 @@ from typing import Protocol
 from agent.wire import Report
 from controlplane.anomalies.book import EMPTY, AnomalyBook, folded, read_book
 from controlplane.anomalies.evidence import REPORTS_YOUNG, DiskFailure, Seen, evidence
+from controlplane.anomalies.rates import NoRates, Rates, TopicRates
 from controlplane.anomalies.record import keep_noted
 from controlplane.anomalies.standing import Stance
 from controlplane.anomalies.windows import Windows
@@ -34,6 +35,7 @@ from events.store import EventStore
 from planner.anomalies.judge import Anomaly, Change, changes
 from planner.anomalies.kinds import Kind, State
 from planner.anomalies.slow import BrokerWindow, SlowBroker, SlowRule, slow_brokers, suspects
+from planner.anomalies.topicrates import topic_of_rate
 
 _log = logging.getLogger(__name__)
 
@@ -54,7 +56,7 @@ class Handles(Protocol):
     def handle(self, command: Command) -> object: ...
 
 
-Mark = tuple[int, datetime | None, bool, tuple[SlowBroker, ...] | None]
+Mark = tuple[int, datetime | None, bool, tuple[SlowBroker, ...] | None, Rates]
 """What a look rests on: nothing is new while it is the same."""
 
 
@@ -88,10 +90,11 @@ class AnomalyKeeper:
         epoch: Callable[[], int],
         rule: SlowRule | None = None,
         wake: Callable[[], object] = lambda: None,
+        rates: TopicRates | None = None,
     ) -> None:
         self._fleet, self._store, self._latest, self._windows = fleet, store, latest, windows
         self._commands, self._clock, self._epoch, self._wake = commands, clock, epoch, wake
-        self._rule = rule or SlowRule()
+        self._rule, self._rates = rule or SlowRule(), rates or NoRates()
         self._known: dict[ClusterUid, _Known] = {}
         self._slow: _SlowSeen | None = None
 
@@ -119,7 +122,8 @@ class AnomalyKeeper:
             if known.book.version:
                 keep_noted(self._latest, view.uid, known.book, now)  # it may have been lost
         kafka = self._fleet.last_snapshot(view.uid)
-        mark: Mark = (view.version, kafka.at if kafka else None, view.uid in sick, slow)
+        rates = self._rates.of(view.uid)
+        mark: Mark = (view.version, kafka.at if kafka else None, view.uid in sick, slow, rates)
         if known.mark == mark and not known.book.open_ and not view.demotions:
             return 0
         if known.book.unreadable:
@@ -131,6 +135,8 @@ class AnomalyKeeper:
             kafka=kafka,
             slow=slow,
             disks=self._disks(view, known.book, view.uid in sick, now),
+            rates=rates,
+            odd_rates=odd_rates(known.book),
             now=now,
             holds=held_down(view, known.book),
             goals=goals,
@@ -242,6 +248,12 @@ def steering(view: ClusterView, book: AnomalyBook, now: datetime) -> Iterator[Co
                 key=instance.key,
                 reason=anomaly.reason,
             )
+
+
+def odd_rates(book: AnomalyBook) -> Mapping[str, str]:
+    """By topic, why its rate was found odd, of what is open."""
+    told = ((topic_of_rate(a.subject), a.reason) for a in book.open_.values() if a.kind is Kind.TOPIC_ANOMALY)
+    return {topic: reason for topic, reason in told if topic is not None}
 
 
 def held_down(view: ClusterView, book: AnomalyBook) -> Mapping[str, datetime]:

@@ -8,8 +8,10 @@ from functools import partial
 from sqlalchemy import Engine
 
 from controlplane.anomalies.keeper import AnomalyKeeper, Handles
+from controlplane.anomalies.rates import RateWatch
 from controlplane.anomalies.windows import LakeWindows, NoWindows
 from controlplane.fleets import SeenFleet
+from controlplane.kafka.gateway import KafkaGateway
 from controlplane.latest import LatestStore
 from controlplane.notices.desk import NotifierDesk
 from controlplane.notices.notifier import Notifier, notifier_of
@@ -17,11 +19,14 @@ from controlplane.notices.outbox import SqlOutbox
 from controlplane.notices.post import NoticeSender, NoticeSpreader
 from controlplane.poller import Leadership, Polled, Poller
 from controlplane.settings import Settings
+from controlplane.view import ClusterView
 from events.clock import Clock
 from events.store import EventStore
 
 ANOMALIES = "anomalies"
 NOTICES = "notices"
+RATES = "rates of topics"
+RATES_EVERY_S = 60.0
 SPREAD_EVERY_S = 2.0
 SEND_EVERY_S = 2.0
 
@@ -52,6 +57,7 @@ def anomalies_of(
     leadership: Leadership,
     epoch: Callable[[], int],
     clock: Clock,
+    kafka: Callable[[ClusterView], KafkaGateway],
 ) -> AnomalyRoom:
     """The room of anomalies."""
     outbox = SqlOutbox(engine)
@@ -62,7 +68,7 @@ def anomalies_of(
         for poller in rung:
             poller.ring(name)
 
-    lake = settings.metrics_lake
+    lake, rates = settings.metrics_lake, RateWatch(fleet, kafka, clock)
     keeper = AnomalyKeeper(
         fleet,
         store,
@@ -72,9 +78,10 @@ def anomalies_of(
         clock,
         epoch=epoch,
         wake=lambda: ring(NOTICES),
+        rates=rates,
     )
-    polled: dict[str, Polled] = {ANOMALIES: keeper}
-    every_s = {ANOMALIES: settings.anomalies_poll_s}
+    polled: dict[str, Polled] = {ANOMALIES: keeper, RATES: rates}
+    every_s = {ANOMALIES: settings.anomalies_poll_s, RATES: RATES_EVERY_S}
     if settings.notifiers:
         rings = {name: partial(ring, _sender(name)) for name in notifiers}
         polled[NOTICES] = NoticeSpreader(settings.notifiers, store, outbox, rings)

@@ -10,14 +10,20 @@ from datetime import datetime, timedelta
 
 from controlplane.converger.maintenance import MAINTENANCE
 from controlplane.converger.pausing import hold_on
+from controlplane.converger.placementwork import corrects
 from controlplane.healingswitch import why_not
 from controlplane.replacement import Phase
 from controlplane.view import ClusterView, InstanceView
 from planner.anomalies.judge import Finding, Standing
 from planner.anomalies.kinds import GRACE, Kind, State
 from planner.anomalies.slow import too_many
+from planner.anomalies.topicrates import topic_of_rate
 
+_MOVED_APART = "replicas that share a zone are moved apart in small batches (`balance.placement`)"
 _DEMOTED = "its leadership is taken off it until it is as fast as the others"
+
+ZONES = "zones"
+"""Subject of a violated goal: replicas that share a zone."""
 
 SETTLES = timedelta(minutes=15)
 """How long after a roll caches are cold and leaders move: slowness of that time is its doing."""
@@ -56,6 +62,8 @@ class Stance:
             return _DEMOTED if any(view.instances[k].node == finding.subject for k in demoted) else ""
         if finding.kind is Kind.GOAL_VIOLATION and view.rebalance is not None:
             return f"a rebalance is in hand: {view.rebalance.reason}"
+        if finding.kind is Kind.GOAL_VIOLATION and finding.subject == ZONES and corrects(view):
+            return "" if why_not(view, finding.kind, self.now) else _MOVED_APART
         if finding.kind is Kind.MAINTENANCE_EVENT:
             told = view.conditions.get(MAINTENANCE)
             begun = told is not None and told.reason != "Waiting" and why_not(view, finding.kind, self.now) == ""
@@ -64,6 +72,9 @@ class Stance:
 
     def _after_grace(self, finding: Finding) -> Standing:
         view, kind = self.view, finding.kind
+        topic = topic_of_rate(finding.subject)
+        if topic is not None:
+            return Standing(State.WAITING, _RATE_LEFT.format(name=view.name, topic=topic))
         off = why_not(view, kind, self.now)
         if off:
             return Standing(State.WAITING, f"{off}. Next: kedge healing on {view.name} --kind {kind}")
@@ -85,6 +96,11 @@ class Stance:
             return Standing(State.WAITING, words)
         return Standing(State.HEALING, _DEMOTED)
 
+
+_RATE_LEFT = (
+    "what producers send is theirs to say: Kedge does nothing about it. Next: kedge topic describe {name} {topic}, and "
+    "those who write to it; or declare another `rate`"
+)
 
 _LEFT: Mapping[Kind, str] = {
     Kind.GOAL_VIOLATION: "nothing of it is mended without being asked here. Next: kedge rebalance {name}",
@@ -110,6 +126,8 @@ def own_doing(view: ClusterView, finding: Finding, now: datetime) -> str:
         return _stopped_by_us(view, finding.subject)
     if finding.kind is Kind.GOAL_VIOLATION and view.rebalance is None:
         return _in_hand(view)
+    if topic_of_rate(finding.subject) is not None:
+        return f"{_in_hand(view)}: clients find their leaders anew meanwhile" if _in_hand(view) else ""
     if finding.kind is Kind.TOPIC_ANOMALY and (view.recycling or view.drain is not None):
         return f"{_in_hand(view)}: topics are put right beside it or after it"
     if finding.kind is Kind.SLOW_BROKER:
@@ -150,7 +168,8 @@ def _in_hand(view: ClusterView) -> str:
         return "a restart is in hand"
     if view.is_evacuating():
         return "an evacuation is in hand"
-    if view.topics.has_work:
+    batch = view.topics.replication
+    if view.topics.has_work and (batch is None or batch.cause == "topics"):
         return "a change of topics is in hand"
     return ""
 

@@ -1,9 +1,13 @@
 """What clouds announce of their hosts: a VM with a date gets its successor before that, as on a person's request.
 
-announcement in the inventory -> healing.requested (finding `maintenance`) + node.replace_requested
+announcement in the inventory, or to the VM alone -> healing.requested (finding `maintenance`) + node.replace_requested
+
+What a VM alone is told (it is pre-empted in two minutes, or in half of one) comes by its agent's report. The successor
+is begun at once; the agent stops the broker in order before the date by itself, which hands its leaders over.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
 
 from controlplane.converger.verdict import Situation, Verdict, record
 from controlplane.healingswitch import heals
@@ -12,6 +16,7 @@ from events import facts
 from planner.anomalies.kinds import Kind
 from planner.healing import Cure
 from planner.maintenance import FINDING, Announced, LeftAlone, next_replacement
+from providers.notices import MaintenanceNotice, NoticeKind
 
 MAINTENANCE = "MaintenanceScheduled"
 
@@ -44,10 +49,11 @@ def judged(situation: Situation) -> tuple[Announced | None, tuple[LeftAlone, ...
 
 def maintenance_told(situation: Situation) -> facts.ConditionChanged | None:
     """The condition: whose host goes down when, and what is done about it. None where the inventory is not known."""
-    inventory = situation.seen.fresh_inventory(situation.now)
-    if inventory is None:
+    inventory, taken_back = situation.seen.fresh_inventory(situation.now), preemptions(situation)
+    if inventory is None and not taken_back:
         return None
-    here = {k: n for k, n in inventory.notices.items() if k in situation.view.instances}
+    announced = inventory.notices if inventory is not None else {}
+    here = {**{k: n for k, n in announced.items() if k in situation.view.instances}, **taken_back}
     if not here:
         return facts.ConditionChanged(MAINTENANCE, False, "Free", "")
     _, left = judged(situation)
@@ -58,13 +64,34 @@ def maintenance_told(situation: Situation) -> facts.ConditionChanged | None:
     return facts.ConditionChanged(MAINTENANCE, True, "Waiting" if waits else "Announced", f"{named}{more}")
 
 
+def preemptions(situation: Situation) -> Mapping[str, MaintenanceNotice]:
+    """By key, what VMs were told alone, as their agents say. Of a VM that is gone it is history."""
+    told = {key: seen.report.preemption for key, seen in situation.seen.reports.items() if seen.report.preemption}
+    return {
+        instance.key: MaintenanceNotice(NoticeKind.STOP, notice.deadline, words=f"the VM was told: {notice.words}")
+        for instance in (situation.view.alive() if told else ())
+        if (notice := told.get(instance.key)) is not None and not instance.lost
+    }
+
+
 def _announced(situation: Situation) -> Iterator[Announced]:
     view, inventory = situation.view, situation.seen.fresh_inventory(situation.now)
-    if inventory is None:
+    taken_back = preemptions(situation)
+    if inventory is None and not taken_back:
         return
+    notices = inventory.notices if inventory is not None else {}
     in_hand = {*view.to_replace, *((view.restart.key,) if view.restart else ())}
     for instance in view.in_phase(Phase.JOINED):
-        notice = inventory.notices.get(instance.key)
-        if notice is None or notice.not_before is None or instance.lost or instance.key in in_hand:
+        if instance.lost or instance.key in in_hand:
             continue
-        yield Announced(instance.node, instance.key, notice.not_before, notice.sentence)
+        notice = taken_back.get(instance.key)
+        if notice is not None:
+            yield Announced(instance.node, instance.key, notice.not_before or _SOME_DAY, notice.sentence)
+            continue
+        notice = notices.get(instance.key)
+        if notice is not None and notice.not_before is not None:
+            yield Announced(instance.node, instance.key, notice.not_before, notice.sentence)
+
+
+_SOME_DAY = datetime.max.replace(tzinfo=UTC)
+"""A VM that may be taken back soon, nobody knows when: its turn is after those with a date."""

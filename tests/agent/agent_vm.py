@@ -33,6 +33,8 @@ class AgentVm:
     def __init__(self, root: Path, *, server_url: str, node: str, generation: int = 1) -> None:
         self.root = root
         self.instance = f"c1/{node}.g{generation}"
+        self.environ: dict[str, str] = {}
+        """What else the agent is told when the VM boots."""
         self._init: subprocess.Popen[bytes] | None = None
         for folder in ("volumes", "interfaces"):
             (root / folder).mkdir(parents=True)
@@ -68,6 +70,7 @@ class AgentVm:
             "KEDGE_KAFKA_DIR": str(kafka_dir),
             "KEDGE_VM_DIR": str(self.root),
             **_QUICK,
+            **self.environ,
         }
         self._init = subprocess.Popen(
             [sys.executable, "-m", "agent.init", "--root", str(self.root)],

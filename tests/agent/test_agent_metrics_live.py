@@ -14,10 +14,10 @@ from agent.metrics import Jolokia
 from agent.metrics_duty import Measured
 from agent.metrics_interval import Subject, message_of
 from agent.metrics_reading import Reading, read_counters
-from agent.metrics_shipping import KafkaCarrier, Undelivered
 from agent.metrics_spool import Parcel
 from agent.metrics_start import start_shipping
 from agent.metrics_topic import TopicNotMade, ensure_topic
+from agent.sending import KafkaCarrier, Undelivered
 from agent.wire import MetricsTopic, ServiceDocument
 from spark.metrics.topic import TOPIC_CONFIG
 from tests.kafka_processes import JARS, KafkaProcesses, wait_until
@@ -136,7 +136,7 @@ def test_a_topic_that_refuses_its_size_is_a_final_answer(bootstrap: str) -> None
     assert outcomes[0].is_final
 
 
-def test_the_thread_makes_the_topic_and_ships_interval_after_interval(bootstrap: str) -> None:
+def test_the_thread_makes_the_topic_and_ships_interval_after_interval(bootstrap: str, tmp_path: Path) -> None:
     address, port = bootstrap.split(":")
     broker = ServiceDocument(
         name="broker",
@@ -153,7 +153,8 @@ def test_the_thread_makes_the_topic_and_ships_interval_after_interval(bootstrap:
     )
     topic = MetricsTopic(name="metrics", partitions=1, replication=1, config=TOPIC_CONFIG, interval_s=1)
     leaving = threading.Event()
-    thread = start_shipping(Measured(broker, "c1", "b-1", topic), leaving=leaving)
+    spool = tmp_path / "spool"
+    thread = start_shipping(Measured(broker, "c1", "b-1", topic), leaving=leaving, spool=spool)
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "m", "auto.offset.reset": "earliest"})
     consumer.subscribe(["metrics"])
     records: list[Message] = []
@@ -164,6 +165,7 @@ def test_the_thread_makes_the_topic_and_ships_interval_after_interval(bootstrap:
     consumer.close()
     thread.join(20)
     assert not thread.is_alive()
+    assert len(list(spool.iterdir())) <= 1  # what Kafka has is not kept
     starts = [int((record.key() or b"").decode().rpartition("/")[2]) for record in records]
     assert len(starts) >= 3
     assert starts == sorted(set(starts))

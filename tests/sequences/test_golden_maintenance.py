@@ -5,6 +5,7 @@ from datetime import timedelta
 
 import pytest
 
+from agent.wire import PreemptionReport
 from controlplane.converger.maintenance import MAINTENANCE
 from providers.notices import MaintenanceNotice, NoticeKind
 from tests.builders import a_document
@@ -88,7 +89,41 @@ def announcement_without_a_date_or_too_late_is_only_told(world: World) -> None:
     assert "the cloud is at it" in world.view().conditions[MAINTENANCE].message
 
 
+def _take_back(world: World, key: str, *, in_s: float) -> None:
+    deadline = world.clock() + timedelta(seconds=in_s)
+    notice = PreemptionReport(kind="preempt", deadline=deadline, since=world.clock(), words="spot terminate")
+    world.machines.taken_back[key] = notice
+
+
+def vm_with_little_data_is_taken_back(world: World) -> None:
+    """Two minutes are enough: its successor has all of it, and it is gone before its date."""
+    _grown(world)
+    _take_back(world, "brokers-b-0.g1", in_s=120)
+    _watch(world, 100)
+    assert {i.key for i in world.view().alive() if i.node == "brokers-b-0"} == {"brokers-b-0.g2"}
+    assert world.is_converged()
+
+
+def vm_with_much_data_is_taken_back(world: World) -> None:
+    """Its successor is begun at once; its broker stops in order before the cut, and what it had is made anew."""
+    _grown(world)
+    world.kafka.create_topic("payments", partitions=12, rf=3, min_isr=2, bytes_per_partition=2_000_000_000)
+    _take_back(world, "brokers-b-0.g1", in_s=120)
+    _watch(world, 60)
+    assert _asked(world) == ["brokers-b-0.g1"]
+    assert "brokers-b-0.g2" in {i.key for i in world.view().alive()}
+    assert 1001 in world.kafka.snapshot().live_brokers()
+    _watch(world, 40)
+    assert 1001 not in world.kafka.snapshot().live_brokers()
+    _watch(world, 20)
+    world.machines.power_cut("brokers-b-0.g1")
+    world.converge()
+    assert {i.key for i in world.view().alive() if i.node == "brokers-b-0"} == {"brokers-b-0.g2"}
+
+
 STORIES = (
+    vm_with_little_data_is_taken_back,
+    vm_with_much_data_is_taken_back,
     host_goes_down_in_a_week,
     host_of_a_controller_goes_down,
     many_hosts_go_down_at_once,

@@ -15,8 +15,8 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from agent.metrics_message import IntervalMessage
-from agent.metrics_shipping import KafkaCarrier, Undelivered
 from agent.metrics_spool import Parcel
+from agent.sending import KafkaCarrier, Undelivered
 from spark.jobs.metric_rederive import derived
 from spark.jobs.metric_stream import StreamSettings, start
 from spark.metrics.frontier import Span

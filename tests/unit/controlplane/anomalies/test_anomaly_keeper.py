@@ -19,6 +19,7 @@ from controlplane.restartview import RestartView
 from controlplane.streams import anomalies_stream
 from controlplane.view import ClusterView, ConditionView
 from events.memory import MemoryEventStore
+from events.topic_facts import TopicTrouble
 from planner.anomalies.judge import Finding
 from planner.anomalies.kinds import Kind, State
 from planner.anomalies.slow import BrokerWindow
@@ -139,6 +140,15 @@ def test_each_kind_is_found_with_its_numbers() -> None:
     assert kinds(a_view(), disks=(DiskFailure(NODE, "data failed"),)) == {Kind.DISK_FAILURE: "data failed"}
     told = {"MaintenanceScheduled": ConditionView(True, "Announced", "the host goes down", NOW)}
     assert kinds(a_view(conditions=told)) == {Kind.MAINTENANCE_EVENT: "the host goes down"}
+
+
+def test_a_topic_that_is_not_as_declared_is_an_anomaly_of_that_topic() -> None:
+    view = a_view()
+    trouble = TopicTrouble("orders", "Refused", "no broker takes 9 replicas")
+    told = replace(view, topics=replace(view.topics, troubles={"orders": trouble}))
+    (found,) = evidence(told, Seen(kafka=a_snapshot(a_partition()), slow=(), now=NOW)).findings
+    assert (found.kind, found.subject) == (Kind.TOPIC_ANOMALY, "orders")
+    assert found.reason == "Refused: no broker takes 9 replicas"
 
 
 def test_replicas_in_one_zone_violate_a_goal_and_so_does_a_share_far_from_even_where_the_spec_cares() -> None:

@@ -1,0 +1,87 @@
+"""Starts the shipping of a VM's logs with the real parts; the only place that puts them together."""
+
+import logging
+import threading
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import get_args
+
+from pydantic import TypeAdapter, ValidationError
+
+from agent.durable import write_durably
+from agent.journal.places import Place
+from agent.journal.shipping import JournalShipping, Origin, Places
+from agent.journal.source import Source
+from agent.layout import Layout
+from agent.metrics_shipping import ship
+from agent.metrics_topic import topic_is_there
+from agent.sending import KafkaCarrier
+from agent.wire import LogsTopic, ServiceName
+
+_log = logging.getLogger(__name__)
+
+_ONE = threading.Lock()
+"""The thread before may still be leaving: two would tell everything twice."""
+
+_PLACES: TypeAdapter[dict[str, Place]] = TypeAdapter(dict[str, Place])
+
+
+def start_journal(
+    origin: Origin,
+    topic: LogsTopic,
+    /,
+    *,
+    leaving: threading.Event,
+    layout: Layout,
+    secrets: Iterable[str] = (),
+) -> threading.Thread:
+    """A daemon thread: neither the agent's passes nor its end wait for it. If it dies its traceback is in agent.out."""
+
+    def run() -> None:
+        with _ONE:
+            if topic_is_there(topic.bootstrap, topic, "lines of logs", pause=leaving.wait):
+                kept = layout.spools / "logs.json"
+                kept.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                carrier = KafkaCarrier(topic.bootstrap, topic.name)
+                shipping = JournalShipping(
+                    origin,
+                    sources_of(layout.logs, lines_per_min=topic.lines_per_min),
+                    carrier,
+                    time.monotonic,
+                    places=places_in(kept),
+                    keep=lambda places: keep_places(kept, places),
+                    secrets=secrets,
+                )
+                ship(shipping, carrier, leaving=leaving)
+                shipping.leave()
+
+    thread = threading.Thread(target=run, name="journal", daemon=True)
+    thread.start()
+    return thread
+
+
+def sources_of(logs: Path, *, lines_per_min: int) -> tuple[Source, ...]:
+    """Every log there may be on a VM: of each service and of the agent, the structured one and what was printed."""
+    services = (*get_args(ServiceName), "agent")
+    names = [(service, f"{service}.{kind}") for service in services for kind in ("log", "out")]
+    return tuple(Source(service, logs / name, lines_per_min=lines_per_min) for service, name in names)
+
+
+def places_in(path: Path) -> Places:
+    """Where an earlier agent was. None, or none that can be read: logs are begun near their ends."""
+    try:
+        return _PLACES.validate_json(path.read_bytes())
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValidationError) as error:
+        _log.warning("where the logs were sent to is not known, lines may be told again: %s", error)
+        return {}
+
+
+def keep_places(path: Path, places: Places) -> None:
+    """A disk that refuses it costs repeats after a restart, nothing else."""
+    try:
+        write_durably(path, _PLACES.dump_json(dict(places)), mode=0o600)
+    except OSError as error:
+        _log.warning("where the logs were sent to cannot be kept: %s", error)

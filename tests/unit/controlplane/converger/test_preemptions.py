@@ -1,0 +1,125 @@
+"""VMs the cloud takes back in minutes, as their agents tell it: the successor is begun at once, and it is told."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from agent.wire import PreemptionReport
+from controlplane.converger.maintenance import MAINTENANCE, maintenance_step, maintenance_told, preemptions
+from controlplane.converger.observation import ReportSeen
+from controlplane.latest import MemoryLatestStore
+from controlplane.replacement import Phase
+from controlplane.reports import AGENT_FINDINGS, ailing, keep_report
+from controlplane.view import ClusterView
+from events import facts
+from tests.builders import NOW, a_document, a_report, a_situation, a_view, an_instance
+
+A, B = "brokers-a-0.g1", "brokers-b-0.g1"
+
+
+def told(view: ClusterView, key: str, *, in_s: float | None = 120, kind: str = "preempt") -> ReportSeen:
+    """The report of that VM's agent, with what the cloud told it."""
+    seen = a_report(view.instances[key])
+    deadline = None if in_s is None else NOW + timedelta(seconds=in_s)
+    notice = PreemptionReport(kind=kind, deadline=deadline, since=NOW, words="spot terminate")
+    return replace(seen, report=seen.report.model_copy(update={"preemption": notice}))
+
+
+def reports(view: ClusterView, *others: ReportSeen) -> dict[str, ReportSeen]:
+    there = {i.key: a_report(i) for i in view.alive()}
+    return there | {f"{o.report.node}.g{o.report.generation}": o for o in others}
+
+
+def test_the_successor_of_a_vm_that_is_taken_back_is_begun_at_once() -> None:
+    view = a_view()
+    verdict = maintenance_step(a_situation(view, reports=reports(view, told(view, A))))
+    assert verdict is not None
+    asked = [e for e in verdict.events if isinstance(e, facts.NodeReplaceRequested)]
+    assert [e.key for e in asked] == [A]
+    assert "the VM was told: spot terminate" in verdict.sentence
+
+
+def test_it_is_begun_though_the_cloud_itself_does_not_answer() -> None:
+    view = a_view()
+    situation = a_situation(view, reports=reports(view, told(view, A)), inventory=None)
+    assert maintenance_step(situation) is not None
+    assert maintenance_told(situation) == facts.ConditionChanged(
+        MAINTENANCE,
+        True,
+        "Announced",
+        f"{A}: stop not before {NOW + timedelta(seconds=120):%Y-%m-%d %H:%M} UTC (the VM was told: spot terminate)",
+    )
+
+
+def test_a_cluster_at_rest_is_looked_at_when_one_of_its_vms_is_told() -> None:
+    latest, view = MemoryLatestStore(), a_view()
+    keep_report(latest, view.uid, B, a_report(view.instances[B]).report, NOW)
+    assert ailing(latest.of_kind(AGENT_FINDINGS), NOW) == frozenset()
+    keep_report(latest, view.uid, A, told(view, A).report, NOW)
+    assert ailing(latest.of_kind(AGENT_FINDINGS), NOW) == {view.uid}
+
+
+def test_a_vm_with_a_date_goes_before_one_that_may_go_some_day() -> None:
+    view = a_view()
+    situation = a_situation(
+        view, reports=reports(view, told(view, A, in_s=None, kind="rebalance"), told(view, B, in_s=90))
+    )
+    verdict = maintenance_step(situation)
+    assert verdict is not None
+    assert [e.key for e in verdict.events if isinstance(e, facts.NodeReplaceRequested)] == [B]
+    condition = maintenance_told(situation)
+    assert condition is not None
+    assert condition.reason == "Waiting"
+    assert f"{B} goes first" in condition.message
+
+
+def test_a_recommendation_without_a_date_is_followed_too() -> None:
+    view = a_view()
+    seen = reports(view, told(view, A, in_s=None, kind="rebalance"))
+    assert maintenance_step(a_situation(view, reports=seen)) is not None
+
+
+def test_nothing_is_begun_where_no_vm_was_told_anything() -> None:
+    view = a_view()
+    situation = a_situation(view, reports=reports(view))
+    assert preemptions(situation) == {}
+    assert maintenance_step(situation) is None
+    told_ = maintenance_told(situation)
+    assert told_ is None or not told_.status
+
+
+@pytest.mark.parametrize("in_s", [0, -60])
+def test_a_date_that_is_past_is_the_clouds_business(in_s: float) -> None:
+    view = a_view()
+    situation = a_situation(view, reports=reports(view, told(view, A, in_s=in_s)))
+    assert maintenance_step(situation) is None
+    condition = maintenance_told(situation)
+    assert condition is not None
+    assert "its date is past" in condition.message
+
+
+def test_what_the_spec_says_of_maintenance_counts_here_too() -> None:
+    document = a_document()
+    healing = document.spec.healing.model_copy(update={"maintenance": "tell"})
+    told_only = document.model_copy(update={"spec": document.spec.model_copy(update={"healing": healing})})
+    view = a_view(document=told_only)
+    situation = a_situation(view, reports=reports(view, told(view, A)))
+    assert maintenance_step(situation) is None
+    condition = maintenance_told(situation)
+    assert condition is not None
+    assert "`healing.maintenance: tell`" in condition.message
+
+
+def test_the_word_of_a_vm_that_is_gone_is_history() -> None:
+    view = a_view(an_instance("brokers-a-0", lost_at=NOW))
+    assert preemptions(a_situation(view, reports={A: told(view, A)})) == {}
+
+
+def test_a_vm_that_is_being_replaced_is_told_of_and_not_asked_for_again() -> None:
+    view = a_view(an_instance("brokers-a-0", phase=Phase.DRAINING))
+    situation = a_situation(view, reports=reports(view, told(view, A)))
+    assert maintenance_step(situation) is None
+    condition = maintenance_told(situation)
+    assert condition is not None
+    assert (condition.status, condition.reason) == (True, "Announced")

@@ -14,12 +14,11 @@ from controlplane.cli.quorum_view import quorum_section
 from controlplane.cli.status_tree import status_tree
 from controlplane.cli.tables import generation_words, instance_table, listing, status_text, sync_text
 from controlplane.cli.terminal import styled
+from controlplane.cli.trouble import GOOD_WHEN_TRUE, why
 from controlplane.cli.waiting import NEXT, message_of, next_command
 from controlplane.portal.schemas import ClusterDetailOut, ConditionOut, ConsoleOut, FindingOut, InstanceOut
 
 SYNCED = "Synced"
-GOOD_WHEN_TRUE = frozenset({"Converged", "Synced"})
-"""Every other condition tells of something people should know."""
 
 
 def description(detail: ClusterDetailOut, *, now: datetime) -> Iterator[RenderableType]:
@@ -64,15 +63,6 @@ def _section(title: str, body: RenderableType) -> Iterator[RenderableType]:
     yield Padding(body, (0, 0, 0, 2), expand=False)
 
 
-def trouble_of(conditions: Sequence[ConditionOut]) -> ConditionOut | None:
-    """The one condition that explains why a cluster is not well: what it waits for first, then what is so longest.
-
-    Work towards what is declared is no trouble: the last tick says how far it is.
-    """
-    bad = [c for c in conditions if c.type != "Converged" and c.status != (c.type in GOOD_WHEN_TRUE)]
-    return min(bad, key=lambda c: (c.type != "Blocked", c.type == "WaitsForWindow", c.since, c.type), default=None)
-
-
 def _head(detail: ClusterDetailOut, now: datetime) -> Table:
     table = Table.grid(padding=(0, 2, 0, 0))
     for name, value in _facts(detail, now):
@@ -83,9 +73,9 @@ def _head(detail: ClusterDetailOut, now: datetime) -> Table:
 def _facts(detail: ClusterDetailOut, now: datetime) -> Iterator[tuple[str, Text]]:
     yield "Name", styled(detail.name, "bold")
     yield "Status", status_text(detail.status)
-    trouble = trouble_of(detail.conditions)
-    if trouble is not None:
-        yield "Why", styled(f"{trouble.type}: {message_of(trouble) or trouble.reason}", "yellow")
+    reason = why(detail)
+    if reason:
+        yield "Why", styled(reason, "yellow")
     yield "Last tick", styled(f"{detail.sentence or 'none yet'}" + _aged(detail, now))
     seen = "reached" if detail.converged_generation == detail.generation else "not reached yet"
     yield "Generation", styled(f"{generation_words(detail)} ({seen}), declared {ago(detail.declared_at, now)}")

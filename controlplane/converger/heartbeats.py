@@ -43,9 +43,8 @@ def heartbeats_for(view: ClusterView, watcher: InstanceView) -> Heartbeats | Non
     """The brokers the agent on `watcher`'s VM looks at: some of the next rack. None where there are none for it."""
     if not watcher.is_broker or not _beats(view):
         return None
-    port = view.document.spec.listeners[0].port if view.document else 9092
     targets = tuple(
-        HeartbeatTarget(broker=i.service_id, address=view.address_of(i), port=port)
+        HeartbeatTarget(broker=i.service_id, address=view.address_of(i), port=view.broker_port)
         for i in _watching(view).get(watcher.key, ())
     )
     return Heartbeats(topic=HEARTBEAT_TOPIC, targets=targets) if targets else None

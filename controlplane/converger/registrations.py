@@ -1,7 +1,8 @@
-"""Brokers whose process is there, and which Kafka's metadata has otherwise than it should: not at all, fenced, or in
-another rack. Clients see such a broker as dead, or replicas as spread where they are not.
+"""Brokers whose process is there, and which Kafka's metadata has otherwise than it should: not at all, fenced, in
+another rack, or at another address. Clients see such a broker as dead, or replicas as spread where they are not.
 """
 
+import ipaddress
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
@@ -12,7 +13,7 @@ from controlplane.converger.verdict import Situation
 from controlplane.replacement import Phase
 from controlplane.view import ClusterView, InstanceView
 from events import facts
-from planner.observed import KafkaSnapshot
+from planner.observed import BrokerSeen, KafkaSnapshot
 
 REGISTRATION_WRONG = "RegistrationWrong"
 
@@ -21,7 +22,7 @@ GRACE = timedelta(seconds=60)
 
 _NAMED = 3
 
-Fault = Literal["NotRegistered", "Fenced", "WrongRack"]
+Fault = Literal["NotRegistered", "Fenced", "WrongRack", "WrongAddress"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,7 @@ def astray(view: ClusterView, kafka: KafkaSnapshot) -> Mapping[int, Astray]:
     """By broker id, among those that serve as far as is recorded and are not being started anew."""
     found = {}
     for instance in view.brokers():
-        wrong = _wrong(instance, kafka) if _is_expected(view, instance) else None
+        wrong = _wrong(view, instance, kafka) if _is_expected(view, instance) else None
         if wrong is not None:
             found[instance.service_id] = wrong
     return found
@@ -63,12 +64,21 @@ def registration_wrong(situation: Situation) -> facts.ConditionChanged | None:
     return facts.ConditionChanged(REGISTRATION_WRONG, True, reason, message)
 
 
+def is_told_astray(situation: Situation, kafka: KafkaSnapshot, instance: InstanceView) -> bool:
+    """Whether the condition holds, and this broker runs and is astray by this metadata."""
+    told = situation.view.conditions.get(REGISTRATION_WRONG)
+    if told is None or not told.status:
+        return False
+    wrong = astray(situation.view, kafka).get(instance.service_id)
+    return wrong is not None and wrong.key == instance.key and _runs(situation, wrong)
+
+
 def _is_expected(view: ClusterView, instance: InstanceView) -> bool:
     restarts = view.restart is not None and view.restart.key == instance.key
     return instance.phase is Phase.JOINED and not instance.lost and not restarts
 
 
-def _wrong(instance: InstanceView, kafka: KafkaSnapshot) -> Astray | None:
+def _wrong(view: ClusterView, instance: InstanceView, kafka: KafkaSnapshot) -> Astray | None:
     broker = instance.service_id
     seen = kafka.brokers.get(broker)
     if seen is None:
@@ -81,7 +91,22 @@ def _wrong(instance: InstanceView, kafka: KafkaSnapshot) -> Astray | None:
         return Astray(
             instance.key, "WrongRack", f"broker {broker} is registered in rack {has}, not {instance.planned.rack}"
         )
+    wanted, port = view.address_of(instance), view.broker_port
+    if _is_elsewhere(seen, wanted, port):
+        words = f"broker {broker} is registered at {seen.host}:{seen.port}, not at {wanted}:{port}"
+        return Astray(instance.key, "WrongAddress", words)
     return None
+
+
+def _is_elsewhere(seen: BrokerSeen, wanted: str, port: int) -> bool:
+    """Only addresses are compared: what a name means to a broker is not known here, nor an address nobody told."""
+    if seen.host == wanted:
+        return seen.port != port
+    try:
+        there, here = ipaddress.ip_address(seen.host), ipaddress.ip_address(wanted)
+    except ValueError:
+        return False
+    return there != here or seen.port != port
 
 
 def _runs(situation: Situation, wrong: Astray) -> bool:

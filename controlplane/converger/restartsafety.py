@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from controlplane.converger.arrivals import state_of
-from controlplane.converger.handovers import broker_gate, controller_gate, service_down
+from controlplane.converger.handovers import broker_gate, controller_gate, service_down, sick_broker_gate
+from controlplane.converger.registrations import is_told_astray
 from controlplane.converger.unavailability import may_go_away
 from controlplane.converger.verdict import Situation, Wait
 from controlplane.converger.wholeness import out_of_sync
@@ -61,11 +62,19 @@ def restart_safety(situation: Situation, kafka: KafkaSnapshot, instance: Instanc
     moving = [p for p in hosted if p.is_moving]
     if moving:
         return _moving(instance, moving, of=len(hosted))
-    gate = broker_gate(situation, kafka, instance)
+    gate = _broker_gate(situation, kafka, instance)
     if gate.open:
         return RestartSafety(instance.key, gate)
     blocking = _blocking(situation, kafka, instance.service_id)
     return RestartSafety(instance.key, gate, Wait("MinIsrGate", _help(situation, blocking)), blocking)
+
+
+def _broker_gate(situation: Situation, kafka: KafkaSnapshot, instance: InstanceView) -> Gate:
+    """One that runs and that Kafka has otherwise than it should is started anew for just that: its own replicas are out
+    of sync because of it, and a broker that is not registered has none that serve."""
+    if is_told_astray(situation, kafka, instance):
+        return sick_broker_gate(situation, kafka, instance)
+    return broker_gate(situation, kafka, instance)
 
 
 def _help(situation: Situation, blocking: Sequence[BlockingPartition]) -> str:

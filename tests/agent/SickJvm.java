@@ -14,6 +14,7 @@ public class SickJvm {
             case "files" -> files(Integer.parseInt(arguments[1]));
             case "leak" -> new Thread(SickJvm::leak).start();
             case "full" -> new Thread(SickJvm::full).start();
+            case "thrash" -> new Thread(SickJvm::thrash).start();
             default -> throw new IllegalArgumentException(arguments[0]);
         }
         System.out.println("ill");
@@ -68,6 +69,17 @@ public class SickJvm {
             KEPT.add(new byte[16]);
             System.gc();
             pause(100);
+        }
+    }
+
+    /** A third of the heap is kept in small pieces, and collections do nothing but look at them. */
+    private static void thrash() {
+        while (KEPT.size() < 300_000) {
+            KEPT.add(new byte[40]);
+        }
+        while (true) {
+            System.gc();
+            pause(1);
         }
     }
 

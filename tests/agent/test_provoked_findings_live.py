@@ -61,6 +61,18 @@ def test_a_disk_that_fills_has_a_time_to_full(cluster: Cluster) -> None:
     assert found.numbers["total_bytes"] == 2 * GIB
 
 
+def test_a_disk_that_is_full_is_found_and_forgotten_once_it_has_grown(cluster: Cluster) -> None:
+    size = cluster.broker.root / "volumes" / "data.bytes"
+    (data,) = cluster.broker_running("b-1", after=cluster.server.count(cluster.broker.instance)).log_dirs
+    size.write_text(str(int(1.02 * (data.total_bytes - data.free_bytes))))
+    try:
+        found = cluster.finding("disk_full:data", timeout_s=60)
+    finally:
+        size.write_text(str(2 * GIB))
+    assert found.numbers["free_bytes"] < 0.05 * found.numbers["total_bytes"]
+    cluster.without_finding("disk_full:data", timeout_s=60)
+
+
 def test_a_release_under_the_name_of_another_is_found(cluster: Cluster, tmp_path: Path) -> None:
     """What the directory is called is not what its jars are."""
     from tests.agent.agent_vm import KAFKA
@@ -96,7 +108,9 @@ def _writing(*, bytes_per_s: float) -> Iterator[None]:
     """Somebody fills a topic at that rate."""
     admin = AdminClient({"bootstrap.servers": f"{BROKER}:9092", "log_level": 0})
     config = {"min.insync.replicas": "1", "segment.bytes": str(8 * 2**20)}
-    admin.create_topics([NewTopic("filling", 1, 1, config=config)])["filling"].result(20)
+    # A broker whose controller stood still a moment ago is let in again first.
+    made = admin.create_topics([NewTopic("filling", 1, 1, config=config)], operation_timeout=60, request_timeout=60)
+    made["filling"].result(70)
     leaving = threading.Event()
 
     def write() -> None:

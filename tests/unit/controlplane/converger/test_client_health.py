@@ -148,6 +148,39 @@ def test_a_broker_that_runs_and_is_not_registered_as_it_should_be_is_told(
     assert found.message == f"{words}. Next: kedge restart orders --broker 1002"
 
 
+def at(address: str, seen: str, port: int = 9092) -> Any:
+    """What is told where broker 1002 should be at one address, and is registered at another."""
+    view = a_view(an_instance("brokers-c-0", address=address))
+    kafka = a_snapshot()
+    registered = BrokerSeen(1002, "c", False, seen, port)
+    return registration_told(replace(kafka, brokers={**kafka.brokers, 1002: registered}), view=view)
+
+
+def test_a_broker_registered_at_the_address_of_another_process_is_told() -> None:
+    found = at("10.0.0.3", "10.0.0.9", 9093)
+    assert (found.status, found.reason) == (True, "WrongAddress")
+    assert found.message == (
+        "brokers-c-0.g1 runs, and broker 1002 is registered at 10.0.0.9:9093, not at 10.0.0.3:9092. Next: kedge "
+        "restart orders --broker 1002"
+    )
+    assert at("broker.example.com", "broker.example.com", 9093).reason == "WrongAddress", "the port says enough"
+
+
+@pytest.mark.parametrize(
+    ("address", "seen"),
+    [
+        ("10.0.0.3", "10.0.0.3"),
+        ("fd00::3", "fd00:0::0003"),
+        ("10.0.0.3", "broker-3.example.com"),
+        ("broker-3.example.com", "10.0.0.3"),
+        ("", "10.0.0.3"),
+    ],
+    ids=["the same", "written otherwise", "a name there", "a name here", "nobody told"],
+)
+def test_what_may_be_the_same_address_is_not_told(address: str, seen: str) -> None:
+    assert not at(address, seen).status
+
+
 def test_it_is_not_told_before_a_minute_of_well_brokers_of_dead_ones_or_during_a_restart() -> None:
     fenced = a_snapshot(brokers=(1000, 1001), fenced=(1002,))
     assert not registration_told(a_snapshot()).status

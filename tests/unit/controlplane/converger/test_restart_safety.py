@@ -5,10 +5,11 @@ from typing import Any
 
 import pytest
 
+from controlplane.converger.registrations import REGISTRATION_WRONG
 from controlplane.converger.restarts import restart_step
 from controlplane.converger.restartsafety import RestartSafety, restart_safety
 from controlplane.restartview import RollingRestartView
-from controlplane.view import ClusterView
+from controlplane.view import ClusterView, ConditionView
 from planner.observed import KafkaSnapshot
 from tests.builders import BEFORE, NODES, a_partition, a_report, a_situation, a_snapshot, a_view, an_instance
 
@@ -98,3 +99,25 @@ def test_the_restart_that_was_asked_for_gets_the_very_same_answer(partition: Any
     assert bool(verdict.events) == safety.is_safe
     assert safety.gate.reason in verdict.sentence
     assert verdict.wait == safety.waits
+
+
+TOLD = {REGISTRATION_WRONG: ConditionView(True, "Fenced", "one is not as it should be", BEFORE)}
+
+
+def _astray(kafka: KafkaSnapshot, key: str = "brokers-c-0.g1", **view: Any) -> RestartSafety:
+    found = replace(_cluster(), **view)
+    return restart_safety(a_situation(found, kafka=kafka), kafka, found.instances[key])
+
+
+@pytest.mark.parametrize("fenced", [(1002,), ()], ids=["fenced", "not registered"])
+def test_a_broker_that_runs_and_serves_nobody_may_be_restarted_for_that(fenced: tuple[int, ...]) -> None:
+    kafka = a_snapshot(a_partition(isr=(1000, 1001)), brokers=(1000, 1001), fenced=fenced)
+    assert _astray(kafka, conditions=TOLD).is_safe
+    assert not _astray(kafka).is_safe, "only once it is told, which takes a minute: it may be starting"
+    assert not _astray(kafka, A, conditions=TOLD).is_safe, "nor any other one"
+
+
+def test_a_broker_that_is_registered_elsewhere_still_needs_the_others_in_sync() -> None:
+    kafka = a_snapshot(a_partition(isr=(1000, 1002)))
+    elsewhere = replace(kafka, brokers={**kafka.brokers, 1002: replace(kafka.brokers[1002], rack="z")})
+    assert not _astray(elsewhere, conditions=TOLD).gate.open

@@ -1,0 +1,125 @@
+"""The table of docs/health.md holds: whatever may be found has a test that brings it about, and one that it is quiet.
+
+Findings of agents are read out of the judge's own code, kinds of anomalies and wrong registrations out of their types,
+conditions from where they are recorded: one that is new and has no row fails here.
+"""
+
+import ast
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from agent.health import judge
+from agent.wire import DIRECTORY_LOST
+from controlplane.converger.registrations import Fault
+from planner.anomalies.kinds import Kind
+from tests.unit.docs.doc_pages import ROOT, bare, table_headed, text
+from tests.unit.docs.test_doc_conditions import condition_types
+
+HOW = frozenset({"JVM", "broker", "ZooKeeper", "made"})
+"""What a finding was brought about in: a real JVM, real brokers, a real ensemble, or values made for the test."""
+
+NOT_OF_HEALTH = frozenset(
+    {
+        "Converged",
+        "Blocked",  # why work waits; its reasons have a table of their own
+        "Paused",
+        "Synced",
+        "HealingOff",
+        "MachineFallback",
+        "ImageBehind",
+        "WaitsForWindow",
+        "ExternalEmpty",
+        "AgentUpgradeFailed",
+    }
+)
+"""Conditions that tell what a person asked for, or what Kedge has in hand: no illness."""
+
+_ID = re.compile(r"`([\w/]+\.py)`::`(test_\w+)`")
+
+
+def agent_findings() -> list[str]:
+    """Names an agent may tell, without what follows a colon."""
+    tree = ast.parse(Path(judge.__file__).read_text(encoding="utf-8"))
+    rules = [n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name in {r.__name__ for r in judge._RULES}]
+    return sorted({DIRECTORY_LOST, *(name for rule in rules for name in _names(rule))})
+
+
+def _names(rule: ast.FunctionDef) -> Iterator[str]:
+    """The first of each triple that is yielded: a text, the beginning of one, or the loop's variable for one."""
+    for told in (n.value for n in ast.walk(rule) if isinstance(n, ast.Yield)):
+        assert isinstance(told, ast.Tuple), f"{rule.name} yields something else"
+        first = told.elts[0]
+        if isinstance(first, ast.JoinedStr):
+            first = first.values[0]
+        if isinstance(first, ast.Constant):
+            yield str(first.value).partition(":")[0]
+        else:
+            yield from _looped(rule)
+
+
+def _looped(rule: ast.FunctionDef) -> Iterator[str]:
+    """Of `for name, ... in (("a", ...), ("b", ...))` the names."""
+    loops = [n.iter for n in ast.walk(rule) if isinstance(n, ast.For) and isinstance(n.iter, ast.Tuple)]
+    assert loops, f"{rule.name} yields names this test cannot read"
+    for row in (row for loop in loops for row in loop.elts):
+        assert isinstance(row, ast.Tuple)
+        assert isinstance(row.elts[0], ast.Constant)
+        yield str(row.elts[0].value)
+
+
+def whatever_may_be_found() -> list[str]:
+    conditions = set(condition_types()) - NOT_OF_HEALTH
+    wrong = {f"RegistrationWrong: {fault}" for fault in get_args(Fault)}
+    return sorted({*agent_findings(), *(k.value for k in Kind), *(conditions - {"RegistrationWrong"}), *wrong})
+
+
+@cache
+def rows() -> Mapping[str, list[str]]:
+    """By what is found: how, the test that provokes it, the test that it is quiet."""
+    return {bare(row[0]): row[1:] for row in table_headed(text("docs/health.md"), "found")}
+
+
+@cache
+def named_tests(path: str) -> frozenset[str]:
+    tree = ast.parse((ROOT / "tests" / path).read_text(encoding="utf-8"))
+    return frozenset(n.name for n in tree.body if isinstance(n, ast.FunctionDef) and n.name.startswith("test_"))
+
+
+def test_findings_are_found_at_all() -> None:
+    assert {"deadlock", "disk_full", "disk_filling", "network_processors_busy", "directory_lost"} <= set(
+        agent_findings()
+    )
+    assert set(condition_types()) >= NOT_OF_HEALTH
+
+
+def test_every_rule_of_the_judge_is_read() -> None:
+    tree = ast.parse(Path(judge.__file__).read_text(encoding="utf-8"))
+    yielding = {
+        n.name
+        for n in tree.body
+        if isinstance(n, ast.FunctionDef) and any(isinstance(m, ast.Yield) for m in ast.walk(n))
+    }
+    assert yielding == {r.__name__ for r in judge._RULES}
+
+
+@pytest.mark.parametrize("found", whatever_may_be_found())
+def test_whatever_may_be_found_has_a_test_that_provokes_it_and_one_that_it_is_quiet(found: str) -> None:
+    assert found in rows(), f"docs/health.md has no row for {found}"
+    how, provoked, quiet = rows()[found]
+    assert set(how.split(", ")) <= HOW, f"{found}: {how}"
+    for cell in (provoked, quiet):
+        ids = _ID.findall(cell)
+        assert ids, f"{found}: no test is named in {cell!r}"
+        for path, name in ids:
+            assert name in named_tests(path), f"{found}: {path} has no {name}"
+    is_real = any(path.startswith(("agent/", "kafka/", "e2e/")) for path, _ in _ID.findall(provoked))
+    assert is_real == (how != "made"), f"{found}: said to be provoked in {how}"
+
+
+def test_the_table_has_no_row_for_what_is_never_found() -> None:
+    assert set(rows()) == set(whatever_may_be_found())

@@ -48,6 +48,7 @@ _OWNED_NEVER_RENDERED = {  # but where the mode wants one: then it is among the 
     "controller.quorum.bootstrap.servers",
     "controller.quorum.voters",
     "log.dir",
+    "metadata.log.dir",  # the first of log.dirs; rendered where there are several
     "node.id",
     "process.roles",
     "zookeeper.connect",
@@ -108,13 +109,16 @@ def _owned(service: ServiceDocument, log_dirs: tuple[Path, ...]) -> dict[str, st
         "node.id": str(service.node_id),
         "listeners": endpoint,
         "advertised.listeners": endpoint,
-        "controller.listener.names": "CONTROLLER",
-        "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
-        "controller.quorum.bootstrap.servers": ",".join(f"{v.address}:{v.port}" for v in service.voters),
+        **_quorum(service),
         "log.dirs": ",".join(str(path) for path in log_dirs),
     }
     if service.name == "broker":
         owned |= {"broker.rack": service.rack, "inter.broker.listener.name": "PLAINTEXT"}
+    elif service.is_migrating:
+        # The listener by which it sends brokers of ZooKeeper's what a controller of theirs would.
+        owned |= {**_migration(service), "inter.broker.listener.name": "PLAINTEXT"}
+    if len(log_dirs) > 1:
+        owned["metadata.log.dir"] = str(log_dirs[0])  # Kafka's own default, said so that no spec moves it
     return owned
 
 
@@ -122,10 +126,10 @@ def _owned_of_zookeeper(service: ServiceDocument, log_dirs: tuple[Path, ...]) ->
     """The protocol version is pinned: unset it is the binary's own, and the first start of a new one would be a door
     that only opens one way."""
     endpoint = f"PLAINTEXT://{service.address}:{service.port}"
-    return {
+    owned = {
         "broker.id": str(service.node_id),
         "broker.id.generation.enable": "false",  # else ids above reserved.broker.max.id (1000) are refused
-        "zookeeper.connect": ",".join(f"{m.address}:{m.port}" for m in service.ensemble),
+        "zookeeper.connect": _ensemble(service),
         "inter.broker.protocol.version": service.protocol_version,
         "listeners": endpoint,
         "advertised.listeners": endpoint,
@@ -134,6 +138,23 @@ def _owned_of_zookeeper(service: ServiceDocument, log_dirs: tuple[Path, ...]) ->
         "log.dirs": ",".join(str(path) for path in log_dirs),
         "broker.rack": service.rack,
     }
+    return {**owned, **_quorum(service), **_migration(service)} if service.is_migrating else owned
+
+
+def _quorum(service: ServiceDocument) -> dict[str, str]:
+    return {
+        "controller.listener.names": "CONTROLLER",
+        "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
+        "controller.quorum.bootstrap.servers": ",".join(f"{v.address}:{v.port}" for v in service.voters),
+    }
+
+
+def _migration(service: ServiceDocument) -> dict[str, str]:
+    return {"zookeeper.metadata.migration.enable": "true", "zookeeper.connect": _ensemble(service)}
+
+
+def _ensemble(service: ServiceDocument) -> str:
+    return ",".join(f"{m.address}:{m.port}" for m in service.ensemble)
 
 
 def _defaults(service: ServiceDocument) -> dict[str, str]:

@@ -49,7 +49,8 @@ def judge_directory(
     """The rule, without I/O. `meta` is None when there is no meta.properties."""
     where = f"volume {log_dir.volume}"
     if meta is not None:
-        wrong = {k: (meta.get(k), v) for k, v in _meta(service, log_dir).items() if meta.get(k) != v}
+        wanted = _meta(service, log_dir, has_migrated=meta.get("version") == "0")
+        wrong = {k: (meta.get(k), v) for k, v in wanted.items() if meta.get(k) != v}
         if not wrong:
             return StorageFacts("ready")
         what = ", ".join(f"{key} is {found!r}, should be {wanted!r}" for key, (found, wanted) in wrong.items())
@@ -139,10 +140,11 @@ def _directory(service: ServiceDocument, log_dir: LogDir, layout: Layout) -> Pat
     return layout.zookeeper(log_dir) if service.name == "zookeeper" else layout.data(log_dir)
 
 
-def _meta(service: ServiceDocument, log_dir: LogDir) -> dict[str, str]:
+def _meta(service: ServiceDocument, log_dir: LogDir, *, has_migrated: bool = False) -> dict[str, str]:
     """What identifies the directory. Brokers in ZooKeeper mode write version 0 (MetaPropertiesVersion), and keep the
-    directory id they find; for a ZooKeeper server the file is ours alone."""
-    if service.name == "broker" and service.is_zookeeper_mode:
+    directory id they find; KRaft leaves that file as it is, so a broker that `has_migrated` has it for life. For a
+    ZooKeeper server the file is ours alone."""
+    if service.name == "broker" and (service.is_zookeeper_mode or has_migrated):
         return {
             "version": "0",
             "cluster.id": service.cluster_id,

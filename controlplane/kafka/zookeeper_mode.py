@@ -44,6 +44,8 @@ def current_controller(connection: Connection, look_up: LookUp | None, deadline:
     if look_up is None:
         return _agreed(named, live, connection.name)
     told = registered(look_up, connection.name)
+    if told.kraft_epoch >= 0:  # then brokers in ZooKeeper mode name just anybody as the controller
+        raise _unavailable(connection.name, f"controller {told.controller} of a KRaft quorum leads it: it migrates")
     where = f"{connection.name}, broker {told.controller}"
     if told.controller < 0:
         raise _unavailable(connection.name, "ZooKeeper knows no controller now: one is being elected")

@@ -1,7 +1,8 @@
 """Who is registered in ZooKeeper: the brokers that are alive, and their controller, as ZooKeeper itself has it.
 
 Kafka 3.9, `kafka.zk.ZkData`: `/brokers/ids/<id>` and `/controller` are ephemeral, they go when the session of the
-broker does; `/cluster/id` is for ever, `/controller_epoch` grows with each election.
+broker does; `/cluster/id` is for ever, `/controller_epoch` grows with each election. A KRaft quorum that takes the
+metadata over writes itself into `/controller`, and how far it has come into `/migration`; both stay when it goes.
 """
 
 import json
@@ -19,6 +20,7 @@ from controlplane.zookeeper.registered import RegisteredBroker, RegistrySeen
 from controlplane.zookeeper.sessions import session
 
 _CLUSTER, _BROKERS, _CONTROLLER, _EPOCH = "/cluster/id", "/brokers/ids", "/controller", "/controller_epoch"
+_MIGRATION = "/migration"
 
 
 class Registry(Protocol):
@@ -57,13 +59,15 @@ class KazooRegistry:
                 with suppress(NoNodeError):  # gone between the two
                     told, stat = client.get(f"{_BROKERS}/{name}")
                     brokers[int(name)] = _broker(int(name), json.loads(told), stat.ephemeralOwner)
-            controller = _json(client, _CONTROLLER).get("brokerid", -1)
+            controller = _json(client, _CONTROLLER)
             return RegistrySeen(
                 at=at,
                 cluster_id=str(_json(client, _CLUSTER).get("id", "")),
                 brokers=brokers,
-                controller=int(str(controller)),
+                controller=int(str(controller.get("brokerid", -1))),
                 controller_epoch=int(_content(client, _EPOCH) or b"0"),
+                kraft_epoch=int(str(controller.get("kraftControllerEpoch", -1))),
+                has_migration=client.exists(_MIGRATION) is not None,
             )
 
     def found(self, cluster_id: str) -> None:
@@ -80,6 +84,21 @@ class KazooRegistry:
                 why=f"this ensemble belongs to cluster {there}, not {cluster_id}",
                 next_step="Nothing was changed: find out whose servers these are.",
             )
+
+    def forget_migration(self) -> None:
+        """Delete what a quorum left that is gone for good: its claim to lead, which no session ends, and its notes.
+
+        A broker that leads is left alone. Only for a quorum whose every controller is proved stopped: one that runs
+        would write its metadata over that of the broker that leads then. Again is fine.
+        """
+        what = "deleting what the quorum left in ZooKeeper"
+        with session(self._endpoints(), self._password, what=what, where=self._cluster) as client:
+            with suppress(NoNodeError):
+                told, stat = client.get(_CONTROLLER)
+                if not stat.ephemeralOwner and json.loads(told).get("kraftControllerEpoch", -1) >= 0:
+                    client.delete(_CONTROLLER, version=stat.version)
+            with suppress(NoNodeError):
+                client.delete(_MIGRATION)
 
 
 def _broker(broker: int, told: Mapping[str, object], owner: int) -> RegisteredBroker:

@@ -1,9 +1,8 @@
-"""Clusters in ZooKeeper mode: which versions, which pools, and what such a cluster cannot become."""
+"""Clusters in ZooKeeper mode: which versions and which pools."""
 
 import pytest
 
 from events.spec.document import load_documents
-from events.spec.rules import check_change
 from events.spec.settings import service_settings
 from planner.rollout.desired import desired_nodes
 from tests.builders import a_document, a_spec, a_zookeeper_document
@@ -66,11 +65,6 @@ def test_a_pin_of_the_protocol_is_one_of_the_mode() -> None:
     assert _told(**{**ZOOKEEPER, "version": "3.9.1", "config": ', mode: zookeeper, metadataVersion: "3.8"'}) == []
     [(message, _)] = _told(**{**ZOOKEEPER, "config": ', mode: zookeeper, metadataVersion: "3.9"'})
     assert message == "metadata level 3.9 is newer than Kafka 3.8.1, which cannot know it"
-
-
-def test_a_cluster_never_changes_its_mode() -> None:
-    problems = check_change(a_zookeeper_document(), a_document(), data_bytes_per_pool=None)
-    assert ("`spec.kafka.mode` was `zookeeper` and cannot become `kraft`") in [p.message for p in problems]
 
 
 def test_a_spec_without_a_mode_means_what_it_meant_before() -> None:

@@ -1,4 +1,4 @@
-"""Where ZooKeeper and the agents disagree on who is there; and whose picture of the cluster is taken."""
+"""Whose picture of a cluster in ZooKeeper mode is taken."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -11,7 +11,7 @@ from controlplane.kafka.deadline import Deadline
 from controlplane.kafka.errors import KafkaUnavailable
 from controlplane.kafka.zookeeper_mode import current_controller, read_mode
 from controlplane.zookeeper.errors import ZooKeeperUnavailable
-from controlplane.zookeeper.registered import RegisteredBroker, RegistrySeen, disagreements
+from controlplane.zookeeper.registered import RegisteredBroker, RegistrySeen
 
 
 class Named:
@@ -38,27 +38,13 @@ class Named:
     def close(self) -> None: ...
 
 
-def registry(*brokers: int, controller: int = 1) -> RegistrySeen:
+def registry(*brokers: int, controller: int = 1, kraft_epoch: int = -1) -> RegistrySeen:
     there = {b: RegisteredBroker(b, f"10.0.0.{b}", 9092, "a", 77) for b in brokers}
-    return RegistrySeen(datetime(2026, 1, 1, tzinfo=UTC), "c", there, controller, 1)
+    return RegistrySeen(datetime(2026, 1, 1, tzinfo=UTC), "c", there, controller, 1, kraft_epoch)
 
 
 def found(connection: Named, seen: RegistrySeen | None = None) -> int:
     return current_controller(connection, None if seen is None else lambda: seen, Deadline(10.0, lambda: 0.0))
-
-
-def test_a_broker_that_runs_without_a_registration_is_told() -> None:
-    (told,) = disagreements(registry(1, 2), {1: ("10.0.0.1", 9092), 3: ("10.0.0.3", 9092)})
-    assert (told.broker, "ZooKeeper has no registration" in told.what) == (3, True)
-
-
-def test_a_broker_registered_at_another_address_is_told() -> None:
-    (told,) = disagreements(registry(1), {1: ("10.0.0.9", 9092)})
-    assert "registered at 10.0.0.1:9092, not at 10.0.0.9:9092" in told.what
-
-
-def test_a_registration_that_no_agent_runs_may_still_be_ending() -> None:
-    assert disagreements(registry(1, 2), {1: ("10.0.0.1", 9092)}) == ()
 
 
 def test_the_controller_is_whom_zookeeper_names_and_who_knows_what_zookeeper_knows() -> None:
@@ -72,6 +58,7 @@ def test_the_controller_is_whom_zookeeper_names_and_who_knows_what_zookeeper_kno
         (Named({1: None, 2: 1, 3: 1}), registry(1, 2, 3), "does not answer as one"),
         (Named({1: 1, 2: 1, 3: 1}), registry(1, 2), r"it knows brokers \[1, 2, 3\], in ZooKeeper there are \[1, 2\]"),
         (Named({1: 1, 2: 1, 3: 1}), registry(1, 2, 3, controller=-1), "one is being elected"),
+        (Named({1: 1, 2: 1, 3: 1}), registry(1, 2, 3, kraft_epoch=2), "controller 1 of a KRaft quorum leads it"),
         (Named({1: 1, 2: 2, 3: 3}), None, "do not agree"),
         (Named({1: None, 2: 1, 3: 1}), None, "do not agree"),
         (Named({1: None, 2: None}), None, "no broker answered"),

@@ -1,0 +1,88 @@
+"""Rules about a change of mode: what a migration from ZooKeeper to KRaft asks of the cluster first, and of the spec.
+
+The protocol behind them, and where it was tried: docs/zookeeper.md, "Migrating to KRaft".
+"""
+
+from collections.abc import Iterator
+
+from events.spec import problems as p
+from events.spec.change import FieldChange, differences
+from events.spec.fields import FieldClass
+from events.spec.model import KafkaClusterDocument
+from events.spec.positions import Positions
+from events.spec.problems import Path, Problem
+from events.spec.releases import MIGRATES, metadata_level_of
+
+_KAFKA: Path = ("spec", "kafka")
+_MODE: Path = (*_KAFKA, "mode")
+_NAMED = 3
+"""Other changes named in a message; the rest is a count."""
+
+
+def migration_problems(old: KafkaClusterDocument, new: KafkaClusterDocument, where: Positions) -> Iterator[Problem]:
+    """Everything that refuses a change of mode; nothing where the mode stays."""
+    before, after = old.spec.kafka, new.spec.kafka
+    if before.mode == after.mode:
+        return
+    if after.mode == "zookeeper":
+        message = "the mode was `kraft` and cannot become `zookeeper`: Kafka has no way from KRaft to ZooKeeper"
+        yield where.problem(p.MIGRATION, _MODE, message, "Write `mode: kraft`.")
+        return
+    yield from _release(old, new, where)
+    yield from _disks(old, new, where)
+    yield from _more(old, new, where)
+    message = (
+        "the mode was `zookeeper` and cannot become `kraft` yet: Kedge's agents run every phase of the migration, and "
+        "the server does not lead them through it"
+    )
+    fix = 'Write `mode: zookeeper`. docs/zookeeper.md, "Migrating to KRaft", has the steps and the point of no return.'
+    yield where.problem(p.MIGRATION, _MODE, message, fix)
+
+
+def _release(old: KafkaClusterDocument, new: KafkaClusterDocument, where: Positions) -> Iterator[Problem]:
+    """Quorums of 3.8 are static (KIP-853), Kafka 4 has no ZooKeeper: both ends of the migration are 3.9."""
+    before, after = old.spec.kafka, new.spec.kafka
+    if before.version != MIGRATES:
+        message = f"the cluster runs Kafka {before.version}, and migrates to KRaft on {MIGRATES} only"
+        fix = f"Write `version: {MIGRATES}` with `mode: zookeeper`, apply, and migrate after that roll."
+        yield where.problem(p.MIGRATION, (*_KAFKA, "version"), message, fix)
+    elif after.version != MIGRATES:
+        message = f"Kafka {after.version} cannot read what {MIGRATES} keeps in ZooKeeper: a cluster migrates first"
+        fix = f"Write `version: {MIGRATES}`; Kafka 4 is a roll of its own after the migration."
+        yield where.problem(p.MIGRATION, (*_KAFKA, "version"), message, fix)
+    pin, level = before.metadata_version, metadata_level_of(MIGRATES)
+    if pin is not None and pin != level:
+        message = f"the protocol is pinned at {pin}, and a cluster migrates to KRaft at protocol {level} only"
+        fix = f"Remove `metadataVersion` with `mode: zookeeper`, apply, and migrate once the protocol is {level}."
+        yield where.problem(p.MIGRATION, (*_KAFKA, "metadataVersion"), message, fix)
+
+
+def _disks(old: KafkaClusterDocument, new: KafkaClusterDocument, where: Positions) -> Iterator[Problem]:
+    there = {pool.name for pool in old.spec.broker_pools if pool.disk.kind == "ephemeral"}
+    for index, pool in enumerate(new.spec.pools):
+        if pool.name in there:
+            message = (
+                f"pool `{pool.name}` has ephemeral disks: a broker migrates under its id and with its disk, which such "
+                "a VM takes with it"
+            )
+            fix = "Add a pool with persistent disks, apply, remove this one, apply, and migrate after that."
+            yield where.problem(p.MIGRATION, ("spec", "pools", index, "disk", "kind"), message, fix)
+
+
+def _more(old: KafkaClusterDocument, new: KafkaClusterDocument, where: Positions) -> Iterator[Problem]:
+    quorums = {f"spec.pools[{pool.name}]" for spec in (old.spec, new.spec) for pool in spec.pools if pool.is_quorum}
+    more = [change for change in differences(old, new) if _comes_on_top(change, quorums)]
+    if more:
+        names = ", ".join(f"`{change.path}`" for change in more[:_NAMED])
+        rest = f" and {len(more) - _NAMED} more" if len(more) > _NAMED else ""
+        message = f"{names}{rest} would change beside the mode: while a cluster migrates nothing else does"
+        fix = "Apply the rest before the migration, or after it."
+        yield where.problem(p.MIGRATION, more[0].steps or _MODE, message, fix)
+
+
+def _comes_on_top(change: FieldChange, quorums: set[str]) -> bool:
+    """The pools of the quorums come and go with the mode; who owns the cluster, and how it is rolled, changes nothing
+    that runs."""
+    if change.path in {"spec.kafka.mode", "spec.kafka.version", "spec.kafka.metadataVersion"} or change.path in quorums:
+        return False
+    return change.field_class is not FieldClass.BEHAVIOURAL or change.path.startswith("spec.pools")

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 
-from controlplane import balancefold, settingfold
+from controlplane import balancefold, relieffold, settingfold
 from controlplane.foldmoves import Rules, change, close_intent, frozen, move, open_intent
 from controlplane.places import planned_place
 from controlplane.replacement import Phase
@@ -30,7 +30,7 @@ def _surge(view: ClusterView, e: facts.SurgeRequested, at: datetime) -> ClusterV
             config=config,
             place=planned_place(view, planned),
         )
-        if planned.handover:
+        if planned.handover and not planned.relieves:
             continue
         if planned.service == "broker":
             if planned.service_id < next_broker:
@@ -63,7 +63,9 @@ def _surged(view: ClusterView, e: facts.SurgeCompleted, at: datetime) -> Cluster
             address=launched.address,
             launched_at=at,
         )
-    return replace(view, node_addresses=frozen({**view.node_addresses, **e.node_addresses}))
+    view = relieffold.addressed(view, e)
+    view = replace(view, node_addresses=frozen({**view.node_addresses, **e.node_addresses}))
+    return relieffold.begun(view, at)
 
 
 def _run_failed(view: ClusterView, e: facts.RunFailed, at: datetime) -> ClusterView:
@@ -145,7 +147,7 @@ def _found(view: ClusterView, e: facts.InstanceAdopted, at: datetime) -> Cluster
         starts=e.starts,
         place=planned_place(view, planned),
         launched_at=at,
-        fenced_at=at if phase is Phase.RELEASED else None,
+        fenced_at=at if phase in (Phase.FENCED, Phase.RELEASED) else None,
         drained=e.drained,
         adopted=True,
         born_with=_config(view, planned),

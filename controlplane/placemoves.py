@@ -13,17 +13,29 @@ def pools_that_move(
     view: ClusterView, document: KafkaClusterDocument, rollout: RolloutPlan, snapshot: KafkaSnapshot | None
 ) -> tuple[str, ...]:
     """A sentence for each pool of the document with brokers that live elsewhere now."""
+    elsewhere = ((pool, _elsewhere(view, pool.name, pool.place.name)) for pool in document.spec.pools)
     return tuple(
-        _sentence(pool.name, pool.place.name, moving, rollout, snapshot)
-        for pool in document.spec.broker_pools
-        if (moving := _elsewhere(view, pool.name, pool.place.name))
+        _of_controllers(pool.name, pool.place.name, moving)
+        if pool.is_quorum
+        else _sentence(pool.name, pool.place.name, moving, rollout, snapshot)
+        for pool, moving in elsewhere
+        if moving
     )
 
 
 def _elsewhere(view: ClusterView, pool: str, place: str) -> dict[str, str]:
     """Nodes of a pool whose VM is in another place -> that place."""
-    there = (i for i in view.brokers() if i.planned.pool == pool)
+    there = (i for i in view.alive() if i.planned.pool == pool)
     return {i.node: str(place_of(view, i)) for i in there if str(place_of(view, i)) != place}
+
+
+def _of_controllers(pool: str, place: str, moving: dict[str, str]) -> str:
+    left = ", ".join(sorted(set(moving.values())))
+    nodes = f"{len(moving)} controller{'s' if len(moving) > 1 else ''}"
+    return (
+        f"pool {pool} leaves {left} for {place}: {nodes}, one at a time, under the same ids, with new disks that the "
+        "quorum fills and at new addresses. The way back is the former place in the spec"
+    )
 
 
 def _sentence(

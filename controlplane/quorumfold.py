@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from controlplane.foldmoves import Rules, frozen
+from controlplane.quorumlists import heirs_to_tell
 from controlplane.view import ClusterView, InstanceView, VoterChangeView
 from events import facts
 
@@ -49,9 +50,9 @@ def with_lists(before: ClusterView, after: ClusterView) -> ClusterView:
     """Whoever was given a new start by this event was told the voters of now; nobody else knows of them yet."""
     if not after.voters or (after.instances is before.instances and before.voters):
         return after
-    voters = frozenset(after.voters)
+    voters, coming = frozenset(after.voters), frozenset(heir.key for heir in heirs_to_tell(after))
     told = {
-        k: replace(i, listed=voters, protocol=after.protocol)
+        k: replace(i, listed=voters, told_heirs=coming, protocol=after.protocol)
         for k, i in after.instances.items()
         if _starts(before.instances.get(k), i)
     }

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import datetime
 
-from controlplane import imagefold, nodefold, windowfold
+from controlplane import imagefold, nodefold, relieffold, windowfold
 from controlplane.foldmoves import Rules, change, close_intent, current_drain, frozen, move, open_intent
 from controlplane.replacement import Phase
 from controlplane.view import ClusterView, DrainView
@@ -103,7 +103,7 @@ def _fence(view: ClusterView, e: facts.FenceRequested, at: datetime) -> ClusterV
 
 
 def _fenced(view: ClusterView, e: facts.NodeFenced, at: datetime) -> ClusterView:
-    return change(move(view, e.key, Phase.FENCED, at), e.key, fenced_at=at)
+    return relieffold.begun(change(move(view, e.key, Phase.FENCED, at), e.key, fenced_at=at), at)
 
 
 def _reverted(view: ClusterView, e: facts.FenceReverted, at: datetime) -> ClusterView:

@@ -49,7 +49,9 @@ def revertible(view: ClusterView) -> list[Pair]:
         if first.phase is not Phase.JOINED or first.lost:
             continue
         pairs += [(first, i) for i in present[1:] if not i.lost and not (i.bound and not i.is_broker)]
-    return pairs
+    known = {new.key for _, new in pairs}
+    relieved = ((view.instances[k], heir) for k, heir in sorted(view.relieved().items()) if heir.key not in known)
+    return [*pairs, *((o, h) for o, h in relieved if o.phase is Phase.JOINED and not o.lost and not h.bound)]
 
 
 def _take_back(situation: Situation, pairs: Sequence[Pair]) -> Verdict:

@@ -112,7 +112,7 @@ def _leave(situation: Situation) -> Verdict | None:
     dismissed = [i for i in situation.view.in_phase(Phase.FENCED, Phase.RELEASED) if i.drained and not i.is_broker]
     if dismissed:
         return request_retire(situation, dismissed, "stopped, and no voter any more")
-    fenced = [i for i in situation.view.in_phase(Phase.FENCED) if not situation.view.hands_over(i)]
+    fenced = [i for i in situation.view.in_phase(Phase.FENCED) if i.is_broker and not situation.view.hands_over(i)]
     if not fenced:
         return None
     kafka = situation.seen.fresh_kafka(situation.now)
@@ -155,7 +155,7 @@ def _failed(situation: Situation) -> Verdict | None:
     unbound = [i for i in failed if not i.bound]
     if unbound:
         return request_retire(situation, unbound, "never took over its node")
-    brokers = [i for i in failed if not situation.view.hands_over(i)]
+    brokers = [i for i in failed if i.is_broker and not situation.view.hands_over(i)]
     if not brokers:
         return record(f"stopping {_keys(failed)}", facts.FenceRequested(tuple(i.key for i in failed), "did not join"))
     if not any(i.phase is Phase.JOINED for i in situation.view.brokers()):

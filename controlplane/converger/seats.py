@@ -1,13 +1,17 @@
 """The controller nodes as seats of the quorum, who is due for a vote, and who still has to be told of it. Pure."""
 
+from collections.abc import Collection
 from dataclasses import replace
 
 from controlplane.kafka.gates import Gate
 from controlplane.kafka.voters import Seat, Stranger, VoterStep, listed_enough, next_voter_change
-from controlplane.replacement import Phase
-from controlplane.view import ClusterView, InstanceView, once
+from controlplane.quorumlists import known_to
+from controlplane.reliefview import is_waiting
+from controlplane.replacement import ALIVE, Phase
+from controlplane.view import FIRST_CONTROLLER_ID, ClusterView, InstanceView, once
 from planner.observed import KafkaSnapshot
 from planner.rollout.desired import desired_nodes
+from planner.rollout.passing import LEAST_TO_RELIEVE
 
 _STOPPED = (Phase.FENCED, Phase.RELEASED, Phase.RETIRING, Phase.RETIRED)
 _HANDED = (Phase.FENCING, Phase.FENCED, Phase.RELEASED)
@@ -18,9 +22,12 @@ def seats(view: ClusterView) -> tuple[Seat, ...]:
     """The cluster's controller nodes, by id. One whose VM is on its way in gets its vote even if the spec has changed
     its mind meanwhile: it leaves in order afterwards."""
     wanted = {n.node for n in desired_nodes(view.document)} if view.document else set()
-    found = (_seat(there, wanted) for there in view.nodes().values())
-    past = {n: [i for i in view.instances.values() if i.node == n] for n in view.nodes()}
-    return tuple(sorted((_with_others(s, past[s.node]) for s in found if s is not None), key=lambda s: s.id))
+    had: dict[int, list[InstanceView]] = {}
+    for instance in view.instances.values():
+        if not instance.is_broker:
+            had.setdefault(instance.service_id, []).append(instance)
+    there = {number: [i for i in held if i.phase in ALIVE] for number, held in sorted(had.items())}
+    return tuple(_with_others(_seat(view, those, wanted), had[number]) for number, those in there.items() if those)
 
 
 def voter_change_due(view: ClusterView, kafka: KafkaSnapshot) -> VoterStep | None:
@@ -44,6 +51,12 @@ def stranger_among(view: ClusterView, kafka: KafkaSnapshot) -> str:
     )
 
 
+def address_of_seat(view: ClusterView, seat: Seat) -> str:
+    """Where the directory that votes, or is to, is spoken to; "" where nobody runs on it."""
+    there = (i for i in view.controllers() if i.planned.volumes[0].directory_id == seat.directory_id)
+    return next((view.seat_address(i) for i in there if i.service_id == seat.id), "")
+
+
 def must_leave_first(view: ClusterView, heir: InstanceView) -> bool:
     """Whether the directory this successor does not take over still has a vote, as far as is recorded."""
     voter = view.voters.get(heir.service_id)
@@ -53,10 +66,10 @@ def must_leave_first(view: ClusterView, heir: InstanceView) -> bool:
 def remembered(view: ClusterView) -> tuple[InstanceView, ...]:
     """Controllers that left the quorum for good and never came back, as they last were. Kafka keeps their
     registrations, with the versions they supported, for ever: no message of 4.1 or 4.2 unregisters a controller."""
-    there = {i.node for i in view.controllers()}
+    there, ids = {i.node for i in view.controllers()}, {i.service_id for i in view.controllers()}
     left: dict[str, InstanceView] = {}
     for i in view.instances.values():
-        if i.drained and not i.is_broker and i.node not in there:
+        if i.drained and not i.is_broker and i.node not in there and i.service_id not in ids:
             left[i.node] = max(i, left.get(i.node, i), key=lambda one: one.planned.generation)
     return tuple(left[n] for n in sorted(left))
 
@@ -67,39 +80,52 @@ def size_to_bring_back(view: ClusterView) -> int:
     return (size + len(remembered(view))) | 1
 
 
+def id_for(view: ClusterView, node: str, given: Collection[int]) -> int:
+    """The id of a controller's node that has no VM: its own, unless another node has taken that over; else one that
+    Kafka remembers of a node that is not to come back; else the next one that nobody ever had. `given` are others of
+    the same intent."""
+    used = {i.service_id for i in view.controllers()}.union(given)
+    known = view.controller_ids.get(node)
+    if known is not None and known not in used:
+        return known
+    wanted = {n.node for n in desired_nodes(view.document)} if view.document else set()
+    left = (i.service_id for i in remembered(view) if i.node not in wanted)
+    renewed = next((number for number in left if number not in used), None)
+    if renewed is not None:
+        return renewed
+    used |= set(view.controller_ids.values())
+    return next(i for i in range(FIRST_CONTROLLER_ID, FIRST_CONTROLLER_ID + 100) if i not in used)
+
+
 def thin_list(view: ClusterView, instance: InstanceView) -> str:
     """Why a broker is to be told the controllers anew, "" while the list of its last start does: once the spec's
     controllers vote, it has to name more of them than may fail at once."""
     if not instance.is_broker or instance.listed is None or view.document is None:
         return ""
-    nodes = {n.node for n in desired_nodes(view.document) if n.service != "broker"}
-    ids = {i for n, i in view.controller_ids.items() if n in nodes}
-    # Nodes that are still to be made have ids nobody was ever told.
-    voters = ids | {-k for k in range(1, len(nodes) - len(ids) + 1)}
-    if listed_enough(instance.listed, voters):
+    voters, listed = _ids_to_be(view), known_to(view, instance)
+    if listed_enough(listed, voters):
         return ""
-    named = len(instance.listed & voters)
-    return f"it was told of {named} of the {len(voters)} controllers, {(len(voters) - 1) // 2 + 1} are needed"
+    named, needed = len(listed & voters), (len(voters) - 1) // 2 + 1
+    if listed != instance.listed:
+        return f"once the next controller has moved it knows {named} of the {len(voters)}, {needed} are needed"
+    return f"it was told of {named} of the {len(voters)} controllers, {needed} are needed"
 
 
 @once
 def has_thin_list(view: ClusterView) -> bool:
-    """A cheap look, asked of every cluster at every tick."""
-    size = view.document.spec.quorum_size if view.document else 0
-    if not any(i.listed is not None and 2 * len(i.listed) <= size for i in view.brokers()):
-        return False
+    """Asked of every cluster at every tick: worked out once for each copy of the view."""
     return any(thin_list(view, i) for i in view.brokers())
 
 
-def _seat(there: tuple[InstanceView, ...], wanted: set[str]) -> Seat | None:
-    holders = [i for i in there if i.phase not in (Phase.RETIRING, Phase.FAILED)] or list(there)
+def _seat(view: ClusterView, there: list[InstanceView], wanted: set[str]) -> Seat:
+    """Who waits to relieve another one sits nowhere yet."""
+    holders = [i for i in there if i.phase not in (Phase.RETIRING, Phase.FAILED) and not is_waiting(i)] or there
     newest = holders[-1]
-    if newest.is_broker:
-        return None
     arrives = newest.phase is Phase.LAUNCHED and not newest.drained
-    stays = (newest.node in wanted and not newest.drained) or arrives
+    stays = (newest.node in wanted and not newest.drained) or arrives or newest.key in view.relieved()
     planned = newest.planned
-    return Seat(planned.node, planned.service_id, planned.index, planned.volumes[0].directory_id, stays)
+    directory, swaps = planned.volumes[0].directory_id, bool(planned.relieves)
+    return Seat(planned.node, planned.service_id, planned.index, directory, stays, swaps=swaps)
 
 
 def _with_others(seat: Seat, instances: list[InstanceView]) -> Seat:
@@ -110,6 +136,17 @@ def _with_others(seat: Seat, instances: list[InstanceView]) -> Seat:
     others = frozenset(had) - {seat.directory_id}
     over = frozenset(d for d in others if all(i.lost or i.phase in _STOPPED for i in had[d]))
     return replace(seat, others=others, lost=over)
+
+
+def _ids_to_be(view: ClusterView) -> frozenset[int]:
+    """Ids of the controllers the spec asks for. Nodes that are still to be made take over those of nodes that leave;
+    beyond them they have ids nobody was ever told."""
+    nodes = {n.node for n in desired_nodes(view.document) if n.service != "broker"} if view.document else set()
+    ids = {i for n, i in view.controller_ids.items() if n in nodes}
+    new = len(nodes) - len({n for n in view.controller_ids if n in nodes})
+    left = sorted({i.service_id for i in view.controllers() if i.node not in nodes and not i.drained} - ids)
+    passed = left[:new] if len(view.voters) >= LEAST_TO_RELIEVE else []
+    return frozenset(ids.union(passed, range(-1, len(passed) - new - 1, -1)))
 
 
 def _held_by(view: ClusterView, kafka: KafkaSnapshot, step: VoterStep) -> str:

@@ -10,7 +10,7 @@ What is to change, and whether it may now, says `controlplane.kafka.voters`.
 
 from agent.wire import DIRECTORY_LOST
 from controlplane.converger.arrivals import quorum_port, service_report, start_id
-from controlplane.converger.seats import seats, stranger_among, voter_change_due
+from controlplane.converger.seats import address_of_seat, seats, stranger_among, voter_change_due
 from controlplane.converger.verdict import AddVoter, RemoveVoter, Situation, Verdict, act, record, wait
 from controlplane.externals import is_shared
 from controlplane.kafka.gates import Gate
@@ -89,7 +89,7 @@ def begin_voter_change(view: ClusterView, step: VoterStep) -> Verdict:
     seat, number = step.seat, view.voter_changes + 1
     if step.adds:
         change = intent_id(view.uid, "add-voter", f"{seat.id}.{step.directory_id}", number)
-        address = view.node_addresses.get(seat.node, "")
+        address = address_of_seat(view, seat)
         asked: object = facts.VoterAddRequested(
             change, seat.node, seat.id, address, quorum_port(view), step.directory_id, step.gate.reason
         )
@@ -158,7 +158,7 @@ def _found_voting(view: ClusterView, kafka: KafkaSnapshot) -> facts.VoterAdded |
         known = view.voters.get(seat.id)
         votes = any(m.is_voter and (m.id, m.directory_id) == (seat.id, seat.directory_id) for m in kafka.quorum.members)
         if votes and (known is None or known.directory_id != seat.directory_id):
-            address = view.node_addresses.get(seat.node, "")
+            address = address_of_seat(view, seat)
             return facts.VoterAdded("", seat.node, seat.id, address, quorum_port(view), seat.directory_id)
     return None
 

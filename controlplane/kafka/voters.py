@@ -28,6 +28,8 @@ class Seat:
     stays: bool
     others: frozenset[str] = frozenset()
     lost: frozenset[str] = frozenset()
+    swaps: bool = False
+    """The directory that is to vote follows before a lost one loses its vote: between the two there is a moment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +67,9 @@ def next_voter_change(quorum: QuorumSeen, seats: Sequence[Seat]) -> VoterStep | 
     if strange:
         return Stranger(strange[0].id, strange[0].directory_id)
     have = {(v.id, v.directory_id): v for v in voters}
-    for seat in seats:
-        for directory in sorted(seat.lost):
-            if (seat.id, directory) in have:
-                return VoterStep(False, seat, directory, may_remove(quorum, seat.id, directory))
+    losses = [_loss(quorum, s, d) for s in seats for d in sorted(s.lost) if (s.id, d) in have]
+    if losses:
+        return next((step for step in losses if step.gate.open), losses[0])
     leaving = [s for s in seats if not s.stays and (s.id, s.directory_id) in have]
     for seat in leaving:
         # Dead and not wanted any more: its vote only keeps the gate of whoever is to be added closed.
@@ -136,6 +137,15 @@ def listed_enough(listed: Iterable[int], voters: Iterable[int]) -> bool:
     """
     now = frozenset(voters)
     return len(now & frozenset(listed)) > (len(now) - 1) // 2
+
+
+def _loss(quorum: QuorumSeen, seat: Seat, directory_id: str) -> VoterStep:
+    """Kafka lets a directory follow while another one of its id, stopped, has the vote (seen on 4.1.1)."""
+    gate = may_remove(quorum, seat.id, directory_id)
+    heir = _member(quorum, seat.id, seat.directory_id) if seat.swaps else None
+    if seat.swaps and gate.open and (heir is None or not is_following(heir)):
+        gate = Gate(False, f"controller {seat.id} is to follow from directory {seat.directory_id} first")
+    return VoterStep(False, seat, directory_id, gate)
 
 
 def _addition(quorum: QuorumSeen, missing: Sequence[Seat]) -> VoterStep:

@@ -53,6 +53,16 @@ class Incumbent:
     born_gib: int = 0
     """The size its digest was made of, and `disk_kind` its kind."""
     disk_kind: str = ""
+    disk_count: int = 1
+    spot: bool = False
+    """Its VM is pre-emptible."""
+    vm_address: bool = False
+    """A controller that is reached at its VM's own address, which no other VM will have."""
+
+    @property
+    def room_gib(self) -> int:
+        """What its disks have together, 0 where nobody asks."""
+        return self.disk_gib * self.disk_count
 
     @property
     def key(self) -> str:
@@ -89,6 +99,13 @@ class NodeChange:
         """Whether its next VM is made in another place: nothing is handed over there, all is copied."""
         old, new = self.incumbent, self.desired
         return old is not None and new is not None and bool(old.place) and old.place != new.place
+
+    @property
+    def is_relief(self) -> bool:
+        """Whether it is a controller whose id goes to another address: of another node, or in another place."""
+        old = self.incumbent
+        replaced = self.service == "controller" and self.change is Change.REPLACE
+        return replaced and old is not None and (self.moves or old.vm_address or old.node != self.node)
 
 
 def node_changes(desired: Iterable[DesiredNode], incumbents: Iterable[Incumbent]) -> tuple[NodeChange, ...]:
@@ -140,15 +157,23 @@ def _is_another_vm(want: DesiredNode, have: Incumbent) -> bool:
 
 
 def _disk_is_another(want: DesiredNode, have: Incumbent) -> bool:
-    """Whether its disk cannot become what the spec says: it is too large, or too small and stays so. Who votes hands
-    its disk over, so another VM would have the same."""
-    if want.service != "broker" or not have.disk_gib or have.disk_gib == want.disk_gib:
+    """Whether its disk cannot become what the spec says: it is too large, or too small and stays so; or there are more
+    or fewer of them. Who votes hands its disk over, so another VM would have the same."""
+    if want.service != "broker" or not have.disk_gib:
+        return False
+    if have.disk_count != want.disk_count:
+        return True
+    if have.disk_gib == want.disk_gib:
         return False
     return have.disk_gib > want.disk_gib or not want.grows
 
 
 def _disk_words(want: DesiredNode, have: Incumbent) -> str:
     return f"disk {have.disk_gib} -> {want.disk_gib} GiB"
+
+
+def _disks(one: DesiredNode | Incumbent) -> str:
+    return f"{one.disk_count} x {one.disk_gib} GiB"
 
 
 def _restart_words(names: tuple[str, ...]) -> str:
@@ -161,8 +186,16 @@ def _difference(want: DesiredNode, have: Incumbent) -> str:
         return f"Kafka {have.kafka_version} -> {want.kafka_version}"
     if want.shape != have.shape:
         return f"machine {have.shape} -> {want.shape}"
+    if want.spot != have.spot:
+        return f"{_kept(have.spot)} -> {_kept(want.spot)}"
     if have.disk_kind and want.disk_kind != have.disk_kind:
         return f"disk {have.disk_kind} -> {want.disk_kind}"
+    if have.disk_gib and have.disk_count != want.disk_count:
+        return f"disks {_disks(have)} -> {_disks(want)}"
     if have.disk_gib and want.disk_gib != have.disk_gib:
         return _disk_words(want, have)
     return f"its fixed settings changed ({have.digest} -> {want.digest})"
+
+
+def _kept(spot: bool) -> str:
+    return "a pre-emptible VM" if spot else "a VM that is kept"

@@ -106,6 +106,7 @@ def rollout_plan(
         phases.append(RolloutPhase(_title(work.change, work.nodes), len(steps) > 1, steps))
         done = {c.node for c in work.nodes}
         left = [c for c in left if c.node not in done]
+    phases = _with_brokers_told(phases, changes)
     phases += _restart_phases(restart_order(changes, quorum_leader=assumptions.quorum_leader), assumptions)
     if finalise:
         raised = RolloutStep(
@@ -122,6 +123,23 @@ def rollout_plan(
     if protocol:
         phases.append(_protocol_phase(changes, protocol, assumptions))
     return RolloutPlan(tuple(phases), tuple(warnings))
+
+
+def _with_brokers_told(phases: list[RolloutPhase], changes: Sequence[NodeChange]) -> list[RolloutPhase]:
+    """Controllers that take their ids to other addresses: before brokers would know no more of them than may fail at
+    once, each broker is started anew, told of both addresses of the next one. Once does for all of them."""
+    moving = {c.node for c in changes if c.is_relief}
+    wanted = sum(c.service == "controller" and c.desired is not None for c in changes)
+    unheard = wanted - ((wanted - 1) // 2 + 1)
+    if len(moving) <= unheard:
+        return phases
+    brokers = sorted((c for c in changes if c.service == "broker" and c.desired), key=lambda c: (c.rack, c.node))
+    reason = f"{len(moving)} controllers get other addresses"
+    how = ("stop", "start", "back in sync")
+    steps = tuple(RolloutStep(Change.RESTART, c.node, c.rack, c.service, reason, how, 0, RESTART_S) for c in brokers)
+    title = f"restart {len(steps)} brokers, one at a time, told of the old and the new addresses of controllers"
+    turns = [n for n, phase in enumerate(phases) if any(s.node in moving for s in phase.steps)]
+    return [*phases[: turns[unheard]], RolloutPhase(title, False, steps), *phases[turns[unheard] :]]
 
 
 def _growth_phases(changes: Sequence[NodeChange]) -> list[RolloutPhase]:
@@ -214,6 +232,8 @@ def _how(change: NodeChange, *, handed: bool, founded: bool) -> tuple[str, ...]:
         return ("drain", "linger", "fence", "retire")
     if change.service != "broker" and change.incumbent is not None and change.incumbent.broken:
         return ("surge", "stop old", "lost disk leaves the quorum", "hand over address", "get a vote", "retire old")
+    if change.is_relief:
+        return ("surge", "stop old", "catch up", "take over the vote", "retire old")
     if change.service != "broker":
         return ("surge", "stop old", "hand over volume and address", "catch up", "retire old")
     if handed:

@@ -8,6 +8,7 @@ from pathlib import Path
 from providers.base import InstanceState, Listing, Place, Resources
 from providers.errors import CloudUnavailable, ProviderError, RateLimited, ResourceConflict
 from providers.harm import PLAIN, Harm, Manner
+from providers.local.address import NodeAddresses
 from providers.local.config import AGENT_COMMAND, Config, write_config
 from providers.local.disk import Disks
 from providers.local.errors import recognise
@@ -91,7 +92,7 @@ class LocalCloud:
 
     def variables(self, resources: Resources) -> dict[str, object]:
         """Variables of `terraform/modules/local`; the same resources give the same addresses, always."""
-        layout_of(self.root, resources.place)
+        layout = layout_of(self.root, resources.place)
         uid = resources.cluster_uid
         return module_variables(
             resources,
@@ -100,7 +101,7 @@ class LocalCloud:
                 "address": self._choose_address(f"{uid}/{i.key}", i.address),
                 "tags": instance_tags(resources, i, image_tag(i, self._config.kafka_dir)),
             },
-            address=lambda a: self._choose_address(f"{uid}/{a.node}", a.address),
+            address=lambda a: self._choose_address(self._owner_in(layout, uid, a.node), a.address),
         )
 
     def terraform_environment(self, place: Place) -> Mapping[str, str]:
@@ -152,6 +153,16 @@ class LocalCloud:
         """Tests and demos only: a VM that lost power starts again."""
         if parsed := parse_instance_id(instance):
             self._machines(layout_of(self.root, place)).power_on(*parsed)
+
+    def _owner_in(self, layout: Layout, uid: str, node: str) -> str:
+        """Who owns a node's address in a region: while the node moves it has one in each of two."""
+        alone, there = f"{uid}/{node}", f"{uid}/{node}@{layout.region}"
+        record = NodeAddresses(layout).read(uid, node)
+        if record is not None:
+            ledger = Ledger(self.root, self.installation_id, claims_dir(), RANGES[self.network])
+            return there if ledger.known(there) == record["address"] else alone
+        others = (Layout(self.root, region) for region in REGIONS if region != layout.region)
+        return there if any(NodeAddresses(other).read(uid, node) for other in others) else alone
 
     def _choose_address(self, owner: str, recorded: str | None) -> str:
         ledger = Ledger(self.root, self.installation_id, claims_dir(), RANGES[self.network])

@@ -37,8 +37,14 @@ class Ledger:
     claims: Path
     network: IPv4Network = RANGES["loopback"]
 
+    def known(self, owner: str) -> str | None:
+        """The owner's address, if it ever had one."""
+        address = self._read()["owners"].get(owner)
+        return None if address is None else str(address)
+
     def address_for(self, owner: str) -> str:
-        """The owner's address, claimed now if it has none. Owners are `<uid>/<node>` and `<uid>/<node>.g<n>`.
+        """The owner's address, claimed now if it has none. Owners are `<uid>/<node>` (`<uid>/<node>@<region>` of a
+        node that came there from elsewhere) and `<uid>/<node>.g<n>`.
 
         Raises `NoCapacity` when the network is used up.
         """

@@ -1,0 +1,41 @@
+"""Whom a Kafka process is told of as controllers when it starts (`controller.quorum.bootstrap.servers`). Pure.
+
+A broker that has lost the leader asks only whom that list names (measured on 4.1.1). Voters need no list: their log
+names them. So only brokers are told, beside the voters, of those who are about to relieve one at another address.
+"""
+
+from controlplane.reliefview import is_waiting
+from controlplane.replacement import Phase
+from controlplane.view import ClusterView, InstanceView
+from events.facts import FoundingVoter
+
+
+def heirs_to_tell(view: ClusterView) -> tuple[InstanceView, ...]:
+    """Who is about to relieve a controller, and where, by key: its VM runs, and it does not."""
+    heirs = {i.key: i for i in view.relieved().values()}
+    return tuple(
+        heirs[k]
+        for k in sorted(heirs)
+        if heirs[k].phase is Phase.LAUNCHED and is_waiting(heirs[k]) and view.address_of(heirs[k])
+    )
+
+
+def known_to(view: ClusterView, broker: InstanceView) -> frozenset[int]:
+    """Ids of the controllers its last start was told of that it will still find once those on their way have taken
+    over; all of nobody before its first start."""
+    moved = {h.service_id for h in heirs_to_tell(view) if h.key not in broker.told_heirs}
+    listed = broker.listed or frozenset()
+    return listed - moved if moved else listed
+
+
+def list_for(view: ClusterView, instance: InstanceView) -> tuple[FoundingVoter, ...]:
+    """The voters by id, and for a broker after them those on their way."""
+    voters = tuple(view.voters[i] for i in sorted(view.voters))
+    heirs = heirs_to_tell(view) if instance.is_broker else ()
+    if not heirs:
+        return voters
+    port = next((v.port for v in voters), 0)
+    coming = (
+        FoundingVoter(h.node, h.service_id, view.address_of(h), port, h.planned.volumes[0].directory_id) for h in heirs
+    )
+    return (*voters, *coming)

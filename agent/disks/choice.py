@@ -2,7 +2,8 @@
 
 A volume's filesystem has a UUID that follows from cluster and volume key, so a disk says itself which volume it is,
 whatever the cloud calls its device. A filesystem is made only for a volume that the document calls fresh, on a disk
-that was read and has nothing on it. Anything that cannot be told apart is left alone.
+that was read and has nothing on it. Anything that cannot be told apart is left alone. Several new volumes of one size
+are alike while they are blank: which disk becomes which of them makes no difference, as long as there are as many.
 """
 
 import uuid
@@ -28,7 +29,7 @@ class MountDisk:
 
 @dataclass(frozen=True, slots=True)
 class MakeFilesystem:
-    """This disk is blank, and the only one that can be the new volume."""
+    """This disk is blank, and can be the new volume: no blank disk of its size is left that could be anybody else's."""
 
     path: str
 
@@ -55,8 +56,10 @@ def filesystem_uuid(cluster_uid: str, volume: str) -> str:
     return str(uuid.uuid5(_NAMESPACE, f"{cluster_uid}/{volume}"))
 
 
-def choose(log_dir: LogDir, *, cluster_uid: str, devices: Sequence[BlockDevice]) -> Choice:
-    """What to do for a volume that is not mounted where it should be."""
+def choose(
+    log_dir: LogDir, *, cluster_uid: str, devices: Sequence[BlockDevice], others: Sequence[LogDir] = ()
+) -> Choice:
+    """What to do for a volume that is not mounted where it should be. `others` are the VM's other volumes."""
     wanted = filesystem_uuid(cluster_uid, log_dir.volume)
     own = [d for d in devices if d.content == "filesystem" and d.uuid == wanted]
     if len(own) > 1:
@@ -68,7 +71,10 @@ def choose(log_dir: LogDir, *, cluster_uid: str, devices: Sequence[BlockDevice])
         return NotThere(
             f"volume {log_dir.volume} is not attached: no disk has its filesystem; there: {_listed(devices)}"
         )
-    return _make(log_dir, devices)
+    made = {d.uuid for d in devices if d.content == "filesystem"}
+    alike = {d.volume for d in others if d.fresh and d.size_gib == log_dir.size_gib}
+    unmade = {v for v in alike if filesystem_uuid(cluster_uid, v) not in made}
+    return _make(log_dir, devices, sorted({log_dir.volume, *unmade}))
 
 
 def _mount(log_dir: LogDir, device: BlockDevice) -> Choice:
@@ -77,7 +83,8 @@ def _mount(log_dir: LogDir, device: BlockDevice) -> Choice:
     return MountDisk(device.path)
 
 
-def _make(log_dir: LogDir, devices: Sequence[BlockDevice]) -> Choice:
+def _make(log_dir: LogDir, devices: Sequence[BlockDevice], alike: Sequence[str]) -> Choice:
+    """`alike` are the new volumes of its size that have no filesystem yet, itself among them."""
     unreadable = [f"{d.path} ({d.what})" for d in devices if d.content == "unreadable"]
     if unreadable:
         return CannotTell(
@@ -87,10 +94,14 @@ def _make(log_dir: LogDir, devices: Sequence[BlockDevice]) -> Choice:
     if not blank:
         size = f" of {log_dir.size_gib} GiB" if log_dir.size_gib else ""
         return NotThere(f"volume {log_dir.volume} is new: no blank disk{size} is attached; there: {_listed(devices)}")
-    if len(blank) > 1:
-        paths = ", ".join(d.path for d in blank)
-        return CannotTell(f"volume {log_dir.volume} is new and could be any of {paths}; nothing is made on a guess")
-    return MakeFilesystem(blank[0].path)
+    paths = sorted(d.path for d in blank)
+    if len(blank) < len(alike):
+        missing = f"{len(alike)} new volumes like it, and {len(blank)} blank disks so far ({', '.join(paths)})"
+        return NotThere(f"volume {log_dir.volume} is new: there are to be {missing}")
+    if len(blank) > len(alike):
+        which = f"could be any of {', '.join(paths)}"
+        return CannotTell(f"volume {log_dir.volume} is new and {which}; nothing is made on a guess")
+    return MakeFilesystem(paths[alike.index(log_dir.volume)])
 
 
 def _fits(log_dir: LogDir, device: BlockDevice) -> bool:

@@ -6,7 +6,7 @@ for nothing while nothing is mounted there.
 
 import logging
 import os
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -85,7 +85,7 @@ class DiskVolumes:
     ) -> str:
         try:
             if not service.gives_volumes:
-                return self._bring(log_dir, cluster_uid)
+                return self._bring(log_dir, cluster_uid, service.log_dirs)
             if service.name not in busy:
                 self._give_back(log_dir)
         except (ToolFailed, OSError) as error:
@@ -99,7 +99,7 @@ class DiskVolumes:
         mount = self._layout.root / "volumes" / name
         return self._is_mounted(mount) or (mount / _ON_ROOT).exists()
 
-    def _bring(self, log_dir: LogDir, cluster_uid: str) -> str:
+    def _bring(self, log_dir: LogDir, cluster_uid: str, of_service: Sequence[LogDir]) -> str:
         """Why it is not there, "" when it is."""
         if self._attached().get(log_dir.name) == log_dir.volume:
             self._fill(log_dir)
@@ -110,7 +110,8 @@ class DiskVolumes:
             return f"volume {log_dir.volume}: {held} is mounted at {mount}"
         if log_dir.own and self._own_on_root:
             return self._bring_from_root(log_dir)
-        match choose(log_dir, cluster_uid=cluster_uid, devices=self._devices(self._run)):
+        others = [d for d in of_service if d.volume != log_dir.volume]
+        match choose(log_dir, cluster_uid=cluster_uid, devices=self._devices(self._run), others=others):
             case MakeFilesystem(path):
                 self._make(path, filesystem_uuid(cluster_uid, log_dir.volume), log_dir)
                 self._mount(path, log_dir)

@@ -45,15 +45,16 @@ def _smaller(seen: LogDirsSeen, told: Mapping[str, tuple[int, int]]) -> LogDirsS
 
 
 def _smaller_each(dirs: tuple[LogDirSeen, ...], told: Mapping[str, tuple[int, int]]) -> tuple[LogDirSeen, ...]:
-    """Each directory with its volume, which is named in its path; none where it is not clear which one that is."""
+    """Each directory with its volume, the last one named in its path (the VM's root may have such a name, too); none
+    where it is not clear which one that is."""
     pairs = []
     for seen in dirs:
-        names = [name for name in told if name in PurePosixPath(seen.path).parts]
+        name = next((part for part in reversed(PurePosixPath(seen.path).parts) if part in told), "")
         if len(dirs) == len(told) == 1:
-            names = list(told)
-        if len(names) != 1:
+            name = next(iter(told))
+        if not name:
             return ()
-        pairs.append((seen, told[names[0]]))
+        pairs.append((seen, told[name]))
     return tuple(
         replace(seen, total_bytes=min(seen.total_bytes, total), usable_bytes=min(seen.usable_bytes, free))
         for seen, (total, free) in pairs

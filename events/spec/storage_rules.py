@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from events.spec import problems as p
-from events.spec.model import Pool
+from events.spec.model import Disk, MetadataMode, Pool
 from events.spec.positions import Positions
 from events.spec.problems import Path, Problem
 
@@ -12,10 +12,18 @@ GROWS_IN_PLACE = frozenset({"local", "aws", "google", "digitalocean", "hetzner"}
 (`azurerm_managed_disk`, unless the VM's size and disk allow otherwise), UpCloud does it to stopped servers only: there
 a larger disk means a new VM. The modules of these clouds say how (`terraform/README.md`, grow)."""
 
+OWN_DISKS_ON_ROOT = frozenset({"digitalocean", "upcloud", "hetzner"})
+"""Clouds whose VMs have no own disk but the one they boot from: a second directory there is no second disk."""
+
 
 def grows_in_place(pool: Pool) -> bool:
     """Whether the disks of a pool can become larger without a new VM."""
     return pool.disk.kind == "persistent" and pool.place.cloud in GROWS_IN_PLACE
+
+
+def disks_in_words(disk: Disk) -> str:
+    """`100 GiB`, or `2 x 100 GiB` where there are several."""
+    return f"{disk.size_gib} GiB" if disk.count == 1 else f"{disk.count} x {disk.size_gib} GiB"
 
 
 def disk_problems(before: Pool, after: Pool, path: Path, where: Positions) -> Iterator[Problem]:
@@ -34,3 +42,19 @@ def disk_problems(before: Pool, after: Pool, path: Path, where: Positions) -> It
             f"{after.place.cloud} makes no disk larger while its VM runs"
         )
         yield where.problem(p.DISK_SHRINKS, size, message, "Put the old size back.")
+
+
+def count_problems(pool: Pool, mode: MetadataMode, path: Path, where: Positions) -> Iterator[Problem]:
+    """What refuses several disks for each instance of a pool."""
+    if pool.disk.count == 1:
+        return
+    count, several = (*path, "disk", "count"), f"pool `{pool.name}` has {pool.disk.count} disks for each node"
+    if pool.is_quorum:
+        message = f"{several}; who votes keeps all it has in one directory"
+        yield where.problem(p.DISK_COUNT, count, message, "Leave `count` away, or write 1.")
+    elif mode == "zookeeper":
+        message = f"{several}; brokers of mode `zookeeper` have one"
+        yield where.problem(p.DISK_COUNT, count, message, "Leave `count` away, or write 1.")
+    elif pool.disk.kind == "ephemeral" and pool.place.cloud in OWN_DISKS_ON_ROOT:
+        message = f"{several}, of kind `ephemeral`; a VM of {pool.place.cloud} has one disk of its own"
+        yield where.problem(p.DISK_COUNT, count, message, "Write `kind: persistent`, or `count: 1`.")

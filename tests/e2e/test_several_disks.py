@@ -1,0 +1,75 @@
+"""Brokers with two disks under traffic: one that fails is replaced alone, the other passes on, and both are rolled."""
+
+import shutil
+
+import pytest
+
+from controlplane.portal import nodeschemas as node_api
+from planner.observed import LogDirSeen
+from tests.e2e.cluster_spec import ClusterSpec
+from tests.e2e.invariants import settled
+from tests.e2e.living_cluster import LivingCluster
+from tests.e2e.traffic import traffic
+
+pytestmark = [pytest.mark.soak, pytest.mark.kafka, pytest.mark.timeout(400)]
+
+SPEC = ClusterSpec(name="two-disks", disks=2, heal_after_s=3)
+
+
+def test_a_disk_that_fails_is_replaced_and_the_other_one_stays(living_cluster: LivingCluster) -> None:
+    cluster = living_cluster
+    before, sick = cluster.head(), cluster.instance("two-b-0")
+    with traffic(cluster.bootstrap):
+        assert [len(d.replicas) > 0 for d in _dirs(cluster, sick.service_id)] == [True, True]
+        kept = _identity(cluster, sick.key, "data")
+        shutil.rmtree((cluster.vm(sick.key) / "volumes" / "data2" / "kafka").resolve())
+        asked = cluster.event("healing.requested", before, within_s=90).data
+        assert (asked["key"], asked["finding"], asked["cure"]) == (sick.key, "log_dir_failed", "replace")
+        assert cluster.event("node.replace_requested", before).data["disks"] == ["data2"]
+        cluster.event("retire.completed", before)
+        cluster.converged()
+        heir = cluster.instance("two-b-0")
+        assert (heir.service_id, heir.key) == (sick.service_id, "two-b-0.g2")
+        assert _identity(cluster, heir.key, "data") == kept
+        assert _volumes(cluster, heir.key) == {"data": "two-b-0.data.v1", "data2": "two-b-0.data2.v2"}
+        assert [len(d.replicas) > 0 for d in _dirs(cluster, heir.service_id)] == [True, True]
+    assert not [e for e in cluster.events(before) if e.type == "drain.requested"]
+    settled(cluster)
+
+
+def test_a_person_has_one_disk_replaced(living_cluster: LivingCluster) -> None:
+    cluster = living_cluster
+    before, old = cluster.head(), cluster.instance("three-c-0")
+    with traffic(cluster.bootstrap):
+        order = node_api.ReplaceIn(reason="bad blocks", broker=old.service_id, disks=["data2"])
+        cluster.client.replace(cluster.spec.name, order)
+        cluster.event("retire.completed", before)
+        cluster.converged()
+        assert _volumes(cluster, cluster.instance("three-c-0").key)["data2"] == "three-c-0.data2.v2"
+    settled(cluster)
+
+
+def test_brokers_with_two_disks_are_rolled(living_cluster: LivingCluster) -> None:
+    cluster = living_cluster
+    with traffic(cluster.bootstrap):
+        cluster.roll("one")
+        cluster.converged()
+    assert _volumes(cluster, cluster.instance("one-a-0").key) == {
+        "data": "one-a-0.data.v2",
+        "data2": "one-a-0.data2.v2",
+    }
+    settled(cluster)
+
+
+def _dirs(cluster: LivingCluster, broker: int) -> tuple[LogDirSeen, ...]:
+    return cluster.snapshot().log_dirs[broker].dirs
+
+
+def _identity(cluster: LivingCluster, key: str, directory: str) -> str:
+    return (cluster.vm(key) / "volumes" / directory / "kafka" / "meta.properties").read_text()
+
+
+def _volumes(cluster: LivingCluster, key: str) -> dict[str, str]:
+    """Directory -> volume on a VM, as its agent finds them."""
+    keys = (cluster.vm(key) / "volumes").glob("*.key")
+    return {file.name.removesuffix(".key"): file.read_text().strip() for file in keys}

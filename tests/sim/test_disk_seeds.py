@@ -1,0 +1,101 @@
+"""Brokers with two disks: seeded trouble with disks that fail, and the server's death at each step of a replacement."""
+
+import random
+
+import pytest
+
+from events import facts
+from tests.builders import a_document
+from tests.sim.asking import ask_for_replacement
+from tests.sim.faults import Trouble
+from tests.sim.stories import troubled_roll
+from tests.sim.sweep import sweep
+from tests.sim.world import World
+
+TWO = ", count: 2"
+
+
+def _born(world: World, **spec: object) -> None:
+    world.declare(a_document(**{"disks": TWO, **spec}))
+    world.converge(ticks=200)
+    world.kafka.create_topic("orders", partitions=12, rf=3, min_isr=2, bytes_per_partition=50_000_000)
+
+
+def _a_disk_is_replaced(world: World) -> None:
+    _born(world)
+    ask_for_replacement(world, "brokers-b-0.g1", "bad blocks", disks=("data2",))
+    world.converge(ticks=400)
+    on = sorted(k for k, v in world.machines.volumes.items() if k.startswith("brokers-b-0") and v.attached_to)
+    assert on == ["brokers-b-0.data.v1", "brokers-b-0.data2.v2"]
+    assert len(world.machines.volumes) == 3 * 2 + 3
+
+
+def _points() -> list[str]:
+    world = World()
+    _a_disk_is_replaced(world)
+    return world.points.names
+
+
+POINTS = _points()
+_FIRST = next(n for n, name in enumerate(POINTS, start=1) if "recycle.completed" in name)
+REPLACEMENT = range(_FIRST + 1, len(POINTS) + 1)
+
+
+@pytest.mark.parametrize("point", REPLACEMENT[::4], ids=lambda n: f"{n}-{POINTS[n - 1].replace(' ', '-')}")
+def test_the_replacement_of_one_disk_survives_a_crash_at(point: int) -> None:
+    _crashed_at(point)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(300)
+def test_the_replacement_of_one_disk_survives_a_crash_at_every_point() -> None:
+    sweep("disk replacement, crash at", REPLACEMENT, _crashed_at)
+
+
+def _crashed_at(point: int) -> None:
+    world = World(seed=point, crash_at=point)
+    _a_disk_is_replaced(world)
+    assert world.crashes == [POINTS[point - 1]]
+
+
+def _disks_fail(seed: int) -> None:
+    """While a version rolls, disks of brokers fail now and then, one broker at a time; among all other trouble."""
+    spec = {"disks": TWO, **({"strategy": "reattach", "max_unavailable": 1} if seed % 2 else {})}
+    world, chosen = World(seed=seed), random.Random(seed)
+    _born(world, **spec)
+    world.declare(a_document(**spec, version="4.2.0"))
+    trouble = Trouble(world, chance=0.05, **{**spec, "version": "4.2.0"})
+    for step in range(300):
+        if step % 60 == 20:
+            _one_fails(world, chosen)
+        trouble.step()
+    trouble.stop()
+    world.person(facts.ClusterResumed("the trouble is over"))
+    world.converge(ticks=1500)
+    assert world.kafka.lost() == 0
+
+
+def _one_fails(world: World, chosen: random.Random) -> None:
+    """Of a cluster that is whole: two copies lost at once would be more than it is made for. And never twice in a node:
+    a disk that fails again on a new VM is left to a person."""
+    machines, kafka, cured = world.machines, world.kafka, {c.node for c in world.view().cures}
+    serving = [i for i in world.view().brokers() if i.key in machines.vms and kafka.serves(i.service_id)]
+    running = [i for i in serving if machines.vms[i.key].process and i.node not in cured]
+    if machines.are_well and kafka.is_at_rest() and len(serving) == 3 and running:
+        machines.fail_disk(chosen.choice(running).key, chosen.choice(("data", "data2")))
+
+
+@pytest.mark.parametrize("seed", range(2400, 2404))
+def test_it_converges_though_disks_fail(seed: int) -> None:
+    _disks_fail(seed)
+
+
+@pytest.mark.parametrize("seed", range(2450, 2452))
+def test_brokers_with_two_disks_are_rolled_through_seeded_trouble(seed: int) -> None:
+    troubled_roll(seed, disks=TWO, ailing=True, asking=True)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(900)
+def test_it_converges_though_disks_fail_swept() -> None:
+    sweep("failing disks, seed", range(24000, 24100), _disks_fail)

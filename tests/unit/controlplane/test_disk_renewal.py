@@ -1,0 +1,234 @@
+"""One disk of several begins anew: who may ask for it, what the heir is made with, and what a cure asks for."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from controlplane.commands import CommandRefused, ReplaceNode
+from controlplane.converger.decide import decide
+from controlplane.converger.documents import document_for
+from controlplane.converger.handovers import broker_gate
+from controlplane.converger.healing import healing_step
+from controlplane.converger.rendering import terraform_run
+from controlplane.diskrenewal import failed_disks
+from controlplane.kafka.deadline import Deadline
+from controlplane.kafka.disks import read_disks
+from controlplane.kafka.gates import broker_is_empty
+from controlplane.nodecommands import Asked, replacement_asked
+from controlplane.replacement import Phase
+from controlplane.restartview import ReplaceView
+from controlplane.view import ClusterView, InstanceView, IntentView
+from events import facts
+from planner.observed import FailedDirsSeen, LogDirsSeen
+from planner.rollout.desired import desired_nodes
+from tests.builders import (
+    BEFORE,
+    a_document,
+    a_partition,
+    a_report,
+    a_situation,
+    a_snapshot,
+    a_view,
+    an_instance,
+    an_observation,
+)
+
+TWO = a_document(disks=", count: 2")
+GOOGLE = a_document(disks=", count: 2", cloud="google", quorum_place="cloud: google, region: local-1, zones: [a, b, c]")
+NODE, KEY = "brokers-a-0", "brokers-a-0.g1"
+
+
+def _broker(node: str = NODE, generation: int = 1, phase: Phase = Phase.JOINED, **more: Any) -> InstanceView:
+    keys = {d: f"{node}.{d}.v1" for d in ("data", "data2")}
+    volumes = tuple(facts.PlannedVolume(k, d, 1, "persistent", 100, f"directory-of-{k}") for d, k in keys.items())
+    digest = {n.node: n for n in desired_nodes(TWO)}[node].digest
+    return an_instance(node, generation, phase, **{"volumes": volumes, "digest": digest, **more})
+
+
+def _view(*instances: InstanceView, **more: Any) -> ClusterView:
+    brokers = {i.key: i for i in map(_broker, (NODE, "brokers-b-0", "brokers-c-0"))} | {i.key: i for i in instances}
+    return replace(a_view(*brokers.values(), document=TWO), **more)
+
+
+def _asked(view: ClusterView, *disks: str, **more: Any) -> Asked:
+    values = {"name": "orders", "actor": "person:anna", "command_id": "c1", "reason": "bad blocks", "disks": disks}
+    return replacement_asked(view, ReplaceNode(**{**values, "node": NODE, **more}), None)
+
+
+def test_one_disk_may_begin_anew_and_the_answer_says_what_stays() -> None:
+    asked = _asked(_view(), "data2")
+    assert asked.fact == facts.NodeReplaceRequested(KEY, "asked by anna: bad blocks", disks=("data2",))
+    assert "which takes over its id and its disks but data2; what was there is copied anew" in asked.sentence
+
+
+@pytest.mark.parametrize(
+    ("view", "disks", "more", "code", "words"),
+    [
+        (_view(), ("data7",), {}, "unknown-disk", "no disk data7"),
+        (_view(), ("data", "data2"), {}, "disk-not-alone", "these are all the disks"),
+        (_view(), ("data2",), {"new_disk": True}, "name-one", "choose one"),
+        (_view(), ("data",), {"node": "controllers-a-0"}, "one-disk", "is no broker"),
+        (a_view(), ("data",), {}, "disk-not-alone", "its broker has no other"),
+        (
+            _view(document=a_document(disks=", count: 3")),
+            ("data2",),
+            {},
+            "disk-not-alone",
+            "the spec says 3 disks, so its broker moves to new ones anyway",
+        ),
+        (
+            _view(document=GOOGLE),
+            ("data2",),
+            {},
+            "disk-not-alone",
+            "on google nobody knows for certain which disk of a VM carries which directory",
+        ),
+    ],
+    ids=["unknown", "all", "new-disk too", "controller", "only one", "another number", "another cloud"],
+)
+def test_it_is_refused_with_the_reason_and_another_way(
+    view: ClusterView, disks: tuple[str, ...], more: dict[str, Any], code: str, words: str
+) -> None:
+    with pytest.raises(CommandRefused) as refused:
+        _asked(view, *disks, **more)
+    assert refused.value.code == code
+    assert words in str(refused.value)
+
+
+def test_the_heir_has_the_same_id_the_other_disk_and_a_new_one_of_the_next_version() -> None:
+    """Though brokers migrate."""
+    asked = {KEY: ReplaceView("asked by anna", False, BEFORE, ("data2",))}
+    (surge,) = decide(a_situation(_view(to_replace=asked, recycling=1))).events
+    assert isinstance(surge, facts.SurgeRequested)
+    (heir,) = surge.instances
+    assert [v.key for v in heir.volumes] == ["brokers-a-0.data.v1", "brokers-a-0.data2.v2"]
+    assert (heir.service_id, heir.handover, heir.new_dirs, heir.new_disk) == (1000, True, ("data2",), False)
+
+
+def _heir(phase: Phase, **more: Any) -> InstanceView:
+    old = _broker().planned.volumes
+    new = replace(old[1], key="brokers-a-0.data2.v2", version=2, directory_id="new")
+    values = {"service_id": 1000, "handover": True, "new_dirs": ("data2",), "volumes": (old[0], new)}
+    return _broker(NODE, 2, phase, **{**values, **more})
+
+
+def test_its_surge_makes_the_new_disk_alone_and_nothing_of_the_nodes() -> None:
+    view = _view(_heir(Phase.REQUESTED))
+    intent = IntentView("i-1", "surge", ("brokers-a-0.g2",), BEFORE)
+    run = terraform_run(view, intent, installation_id="i", boot_data=lambda _: "", gone=frozenset())
+    assert run.creates == {"instance/brokers-a-0.g2", "volume/brokers-a-0.data2.v2"}
+    assert {v.key for v in run.resources.volumes} >= {"brokers-a-0.data2.v1", "brokers-a-0.data2.v2"}
+
+
+def test_only_the_new_disk_may_be_formatted() -> None:
+    heir = _heir(Phase.LAUNCHED, bound=True)
+    document = document_for(_view(_broker(NODE, phase=Phase.RELEASED, bound=False), heir), heir.key, epoch=1)
+    assert document is not None
+    assert [(d.volume, d.fresh) for d in document.services[0].log_dirs] == [
+        ("brokers-a-0.data.v1", False),
+        ("brokers-a-0.data2.v2", True),
+    ]
+
+
+def _hand_over(isr: tuple[int, ...]) -> str:
+    old, heir = _broker(NODE, phase=Phase.RELEASED, bound=False), _heir(Phase.JOINED, bound=True)
+    kafka = a_snapshot(a_partition("orders-0", (1000, 1001, 1002), isr=isr))
+    verdict = decide(a_situation(_view(old, heir), kafka=kafka))
+    retired = [e for e in verdict.events if isinstance(e, facts.RetireRequested)]
+    return str(retired[0].volumes) if retired else verdict.sentence
+
+
+def test_the_old_disk_is_kept_until_every_copy_is_whole_and_then_goes_alone() -> None:
+    assert "fills its new disk: 1 of 1 partitions are not in sync there yet" in _hand_over((1001, 1002))
+    assert _hand_over((1000, 1001, 1002)) == "('brokers-a-0.data2.v1',)"
+
+
+def test_what_failed_is_no_reason_not_to_stop_the_broker_but_min_isr_is() -> None:
+    view = _view(to_replace={KEY: ReplaceView("healing", False, BEFORE, ("data2",))})
+    out = a_partition("orders-0", (1000, 1001, 1002), isr=(1001, 1002))
+    thin = a_partition("orders-1", (1000, 1001, 1002), isr=(1000, 1001))
+    assert broker_gate(a_situation(view), a_snapshot(out), view.instances[KEY]).open
+    closed = broker_gate(a_situation(view), a_snapshot(out, thin), view.instances[KEY])
+    assert not closed.open
+
+
+# --- what Kafka says ----------------------------------------------------------------------------------------------
+
+
+class _Answer:
+    def __init__(self, **fields: Any) -> None:
+        self.__dict__.update(fields)
+
+
+class _Connection:
+    """Answers DescribeLogDirs of each broker as it was told to."""
+
+    name = "orders"
+
+    def __init__(self, answers: dict[int, list[_Answer]]) -> None:
+        self._answers = answers
+
+    def ask_each(self, requests: Any, *, timeout_s: float) -> dict[int, _Answer]:
+        return {b: _Answer(error_code=0, results=self._answers[b]) for b in requests}
+
+
+def _dir(path: str, *sizes: int, error: int = 0) -> _Answer:
+    parts = [_Answer(partition_index=n, partition_size=s, is_future_key=False) for n, s in enumerate(sizes)]
+    topics = [_Answer(name="t", partitions=parts)] if parts else []
+    return _Answer(error_code=error, log_dir=path, topics=topics, total_bytes=1000, usable_bytes=500)
+
+
+def _read(*dirs: _Answer) -> Any:
+    return read_disks(_Connection({1: list(dirs)}), frozenset({1}), Deadline(5.0, lambda: 0.0))  # type: ignore[arg-type]
+
+
+def test_a_broker_with_a_directory_offline_tells_which_and_what_the_others_hold() -> None:
+    disks = _read(_dir("/v/data/kafka", 10, 20), _dir("/v/data2/kafka", error=56))
+    assert disks.failed == {1: FailedDirsSeen(("/v/data2/kafka",), 2, 30)}
+    assert disks.brokers == {}
+
+
+def test_a_broker_with_another_error_is_not_known_at_all() -> None:
+    disks = _read(_dir("/v/data/kafka", 10), _dir("/v/data2/kafka", error=31))
+    assert (disks.brokers, disks.failed) == ({}, {})
+
+
+def test_a_broker_may_be_called_empty_though_nobody_can_read_one_of_its_disks() -> None:
+    nothing = FailedDirsSeen(("/v/data2/kafka",), 0, 0)
+    assert broker_is_empty(a_snapshot(log_dirs={}, failed_dirs={1000: nothing}), 1000).open
+    held = replace(nothing, replicas=1, used_bytes=5)
+    assert not broker_is_empty(a_snapshot(log_dirs={}, failed_dirs={1000: held}), 1000).open
+    assert not broker_is_empty(a_snapshot(log_dirs={}), 1000).open
+
+
+@pytest.mark.parametrize(
+    ("paths", "disks"),
+    [
+        (("/r/volumes/data2/kafka",), ("data2",)),
+        (("/data/volumes/data2/kafka",), ("data2",)),
+        (("/r/volumes/data/kafka", "/r/volumes/data2/kafka"), ()),
+        (("/r/elsewhere",), ()),
+    ],
+    ids=["one", "a root with that name", "all", "nobody's"],
+)
+def test_a_failed_directory_is_the_disk_its_path_names(paths: tuple[str, ...], disks: tuple[str, ...]) -> None:
+    kafka = a_snapshot(log_dirs={}, failed_dirs={1000: FailedDirsSeen(paths, 0, 0)})
+    assert failed_disks(kafka, _broker()) == disks
+    assert failed_disks(a_snapshot(log_dirs={1000: LogDirsSeen(0, 0, 1, 1)}), _broker()) == ()
+
+
+def _cure(**more: Any) -> object:
+    view = _view(**more)
+    finding = {"name": "log_dir_failed", "since": BEFORE, "message": "1 log directories are offline"}
+    reports = {**an_observation(view).reports, KEY: a_report(view.instances[KEY], findings=[finding])}
+    kafka = a_snapshot(log_dirs={}, failed_dirs={1000: FailedDirsSeen(("/r/volumes/data2/kafka",), 3, 30)})
+    verdict = healing_step(a_situation(view, reports=reports, kafka=kafka))
+    assert verdict is not None
+    return verdict.events[1]
+
+
+def test_a_failed_disk_is_replaced_alone_where_that_can_be_and_never_handed_over() -> None:
+    assert _cure() == facts.NodeReplaceRequested(KEY, "healing of log_dir_failed", disks=("data2",))
+    elsewhere = _cure(document=GOOGLE)
+    assert elsewhere == facts.NodeReplaceRequested(KEY, "healing of log_dir_failed", new_disk=True)

@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass
 
-from providers.base import Resources
+from providers.base import Place, Resources
 from providers.errors import ProviderError
+from providers.networks import NetworkRun
 
 
 class AuditOvertaken(ProviderError):
@@ -19,6 +20,35 @@ class CloudAudit:
 
     id: str
     resources: Resources
+
+    @property
+    def of(self) -> str:
+        """Whose state it is: uid of the cluster."""
+        return self.resources.cluster_uid
+
+    @property
+    def place(self) -> Place:
+        return self.resources.place
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkAudit:
+    """What is to be looked at: one network, as the run that would make it says it. Nothing is run."""
+
+    id: str
+    network: NetworkRun
+
+    @property
+    def of(self) -> str:
+        """Whose state it is: key of the network."""
+        return self.network.key
+
+    @property
+    def place(self) -> Place:
+        return self.network.place
+
+
+Audit = CloudAudit | NetworkAudit
 
 
 @dataclass(frozen=True, slots=True)

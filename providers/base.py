@@ -42,6 +42,8 @@ class CloudInstance:
     shape: str = ""
     """Machine size, and `image` the Kafka version it was born with; empty where the cloud does not tell."""
     image: str = ""
+    spot: bool = False
+    """Pre-emptible, by the cloud's own word."""
 
     @property
     def key(self) -> str:
@@ -92,6 +94,8 @@ class InstanceResource:
     address: str | None = None
     made_from: MadeFrom | None = None
     """None: the image the cloud's settings name for its Kafka version."""
+    spot: bool = False
+    """Pre-emptible. Its cloud offers that: others are refused before an intent is recorded."""
 
     @property
     def key(self) -> str:

@@ -34,7 +34,7 @@ class DiskKind:
 
 @dataclass(frozen=True, slots=True)
 class Misfit:
-    """A part of a pool its cloud does not have: `field` is `region`, `machine`, `alternatives` or `cloud`."""
+    """A part of a pool its cloud does not have: `field` is `region`, `machine`, `alternatives`, `cloud` or `spot`."""
 
     field: str
     message: str
@@ -51,16 +51,32 @@ class Catalog:
     regions: tuple[str, ...] = ()
     """Empty where a region is whatever the person who runs the cloud calls it; then no place is judged here."""
     keeps_addresses: bool = True
-    """Whether a node's address can pass to the node's next VM (`providers.handover`), without which no controller of
-    its can ever be replaced."""
+    """Whether a node's address can pass to the node's next VM (`providers.handover`), without which no ZooKeeper server
+    can ever be replaced, and a controller only by one at another address."""
+    sells_spot: bool = False
+    """Whether it has pre-emptible VMs."""
 
     def misfits(
-        self, region: str, machine: str, alternatives: Sequence[str] = (), *, controllers: bool = False
+        self,
+        region: str,
+        machine: str,
+        alternatives: Sequence[str] = (),
+        *,
+        controllers: int = 0,
+        ensemble: bool = False,
+        spot: bool = False,
     ) -> Iterator[Misfit]:
-        """What of a place cannot be had there."""
-        if controllers and not self.keeps_addresses:
-            message = f"an address of {self.cloud} stays with its VM: a controller there could never be replaced"
-            yield Misfit("cloud", message, "Put the controllers into a cloud whose addresses pass on (docs/clouds.md).")
+        """What of a place cannot be had there. `controllers` is how many there are in the pool, 0 for none of them;
+        `ensemble` says that it is of ZooKeeper servers."""
+        stays = f"an address of {self.cloud} stays with its VM"
+        if ensemble and not self.keeps_addresses:
+            message = f"{stays}: a ZooKeeper server there could never be replaced"
+            yield Misfit("cloud", message, "Put them into a cloud whose addresses pass on (docs/clouds.md).")
+        if controllers == 1 and not self.keeps_addresses:
+            message = f"{stays}: the only controller there could never be replaced"
+            yield Misfit("cloud", message, "Write `size: 3`, or a cloud whose addresses pass on (docs/clouds.md).")
+        if spot and not self.sells_spot:
+            yield Misfit("spot", f"{self.cloud} has no pre-emptible VMs", "Leave `spot` out.")
         if not self.regions:
             return
         if region not in self.regions:

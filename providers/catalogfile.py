@@ -31,7 +31,7 @@ class CatalogFile:
     """One cloud's catalogue. A figure nobody has a source for counts as 0, so that nobody divides by a guess.
 
     `raw` holds `sources`, `shapes` (neutral size -> type), `regions.names`, `disks` and `machines`; and `handover`
-    where that is `none` (`providers.handover`).
+    where that is `none` (`providers.handover`), `spot` with a source where there are pre-emptible VMs.
     """
 
     cloud: str
@@ -82,6 +82,7 @@ class CatalogFile:
             MappingProxyType(disks),
             regions=self.regions(),
             keeps_addresses=self.raw.get("handover") != Handover.NONE,
+            sells_spot="spot" in self.raw,
         )
 
 

@@ -39,6 +39,8 @@ class Quota:
     used: float
     machines: frozenset[str] | None = None
     """Types it counts, in the cloud's words; None: all of them."""
+    spot: bool | None = None
+    """Whether it counts pre-emptible VMs alone (True), or all others alone; None: both."""
 
     @property
     def left(self) -> float:
@@ -111,7 +113,7 @@ def findings(place: Place, quotas: Iterable[Quota], sold: CatalogFile) -> Iterat
 def _need(
     quota: Quota, machines: Iterable[InstanceResource], disks: Iterable[VolumeResource], sold: CatalogFile
 ) -> float:
-    types = [sold.machine(i.shape) for i in machines]
+    types = [sold.machine(i.shape) for i in machines if quota.spot is None or quota.spot == i.spot]
     counted = [t for t in types if quota.machines is None or t.type in quota.machines]
     match quota.unit:
         case Unit.VMS | Unit.ADDRESSES:

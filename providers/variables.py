@@ -44,6 +44,8 @@ def module_variables(
                 "address": i.address,
                 "tags": tags.instance_tags(resources, i),
                 **instance(i),
+                # Said only where it is: what is rendered for all others stays what it was to the letter.
+                **({"spot": True} if i.spot else {}),
             }
             for i in resources.instances
         },

@@ -4,13 +4,14 @@ An audit changes nothing, so there is no intent and no event: a job row while it
 server that dies loses an audit and no more: its row is failed by the next epoch, and the audit is made again.
 """
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Protocol
 
 from controlplane.converger.observe import has_work
-from controlplane.drift.record import DRIFTS, AuditNoted, Noted, all_audits, asked_audits, keep_audit
+from controlplane.drift.networks import AUDIT, NetworkAtRest
+from controlplane.drift.record import DRIFTS, AuditNoted, Noted, all_audits, asked_audits, keep_audit, network_label
 from controlplane.drift.schedule import is_due
 from controlplane.fleets import FoldedFleet
 from controlplane.job import Job, JobState
@@ -20,17 +21,14 @@ from controlplane.places import places_of
 from controlplane.view import ClusterView
 from events.clock import Clock
 from events.ids import ClusterUid, Epoch, IntentId, derived_id
-from providers.audits import CloudAudit
+from providers.audits import Audit, CloudAudit, NetworkAudit
 from providers.base import Place, Resources
-
-AUDIT = "audit"
-"""Kind of the job."""
 
 
 class AuditRunner(Protocol):
     """Starts audits and returns at once; how they end is read from the job store."""
 
-    def audit(self, job_id: str, audit: CloudAudit, *, epoch: Epoch) -> None:
+    def audit(self, job_id: str, audit: Audit, *, epoch: Epoch) -> None:
         """The job row exists when this returns."""
         ...
 
@@ -47,6 +45,18 @@ class DriftPorts:
     """All that stands of a cluster in a place."""
     clock: Clock
     epoch: Callable[[], Epoch]
+    networks: Callable[[], Sequence[NetworkAtRest]] = lambda: ()
+    """Those Kedge made and that stand."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Due:
+    """A state whose turn has come. `audit` makes what is asked, for a job with that id."""
+
+    uid: ClusterUid
+    place: str
+    is_free: Callable[[], bool]
+    audit: Callable[[str], Audit]
 
 
 @dataclass(slots=True)
@@ -56,6 +66,8 @@ class _Memory:
     epoch: Epoch
     noted: dict[ClusterUid, dict[str, AuditNoted]]
     started: dict[str, tuple[ClusterUid, str]] = field(default_factory=dict)
+    networks: dict[Place, ClusterUid] = field(default_factory=dict)
+    """Keys of the networks that stand, by their place."""
 
 
 class DriftKeeper:
@@ -68,8 +80,17 @@ class DriftKeeper:
         self._memory: _Memory | None = None
 
     def noted(self, view: ClusterView) -> Noted:
-        """The last audits of a cluster by place, from memory: empty before the first look, and where another leads."""
-        return {} if self._memory is None else self._memory.noted.get(view.uid, {})
+        """The last audits of a cluster by place, and of its networks by `network_label`, from memory: empty before the
+        first look, and where another leads."""
+        memory = self._memory
+        if memory is None:
+            return {}
+        own = memory.noted.get(view.uid, {})
+        if not memory.networks:
+            return own
+        keys = ((place, memory.networks.get(place)) for place in places_of(view))
+        shared = {network_label(p): n for p, key in keys if key and (n := memory.noted.get(key, {}).get(str(p)))}
+        return {**own, **shared} if shared else own
 
     def poll(self) -> None:
         """Keeps what has ended, starts what is due. Raises LostLeadership, StoreUnavailable."""
@@ -79,12 +100,12 @@ class DriftKeeper:
         room = self._at_once - sum(job.kind == AUDIT for job in in_hand)
         busy = {job.cluster_uid for job in in_hand}
         asked = asked_audits(self._ports.latest)
-        for view, place in self._due(memory, asked, now):
+        for due in self._due(memory, asked, now):
             if room <= 0:
                 return
-            if view.uid not in busy and not has_work(view):
-                busy.add(view.uid)
-                room -= self._start(memory, view, place)
+            if due.uid not in busy and due.is_free():
+                busy.add(due.uid)
+                room -= self._start(memory, due)
 
     def _remembered(self) -> _Memory:
         epoch = self._ports.epoch()
@@ -92,39 +113,46 @@ class DriftKeeper:
             self._memory = _Memory(epoch, all_audits(self._ports.latest))
         return self._memory
 
-    def _due(
-        self, memory: _Memory, asked: Mapping[ClusterUid, datetime], now: datetime
-    ) -> Iterable[tuple[ClusterView, Place]]:
-        """Those that were asked for first."""
-        views = self._ports.fleet.views()
+    def _due(self, memory: _Memory, asked: Mapping[ClusterUid, datetime], now: datetime) -> Iterator[_Due]:
+        """Networks, which many share, then those that were asked for; a network is asked for with any cluster in it."""
+        views, networks = self._ports.fleet.views(), self._ports.networks()
+        memory.networks = {n.made_by.place: ClusterUid(n.made_by.key) for n in networks}
+        of_places = _asked_places(views, asked) if networks else {}
+        for network in networks:
+            key, place, at = ClusterUid(network.made_by.key), network.made_by.place, network.settled_at
+            asked_at = of_places.get(place)
+            if network.at_rest and self._is_due(memory, key, place, now, settled_at=at, asked_at=asked_at):
+                yield _of_network(network)
         for view in sorted(views, key=lambda v: v.uid not in asked) if asked else views:
             if view.deleted or view.document is None or view.progressed_at is None:
                 continue
-            noted = memory.noted.get(view.uid, {})
+            at, asked_at = view.progressed_at, asked.get(view.uid)
             for place in places_of(view):
-                name = str(place)
-                if is_due(
-                    view.uid,
-                    name,
-                    noted.get(name),
-                    now=now,
-                    every=self._every,
-                    settled_at=view.progressed_at,
-                    asked_at=asked.get(view.uid),
-                ):
-                    yield view, place
+                if self._is_due(memory, view.uid, place, now, settled_at=at, asked_at=asked_at):
+                    yield _of_cluster(self._ports, view, place)
 
-    def _start(self, memory: _Memory, view: ClusterView, place: Place) -> bool:
+    def _is_due(
+        self,
+        memory: _Memory,
+        uid: ClusterUid,
+        place: Place,
+        now: datetime,
+        *,
+        settled_at: datetime,
+        asked_at: datetime | None,
+    ) -> bool:
+        noted = memory.noted.get(uid, {}).get(str(place))
+        return is_due(uid, str(place), noted, now=now, every=self._every, settled_at=settled_at, asked_at=asked_at)
+
+    def _start(self, memory: _Memory, due: _Due) -> bool:
         """True when it runs. What an earlier server left of the same audit is kept first."""
-        job_id = audit_job_id(view.uid, str(place))
-        memory.started[job_id] = (view.uid, str(place))
+        job_id = audit_job_id(due.uid, due.place)
+        memory.started[job_id] = (due.uid, due.place)
         left = self._ports.jobs.get(IntentId(job_id))
         if left is not None:
             self._keep(memory, left)
             return False
-        self._ports.runner.audit(
-            job_id, CloudAudit(job_id, self._ports.standing(view, place)), epoch=self._ports.epoch()
-        )
+        self._ports.runner.audit(job_id, due.audit(job_id), epoch=self._ports.epoch())
         return True
 
     def _harvest(self, memory: _Memory, in_hand: set[str]) -> None:
@@ -159,3 +187,31 @@ def _noted_of(job: Job, before: AuditNoted | None) -> AuditNoted:
     if before is None:
         return AuditNoted(at, error=error)
     return AuditNoted(at, before.at, before.resources, before.drifts, error)
+
+
+def _asked_places(views: Sequence[ClusterView], asked: Mapping[ClusterUid, datetime]) -> dict[Place, datetime]:
+    """Places of clusters whose audit was asked for, and when last."""
+    found: dict[Place, datetime] = {}
+    for view in views if asked else ():
+        if (at := asked.get(view.uid)) is not None:
+            found |= {place: max(at, found.get(place, at)) for place in places_of(view)}
+    return found
+
+
+def _of_cluster(ports: DriftPorts, view: ClusterView, place: Place) -> _Due:
+    return _Due(
+        view.uid,
+        str(place),
+        is_free=lambda: not has_work(view),
+        audit=lambda job_id: CloudAudit(job_id, ports.standing(view, place)),
+    )
+
+
+def _of_network(network: NetworkAtRest) -> _Due:
+    run = network.made_by
+    return _Due(
+        ClusterUid(run.key),
+        str(run.place),
+        is_free=lambda: True,
+        audit=lambda job_id: NetworkAudit(job_id, replace(run, intent_id=job_id)),
+    )

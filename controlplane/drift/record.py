@@ -72,6 +72,16 @@ def audited_places(view: ClusterView, noted: Noted) -> Mapping[Place, AuditNoted
     return {place: noted[str(place)] for place in places_of(view) if str(place) in noted}
 
 
+def network_label(place: Place) -> str:
+    """What the audit of a place's network stands under, beside those of the places themselves."""
+    return f"network {place.network} in {place}"
+
+
+def audited_networks(view: ClusterView, noted: Noted) -> Mapping[Place, AuditNoted]:
+    """The last audits of the networks the cluster is in now, of those Kedge made."""
+    return {place: noted[label] for place in places_of(view) if (label := network_label(place)) in noted}
+
+
 def _by_cluster(rows: Iterable[Observation]) -> dict[ClusterUid, dict[str, AuditNoted]]:
     found: dict[ClusterUid, dict[str, AuditNoted]] = {}
     for row in rows:

@@ -1,7 +1,7 @@
 """Builds what audits clouds out of a server's parts; called by `controlplane.bootstrap` alone."""
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
@@ -11,12 +11,13 @@ from typing import Any
 from controlplane.converger.ports import Ports
 from controlplane.converger.rendering import standing
 from controlplane.drift.keeper import AuditRunner, DriftKeeper, DriftPorts
+from controlplane.drift.networks import NetworkAtRest
 from controlplane.drift.record import DRIFTS
 from controlplane.fleets import FoldedFleet
 from controlplane.poller import Leadership, Poller
 from controlplane.settings import Settings
 from controlplane.view import ClusterView, InstanceView
-from providers.audits import CloudAudit
+from providers.audits import Audit
 from providers.base import CloudProvider, Place, Resources
 from providers.tf.audit import audit
 from providers.tf.states import StateStorage
@@ -34,9 +35,15 @@ class DriftRoom:
 
 
 def drift_of(
-    settings: Settings, ports: Ports, runner: AuditRunner, *, fleet: FoldedFleet, leadership: Leadership
+    settings: Settings,
+    ports: Ports,
+    runner: AuditRunner,
+    *,
+    fleet: FoldedFleet,
+    networks: Callable[[], Sequence[NetworkAtRest]],
+    leadership: Leadership,
 ) -> DriftRoom:
-    """The room of audits, beside a converger's ports."""
+    """The room of audits, beside a converger's ports. `networks` are those Kedge made and that stand."""
     keeper = DriftKeeper(
         DriftPorts(
             fleet=fleet,
@@ -44,6 +51,7 @@ def drift_of(
             latest=ports.latest,
             runner=runner,
             standing=partial(_standing, ports),
+            networks=networks,
             clock=ports.clock,
             epoch=ports.epoch,
         ),
@@ -60,7 +68,7 @@ def run_audit(
     clouds: Callable[[str], CloudProvider],
     states: StateStorage,
     refuse_if_moved: Callable[[], None],
-    asked: CloudAudit,
+    asked: Audit,
     tell: Callable[[str], None],
     stop: threading.Event,
 ) -> Mapping[str, Any]:
@@ -68,7 +76,7 @@ def run_audit(
     refuse_if_moved()
     found = audit(
         asked,
-        provider=clouds(asked.resources.place.cloud),
+        provider=clouds(asked.place.cloud),
         states=states,
         module_root=module_root,
         on_progress=lambda progress: tell(progress.message),

@@ -1,22 +1,25 @@
 """What people ask of networks: a look, a removal with the name typed out, a repair."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from ipaddress import IPv4Network
 from typing import Protocol
 
 from controlplane.commands import CommandRefused
+from controlplane.drift.record import AuditNoted, Noted
 from controlplane.networks.decide import AddressPool, in_words
 from controlplane.networks.keeper import NetworkKeeper
 from controlplane.networks.view import NetworkState, NetworksView, NetworkView
+from controlplane.places import places_of
 from controlplane.streamcommand import recorded_once
 from controlplane.streams import NETWORKS
 from controlplane.view import ClusterView
 from events import facts
 from events.envelope import Origin, Recorded
-from events.ids import derived_id
+from events.ids import ClusterUid, derived_id
 from events.store import EventStore
+from providers.base import Place
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +31,8 @@ class NetworkStanding:
     told: str
     error: str
     since: datetime
+    audit: AuditNoted | None = None
+    """The last look at what was changed of it by hand, None before the first."""
 
 
 class Networks(Protocol):
@@ -38,6 +43,8 @@ class Networks(Protocol):
     def planned(self, view: ClusterView) -> tuple[str, ...]: ...
 
     def standings(self) -> tuple[NetworkStanding, ...]: ...
+
+    def audits_for(self, view: ClusterView) -> Mapping[Place, AuditNoted | None]: ...
 
     def remove(
         self, name: str, *, confirm: str, account: str, region: str, reason: str, actor: str, command_id: str
@@ -61,6 +68,10 @@ class NoNetworks:
         """See Networks."""
         return ()
 
+    def audits_for(self, view: ClusterView) -> Mapping[Place, AuditNoted | None]:
+        """See Networks."""
+        return {}
+
     def remove(
         self, name: str, *, confirm: str, account: str, region: str, reason: str, actor: str, command_id: str
     ) -> str:
@@ -74,12 +85,14 @@ class NoNetworks:
 
 @dataclass(frozen=True, slots=True)
 class NetworkDesk:
-    """Safe to call from many threads and from several servers. `catch_up` folds what others recorded."""
+    """Safe to call from many threads and from several servers. `catch_up` folds what others recorded, `audits` are the
+    last ones of a network by its place."""
 
     store: EventStore
     keeper: NetworkKeeper
     views: Callable[[], Sequence[ClusterView]]
     catch_up: Callable[[], None]
+    audits: Callable[[ClusterUid], Noted] = lambda key: {}
 
     def pool(self) -> AddressPool:
         """Where addresses come from."""
@@ -96,8 +109,18 @@ class NetworkDesk:
         for network in self.keeper.view().standing():
             clusters = wants[network.place].clusters if network.place in wants else ()
             error = network.work.message if network.work is not None else ""
-            found.append(NetworkStanding(network, clusters, in_words(network), error, network.requested_at))
+            audit = self._audit(network)
+            found.append(NetworkStanding(network, clusters, in_words(network), error, network.requested_at, audit))
         return tuple(found)
+
+    def audits_for(self, view: ClusterView) -> Mapping[Place, AuditNoted | None]:
+        """The last audits of the networks a cluster is in, of those Kedge makes; None for one before its first."""
+        known = self.keeper.view()
+        there = {place: network for place in places_of(view) if (network := known.at(place)) is not None}
+        return {place: self._audit(network) for place, network in there.items()}
+
+    def _audit(self, network: NetworkView) -> AuditNoted | None:
+        return self.audits(ClusterUid(network.id)).get(str(network.place))
 
     def remove(
         self, name: str, *, confirm: str, account: str, region: str, reason: str, actor: str, command_id: str

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from controlplane.converger.observation import JobSeen
+from controlplane.drift.networks import AUDIT, NetworkAtRest
 from controlplane.jobstore import Job, JobStore
 from controlplane.networks.decide import (
     AddressPool,
@@ -139,6 +140,27 @@ class NetworkKeeper:
                     found[place] = Leaving(view.name, at)
         return found
 
+    def at_rest(self) -> tuple[NetworkAtRest, ...]:
+        """Those that stand, for who looks at them beside the ticks."""
+        return tuple(
+            NetworkAtRest(self._as_it_is(n), n.work is None, n.changed_at or n.requested_at)
+            for n in self.view().standing()
+            if n.is_ready
+        )
+
+    def _as_it_is(self, network: NetworkView) -> NetworkRun:
+        """The run that would make it once more, as it stands. It is never started."""
+        return NetworkRun(
+            intent_id="",
+            kind=NetworkRunKind.MAKE,
+            key=network.id,
+            place=network.place,
+            installation_id=self._ports.installation_id,
+            cidr=str(network.cidr),
+            zones=network.zones,
+            clients=network.clients,
+        )
+
     def tick(self, views: Sequence[ClusterView]) -> int:
         """Records what is to be recorded and starts what is due; how many events and runs that were.
 
@@ -181,7 +203,9 @@ class NetworkKeeper:
     def _is_busy(self, network: NetworkView) -> bool:
         own = network.work.job if network.work else ""
         return any(
-            j.intent_id != own and j.ended_at is None for j in self._ports.jobs.of_cluster(ClusterUid(network.id))
+            # An audit is in nobody's way: it reads, and works on a copy of the state.
+            j.intent_id != own and j.ended_at is None and j.kind != AUDIT
+            for j in self._ports.jobs.of_cluster(ClusterUid(network.id))
         )
 
     def _occupants(self, network: NetworkView, views: Sequence[ClusterView]) -> str:

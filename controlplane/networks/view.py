@@ -60,6 +60,8 @@ class NetworkView:
     clients: tuple[str, ...] = ()
     settings: Mapping[str, Any] | None = None
     work: NetworkWork | None = None
+    changed_at: datetime | None = None
+    """When anything was last recorded of it."""
 
     @property
     def name(self) -> str:
@@ -111,6 +113,7 @@ def evolve(view: NetworksView, recorded: Recorded) -> NetworksView:
     except (EventsError, LookupError, AttributeError, ValueError) as error:
         reason = f"event {recorded.position} ({recorded.type}): {type(error).__name__}: {error}"
         return replace(view, version=recorded.version, unreadable=reason)
+    network = replace(network, changed_at=recorded.recorded_at)
     changed = MappingProxyType({**view.networks, network.id: network})
     return replace(view, version=recorded.version, networks=changed)
 

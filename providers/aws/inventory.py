@@ -129,6 +129,7 @@ def _instance(
         cluster_name=own.get(tags.CLUSTER_NAME, ""),
         shape=own.get(SHAPE, ""),
         image=own.get(IMAGE, ""),
+        spot=machine.get("InstanceLifecycle") == "spot",
     )
 
 

@@ -64,11 +64,13 @@ def quotas_in(usages: Iterable[Mapping[str, Any]]) -> tuple[Quota, ...]:
     for usage in usages:
         name, limit, used = str(usage["name"]["value"]), float(usage["limit"]), float(usage["currentValue"])
         if name.lower() == "cores":
-            found.append(Quota(name, Unit.VCPUS, limit, used))
+            found.append(Quota(name, Unit.VCPUS, limit, used, spot=False))
+        elif name.lower() == "lowprioritycores":
+            found.append(Quota(name, Unit.VCPUS, limit, used, spot=True))
         elif name.lower() == "virtualmachines":
             found.append(Quota(name, Unit.VMS, limit, used))
         elif name.lower() in families:
-            found.append(Quota(name, Unit.VCPUS, limit, used, frozenset(families[name.lower()])))
+            found.append(Quota(name, Unit.VCPUS, limit, used, frozenset(families[name.lower()]), spot=False))
     return tuple(found)
 
 

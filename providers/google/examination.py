@@ -20,6 +20,9 @@ _ARCHITECTURES = {"ARM64": "arm64", "X86_64": "x86_64"}
 _UNITS = {"INSTANCES": Unit.VMS, "SSD_TOTAL_GB": Unit.DISK_GIB}
 """Quotas of a region by their metric (compute.v1, `Quota.metric`); pd-balanced disks count as SSD."""
 
+_SPOT = "PREEMPTIBLE_CPUS"
+"""Pre-emptible VMs of all families count against it, where an account has it (Google documentation, "Spot VMs")."""
+
 _SHARED_FAMILIES = ("e2", "n1", "f1", "g1")
 """Types that count as `CPUS`; every other family has a metric of its own (Google documentation, "CPU quotas")."""
 
@@ -56,12 +59,17 @@ def read_quotas(access: Access, place: Place) -> tuple[Quota, ...]:
 def quotas_in(region: Any) -> tuple[Quota, ...]:
     """Of a region as the SDK gives it. Pure."""
     found = []
+    spot = next((told for told in region.quotas if told.metric == _SPOT), None)
+    own = spot is not None and spot.limit > 0
+    kept = False if own else None  # without a limit of their own pre-emptible VMs count as all others do
     for told in region.quotas:
         metric = str(told.metric)
         if (unit := _UNITS.get(metric)) is not None:
             found.append(Quota(metric, unit, told.limit, told.usage))
         elif metric == "CPUS" or re.fullmatch(r"[A-Z]\d[A-Z]?_CPUS", metric):
-            found.append(Quota(metric, Unit.VCPUS, told.limit, told.usage, _types_of(metric)))
+            found.append(Quota(metric, Unit.VCPUS, told.limit, told.usage, _types_of(metric), spot=kept))
+        elif metric == _SPOT and own:
+            found.append(Quota(metric, Unit.VCPUS, told.limit, told.usage, spot=True))
     return tuple(found)
 
 

@@ -7,14 +7,16 @@ may be that run's own doing and is not told.
 import threading
 from pathlib import Path
 
-from providers.audits import AuditFound, AuditOvertaken, CloudAudit
+from providers.audits import Audit, AuditFound, AuditOvertaken, CloudAudit
 from providers.base import CloudProvider
-from providers.errors import TerraformFailed
+from providers.errors import PlaceUnknown, TerraformFailed
+from providers.networks import MakesNetworks, network_variables
 from providers.tf.abilities import SharesCalls
 from providers.tf.diagnosis import diagnosed
 from providers.tf.drift import drifts_in
 from providers.tf.execute import CALLS_OF_A_RUN, CALLS_PER_RESOURCE
 from providers.tf.initialised import Initialised
+from providers.tf.networkrun import NETWORK_OUTPUTS
 from providers.tf.progress import OnProgress
 from providers.tf.runfolder import RunFolder
 from providers.tf.runner import TerraformRunner
@@ -31,7 +33,7 @@ _COPY = "audit.tfstate"
 
 
 def audit(
-    asked: CloudAudit,
+    asked: Audit,
     *,
     provider: CloudProvider,
     states: StateStorage,
@@ -45,8 +47,8 @@ def audit(
     Raises `AuditOvertaken`, `RunInProgress` (another audit of that state), `RunInterrupted`, whatever typed error the
     cloud gave (`RateLimited` where its calls are used up), else `TerraformFailed`.
     """
-    place = asked.resources.place
-    state = states.of(state_key(asked.resources.cluster_uid, place))
+    place = asked.place
+    state = states.of(state_key(asked.of, place))
     body = state.read()
     held = addresses_in(body)
     if body is None or not held:
@@ -57,16 +59,16 @@ def audit(
         if isinstance(provider, SharesCalls):
             calls = CALLS_PER_RESOURCE * len(held) + CALLS_OF_A_RUN
             provider.calls(place).take(calls, patience_s=PATIENCE_S, stop=stop)
-        workspace = open_workspace(
-            folder.workspaces,
-            module=module_root / provider.name,
-            backend={"local": {"path": _COPY}},
-            variables=provider.variables(asked.resources),
-            intent_id=asked.id,
-        )
+        workspace = _workspace(asked, provider, module_root, folder)
         try:
             _copy(body, workspace)
-            terraform = _runner(asked, provider, workspace, on_progress, stop, timeout_s)
+            terraform = TerraformRunner(
+                workspace,
+                environment=environment_of(asked.id, provider, place),
+                stop=stop,
+                on_progress=on_progress,
+                timeout_s=timeout_s,
+            )
             terraform.prepare(Initialised(folder.initialised))
             found = drifts_in(terraform.plan(refresh_only=True))
         except TerraformFailed as error:
@@ -79,19 +81,27 @@ def audit(
     return AuditFound(found, len(held))
 
 
+def _workspace(asked: Audit, provider: CloudProvider, module_root: Path, folder: RunFolder) -> Workspace:
+    """Rendered as a run on that state would be. Raises `PlaceUnknown` for a network on a cloud that makes none."""
+    backend = {"local": {"path": _COPY}}
+    if isinstance(asked, CloudAudit):
+        module, variables = module_root / provider.name, provider.variables(asked.resources)
+        return open_workspace(
+            folder.workspaces, module=module, backend=backend, variables=variables, intent_id=asked.id
+        )
+    if not isinstance(provider, MakesNetworks):
+        raise PlaceUnknown(f"{asked.place}: Kedge makes no networks on {provider.name}")
+    return open_workspace(
+        folder.workspaces,
+        module=module_root / f"{provider.name}-network",
+        backend=backend,
+        variables=network_variables(asked.network, provider.network_variables(asked.place)),
+        intent_id=asked.id,
+        outputs=NETWORK_OUTPUTS,
+    )
+
+
 def _copy(body: bytes, workspace: Workspace) -> None:
     copy = workspace.directory / _COPY
     copy.touch(mode=0o600)
     copy.write_bytes(body)
-
-
-def _runner(
-    asked: CloudAudit,
-    provider: CloudProvider,
-    workspace: Workspace,
-    on_progress: OnProgress,
-    stop: threading.Event,
-    timeout_s: float,
-) -> TerraformRunner:
-    environment = environment_of(asked.id, provider, asked.resources.place)
-    return TerraformRunner(workspace, environment=environment, stop=stop, on_progress=on_progress, timeout_s=timeout_s)

@@ -29,6 +29,9 @@ _TIMEOUT_S = 900.0
 _CALLS_EACH, _CALLS_OF_A_RUN = 3, 4
 """About what a run asks of a cloud, for each kind of thing in its module and besides; as for VMs, see `execute`."""
 
+NETWORK_OUTPUTS = ("settings",)
+"""What every module of a network gives (terraform/README.md)."""
+
 _RESOURCE = re.compile(r'^resource "([a-z0-9_]+)" "([a-z0-9_]+)"', re.MULTILINE)
 
 
@@ -108,7 +111,7 @@ class _Bench:
             variables=self.variables,
             intent_id=self.run.intent_id,
             imports=imports,
-            outputs=("settings",),
+            outputs=NETWORK_OUTPUTS,
         )
         provider, place = self.provider, self.run.place
         try:

@@ -53,6 +53,9 @@ def machine_body(w: Values) -> Values:
     if w["virtual_machine_scale_set_id"]:
         properties["virtualMachineScaleSet"] = {"id": w["virtual_machine_scale_set_id"]}
         properties["platformFaultDomain"] = int(w["platform_fault_domain"])
+    if w["priority"] == "Spot":
+        properties["priority"], properties["evictionPolicy"] = "Spot", w["eviction_policy"]
+        properties["billingProfile"] = {"maxPrice": w["max_bid_price"]}
     if w.get("boot_diagnostics"):
         properties["diagnosticsProfile"] = {"bootDiagnostics": {"enabled": True}}
     return zoned(w, {"location": w["location"], "tags": w["tags"] or {}, "properties": properties})

@@ -127,7 +127,7 @@ class Instance(Kind):
             "metadata": {"items": [{"key": k, "value": v} for k, v in sorted((wanted.get("metadata") or {}).items())]},
             "canIpForward": bool(wanted.get("can_ip_forward")),
             "deletionProtection": False,
-            "scheduling": {"automaticRestart": True},
+            "scheduling": _scheduling(wanted.get("scheduling") or []),
             "disks": [
                 {
                     "boot": True,
@@ -403,6 +403,20 @@ def _detach(api: Api, instance: str, disk: str) -> None:
     if told is not None:
         path = f"{instance}/detachDisk?deviceName={told['deviceName']}"
         api.write("POST", path, "Error detaching disk", f"Error waiting for Detaching disk from {_last(instance)}")
+
+
+def _scheduling(blocks: list[Values]) -> Values:
+    """What the provider sends without a block, else the block."""
+    if not blocks:
+        return {"automaticRestart": True}
+    (block,) = blocks
+    return {
+        "automaticRestart": block.get("automatic_restart") is not False,
+        "preemptible": bool(block.get("preemptible")),
+        "onHostMaintenance": block["on_host_maintenance"],
+        "provisioningModel": block["provisioning_model"],
+        "instanceTerminationAction": block["instance_termination_action"],
+    }
 
 
 def _shielded(given: Values) -> Values:

@@ -59,6 +59,15 @@ def offered(mirror: Path, below: Path) -> Path:
     return folder
 
 
+def linked(mirror: Path, below: Path) -> Path:
+    """Such a data folder with the vendor's program itself, for measuring what people wait for."""
+    folder, executable = below / "plugins", _executables(mirror)[0]
+    there = folder / "terraform" / "plugins" / executable.parent.relative_to(mirror)
+    there.parent.mkdir(parents=True)
+    there.symlink_to(executable.parent.resolve())
+    return folder
+
+
 def _executables(mirror: Path) -> list[Path]:
     system = "darwin" if platform.system() == "Darwin" else "linux"
     machine = {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())

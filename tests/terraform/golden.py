@@ -25,6 +25,8 @@ from tests.fakes.clouds.hetzner_hands import in_place, write_settings
 from tests.fakes.resources import PLACE as LOCAL_PLACE
 from tests.fakes.resources import UID, address, attachment, binding, instance, resources, surge, volume
 from tests.terraform.conftest import Bench
+from tests.terraform.goldenaws import golden_bench, recording, rendered
+from tests.terraform.goldenaws import objects_of as aws_objects
 from tests.terraform.goldenstandins import STAND_INS
 from tests.terraform.hetznerlife import HetznerBench, hcloud_plugins
 
@@ -133,6 +135,8 @@ def _write(version: str) -> None:
         _write_local(version)
     if not _is_written("hetzner", version):
         _write_hetzner(version)
+    if not _is_written("aws", version):
+        _write_aws(version)
 
 
 def _is_written(cloud: str, version: str) -> bool:
@@ -155,10 +159,18 @@ def _write_hetzner(version: str) -> None:
         _keep("hetzner", version, _written(there.state_root, HETZNER_PLACE), _json(objects))
 
 
+def _write_aws(version: str) -> None:
+    with tempfile.TemporaryDirectory() as folder, golden_bench(Path(folder)) as bench:
+        with recording(bench.aws) as calls:
+            bench.execute(surge(rendered(bench, PARTS)))
+        objects = _json(aws_objects(bench, calls))
+        _keep("aws", version, _written(bench.state_root, bench.place), objects)
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("version", help="the release whose modules are checked out, as 0.1.0")
     wanted = parser.parse_args().version
-    if all(_is_written(cloud, wanted) for cloud in (*STAND_INS, "local", "hetzner")):
+    if all(_is_written(cloud, wanted) for cloud in (*STAND_INS, "local", "hetzner", "aws")):
         sys.exit(f"{FOLDER} has states of {wanted} for every cloud: they are written once. Nothing was changed.")
     _write(wanted)

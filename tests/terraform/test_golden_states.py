@@ -4,6 +4,7 @@ Where a resource was renamed a `moved` block has to say so; else its state would
 guard refuses, and the cluster could not be touched any more.
 """
 
+import json
 import re
 from pathlib import Path
 
@@ -28,6 +29,7 @@ from tests.terraform.golden import (
     put_objects,
     put_state,
 )
+from tests.terraform.goldenaws import golden_bench, put_back, rendered
 from tests.terraform.goldenstandins import STAND_INS, WORDS
 
 pytestmark = [pytest.mark.terraform, pytest.mark.timeout(120)]
@@ -44,6 +46,12 @@ FOLDERS_OF_A_VM = {"bin", "dev", "etc", "opt", "usr", "var"}
 
 def named(path: Path) -> str:
     return path.name.removesuffix(".tfstate.json")
+
+
+def state_ids(state: Path) -> set[str]:
+    """The cloud's ids of all that a state holds."""
+    resources = json.loads(state.read_text())["resources"]
+    return {str(i["attributes"]["id"]) for r in resources for i in r["instances"]}
 
 
 @pytest.mark.parametrize("golden", golden_files("local"), ids=named)
@@ -90,9 +98,28 @@ def test_a_state_written_with_a_stand_in_by_an_earlier_release_plans_empty(cloud
     assert golden_files(cloud), f"there is no state of {cloud}"
 
 
+@pytest.mark.soak
+@pytest.mark.parametrize("golden", golden_files("aws"), ids=named)
+def test_an_aws_state_of_an_earlier_release_plans_empty(golden: Path, tmp_path: Path) -> None:
+    """What moto held is made again; the state is the one of the release, but for the ids moto gives anew."""
+    with golden_bench(tmp_path) as bench:
+        renamed = tmp_path / golden.name
+        renamed.write_text(put_back(bench, objects_of(golden), golden.read_text()))
+        put_state(bench.state_root, bench.place, renamed)
+        wanted = rendered(bench, PARTS)
+        before = bench.aws.calls.copy()
+        again = bench.execute(surge(wanted, only=frozenset()))
+        assert again.changed == ()
+        assert audited(bench, wanted).drifts == (), "moto holds what the state says"
+        assert not [call for call in bench.aws.calls - before if not call.startswith(("Describe", "Get"))]
+        left = {key for key in state_ids(golden) if key.startswith(("i-", "vol-", "eni-"))}
+        assert len(left) >= 6
+        assert not left & state_ids(renamed), "every id is one of this moto"
+
+
 def test_every_golden_state_holds_one_of_each_and_nothing_of_the_machine_it_was_written_on() -> None:
     files = sorted(FOLDER.glob("*/*.json"))
-    assert {path.parent.name for path in files} == {"local", "hetzner", *STAND_INS}
+    assert {path.parent.name for path in files} == {"local", "hetzner", "aws", *STAND_INS}
     for path in files:
         text = path.read_text().replace(KEYS_OF_A_VM, "")
         for foreign in ("/tmp/", "/home/", "/root/", f"{Path.cwd()}/", TOKEN):

@@ -114,6 +114,7 @@ VOLUME: dict[str, Any] = {"node": "b-0", "dir": "data", "version": 1, "zone": "a
         ({"cloud": {"root": "relative", "python": "/usr/bin/python3"}}, "absolute"),
         ({"instances": {"wrong-key": INSTANCE}}, "<node>.g<generation>"),
         ({"instances": {"b-0.g1": INSTANCE | {"intent_id": ""}}}, "intent id"),
+        ({"instances": {"b-0.g1": INSTANCE | {"spot": True}}}, "no pre-emptible VMs"),
         ({"instances": {"b-0/x.g1": INSTANCE | {"node": "b-0/x"}}}, "node is made of"),
         ({"volumes": {"b-0.data.v2": VOLUME}}, "<node>.<dir>.v<version>"),
         ({"volumes": {"b-0.data.v1": VOLUME | {"size_gib": 0}}}, "size_gib"),

@@ -27,6 +27,20 @@ resource "aws_instance" "instance" {
     http_put_response_hop_limit = 1
   }
 
+  # Pre-emptible, at whatever price it has: EC2 ends it when it wants, which is a VM that is gone.
+  dynamic "instance_market_options" {
+    for_each = each.value.spot ? ["spot"] : []
+
+    content {
+      market_type = "spot"
+
+      spot_options {
+        spot_instance_type             = "one-time"
+        instance_interruption_behavior = "terminate"
+      }
+    }
+  }
+
   root_block_device {
     encrypted   = true
     volume_type = "gp3"

@@ -63,6 +63,12 @@ resource "azurerm_linux_virtual_machine" "instance" {
   virtual_machine_scale_set_id = startswith(local.zones[each.value.zone], "fd") ? var.cloud["scale_set"] : null
   platform_fault_domain        = startswith(local.zones[each.value.zone], "fd") ? tonumber(trimprefix(local.zones[each.value.zone], "fd")) : null
 
+  # Pre-emptible, at whatever price it has: Azure deletes it when it wants, which is a VM that is gone. Deallocated it
+  # would hold its disks and its quota for ever. Data disks have the delete option `Detach`, Azure's default.
+  priority        = each.value.spot ? "Spot" : null
+  eviction_policy = each.value.spot ? "Delete" : null
+  max_bid_price   = each.value.spot ? -1 : null
+
   # Azure asks for a key where passwords are off. No door in the network leads to it.
   admin_username                  = "kedge"
   disable_password_authentication = true

@@ -83,6 +83,7 @@ variable "instances" {
     boot_data  = string
     address    = string
     tags       = map(string)
+    spot       = optional(bool, false)
   }))
   default = {}
   validation {

@@ -55,6 +55,19 @@ resource "google_compute_instance" "instance" {
     enable_integrity_monitoring = true
   }
 
+  # Pre-emptible: Google deletes it when it wants, which is a VM that is gone. Stopped it would hold its disk and its name.
+  dynamic "scheduling" {
+    for_each = each.value.spot ? ["SPOT"] : []
+
+    content {
+      provisioning_model          = "SPOT"
+      preemptible                 = true
+      automatic_restart           = false
+      on_host_maintenance         = "TERMINATE"
+      instance_termination_action = "DELETE"
+    }
+  }
+
   # No `service_account`: a VM has no rights in the project.
 
   lifecycle {

@@ -57,8 +57,13 @@ variable "instances" {
     boot_data  = string
     address    = string
     tags       = map(string)
+    spot       = optional(bool, false)
   }))
   default = {}
+  validation {
+    condition     = alltrue([for i in var.instances : !i.spot])
+    error_message = "instances: the local cloud has no pre-emptible VMs."
+  }
   validation {
     condition     = alltrue([for k, i in var.instances : k == "${i.node}.g${i.generation}"])
     error_message = "instances: the key must be `<node>.g<generation>`."

@@ -118,7 +118,7 @@ class MotoCloud:
 def moto_cloud() -> Iterator[MotoCloud]:
     """An empty AWS on a free loopback port, with every patch of `moto_patches`; over when the block ends."""
     for name in ("ec2", "sts", "iam"):
-        get_backend(name).reset()  # type: ignore[attr-defined]
+        get_backend(name).reset()
     cloud = MotoCloud(port=0)
     with patched(), serving(cloud.told) as cloud.port:
         yield cloud

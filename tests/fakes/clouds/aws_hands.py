@@ -1,6 +1,6 @@
 """Hands in a fake AWS: what Terraform, the module and fate do there, done through boto3 for tests without Terraform."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -99,13 +99,14 @@ class AwsHarness:
                     MaxCount=1,
                     SubnetId=made["cloud"][f"subnet_{i['zone']}"],
                     TagSpecifications=_tagged("instance", i["tags"]),
+                    **({"InstanceMarketOptions": {"MarketType": "spot"}} if i.get("spot") else {}),
                 )
         for key, t in made["attachments"].items():
             if _meant(f"attachment/{key}", only) and made["volumes"][t["volume"]]["kind"] != EPHEMERAL:
                 self._ec2.attach_volume(
                     VolumeId=self._volume(t["volume"], wanted.cluster_uid),
                     InstanceId=self.id_of(t["instance"]),
-                    Device="/dev/sdf",
+                    Device=_device(made["attachments"], key),
                 )
         for key, b in made["bindings"].items():
             if _meant(f"binding/{key}", only):
@@ -184,6 +185,12 @@ def aws_harness(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Aws
 
 def _meant(target: str, only: tuple[str, ...]) -> bool:
     return not only or target in only
+
+
+def _device(attachments: Mapping[str, Any], key: str) -> str:
+    """As the module names them: the place of the attachment among those of its VM."""
+    of_vm = sorted(k for k, t in attachments.items() if t["instance"] == attachments[key]["instance"])
+    return f"/dev/sd{'fghijklmnop'[of_vm.index(key)]}"
 
 
 def _tagged(kind: str, given: dict[str, str]) -> list[dict[str, Any]]:

@@ -154,6 +154,7 @@ class AzureHarness:
                 },
                 "osProfile": {"computerName": "kedge", "adminUsername": "kedge", "linuxConfiguration": {"ssh": ssh}},
                 "networkProfile": {"networkInterfaces": [{"id": _nic(uid, nic)}]},
+                **({"priority": "Spot", "evictionPolicy": "Delete"} if told.get("spot") else {}),
             },
             tags=told["tags"],
             zones=[cloud[f"zone_{told['zone']}"]],

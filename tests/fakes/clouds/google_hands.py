@@ -195,6 +195,7 @@ class GoogleHarness:
             "metadata": {"items": [{"key": "user-data", "value": i["boot_data"]}]},
             "disks": [boot],
             "networkInterfaces": [nic],
+            **({"scheduling": {"provisioningModel": "SPOT", "preemptible": True}} if i.get("spot") else {}),
         }
 
     def _path_of(self, key: str) -> str:

@@ -113,7 +113,7 @@ class _Detached(NetworkInterface):
 
 def _as_detached(interface: NetworkInterface) -> NetworkInterface:
     told = copy.copy(interface)
-    told.__class__ = _Detached
+    told.__class__ = _Detached  # type: ignore[type-abstract]  # moto names no method abstract that is called here
     return told
 
 

@@ -7,19 +7,32 @@ from typing import Any
 import pytest
 
 from controlplane.drift.keeper import DriftKeeper, DriftPorts, audit_job_id
-from controlplane.drift.record import AuditNoted, ask_for_audit, kept_audits
+from controlplane.drift.networks import NetworkAtRest
+from controlplane.drift.record import AuditNoted, ask_for_audit, audited_networks, kept_audits
 from controlplane.drift.schedule import TRY_AGAIN, is_due, share_of_period, turn_before
 from controlplane.jobstore import MemoryJobStore
 from controlplane.latest import MemoryLatestStore
+from controlplane.places import places_of
 from controlplane.view import ClusterView
 from events.ids import ClusterUid, Epoch, IntentId
-from providers.audits import CloudAudit, Drift
+from providers.audits import Audit, Drift
 from providers.base import Place, Resources
+from providers.networks import NetworkRun, NetworkRunKind
 from tests.builders import BEFORE, NOW, a_view
 
 DAY = timedelta(days=1)
 DRIFT = {"address": "x.instance", "target": "instance/b-0.g1", "attribute": "size", "recorded": "1", "found": "2"}
 FOUND = Drift(**DRIFT)
+
+
+NETWORK = "network-1-default"
+
+
+def a_network(view: ClusterView, *, at_rest: bool = True) -> NetworkAtRest:
+    """The one that cluster is in."""
+    (place,) = places_of(view)
+    run = NetworkRun("", NetworkRunKind.MAKE, NETWORK, place, "inst", "10.64.0.0/20", {"a": 0})
+    return NetworkAtRest(run, at_rest, BEFORE)
 
 
 @dataclass
@@ -30,6 +43,7 @@ class Audits:
     now: datetime = NOW
     epoch: int = 1
     at_once: int = 2
+    networks: list[NetworkAtRest] = field(default_factory=list)
     latest: MemoryLatestStore = field(default_factory=MemoryLatestStore)
     started: list[str] = field(default_factory=list)
 
@@ -48,13 +62,14 @@ class Audits:
                 standing=lambda view, place: Resources("inst", view.uid, view.name, place),
                 clock=lambda: self.now,
                 epoch=lambda: Epoch(self.epoch),
+                networks=lambda: self.networks,
             ),
             every=DAY,
             at_once=self.at_once,
         )
 
-    def _begin(self, job: str, audit: CloudAudit, epoch: Epoch) -> None:
-        uid = ClusterUid(audit.resources.cluster_uid)
+    def _begin(self, job: str, audit: Audit, epoch: Epoch) -> None:
+        uid = ClusterUid(audit.of)
         self.jobs.create(IntentId(job), cluster_uid=uid, kind="audit", epoch=epoch, owner="one")
         self.jobs.start(IntentId(job), epoch=epoch, owner="one")
         self.started.append(uid)
@@ -204,3 +219,52 @@ def test_what_drifted_is_looked_at_again_after_the_cluster_was_worked_on() -> No
 def test_a_state_has_one_row_however_often_it_is_audited() -> None:
     place = Place("aws", "eu-west-1")
     assert audit_job_id("u", str(place)) == audit_job_id("u", str(place)) != audit_job_id("v", str(place))
+
+
+def test_a_network_is_audited_once_a_day_and_all_clusters_in_it_learn_what_was_found() -> None:
+    views = fleet(2)
+    world = Audits(views, networks=[a_network(views[0])], at_once=3)
+    world.later(DAY)
+    assert world.started[0] == NETWORK, "many share it, so it comes first"
+    world.end(DRIFT)
+    world.keeper.poll()
+    assert world.kept(NETWORK) == AuditNoted(world.now, world.now, 7, (FOUND,))
+    (place,) = places_of(views[0])
+    for view in views:
+        assert audited_networks(view, world.keeper.noted(view))[place].drifts == (FOUND,)
+    assert audited_networks(a_view(document=None), world.keeper.noted(views[0])) == {}
+    world.later(DAY)
+    world.end()
+    world.keeper.poll()
+    assert world.kept(NETWORK).drifts == ()
+
+
+def test_a_network_something_is_in_hand_of_is_not_audited() -> None:
+    (view,) = fleet(1)
+    world = Audits([view], networks=[a_network(view, at_rest=False)])
+    world.later(2 * DAY)
+    assert NETWORK not in world.started
+    world.networks = [a_network(view)]
+    world.keeper.poll()
+    assert NETWORK in world.started
+
+
+def test_who_asks_for_a_cluster_asks_for_its_network_too() -> None:
+    (view,) = fleet(1)
+    world = Audits([view], networks=[a_network(view)])
+    world.keeper.poll()
+    assert world.started == []
+    ask_for_audit(world.latest, view.uid, world.now)
+    world.keeper.poll()
+    assert sorted(world.started) == [NETWORK, view.uid]
+
+
+def test_a_network_that_was_removed_says_nothing_any_more() -> None:
+    (view,) = fleet(1)
+    world = Audits([view], networks=[a_network(view)])
+    world.later(DAY)
+    world.end(DRIFT)
+    world.keeper.poll()
+    world.networks = []
+    world.keeper.poll()
+    assert audited_networks(view, world.keeper.noted(view)) == {}

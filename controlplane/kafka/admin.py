@@ -16,7 +16,7 @@ from kafka.protocol.metadata import MetadataRequest
 from controlplane.kafka.configs import (
     apply_changes,
     read_cluster_defaults,
-    read_throttles,
+    read_told,
     read_topic_configs,
 )
 from controlplane.kafka.deadline import CALL_LIMIT_S, Deadline
@@ -24,6 +24,7 @@ from controlplane.kafka.dialer import Connection, Dialer
 from controlplane.kafka.errors import KafkaRefused, KafkaUnavailable, require_ok
 from controlplane.kafka.groups import read_groups
 from controlplane.kafka.logdirs import Wishes, prefer_log_dirs
+from controlplane.kafka.offsets import read_topic_logs
 from controlplane.kafka.raw import (
     AddRaftVoterRequest,
     RemoveRaftVoterRequest,
@@ -32,9 +33,11 @@ from controlplane.kafka.raw import (
 )
 from controlplane.kafka.settings_live import read_some, step_changes, step_refusals
 from controlplane.kafka.snapshot import read_partitions, read_snapshot
-from controlplane.kafka.throttle import CLUSTER_DEFAULT, ConfigChange, ThrottlePlan, reconcile
+from controlplane.kafka.throttle import CLUSTER_DEFAULT, CORDON, EVERY_DIR, ConfigChange, ThrottlePlan, reconcile
 from controlplane.kafka.topics import ask_topics, read_own_configs
+from controlplane.kafka.values import read_broker_values, read_topic_values
 from controlplane.kafka.zookeeper_mode import LookUp, current_controller, read_mode, registered
+from planner.asked import TopicLogs, ValueSeen
 from planner.consumers.seen import GroupsSeen
 from planner.observed import KafkaSnapshot, Mode, PartitionSeen, SettingsSeen, TopicPartition
 from planner.rollout.live_step import LiveStep
@@ -100,13 +103,19 @@ class AdminGateway:
         with self._call() as (connection, deadline):
             live = connection.refresh_nodes(deadline)
             topics = read_topic_configs(connection, None, self._topics(connection, deadline), deadline)
-            seen, reachable = read_throttles(connection, live, topics, deadline)
-            changes = reconcile(seen, plan, live=reachable)
+            told = read_told(connection, live, topics, deadline)
+            changes = reconcile(told.throttles, plan, live=told.brokers)
             apply_changes(connection, changes, deadline)
             return len(changes)
 
     def clear_throttles(self) -> int:
         return self.set_throttle(ThrottlePlan())
+
+    def set_cordons(self, cordoned: Collection[int], lifted: Collection[int]) -> None:
+        wanted: dict[int, str | None] = {**dict.fromkeys(cordoned, EVERY_DIR), **dict.fromkeys(lifted)}
+        changes = [ConfigChange("broker", str(broker), CORDON, value) for broker, value in wanted.items()]
+        with self._call() as (connection, deadline):
+            apply_changes(connection, changes, deadline)
 
     def unregister_broker(self, broker: int) -> bool:
         with self._call() as (connection, deadline):
@@ -182,6 +191,18 @@ class AdminGateway:
     def topic_configs(self, topics: Collection[str]) -> Mapping[str, Mapping[str, str]]:
         with self._call() as (connection, deadline):
             return read_own_configs(connection, topics, deadline)
+
+    def topic_values(self, topic: str) -> Mapping[str, ValueSeen] | None:
+        with self._call() as (connection, deadline):
+            return read_topic_values(connection, topic, deadline)
+
+    def broker_values(self, broker: int) -> Mapping[str, ValueSeen]:
+        with self._call() as (connection, deadline):
+            return read_broker_values(connection, broker, deadline)
+
+    def topic_logs(self, topic: str) -> TopicLogs | None:
+        with self._call() as (connection, deadline):
+            return read_topic_logs(connection, topic, deadline, self._now)
 
     def topic_refusals(self, step: TopicStep) -> Mapping[str, str]:
         with self._call() as (connection, deadline):

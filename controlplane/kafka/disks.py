@@ -8,9 +8,12 @@ from kafka.protocol.admin import DescribeLogDirsRequest
 
 from controlplane.kafka.deadline import Deadline
 from controlplane.kafka.dialer import Connection
-from planner.observed import LogDirSeen, LogDirsSeen, TopicPartition
+from planner.observed import FailedDirsSeen, LogDirSeen, LogDirsSeen, TopicPartition
 
 _ANSWER_S = 3.0
+
+_STORAGE_ERROR = 56
+"""KAFKA_STORAGE_ERROR: the broker has taken this directory offline (ReplicaManager.describeLogDirs)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +23,7 @@ class Disks:
     brokers: Mapping[int, LogDirsSeen]
     sizes: Mapping[TopicPartition, int]
     held: Mapping[int, Mapping[TopicPartition, int]] = field(default_factory=dict)
+    failed: Mapping[int, FailedDirsSeen] = field(default_factory=dict)
 
     def of_leader(self, name: TopicPartition, leader: int) -> int:
         """Bytes of the partition on its leader; -1 when that has not answered or does not name it."""
@@ -33,18 +37,29 @@ class Disks:
 
 
 def read_disks(connection: Connection, live: frozenset[int], deadline: Deadline) -> Disks:
-    """Ask every live broker at once. One that does not answer, or has a directory offline, is left out
-    whole."""
+    """Ask every live broker at once. One that does not answer is left out whole; one that has a directory offline
+    is among `failed` alone."""
     requests = {n: DescribeLogDirsRequest(topics=None) for n in live}
     answers = connection.ask_each(requests, timeout_s=deadline.capped(_ANSWER_S))
     sizes: dict[TopicPartition, int] = {}
     brokers = {}
     held: dict[int, dict[TopicPartition, int]] = {}
+    failed = {}
     for broker, answer in sorted(answers.items()):
-        if answer.error_code or any(d.error_code for d in answer.results):
+        errors = {d.error_code for d in answer.results} - {0}
+        if answer.error_code or errors - {_STORAGE_ERROR}:
+            continue
+        if errors:
+            failed[broker] = _failed(answer.results)
             continue
         brokers[broker] = _broker(answer.results, sizes, held.setdefault(broker, {}))
-    return Disks(brokers, sizes, held)
+    return Disks(brokers, sizes, held, failed)
+
+
+def _failed(directories: list[Any]) -> FailedDirsSeen:
+    readable = _broker([d for d in directories if not d.error_code], {}, {})
+    offline = tuple(sorted(str(d.log_dir) for d in directories if d.error_code))
+    return FailedDirsSeen(offline, readable.replicas, readable.used_bytes)
 
 
 def _broker(directories: list[Any], sizes: dict[TopicPartition, int], held: dict[TopicPartition, int]) -> LogDirsSeen:

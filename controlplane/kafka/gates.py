@@ -89,11 +89,11 @@ def hosts_nothing(snapshot: KafkaSnapshot, broker: int) -> Gate:
 
 def broker_is_empty(snapshot: KafkaSnapshot, broker: int) -> Gate:
     """Open when a live broker holds nothing: no replica in the metadata, no move, and log dirs that say so
-    themselves."""
+    themselves. A directory that is offline holds nothing anybody could read: of it the metadata's word is enough."""
     metadata = hosts_nothing(snapshot, broker)
     if not metadata.open:
         return metadata
-    disks = snapshot.log_dirs.get(broker)
+    disks = snapshot.log_dirs.get(broker) or snapshot.failed_dirs.get(broker)
     if disks is None:
         return Gate(False, f"broker {broker} did not answer for its log dirs: empty is not known")
     if disks.replicas or disks.used_bytes:

@@ -6,6 +6,7 @@ from typing import Protocol
 
 from controlplane.kafka.logdirs import Wishes
 from controlplane.kafka.throttle import ThrottlePlan
+from planner.asked import TopicLogs, ValueSeen
 from planner.consumers.seen import GroupsSeen
 from planner.observed import KafkaSnapshot, SettingsSeen, TopicPartition
 from planner.rollout.live_step import LiveStep
@@ -50,6 +51,10 @@ class KafkaGateway(Protocol):
         topics."""
         ...
 
+    def set_cordons(self, cordoned: Collection[int], lifted: Collection[int]) -> None:
+        """Cordon live brokers, by id: no new replica is placed on them (Kafka 4.3 and its metadata level); and lift
+        the cordons of others. What is so already stays so. Raises KafkaUnavailable when one does not answer."""
+
     def unregister_broker(self, broker: int) -> bool:
         """Forget a broker. Kafka takes this for a live broker too, which then hangs: ask `may_unregister`
         first. Returns False when it was not registered."""
@@ -89,6 +94,19 @@ class KafkaGateway(Protocol):
 
     def topic_configs(self, topics: Collection[str]) -> Mapping[str, Mapping[str, str]]:
         """What is set on these topics themselves, the executor's keys left out. One that is gone is missing."""
+        ...
+
+    def topic_values(self, topic: str) -> Mapping[str, ValueSeen] | None:
+        """Every setting of a topic as it counts and where it comes from, the executor's keys left out. None for a topic
+        that is not there."""
+        ...
+
+    def broker_values(self, broker: int) -> Mapping[str, ValueSeen]:
+        """Every setting this broker runs with and where it comes from, by its own word."""
+        ...
+
+    def topic_logs(self, topic: str) -> TopicLogs | None:
+        """Where each log of a topic begins and ends, by its leader's word. None for a topic that is not there."""
         ...
 
     def topic_refusals(self, step: TopicStep) -> Mapping[str, str]:

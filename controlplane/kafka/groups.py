@@ -13,15 +13,14 @@ from kafka.protocol.admin import DescribeGroupsRequest, ListGroupsRequest
 from kafka.protocol.consumer import (
     ConsumerProtocolAssignment,
     ConsumerProtocolSubscription,
-    ListOffsetsRequest,
     OffsetFetchRequest,
 )
-from kafka.protocol.metadata import MetadataRequest
 
 from controlplane.kafka.deadline import Deadline
 from controlplane.kafka.dialer import Connection
 from controlplane.kafka.errors import KafkaUnavailable
 from controlplane.kafka.groupmessages import ConsumerGroupDescribeRequest
+from controlplane.kafka.offsets import LATEST, ask_each, leaders_of, log_offsets
 from planner.consumers.seen import GroupSeen, GroupsSeen, MemberSeen
 from planner.observed import TopicPartition
 
@@ -30,12 +29,8 @@ MOST_GROUPS = 500
 MOST_PARTITIONS = 20_000
 """Of all groups of one look together, at most."""
 
-_ANSWER_S = 3.0
 _BATCH = 100
 """Groups in one request."""
-_TOPICS = 1_000
-_LATEST = -1
-"""ListOffsets: the high watermark, for a reader of uncommitted records."""
 _CONSUMER = "consumer"
 
 
@@ -70,17 +65,17 @@ def read_groups(
         groups |= {n: replace(g, committed=committed[n]) for n, g in described.items() if n in committed}
     topics = {p.topic for g in groups.values() for p in g.committed}
     topics |= {t for g in groups.values() for t in g.topics}
-    leaders = _leaders(connection, sorted(topics), deadline)
+    leaders = leaders_of(connection, sorted(topics), deadline)
     partitions = _counted(leaders)
     kept, cut = _within(groups, partitions, most_partitions)
     wanted_ends = frozenset(p for g in kept for p in g.every_partition(partitions))
-    ends = _ends(connection, leaders, wanted_ends, deadline)
+    ends = log_offsets(connection, leaders, wanted_ends, LATEST, deadline)
     return GroupsSeen(at, kept, ends, partitions, tuple(sorted(silent)), left_out + cut)
 
 
 def _list(connection: Connection, live: Iterable[int], deadline: Deadline) -> tuple[list[_Listed], set[int]]:
     request = ListGroupsRequest(states_filter=[], types_filter=[])
-    answers = _ask_each(connection, dict.fromkeys(live, request), "listing groups", deadline)
+    answers = ask_each(connection, dict.fromkeys(live, request), "listing groups", deadline)
     heard = {n: a for n, a in answers.items() if a.error_code == 0}
     if not heard:
         raise KafkaUnavailable(what="listing groups", where=connection.name, why="no broker answered")
@@ -127,8 +122,8 @@ def _describe(
         if names
     }
     found: dict[str, GroupSeen] = {}
-    told = _ask_each(connection, classic, what, deadline)
-    told_modern = _ask_each(connection, modern, what, deadline)
+    told = ask_each(connection, classic, what, deadline)
+    told_modern = ask_each(connection, modern, what, deadline)
     for node, answer in told.items():
         for g in answer.groups:
             if g.error_code == 0 and g.group_state != "Dead":
@@ -169,7 +164,7 @@ def _committed(
         )
         for node, batch in batches.items()
     }
-    answers = _ask_each(connection, requests, "reading committed offsets", deadline)
+    answers = ask_each(connection, requests, "reading committed offsets", deadline)
     found = {
         g.group_id: {
             TopicPartition(t.name, p.partition_index): p.committed_offset
@@ -182,21 +177,6 @@ def _committed(
         if g.error_code == 0
     }
     return found, set(requests) - set(answers)
-
-
-def _leaders(connection: Connection, topics: Sequence[str], deadline: Deadline) -> dict[TopicPartition, int]:
-    found: dict[TopicPartition, int] = {}
-    for start in range(0, len(topics), _TOPICS):
-        names = [MetadataRequest.MetadataRequestTopic(name=t) for t in topics[start : start + _TOPICS]]
-        request = MetadataRequest(topics=names, allow_auto_topic_creation=False)
-        answer = connection.ask(request, what="reading leaders", deadline=deadline)
-        found |= {
-            TopicPartition(t.name, p.partition_index): p.leader_id
-            for t in answer.topics
-            if t.error_code == 0
-            for p in t.partitions
-        }
-    return found
 
 
 def _counted(leaders: Iterable[TopicPartition]) -> dict[str, int]:
@@ -218,49 +198,3 @@ def _within(
             kept.append(group)
             left -= size
     return tuple(kept), len(groups) - len(kept)
-
-
-def _ends(
-    connection: Connection,
-    leaders: Mapping[TopicPartition, int],
-    wanted: Collection[TopicPartition],
-    deadline: Deadline,
-) -> dict[TopicPartition, int]:
-    by_leader: dict[int, dict[str, list[int]]] = {}
-    for p in sorted(wanted):
-        if (leader := leaders.get(p, -1)) >= 0:
-            by_leader.setdefault(leader, {}).setdefault(p.topic, []).append(p.partition)
-    topic = ListOffsetsRequest.ListOffsetsTopic
-    requests = {
-        leader: ListOffsetsRequest(
-            replica_id=-1,
-            isolation_level=0,
-            topics=[
-                topic(
-                    name=name,
-                    partitions=[topic.ListOffsetsPartition(partition_index=n, timestamp=_LATEST) for n in numbers],
-                )
-                for name, numbers in topics.items()
-            ],
-            max_version=9,
-        )
-        for leader, topics in by_leader.items()
-    }
-    answers = _ask_each(connection, requests, "reading log ends", deadline)
-    return {
-        TopicPartition(t.name, p.partition_index): p.offset
-        for answer in answers.values()
-        for t in answer.topics
-        for p in t.partitions
-        if p.error_code == 0 and p.offset >= 0
-    }
-
-
-def _ask_each(connection: Connection, requests: Mapping[int, Any], what: str, deadline: Deadline) -> Mapping[int, Any]:
-    """Raises KafkaUnavailable once the call's time is over: a look cut short would look like groups that are gone."""
-    if not requests:
-        return {}
-    if deadline.is_over:
-        why = "the call's time was over before all was read"
-        raise KafkaUnavailable(what=what, where=connection.name, why=why)
-    return connection.ask_each(requests, timeout_s=deadline.capped(_ANSWER_S))

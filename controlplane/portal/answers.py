@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from controlplane.converger.conditions import BLOCKED
 from controlplane.converger.externalbrokers import external_words
@@ -19,6 +19,7 @@ from controlplane.planpreview import Preview, pending_rollout
 from controlplane.portal import schemas as api
 from controlplane.portal.costs import cost_out
 from controlplane.portal.externalschemas import ExternalBrokerOut
+from controlplane.portal.moments import as_utc
 from controlplane.portal.quorumanswers import quorum_out
 from controlplane.portal.services import Fleet
 from controlplane.replacement import SERVING, Phase
@@ -219,7 +220,7 @@ def command_out(outcome: Outcome) -> api.CommandOut:
 
 def in_utc(at: datetime | None) -> datetime | None:
     """A moment as events hold it; one without a zone is taken as UTC."""
-    return None if at is None else at.replace(tzinfo=at.tzinfo or UTC).astimezone(UTC)
+    return None if at is None else as_utc(at)
 
 
 def status_word(view: ClusterView, now: datetime) -> str:
@@ -287,6 +288,7 @@ def _instance(view: ClusterView, instance: InstanceView, agent: AgentSeen, now: 
         service_id=planned.service_id,
         kafka_version=planned.kafka_version,
         shape=planned.shape,
+        spot=planned.spot,
         phase=instance.phase,
         since=instance.since,
         address=view.address_of(instance),

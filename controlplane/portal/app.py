@@ -18,10 +18,12 @@ from controlplane.portal.pages import (
     assets,
     audit,
     brokers,
+    brokersettings,
     changespec,
     cluster,
     comparison,
     fleet,
+    freezes,
     groups,
     history,
     live,
@@ -30,6 +32,7 @@ from controlplane.portal.pages import (
     past,
     rollout,
     signing,
+    topiclogs,
     topics,
     topicsettings,
 )
@@ -62,6 +65,8 @@ from controlplane.portal.pages import (
 )
 from controlplane.portal.pages.frame import PositionNoted
 from controlplane.portal.pages.stages import Rolls
+from controlplane.portal.pages.topicrates import RatedTopics
+from controlplane.portal.pages.uptimes import UptimeLooks
 from controlplane.portal.problems import answer_problems
 from controlplane.portal.routes import (
     access,
@@ -70,6 +75,8 @@ from controlplane.portal.routes import (
     chaos,
     clusters,
     drift,
+    generations,
+    looks,
     metrics,
     networks,
     nodes,
@@ -90,6 +97,9 @@ from controlplane.portal.routes import (
 )
 from controlplane.portal.routes import (
     images as image_routes,
+)
+from controlplane.portal.routes import (
+    logs as log_routes,
 )
 from controlplane.portal.routes import (
     loop as loop_routes,
@@ -113,7 +123,9 @@ from controlplane.topicnames.index import TopicIndex
 API = (
     clusters,
     topic_routes,
+    looks,
     group_routes,
+    log_routes,
     drift,
     anomalies,
     nodes,
@@ -124,6 +136,7 @@ API = (
     agent_releases,
     chaos,
     sources,
+    generations,
     rollback_routes,
     proposal_routes,
     people,
@@ -141,7 +154,9 @@ PAGES = (
     node_pages,
     rollout,
     brokers,
+    brokersettings,
     topics,
+    topiclogs,
     topicsettings,
     groups,
     anomaly_pages,
@@ -153,6 +168,7 @@ PAGES = (
     rollback_pages,
     source_pages,
     image_pages,
+    freezes,
     proposal_pages,
     newspec_pages,
     changespec,
@@ -177,6 +193,8 @@ def create_app(services: PortalServices) -> FastAPI:
     app.state.feed = Feed(services.fleet, also_close=app.state.tailer.close)
     app.state.history = History()
     app.state.rolls = Rolls(services.store)
+    app.state.rated_topics = RatedTopics()
+    app.state.uptimes = UptimeLooks(services.latest, services.clock)
     app.add_middleware(Gate, services=services)
     answer_problems(app)
     for module in (*API, *BESIDE_PAGES):

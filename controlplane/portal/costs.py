@@ -25,13 +25,18 @@ def priced(
     snapshot: KafkaSnapshot | None,
 ) -> PlanCost | None:
     """The cost of a plan. A `catalog.yaml` that makes no sense leaves every price unknown, and is told."""
-    try:
-        book, problem = services.prices(), ""
-    except PlaceUnknown as error:
-        book, problem = PriceBook(), str(error)
+    book, problem = book_of(services)
     today = services.clock().date()
     cost = plan_cost(view, document, rollout, snapshot=snapshot, book=book, today=today)
     return cost and replace(cost, problem=problem)
+
+
+def book_of(services: PortalServices) -> tuple[PriceBook, str]:
+    """The prices of now, and why there are none where `catalog.yaml` makes no sense."""
+    try:
+        return services.prices(), ""
+    except PlaceUnknown as error:
+        return PriceBook(), str(error)
 
 
 def cost_out(cost: PlanCost | None) -> api.PlanCostOut | None:
@@ -39,9 +44,9 @@ def cost_out(cost: PlanCost | None) -> api.PlanCostOut | None:
     if cost is None:
         return None
     return api.PlanCostOut(
-        before=_bill(cost.before) if cost.before else None,
-        after=_bill(cost.after),
-        difference=None if cost.difference is None else _moneys(cost.difference),
+        before=bill_out(cost.before) if cost.before else None,
+        after=bill_out(cost.after),
+        difference=None if cost.difference is None else moneys_out(cost.difference),
         surge=_surge(cost.surge) if cost.surge else None,
         crossing=_crossing(cost.crossing) if cost.crossing else None,
         old=list(cost.old),
@@ -49,18 +54,24 @@ def cost_out(cost: PlanCost | None) -> api.PlanCostOut | None:
     )
 
 
+def bill_out(bill: Bill) -> api.BillOut:
+    """A bill for the API."""
+    return api.BillOut(
+        totals=moneys_out(bill.totals), unknown=list(bill.unknown), parts=[_part(part) for part in bill.parts]
+    )
+
+
+def moneys_out(sums: Mapping[str, Decimal]) -> list[api.MoneyOut]:
+    """Sums for the API, by currency."""
+    return [_money(amount, currency) for currency, amount in sorted(sums.items())]
+
+
 def _surge(surge: SurgeCost) -> api.SurgeCostOut:
-    return api.SurgeCostOut(vm_hours=round(float(surge.vm_hours), 3), bill=_bill(surge.bill))
+    return api.SurgeCostOut(vm_hours=round(float(surge.vm_hours), 3), bill=bill_out(surge.bill))
 
 
 def _crossing(crossing: Crossing) -> api.CrossingOut:
-    return api.CrossingOut(bytes=crossing.bytes, unknown=list(crossing.unknown), bill=_bill(crossing.bill))
-
-
-def _bill(bill: Bill) -> api.BillOut:
-    return api.BillOut(
-        totals=_moneys(bill.totals), unknown=list(bill.unknown), parts=[_part(part) for part in bill.parts]
-    )
+    return api.CrossingOut(bytes=crossing.bytes, unknown=list(crossing.unknown), bill=bill_out(crossing.bill))
 
 
 def _part(part: CostPart) -> api.CostPartOut:
@@ -68,10 +79,6 @@ def _part(part: CostPart) -> api.CostPartOut:
         return api.CostPartOut(what=part.what, amount=None)
     money = _money(part.amount, part.price.currency)
     return api.CostPartOut(what=part.what, amount=money, source=part.price.source, read=part.price.read)
-
-
-def _moneys(sums: Mapping[str, Decimal]) -> list[api.MoneyOut]:
-    return [_money(amount, currency) for currency, amount in sorted(sums.items())]
 
 
 def _money(amount: Decimal, currency: str) -> api.MoneyOut:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from agent.wire import MetricsTopic
 from controlplane.converger.documents import document_for
+from controlplane.journal.topic import logs_topic
 from controlplane.view import ClusterView
 from events.ids import Epoch
 from events.spec.settings import broker_count
@@ -20,9 +21,11 @@ class Offer:
     version: int
 
 
-def offer(view: ClusterView, key: str, *, epoch: Epoch, metrics: bool = False, super_digest: str = "") -> Offer:
-    """The document of an instance; with `metrics`, brokers are told to send some. `super_digest` is what a ZooKeeper
-    server is to know its super user by.
+def offer(
+    view: ClusterView, key: str, *, epoch: Epoch, metrics: bool = False, logs: bool = False, super_digest: str = ""
+) -> Offer:
+    """The document of an instance; with `metrics`, brokers are told to send some, with `logs` every VM to send lines of
+    its logs. `super_digest` is what a ZooKeeper server is to know its super user by.
 
     Raises LookupError for an instance that is retired or unknown.
     """
@@ -31,6 +34,8 @@ def offer(view: ClusterView, key: str, *, epoch: Epoch, metrics: bool = False, s
         raise LookupError(f"there is no document for {key} of {view.uid}")
     if metrics and view.instances[key].is_broker:
         document = document.model_copy(update={"metrics": _metrics_topic(view)})
+    if logs:
+        document = document.model_copy(update={"logs": logs_topic(view)})
     if view.in_zookeeper_mode:
         told = [s.model_copy(update={"super_digest": super_digest}) for s in document.services if s.name == "zookeeper"]
         document = document.model_copy(update={"services": tuple(told)}) if told else document

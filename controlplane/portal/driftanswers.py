@@ -1,18 +1,23 @@
 """The audits of a cluster as the API and the pages tell them."""
 
+from collections.abc import Mapping
 from datetime import datetime
 
-from controlplane.drift.record import AuditNoted, asked_audits, kept_audits
+from controlplane.drift.record import AuditNoted, asked_audits, kept_audits, network_label
 from controlplane.latest import LatestStore
 from controlplane.places import places_of
 from controlplane.portal import driftschemas as drift_api
 from controlplane.view import ClusterView
+from providers.base import Place
 
 
-def drift_out(view: ClusterView, latest: LatestStore) -> drift_api.DriftOut:
-    """Every place of the cluster, in their order. Raises StoreUnavailable."""
+def drift_out(
+    view: ClusterView, latest: LatestStore, networks: Mapping[Place, AuditNoted | None]
+) -> drift_api.DriftOut:
+    """Every place of the cluster, in their order, then the networks of Kedge's it is in. Raises StoreUnavailable."""
     noted = kept_audits(latest, view.uid)
     audits = [_audit(str(place), noted.get(str(place))) for place in places_of(view)]
+    audits += [_audit(network_label(place), audit) for place, audit in networks.items()]
     return drift_api.DriftOut(cluster=view.name, asked_at=asked_audits(latest).get(view.uid), audits=audits)
 
 

@@ -1,6 +1,7 @@
 """From what the loop's desk and the log hold to what the API and the pages say. Pure."""
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 
 from controlplane.converger.loop import Poisoned
 from controlplane.loopdesk import JobTold, LoopStanding
@@ -15,9 +16,13 @@ from events.envelope import Recorded
 from events.ids import ClusterUid
 
 UNREADABLE = "its history cannot be read: "
+LATE_BEATS = 3
+"""So many intervals without a beat of all clusters are late: a beat waits for the one before it."""
 
 
-def loop_out(standing: LoopStanding, leadership: Leadership, views: Sequence[ClusterView]) -> api.LoopOut:
+def loop_out(
+    standing: LoopStanding, leadership: Leadership, views: Sequence[ClusterView], *, now: datetime
+) -> api.LoopOut:
     """Everything, with clusters by their names."""
     names = {view.uid: view.name for view in views}
     return api.LoopOut(
@@ -25,6 +30,7 @@ def loop_out(standing: LoopStanding, leadership: Leadership, views: Sequence[Clu
         leader=leadership.may_act,
         epoch=leadership.held_epoch() or 0,
         interval_s=standing.interval_s,
+        late=_is_late(standing, now),
         head=standing.head,
         position=standing.position,
         lag=standing.lag,
@@ -51,6 +57,11 @@ def log_event_out(event: Recorded, names: Mapping[ClusterUid, str]) -> api.LogEv
     uid = uid_of(event.stream)
     cluster = names.get(uid, "") if uid is not None else ""
     return api.LogEventOut(**event_out(event).model_dump(), stream=event.stream, cluster=cluster)
+
+
+def _is_late(standing: LoopStanding, now: datetime) -> bool:
+    last = standing.last_at
+    return last is not None and (now - last).total_seconds() > LATE_BEATS * standing.interval_s
 
 
 def _beat_out(beat: Beat) -> api.BeatOut:

@@ -84,6 +84,7 @@ class LoopOut(Message):
     leader: bool
     epoch: int
     interval_s: float
+    late: bool = Field(description="whether its last beat began more than three intervals ago")
     head: int = Field(description="highest global position of the log")
     position: int = Field(description="position this server's views are folded to")
     lag: int

@@ -75,6 +75,7 @@ def _course_out(preview: Preview) -> move_api.PlannedMovesOut:
             for m in course.moves
         ],
         certificate=[list(row) for row in preview.certificate],
+        goals=[list(row) for row in preview.goals],
         assumptions=list(preview.assumptions),
         shortfall=preview.shortfall,
     )

@@ -53,6 +53,10 @@ class PlannedMovesOut(Message):
     total_moves: int
     moves: list[PlannedMoveOut]
     certificate: list[list[str]] = Field(description="measure, value, bound no plan beats, ratio; none for a rebalance")
+    goals: list[list[str]] = Field(
+        default_factory=list,
+        description="of a rebalance: goal, before, after, band, out of band before -> after, what stands in its way",
+    )
     assumptions: list[str]
     shortfall: str = Field(description="why it is done in part only, empty where all goals are met")
 

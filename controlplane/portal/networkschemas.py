@@ -25,6 +25,11 @@ class NetworkOut(_Told):
     since: datetime
     tries: int = 0
     error: str = ""
+    audited_at: datetime | None = None
+    """The last audit that ended well; `drifts` are what it found changed by hand, in sentences, and `audit_error` why
+    the last one at all told nothing."""
+    drifts: list[str] = Field(default_factory=list)
+    audit_error: str = ""
 
 
 class NetworksOut(_Told):

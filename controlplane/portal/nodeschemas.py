@@ -41,6 +41,10 @@ class ReplaceIn(Message):
     broker: int | None = None
     node: str = ""
     new_disk: bool = Field(default=False, description="the disk goes too, where the policy would hand it over")
+    disks: list[str] = Field(
+        default_factory=list,
+        description="of a broker's log directories these alone begin anew; its id and its other disks pass on",
+    )
 
 
 class RollStageOut(Message):
@@ -79,6 +83,8 @@ class RollOut(Message):
     began_at: datetime | None
     ended_at: datetime | None
     done: int
+    replaced: int = Field(default=0, description="nodes it made a new VM for, or took away, so far")
+    moved_bytes: int = Field(default=0, description="what its drains had to copy, as far as their batches began")
     steps: list[RollStepOut]
 
 

@@ -1,12 +1,14 @@
 """A cluster as it was: the fold of its events up to a position, and nothing that was only observed."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, tzinfo
 from typing import Annotated
 
 from fastapi import Query
 
 from controlplane.cluster import evolve
+from controlplane.converger.behind import Replica
 from controlplane.converger.loop import Said
 from controlplane.converger.movewatch import Known
 from controlplane.converger.traffic import UNKNOWN, Traffic
@@ -72,18 +74,22 @@ class PastFleet:
         """Nor is traffic."""
         return UNKNOWN
 
+    def behind(self, uid: ClusterUid) -> Mapping[Replica, datetime]:
+        """Nor is who was behind."""
+        return {}
+
     def catch_up(self) -> None:
         """The past is over."""
 
 
-def past_of(services: PortalServices, name: str, at: str) -> Past:
+def past_of(services: PortalServices, name: str, at: str, zone: tzinfo = UTC) -> Past:
     """The cluster that had the name then, of those the caller may read now. `at` is a position of the log, or a moment
-    in ISO 8601; without a zone it is UTC.
+    in ISO 8601; without an offset it is of the zone.
 
     Raises ApiError 422 for what is neither, 404 where there was no such cluster.
     """
     store = services.store
-    position = _position(store, at)
+    position = _position(store, at, zone)
     found = [p for v in services.fleet.views() if v.name == name and (p := _as_of(store, v.uid, position)) is not None]
     if not found:
         title = f"there was no cluster {name!r} at position {position}"
@@ -116,13 +122,13 @@ def _as_of(store: EventStore, uid: ClusterUid, position: int) -> Past | None:
     return Past(view, tuple(own), position, recorded[0].recorded_at if recorded else own[-1].recorded_at)
 
 
-def _position(store: EventStore, at: str) -> int:
+def _position(store: EventStore, at: str, zone: tzinfo) -> int:
     head = store.head()
     if at.isascii() and at.isdigit() and len(at) < 19:
         if not 1 <= int(at) <= head:
             raise _no_place(f"the log has the positions 1 to {head}")
         return int(at)
-    moment = moment_in(at)
+    moment = moment_in(at, zone)
     if moment is None:
         raise _no_place(f"{at!r} is neither a position of the log nor a time as in 2026-01-31T14:00Z")
     found = position_at(store, moment, head=head)

@@ -47,7 +47,12 @@ class Rollback:
 
 def declarations(services: PortalServices, view: ClusterView) -> dict[int, Recorded]:
     """What was declared, by generation."""
-    return _declared(services.store.read_stream(cluster_stream(view.uid)))
+    return declared_in(services.store.read_stream(cluster_stream(view.uid)))
+
+
+def declared_in(events: Sequence[Recorded]) -> dict[int, Recorded]:
+    """The same of events of a cluster that were read."""
+    return {int(e.data["generation"]): e for e in events if e.type == "cluster.declared"}
 
 
 def rollback_of(services: PortalServices, rights: Rights, name: str, generation: int) -> Rollback:
@@ -55,7 +60,7 @@ def rollback_of(services: PortalServices, rights: Rights, name: str, generation:
     living(services, name)
     view = services.commands.current(name)
     events = services.store.read_stream(cluster_stream(view.uid))
-    declared = _declared(events).get(generation)
+    declared = declared_in(events).get(generation)
     if declared is None:
         raise ApiError(404, "generation-not-found", f"{name} has no generation {generation}")
     document = from_data(dict(declared.data["document"]))
@@ -168,10 +173,6 @@ def _told(found: Rollback) -> RollbackOut:
         digest=judged.digest,
         reserved=list(judged.reserved),
     )
-
-
-def _declared(events: Sequence[Recorded]) -> dict[int, Recorded]:
-    return {int(e.data["generation"]): e for e in events if e.type == "cluster.declared"}
 
 
 def _origin_before(events: Sequence[Recorded], declared: Recorded) -> Mapping[str, Any]:

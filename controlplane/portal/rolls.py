@@ -25,6 +25,9 @@ _ASKS = frozenset(
 """What people do that a roll may follow from."""
 
 
+_OF_VMS = ("create", "replace", "remove", "hand over")
+
+
 @dataclass(frozen=True, slots=True)
 class AskedRoll:
     """A roll, who asked last before it began, and whether another one took its place before it was over."""
@@ -62,6 +65,11 @@ def rolls_out(rolls: Sequence[AskedRoll], pending: RolloutPlan, *, now: datetime
     return out[:limit]
 
 
+def replaced_in(roll: Roll) -> int:
+    """Nodes it made a new VM for, or took away, so far."""
+    return sum(row.is_done and row.change in _OF_VMS for row in roll.nodes.values())
+
+
 def _is_another(before: Roll, now: Roll, event: Recorded) -> bool:
     """Work that is added to a roll leaves its start as it is."""
     return now.began_at == event.recorded_at and (before.began_at != now.began_at or before.ended_at is not None)
@@ -80,17 +88,20 @@ def _roll_out(
     roll = asked.roll
     return node_api.RollOut(
         generation=roll.generation,
-        state=_state(asked),
+        state=state_of(asked),
         reason=roll.reason,
         asked_by=asked.asked_by,
         began_at=roll.began_at,
         ended_at=roll.ended_at,
         done=sum(row.is_done for row in rows),
+        replaced=replaced_in(roll),
+        moved_bytes=roll.moved_bytes,
         steps=[_step_out(row, places.get(row.node), now) for row in rows],
     )
 
 
-def _state(asked: AskedRoll) -> str:
+def state_of(asked: AskedRoll) -> str:
+    """waiting, running, done, aborted, or superseded by the next one."""
     if asked.roll.began_at is None:
         return "waiting"
     if asked.roll.aborted:

@@ -181,6 +181,7 @@ class InstanceOut(Message):
     service_id: int
     kafka_version: str
     shape: str
+    spot: bool = False
     phase: str
     since: datetime
     address: str

@@ -1,8 +1,8 @@
 """What the HTTP API is made of, handed to it whole: it builds nothing and knows no driver."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Annotated, Protocol
 
@@ -12,6 +12,7 @@ from controlplane.agents.desk import Agents, NoAgents
 from controlplane.backup import BackupSummary
 from controlplane.chaosacts import Harmer, nothing_to_harm
 from controlplane.commands import Command, DeclareCluster
+from controlplane.converger.behind import Replica
 from controlplane.converger.loop import Said
 from controlplane.converger.movewatch import Known
 from controlplane.converger.traffic import Traffic
@@ -22,6 +23,8 @@ from controlplane.groups.desk import Groups, NoGroups
 from controlplane.handlers import Outcome
 from controlplane.home import Installation
 from controlplane.images.desk import Images, NoImages
+from controlplane.journal.reading import Journals, NoJournals
+from controlplane.kafkalooks import KafkaLooks, NoKafkaLooks
 from controlplane.latest import LatestStore
 from controlplane.loopdesk import LoopDesk, NoLoop
 from controlplane.networks.desk import Networks, NoNetworks
@@ -34,7 +37,6 @@ from controlplane.portal.oidc.signin import OidcSignIn
 from controlplane.proposals.view import ProposalView
 from controlplane.states.storage import ServedStates
 from controlplane.topicnames.index import TopicIndex
-from controlplane.topicsettings import NoTopicSettings, TopicSettings
 from controlplane.view import ClusterView
 from events.clock import Clock
 from events.ids import ClusterUid, Epoch
@@ -57,6 +59,8 @@ class Fleet(Protocol):
     def last_moves(self, uid: ClusterUid) -> Known: ...
 
     def traffic(self, uid: ClusterUid) -> Traffic: ...
+
+    def behind(self, uid: ClusterUid) -> Mapping[Replica, datetime]: ...
 
     def catch_up(self) -> None: ...
 
@@ -145,6 +149,10 @@ class PortalServices:
     backup: Callable[[Path], BackupSummary]
     clock: Clock
     metrics: bool = False
+    logs: bool = False
+    """VMs are told to send lines of their logs."""
+    journals: Journals = field(default_factory=NoJournals)
+    """Those lines, read when a person asks."""
     states: ServedStates | None = None
     credential_life: timedelta = timedelta(days=7)
     ca_pem: str = ""
@@ -170,8 +178,8 @@ class PortalServices:
     """The provider people may sign in by, None where there is none."""
     groups: Groups = field(default_factory=NoGroups)
     """Consumer groups, asked of the brokers when a person asks."""
-    topic_settings: TopicSettings = field(default_factory=NoTopicSettings)
-    """What is set on topics, asked of the brokers when a person asks."""
+    kafka_looks: KafkaLooks = field(default_factory=NoKafkaLooks)
+    """Settings and logs, asked of the brokers when a person asks."""
     notifiers: Notifiers = field(default_factory=NoNotifiers)
     """Where anomalies are told to."""
     topic_names: TopicIndex | None = None

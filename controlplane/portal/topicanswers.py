@@ -1,9 +1,10 @@
 """Topics as the API and the pages tell them: what is declared beside what the last metadata has. Pure."""
 
+from collections.abc import Sequence
 from datetime import datetime
 
 from controlplane.portal import topicschemas as topic_api
-from controlplane.portal.pages.topicrows import TopicRow, topic_rows
+from controlplane.portal.pages.topicrows import TopicRow
 from controlplane.topicview import TopicView
 from controlplane.view import ClusterView
 from planner.observed import KafkaSnapshot
@@ -12,9 +13,11 @@ OBSERVED, DECLARED, IN_SYNC = "Observed", "Declared", "InSync"
 CHANGING, DEGRADED, DELETING = "Changing", "Degraded", "Deleting"
 
 
-def topics_out(view: ClusterView, snapshot: KafkaSnapshot | None, *, now: datetime) -> topic_api.TopicsOut:
-    """Every topic, by name: those that are declared and those that Kafka has."""
-    rows = {row.name: row for row in topic_rows(snapshot)} if snapshot else {}
+def topics_out(
+    view: ClusterView, snapshot: KafkaSnapshot | None, found: Sequence[TopicRow], *, now: datetime
+) -> topic_api.TopicsOut:
+    """Every topic, by name: those that are declared and those `found` in the snapshot."""
+    rows = {row.name: row for row in found}
     names = sorted({*rows, *view.topics.by_name})
     age_s = max(0.0, (now - snapshot.at).total_seconds()) if snapshot else None
     topics = [topic_out(view, name, rows.get(name)) for name in names]
@@ -67,6 +70,8 @@ def _declared(topic: TopicView) -> topic_api.DeclaredTopicOut:
         deletion_policy=declared.deletion_policy,
         on_loss=declared.on_loss,
         labels=dict(declared.labels),
+        rate_min=declared.rate_min,
+        rate_max=declared.rate_max,
         source=topic.source,
         path=topic.path,
         commit=topic.commit,
@@ -84,4 +89,5 @@ def _observed(row: TopicRow) -> topic_api.ObservedTopicOut:
         offline=row.offline,
         moving=row.moving,
         size_bytes=row.size_bytes,
+        write_bytes_per_s=row.write_bytes_per_s,
     )

@@ -32,6 +32,8 @@ class DeclaredTopicOut(Message):
     deletion_policy: str
     on_loss: str
     labels: dict[str, str]
+    rate_min: int | None = Field(default=None, description="records per second written at least while all is well")
+    rate_max: int | None = Field(default=None, description="and at most")
     source: str
     path: str
     commit: str
@@ -49,6 +51,7 @@ class ObservedTopicOut(Message):
     offline: int
     moving: int
     size_bytes: int | None
+    write_bytes_per_s: float | None = Field(default=None, description="of one copy; null until Kafka was read twice")
 
 
 class TopicOut(Message):

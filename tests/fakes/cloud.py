@@ -275,6 +275,7 @@ class FakeCloud:
             zone=wanted.zone,
             state=InstanceState.PENDING,
             address=self.world.address_of(vm_id, wanted.address),
+            spot=wanted.spot,
         )
         region.vms[vm_id] = _Vm(resources.installation_id, seen, self.now() + self.boot_time, intent)
 

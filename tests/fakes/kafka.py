@@ -11,7 +11,8 @@ from datetime import UTC, datetime, timedelta
 from controlplane.kafka.errors import KafkaRefused, KafkaUnavailable
 from controlplane.kafka.features import RELEASE_LEVELS, metadata_level_of
 from controlplane.kafka.logdirs import Wishes
-from controlplane.kafka.throttle import CLUSTER_DEFAULT, FOLLOWER_RATE, LEADER_RATE, ThrottlePlan, reconcile
+from controlplane.kafka.throttle import ThrottlePlan
+from planner.asked import TopicLogs, ValueSeen
 from planner.consumers.seen import GroupsSeen
 from planner.observed import (
     BrokerSeen,
@@ -31,15 +32,15 @@ from tests.fakes.kafka_parts import (
     FakePartition,
     assignment_problem,
     features_seen,
-    kept_rates,
     quorum_seen,
     supported_by,
     transfers,
-    visible,
 )
 from tests.fakes.kafka_settings import FakeSettings
 from tests.fakes.kafka_shelves import FakeShelves
+from tests.fakes.kafka_throttles import KEYS, FakeThrottles, visible
 from tests.fakes.kafka_topics import FakeTopics
+from tests.fakes.kafka_values import broker_values, topic_values
 
 SESSION_TIMEOUT_S = 9.0
 """`broker.session.timeout.ms`: a dead broker is called live for this long."""
@@ -88,10 +89,12 @@ class FakeKafka(FakeControllers):
         self._brokers: dict[int, FakeBroker] = {}
         self._partitions: dict[TopicPartition, FakePartition] = {}
         self._shelves = FakeShelves(self._brokers, self._partitions)
-        self._throttles = ThrottlePlan()
+        self.throttles = FakeThrottles(self._brokers, self._partitions)
         self.settings = FakeSettings({"min.insync.replicas": str(min_isr)}, self._follow_min_isr)
         self.topics = FakeTopics(self._brokers, self._partitions, self.settings)
         self.consumers = FakeGroups(self._brokers, self._partitions)
+        self.put_by_hand: dict[TopicPartition, tuple[int, ...]] = {}
+        """Where somebody moved partitions to that are not to stay there: until they are elsewhere it is no rest."""
         self._seconds, self._clock = 0.0, clock
         self._began = datetime(2026, 1, 1, tzinfo=UTC)
         self._known_below: set[TopicPartition] = set()
@@ -110,8 +113,10 @@ class FakeKafka(FakeControllers):
             partitions=tuple(self._partitions[n].seen() for n in sorted(self._partitions)),
             quorum=quorum,
             features=features_seen(live, self.finalised),
-            log_dirs={b.id: self._shelves.log_dirs(b) for b in live},
-            throttles=visible(self._throttles, {b.id for b in live}).seen,
+            log_dirs={b.id: self._shelves.log_dirs(b) for b in live if not b.failed_dirs},
+            failed_dirs={b.id: self._shelves.failed_dirs(b) for b in live if b.failed_dirs},
+            throttles=self.throttles.visible().seen,
+            cordoned=frozenset(b.id for b in live if b.cordoned),
         )
 
     def reassign(self, targets: Mapping[TopicPartition, tuple[int, ...]]) -> Mapping[TopicPartition, str]:
@@ -155,18 +160,18 @@ class FakeKafka(FakeControllers):
 
     def set_throttle(self, plan: ThrottlePlan) -> int:
         self._require_quorum("changing configs")
-        live = frozenset(b.id for b in self._brokers.values() if b.serves)
-        topics = {t: lists for t, lists in plan.topics.items() if any(n.topic == t for n in self._partitions)}
-        wanted = ThrottlePlan(plan.leader_bytes_per_s, plan.follower_bytes_per_s, topics)
-        changes = reconcile(self._throttles, wanted, live=live)
-        unreachable, before = {b for b in self._brokers if b not in live}, self._throttles
-        leaders = kept_rates(before.leader_bytes_per_s, plan.leader_bytes_per_s, unreachable)
-        followers = kept_rates(before.follower_bytes_per_s, plan.follower_bytes_per_s, unreachable)
-        self._throttles = ThrottlePlan(leaders, followers, topics)
-        return len(changes)
+        return self.throttles.set(plan)
 
     def clear_throttles(self) -> int:
         return self.set_throttle(ThrottlePlan())
+
+    def set_cordons(self, cordoned: Collection[int], lifted: Collection[int]) -> None:
+        self._require_quorum("changing configs")
+        for broker in (*cordoned, *lifted):
+            if not self._brokers[broker].serves:
+                words = f"broker {broker} did not answer"
+                raise KafkaUnavailable(what="changing configs", where=self.cluster_id, why=words)
+            self._brokers[broker].cordoned = broker in cordoned
 
     def unregister_broker(self, broker: int) -> bool:
         self._require_quorum(f"unregistering broker {broker}")
@@ -210,28 +215,15 @@ class FakeKafka(FakeControllers):
 
     def describe_cluster_config(self) -> Mapping[str, str]:
         self._require_quorum("reading cluster configs")
-        return self.settings.defaults | {
-            key: str(rates[CLUSTER_DEFAULT])
-            for key, rates in (
-                (LEADER_RATE, self._throttles.leader_bytes_per_s),
-                (FOLLOWER_RATE, self._throttles.follower_bytes_per_s),
-            )
-            if CLUSTER_DEFAULT in rates
-        }
+        return self.settings.defaults | self.throttles.defaults()
 
     def alter_cluster_config(self, changes: Mapping[str, str | None]) -> None:
         self._require_quorum("changing configs")
         merged = {**self.settings.defaults, **changes}
-        kept = {k: v for k, v in merged.items() if v is not None and k not in (LEADER_RATE, FOLLOWER_RATE)}
+        kept = {k: v for k, v in merged.items() if v is not None and k not in KEYS}
         self.settings.defaults = kept
         self._follow_min_isr()
-        leaders, followers = dict(self._throttles.leader_bytes_per_s), dict(self._throttles.follower_bytes_per_s)
-        for key, rates in ((LEADER_RATE, leaders), (FOLLOWER_RATE, followers)):
-            if key in changes:
-                rates.pop(CLUSTER_DEFAULT, None)
-            if value := changes.get(key):
-                rates[CLUSTER_DEFAULT] = int(value)
-        self._throttles = ThrottlePlan(leaders, followers, self._throttles.topics)
+        self.throttles.change_defaults(changes)
 
     def running_settings(self, names: Collection[str]) -> SettingsSeen:
         self._require_quorum("reading settings")
@@ -248,6 +240,22 @@ class FakeKafka(FakeControllers):
     def topic_configs(self, topics: Collection[str]) -> Mapping[str, Mapping[str, str]]:
         self._require_quorum("reading topic configs")
         return self.topics.configs(topics)
+
+    def topic_values(self, topic: str) -> Mapping[str, ValueSeen] | None:
+        self._require_quorum("reading the settings of a topic")
+        return topic_values(self.topics, self.settings, self._serving(), topic)
+
+    def broker_values(self, broker: int) -> Mapping[str, ValueSeen]:
+        what = f"reading the settings of broker {broker}"
+        self._require_quorum(what)
+        found = next((b for b in self._serving() if b.id == broker), None)
+        if found is None:
+            raise KafkaUnavailable(what=what, where=self.cluster_id, why=f"broker {broker} did not answer")
+        return broker_values(self.settings, found)
+
+    def topic_logs(self, topic: str) -> TopicLogs | None:
+        self._require_quorum("reading log offsets")
+        return self.consumers.logs(topic, self.now())
 
     def topic_refusals(self, step: TopicStep) -> Mapping[str, str]:
         self._require_quorum("checking topics")
@@ -306,6 +314,26 @@ class FakeKafka(FakeControllers):
         if found.registered and not found.fenced:
             found.fence_at = self._seconds + SESSION_TIMEOUT_S
 
+    def fail_dir(self, broker: int, path: str) -> None:
+        """The broker cannot read one of its directories any more: what is there leaves its ISRs, the rest serves on."""
+        for name in self._shelves.held_in(broker, path):
+            p = self._partitions[name]
+            p.offline.add(broker)
+            p.copies[broker] = Copy()
+            p.leave_isr(broker)
+        self._brokers[broker].failed_dirs.add(path)
+        self._settle()
+        self._note_falls(f"the disk {path} of broker {broker}")
+
+    def renew_dir(self, broker: int, path: str) -> None:
+        """An empty directory stands in its place: a broker that starts on it copies anew what was there."""
+        self._brokers[broker].failed_dirs.discard(path)
+        for name in self._shelves.held_in(broker, path):
+            p = self._partitions[name]
+            p.offline.discard(broker)
+            p.copies[broker] = Copy()
+            p.leave_isr(broker)
+
     def destroy_broker(self, broker: int) -> None:
         """Its VM and disk are gone for good. The registration stays until it is unregistered."""
         self.kill_broker(broker)
@@ -321,7 +349,7 @@ class FakeKafka(FakeControllers):
         """Replicas go round robin over racks and unfenced brokers, whatever a rollout has in mind for them."""
         by_rack: dict[str, list[int]] = {}
         for b in self._registered():
-            if not b.fenced:
+            if not b.fenced and not b.cordoned:
                 by_rack.setdefault(b.rack, []).append(b.id)
         racks = [sorted(by_rack[r]) for r in sorted(by_rack)]
         order = [r[i] for i in range(max(map(len, racks), default=0)) for r in racks if i < len(r)]
@@ -366,7 +394,7 @@ class FakeKafka(FakeControllers):
         end = self._seconds + seconds
         self._settle()
         while self._seconds < end:
-            all_copies = transfers(self._partitions.values(), self._brokers, self._throttles, self.link_bytes_per_s)
+            all_copies = transfers(self._partitions.values(), self._brokers, self.throttles.plan, self.link_bytes_per_s)
             copying = [t for t in all_copies if t.destination not in self.hangs.fetchers]
             fences = [b.fence_at for b in self._brokers.values() if b.fence_at is not None]
             ends = [self._seconds + t.missing / t.bytes_per_s for t in copying if t.bytes_per_s > 0]
@@ -402,8 +430,11 @@ class FakeKafka(FakeControllers):
         settled = all(
             p.isr and not p.is_moving and set(p.isr) == set(p.replicas) and p.leader == p.target[0] for p in parts
         )
-        calm = not visible(self._throttles, set(self._brokers)).seen.any and not self.outage
-        ours = not self.settings.by_strangers
+        calm = not visible(self.throttles.plan, set(self._brokers)).seen.any and not self.outage
+        ours = not self.settings.by_strangers and not any(
+            name in self._partitions and tuple(self._partitions[name].replicas) == where
+            for name, where in self.put_by_hand.items()
+        )
         return settled and calm and ours and not self.topics.by_strangers and all(b.serves for b in self._registered())
 
     def scene(self) -> object:

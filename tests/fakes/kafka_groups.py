@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from planner.asked import LogBounds, TopicLogs
 from planner.consumers.seen import GroupSeen, GroupsSeen, MemberSeen
 from planner.observed import TopicPartition
 from tests.fakes.kafka_parts import FakeBroker, FakePartition
@@ -27,6 +28,8 @@ class FakeGroups:
         self._brokers, self._partitions = brokers, partitions
         self.ends: dict[TopicPartition, int] = {}
         self.by_name: dict[str, FakeGroup] = {}
+        self.firsts: dict[TopicPartition, int] = {}
+        """Where logs begin once retention has taken something away; else at 0."""
         self.asked = 0
         """How often somebody looked."""
 
@@ -70,3 +73,14 @@ class FakeGroups:
         ends = {p: self.ends.get(p, 0) for p in wanted if self._partitions[p].seen().leader >= 0}
         silent = tuple(sorted({g.coordinator for g in self.by_name.values()} - serving))
         return GroupsSeen(at, groups, ends, partitions, silent)
+
+    def logs(self, topic: str, at: datetime) -> TopicLogs | None:
+        """Where the logs of a topic begin and end; a partition without a leader tells neither."""
+        there = sorted(name for name in self._partitions if name.topic == topic)
+        told = {name.partition: self._bounds(name) for name in there}
+        return TopicLogs(at, told) if told else None
+
+    def _bounds(self, name: TopicPartition) -> LogBounds:
+        if self._partitions[name].seen().leader < 0:
+            return LogBounds(None, None)
+        return LogBounds(self.firsts.get(name, 0), self.ends.get(name, 0))

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from planner.observed import LogDirSeen, LogDirsSeen, TopicPartition
+from planner.observed import FailedDirsSeen, LogDirSeen, LogDirsSeen, TopicPartition
 from tests.fakes.kafka_parts import FakeBroker, FakePartition
 
 
@@ -26,7 +26,8 @@ class FakeShelves:
         self._path_of = {key: path for key, path in self._path_of.items() if key in copies}
         for broker, name in sorted(copies - set(self._path_of)):
             held = [path for (b, _), path in self._path_of.items() if b == broker]
-            fewest = min(self._brokers[broker].log_dirs, key=held.count)
+            sound = [path for path in self._brokers[broker].log_dirs if path not in self._brokers[broker].failed_dirs]
+            fewest = min(sound, key=held.count)
             self._path_of[broker, name] = self._wished.pop((broker, name), fewest)
 
     def log_dirs(self, broker: FakeBroker) -> LogDirsSeen:
@@ -40,6 +41,18 @@ class FakeShelves:
         self.sort_in()
         dirs = tuple(self._log_dir(broker, path) for path in broker.log_dirs)
         return LogDirsSeen(len(copies), used, broker.disk_bytes, free, dirs)
+
+    def held_in(self, broker: int, path: str) -> list[TopicPartition]:
+        """What lies in one of several directories."""
+        self.sort_in()
+        return [name for (b, name), at in sorted(self._path_of.items()) if (b, at) == (broker, path)]
+
+    def failed_dirs(self, broker: FakeBroker) -> FailedDirsSeen:
+        """What a broker says of which some directories are offline."""
+        self.sort_in()
+        sound = [self._log_dir(broker, path) for path in broker.log_dirs if path not in broker.failed_dirs]
+        used = sum(d.used_bytes for d in sound)
+        return FailedDirsSeen(tuple(sorted(broker.failed_dirs)), sum(len(d.replicas) for d in sound), used)
 
     def _log_dir(self, broker: FakeBroker, path: str) -> LogDirSeen:
         names = [name for (b, name), at in self._path_of.items() if (b, at) == (broker.id, path)]

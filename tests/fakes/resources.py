@@ -22,7 +22,13 @@ UID = "c0ffee"
 
 
 def instance(
-    node: str, generation: int = 1, *, zone: str = "a", intent: str = "", address: str | None = None
+    node: str,
+    generation: int = 1,
+    *,
+    zone: str = "a",
+    intent: str = "",
+    address: str | None = None,
+    spot: bool = False,
 ) -> InstanceResource:
     key = f"{node}.g{generation}"
     return InstanceResource(
@@ -35,6 +41,7 @@ def instance(
         # Looks like a template on purpose: boot data must arrive as it was.
         boot_data=json.dumps({"node": node, "generation": generation, "odd": "${x} %{if} 'quote' \"$(id)\""}),
         address=address,
+        spot=spot,
     )
 
 

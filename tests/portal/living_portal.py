@@ -18,6 +18,7 @@ from controlplane.handlers import CommandHandler
 from controlplane.home import Installation
 from controlplane.images.desk import ImageDesk
 from controlplane.images.keeper import ImageKeeper
+from controlplane.kafkalooks import KafkaLookDesk
 from controlplane.loopdesk import ServerLoop
 from controlplane.loopwatch import LoopWatch
 from controlplane.policies.gate import PolicyGate
@@ -30,7 +31,6 @@ from controlplane.portal.oidc.binding import OidcBinding
 from controlplane.portal.oidc.provider import Provider
 from controlplane.portal.oidc.signin import OidcSignIn
 from controlplane.portal.services import PortalServices
-from controlplane.topicsettings import TopicSettingsDesk
 from events import facts
 from events.clock import utc_now
 from events.envelope import Recorded
@@ -121,7 +121,7 @@ class LivingPortal:
             clock=utc_now if self.provider else self.world.clock,  # a real provider goes by the real time
             people=self.people,
             groups=GroupDesk(self.world.latest, lambda view: self.world.kafka, self.world.clock),
-            topic_settings=TopicSettingsDesk(lambda view: self.world.kafka, self.world.clock),
+            kafka_looks=KafkaLookDesk(lambda view: self.world.kafka, self.world.clock),
             images=self._images(),
             gate=PolicyGate(self.policies),
             loop=self._loop(),

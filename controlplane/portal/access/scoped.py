@@ -4,8 +4,9 @@ Every route takes its services from here, so a page, an API call, a search, a co
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from pathlib import Path
 
 from controlplane.agents.desk import Agents
@@ -33,6 +34,7 @@ from controlplane.commands import (
     TakeOverSource,
     WaiveWindow,
 )
+from controlplane.converger.behind import Replica
 from controlplane.converger.loop import Said
 from controlplane.converger.movewatch import Known
 from controlplane.converger.traffic import UNKNOWN, Traffic
@@ -150,6 +152,10 @@ class ScopedFleet:
     def traffic(self, uid: ClusterUid) -> Traffic:
         """See Fleet."""
         return self.fleet.traffic(uid) if self._may_see(uid) else UNKNOWN
+
+    def behind(self, uid: ClusterUid) -> Mapping[Replica, datetime]:
+        """See Fleet."""
+        return self.fleet.behind(uid) if self._may_see(uid) else {}
 
     def catch_up(self) -> None:
         """See Fleet."""

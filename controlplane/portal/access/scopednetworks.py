@@ -1,13 +1,15 @@
 """Networks as one caller may see and change them: they are the installation's, their clusters are whose they are."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
+from controlplane.drift.record import AuditNoted
 from controlplane.networks.decide import AddressPool
 from controlplane.networks.desk import Networks, NetworkStanding
 from controlplane.portal.access.rights import Rights
 from controlplane.portal.access.roles import Verb
 from controlplane.view import ClusterView
+from providers.base import Place
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +34,11 @@ class ScopedNetworks:
             return self.desk.standings()
         shown = self.readable()
         mine = (replace(s, clusters=tuple(c for c in s.clusters if c in shown)) for s in self.desk.standings())
-        return tuple(replace(s, told=str(s.network.state), error="") for s in mine if s.clusters)
+        return tuple(replace(s, told=str(s.network.state), error="", audit=None) for s in mine if s.clusters)
+
+    def audits_for(self, view: ClusterView) -> Mapping[Place, AuditNoted | None]:
+        """See Networks. Who may read a cluster may know what was changed of the network it is in."""
+        return self.desk.audits_for(view)
 
     def remove(
         self, name: str, *, confirm: str, account: str, region: str, reason: str, actor: str, command_id: str

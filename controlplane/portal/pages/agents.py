@@ -1,8 +1,11 @@
 """The agents of the fleet: one line a VM, the silent ones first."""
 
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
+from functools import cache
 
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
@@ -45,6 +48,23 @@ class AgentRow:
         return {"unheard": "mute", "silent": "bad", "overdue": "warn", "well": "good"}[self.word]
 
 
+@dataclass(frozen=True, slots=True)
+class CertificateTold:
+    """The CA that agents trust this server by; `sha256` is that of boot data."""
+
+    name: str
+    ends_at: datetime
+    sha256: str
+
+
+@cache
+def certificate_told(pem: str) -> CertificateTold:
+    """What a person compares and plans by. Pure."""
+    found = x509.load_pem_x509_certificate(pem.encode())
+    sha256 = found.fingerprint(hashes.SHA256()).hex()
+    return CertificateTold(found.subject.rfc4514_string(), found.not_valid_after_utc, sha256)
+
+
 @router.get("/agents")
 def agents(request: Request, services: Services) -> Response:
     """Every VM of the clusters a caller may read."""
@@ -56,7 +76,8 @@ def agents(request: Request, services: Services) -> Response:
     rows.sort(key=lambda r: (ranks[r.word], r.cluster, r.instance.key))
     tally = {word: sum(r.word == word for r in rows) for word in ranks}
     shown = {w: n for w, n in tally.items() if n}
-    return page(request, "agents.html", rows=rows, tally=shown, standing=standing)
+    authority = certificate_told(services.ca_pem) if services.ca_pem else None
+    return page(request, "agents.html", rows=rows, tally=shown, standing=standing, authority=authority)
 
 
 def _rows(services: PortalServices, view: ClusterView) -> list[AgentRow]:

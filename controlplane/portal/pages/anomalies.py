@@ -9,10 +9,12 @@ from pydantic import BaseModel, Field
 from starlette.responses import Response
 
 from controlplane.commands import SwitchHealing
-from controlplane.portal.anomalyanswers import IN_WORDS, OPEN, TONES, chosen_anomalies, healing_out
+from controlplane.portal.anomalyanswers import IN_WORDS, OPEN, TONES, anomaly_out, chosen_anomalies, healing_out
+from controlplane.portal.anomalyschemas import AnomalyOut
 from controlplane.portal.auth import Actor
 from controlplane.portal.pages.cluster import head_of
 from controlplane.portal.pages.frame import Caller, CsrfChecked, onwards, page
+from controlplane.portal.pages.sheet import csv_answer
 from controlplane.portal.routes.anomalies import book_of
 from controlplane.portal.routes.clusters import carry_out, living
 from controlplane.portal.services import Services
@@ -65,6 +67,15 @@ def anomalies(
         kind=kind,
         state=state,
     )
+
+
+@router.get("/anomalies.csv")
+def anomalies_csv(name: str, services: Services, q: Text = "", kind: Text = "", state: Text = "") -> Response:
+    """All rows that match as comma-separated values."""
+    view = living(services, name)
+    found = chosen_anomalies(book_of(services, view), text=q, kind=kind, state=state)
+    rows = [anomaly_out(view.name, a) for a in found]
+    return csv_answer(f"{view.name}-anomalies.csv", list(AnomalyOut.model_fields), rows)
 
 
 @router.post("/healing")

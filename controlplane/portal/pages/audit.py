@@ -1,7 +1,7 @@
 """Who did what, and who was refused: for administrators and auditors."""
 
 from typing import Annotated
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
@@ -10,15 +10,19 @@ from controlplane.portal.access.roles import Verb
 from controlplane.portal.accessschemas import AuditEntryOut, audit_entry_out
 from controlplane.portal.audit.entry import Outcome
 from controlplane.portal.audit.store import AuditFilter
-from controlplane.portal.moments import moment_in
-from controlplane.portal.pages.frame import Caller, page
+from controlplane.portal.pages.frame import Caller, onwards, page
 from controlplane.portal.pages.sheet import csv_answer
+from controlplane.portal.pages.zones import moment_of_field
+from controlplane.portal.problems import ApiError
 from controlplane.portal.services import Services
+from controlplane.streams import cluster_stream
 
 router = APIRouter(tags=["pages"], include_in_schema=False)
 
 ON_A_PAGE = 100
 MOST_EXPORTED = 10_000
+LOOKED_BACK = 50
+"""Events before the place an entry names: of those is what the call recorded."""
 
 Word = Annotated[str, Query(max_length=200)]
 
@@ -40,7 +44,7 @@ def audit(
     asked = {"q": q, "who": who, "outcome": outcome, "since": since, "until": until}
     shown_as = {**asked, "whose": asked["who"]}
     del shown_as["who"]  # in a page that is who looks at it
-    begins, ends = moment_in(since), moment_in(until)
+    begins, ends = moment_of_field(request, since), moment_of_field(request, until)
     unread = [text for text, found in ((since, begins), (until, ends)) if text and found is None]
     wanted = AuditFilter(q, who, _outcome(outcome), begins, ends, before)
     found = services.audit.page(wanted, ON_A_PAGE + 1)
@@ -49,7 +53,7 @@ def audit(
         request,
         "audit.html",
         status=422 if unread else 200,
-        problem=f"{unread[0]!r} is no moment: write it as in 2026-01-31T14:00 (UTC)" if unread else "",
+        problem=f"{unread[0]!r} is no moment: write it as in 2026-01-31T14:00" if unread else "",
         entries=shown,
         older=shown[-1].position if len(found) > ON_A_PAGE else 0,
         query=urlencode({name: value for name, value in asked.items() if value}),
@@ -60,6 +64,7 @@ def audit(
 
 @router.get("/audit.csv")
 def audit_csv(
+    request: Request,
     services: Services,
     rights: Caller,
     q: Word = "",
@@ -70,9 +75,29 @@ def audit_csv(
 ) -> Response:
     """The newest that match, as a sheet."""
     rights.require_everywhere(Verb.AUDIT, "the installation")
-    wanted = AuditFilter(q, who, _outcome(outcome), moment_in(since), moment_in(until))
+    wanted = AuditFilter(q, who, _outcome(outcome), moment_of_field(request, since), moment_of_field(request, until))
     rows = [audit_entry_out(kept) for kept in services.audit.page(wanted, MOST_EXPORTED)]
     return csv_answer("audit.csv", list(AuditEntryOut.model_fields), rows)
+
+
+@router.get("/audit/{entry}/change")
+def audited_change(request: Request, entry: int, services: Services, rights: Caller) -> Response:
+    """On to what the call recorded: of a declaration what it changed, before and after; else the log at that place.
+
+    404 for an entry that recorded nothing, or is not there.
+    """
+    rights.require_everywhere(Verb.AUDIT, "the installation")
+    kept = next(iter(services.audit.page(AuditFilter(before=entry + 1), 1)), None) if 0 < entry < 2**62 else None
+    position = kept.entry.event_position if kept is not None and kept.position == entry else None
+    if kept is None or not position:
+        raise ApiError(404, "change-not-found", f"no events were recorded with entry {entry} of the audit")
+    named = {cluster_stream(v.uid): v.name for v in services.fleet.views() if v.name == kept.entry.object}
+    named = named if kept.entry.verb == Verb.DECLARE else {}
+    for event in reversed(services.store.read_all(max(0, position - LOOKED_BACK), limit=min(position, LOOKED_BACK))):
+        if event.type == "cluster.declared" and event.stream in named:
+            new = int(event.data["generation"])
+            return onwards(request, f"/clusters/{quote(named[event.stream])}/compare?new={new}")
+    return onwards(request, f"/events?before={position + 1}")
 
 
 def _outcome(text: str) -> str:

@@ -1,13 +1,16 @@
 """The brokers of a cluster as rows: which VM each is on, what it holds and leads, how full and how busy it is. Pure."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from types import MappingProxyType
 from typing import Any
 
 from controlplane.converger.externalbrokers import external_words
 from controlplane.converger.traffic import Traffic
 from controlplane.externals import external_brokers
+from controlplane.imagefold import revision_of
 from controlplane.view import ClusterView, InstanceView
 from planner.observed import KafkaSnapshot, once_a_reading
 
@@ -41,6 +44,12 @@ class BrokerRow:
     """How far above (+) or below (-) the mean of the live brokers, as a share of it."""
     external: str = ""
     """How a broker that others run stands, in words; "" for one on a VM of Kedge's."""
+    image: str = ""
+    """The catalogue's revision its VM is made from, "" for the image the cloud's settings name."""
+    up_since: datetime | None = None
+    """Since when it runs, by its agent's word of the last minutes."""
+    is_controller: bool = False
+    """The active controller, in ZooKeeper mode: else controllers have nodes of their own."""
 
     @property
     def disk_share(self) -> float | None:
@@ -64,10 +73,17 @@ SORTS = (
     "read_bytes_per_s",
     "leader_skew",
     "replica_skew",
+    "image",
+    "up_since",
 )
 
 
-def broker_rows(view: ClusterView, snapshot: KafkaSnapshot | None, traffic: Traffic) -> list[BrokerRow]:
+def broker_rows(
+    view: ClusterView,
+    snapshot: KafkaSnapshot | None,
+    traffic: Traffic,
+    uptimes: Mapping[str, datetime] = MappingProxyType({}),
+) -> list[BrokerRow]:
     """Every broker whose VM may exist, by id; then those that others run."""
     seen = _Seen(snapshot, traffic)
     ours = [
@@ -78,10 +94,12 @@ def broker_rows(view: ClusterView, snapshot: KafkaSnapshot | None, traffic: Traf
             console=console_of(view, i),
             address=view.address_of(i),
             zone=i.planned.rack,
-            machine=i.planned.shape,
+            machine=f"{i.planned.shape}, pre-emptible" if i.planned.spot else i.planned.shape,
             version=i.planned.kafka_version,
             phase=i.phase.value,
             lost=i.lost,
+            image=revision_of(i),
+            up_since=None if i.lost else uptimes.get(i.key),
             **seen.figures(i.service_id),
         )
         for i in sorted(view.brokers(), key=lambda i: i.service_id)
@@ -123,6 +141,7 @@ class _Seen:
         counted, live = snapshot is not None and number in snapshot.brokers, number in self._live
         return {
             "state": _state(snapshot, number),
+            "is_controller": snapshot is not None and snapshot.controller == number,
             "leaders": self._leaders[number] if counted else None,
             "replicas": self._replicas[number] if counted else None,
             "in_sync": self._in_sync[number] if counted else None,
@@ -138,11 +157,15 @@ class _Seen:
 def chosen(rows: Sequence[BrokerRow], *, text: str, sort: str, down: bool) -> list[BrokerRow]:
     """Rows with the text in their id, VM, address or zone, in the order asked for. The unknown comes last."""
     wanted = text.strip().lower()
-    found = [r for r in rows if wanted in f"{r.id} {r.key} {r.cloud_id} {r.address} {r.zone} {r.version}".lower()]
+    found = [r for r in rows if wanted in _searched(r).lower()]
     by = sort if sort in SORTS else "id"
     known = [r for r in found if getattr(r, by) is not None]
     unknown = [r for r in found if getattr(r, by) is None]
     return [*sorted(known, key=lambda r: (getattr(r, by), r.id), reverse=down), *unknown]
+
+
+def _searched(row: BrokerRow) -> str:
+    return f"{row.id} {row.key} {row.cloud_id} {row.address} {row.zone} {row.version} {row.image}"
 
 
 def console_of(view: ClusterView, instance: InstanceView) -> str:

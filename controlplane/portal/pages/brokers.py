@@ -15,15 +15,19 @@ from controlplane.converger.restartsafety import RestartSafety, restart_safety
 from controlplane.converger.verdict import Situation
 from controlplane.portal import answers
 from controlplane.portal.pages.brokerrows import SORTS, BrokerRow, broker_rows, chosen
+from controlplane.portal.pages.brokersettings import wanted_by
 from controlplane.portal.pages.cluster import head_of
 from controlplane.portal.pages.frame import Caller, page
 from controlplane.portal.pages.sheet import csv_answer
+from controlplane.portal.pages.uptimes import UptimeLooks
 from controlplane.portal.pages.words import STALE
 from controlplane.portal.problems import ApiError
+from controlplane.portal.quorumanswers import quorum_out
 from controlplane.portal.routes.clusters import living
 from controlplane.portal.services import PortalServices, Services
 from controlplane.replacement import Phase
 from controlplane.view import ClusterView, InstanceView
+from planner.asked import Origin
 from planner.observed import KafkaSnapshot
 
 router = APIRouter(prefix="/clusters/{name}", tags=["pages"], include_in_schema=False)
@@ -41,7 +45,7 @@ def brokers(
     """The table."""
     view = living(services, name)
     snapshot = services.fleet.last_snapshot(view.uid)
-    every = _rows(services, view)
+    every = _rows(request, services, view)
     return page(
         request,
         "brokers.html",
@@ -51,6 +55,7 @@ def brokers(
         total=len(every),
         snapshot=snapshot,
         rates=services.fleet.traffic(view.uid).words(services.clock()),
+        quorum=quorum_out(view, snapshot),
         q=q,
         sort=sort if sort in SORTS else "id",
         down=down,
@@ -58,10 +63,12 @@ def brokers(
 
 
 @router.get("/brokers.csv")
-def brokers_csv(name: str, services: Services, q: Text = "", sort: Text = "id", down: bool = False) -> Response:
+def brokers_csv(
+    request: Request, name: str, services: Services, q: Text = "", sort: Text = "id", down: bool = False
+) -> Response:
     """The same rows as comma-separated values."""
     view = living(services, name)
-    rows = chosen(_rows(services, view), text=q, sort=sort, down=down)
+    rows = chosen(_rows(request, services, view), text=q, sort=sort, down=down)
     return csv_answer(f"{view.name}-brokers.csv", [f.name for f in fields(BrokerRow)], rows)
 
 
@@ -71,7 +78,7 @@ def broker_detail(
 ) -> Response:
     """One broker: may it be restarted now, and what it holds."""
     view = living(services, name)
-    row = next((r for r in _rows(services, view) if r.id == broker), None)
+    row = next((r for r in _rows(request, services, view) if r.id == broker), None)
     if row is None:
         then = f"The brokers of {name} are listed on its page."
         raise ApiError(404, "broker-not-found", f"{name} has no broker {broker}", next_step=then)
@@ -105,6 +112,7 @@ def broker_detail(
         partitions=sorted(shown, key=lambda p: p.name)[:MOST_PARTITIONS],
         found=len(shown),
         hosted=len(hosted),
+        settings=[(n, v, wanted_by(view, instance, n, Origin.FILE)) for n, v in sorted(instance.settings.items())],
         q=q,
     )
 
@@ -128,5 +136,7 @@ def _findings(agent: answers.AgentSeen | None, instance: InstanceView) -> Sequen
     return service.findings if service else ()
 
 
-def _rows(services: PortalServices, view: ClusterView) -> list[BrokerRow]:
-    return broker_rows(view, services.fleet.last_snapshot(view.uid), services.fleet.traffic(view.uid))
+def _rows(request: Request, services: PortalServices, view: ClusterView) -> list[BrokerRow]:
+    uptimes: UptimeLooks = request.app.state.uptimes
+    fleet = services.fleet
+    return broker_rows(view, fleet.last_snapshot(view.uid), fleet.traffic(view.uid), uptimes.of(view.uid))

@@ -6,11 +6,14 @@ from dataclasses import dataclass
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
+from controlplane.converger.nodevolumes import directory_names
 from controlplane.growthfold import size_of
+from controlplane.kafka.errors import KafkaFault
 from controlplane.planpreview import pending_rollout
 from controlplane.portal.driftanswers import drift_out
 from controlplane.portal.pages.cluster import head_of
 from controlplane.portal.pages.frame import Caller, page
+from controlplane.portal.pages.reported import Reported, asked_names, reported_rows
 from controlplane.portal.pages.rollout import change_word, reason_words
 from controlplane.portal.routes.clusters import living
 from controlplane.portal.services import Services
@@ -38,11 +41,21 @@ class Field:
 
 
 @router.get("/diff")
-def diff(request: Request, name: str, services: Services, rights: Caller, unchanged: bool = False) -> Response:
-    """What differs, and why each node is to be changed; with `unchanged` the rest too."""
+def diff(
+    request: Request, name: str, services: Services, rights: Caller, unchanged: bool = False, ask: bool = False
+) -> Response:
+    """What differs, and why each node is to be changed; with `unchanged` the rest too. `ask`: brokers are asked for the
+    settings they run with, which may take some seconds."""
     view = living(services, name)
     snapshot = services.fleet.last_snapshot(view.uid)
     every = list(fields_of(view, snapshot))
+    reported: list[Reported] = []
+    why = ""
+    if ask:
+        try:
+            reported = reported_rows(view, services.kafka_looks.running(view, asked_names(view)))
+        except KafkaFault as fault:
+            why = str(fault)
     return page(
         request,
         "diff.html",
@@ -52,8 +65,12 @@ def diff(request: Request, name: str, services: Services, rights: Caller, unchan
         same=sum(f.is_same for f in every),
         differ=sum(not f.is_same for f in every),
         unchanged=unchanged,
+        ask=ask,
+        reported=reported,
+        why=why,
+        asked_of=len(asked_names(view)),
         snapshot=snapshot,
-        cloud=drift_out(view, services.latest),
+        cloud=drift_out(view, services.latest, services.networks.audits_for(view)),
         steps=[(s, change_word(s), reason_words(s)) for p in pending_rollout(view, snapshot).phases for s in p.steps],
     )
 
@@ -89,14 +106,13 @@ def _of_node(
     yield Field(node, "node", desired.service, instance.planned.service)
     yield Field(node, "Kafka version", desired.kafka_version, instance.planned.kafka_version)
     yield Field(node, "machine", desired.shape, instance.planned.shape)
+    if desired.spot or instance.planned.spot:
+        yield Field(node, "pre-emptible", _yes(desired.spot), _yes(instance.planned.spot))
     yield Field(node, "rack", desired.rack, instance.planned.rack)
-    for volume in instance.planned.volumes:
-        yield Field(
-            node,
-            f"disk {volume.dir}",
-            _disk(desired.disk_kind, desired.disk_gib),
-            _disk(volume.kind, size_of(view, volume)),
-        )
+    has = {v.dir: _disk(v.kind, size_of(view, v)) for v in instance.planned.volumes}
+    wanted = dict.fromkeys(directory_names(desired.disk_count), _disk(desired.disk_kind, desired.disk_gib))
+    for directory in {**wanted, **has}:
+        yield Field(node, f"disk {directory}", wanted.get(directory, "none"), has.get(directory, "none"))
     if instance.is_broker and snapshot is not None and instance.phase.value == "joined":
         seen = snapshot.brokers.get(instance.service_id)
         state = "not registered" if seen is None else "fenced" if seen.fenced else "live"
@@ -115,3 +131,7 @@ def _settings(view: ClusterView, node: str, instance: InstanceView) -> Iterator[
 
 def _disk(kind: str, size_gib: int) -> str:
     return f"{kind}, {size_gib} GiB"
+
+
+def _yes(is_so: bool) -> str:
+    return "yes" if is_so else "no"

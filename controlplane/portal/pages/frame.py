@@ -9,11 +9,12 @@ from fastapi import Depends, Request
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from controlplane.cli.quantities import ago, counted, human_seconds, moment
+from controlplane.cli.quantities import ago, counted, human_seconds
 from controlplane.portal.access.rights import Rights
 from controlplane.portal.access.roles import Verb
 from controlplane.portal.auth import same_secret
 from controlplane.portal.pages.assets import asset_address
+from controlplane.portal.pages.zones import moment_here, printed_in, zone_of
 from controlplane.portal.problems import ApiError
 from controlplane.portal.services import PortalServices, Services, services_of
 from planner.quantities import human_bytes
@@ -35,7 +36,8 @@ CSRF_HEADER, CSRF_FIELD = "X-CSRF-Token", "csrf"
 
 def page(request: Request, template: str, *, status: int = 200, **content: object) -> HTMLResponse:
     """A whole page, for a browser and for htmx alike: what htmx takes of it, its attributes say."""
-    text = _TEMPLATES.get_template(template).render(**_frame(request), **content)
+    with printed_in(zone_of(request)):
+        text = _TEMPLATES.get_template(template).render(**_frame(request), **content)
     return HTMLResponse(text, status, headers=PAGE_HEADERS)
 
 
@@ -108,6 +110,7 @@ def _frame(request: Request) -> Mapping[str, object]:
         "is_auditor": bool(rights and rights.may_everywhere(Verb.AUDIT)),
         "version": services.version if services and known else "",
         "now": services.clock() if services else None,
+        "zone": zone_of(request),
         "here": here_of(request),
         "path": request.url.path,
         "position": getattr(request.state, "position", 0),
@@ -131,7 +134,7 @@ def _environment() -> Environment:
         "ago": _age_words,
         "bytes": human_bytes,
         "counted": counted,
-        "moment": moment,
+        "moment": moment_here,
         "seconds": human_seconds,
     }
     made.filters.update(filters)

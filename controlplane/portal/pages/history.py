@@ -6,11 +6,14 @@ import yaml
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
+from controlplane.cli.cost_view import bill_words, difference_words
+from controlplane.portal.generations import generations_out
 from controlplane.portal.pages.changes import changes_of
 from controlplane.portal.pages.cluster import head_of
 from controlplane.portal.pages.frame import Caller, page
 from controlplane.portal.problems import ApiError
 from controlplane.portal.rollback import declarations
+from controlplane.portal.rolls import replaced_in, rolls_of, state_of
 from controlplane.portal.routes.clusters import living
 from controlplane.portal.services import Services
 from controlplane.streams import cluster_stream
@@ -20,6 +23,10 @@ from events.spec.conversion import from_data
 router = APIRouter(prefix="/clusters/{name}", tags=["pages"], include_in_schema=False)
 
 ON_A_PAGE = 100
+MOST_ROLLS = 20
+"""Of the rolls the newest; `GET /v1/clusters/NAME/rolls` has more."""
+MOST_GENERATIONS = 20
+"""Of the costs those of the newest; `GET /v1/clusters/NAME/generations` has more."""
 WHOSE = ("all", "people", "kedge")
 
 
@@ -37,7 +44,9 @@ def history(
     view = living(services, name)
     events = services.store.read_stream(cluster_stream(view.uid))
     told = changes_of(events)
+    rolls = rolls_of(events)
     kinds = {"people": ("person", "git"), "kedge": ("kedge",)}.get(whose, ("person", "git", "kedge"))
+    generations = generations_out(services, view, events, limit=MOST_GENERATIONS)
     found = [c for c in told if c.kind in kinds and q.strip().lower() in f"{c.type} {c.who} {c.sentence}".lower()]
     shown = [c for c in found if not before or c.version < before]
     return page(
@@ -50,6 +59,11 @@ def history(
         found=len(found),
         total=len(told),
         declarations=[c for c in told if c.generation],
+        rolls=[(asked, state_of(asked), replaced_in(asked.roll)) for asked in rolls[: -MOST_ROLLS - 1 : -1]],
+        all_rolls=len(rolls),
+        costs=generations if any(g.bill for g in generations.generations) else None,
+        bill_words=bill_words,
+        difference_words=difference_words,
         whose=whose if whose in WHOSE else "all",
         q=q,
         before=before,

@@ -1,6 +1,8 @@
 """How the loop does, for administrators; and the whole log, as far as one may read it."""
 
+import json
 from collections.abc import Mapping
+from dataclasses import dataclass, fields
 from typing import Annotated
 from urllib.parse import urlencode
 
@@ -10,9 +12,11 @@ from starlette.responses import Response
 from controlplane.handlers import ClusterNotFound
 from controlplane.portal.eventlog import Asked, Found
 from controlplane.portal.loopanswers import log_event_out
-from controlplane.portal.moments import moment_in
+from controlplane.portal.loopschemas import LogEventOut
 from controlplane.portal.pages.changes import changes_of
 from controlplane.portal.pages.frame import Caller, page
+from controlplane.portal.pages.sheet import csv_answer
+from controlplane.portal.pages.zones import moment_of_field
 from controlplane.portal.routes.loop import Word, log_of, loop_of
 from controlplane.portal.services import Services
 from events.ids import ClusterUid
@@ -20,22 +24,18 @@ from events.ids import ClusterUid
 router = APIRouter(tags=["pages"], include_in_schema=False)
 
 ON_A_PAGE = 100
-LATE_BEATS = 3
-"""So many intervals without a beat of all clusters are late: a beat waits for the one before it."""
+MOST_EXPORTED = 10_000
 
 
 @router.get("/loop")
 def loop(request: Request, services: Services, rights: Caller) -> Response:
     """Beats, timers, jobs, clusters in trouble."""
     told = loop_of(services, rights)
-    last = told.beats[0].at if told.beats else None
-    silent_s = (services.clock() - last).total_seconds() if last else None
     return page(
         request,
         "loop.html",
         told=told,
-        last=last,
-        is_late=silent_s is not None and silent_s > LATE_BEATS * told.interval_s,
+        last=told.beats[0].at if told.beats else None,
         slowest=max((b.seconds for b in told.beats), default=0.0),
         open_jobs=[j for j in told.jobs if j.ended_at is None],
         kept_jobs=[j for j in told.jobs if j.ended_at is not None],
@@ -57,9 +57,9 @@ def events(
 ) -> Response:
     """A page of the log, newest first."""
     asked = {"cluster": cluster, "type": kind, "actor": actor, "since": since, "until": until}
-    begins, ends = moment_in(since), moment_in(until)
+    begins, ends = moment_of_field(request, since), moment_of_field(request, until)
     unread = [text for text, found in ((since, begins), (until, ends)) if text and found is None]
-    problem = f"{unread[0]!r} is no moment: write it as in 2026-01-31T14:00 (UTC)" if unread else ""
+    problem = f"{unread[0]!r} is no moment: write it as in 2026-01-31T14:00" if unread else ""
     wanted = Asked(type=kind.strip(), actor=actor.strip(), since=begins, until=ends, before=before, limit=ON_A_PAGE)
     found: Found | None = None
     names: Mapping[ClusterUid, str] = {}
@@ -80,3 +80,47 @@ def events(
         names=sorted({name for name in names.values() if name}),
         **asked,
     )
+
+
+@router.get("/events.csv")
+def events_csv(
+    request: Request,
+    services: Services,
+    rights: Caller,
+    cluster: Word = "",
+    kind: Annotated[str, Query(alias="type", max_length=200)] = "",
+    actor: Word = "",
+    since: Word = "",
+    until: Word = "",
+) -> Response:
+    """The newest that match, as a sheet: of those that one answer looks through. Times are in UTC."""
+    wanted = Asked(
+        type=kind.strip(),
+        actor=actor.strip(),
+        since=moment_of_field(request, since),
+        until=moment_of_field(request, until),
+        limit=MOST_EXPORTED,
+    )
+    found, names = log_of(services, rights, wanted, cluster=cluster.strip())
+    rows = [_Line.of(log_event_out(e, names), changes_of([e])[0].sentence) for e in found.events]
+    return csv_answer("events.csv", [f.name for f in fields(_Line)], rows)
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """One event as a line; `data` is JSON."""
+
+    position: int
+    at: str
+    cluster: str
+    stream: str
+    type: str
+    actor: str
+    sentence: str
+    data: str
+
+    @classmethod
+    def of(cls, event: LogEventOut, sentence: str) -> "_Line":
+        data = json.dumps(event.data, sort_keys=True, ensure_ascii=False)
+        at = event.at.isoformat()
+        return cls(event.position, at, event.cluster, event.stream, event.type, event.actor, sentence, data)

@@ -8,6 +8,7 @@ from controlplane.portal.pages.changes import changes_of
 from controlplane.portal.pages.frame import page
 from controlplane.portal.pages.rollout import rows_of
 from controlplane.portal.pages.stages import fold
+from controlplane.portal.pages.zones import zone_called, zone_of
 from controlplane.portal.past import NOT_KEPT, At, past_detail, past_of
 from controlplane.portal.services import Services
 
@@ -20,7 +21,7 @@ LAST_EVENTS = 10
 def past(request: Request, name: str, services: Services, at: At = "") -> Response:
     """The state at `at`: a position or a time; without one at the newest position."""
     services.fleet.catch_up()
-    found = past_of(services, name, at.strip() or str(max(1, services.store.head())))
+    found = past_of(services, name, at.strip() or str(max(1, services.store.head())), zone_called(zone_of(request)))
     roll = fold(found.events)
     detail = past_detail(found)
     text = yaml.safe_dump(detail.document, sort_keys=False, allow_unicode=True)

@@ -18,6 +18,8 @@ from controlplane.portal.access.sessions import LIFE, Session
 from controlplane.portal.access.tokens import TokenRefused
 from controlplane.portal.auth import cookie_name, same_secret
 from controlplane.portal.pages.frame import Caller, CsrfChecked, onwards, page
+from controlplane.portal.pages.zones import COOKIE as ZONE_COOKIE
+from controlplane.portal.pages.zones import KEPT_S, zone_names
 from controlplane.portal.problems import ApiError
 from controlplane.portal.services import PortalServices, Services
 
@@ -126,6 +128,21 @@ def revoke_token(request: Request, token_id: str, services: Services, rights: Ca
     return onwards(request, "/account")
 
 
+@router.post("/account/zone")
+def choose_zone(
+    request: Request, services: Services, rights: Caller, zone: Annotated[str, Form(max_length=64)] = ""
+) -> Response:
+    """The time zone of this browser from now on: a cookie, and nothing on the server."""
+    if zone.strip() not in zone_names():
+        problem = f"{zone.strip()[:64]!r} is no time zone: name one as in Europe/Berlin, or UTC"
+        return _account(request, services, rights, zone_problem=problem, status=422)
+    answer = onwards(request, "/account")
+    answer.set_cookie(
+        ZONE_COOKIE, zone.strip(), max_age=KEPT_S, path="/", httponly=True, samesite="lax", secure=is_tls(request)
+    )
+    return answer
+
+
 @router.post("/account/password")
 def change_password(
     request: Request,
@@ -169,6 +186,7 @@ def _account(
     *,
     problem: str = "",
     token_problem: str = "",
+    zone_problem: str = "",
     made: tuple[str, str] | None = None,
     status: int = 200,
 ) -> Response:
@@ -181,6 +199,8 @@ def _account(
         rights=rights,
         problem=problem,
         token_problem=token_problem,
+        zone_problem=zone_problem,
+        zones=sorted(zone_names()),
         made=made,
         user=_user(services, rights),
         tokens=tokens,

@@ -84,6 +84,8 @@ class Roll:
     drains: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     intents: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """By intent of a run, the instances it is about."""
+    moved_bytes: int = 0
+    """What its drains had to copy, batch by batch, as far as those began."""
 
     @property
     def done(self) -> int:
@@ -208,6 +210,10 @@ def _drain_planned(roll: Roll, event: Recorded) -> Roll:
     for key in roll.drains.get(data["drain"], ()):
         roll = _note(roll, node_of(key), f"{data['moves']} moves {planned_by(data['engine'])}")
     return roll
+
+
+def _batch_started(roll: Roll, event: Recorded) -> Roll:
+    return replace(roll, moved_bytes=roll.moved_bytes + event.data["bytes"])
 
 
 def _drain_failed(roll: Roll, event: Recorded) -> Roll:
@@ -367,6 +373,7 @@ _RULES = {
     "instance.join_failed": _join_failed,
     "drain.requested": _drain_requested,
     "drain.planned": _drain_planned,
+    "drain.batch_started": _batch_started,
     "drain.plan_failed": _drain_failed,
     "drain.abandoned": _drain_failed,
     "instance.drained": _drained,

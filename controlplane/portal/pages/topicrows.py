@@ -1,10 +1,13 @@
 """The topics of a cluster as rows, and the partitions of one: counted from one snapshot of Kafka's metadata. Pure."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from types import MappingProxyType
 
-from planner.observed import KafkaSnapshot, PartitionSeen
+from controlplane.converger.behind import Replica
+from planner.observed import KafkaSnapshot, PartitionSeen, once_a_reading
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +29,8 @@ class TopicRow:
     moving: int
     size_bytes: int | None
     """One copy of each partition, the largest log of its replicas; None where the size of one is not known."""
+    write_bytes_per_s: float | None = None
+    """What producers write to it, of one copy; None until Kafka was read twice."""
 
 
 SORTS = (
@@ -38,6 +43,7 @@ SORTS = (
     "offline",
     "moving",
     "size_bytes",
+    "write_bytes_per_s",
 )
 
 
@@ -53,6 +59,8 @@ class PartitionRow:
     size_bytes: int | None
     arriving: tuple[tuple[int, int | None], ...]
     """Each replica that is being added, and how many bytes of the log it has; None where its broker has not told."""
+    behind_since: Mapping[int, datetime]
+    """Since when this server has seen those out of sync so, by broker."""
 
     @property
     def number(self) -> int:
@@ -63,13 +71,11 @@ class PartitionRow:
         return bool(self.out_of_sync) or self.seen.leader < 0 or len(self.seen.isr) < self.seen.min_isr
 
 
-def topic_rows(snapshot: KafkaSnapshot) -> list[TopicRow]:
+@once_a_reading
+def topic_rows(snapshot: KafkaSnapshot) -> Sequence[TopicRow]:
     """Every topic of the snapshot, by name."""
-    by_topic: dict[str, list[PartitionSeen]] = {}
-    for p in snapshot.partitions:
-        by_topic.setdefault(p.name.topic, []).append(p)
     behind, below = _by_topic(snapshot.under_replicated()), _by_topic(snapshot.under_min_isr())
-    return [
+    return tuple(
         TopicRow(
             name=name,
             partitions=len(parts),
@@ -83,14 +89,14 @@ def topic_rows(snapshot: KafkaSnapshot) -> list[TopicRow]:
             moving=sum(p.is_moving for p in parts),
             size_bytes=_sum(size_of(snapshot, p) for p in parts),
         )
-        for name, parts in sorted(by_topic.items())
-    ]
+        for name, parts in sorted(snapshot.by_topic.items())
+    )
 
 
 def chosen_topics(
     rows: Sequence[TopicRow], *, text: str, sort: str, down: bool, internal: bool = True
 ) -> list[TopicRow]:
-    """Topics with the text in their name, in the order asked for. A size that is not known comes last.
+    """Topics with the text in their name, in the order asked for. A figure that is not known comes last.
 
     `internal`: those of Kafka itself, too.
     """
@@ -108,9 +114,11 @@ def is_internal(topic: str) -> bool:
     return topic.startswith("__")
 
 
-def partition_rows(snapshot: KafkaSnapshot) -> list[PartitionRow]:
-    """The partitions of a snapshot, by name."""
-    return [_partition_row(snapshot, p) for p in sorted(snapshot.partitions, key=lambda p: p.name)]
+def partition_rows(
+    snapshot: KafkaSnapshot, behind: Mapping[Replica, datetime] = MappingProxyType({})
+) -> list[PartitionRow]:
+    """The partitions of a snapshot, by name; `behind`: since when replicas are seen out of sync."""
+    return [_partition_row(snapshot, p, behind) for p in sorted(snapshot.partitions, key=lambda p: p.name)]
 
 
 def size_of(snapshot: KafkaSnapshot, partition: PartitionSeen) -> int | None:
@@ -119,11 +127,13 @@ def size_of(snapshot: KafkaSnapshot, partition: PartitionSeen) -> int | None:
     return partition.size_bytes if partition.size_bytes or told else None
 
 
-def _partition_row(snapshot: KafkaSnapshot, p: PartitionSeen) -> PartitionRow:
+def _partition_row(snapshot: KafkaSnapshot, p: PartitionSeen, behind: Mapping[Replica, datetime]) -> PartitionRow:
     missing = tuple(r for r in p.replicas if r not in p.isr and r not in p.adding)
     word, tone = _word(p, missing)
     arrived = p.arrived_bytes if len(p.arrived_bytes) == len(p.adding) else (None,) * len(p.adding)
-    return PartitionRow(p, word, tone, missing, size_of(snapshot, p), tuple(zip(p.adding, arrived, strict=True)))
+    since = {b: behind[p.name, b] for b in missing if (p.name, b) in behind}
+    moves = tuple(zip(p.adding, arrived, strict=True))
+    return PartitionRow(p, word, tone, missing, size_of(snapshot, p), moves, since)
 
 
 def _word(p: PartitionSeen, missing: Sequence[int]) -> tuple[str, str]:

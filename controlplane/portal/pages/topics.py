@@ -9,9 +9,10 @@ from starlette.responses import Response
 from controlplane.portal.pages.cluster import head_of
 from controlplane.portal.pages.frame import Caller, page
 from controlplane.portal.pages.sheet import csv_answer
-from controlplane.portal.pages.topicrows import SORTS, TopicRow, chosen_topics, is_internal, partition_rows, topic_rows
+from controlplane.portal.pages.topicrows import SORTS, TopicRow, chosen_topics, is_internal, partition_rows
 from controlplane.portal.problems import ApiError
 from controlplane.portal.routes.clusters import living
+from controlplane.portal.routes.topics import rows_of
 from controlplane.portal.services import Services
 from controlplane.portal.topicanswers import topic_out
 
@@ -37,7 +38,7 @@ def topics(
     """The table. Topics of Kafka itself are there where they are asked for, or searched by their name."""
     view = living(services, name)
     snapshot = services.fleet.last_snapshot(view.uid)
-    every = topic_rows(snapshot) if snapshot else []
+    every = rows_of(request, services, view.uid, snapshot) if snapshot else []
     shows = internal or q.strip().startswith("__")
     found = chosen_topics(every, text=q, sort=sort, down=down, internal=shows)
     return page(
@@ -52,6 +53,7 @@ def topics(
         internal=internal,
         kafkas_own=sum(is_internal(r.name) for r in every),
         snapshot=snapshot,
+        rates=services.fleet.traffic(view.uid).words(services.clock()),
         q=q,
         sort=sort if sort in SORTS else "name",
         down=down,
@@ -59,14 +61,16 @@ def topics(
 
 
 @router.get("/topics.csv")
-def topics_csv(name: str, services: Services, q: Text = "", sort: Text = "name", down: bool = False) -> Response:
+def topics_csv(
+    request: Request, name: str, services: Services, q: Text = "", sort: Text = "name", down: bool = False
+) -> Response:
     """All rows that match as comma-separated values. Without metadata there is nothing to put into it: 409."""
     view = living(services, name)
     snapshot = services.fleet.last_snapshot(view.uid)
     if snapshot is None:
         then = "Try again when its brokers are up: the cluster's page says what it waits for."
         raise ApiError(409, "kafka-unknown", f"Kafka of {name} was not read yet by this server", next_step=then)
-    rows = chosen_topics(topic_rows(snapshot), text=q, sort=sort, down=down)
+    rows = chosen_topics(rows_of(request, services, view.uid, snapshot), text=q, sort=sort, down=down)
     return csv_answer(f"{view.name}-topics.csv", [f.name for f in fields(TopicRow)], rows)
 
 
@@ -77,8 +81,8 @@ def topic_detail(
     """One topic, a row a partition; with `ailing` those alone that lack a replica or a leader."""
     view = living(services, name)
     snapshot = services.fleet.last_snapshot(view.uid)
-    alone = snapshot and replace(snapshot, partitions=tuple(p for p in snapshot.partitions if p.name.topic == topic))
-    every = partition_rows(alone) if alone else []
+    alone = snapshot and replace(snapshot, partitions=snapshot.by_topic.get(topic, ()))
+    every = partition_rows(alone, services.fleet.behind(view.uid)) if alone else []
     if snapshot is not None and not every:
         then = f"The topics of {name} are listed on its page; one made a moment ago is in the next metadata."
         raise ApiError(404, "topic-not-found", f"{name} has no topic called {topic}", next_step=then)
@@ -90,7 +94,9 @@ def topic_detail(
         tab="topics",
         topic=topic,
         kept=topic_out(view, topic, None),
-        row=next(iter(topic_rows(alone)), None) if alone else None,
+        row=next((r for r in rows_of(request, services, view.uid, snapshot) if r.name == topic), None)
+        if snapshot
+        else None,
         rows=shown[:MOST_ROWS],
         found=len(shown),
         ails=sum(r.ails for r in every),

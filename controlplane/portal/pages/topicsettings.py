@@ -1,4 +1,4 @@
-"""The settings of one topic: declared beside what Kafka says is set on it, key by key."""
+"""What is declared for a topic's settings beside what counts in Kafka, and what would count without it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,44 +7,60 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from controlplane.kafka.errors import KafkaFault
+from controlplane.portal.lookanswers import ORIGIN_WORDS
 from controlplane.portal.pages.cluster import head_of
 from controlplane.portal.pages.frame import Caller, page
 from controlplane.portal.problems import ApiError
 from controlplane.portal.routes.clusters import living
 from controlplane.portal.services import Services
 from controlplane.portal.topicanswers import topic_out
+from events.spec.setting_values import reads_alike
+from events.spec.topic_table import every_topic_key
+from planner.asked import Origin, ValueSeen
 
 router = APIRouter(prefix="/clusters/{name}/topics/{topic}", tags=["pages"], include_in_schema=False)
 
 
 @dataclass(frozen=True, slots=True)
 class SettingRow:
-    """One key. None: not declared, or not set on the topic: the brokers' default counts there."""
+    """One key: what is declared, None for nothing, and what counts, None while Kafka has no such key."""
 
     key: str
     declared: str | None
-    found: str | None
+    seen: ValueSeen | None
+
+    @property
+    def is_own(self) -> bool:
+        """Whether it is set on the topic itself."""
+        return self.seen is not None and self.seen.origin is Origin.TOPIC
 
     @property
     def is_same(self) -> bool:
-        return self.declared == self.found
+        """What is set on the topic is what is declared for it, or neither says anything."""
+        if self.declared is None or self.seen is None or not self.is_own or self.seen.value is None:
+            return self.declared is None and not self.is_own
+        known = every_topic_key().get(self.key)
+        return self.declared == self.seen.value if known is None else reads_alike(known, self.declared, self.seen.value)
 
 
 @router.get("/settings")
-def topic_settings(request: Request, name: str, topic: str, services: Services, rights: Caller) -> Response:
-    """A page of its own: its brokers are asked for it, which may take some seconds."""
+def topic_settings(
+    request: Request, name: str, topic: str, services: Services, rights: Caller, every: bool = False
+) -> Response:
+    """A page of its own: its brokers are asked for it, which may take some seconds. `every`: with those nobody set."""
     view = living(services, name)
     kept = topic_out(view, topic, None)
-    found: Mapping[str, str] | None = None
+    found: Mapping[str, ValueSeen] | None = None
     why = ""
     try:
-        found = services.topic_settings.look(view, topic)
+        found = services.kafka_looks.topic_values(view, topic)
     except KafkaFault as fault:
         why = str(fault)
     if found is None and not why and kept.declared is None:
         then = f"The topics of {name} are listed on its page."
         raise ApiError(404, "topic-not-found", f"{name} has no topic called {topic}", next_step=then)
     declared = kept.declared.config if kept.declared else None
+    rows = setting_rows(declared or {}, found)
     return page(
         request,
         "topicsettings.html",
@@ -52,14 +68,17 @@ def topic_settings(request: Request, name: str, topic: str, services: Services, 
         tab="topics",
         topic=topic,
         kept=kept,
-        rows=setting_rows(declared or {}, found),
+        rows=[r for r in rows if every or r.is_own or r.declared is not None],
+        total=len(rows),
+        every=every,
         is_kept=declared is not None,
         is_there=found is not None,
+        origins=ORIGIN_WORDS,
         why=why,
     )
 
 
-def setting_rows(declared: Mapping[str, str], found: Mapping[str, str] | None) -> list[SettingRow]:
+def setting_rows(declared: Mapping[str, str], found: Mapping[str, ValueSeen] | None) -> list[SettingRow]:
     """Every key either of them has, by name."""
     there = found or {}
     return [SettingRow(key, declared.get(key), there.get(key)) for key in sorted({*declared, *there})]

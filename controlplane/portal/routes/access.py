@@ -1,6 +1,6 @@
 """/v1/whoami, /v1/tokens and /v1/audit: who asks, with what, and what was done."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Annotated
 
 from fastapi import APIRouter, Query
@@ -18,6 +18,7 @@ from controlplane.portal.accessschemas import (
     WhoOut,
     audit_entry_out,
 )
+from controlplane.portal.answers import in_utc
 from controlplane.portal.audit.entry import Outcome
 from controlplane.portal.audit.store import AuditBroken, AuditFilter
 from controlplane.portal.pages.frame import Caller
@@ -85,7 +86,7 @@ def audit(
 ) -> AuditOut:
     """What was done and what was denied, newest first."""
     rights.require_everywhere(Verb.AUDIT, "the installation")
-    wanted = AuditFilter(q, who, outcome.value if outcome else "", _in_utc(since), _in_utc(until), before)
+    wanted = AuditFilter(q, who, outcome.value if outcome else "", in_utc(since), in_utc(until), before)
     found = services.audit.page(wanted, limit + 1)
     older = found[limit - 1].position if len(found) > limit else 0
     return AuditOut(entries=[audit_entry_out(kept) for kept in found[:limit]], older=older)
@@ -119,7 +120,3 @@ def _token_out(token: Token, now: datetime) -> TokenOut:
 
 def _binding_out(found: Binding) -> api.BindingIn:
     return api.BindingIn(subject=found.subject or INSTALLATION, role=found.role.value, scope=found.scope)
-
-
-def _in_utc(moment: datetime | None) -> datetime | None:
-    return moment.replace(tzinfo=UTC) if moment is not None and moment.tzinfo is None else moment

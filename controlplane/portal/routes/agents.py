@@ -164,7 +164,7 @@ def _offer(services: PortalServices, vm: Vm) -> Offer:
     if _is_over(view, instance):
         raise _gone(vm)
     digest = super_digest(super_password(services.installation.server_key, view.uid)) if view.in_zookeeper_mode else ""
-    return offer(view, instance.key, epoch=epoch, metrics=services.metrics, super_digest=digest)
+    return offer(view, instance.key, epoch=epoch, metrics=services.metrics, logs=services.logs, super_digest=digest)
 
 
 def _is_over(view: ClusterView, instance: InstanceView) -> bool:

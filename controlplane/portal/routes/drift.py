@@ -18,8 +18,9 @@ router = APIRouter(prefix=api.API_PREFIX, tags=["clusters"])
 
 @router.get("/clusters/{name}/drift")
 def get_drift(name: str, services: Services) -> drift_api.DriftOut:
-    """The last audit of each place of the cluster."""
-    return drift_out(living(services, name), services.latest)
+    """The last audit of each place of the cluster, and of each network of Kedge's it is in."""
+    view = living(services, name)
+    return drift_out(view, services.latest, services.networks.audits_for(view))
 
 
 @router.post("/clusters/{name}/drift/audit")

@@ -65,7 +65,7 @@ def get_log(
 def loop_of(services: PortalServices, rights: Rights) -> LoopOut:
     """For the API and the page. Raises Forbidden, StoreUnavailable."""
     rights.require_everywhere(Verb.ADMINISTER, "the loop")
-    return loop_out(services.loop.standing(), services.leadership, services.fleet.views())
+    return loop_out(services.loop.standing(), services.leadership, services.fleet.views(), now=services.clock())
 
 
 def log_of(

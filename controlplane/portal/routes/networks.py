@@ -68,4 +68,7 @@ def _out(standing: NetworkStanding) -> api.NetworkOut:
         since=standing.since,
         tries=network.work.tries if network.work else 0,
         error=standing.error,
+        audited_at=standing.audit.at if standing.audit else None,
+        drifts=[drift.sentence for drift in standing.audit.drifts] if standing.audit else [],
+        audit_error=standing.audit.error if standing.audit else "",
     )

@@ -51,6 +51,7 @@ def replace(name: str, body: node_api.ReplaceIn, services: Services, actor: Acto
         broker=body.broker,
         node=body.node,
         new_disk=body.new_disk,
+        disks=tuple(body.disks),
     )
     return carry_out(services, command)
 

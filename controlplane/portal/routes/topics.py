@@ -1,36 +1,41 @@
 """/v1/clusters/NAME/topics: what is declared and what is there, and what is asked for single topics."""
 
-from dataclasses import replace
+from collections.abc import Sequence
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Request
 
 from controlplane.commands import AdoptTopic, DeleteTopic
 from controlplane.portal import schemas as api
 from controlplane.portal import topicschemas as topic_api
 from controlplane.portal.auth import Actor
-from controlplane.portal.pages.topicrows import topic_rows
+from controlplane.portal.pages.topicrates import RatedTopics
+from controlplane.portal.pages.topicrows import TopicRow
 from controlplane.portal.problems import ApiError
 from controlplane.portal.routes.clusters import CommandId, carry_out, living
-from controlplane.portal.services import Services
+from controlplane.portal.services import PortalServices, Services
 from controlplane.portal.topicanswers import topic_out, topics_out
+from events.ids import ClusterUid
+from planner.observed import KafkaSnapshot
 
 router = APIRouter(prefix=api.API_PREFIX, tags=["topics"])
 
 
 @router.get("/clusters/{name}/topics")
-def list_topics(name: str, services: Services) -> topic_api.TopicsOut:
+def list_topics(request: Request, name: str, services: Services) -> topic_api.TopicsOut:
     """Every topic by name: those that are declared, and those Kafka had at the last look."""
     view = living(services, name)
-    return topics_out(view, services.fleet.last_snapshot(view.uid), now=services.clock())
+    snapshot = services.fleet.last_snapshot(view.uid)
+    rows = rows_of(request, services, view.uid, snapshot) if snapshot else ()
+    return topics_out(view, snapshot, rows, now=services.clock())
 
 
 @router.get("/clusters/{name}/topics/{topic}")
-def get_topic(name: str, topic: str, services: Services) -> topic_api.TopicOut:
+def get_topic(request: Request, name: str, topic: str, services: Services) -> topic_api.TopicOut:
     """One topic: what is declared, what is observed, and what keeps them apart."""
     view = living(services, name)
     snapshot = services.fleet.last_snapshot(view.uid)
-    alone = snapshot and replace(snapshot, partitions=tuple(p for p in snapshot.partitions if p.name.topic == topic))
-    row = next(iter(topic_rows(alone)), None) if alone else None
+    rows = rows_of(request, services, view.uid, snapshot) if snapshot else ()
+    row = next((r for r in rows if r.name == topic), None)
     if row is None and topic not in view.topics.by_name:
         then = f"kedge topics {name} lists them; one made a moment ago is in the next metadata."
         raise ApiError(404, "topic-not-found", f"{name} has no topic called {topic}", next_step=then)
@@ -61,3 +66,9 @@ def delete_topic(
         retain=body.retain,
     )
     return carry_out(services, command)
+
+
+def rows_of(request: Request, services: PortalServices, uid: ClusterUid, snapshot: KafkaSnapshot) -> Sequence[TopicRow]:
+    """Every topic of the snapshot with what is written to it, for the API and the pages."""
+    rows: RatedTopics = request.app.state.rated_topics
+    return rows.of(uid, snapshot, services.fleet.traffic(uid))

@@ -114,7 +114,21 @@
     }
   };
 
+  /* The browser's own zone, offered beside the field: the choice stays the person's. */
+  const ownZone = () => {
+    const field = document.querySelector("[data-zone]"), spot = document.querySelector("[data-zone-here]");
+    const own = Intl.DateTimeFormat().resolvedOptions().timeZone;
+    if (!field || !spot || !own || own === field.value) return;
+    const button = document.createElement("button");
+    button.type = "button";
+    button.className = "button";
+    button.textContent = `Use this browser's: ${own}`;
+    button.addEventListener("click", () => { field.value = own; field.form.submit(); });
+    spot.append(button);
+  };
+
   document.addEventListener("DOMContentLoaded", () => {
+    ownZone();
     listen();
     age();
     window.setInterval(age, 1000);

@@ -11,6 +11,10 @@ PAGE_ROUTES: dict[tuple[str, str], Verb | str] = {
     ("GET", "/sources"): KNOWN,
     ("GET", "/agents"): KNOWN,
     ("GET", "/events"): KNOWN,
+    ("GET", "/events.csv"): KNOWN,
+    ("GET", "/freezes"): KNOWN,
+    ("POST", "/freezes"): KNOWN,
+    ("POST", "/freezes/{name}/thaw"): KNOWN,
     ("GET", "/loop"): Verb.ADMINISTER,
     ("GET", "/clusters/{name}/past"): Verb.READ,
     ("GET", "/images"): KNOWN,
@@ -30,6 +34,7 @@ PAGE_ROUTES: dict[tuple[str, str], Verb | str] = {
     ("POST", "/proposals/{number}/reject"): Verb.APPROVE,
     ("POST", "/logout"): KNOWN,
     ("POST", "/account/password"): KNOWN,
+    ("POST", "/account/zone"): KNOWN,
     ("POST", "/account/tokens"): KNOWN,
     ("POST", "/account/tokens/{token_id}/revoke"): KNOWN,
     ("GET", "/clusters/{name}"): Verb.READ,
@@ -41,9 +46,12 @@ PAGE_ROUTES: dict[tuple[str, str], Verb | str] = {
     ("GET", "/clusters/{name}/topics.csv"): Verb.READ,
     ("GET", "/clusters/{name}/topics/{topic}"): Verb.READ,
     ("GET", "/clusters/{name}/topics/{topic}/settings"): Verb.READ,
+    ("GET", "/clusters/{name}/topics/{topic}/logs"): Verb.READ,
+    ("GET", "/clusters/{name}/brokers/{broker}/settings"): Verb.READ,
     ("GET", "/clusters/{name}/groups"): Verb.READ,
     ("GET", "/clusters/{name}/groups.csv"): Verb.READ,
     ("GET", "/clusters/{name}/anomalies"): Verb.READ,
+    ("GET", "/clusters/{name}/anomalies.csv"): Verb.READ,
     ("POST", "/clusters/{name}/healing"): Verb.STEER,
     ("GET", "/clusters/{name}/groups/{group:path}"): Verb.READ,
     ("GET", "/clusters/{name}/moves"): Verb.READ,
@@ -73,6 +81,7 @@ PAGE_ROUTES: dict[tuple[str, str], Verb | str] = {
     ("POST", "/people/tokens/{token_id}/revoke"): Verb.ADMINISTER,
     ("GET", "/audit"): Verb.AUDIT,
     ("GET", "/audit.csv"): Verb.AUDIT,
+    ("GET", "/audit/{entry}/change"): Verb.AUDIT,
 }
 
 
@@ -109,6 +118,7 @@ def filled(path: str) -> str:
     names = {
         "{name}": "orders",
         "{broker}": "1000",
+        "{entry}": "1",
         "{topic}": "payments",
         "{generation}": "1",
         "{stamp}": "0",

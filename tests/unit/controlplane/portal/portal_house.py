@@ -1,6 +1,6 @@
 """A whole portal on memory stores for tests: real handlers, real fold, real app; no Terraform, no Kafka."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -18,6 +18,7 @@ from controlplane.groups.desk import GroupDesk
 from controlplane.handlers import CommandHandler
 from controlplane.home import Installation
 from controlplane.jobstore import MemoryJobStore
+from controlplane.kafkalooks import KafkaLookDesk
 from controlplane.latest import MemoryLatestStore
 from controlplane.planstore import MemoryPlanStore
 from controlplane.policies.gate import PolicyGate
@@ -33,7 +34,6 @@ from controlplane.portal.auth import cookie_name, loopback_hosts
 from controlplane.portal.oidc.signin import OidcSignIn
 from controlplane.portal.services import PortalServices
 from controlplane.streams import cluster_stream
-from controlplane.topicsettings import TopicSettingsDesk
 from controlplane.view import ClusterView
 from events import facts
 from events.envelope import Origin
@@ -41,6 +41,7 @@ from events.ids import ClusterUid, Epoch, NodeName
 from events.memory import MemoryEventStore
 from events.store import EventStore
 from planner.observed import KafkaSnapshot
+from providers.pricebook import PriceBook
 from tests.fakes.kafka import FakeKafka
 from tests.unit.events.spec_texts import ORDERS
 
@@ -86,6 +87,7 @@ class House:
     audit: AuditStore = field(default_factory=MemoryAuditStore)
     oidc: OidcSignIn | None = None
     policies: Policies = field(default_factory=NoPolicies)
+    prices: Callable[[], PriceBook] = PriceBook
 
     def __post_init__(self) -> None:
         if isinstance(self.store, MemoryEventStore):
@@ -120,7 +122,8 @@ class House:
             public_hosts=self.public_hosts,
             audit=self.audit,
             groups=GroupDesk(self.latest, lambda view: self.kafka, lambda: self.now),
-            topic_settings=TopicSettingsDesk(lambda view: self.kafka, lambda: self.now),
+            prices=self.prices,
+            kafka_looks=KafkaLookDesk(lambda view: self.kafka, lambda: self.now),
             oidc=self.oidc,
         )
         self.app: FastAPI = create_app(self.services)

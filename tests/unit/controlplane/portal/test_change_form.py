@@ -93,6 +93,7 @@ def test_a_form_that_nobody_touched_says_what_is_in_force() -> None:
             {"env": "prod"},
         ),
         TopicDeclaration("s", 1, 2, {"min.insync.replicas": "1"}, "scratch", "", "retain", "tell", {}),
+        TopicDeclaration("r", 3, 3, {}, "standard", "", "retain", "tell", {}, rate_min=5),
     ],
 )
 def test_a_declared_topic_becomes_a_file_that_declares_the_same(declared: TopicDeclaration) -> None:

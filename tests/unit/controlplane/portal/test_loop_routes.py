@@ -80,6 +80,17 @@ def test_the_loop_tells_its_beats_lag_and_timers(house: House) -> None:
     assert "no such branch" in page
 
 
+@pytest.mark.parametrize(("silent_s", "is_late"), [(15, False), (16, True)])
+def test_a_loop_that_has_not_beaten_for_three_intervals_is_late(house: House, silent_s: int, is_late: bool) -> None:
+    watch = LoopWatch(lambda: house.now)
+    with watch.beat(None) as beating:
+        beating.ticked(TickReport())
+    client = with_loop(house, watch=watch)
+    house.pass_time(seconds=silent_s)
+    assert client.get("/v1/loop").json()["late"] is is_late
+    assert (">late<" in client.get("/loop", headers={"Accept": "text/html"}).text) is is_late
+
+
 def test_the_loop_tells_jobs_with_their_clusters_and_what_they_say(house: House) -> None:
     jobs, view = MemoryJobStore(lambda: house.now), house.view()
     for number in (1, 2):

@@ -8,6 +8,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from controlplane.portal.pages.moverows import moves_in_hand
+from planner.balance.goals import DEFAULT_GOALS
 from planner.observed import TopicPartition
 from planner.pulse import Pulse
 from tests.builders import a_partition, a_snapshot
@@ -151,6 +152,17 @@ def test_a_rebalance_is_planned_recorded_once_and_cancelled(portal: LivingPortal
     assert "rebalance.cancel_requested" in types(portal)
 
 
+def test_a_rebalance_shows_every_goal_before_and_after_on_the_page_and_to_a_program(browser: TestClient) -> None:
+    told = browser.post("/v1/clusters/orders/moves/plan", json={"kind": "rebalance"}).json()["plan"]["goals"]
+    assert [len(row) for row in told] == [6] * len(DEFAULT_GOALS)
+    assert [row[0].removesuffix(" (hard)") for row in told] == [aim.goal.value for aim in DEFAULT_GOALS]
+    text = browser.post(f"{MOVES}/plan", data={"kind": "rebalance"}).text
+    goals = text.split("<h2>Goals</h2>")[1].split("</section>")[0]
+    assert all(f'<th scope="row">{row[0]}</th>' in goals for row in told)
+    drain = browser.post(f"{MOVES}/plan", data={"kind": "drain", "brokers": "1000"}).text
+    assert "<h2>Goals</h2>" not in drain, "a drain has its certificate instead"
+
+
 def test_without_what_a_plan_needs_the_page_says_what_is_missing() -> None:
     house = house_with_orders()
     shown = house.client.post(f"{MOVES}/plan", data={"kind": "rebalance"}, headers={"Accept": "text/html"})
@@ -176,3 +188,10 @@ def test_bytes_left_rate_and_time_are_those_of_the_moves_that_tell() -> None:
     assert (first.partition, first.left_bytes, first.rate_bytes_per_s, first.still_s) == (0, 60, 4.0, 2.0)
     assert (second.left_bytes, second.rate_bytes_per_s) == (None, None)
     assert (hand.total, hand.left_bytes, hand.unknown, hand.left_s) == (2, 60, 1, None)
+
+
+def test_the_history_lists_rolls_with_their_result_and_what_they_changed(browser: TestClient) -> None:
+    text = browser.get("/clusters/orders/history").text
+    rolls = text.split('id="rolls"')[1].split("</details>")[0]
+    assert "1 roll, the last done" in rolls
+    assert "9 of 9" in rolls, "six brokers and three controllers"

@@ -4,12 +4,15 @@ import pytest
 
 from controlplane.planpreview import pending_rollout
 from controlplane.portal import nodeschemas as node_api
+from controlplane.portal.access.bindings import Binding
+from controlplane.portal.access.roles import Role
 from controlplane.portal.rolls import rolls_of, rolls_out
 from events import facts
 from planner.rollout.steps import RolloutPlan
 from tests.builders import a_document
 from tests.sim.asking import ask_for_evacuation, ask_for_replacement, ask_for_restart
 from tests.sim.world import World
+from tests.unit.controlplane.portal.test_portal_roles_matrix import house_with_orders
 
 NOTHING = RolloutPlan((), ())
 
@@ -91,3 +94,23 @@ def test_an_aborted_roll_and_one_that_another_took_the_place_of_say_so(world: Wo
 
 def test_a_cluster_that_was_never_rolled_has_none() -> None:
     assert rolls_out(rolls_of([]), NOTHING, now=World().clock(), limit=5) == []
+
+
+def test_a_roll_tells_how_many_vms_it_changed_and_what_it_moved(world: World) -> None:
+    world.declare(a_document(brokers=6, version="4.2.0"))
+    world.converge()
+    done = _rolls(world)[0]
+    assert done.state == "done"
+    assert done.replaced == len(done.steps) > 0
+    begun = [e for e in world.history() if e.type == "drain.batch_started"]
+    assert done.moved_bytes == sum(e.data["bytes"] for e in begun) > 0
+    assert _rolls(world)[-1].moved_bytes == 0, "the first one found nothing to move"
+
+
+def test_each_row_of_the_timeline_says_about_how_long_is_left_and_one_that_is_done_says_nothing() -> None:
+    house = house_with_orders()
+    text = house.browser("ada", Binding("", Role.VIEWER, "*")).get("/clusters/orders/rollout").text
+    rows = [part.split("</tr>")[0] for part in text.split("<tbody>")[1].split("<tr")[1:]]
+    waiting = [row for row in rows if "controllers-" in row]
+    assert waiting
+    assert all(" s</td>" in row or " min" in row for row in waiting)

@@ -1,0 +1,91 @@
+"""What a broker runs with, by its own word: where each setting comes from, and what the spec says of it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request
+from starlette.responses import Response
+
+from controlplane.kafka.errors import KafkaFault
+from controlplane.kafka.throttle import FOLLOWER_RATE, LEADER_RATE
+from controlplane.portal.lookanswers import ORIGIN_WORDS
+from controlplane.portal.pages.cluster import head_of
+from controlplane.portal.pages.frame import Caller, page
+from controlplane.portal.routes.clusters import living
+from controlplane.portal.routes.looks import broker_of
+from controlplane.portal.services import Services
+from controlplane.view import ClusterView, InstanceView
+from planner.asked import Origin, ValueSeen
+
+router = APIRouter(prefix="/clusters/{name}/brokers/{broker}", tags=["pages"], include_in_schema=False)
+
+
+MIN_ISR = "min.insync.replicas"
+"""Kedge sets it for all brokers live: topics without their own would get 1 from a broker's file."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunningRow:
+    """One setting: what the broker says of it and who wanted it so."""
+
+    name: str
+    seen: ValueSeen
+    by: str
+
+
+@router.get("/settings")
+def broker_settings(
+    request: Request,
+    name: str,
+    broker: int,
+    services: Services,
+    rights: Caller,
+    q: Annotated[str, Query(max_length=100)] = "",
+    every: bool = False,
+) -> Response:
+    """A page of its own: the broker is asked for it, which may take some seconds. `every`: with Kafka's defaults."""
+    view = living(services, name)
+    instance = broker_of(view, broker)
+    found: Mapping[str, ValueSeen] = {}
+    why = ""
+    try:
+        found = services.kafka_looks.broker_values(view, broker)
+    except KafkaFault as fault:
+        why = str(fault)
+    rows = running_rows(view, instance, found)
+    named = [r for r in rows if q.strip().lower() in r.name.lower()]
+    return page(
+        request,
+        "brokersettings.html",
+        head=head_of(request, services, rights, view),
+        tab="brokers",
+        broker=broker,
+        rows=[r for r in named if every or r.seen.origin is not Origin.KAFKA_DEFAULT],
+        total=len(named),
+        every=every,
+        origins=ORIGIN_WORDS,
+        why=why,
+        q=q,
+    )
+
+
+def running_rows(view: ClusterView, instance: InstanceView, found: Mapping[str, ValueSeen]) -> list[RunningRow]:
+    """Every setting the broker told of, by name."""
+    return [RunningRow(key, seen, wanted_by(view, instance, key, seen.origin)) for key, seen in sorted(found.items())]
+
+
+def wanted_by(view: ClusterView, instance: InstanceView, name: str, origin: Origin) -> str:
+    """Whose word a value is: the spec's, Kedge's own, Kafka's, or somebody else's."""
+    told = instance.config if instance.config is not None else instance.born_with
+    match origin:
+        case Origin.KAFKA_DEFAULT:
+            return "Kafka"
+        case Origin.FILE:
+            return "the spec" if name in (told or {}) else "Kedge" if name in instance.settings else "its file"
+        case Origin.CLUSTER_LIVE | Origin.BROKER_LIVE if name in view.live:
+            return "the spec"
+        case Origin.CLUSTER_LIVE if name == MIN_ISR:
+            return "Kedge"
+        case _:
+            return "a throttle" if name in (LEADER_RATE, FOLLOWER_RATE) else "set by hand"

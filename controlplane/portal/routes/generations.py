@@ -1,0 +1,24 @@
+"""/v1/clusters/NAME/generations: what was declared when, and what each would cost a month."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from controlplane.portal import schemas as api
+from controlplane.portal.generations import generations_out
+from controlplane.portal.generationschemas import GenerationsOut
+from controlplane.portal.routes.clusters import living
+from controlplane.portal.services import Services
+from controlplane.streams import cluster_stream
+
+router = APIRouter(prefix=api.API_PREFIX, tags=["clusters"])
+
+
+@router.get("/clusters/{name}/generations")
+def get_generations(name: str, services: Services, limit: Annotated[int, Query(ge=1, le=200)] = 20) -> GenerationsOut:
+    """The generations of a cluster, the newest first, each with its cost a month and the difference to the one before.
+
+    Prices are those of now: an older spec is told with what it would cost today.
+    """
+    view = living(services, name)
+    return generations_out(services, view, services.store.read_stream(cluster_stream(view.uid)), limit=limit)

@@ -1,0 +1,84 @@
+"""/v1/clusters/NAME: what brokers say of a topic or of themselves at the moment somebody asks."""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from fastapi import APIRouter
+
+from controlplane.kafka.errors import KafkaFault
+from controlplane.portal import lookschemas as look_api
+from controlplane.portal import schemas as api
+from controlplane.portal.lookanswers import topic_logs_out, values_out
+from controlplane.portal.problems import ApiError
+from controlplane.portal.routes.clusters import living
+from controlplane.portal.services import PortalServices, Services
+from controlplane.view import ClusterView, InstanceView
+
+router = APIRouter(prefix=api.API_PREFIX, tags=["topics"])
+
+_T = TypeVar("_T")
+
+
+@router.get("/clusters/{name}/topics/{topic}/logs")
+def get_topic_logs(name: str, topic: str, services: Services) -> look_api.TopicLogsOut:
+    """Where each log of a topic begins and ends, by its leader's word, and how fast they grow.
+
+    Records per second are known from the second look on, 5 seconds to 10 minutes after the first. Answers are kept for
+    10 seconds.
+    """
+    view = living(services, name)
+    return logs_of(services, view, topic)
+
+
+@router.get("/clusters/{name}/topics/{topic}/settings")
+def get_topic_settings(name: str, topic: str, services: Services) -> look_api.ValuesOut:
+    """Every setting of a topic as it counts: where it comes from, what is declared, and what would count without it."""
+    view = living(services, name)
+    found = _asked(view, lambda: services.kafka_looks.topic_values(view, topic))
+    if found is None:
+        raise no_topic(view, topic)
+    known = view.topics.by_name.get(topic)
+    return values_out(view.name, found, (known.declared.config or {}) if known else {})
+
+
+@router.get("/clusters/{name}/brokers/{broker}/settings", tags=["clusters"])
+def get_broker_settings(name: str, broker: int, services: Services) -> look_api.ValuesOut:
+    """Every setting a broker runs with, by its own word: where it comes from and what the spec says of it."""
+    view = living(services, name)
+    broker_of(view, broker)
+    found = _asked(view, lambda: services.kafka_looks.broker_values(view, broker))
+    return values_out(view.name, found, view.document.spec.kafka.config if view.document else {})
+
+
+def logs_of(services: PortalServices, view: ClusterView, topic: str) -> look_api.TopicLogsOut:
+    """For the API and the page. 404 for a topic that is not there, 503 while Kafka cannot be asked."""
+    found = _asked(view, lambda: services.kafka_looks.topic_logs(view, topic))
+    if found is None:
+        raise no_topic(view, topic)
+    lake = services.kafka_looks.lake_rates(view)
+    return topic_logs_out(view.name, topic, found, services.fleet.traffic(view.uid), lake, now=services.clock())
+
+
+def broker_of(view: ClusterView, broker: int) -> InstanceView:
+    """A broker of ours. 404 for another: one that others run is asked nothing."""
+    found = next((i for i in view.brokers() if i.service_id == broker), None)
+    if found is None:
+        then = f"kedge brokers {view.name} lists them."
+        raise ApiError(404, "broker-not-found", f"{view.name} has no broker {broker} of Kedge's", next_step=then)
+    return found
+
+
+def no_topic(view: ClusterView, topic: str) -> ApiError:
+    """The answer for a topic Kafka does not have."""
+    then = f"kedge topics {view.name} lists them; one that was declared may not be made yet."
+    return ApiError(404, "topic-not-found", f"{view.name} has no topic called {topic}", next_step=then)
+
+
+def _asked(view: ClusterView, ask: Callable[[], _T]) -> _T:
+    try:
+        return ask()
+    except KafkaFault as fault:
+        then = f"kedge describe {view.name} says how its brokers are; then ask again."
+        raise ApiError(
+            503, "kafka-unavailable", f"brokers of {view.name} did not tell: {fault}", next_step=then
+        ) from fault

@@ -1,0 +1,92 @@
+"""Events and anomalies as sheets, the way from the audit to what changed, and the CA agents trust."""
+
+import csv
+import io
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from fastapi.testclient import TestClient
+
+from controlplane.authority import load_or_make
+from controlplane.portal.access.bindings import Binding
+from controlplane.portal.access.roles import Role
+from controlplane.portal.app import create_app
+from controlplane.portal.audit.store import AuditFilter
+from tests.unit.controlplane.portal.portal_house import House
+from tests.unit.controlplane.portal.test_portal_broker_page import VIEWER
+from tests.unit.events.spec_texts import ORDERS
+
+ADMIN = Binding("", Role.ADMIN, "*")
+
+
+@pytest.fixture
+def house() -> House:
+    house = House()
+    house.apply()
+    return house
+
+
+@pytest.fixture
+def ada(house: House) -> TestClient:
+    return house.browser("ada", ADMIN)
+
+
+def lines(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def test_events_are_a_sheet_by_the_same_filter_as_the_page(house: House, ada: TestClient) -> None:
+    house.apply(ORDERS.replace("name: orders", "name: search"))
+    every = lines(ada.get("/events.csv").text)
+    assert [line["cluster"] for line in every if line["type"] == "cluster.declared"] == ["search", "orders"]
+    assert every[0]["at"] == "2026-01-01T12:00:00+00:00"
+    assert '"generation": 1' in every[0]["data"]
+    few = lines(ada.get("/events.csv", params={"cluster": "orders", "type": "cluster."}).text)
+    assert {line["cluster"] for line in few} == {"orders"}
+    assert ada.get("/events.csv", params={"cluster": "nowhere"}).status_code == 404
+
+
+def test_a_sheet_has_no_event_of_clusters_one_may_not_read(house: House) -> None:
+    sue = house.browser("sue", Binding("", Role.VIEWER, "cluster:search"))
+    assert lines(sue.get("/events.csv").text) == []
+
+
+def test_anomalies_are_a_sheet(house: House) -> None:
+    answer = house.browser("vic", VIEWER).get("/clusters/orders/anomalies.csv")
+    assert answer.headers["content-disposition"] == 'attachment; filename="orders-anomalies.csv"'
+    assert answer.text.startswith("id,cluster,kind,subject,state,")
+
+
+def test_the_audit_leads_to_what_a_declaration_changed(house: House, ada: TestClient) -> None:
+    house.apply(ORDERS.replace("log.retention.hours: 72", "log.retention.hours: 96"))
+    text = ada.get("/audit").text
+    way = text.split('href="/audit/')[1].split('"')[0]
+    assert "before and after" in text
+    answer = ada.get(f"/audit/{way}")
+    assert answer.headers["location"] == "/clusters/orders/compare?new=2"
+    assert "96" in ada.get(answer.headers["location"]).text
+
+
+def test_the_audit_leads_to_the_log_where_something_else_was_done(house: House, ada: TestClient) -> None:
+    house.client.post("/v1/clusters/orders/pause", json={"reason": "wait"})
+    position = house.store.head()
+    entry = house.audit.page(AuditFilter(), 1)[0].position
+    assert ada.get(f"/audit/{entry}/change").headers["location"] == f"/events?before={position + 1}"
+    assert "cluster.paused" in ada.get(f"/events?before={position + 1}").text
+
+
+@pytest.mark.parametrize("entry", [0, 4711, 2**70])
+def test_an_entry_that_is_not_there_leads_nowhere(ada: TestClient, entry: int) -> None:
+    assert ada.get(f"/audit/{entry}/change").status_code == 404
+
+
+def test_the_page_of_agents_tells_the_ca_they_trust_and_until_when(
+    house: House, ada: TestClient, tmp_path: Path
+) -> None:
+    assert "serves agents without TLS" in ada.get("/agents").text
+    authority = load_or_make(tmp_path, "inst", now=house.now)
+    house.app = create_app(replace(house.services, ca_pem=authority.pem))
+    text = house.client_with({**house.client.headers, "Accept": "text/html"}).get("/agents").text
+    assert authority.sha256 in text
+    assert f"{authority.not_after:%Y-%m-%d %H:%M:%SZ}" in text

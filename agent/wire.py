@@ -79,7 +79,8 @@ class ServiceDocument(Wire):
     ensemble: tuple[EnsembleMember, ...] = Field(
         default=(),
         description="ZooKeeper mode; empty is KRaft. Of a broker: where it finds ZooKeeper. Of a server that is a"
-        " founder: the first ensemble; of one that is not: the members it joins. Came later than wire version 1",
+        " founder: the first ensemble; of one that is not: the members it joins. Beside `voters`, of a broker or a"
+        " controller: it migrates. Came later than wire version 1",
     )
     protocol_version: str = Field(
         default="", description="`inter.broker.protocol.version` of a broker in ZooKeeper mode, e.g. `3.9`"
@@ -92,21 +93,40 @@ class ServiceDocument(Wire):
 
     @property
     def is_zookeeper_mode(self) -> bool:
-        return bool(self.ensemble)
+        """Of a broker that migrates, too: it is ZooKeeper's until it is told of voters alone."""
+        return bool(self.ensemble) and self.name != "controller"
+
+    @property
+    def is_migrating(self) -> bool:
+        """Between ZooKeeper and KRaft: it is told of both, the ensemble and the quorum (KIP-866)."""
+        return bool(self.ensemble) and bool(self.voters)
 
     gives_volumes: bool = Field(
         default=False, description="stopped for good here: its volumes are unmounted, they go to the next instance"
     )
 
 
-class MetricsTopic(Wire):
-    """Where the agent of a broker sends what it measures; it makes the topic if it is missing."""
+class AgentTopic(Wire):
+    """A topic agents send to; they make it if it is missing."""
 
     name: str
     bootstrap: str = Field(default="", description="`host:port,...`; empty: the broker's own cluster")
     partitions: int = 1
     replication: int
     config: dict[str, str] = Field(default_factory=dict, description="topic configs it is made with")
+
+
+class LogsTopic(AgentTopic):
+    """Where the agent of any VM sends the lines of its services' logs and of its own. `bootstrap` is never empty."""
+
+    lines_per_min: int = Field(
+        default=6000, ge=1, description="of one log: more lines of a minute are left out, and their number is told"
+    )
+
+
+class MetricsTopic(AgentTopic):
+    """Where the agent of a broker sends what it measures."""
+
     interval_s: int = Field(default=60, description="a divisor of 60")
 
 
@@ -166,6 +186,9 @@ class Document(Wire):
     services: tuple[ServiceDocument, ...]
     metrics: MetricsTopic | None = Field(
         default=None, description="absent: nothing is sent. Came later than wire version 1; an older agent ignores it"
+    )
+    logs: LogsTopic | None = Field(
+        default=None, description="absent: none are sent. Came later than wire version 1; an older agent ignores it"
     )
     heartbeats: Heartbeats | None = Field(
         default=None, description="absent: none are sent. Came later than wire version 1; an older agent ignores it"
@@ -251,6 +274,15 @@ class UpgradeReport(Wire):
     problem: str = Field(default="", description="why it failed, or what a fetch waits for")
 
 
+class PreemptionReport(Wire):
+    """What the cloud told this VM alone. `preempt`: it is taken back at `deadline`; `rebalance`: it may be, soon."""
+
+    kind: Literal["preempt", "rebalance"]
+    deadline: datetime | None = None
+    since: datetime
+    words: str = Field(default="", description="the cloud's own")
+
+
 class Report(Wire):
     """One report. (boot_id, seq) orders reports of a VM: an older pair is a repeat and is ignored."""
 
@@ -271,6 +303,9 @@ class Report(Wire):
     )
     heartbeats: tuple[HeartbeatReport, ...] = Field(
         default=(), description="by broker; came later than wire version 1; an older agent tells none"
+    )
+    preemption: PreemptionReport | None = Field(
+        default=None, description="absent: the VM stays, as far as the agent knows. Came later than wire version 1"
     )
     upgrade: UpgradeReport | None = Field(
         default=None, description="absent: an agent that cannot upgrade itself. Came later than wire version 1"

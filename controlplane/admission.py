@@ -8,14 +8,14 @@ from controlplane.view import ClusterView
 from events.spec import problems as p
 from events.spec.model import KafkaClusterDocument
 from events.spec.positions import Positions
-from events.spec.problems import Problem, has_errors
+from events.spec.problems import Problem, counted, has_errors
 from events.spec.releases import as_numbers
 from events.spec.rules import check_change
 from planner.observed import KafkaSnapshot
 from providers.catalog import catalog
 from providers.registry import names
 
-_OF_POOL = ("machine", "alternatives")
+_OF_POOL = ("machine", "alternatives", "spot")
 
 
 def admission_problems(
@@ -29,7 +29,7 @@ def admission_problems(
     found = check_change(view.document, document, data_bytes_per_pool=held, positions=positions)
     if snapshot is not None and not has_errors(found):
         found = [*found, *_room(view, document, positions, snapshot)]
-    return [*found, *_levels(view, document, positions)]
+    return [*found, *_levels(view, document, positions), *_single_copies(document, positions, snapshot)]
 
 
 def _clouds(document: KafkaClusterDocument, positions: Positions) -> list[Problem]:
@@ -51,16 +51,39 @@ def _places(document: KafkaClusterDocument, positions: Positions) -> list[Proble
     """A region or a machine the cloud does not have would be refused by it in the middle of a roll."""
     return [
         positions.problem(
-            p.PLACE,
+            p.SPOT if found.field == "spot" else p.PLACE,
             ("spec", "pools", index, *((found.field,) if found.field in _OF_POOL else ("place", found.field))),
             f"pool `{pool.name}`: {found.message}",
             found.fix,
         )
         for index, pool in enumerate(document.spec.pools)
         for found in catalog(pool.place.cloud).misfits(
-            pool.place.region, pool.machine, pool.alternatives, controllers=pool.is_quorum
+            pool.place.region,
+            pool.machine,
+            pool.alternatives,
+            controllers=pool.size if "controller" in pool.services else 0,
+            ensemble="zookeeper" in pool.services,
+            spot=pool.spot,
         )
     ]
+
+
+def _single_copies(
+    document: KafkaClusterDocument, positions: Positions, snapshot: KafkaSnapshot | None
+) -> list[Problem]:
+    """A warning where partitions have one replica, by what Kafka says, and it may be on a VM the cloud takes back."""
+    spot = [index for index, pool in enumerate(document.spec.pools) if pool.spot]
+    if not spot or snapshot is None:
+        return []
+    alone = [one.name.topic for one in snapshot.partitions if len(one.replicas) == 1]
+    if not alone:
+        return []
+    topics = counted(len(set(alone)), "topic")
+    message = (
+        f"{counted(len(alone), 'partition')} of {topics} have one replica; on a pre-emptible broker it goes with it"
+    )
+    fix = "Give them more replicas (`kedge topics`), or leave it if they may be lost."
+    return [positions.problem(p.SPOT_RISK, ("spec", "pools", spot[0], "spot"), message, fix)]
 
 
 def _room(

@@ -34,6 +34,7 @@ from controlplane.converger.runner import ThreadRunner
 from controlplane.credentials import SqlCredentialStore
 from controlplane.dns.setup import names_of
 from controlplane.doors import Address
+from controlplane.drift.record import kept_audits
 from controlplane.drift.setup import DriftRoom, drift_of, run_audit
 from controlplane.freezes.desk import FreezeDesk
 from controlplane.freezes.keeper import FreezeKeeper
@@ -46,7 +47,9 @@ from controlplane.homeclaim import HTTP, HomeRefused, agree_on_agent_url, claim_
 from controlplane.images.desk import ImageDesk
 from controlplane.images.keeper import ImageKeeper
 from controlplane.jobstore import SqlJobStore
+from controlplane.journal.reading import KafkaJournals
 from controlplane.kafka.dialer import DirectDialer
+from controlplane.kafkalooks import KafkaLookDesk
 from controlplane.lakerates import with_lake_rates
 from controlplane.latest import SqlLatestStore
 from controlplane.leaderlock import LeaderLock
@@ -83,7 +86,6 @@ from controlplane.states.setup import (
 )
 from controlplane.states.storage import Leading
 from controlplane.topicnames.setup import TopicNames, topic_names_of
-from controlplane.topicsettings import TopicSettingsDesk
 from controlplane.view import ClusterView
 from events.clock import utc_now
 from events.engine import build_engine
@@ -297,7 +299,7 @@ def build(
     )
     groups = groups_of(settings, fleet=converger, latest=latest, leadership=candidate, clock=utc_now)
     topic_names = topic_names_of(fleet=converger, latest=latest, leadership=candidate, clock=utc_now)
-    drift = drift_of(settings, ports, runner, fleet=converger, leadership=candidate)
+    drift = drift_of(settings, ports, runner, fleet=converger, networks=networks.at_rest, leadership=candidate)
     anomalies = anomalies_of(
         settings,
         engine=engine,
@@ -308,6 +310,7 @@ def build(
         leadership=candidate,
         epoch=candidate.epoch,
         clock=utc_now,
+        kafka=groups.gateways.of,
     )
     agents = agents_of(
         settings,
@@ -357,18 +360,20 @@ def build(
         backup=lambda path: backup(store, engine, path),
         clock=utc_now,
         metrics=settings.metrics,
+        logs=settings.logs,
+        journals=KafkaJournals(),
         states=storage.served if settings.terraform_state == HTTP else None,
         credential_life=timedelta(seconds=settings.credential_life_s),
         ca_pem=authority.pem if authority else "",
         sources=sources.desk,
-        networks=NetworkDesk(store, networks, converger.views, converger.catch_up),
+        networks=NetworkDesk(store, networks, converger.views, converger.catch_up, partial(kept_audits, latest)),
         images=ImageDesk(store, images, converger.views, converger.sentence_on, converger.catch_up, utc_now),
         freezes=FreezeDesk(store, freezes, converger.views, converger.catch_up, utc_now),
         agents=agents.desk,
         people=people,
         audit=audit,
         groups=groups.desk,
-        topic_settings=TopicSettingsDesk(groups.gateways.of, utc_now),
+        kafka_looks=KafkaLookDesk(groups.gateways.of, utc_now, lake=settings.metrics_lake),
         notifiers=anomalies.desk,
         topic_names=topic_names.index,
         oidc=oidc_of(settings, engine, installation),

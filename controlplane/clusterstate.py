@@ -50,7 +50,7 @@ def catalogue_capacity(view: ClusterView) -> Source:
         pool = pools.get(instance.planned.pool)
         rate = _rate(pool.place.cloud, instance.planned.shape, cap) if pool else None
         found[instance.service_id] = Capacity(
-            disk_bytes=pool.disk.size_gib * GIB if pool else None,
+            disk_bytes=pool.disk.total_gib * GIB if pool else None,
             ingress_bytes_per_s=rate,
             egress_bytes_per_s=rate,
         )

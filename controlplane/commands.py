@@ -81,13 +81,15 @@ class RestartServices(Command):
 class ReplaceNode(Command):
     """Give one node its next VM, though the spec did not change. Exactly one of `broker` and `node` is named.
 
-    With `new_disk` a broker's disk goes too, where the policy would hand it over.
+    With `new_disk` a broker's disk goes too, where the policy would hand it over. With `disks` (names of its log
+    directories) these alone begin anew, and the next VM takes over the broker's id and its other disks.
     """
 
     reason: str
     broker: int | None = None
     node: str = ""
     new_disk: bool = False
+    disks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

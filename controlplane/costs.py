@@ -5,7 +5,7 @@ taxes, discounts, and what clouds bill for hours that have only begun.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
@@ -13,11 +13,12 @@ from decimal import Decimal
 from controlplane.places import place_of
 from controlplane.view import ClusterView
 from events.spec.model import KafkaClusterDocument, Pool
+from events.spec.storage_rules import disks_in_words
 from planner.observed import KafkaSnapshot
 from planner.rollout.diff import Change
 from planner.rollout.steps import RolloutPlan, RolloutStep
 from providers.figures import HOURS_PER_MONTH, Price
-from providers.offers import Offers
+from providers.offers import MachineOffer, Offers
 from providers.pricebook import PriceBook
 
 _GIB = 1024**3
@@ -97,10 +98,21 @@ class PlanCost:
     @property
     def difference(self) -> Mapping[str, Decimal] | None:
         """After less before, by currency; None where it hangs on a part that is unknown on one side only."""
-        if self.before is None or Counter(self.before.unknown) != Counter(self.after.unknown):
-            return None
-        old, new = self.before.totals, self.after.totals
-        return {c: new.get(c, Decimal(0)) - old.get(c, Decimal(0)) for c in {**old, **new}}
+        return None if self.before is None else _difference(self.before, self.after)
+
+
+@dataclass(frozen=True, slots=True)
+class GenerationCost:
+    """What a declaration costs a month, and how that differs from the one before.
+
+    `bill` is None where no cloud of it sells anything; `difference`, by currency, there too, for the first, and where it
+    hangs on a part that is unknown on one side only.
+    """
+
+    generation: int
+    bill: Bill | None
+    before: int | None = None
+    difference: Mapping[str, Decimal] | None = None
 
 
 def plan_cost(
@@ -113,16 +125,34 @@ def plan_cost(
     today: date,
 ) -> PlanCost | None:
     """What a document costs and its roll takes; None where no cloud of it sells anything (`local`)."""
-    if all(_offers(pool, book) is None for pool in document.spec.pools):
+    if not _is_sold(document, book):
         return None
     before = monthly_bill(view.document, book) if view.document else None
     after = monthly_bill(document, book)
     surge = surge_cost(document, rollout, book)
     crossing = drain_crossing(view, document, rollout, snapshot, book)
     bills = [before, after, surge.bill if surge else None, crossing.bill if crossing else None]
+    return PlanCost(before, after, surge, crossing, old_sources(bills, today))
+
+
+def generation_costs(documents: Mapping[int, KafkaClusterDocument], book: PriceBook) -> list[GenerationCost]:
+    """Of declarations by their generation, the newest first; all by the prices of one book."""
+    told: list[GenerationCost] = []
+    before: tuple[int, Bill] | None = None
+    for generation, document in sorted(documents.items()):
+        bill, (number, old) = monthly_bill(document, book), before or (None, None)
+        if _is_sold(document, book):
+            told.append(GenerationCost(generation, bill, number, _difference(old, bill) if old is not None else None))
+        else:
+            told.append(GenerationCost(generation, None, number))
+        before = generation, bill
+    return told[::-1]
+
+
+def old_sources(bills: Iterable[Bill | None], today: date) -> tuple[str, ...]:
+    """Where prices in them are from that were read too long ago, each once."""
     used = [part.price for bill in bills if bill for part in bill.parts if part.price]
-    old = dict.fromkeys(f"{p.source} (read {p.read})" for p in used if p.is_old(today))
-    return PlanCost(before, after, surge, crossing, tuple(old))
+    return tuple(dict.fromkeys(f"{p.source} (read {p.read})" for p in used if p.is_old(today)))
 
 
 def monthly_bill(document: KafkaClusterDocument, book: PriceBook) -> Bill:
@@ -141,10 +171,10 @@ def surge_cost(document: KafkaClusterDocument, rollout: RolloutPlan, book: Price
             continue
         of_pool = sum((Decimal(str(s.seconds)) for s in steps), Decimal(0)) / _S_PER_HOUR
         hours += of_pool
-        machine = market.machine(pool.machine)
+        machine = _priced(pool, market)
         parts.append(CostPart(f"{pool.name}: VMs beside the old ones", of_pool, machine.hourly if machine else None))
         if pool.is_broker and document.spec.rollout.strategy == "migrate":
-            gib_months = of_pool * pool.disk.size_gib / HOURS_PER_MONTH
+            gib_months = of_pool * pool.disk.total_gib / HOURS_PER_MONTH
             parts.append(CostPart(f"{pool.name}: disks beside the old ones", gib_months, _gib_month(pool, market)))
     return SurgeCost(hours, Bill(tuple(parts))) if parts else None
 
@@ -182,6 +212,17 @@ def drain_crossing(
     return Crossing(sum(known.values()) + sum(abroad.values()), unknown, Bill(tuple(parts)))
 
 
+def _difference(before: Bill, after: Bill) -> Mapping[str, Decimal] | None:
+    if Counter(before.unknown) != Counter(after.unknown):
+        return None
+    old, new = before.totals, after.totals
+    return {c: new.get(c, Decimal(0)) - old.get(c, Decimal(0)) for c in {**old, **new}}
+
+
+def _is_sold(document: KafkaClusterDocument, book: PriceBook) -> bool:
+    return any(_offers(pool, book) is not None for pool in document.spec.pools)
+
+
 def _leaving(view: ClusterView, document: KafkaClusterDocument) -> set[str]:
     """Nodes of brokers whose pool is to be in another place: all they hold goes there."""
     places = {pool.name: pool.place.name for pool in document.spec.broker_pools}
@@ -197,13 +238,18 @@ def _monthly(pool: Pool, book: PriceBook) -> Iterator[CostPart]:
     market = _offers(pool, book)
     if market is None:
         return
-    machine = market.machine(pool.machine)
-    type_name = machine.type if machine else pool.machine
+    machine, sold = _priced(pool, market), market.machine(pool.machine)
+    type_name = f"{sold.type if sold else pool.machine}{', pre-emptible' if pool.spot else ''}"
     where = f"{pool.place.cloud} {pool.place.region}"
     machines = f"{pool.name}: {pool.size} x {type_name} ({where})"
     yield CostPart(machines, Decimal(pool.size), machine.monthly if machine else None)
-    disks = f"{pool.name}: {pool.size} x {pool.disk.size_gib} GiB {pool.disk.kind} ({where})"
-    yield CostPart(disks, Decimal(pool.size * pool.disk.size_gib), _gib_month(pool, market))
+    disks = f"{pool.name}: {pool.size} x {disks_in_words(pool.disk)} {pool.disk.kind} ({where})"
+    yield CostPart(disks, Decimal(pool.size * pool.disk.total_gib), _gib_month(pool, market))
+
+
+def _priced(pool: Pool, market: Offers) -> MachineOffer | None:
+    """Its machine with its prices; None where those are unknown, as of pre-emptible VMs: theirs changes by the hour."""
+    return None if pool.spot else market.machine(pool.machine)
 
 
 def _gib_month(pool: Pool, market: Offers) -> Price | None:

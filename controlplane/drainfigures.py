@@ -3,11 +3,13 @@ certificate in words, what each target takes over time. Pure; loads the planner'
 """
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from planner.balance.answer import GoalReport, Range
 from planner.drain.model.measures import Measure, Measures
 from planner.drain.model.plan import UNLIMITED_SLOTS, Schedule
 from planner.drain.model.state import NOBODY, BrokerState, ClusterState, Floats, Int64s
@@ -137,3 +139,24 @@ def _figure(name: str, value: float) -> str:
     if name.endswith("_s"):
         return time_words(value)
     return f"{value:.0f}" if math.isfinite(value) else "-"
+
+
+def goal_rows(goals: Iterable[GoalReport]) -> list[list[str]]:
+    """Goal, before, after, band, how many are out of it before and after, and what stands in its way: in words."""
+    return [_goal_row(goal) for goal in goals]
+
+
+def _goal_row(goal: GoalReport) -> list[str]:
+    name = f"{goal.goal} (hard)" if goal.hard else str(goal.goal)
+    out = f"{goal.broken_before} -> {goal.broken_after}"
+    return [name, _range(goal.before), _range(goal.after), _range(goal.band), out, goal.why or "met"]
+
+
+def _range(told: Range) -> str:
+    if math.isnan(told.least):
+        return "-"
+    return f"{_side(told.least)} .. {_side(told.most)}"
+
+
+def _side(figure: float) -> str:
+    return f"{figure:.3g}" if math.isfinite(figure) else ""

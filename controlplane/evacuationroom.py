@@ -72,24 +72,42 @@ def _disks_take(
     return Gate(moved <= free, f"{_held(hosted, moved)}; {others}")
 
 
-def heirs_have_room(kafka: KafkaSnapshot, changes: Iterable[NodeChange]) -> Gate:
-    """Closed, with the numbers, where a broker is to be copied to a smaller disk that cannot take what it holds."""
+def heirs_have_room(kafka: KafkaSnapshot, changes: Collection[NodeChange]) -> Gate:
+    """Closed, with the numbers, where a broker is to be copied to a smaller disk that cannot take what it holds, or one
+    of its partitions to disks none of which can take that."""
     for broker, size_bytes in smaller_disks(changes).items():
         held = sum(p.size_bytes for p in kafka.partitions if broker in p.target)
         limit = int(size_bytes * DISK_LIMIT_FRACTION)
         if held > limit:
             takes = f"its new disk takes {human_bytes(limit)} up to {DISK_LIMIT_FRACTION:.0%}"
             return Gate(False, f"broker {broker} holds {human_bytes(held)}, and {takes}")
+    return _each_log_fits(kafka, changes)
+
+
+def _each_log_fits(kafka: KafkaSnapshot, changes: Collection[NodeChange]) -> Gate:
+    """A partition lies on one disk, however many there are: the largest of a broker has to fit on one of its heir's."""
+    for change in changes:
+        if change.change is not Change.REPLACE or change.service != "broker":
+            continue
+        old, new = change.incumbent, change.desired
+        if old is None or new is None or new.disk_gib >= old.disk_gib:
+            continue
+        hosted = [p for p in kafka.partitions if old.service_id in p.target]
+        largest = max(hosted, key=lambda p: p.size_bytes, default=None)
+        limit = int(new.disk_gib * 1024**3 * DISK_LIMIT_FRACTION)
+        if largest is not None and largest.size_bytes > limit:
+            has = f"broker {old.service_id} holds {largest.name} with {human_bytes(largest.size_bytes)}"
+            return Gate(False, f"{has}, and each new disk takes {human_bytes(limit)} up to {DISK_LIMIT_FRACTION:.0%}")
     return Gate(True, "")
 
 
 def smaller_disks(changes: Iterable[NodeChange]) -> Mapping[int, int]:
-    """Bytes of the new disk of each broker that is to be copied to a smaller one."""
+    """Bytes of the new disks of each broker that is to be copied to smaller ones."""
     return {
-        c.incumbent.service_id: c.desired.disk_gib * 1024**3
+        c.incumbent.service_id: c.desired.room_gib * 1024**3
         for c in changes
         if c.change is Change.REPLACE and c.service == "broker" and c.incumbent and c.desired
-        if c.desired.disk_gib < c.incumbent.disk_gib
+        if c.desired.room_gib < c.incumbent.room_gib
     }
 
 

@@ -151,7 +151,6 @@ def roll_of(view: ClusterView) -> Roll:
 
 def bootstrap_of(view: ClusterView) -> tuple[str, ...]:
     """`host:port` of every broker that should serve, by broker id; those of others last."""
-    port = view.document.spec.listeners[0].port if view.document else 9092
     serving = [i for i in view.brokers() if i.phase in SERVING and i.address and not i.lost]
-    ours = tuple(f"{view.address_of(i)}:{port}" for i in sorted(serving, key=lambda i: i.service_id))
+    ours = tuple(f"{view.address_of(i)}:{view.broker_port}" for i in sorted(serving, key=lambda i: i.service_id))
     return (*ours, *external_addresses(view))

@@ -10,7 +10,7 @@ import numpy as np
 from controlplane.clusterstate import cluster_document
 from controlplane.commands import EvacuateBrokers, RebalanceCluster
 from controlplane.converger.traffic import Traffic
-from controlplane.drainfigures import broker_rows, certificate_rows, targets_over_time
+from controlplane.drainfigures import broker_rows, certificate_rows, goal_rows, targets_over_time
 from controlplane.movecap import lowered
 from controlplane.movepreview import Course, NoPreview, PlannedMove, Preview
 from controlplane.view import ClusterView
@@ -75,6 +75,7 @@ def rebalance_preview(
         brokers=tuple(broker_rows(state, balanced.schedule, run)),
         assumptions=assumptions,
         shortfall=shortfall.message if shortfall else "",
+        goals=tuple(tuple(row) for row in goal_rows(balanced.goals)),
         course=_course(state, balanced.schedule, run.makespan_s),
     )
 

@@ -59,6 +59,8 @@ class Preview:
     brokers: "tuple[BrokerRow, ...]"
     assumptions: tuple[str, ...]
     shortfall: str = ""
+    goals: tuple[tuple[str, ...], ...] = ()
+    """Of a rebalance: goal, before, after, band, out of band before and after, what stands in its way; in words."""
 
 
 def placement_of(view: ClusterView, kafka: KafkaSnapshot | None, command: EvacuateBrokers | RebalanceCluster) -> str:

@@ -17,6 +17,7 @@ from controlplane.commands import (
 )
 from controlplane.converger.replacements import pending_changes
 from controlplane.converger.wholeness import cluster_is_whole
+from controlplane.diskrenewal import refuse_disks
 from controlplane.evacuationroom import room_onto, room_without
 from controlplane.externals import expected_externals, external_brokers
 from controlplane.kafka.gates import Gate, is_following
@@ -76,7 +77,10 @@ def replacement_asked(view: ClusterView, command: ReplaceNode, kafka: KafkaSnaps
     if not whole.open:
         message = f"{instance.key} is not replaced while {view.name} is not whole: {whole.reason}"
         raise CommandRefused("not-whole", message, f"Mend that first: kedge describe {view.name}")
-    fact = facts.NodeReplaceRequested(instance.key, asked_by(command, command.reason), command.new_disk)
+    if command.disks:
+        refuse_disks(view, instance, command)
+    asked = asked_by(command, command.reason)
+    fact = facts.NodeReplaceRequested(instance.key, asked, command.new_disk, command.disks)
     return Asked(
         fact, f"{instance.key} will be replaced by a new VM, {_how(view, instance, command)}{_once_resumed(view)}"
     )
@@ -211,6 +215,8 @@ def _others_are_whole(view: ClusterView, instance: InstanceView, kafka: KafkaSna
 
 
 def _how(view: ClusterView, instance: InstanceView, command: ReplaceNode) -> str:
+    if command.disks:
+        return f"which takes over its id and its disks but {', '.join(command.disks)}; what was there is copied anew"
     if not instance.is_broker and command.new_disk:
         return "which takes over its id and its address; its disk leaves the quorum, the new one begins empty"
     if not instance.is_broker:

@@ -31,7 +31,7 @@ def restart_completed(view: ClusterView, e: facts.RollingRestartCompleted, at: d
 def replace_requested(view: ClusterView, e: facts.NodeReplaceRequested, at: datetime) -> ClusterView:
     if e.key not in view.instances:
         raise ValueError(f"instance {e.key} is not known")
-    asked = {**view.to_replace, e.key: ReplaceView(e.reason, e.new_disk, at)}
+    asked = {**view.to_replace, e.key: ReplaceView(e.reason, e.new_disk, at, e.disks)}
     return replace(view, to_replace=MappingProxyType(asked))
 
 

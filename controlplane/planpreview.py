@@ -159,11 +159,13 @@ def _process_effects(changes: Iterable[FieldChange]) -> dict[str, str]:
 
 
 def _disk_effects(changes: Iterable[FieldChange], new: KafkaClusterDocument) -> dict[str, str]:
-    """What becomes of disks of another size, by the path of their field."""
+    """What becomes of disks of another size or number, by the path of their field."""
     found = {}
     for pool in new.spec.pools:
         path = f"spec.pools[{pool.name}].disk.sizeGib"
         for change in changes:
+            if change.path == f"spec.pools[{pool.name}].disk.count":
+                found[change.path] = NEW_DISKS
             if change.path == path:
                 grows = change.new > change.old and grows_in_place(pool)
                 found[path] = IN_PLACE if grows else NEW_DISKS

@@ -62,11 +62,12 @@ class RollingRestartView:
 
 @dataclass(frozen=True, slots=True)
 class ReplaceView:
-    """A person wants this VM replaced: who and why, and whether its disk is to go too."""
+    """A person wants this VM replaced: who and why, and whether its disk is to go too, or which of its disks alone."""
 
     reason: str
     new_disk: bool
     requested_at: datetime
+    disks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,14 +22,14 @@ def room_after(view: ClusterView, document: KafkaClusterDocument, kafka: KafkaSn
     """Closed, with the numbers, when what the brokers hold has no place on the disks the document leaves and makes."""
     changes = pending_changes(replace(view, document=document))
     removed, smaller = removed_brokers(changes) | set(leaving_externals(view, document)), smaller_disks(changes)
-    if not removed and not smaller:
-        return Gate(True, "no broker is taken away")
     heirs = heirs_have_room(kafka, changes)
-    if not heirs.open or not removed:
+    if not heirs.open:
         return heirs
+    if not removed:
+        return Gate(True, "no broker is taken away")
     staying = [i.service_id for i in view.receivers() if i.service_id not in removed]
     made = [
-        c.desired.disk_gib * GIB for c in changes if c.change is Change.CREATE and c.service == "broker" and c.desired
+        c.desired.room_gib * GIB for c in changes if c.change is Change.CREATE and c.service == "broker" and c.desired
     ]
     if made or smaller:
         gate = _room_on_new_disks(kafka, removed, staying, made, smaller)

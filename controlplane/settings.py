@@ -99,6 +99,9 @@ class Settings(BaseSettings):
     metrics: bool = Field(
         default=False, description="agents measure brokers and send it to the topic `__kedge_metrics` of their cluster"
     )
+    logs: bool = Field(
+        default=False, description="agents send lines of logs to the topic `__kedge_logs` of their cluster"
+    )
     metrics_lake: str = Field(
         default="", description="path or URL of the metric lake: plans take write rates from it; empty: from logs alone"
     )

@@ -134,6 +134,8 @@ def declaration_of(document: KafkaTopicDocument, cluster: KafkaClusterDocument) 
         deletion_policy=document.spec.deletion_policy,
         on_loss=document.spec.on_loss,
         labels=dict(document.metadata.labels),
+        rate_min=document.spec.rate.min,
+        rate_max=document.spec.rate.max,
     )
 
 

@@ -39,6 +39,8 @@ def _changes(before: TopicDeclaration, after: TopicDeclaration) -> list[str]:
             ("owner", before.owner or "-", after.owner or "-"),
             ("deletionPolicy", before.deletion_policy, after.deletion_policy),
             ("onLoss", before.on_loss, after.on_loss),
+            ("rate.min", _rate(before.rate_min), _rate(after.rate_min)),
+            ("rate.max", _rate(before.rate_max), _rate(after.rate_max)),
         )
         if old != new
     ]
@@ -51,6 +53,10 @@ def _changes(before: TopicDeclaration, after: TopicDeclaration) -> list[str]:
         if old_config.get(key) != new_config.get(key)
     ]
     return told
+
+
+def _rate(per_s: int | None) -> str:
+    return "-" if per_s is None else f"{per_s}/s"
 
 
 def _pairs(labels: Mapping[str, str]) -> str:

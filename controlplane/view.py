@@ -12,6 +12,7 @@ from controlplane.evacuationview import EvacuationView as EvacuationView
 from controlplane.externalview import ExternalView
 from controlplane.healingview import DemotionView, SwitchView
 from controlplane.rebalanceview import BatchSpent, LastRebalance, RebalanceView
+from controlplane.reliefview import relieved_by
 from controlplane.replacement import ALIVE, Phase
 from controlplane.restartview import (
     CanaryView,
@@ -92,6 +93,10 @@ class InstanceView:
     """What its service is started with from now on, where that is not what was planned."""
     listed: frozenset[int] | None = None
     """Voters its last start was told of, by id; None before its first."""
+    told_heirs: frozenset[str] = frozenset()
+    """Keys of those on their way to relieve a controller that its last start was told of, too."""
+    own_address: str = ""
+    """Where it is, though its node's address is another one by now: that of who relieves it."""
     protocol: str = ""
     """ZooKeeper mode: the protocol version its last start was told."""
 
@@ -374,7 +379,7 @@ class ClusterView:
 
     def hands_over(self, instance: InstanceView) -> bool:
         """Whether its volumes and its id pass to a successor: controllers that stay, brokers of strategy `reattach`."""
-        if instance.drained:
+        if instance.drained or instance.key in self.relieved():
             return False
         if not instance.is_broker or instance.planned.handover or instance.phase is Phase.RELEASED:
             return True  # what was let go waits for an heir, though the one it was let go for died and is gone
@@ -401,15 +406,32 @@ class ClusterView:
     def controllers(self) -> tuple[InstanceView, ...]:
         return tuple(i for i in self.alive() if not i.is_broker)
 
+    @once
+    def relieved(self) -> Mapping[str, InstanceView]:
+        """Controllers whose id and vote pass to another one, but neither their disk nor their address: by key, who
+        relieves them."""
+        return relieved_by(self.instances.values())
+
     def is_broken(self, instance: InstanceView) -> str:
         """How it is known that its disk holds nothing any more, "" where nobody said so."""
         if instance.is_broker or not self.lost_volumes:
             return ""
         return next((w for v in instance.planned.volumes if (w := self.lost_volumes.get(v.key, ""))), "")
 
+    @property
+    def broker_port(self) -> int:
+        """TCP port of the brokers' listener."""
+        return self.document.spec.listeners[0].port if self.document else 9092
+
+    def seat_address(self, instance: InstanceView) -> str:
+        """The address that stays with its node, "" while it is not known, and for nodes that own none."""
+        if instance.planned.vm_address:
+            return instance.address
+        return instance.own_address or self.node_addresses.get(instance.node, "")
+
     def address_of(self, instance: InstanceView) -> str:
         """Where the instance's service listens, and others find it: its node's own address if the node has one."""
-        texts = (self.node_addresses.get(instance.node, ""), instance.address)
+        texts = (self.seat_address(instance), instance.address)
         pools = self.document.spec.pools if self.document else ()
         home = next((domain_of(p.place) for p in pools if p.is_quorum or self.external is not None), "")
         # Of a pool that is gone: it was within the same domain as the others, or it had never been accepted.

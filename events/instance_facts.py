@@ -58,10 +58,18 @@ class PlannedInstance:
     """Made by its bind, not by the surge: its cloud gives a node's address or disk to a VM only when that is made."""
     new_disk: bool = False
     """It takes over its node's address and id, and not the disk: that is lost. Its own is new and still empty."""
+    new_dirs: tuple[str, ...] = ()
+    """Directories whose disk is its own, new and still empty; the others it takes over."""
     image: PlannedImage | None = None
     """The catalogue's revision it is made from, None for the image the cloud's settings name for its Kafka version."""
     place: PlannedPlace | None = None
     """Where it is made, None for the place its pool has in the document in force."""
+    spot: bool = False
+    """It is pre-emptible: its cloud may take it back at any time."""
+    relieves: str = ""
+    """Key of the controller whose id and vote it takes over, with a disk and an address of its own; "" for nobody's."""
+    vm_address: bool = False
+    """A controller that is reached at its VM's own address: its cloud lets no address pass on."""
 
     @property
     def key(self) -> str:

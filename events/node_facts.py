@@ -33,11 +33,13 @@ class NodeReplaceRequested:
     """The VM of this instance is to go, though nothing in the spec says so: its node gets the next generation.
 
     `reason` names who asked, and why. `new_disk`: its disk goes with it, also where the policy would hand it over.
+    `disks`: of its log directories these alone begin anew; the next VM takes over the id and the other disks.
     """
 
     key: str
     reason: str
     new_disk: bool = False
+    disks: tuple[str, ...] = ()
 
 
 @fact("evacuation.requested", schema=1)

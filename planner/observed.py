@@ -137,6 +137,15 @@ class LogDirsSeen:
 
 
 @dataclass(frozen=True, slots=True)
+class FailedDirsSeen:
+    """A live broker of whose log directories some are offline: their paths, and what the others hold."""
+
+    paths: tuple[str, ...]
+    replicas: int
+    used_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class ThrottlesSeen:
     """Replication throttles as configured: broker id (-1 = cluster default) -> bytes/s, and topics with
     throttle lists."""
@@ -183,6 +192,10 @@ class KafkaSnapshot:
     known at all."""
     controller: int = -1
     """ZooKeeper mode: the broker that leads the cluster."""
+    cordoned: frozenset[int] = frozenset()
+    """Live brokers all of whose log directories are cordoned by `*`: they get no new replica (Kafka 4.3, KIP-1066)."""
+    failed_dirs: Mapping[int, FailedDirsSeen] = field(default_factory=dict)
+    """By broker. Those are missing from `log_dirs`: what a directory nobody can read holds is not known."""
 
     @cached_property
     def by_name(self) -> Mapping[TopicPartition, PartitionSeen]:

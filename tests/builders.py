@@ -49,7 +49,7 @@ spec:
       services: [broker]
       size: {brokers}
       machine: {machine}
-      disk: {{kind: {disk}, sizeGib: {broker_gib}}}
+      disk: {{kind: {disk}, sizeGib: {broker_gib}{disks}}}
       place: {{cloud: {cloud}, region: {brokers_in}, zones: [{zones}]}}
   rollout:
     {{strategy: {strategy}, surge: {surge}, maxUnavailable: {max_unavailable}, pause: {pause},
@@ -89,6 +89,7 @@ def a_spec(**overrides: Any) -> str:
         "balance": "",
         "disk": "persistent",
         "broker_gib": 100,
+        "disks": "",
         "quorum_gib": 1,
         "zones": "a, b, c",
     }

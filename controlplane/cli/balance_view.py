@@ -1,6 +1,5 @@
 """A plan that balances, as people and machines read it: every goal before and after, and what it costs."""
 
-import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -14,8 +13,8 @@ from controlplane.cli.quantities import counted, human_seconds
 from controlplane.cli.state_inputs import Input
 from controlplane.cli.tables import listing
 from controlplane.cli.terminal import styled
-from controlplane.drainfigures import broker_rows
-from planner.balance.answer import GoalReport, Range
+from controlplane.drainfigures import broker_rows, goal_rows
+from planner.balance.answer import GoalReport
 from planner.quantities import human_bytes
 
 _MOST_LEFT = 5
@@ -93,23 +92,7 @@ def _cost(plan: BalancePlan) -> str:
 
 def _goal_table(goals: tuple[GoalReport, ...]) -> RenderableType:
     headers = ("GOAL", "BEFORE", "AFTER", "BAND", "OUT OF BAND", "NOTE")
-    return listing(headers, [_goal_cells(goal) for goal in goals])
-
-
-def _goal_cells(goal: GoalReport) -> list[str]:
-    name = f"{goal.goal} (hard)" if goal.hard else str(goal.goal)
-    out = f"{goal.broken_before} -> {goal.broken_after}"
-    return [name, _range(goal.before), _range(goal.after), _range(goal.band), out, goal.why or "met"]
-
-
-def _range(told: Range) -> str:
-    if math.isnan(told.least):
-        return "-"
-    return f"{_side(told.least)} .. {_side(told.most)}"
-
-
-def _side(figure: float) -> str:
-    return f"{figure:.3g}" if math.isfinite(figure) else ""
+    return listing(headers, goal_rows(goals))
 
 
 def _left(given: Input, plan: BalancePlan) -> Iterator[RenderableType]:

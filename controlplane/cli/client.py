@@ -22,6 +22,8 @@ from controlplane.portal import driftschemas as drift_api
 from controlplane.portal import freezeschemas as freeze_api
 from controlplane.portal import groupschemas as group_api
 from controlplane.portal import imageschemas as image_api
+from controlplane.portal import logschemas as log_api
+from controlplane.portal import loopschemas as loop_api
 from controlplane.portal import moveschemas as move_api
 from controlplane.portal import networkschemas as network_api
 from controlplane.portal import nodeschemas as node_api
@@ -217,6 +219,10 @@ class Client:
         path = _path(name, f"groups/{quote(group, safe='')}")
         return self._of_cluster(name, lambda: self._get(path, group_api.GroupDetailOut))
 
+    def logs(self, name: str, params: Mapping[str, str]) -> log_api.LogsOut:
+        """A page of lines of the logs of its VMs; `params` as the route takes them."""
+        return self._of_cluster(name, lambda: self._get(_path(name, "logs"), log_api.LogsOut, params=dict(params)))
+
     def drift(self, name: str) -> drift_api.DriftOut:
         """What was changed by hand in the cloud."""
         return self._of_cluster(name, lambda: self._get(_path(name, "drift"), drift_api.DriftOut))
@@ -300,6 +306,10 @@ class Client:
     def thaw(self, name: str, order: freeze_api.ThawIn) -> freeze_api.FreezeSaidOut:
         """Ends a freeze."""
         return self._post(f"/freezes/{quote(name, safe='')}/thaw", order, freeze_api.FreezeSaidOut)
+
+    def loop(self) -> loop_api.LoopOut:
+        """How the loop of the server that answers does."""
+        return self._get("/loop", loop_api.LoopOut)
 
     def agents(self) -> agent_api.AgentsOut:
         """The agents VMs are to run, and how far each VM is."""

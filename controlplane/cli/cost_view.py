@@ -33,23 +33,29 @@ def money_words(moneys: Sequence[MoneyOut]) -> str:
     return " + ".join(f"{m.amount} {m.currency}" for m in moneys)
 
 
-def _month(cost: PlanCostOut) -> str:
-    if cost.before is None:
-        return _bill(cost.after)
-    if cost.difference is None:
-        return f"{_bill(cost.after)}, now {_bill(cost.before)}; the difference is unknown"
-    changes = [f"{m.amount:+f} {m.currency}" for m in cost.difference if m.amount]
-    return f"{_bill(cost.after)} ({', '.join(changes) or 'no known difference'})"
-
-
-def _bill(bill: BillOut) -> str:
+def bill_words(bill: BillOut) -> str:
+    """`464.40 USD`, with what is unknown said."""
     if not bill.unknown:
         return money_words(bill.totals) or "nothing"
     return f"{money_words(bill.totals)} and what is unknown" if bill.totals else "unknown"
 
 
+def difference_words(difference: Sequence[MoneyOut]) -> str:
+    """`+24.00 USD`."""
+    changes = [f"{m.amount:+f} {m.currency}" for m in difference if m.amount]
+    return ", ".join(changes) or "no known difference"
+
+
+def _month(cost: PlanCostOut) -> str:
+    if cost.before is None:
+        return bill_words(cost.after)
+    if cost.difference is None:
+        return f"{bill_words(cost.after)}, now {bill_words(cost.before)}; the difference is unknown"
+    return f"{bill_words(cost.after)} ({difference_words(cost.difference)})"
+
+
 def _surge(surge: SurgeCostOut) -> str:
-    return f"{surge.vm_hours:g} VM-hours beside the old ones, {_bill(surge.bill)}"
+    return f"{surge.vm_hours:g} VM-hours beside the old ones, {bill_words(surge.bill)}"
 
 
 def _crossing(crossing: CrossingOut) -> str:

@@ -22,7 +22,9 @@ from controlplane.cli.verbs.freezes import freeze, freezes, thaw
 from controlplane.cli.verbs.groups import group, groups
 from controlplane.cli.verbs.images import images
 from controlplane.cli.verbs.imports import import_cluster
+from controlplane.cli.verbs.logs import logs
 from controlplane.cli.verbs.look import describe, endpoints, get
+from controlplane.cli.verbs.loop import loop
 from controlplane.cli.verbs.machines import machines
 from controlplane.cli.verbs.moves import moves
 from controlplane.cli.verbs.networks import networks
@@ -73,6 +75,7 @@ VERBS = (
     proposals,
     groups,
     group,
+    logs,
     anomalies,
     delete,
     backup,
@@ -80,6 +83,7 @@ VERBS = (
     rebalance,
     rebuild,
     doctor,
+    loop,
     agent_bundle,
     demo,
     login,

@@ -35,6 +35,15 @@ def moment_of(text: str, *, now: datetime, option: str) -> datetime:
     return then
 
 
+def moment_ago(text: str, *, now: datetime, option: str) -> datetime:
+    """A moment from a duration before now, or from an ISO 8601 time; one without a zone is local time.
+
+    Raises CliError.
+    """
+    found = _span(text)
+    return now - timedelta(seconds=found) if found is not None else _iso(text, option)
+
+
 def _span(text: str) -> float | None:
     if _NUMBER.fullmatch(text):
         return float(text)

@@ -64,6 +64,9 @@ def topic_lines(topic: TopicOut, *, now: datetime) -> Iterator[RenderableType]:
     yield styled(f"tier          {declared.tier}")
     yield styled(f"owner         {declared.owner or '-'}")
     yield styled(f"on deletion   {declared.deletion_policy}; deleted outside: {declared.on_loss}")
+    if declared.rate_min is not None or declared.rate_max is not None:
+        least, most = declared.rate_min or 0, declared.rate_max
+        yield styled(f"rate          {least} to {'any' if most is None else most} records/s while all is well")
     if declared.config is None:
         yield styled("config        as it was found, left alone")
     for key, value in sorted((declared.config or {}).items()):

@@ -99,14 +99,14 @@ def founding_step(situation: Situation) -> Verdict | None:
         return None
     founders = [i for i in view.controllers() if i.planned.generation == 1]
     wanted = sum(p.size for p in view.document.spec.pools if "controller" in p.services)
-    ready = [i for i in founders if i.phase is Phase.LAUNCHED and view.node_addresses.get(i.node)]
+    ready = [i for i in founders if i.phase is Phase.LAUNCHED and view.seat_address(i)]
     if len(ready) < wanted:
         return None
     voters = tuple(
         facts.FoundingVoter(
             i.node,
             i.service_id,
-            view.node_addresses[i.node],
+            view.seat_address(i),
             CONTROLLER_PORT,
             i.planned.volumes[0].directory_id,
         )

@@ -7,7 +7,7 @@ from controlplane.converger.agentconditions import agents_told
 from controlplane.converger.anomalyconditions import demotions_told, healing_off_told
 from controlplane.converger.capacity import fallen_back
 from controlplane.converger.consumerconditions import consumers_stuck
-from controlplane.converger.driftconditions import CLOUD_DRIFT_FOUND, drift_told
+from controlplane.converger.driftconditions import CLOUD_DRIFT_FOUND, NETWORK_DRIFT, drift_told, network_drift_told
 from controlplane.converger.externalconditions import EXTERNAL_EMPTY, external_empty
 from controlplane.converger.healing import health_of
 from controlplane.converger.heartbeatconditions import heartbeats_silent
@@ -16,6 +16,7 @@ from controlplane.converger.images import image_told
 from controlplane.converger.isrconditions import at_min_isr
 from controlplane.converger.maintenance import maintenance_told
 from controlplane.converger.pausing import hold_on
+from controlplane.converger.placementconditions import MISPLACED, misplaced_told
 from controlplane.converger.registrations import registration_wrong
 from controlplane.converger.topicconditions import TOPICS_DEGRADED, topics_degraded
 from controlplane.converger.verdict import Situation, Verdict
@@ -29,6 +30,9 @@ PAUSED = "Paused"
 TWINS = "Twins"
 FALLBACK = "MachineFallback"
 AILING = "Ailing"
+
+_BY_NAME = (TOPICS_DEGRADED, CLOUD_DRIFT_FOUND, NETWORK_DRIFT, EXTERNAL_EMPTY, MISPLACED)
+"""What names what it is about: other names are a change."""
 
 
 def condition_changes(situation: Situation, verdict: Verdict) -> tuple[facts.ConditionChanged, ...]:
@@ -116,8 +120,8 @@ def _differs(view: ClusterView, wanted: facts.ConditionChanged) -> bool:
     current = view.conditions.get(wanted.type)
     if current is None:
         return wanted.status or wanted.type == CONVERGED
-    if wanted.type in (TOPICS_DEGRADED, CLOUD_DRIFT_FOUND, EXTERNAL_EMPTY) and current.message != wanted.message:
-        return True  # other topics, brokers or things in the cloud, by name
+    if wanted.type in _BY_NAME and current.message != wanted.message:
+        return True
     return (current.status, current.reason) != (wanted.status, wanted.reason)
 
 
@@ -138,6 +142,7 @@ _TOLD: tuple[Callable[[Situation], facts.ConditionChanged | None], ...] = (
     consumers_stuck,
     image_told,
     drift_told,
+    network_drift_told,
     demotions_told,
     healing_off_told,
     at_min_isr,
@@ -145,5 +150,6 @@ _TOLD: tuple[Callable[[Situation], facts.ConditionChanged | None], ...] = (
     heartbeats_silent,
     agents_told,
     external_empty,
+    misplaced_told,
 )
 """What is told whatever the verdict: None, or the condition as it should be."""

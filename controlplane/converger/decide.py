@@ -11,6 +11,7 @@ from controlplane.converger.abortion import abortion_step
 from controlplane.converger.arrivals import arrival_step, founding_step, loss_step
 from controlplane.converger.chaosend import chaos_step
 from controlplane.converger.conditions import condition_changes
+from controlplane.converger.cordons import cordon_step
 from controlplane.converger.deletion import deletion_step
 from controlplane.converger.demotions import demotion_step
 from controlplane.converger.departures import departure_step
@@ -29,7 +30,9 @@ from controlplane.converger.livesettings import settings_in_hand_step, settings_
 from controlplane.converger.maintenance import maintenance_step
 from controlplane.converger.networking import network_step
 from controlplane.converger.pausing import hold_on
+from controlplane.converger.placements import lost_replicas_step, placement_step
 from controlplane.converger.rebalances import rebalance_in_hand_step, rebalance_step
+from controlplane.converger.reliefs import relief_step
 from controlplane.converger.replacements import replacement_step
 from controlplane.converger.replication import replication_in_hand_step, replication_step
 from controlplane.converger.restarts import restart_in_hand_step, restart_step
@@ -50,12 +53,15 @@ IN_HAND: tuple[Step, ...] = (
     founding_step,
     voter_step,
     arrival_step,
+    lost_replicas_step,
     hung_step,
+    cordon_step,
     drain_step,
     departure_step,
     external_departure_step,
     abortion_step,
     handover_step,
+    relief_step,
     restart_in_hand_step,
     rebalance_in_hand_step,
     replication_in_hand_step,
@@ -81,6 +87,7 @@ NEXT: tuple[Step, ...] = (
     external_drain_step,
     finalisation_step,
     replication_step,
+    placement_step,
     rebalance_step,
     image_left_step,
 )

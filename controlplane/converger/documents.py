@@ -4,6 +4,7 @@ from agent.wire import AgentBuild, AgentOrder, Document, EnsembleMember, LogDir,
 from controlplane.converger.arrivals import quorum_port, start_id
 from controlplane.converger.heartbeats import heartbeats_for
 from controlplane.growthfold import size_of
+from controlplane.quorumlists import list_for
 from controlplane.replacement import SERVING, Phase
 from controlplane.view import ClusterView, InstanceView
 from events import facts
@@ -63,7 +64,7 @@ def _service(view: ClusterView, instance: InstanceView, founding: facts.QuorumFo
     running = instance.phase in SERVING and instance.bound and not _is_doomed(view)
     first = {v.directory_id for v in founding.voters}
     founder = not instance.is_broker and planned.generation == 1 and planned.volumes[0].directory_id in first
-    voters = tuple(view.voters[i] for i in sorted(view.voters))
+    voters = list_for(view, instance)
     ensemble = (founding.voters if founder else voters) if view.in_zookeeper_mode else ()
     return ServiceDocument(
         name="broker" if instance.is_broker else "zookeeper" if view.in_zookeeper_mode else "controller",
@@ -73,14 +74,14 @@ def _service(view: ClusterView, instance: InstanceView, founding: facts.QuorumFo
         cluster_id=founding.kafka_cluster_id,
         node_id=planned.service_id,
         address=view.address_of(instance),
-        port=_broker_port(view) if instance.is_broker else quorum_port(view),
+        port=view.broker_port if instance.is_broker else quorum_port(view),
         rack=planned.rack,
         log_dirs=tuple(
             LogDir(
                 name=v.dir,
                 volume=v.key,
                 directory_id=v.directory_id,
-                fresh=_is_fresh(instance),
+                fresh=_is_fresh(instance, v),
                 size_gib=size_of(view, v),
                 own=v.kind == "ephemeral",
             )
@@ -120,16 +121,13 @@ def _waits_for_id(view: ClusterView, instance: InstanceView) -> bool:
     return instance.is_broker and view.in_zookeeper_mode and not view.cluster_id_fixed
 
 
-def _is_fresh(instance: InstanceView) -> bool:
+def _is_fresh(instance: InstanceView, volume: facts.PlannedVolume) -> bool:
     """A volume nobody has served from yet. A successor's volume comes from its predecessor and is never fresh, but for
     one it was given because that of its node is lost.
     """
-    own = not instance.planned.handover or instance.planned.new_disk
+    planned = instance.planned
+    own = not planned.handover or planned.new_disk or volume.dir in planned.new_dirs
     return own and instance.phase is Phase.LAUNCHED and instance.starts == 1
-
-
-def _broker_port(view: ClusterView) -> int:
-    return view.document.spec.listeners[0].port if view.document else 9092
 
 
 _GONE = frozenset({Phase.RETIRED})

@@ -1,10 +1,15 @@
-"""The condition `CloudDrift`: somebody changed by hand what Kedge made. Told; Kedge does nothing about it by itself."""
+"""Conditions of what somebody changed by hand that Kedge made: `CloudDrift` of a cluster's own things, `NetworkDrift`
+of the networks it is in. Told; Kedge does nothing about it by itself."""
+
+from collections.abc import Sequence
 
 from controlplane.converger.verdict import Situation
-from controlplane.drift.record import audited_places
+from controlplane.drift.record import audited_networks, audited_places
 from events import facts
+from providers.audits import Drift
 
 CLOUD_DRIFT_FOUND = "CloudDrift"
+NETWORK_DRIFT = "NetworkDrift"
 _NAMED = 3
 
 
@@ -18,11 +23,36 @@ def drift_told(situation: Situation) -> facts.ConditionChanged | None:
     if not drifts:
         is_known = any(noted.at is not None for noted in audits.values())
         return facts.ConditionChanged(CLOUD_DRIFT_FOUND, False, "Free", "") if is_known else None
-    more = f"; and {len(drifts) - _NAMED} more" if len(drifts) > _NAMED else ""
     message = (
-        f"changed by hand in the cloud: {'; '.join(d.sentence for d in drifts[:_NAMED])}{more}. Kedge leaves it as it "
+        f"changed by hand in the cloud: {_named(drifts)}. Kedge leaves it as it "
         "is, and no run of its own puts it back. Put it back by hand, or have the node made anew (`kedge replace`), "
         f"then `kedge drift {view.name} --now`. Next: kedge drift {view.name}"
     )
-    reason = "Gone" if any(d.is_gone for d in drifts) else "ChangedByHand"
-    return facts.ConditionChanged(CLOUD_DRIFT_FOUND, True, reason, message)
+    return facts.ConditionChanged(CLOUD_DRIFT_FOUND, True, _reason(drifts), message)
+
+
+def network_drift_told(situation: Situation) -> facts.ConditionChanged | None:
+    """The same of the networks the cluster is in. It ends with a clean audit, or where none of them is Kedge's."""
+    if not situation.seen.drift:
+        return None
+    audits = audited_networks(situation.view, situation.seen.drift)
+    drifted = {place: noted.drifts for place, noted in audits.items() if noted.drifts}
+    if not drifted:
+        is_known = not audits or any(noted.at is not None for noted in audits.values())
+        return facts.ConditionChanged(NETWORK_DRIFT, False, "Free", "") if is_known else None
+    told = "; ".join(f"network {place.network} in {place}: {_named(drifts)}" for place, drifts in drifted.items())
+    message = (
+        f"changed by hand in the cloud: {told}. Kedge leaves it as it is; a run on that network is refused while a "
+        "value differs. Put values back by hand; what is gone is made again by `kedge networks repair "
+        f"{next(iter(drifted)).network}`. Next: kedge drift {situation.view.name} --now"
+    )
+    return facts.ConditionChanged(NETWORK_DRIFT, True, _reason([d for of in drifted.values() for d in of]), message)
+
+
+def _named(drifts: Sequence[Drift]) -> str:
+    more = f"; and {len(drifts) - _NAMED} more" if len(drifts) > _NAMED else ""
+    return f"{'; '.join(d.sentence for d in drifts[:_NAMED])}{more}"
+
+
+def _reason(drifts: Sequence[Drift]) -> str:
+    return "Gone" if any(d.is_gone for d in drifts) else "ChangedByHand"

@@ -29,7 +29,7 @@ from planner.observed import BrokerSeen, KafkaSnapshot
 STOPPED_FOR = timedelta(seconds=60)
 """A broker that is started anew is back within this; one that stays away longer was stopped."""
 
-_LEVELS = {25: "4.0", 27: "4.1", 29: "4.2"}
+_LEVELS = {25: "4.0", 27: "4.1", 29: "4.2", 30: "4.3"}
 """Releases by their metadata.version (`StorageTool version-mapping`)."""
 
 

@@ -17,12 +17,15 @@ from controlplane.converger.unavailability import may_go_away, says_it_is_down
 from controlplane.converger.verdict import Situation, Verdict, record, wait
 from controlplane.converger.wholeness import cluster_is_whole
 from controlplane.externals import expected_externals
-from controlplane.kafka.gates import Gate, may_stop_broker, may_stop_controller
+from controlplane.kafka.gates import Gate, falling_without, may_stop_broker, may_stop_controller
 from controlplane.replacement import Phase
 from controlplane.view import ClusterView, InstanceView
 from events import facts
 from events.ids import intent_id
 from planner.observed import KafkaSnapshot
+
+_COPYING_S = 6 * 3600.0
+"""A new disk is filled at the speed of replication that nobody throttles; longer than this is told as stuck."""
 
 
 def handover_step(situation: Situation) -> Verdict | None:
@@ -35,21 +38,21 @@ def handover_step(situation: Situation) -> Verdict | None:
             return verdict
         waiting = waiting or verdict
     # A gate that waits for somebody dead waits for ever, unless that one gets its successor first.
-    return None if _orphans(situation) else waiting
+    return None if is_orphaned(situation) else waiting
 
 
 def _pair(situation: Situation, node: str) -> tuple[list[InstanceView], InstanceView] | None:
     present = [i for i in situation.view.of_node(node) if i.phase is not Phase.RETIRING]
-    if len(present) < 2 or not present[-1].planned.handover:
+    if len(present) < 2 or not present[-1].planned.handover or present[-1].planned.relieves:
         return None
-    heir = present[-1]
-    # A broker of another id beside them is to be emptied: nothing of it passes to the heir.
-    olds = [i for i in present[:-1] if i.service_id == heir.service_id]
+    heir, relieved = present[-1], situation.view.relieved()
+    # A broker of another id beside them is to be emptied: nothing of it passes to the heir; nor of who is relieved.
+    olds = [i for i in present[:-1] if i.service_id == heir.service_id and i.key not in relieved]
     in_hand = heir.awaits_bind or heir.phase in (Phase.LAUNCHED, Phase.JOINED)
     return (olds, heir) if olds and in_hand else None
 
 
-def _orphans(situation: Situation) -> bool:
+def is_orphaned(situation: Situation) -> bool:
     """Whether a VM, or what was on its disk, is gone, or was stopped for an heir that failed, and nobody is there to
     take over its node."""
     view = situation.view
@@ -77,14 +80,26 @@ def _hand_over(situation: Situation, olds: list[InstanceView], new: InstanceView
         intent = intent_id(situation.view.uid, "bind", new.key, 1)
         return record(f"binding volume and address of {new.node} to {new.key}", facts.BindRequested(intent, new.key))
     if new.phase is Phase.JOINED:
+        if new.planned.new_dirs and not new.lost and (left := _left_to_copy(situation, new)):
+            return wait("CopiesMissing", f"{new.key} fills its new disk: {left}", patience_s=_COPYING_S)
         released = [i for i in olds if i.phase is Phase.RELEASED]
         return request_retire(situation, released, f"{new.key} has taken over {new.planned.service} {new.service_id}")
     return None
 
 
+def _left_to_copy(situation: Situation, heir: InstanceView) -> str:
+    """What keeps the disks that its new ones stand in for: a replica that is not in sync yet. "" once all are."""
+    kafka = situation.seen.fresh_kafka(situation.now)
+    if kafka is None:
+        return "Kafka's metadata cannot be read"
+    hosted = [p for p in kafka.hosted_by(heir.service_id) if heir.service_id in p.target]
+    behind = [p for p in hosted if heir.service_id not in p.isr]
+    return f"{len(behind)} of {len(hosted)} partitions are not in sync there yet" if behind else ""
+
+
 def _take_from(situation: Situation, holder: InstanceView, new: InstanceView) -> Verdict | None:
     if holder.phase is Phase.JOINED:
-        return _stop(situation, holder, new)
+        return stop_for(situation, holder, new)
     if holder.phase is Phase.FENCED and must_leave_first(situation.view, new):
         kafka = situation.seen.fresh_kafka(situation.now)
         step = voter_change_due(situation.view, kafka) if kafka else None
@@ -117,8 +132,28 @@ def controller_gate(situation: Situation, kafka: KafkaSnapshot, old: InstanceVie
 
 def broker_gate(situation: Situation, kafka: KafkaSnapshot, old: InstanceView) -> Gate:
     """Stopped with its replicas on it: everybody else must serve and be in sync first."""
+    asked = situation.view.to_replace.get(old.key)
+    if asked is not None and asked.disks:
+        return sick_broker_gate(situation, kafka, old)
     whole = others_are_whole(situation, kafka, old, excepted=frozenset())
     return may_stop_broker(kafka, old.service_id, allow_unavailable=situation.excused_topics) if whole.open else whole
+
+
+def sick_broker_gate(situation: Situation, kafka: KafkaSnapshot, instance: InstanceView) -> Gate:
+    """The same, but what is wrong with the broker itself is the reason to stop it, not against it."""
+    broker = instance.service_id
+    whole = others_are_whole(situation, kafka, instance, excepted=frozenset({broker}))
+    if not whole.open:
+        return whole
+    if any(p.is_moving for p in kafka.hosted_by(broker)):
+        return Gate(False, f"partitions on broker {broker} are being moved")
+    hosted = [p for p in kafka.hosted_by(broker) if p.name.topic not in situation.excused_topics]
+    falling = falling_without(hosted, broker)
+    if falling:
+        return Gate(
+            False, f"{len(falling)} partitions would fall below min ISR without it, {falling[0].name} among them"
+        )
+    return Gate(True, f"all {len(hosted)} partitions on broker {broker} keep their min ISR without it")
 
 
 def others_are_whole(
@@ -146,7 +181,8 @@ def _is_alone(situation: Situation) -> bool:
     return document is not None and document.spec.quorum_size == 1
 
 
-def _stop(situation: Situation, old: InstanceView, new: InstanceView) -> Verdict:
+def stop_for(situation: Situation, old: InstanceView, new: InstanceView) -> Verdict:
+    """Stops who serves so that its successor can, once its gate is open; the reason where it is not."""
     if old.lost:
         return record(f"{old.key} is gone already", facts.FenceRequested((old.key,), "its VM is gone"))
     kafka = situation.seen.fresh_kafka(situation.now)

@@ -11,17 +11,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 
-from controlplane.converger.handovers import controller_gate, others_are_whole, service_down
+from controlplane.converger.handovers import controller_gate, service_down, sick_broker_gate
 from controlplane.converger.observation import STALE_AFTER
 from controlplane.converger.verdict import Situation, Verdict, record, wait
+from controlplane.diskrenewal import failed_disks, why_not_alone
 from controlplane.healingswitch import heals
-from controlplane.kafka.gates import Gate, falling_without
+from controlplane.kafka.gates import Gate
 from controlplane.replacement import Phase
 from controlplane.view import InstanceView
 from events import facts
 from planner.anomalies.kinds import Kind
 from planner.healing import Ailment, Cure, HealingPolicy, Prescription, Refusal, prescribe
 from planner.observed import KafkaSnapshot
+
+_DISK_FAILED = "log_dir_failed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +44,7 @@ def healing_step(situation: Situation) -> Verdict | None:
     ailment, words = prescription.ailment, _words(prescription)
     event = facts.HealingRequested(ailment.key, ailment.node, ailment.finding, str(prescription.cure), words)
     if prescription.cure is Cure.REPLACE:
-        replacing = facts.NodeReplaceRequested(ailment.key, f"healing of {ailment.finding}")
+        replacing = _replacing(situation, ailment)
         return record(f"replacing {ailment.key} ({words})", event, replacing)
     gate = _gate(situation, ailment.key)
     if not gate.open:
@@ -56,6 +59,17 @@ def healing_step(situation: Situation) -> Verdict | None:
         reason=f"healing of {ailment.finding}",
     )
     return record(f"restarting {ailment.key} ({words}): {gate.reason}", event, request)
+
+
+def _replacing(situation: Situation, ailment: Ailment) -> facts.NodeReplaceRequested:
+    """A disk that failed is handed over to nobody: it alone begins anew where Kafka says which one it is, else all."""
+    instance, reason = situation.view.instances[ailment.key], f"healing of {ailment.finding}"
+    if not ailment.finding.startswith(_DISK_FAILED) or not instance.is_broker:
+        return facts.NodeReplaceRequested(ailment.key, reason)
+    failed = failed_disks(situation.seen.fresh_kafka(situation.now), instance)
+    if failed and not why_not_alone(situation.view, instance):
+        return facts.NodeReplaceRequested(ailment.key, reason, disks=failed)
+    return facts.NodeReplaceRequested(ailment.key, reason, new_disk=True)
 
 
 def healing_left_step(situation: Situation) -> Verdict | None:
@@ -86,19 +100,7 @@ def healing_gate(situation: Situation, kafka: KafkaSnapshot, instance: InstanceV
         return Gate(False, f"{stumbling.key} does not run")
     if not instance.is_broker:
         return controller_gate(situation, kafka, instance)
-    broker = instance.service_id
-    whole = others_are_whole(situation, kafka, instance, excepted=frozenset({broker}))
-    if not whole.open:
-        return whole
-    if any(p.is_moving for p in kafka.hosted_by(broker)):
-        return Gate(False, f"partitions on broker {broker} are being moved")
-    hosted = [p for p in kafka.hosted_by(broker) if p.name.topic not in situation.excused_topics]
-    falling = falling_without(hosted, broker)
-    if falling:
-        return Gate(
-            False, f"{len(falling)} partitions would fall below min ISR without it, {falling[0].name} among them"
-        )
-    return Gate(True, f"all {len(hosted)} partitions on broker {broker} keep their min ISR without it")
+    return sick_broker_gate(situation, kafka, instance)
 
 
 def _gate(situation: Situation, key: str) -> Gate:

@@ -108,7 +108,7 @@ def _surged(situation: Situation, intent: IntentView, inventory: InventorySeen, 
         return wait("VmsBoot", sentence, patience_s=deadline_s)
     launched = tuple(facts.LaunchedInstance(c.key, c.id, c.address or "") for c in running)
     nodes = {view.instances[k].node for k in intent.keys}
-    addresses = {n: a for n, a in inventory.node_addresses.items() if n in nodes}
+    addresses = {n: a for n, a in inventory.addresses_in(place_of_intent(view, intent)).items() if n in nodes}
     failed = [facts.JoinFailed(k, "the VM died before its agent reported") for k in lost]
     failed += [facts.JoinFailed(k, f"the VM did not run within {deadline_s:.0f} s") for k in missing]
     vanished = [facts.InstanceLost(k, "the cloud says it is gone") for k in lost]
@@ -222,7 +222,8 @@ def _proved_gone(situation: Situation, key: str, inventory: InventorySeen) -> bo
 
 def _replacements(situation: Situation, intent: IntentView) -> list[facts.ReplacementCompleted]:
     def successor(old: InstanceView) -> InstanceView | None:
-        heirs = (i for i in situation.view.of_node(old.node) if i.planned.generation > old.planned.generation)
+        heirs = [i for i in situation.view.of_node(old.node) if i.planned.generation > old.planned.generation]
+        heirs += [heir] if (heir := situation.view.relieved().get(old.key)) else []
         return next((i for i in heirs if i.phase is Phase.JOINED), None)
 
     pairs = [(situation.view.instances[k], successor(situation.view.instances[k])) for k in intent.keys]

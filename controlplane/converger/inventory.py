@@ -84,8 +84,9 @@ class ListedInventory:
                     twins[key] = others
             volumes.update(place.volumes.get(view.uid, {}))
             addresses.update(place.addresses.get(view.uid, {}))
+        by_place = {str(p.listing.place): p.addresses.get(view.uid, {}) for p in places}
         at = min((p.listing.at for p in places), default=self._clock())
-        return InventorySeen(at, instances, frozenset(gone), volumes, addresses, twins, notices, silent)
+        return InventorySeen(at, instances, frozenset(gone), volumes, addresses, twins, notices, silent, by_place)
 
     def _read(
         self, places: Sequence[Place], max_age: timedelta, newer_than: datetime | None

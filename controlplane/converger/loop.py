@@ -5,7 +5,7 @@ A cluster's tick never waits for a long act and never for another cluster: what 
 
 import logging
 import threading
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from controlplane.cluster import evolve
 from controlplane.converger.act import carry_out
 from controlplane.converger.backoff import delay_s
+from controlplane.converger.behind import Replica
 from controlplane.converger.decide import decide
 from controlplane.converger.fleet import FleetBrake, is_counted
 from controlplane.converger.heartbeats import places_heartbeats
@@ -244,6 +245,10 @@ class Converger:
     def last_moves(self, uid: ClusterUid) -> Known:
         """How the moves of the cluster have come on."""
         return self._observer.last_moves(uid)
+
+    def behind(self, uid: ClusterUid) -> Mapping[Replica, datetime]:
+        """Replicas out of sync, and since when this server has seen them so."""
+        return self._observer.behind(uid)
 
     def last_snapshot(self, uid: ClusterUid) -> KafkaSnapshot | None:
         """Kafka's metadata as it was last read for the cluster."""

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from agent.wire import Report, ServiceReport
 from controlplane.converger.healthseen import WELL, HealthSeen
 from controlplane.converger.movewatch import NONE_ASKED, Elections
+from controlplane.converger.placementwork import PlacementSeen
 from controlplane.converger.traffic import UNKNOWN, Traffic
 from controlplane.drift.record import Noted
 from controlplane.groups.record import GroupsNoted
@@ -42,11 +43,17 @@ class InventorySeen:
     """What the cloud announces of an instance, where it does, as of some minutes ago."""
     silent: Mapping[str, str] = field(default_factory=dict)
     """Places (by name) that did not answer while others did, and why: of what is there nothing is known now."""
+    addresses_by_place: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Addresses of nodes by place (its name), where there are several: a node that moves has one in each."""
 
     def carrying(self, key: str) -> tuple[CloudInstance, ...]:
         """Every VM with that key: the instance itself, then its twins."""
         own = self.instances.get(key)
         return (*((own,) if own is not None else ()), *self.twins.get(key, ()))
+
+    def addresses_in(self, place: Place) -> Mapping[str, str]:
+        """The addresses nodes own there."""
+        return self.addresses_by_place.get(str(place), self.node_addresses)
 
     def silence(self, place: Place) -> str:
         """Why nothing is known now of what is there, "" where it has answered."""
@@ -139,6 +146,8 @@ class Observation:
     """Asked for only where something is to be set, and at rest as often as the metadata is read."""
     topics: TopicsObserved | None = None
     """Asked for where some are in hand or waited for, and of all as often as the metadata is read at rest."""
+    placement: PlacementSeen | None = None
+    """What is not where it should be; None while something is in hand, unless replicas seem to be lost."""
     registered_id: str | None = None
     """ZooKeeper mode, asked for until it is fixed: the cluster id the ensemble holds, "" for none; None: not known."""
     restart_lock: Standing = "lost"

@@ -3,26 +3,27 @@
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 
+from controlplane.converger.behind import BehindWatch, Replica
 from controlplane.converger.clienthealth import HealthWatch
 from controlplane.converger.disks import with_volume_sizes
 from controlplane.converger.foresight import foreseen_drain, plan_job_id
 from controlplane.converger.healthseen import WELL
+from controlplane.converger.inhand import has_work as has_work
 from controlplane.converger.intents import job_id
 from controlplane.converger.movewatch import Known, MoveWatch
 from controlplane.converger.observation import JobSeen, Observation, ReportSeen, SettingsObserved, TopicsObserved
+from controlplane.converger.placementwork import PlacementSeen, names_strangers, placement_of
 from controlplane.converger.ports import AGENT_REPORT, Ports
 from controlplane.converger.rebalanceasking import rebalance_job_id
 from controlplane.converger.settingwork import SettingWork, drift_work, is_between_steps, setting_work
 from controlplane.converger.topicwork import names_to_ask, topic_work
 from controlplane.converger.traffic import UNKNOWN, Traffic, TrafficWatch, sent_by
 from controlplane.converger.upkeep import displaced_leaders
-from controlplane.externals import external_addresses, external_brokers
+from controlplane.externals import external_addresses
 from controlplane.groups.record import GROUPS_NOTED, GroupsNoted, notes_of
-from controlplane.imagefold import awaits_image
 from controlplane.job import Job
 from controlplane.kafka.errors import KafkaFault
 from controlplane.places import places_of
-from controlplane.replacement import Phase
 from controlplane.reports import AGENT_FINDINGS, ailing, reports_by_key
 from controlplane.view import ClusterView, once
 from events.ids import ClusterUid, IntentId
@@ -55,7 +56,9 @@ class Observer:
         self._watches: dict[str, TrafficWatch] = {}
         self._groups: tuple[datetime, Mapping[ClusterUid, GroupsNoted]] | None = None
         self._moves = MoveWatch(ports.latest)
+        self._placements: dict[str, tuple[KafkaSnapshot, ClusterView, PlacementSeen]] = {}
         self._health = HealthWatch()
+        self._behind = BehindWatch()
 
     def observe(self, view: ClusterView) -> Observation:
         """What is to be seen now. What cannot be read is missing, with the reason."""
@@ -73,6 +76,7 @@ class Observer:
         if kafka is not None:
             sent = sent_by(view, {key: seen.report for key, seen in reports.items()})
             self._watches.setdefault(view.uid, TrafficWatch()).see(kafka, sent)
+            self._behind.see(view.uid, kafka)
         moves = self._moves_of(view, kafka)
         clouds = _clouds_of(view)
         ways = [self._handover(cloud, missing) for cloud in clouds]
@@ -87,6 +91,7 @@ class Observer:
             rebalance_sha256=view.rebalance.plan_sha256 if view.rebalance else "",
             settings=self._settings(view, missing) if kafka is not None and kafka is not before else None,
             topics=self._topics(view, kafka, missing) if kafka is not None and kafka is not before else None,
+            placement=self._placement(view, kafka),
             missing=missing,
             traffic=self.traffic(view.uid) if has_work(view) else UNKNOWN,
             handover=ways[0] if ways else Handover.REBIND,
@@ -116,6 +121,10 @@ class Observer:
     def last_moves(self, uid: ClusterUid) -> Known:
         """How the moves of the cluster have come on, by the last look."""
         return self._moves.known(uid)
+
+    def behind(self, uid: ClusterUid) -> Mapping[Replica, datetime]:
+        """Replicas out of sync, and since when this server has seen them so."""
+        return self._behind.since(uid)
 
     def last_snapshot(self, uid: str) -> KafkaSnapshot | None:
         """Kafka's metadata as it was last read, however old."""
@@ -191,6 +200,16 @@ class Observer:
         self._acted.discard(view.uid)
         return fresh
 
+    def _placement(self, view: ClusterView, kafka: KafkaSnapshot | None) -> PlacementSeen | None:
+        """Once for each look at Kafka: a tick between two looks costs a comparison. While something is in hand only
+        where replicas seem to be lost, which nothing of it waits for to pass by itself."""
+        if kafka is None or not view.converged or (has_work(view) and not names_strangers(kafka)):
+            return None
+        known = self._placements.get(view.uid)
+        if known is None or known[0] is not kafka or known[1] is not view:
+            known = self._placements[view.uid] = kafka, view, placement_of(view, kafka)
+        return known[2]
+
     def _settings(self, view: ClusterView, missing: dict[str, str]) -> SettingsObserved | None:
         """What the brokers say of the values to be set, or, at rest, of those they should hold."""
         work = _work_to_ask_for(view)
@@ -265,28 +284,6 @@ class Observer:
 @once
 def _clouds_of(view: ClusterView) -> tuple[str, ...]:
     return tuple(sorted({place.cloud for place in places_of(view)}))
-
-
-@once
-def has_work(view: ClusterView) -> bool:
-    """Whether anything is in hand or to be done: such a cluster is looked at closely and often."""
-    if view.deleted or view.document is None:
-        return False
-    if view.converged != view.generation or view.recycling or view.intents or view.drain or view.tombstone:
-        return True
-    if view.setting_change is not None or view.restart is not None or view.rebalance is not None:
-        return True
-    if view.topics.has_work:
-        return True
-    if view.rolling_restart is not None or view.to_replace or view.is_evacuating() or view.moves.cancelling:
-        return True
-    if view.voter_change is not None or view.chaos or awaits_image(view):
-        return True
-    if any(b.stopped_at is not None for b in external_brokers(view).values()):
-        return True
-    if any(d.ended or d.done_at is None for d in view.demotions.values()):
-        return True
-    return any(i.phase is not Phase.JOINED or i.lost or view.is_broken(i) for i in view.alive())
 
 
 def _work_to_ask_for(view: ClusterView) -> SettingWork | None:

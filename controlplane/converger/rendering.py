@@ -6,6 +6,7 @@ from dataclasses import replace
 from controlplane.foldmoves import frozen
 from controlplane.growthfold import size_of
 from controlplane.places import place_of, places_of
+from controlplane.reliefview import has_ties
 from controlplane.replacement import Phase
 from controlplane.view import ClusterView, InstanceView, IntentView
 from events.facts import PlannedImage
@@ -52,7 +53,7 @@ def terraform_run(
             instances=tuple(_instance(i, boot_data(i)) for i in standing),
             volumes=_volumes(view, intent, kind),
             attachments=tuple(a for i in standing if _is_bound(i, intent) for a in _attachments(i)),
-            addresses=_addresses(view, kind),
+            addresses=_addresses(view, intent, kind),
             bindings=tuple(Binding(i.node, i.key) for i in standing if _owns_address(i) and _is_bound(i, intent)),
         ),
         creates=_creates(view, intent, kind),
@@ -111,9 +112,9 @@ def _made(
         place=place,
         instances=tuple(_instance(i, boot_data(i)) for i in there),
         volumes=tuple(volumes[k] for k in sorted(volumes)),
-        attachments=tuple(a for i in there if i.bound for a in _attachments(i)),
+        attachments=tuple(a for i in there if has_ties(i) for a in _attachments(i)),
         addresses=tuple(AddressResource(n, zone) for n, zone in sorted(owners.items())),
-        bindings=tuple(Binding(i.node, i.key) for i in there if i.bound and _owns_address(i)),
+        bindings=tuple(Binding(i.node, i.key) for i in there if has_ties(i) and _owns_address(i)),
     )
 
 
@@ -134,12 +135,12 @@ def _is_bound(instance: InstanceView, intent: IntentView) -> bool:
         return False
     if intent.kind == "bind" and instance.key in intent.keys:
         return True
-    return instance.bound
+    return has_ties(instance)
 
 
 def _owns_address(instance: InstanceView) -> bool:
-    """Controllers own their address by node; a broker's belongs to its VM."""
-    return not instance.is_broker
+    """Controllers own their address by node, where a cloud lets it pass on; a broker's belongs to its VM."""
+    return not instance.is_broker and not instance.planned.vm_address
 
 
 def _instance(instance: InstanceView, boot_data: str) -> InstanceResource:
@@ -153,6 +154,7 @@ def _instance(instance: InstanceView, boot_data: str) -> InstanceResource:
         intent_id=instance.intent,
         boot_data=boot_data,
         made_from=_made_from(planned.image),
+        spot=planned.spot,
     )
 
 
@@ -177,16 +179,23 @@ def _volumes(view: ClusterView, intent: IntentView, kind: RunKind) -> tuple[Volu
     return tuple(found[k] for k in sorted(found))
 
 
-def _addresses(view: ClusterView, kind: RunKind) -> tuple[AddressResource, ...]:
+def _addresses(view: ClusterView, intent: IntentView, kind: RunKind) -> tuple[AddressResource, ...]:
     if kind is RunKind.DESTROY:
         return ()
-    nodes = {i.node: i.planned.rack for i in view.alive() if _owns_address(i)}
+    unmade = {i.key for i in view.alive() if i.phase is Phase.REQUESTED and _makes_address(i)} - set(intent.keys)
+    nodes = {i.node: i.planned.rack for i in view.alive() if _owns_address(i) and i.key not in unmade}
     return tuple(AddressResource(n, zone) for n, zone in sorted(nodes.items()))
 
 
+def _makes_address(instance: InstanceView) -> bool:
+    """Whether its node's address comes with it: one that takes a node over finds it there."""
+    return not instance.planned.handover or bool(instance.planned.relieves)
+
+
 def _own_disks(heir: InstanceView) -> list[str]:
-    """Volumes made with a successor, though it takes over its node: those of its node are lost."""
-    return [f"volume/{v.key}" for v in heir.planned.volumes] if heir.planned.new_disk else []
+    """Volumes made with a successor, though it takes over its node: those of its node are lost, all or some."""
+    planned = heir.planned
+    return [f"volume/{v.key}" for v in planned.volumes if planned.new_disk or v.dir in planned.new_dirs]
 
 
 def _ties(instance: InstanceView) -> list[str]:
@@ -205,7 +214,7 @@ def _creates(view: ClusterView, intent: IntentView, kind: RunKind) -> frozenset[
     for key in intent.keys:
         instance = view.instances[key]
         names.add(f"instance/{key}")
-        if instance.planned.handover:
+        if not _makes_address(instance):
             names.update(_own_disks(instance))
             continue
         names.update(f"volume/{v.key}" for v in instance.planned.volumes)
@@ -222,7 +231,7 @@ def _deletes(view: ClusterView, intent: IntentView, kind: RunKind) -> frozenset[
     if kind not in (RunKind.RETIRE, RunKind.DESTROY):
         return frozenset()
     leaving = [view.instances[k] for k in intent.keys]
-    names = {f"instance/{i.key}" for i in leaving} | {t for i in leaving if i.bound for t in _ties(i)}
+    names = {f"instance/{i.key}" for i in leaving} | {t for i in leaving if has_ties(i) for t in _ties(i)}
     if kind is RunKind.RETIRE:
         return frozenset(names | {f"volume/{v}" for v in intent.volumes} | _orphaned_addresses(view, leaving))
     names |= {f"volume/{v.key}" for i in leaving for v in i.planned.volumes}

@@ -1,12 +1,19 @@
 """New work: which nodes to make, replace or remove next, fixed as an intent before anything happens."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 
 from controlplane.converger.drains import request_drain
 from controlplane.converger.images import with_image, withdrawn_first
+from controlplane.converger.nodevolumes import (
+    digest_made_with,
+    disks_are_as_wanted,
+    new_volumes,
+    volumes_of_node,
+    with_new_ones,
+)
 from controlplane.converger.protocol import old_protocol
-from controlplane.converger.seats import thin_list
+from controlplane.converger.reliefs import is_relieved, is_settled, relief_refused, to_relieve, without_relief
+from controlplane.converger.seats import id_for, thin_list
 from controlplane.converger.toldsettings import config_to_make, needs_restart, settings_to_make
 from controlplane.converger.verdict import Situation, SurgeAsk, SurgeShare, Verdict, Wait, record, wait
 from controlplane.converger.voters import leave_step
@@ -19,15 +26,18 @@ from controlplane.imagefold import outdated_image
 from controlplane.kafka.gates import Gate
 from controlplane.places import place_of, planned_place
 from controlplane.replacement import Phase
-from controlplane.view import FIRST_CONTROLLER_ID, ClusterView, InstanceView, once
+from controlplane.view import ClusterView, InstanceView, once
 from events import facts
-from events.ids import intent_id, kafka_uuid
+from events.ids import intent_id
 from planner.anomalies.kinds import Kind
 from planner.rollout.desired import DesiredNode, desired_nodes
 from planner.rollout.diff import Change, Incumbent, NodeChange, node_changes
 from planner.rollout.order import Work, first_nodes, next_work
+from planner.rollout.passing import passed_on
 from providers.base import Place
 from providers.handover import Handover
+
+_HANDED_OVER = frozenset({Phase.FENCING, Phase.FENCED, Phase.RELEASED})
 
 MAX_JOIN_FAILURES = 2
 """New VMs in a row that may fail to join before the cluster waits for a person."""
@@ -35,16 +45,17 @@ MAX_JOIN_FAILURES = 2
 
 def replacement_step(situation: Situation) -> Verdict | None:
     """The next piece of work, what is lost before what is merely outdated. None when every node is as it should be."""
-    changes = pending_changes(situation.view)
+    changes = without_relief(situation.view, pending_changes(situation.view))
     if situation.repairs_only:
         changes = tuple(c for c in changes if _is_repair(situation, c))
-    work = _next(situation, changes)
     mends = any(c.incumbent and c.incumbent.to_mend for c in changes)
+    ill = () if mends else _with_failed_disks(situation.view, changes)
+    work = _next(situation, ill or changes)
     pairs = _superseded(situation.view)
     handed = _drain_replaced(situation, [p for p in pairs if p[0].lost], lost=True)
     if handed is None and not mends:
         handed = _drain_replaced(situation, [p for p in pairs if not p[0].lost], lost=False)
-    if handed is not None:
+    if handed is not None and not (ill and handed.wait is not None):
         return handed
     if work is None:
         return None
@@ -72,7 +83,8 @@ def pending_changes(view: ClusterView) -> tuple[NodeChange, ...]:
     if view.document is None:
         return ()
     incumbents = [found for node in view.nodes() if (found := _incumbent(view, node)) is not None]
-    return node_changes(desired_nodes(view.document), incumbents)
+    changes = node_changes(desired_nodes(view.document), incumbents)
+    return passed_on([c for c in changes if not is_relieved(view, c)])
 
 
 def _incumbent(view: ClusterView, node: str) -> Incumbent | None:
@@ -104,8 +116,11 @@ def _incumbent(view: ClusterView, node: str) -> Incumbent | None:
         disk_gib=size_of(view, p.volumes[0]),
         born_gib=p.volumes[0].size_gib,
         disk_kind=p.volumes[0].kind,
+        disk_count=len(p.volumes),
         outdated=outdated_image(view, best),
         place=str(place_of(view, best)),
+        spot=p.spot,
+        vm_address=p.vm_address,
     )
 
 
@@ -116,6 +131,20 @@ def _next(situation: Situation, changes: Sequence[NodeChange]) -> Work | None:
     kafka = situation.seen.kafka
     leader = kafka.quorum.leader if kafka else -1
     return next_work(changes, surge=max(1, document.spec.rollout.surge), quorum_leader=leader)
+
+
+def _with_failed_disks(view: ClusterView, changes: Sequence[NodeChange]) -> tuple[NodeChange, ...]:
+    """What is replaced for a disk that failed: its copies are out of sync until it is, so everything else that needs a
+    whole cluster would wait for it."""
+    if not view.to_replace:
+        return ()
+    replaced = (c for c in changes if c.change is Change.REPLACE and c.incumbent)
+    return tuple(c for c in replaced if c.incumbent and _has_failed_disk(view, c.node, c.incumbent.key))
+
+
+def _has_failed_disk(view: ClusterView, node: str, key: str) -> bool:
+    asked = view.to_replace.get(key)
+    return asked is not None and (bool(asked.disks) or (asked.new_disk and is_being_cured(view, node, key)))
 
 
 def _is_repair(situation: Situation, change: NodeChange) -> bool:
@@ -150,7 +179,7 @@ def _held_back(situation: Situation, work: Work, *, mends: bool) -> Verdict | No
         return withdrawn
     if not situation.allowance.may_roll:
         return wait("FleetBrake", f"waiting to roll: {situation.allowance.reason}")
-    arriving = view.in_phase(Phase.REQUESTED, Phase.LAUNCHED)
+    arriving = [i for i in view.in_phase(Phase.REQUESTED, Phase.LAUNCHED) if not is_settled(i)]
     if arriving:
         return wait("InstanceJoins", f"not starting on {work.nodes[0].node}: {arriving[0].key} is not settled yet")
     return _not_whole(situation, work)
@@ -226,7 +255,8 @@ def _begin(situation: Situation, changes: Sequence[NodeChange], work: Work) -> V
 
 def _surge(situation: Situation, work: Work) -> Verdict:
     view = situation.view
-    next_broker, taken = view.next_broker_id, set(view.controller_ids.values())
+    next_broker = view.next_broker_id
+    given: set[int] = set()
     planned: list[facts.PlannedInstance] = []
     for change in work.nodes:
         if change.desired is None:
@@ -237,13 +267,16 @@ def _surge(situation: Situation, work: Work) -> Verdict:
         elif change.service == "broker":
             service_id, next_broker = next_broker, next_broker + 1
         else:
-            service_id = _controller_id(view, change.node, taken)
-            taken.add(service_id)
-        planned.append(_plan_instance(view, change.desired, service_id, situation.seen.handover_on))
-    ways = {p.key: situation.seen.handover_on(_place_of_plan(view, p).cloud) for p in planned if p.handover}
+            service_id = old.service_id if old is not None else id_for(view, change.node, given)
+            given.add(service_id)
+        planned.append(_plan_instance(view, change, change.desired, service_id, situation.seen.handover_on))
+    if refused := relief_refused(situation, planned):
+        return refused
+    told = [p for p in planned if p.handover or p.service == "controller"]
+    ways = {p.key: situation.seen.handover_on(_place_of_plan(view, p).cloud) for p in told}
     if None in ways.values():
-        told = situation.seen.missing.get("handover", "its cloud does not tell")
-        return wait("InventoryUnknown", f"not replacing {planned[0].node}: how addresses pass is unknown: {told}")
+        why = situation.seen.missing.get("handover", "its cloud does not tell")
+        return wait("InventoryUnknown", f"not making {told[0].key}: how addresses pass there is unknown: {why}")
     if heirs := [p for p in planned if _inherits_address(p) and ways[p.key] is Handover.NONE]:
         sentence = (
             f"not replacing {heirs[0].node}: on this cloud an address stays with its VM, and the other members would "
@@ -274,18 +307,11 @@ def _place_of_plan(view: ClusterView, planned: facts.PlannedInstance) -> Place:
 
 
 def _inherits_address(planned: facts.PlannedInstance) -> bool:
-    return planned.handover and planned.service != "broker"
-
-
-def _controller_id(view: ClusterView, node: str, taken: set[int]) -> int:
-    known = view.controller_ids.get(node)
-    if known is not None:
-        return known
-    return next(i for i in range(FIRST_CONTROLLER_ID, FIRST_CONTROLLER_ID + 100) if i not in taken)
+    return planned.handover and planned.service != "broker" and not planned.relieves
 
 
 def _plan_instance(
-    view: ClusterView, want: DesiredNode, service_id: int, way: Callable[[str], Handover | None]
+    view: ClusterView, change: NodeChange, want: DesiredNode, service_id: int, way: Callable[[str], Handover | None]
 ) -> facts.PlannedInstance:
     past = [i for i in view.instances.values() if i.node == want.node]
     spent = view.spent.get(want.node)
@@ -293,12 +319,16 @@ def _plan_instance(
     generation = max(generation, spent.generation + 1 if spent else 0)
     holders = [i for i in past if i.phase not in (Phase.RETIRED, Phase.FAILED, Phase.RETIRING)]
     old = max(holders, key=lambda i: i.planned.generation, default=None)
+    relieved = to_relieve(view, change, way)
     heir = _takes_over(past) if want.service != "broker" else old is not None and _reattaches(view, old.key, want)
     # A broker's disk is that of who holds the node now: a later VM that failed may have had one of its own elsewhere.
     line = past if want.service != "broker" or old is None else [old]
-    stays = _place_to_stay_in(view, line, want) if heir else None
-    new_disk = heir and want.service != "broker" and _disk_is_no_use(view, past)
-    volumes = _volumes_of_node(view, line) if heir and not new_disk else (_new_volume(view, want, past),)
+    stays = _place_to_stay_in(view, line, want) if heir and not relieved else None
+    new_disk = bool(relieved) or (heir and want.service != "broker" and _disk_is_no_use(view, past))
+    new_dirs = _new_dirs(view, old) if heir and want.service == "broker" else ()
+    volumes = volumes_of_node(view, line) if heir and not new_disk else new_volumes(view, want, past)
+    volumes = with_new_ones(view, want, volumes, new_dirs, past) if new_dirs else volumes
+    cloud_way = way(stays.cloud if stays else want.place.partition("/")[0])
     config, settings = _config_to_make(view, want)
     if want.service == "zookeeper":
         config, settings = None, {}
@@ -310,17 +340,22 @@ def _plan_instance(
         index=want.index,
         service=want.service,
         service_id=service_id,
-        digest=_digest_made_with(view, want, config, volumes),
+        digest=digest_made_with(view, want, config, volumes),
         kafka_version=want.kafka_version,
         shape=want.shape,
         heap_mib=want.heap_mib,
         settings=settings,
         volumes=volumes,
         replaces=old.planned.generation if old else 0,
-        handover=heir,
+        handover=heir or bool(relieved),
         config=config,
-        deferred=heir and way(stays.cloud if stays else want.place.partition("/")[0]) is Handover.DELETE_FIRST,
+        deferred=heir and not relieved and cloud_way is Handover.DELETE_FIRST,
         new_disk=new_disk,
+        new_dirs=new_dirs,
+        place=stays,
+        spot=want.spot,
+        relieves=relieved,
+        vm_address=want.service == "controller" and cloud_way is Handover.NONE,
     )
 
 
@@ -330,6 +365,12 @@ def _place_to_stay_in(view: ClusterView, past: Sequence[InstanceView], want: Des
     if str(place) == want.place:
         return None
     return facts.PlannedPlace(place.cloud, place.region, place.account, place.network)
+
+
+def _new_dirs(view: ClusterView, old: InstanceView | None) -> tuple[str, ...]:
+    """Directories of a broker that begin anew on the VM that takes over the others."""
+    asked = view.to_replace.get(old.key) if old is not None else None
+    return asked.disks if asked is not None else ()
 
 
 def _takes_over(past: Sequence[InstanceView]) -> bool:
@@ -369,45 +410,12 @@ def _reattaches(view: ClusterView, key: str, want: DesiredNode) -> bool:
         return False
     policy = view.document.spec.rollout.strategy if view.document else "migrate"
     outlives = all(v.kind == "persistent" for v in instance.planned.volumes)
-    if instance.phase is Phase.JOINED and not _disk_is_as_wanted(view, instance, want):
+    if instance.phase is Phase.JOINED and not disks_are_as_wanted(view, instance, want):
         return False
-    return outlives and (policy == "reattach" or (instance.planned.handover and instance.phase is not Phase.JOINED))
-
-
-def _disk_is_as_wanted(view: ClusterView, instance: InstanceView, want: DesiredNode) -> bool:
-    """Whether its disk is what the spec says, or can grow to it: another one is filled by copying."""
-    size = size_of(view, instance.planned.volumes[0])
-    return want.disk_kind == "persistent" and (size == want.disk_gib or (size < want.disk_gib and want.grows))
-
-
-def _digest_made_with(
-    view: ClusterView, want: DesiredNode, config: Mapping[str, str] | None, volumes: Sequence[facts.PlannedVolume]
-) -> str:
-    """A disk that is taken over has the size it has: what the spec says of it is grown later."""
-    if volumes[0].size_gib == want.disk_gib:
-        return want.digest if config is None else want.digest_with(config)
-    told = config if config is not None or view.document is None else view.document.spec.kafka.config
-    return want.digest_with(told or {}, volumes[0].size_gib)
-
-
-def _volumes_of_node(view: ClusterView, past: Sequence[InstanceView]) -> tuple[facts.PlannedVolume, ...]:
-    volumes = max(past, key=lambda i: i.planned.generation).planned.volumes
-    return tuple(replace(v, size_gib=size_of(view, v)) for v in volumes)
-
-
-def _new_volume(view: ClusterView, want: DesiredNode, past: Sequence[InstanceView]) -> facts.PlannedVolume:
-    spent = view.spent.get(want.node)
-    version = max((v.version for i in past for v in i.planned.volumes), default=0) + 1
-    version = max(version, spent.volume_version + 1 if spent else 0)
-    key = f"{want.node}.data.v{version}"
-    return facts.PlannedVolume(
-        key=key,
-        dir="data",
-        version=version,
-        kind=want.disk_kind,
-        size_gib=want.disk_gib,
-        directory_id=kafka_uuid("directory", view.uid, key),
+    under_way = instance.phase is not Phase.JOINED and (
+        instance.planned.handover or (instance.phase in _HANDED_OVER and view.hands_over(instance))
     )
+    return outlives and (policy == "reattach" or under_way or (asked is not None and bool(asked.disks)))
 
 
 def _drain_replaced(
@@ -417,7 +425,8 @@ def _drain_replaced(
         return None
     view = situation.view
     heirs = {old.service_id: new.service_id for old, new in pairs}
-    gone = [i.service_id for i in view.brokers() if i.lost] if lost else []
+    # What a lost one had is copied though a failed disk keeps another out of sync: that one waits for this.
+    gone = [i.service_id for i in view.brokers() if i.lost or _has_failed_disk(view, i.node, i.key)] if lost else []
     gate = _whole(situation, [*gone, *heirs])
     if not gate.open:
         return wait("BrokerDown", f"not draining {pairs[0][0].key}: {gate.reason}")

@@ -27,7 +27,7 @@ from planner.rebalancing.check import check as check_rebalance
 from planner.rebalancing.plan import RebalancePlan, Unplanned
 from planner.rebalancing.question import RebalanceQuestion, question_of
 from planner.rebalancing.request import RebalanceRequest
-from providers.audits import CloudAudit
+from providers.audits import Audit
 from providers.base import TerraformRun
 from providers.errors import ProviderError
 from providers.networks import NetworkRun
@@ -39,7 +39,7 @@ RunTerraform = Callable[[TerraformRun, Progress, threading.Event], Mapping[str, 
 """Returns instance key -> the cloud's id, of what the run was to make and the state has."""
 RunNetwork = Callable[[NetworkRun, Progress, threading.Event], Mapping[str, Any]]
 """Returns the settings the network's module gives, empty after its removal."""
-RunAudit = Callable[[CloudAudit, Progress, threading.Event], Mapping[str, Any]]
+RunAudit = Callable[[Audit, Progress, threading.Event], Mapping[str, Any]]
 """Returns what was found, as JSON."""
 Solve = Callable[[DrainRequest], DrainPlan | Infeasible]
 Balance = Callable[[RebalanceQuestion], RebalancePlan | Unplanned]
@@ -115,12 +115,12 @@ class ThreadRunner:
 
         self._submit(self._runs, job_id, run.key, str(run.kind), epoch, work)
 
-    def audit(self, job_id: str, audit: CloudAudit, *, epoch: Epoch) -> None:
+    def audit(self, job_id: str, audit: Audit, *, epoch: Epoch) -> None:
         """See AuditRunner."""
         self._submit(
             self._audits,
             job_id,
-            audit.resources.cluster_uid,
+            audit.of,
             "audit",
             epoch,
             lambda stop: self._run_audit(audit, self._teller(job_id), stop),

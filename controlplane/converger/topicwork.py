@@ -11,7 +11,7 @@ from controlplane.converger.diskroom import overfull_disk, untold_disks
 from controlplane.kafka.gates import may_move
 from controlplane.topicview import TopicView
 from controlplane.view import ClusterView
-from events.spec.setting_values import as_kafka_reads
+from events.spec.setting_values import reads_alike
 from events.spec.settings import DEFAULT_MIN_ISR, as_integer
 from events.spec.topic_table import every_topic_key
 from events.spec.topic_tiers import MIN_ISR, cluster_default
@@ -307,7 +307,4 @@ def _is_same(key: str, has: str | None, wanted: str) -> bool:
     if has is None or has == wanted:
         return has == wanted
     known = every_topic_key().get(key)
-    try:
-        return known is not None and as_kafka_reads(known, has) == as_kafka_reads(known, wanted)
-    except ValueError:
-        return False
+    return known is not None and reads_alike(known, has, wanted)

@@ -5,7 +5,7 @@ what is lost, ill or down is always mended; the rest of `decide.NEXT` begins ins
 every freeze. A person may waive the windows for the work of one generation (`kedge roll --now`), never a freeze.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, time, timedelta
 from enum import StrEnum
@@ -14,6 +14,7 @@ from controlplane.converger.images import is_urgent
 from controlplane.converger.verdict import Situation, StartBalancing, Verdict, Wait
 from controlplane.view import ClusterView
 from events import facts, topic_facts
+from events.spec.rollout import RolloutWindow
 from planner.rollout.windows import Freeze, UnknownZone, Window, next_chance, open_at, open_until
 
 WINDOW = "Window"
@@ -55,12 +56,15 @@ BEGINNINGS: Mapping[str, Beginning] = {
     "import_step": Beginning(_ENDS, "records what others run; touches nothing"),
     "voter_step": Beginning(_ENDS, "sees a change of the quorum through; a newcomer that stands there gets its vote"),
     "arrival_step": Beginning(_ENDS, "waits for VMs that are made"),
+    "lost_replicas_step": Beginning(_ENDS, "replicas on brokers nobody has are made anew: a repair"),
+    "cordon_step": Beginning(_ENDS, "keeps new replicas off brokers that are being emptied; copies nothing"),
     "hung_step": Beginning(_ENDS, "cures moves that hang"),
     "drain_step": Beginning(_ENDS, "sees a drain through, all its rounds"),
     "departure_step": Beginning(_ENDS, "ends what is drained"),
     "external_departure_step": Beginning(_ENDS, "records what others stopped, forgets what is long gone"),
     "abortion_step": Beginning(_ENDS, "a person gave the roll up"),
     "handover_step": Beginning(_ENDS, "a successor stands there already"),
+    "relief_step": Beginning(_ENDS, "a newcomer of another address stands there already"),
     "restart_in_hand_step": Beginning(_ENDS, "sees a restart through, or takes it back"),
     "rebalance_in_hand_step": Beginning(_ENDS, "sees the batch in hand through"),
     "replication_in_hand_step": Beginning(_ENDS, "sees the batch in hand through"),
@@ -85,6 +89,7 @@ BEGINNINGS: Mapping[str, Beginning] = {
     "external_drain_step": Beginning(Begins.VOLUNTARY, "empties brokers that serve"),
     "finalisation_step": Beginning(Begins.VOLUNTARY, "it closes the way back"),
     "replication_step": Beginning(Begins.VOLUNTARY, "moves replicas"),
+    "placement_step": Beginning(Begins.VOLUNTARY, "moves replicas"),
     "rebalance_step": Beginning(Begins.VOLUNTARY, "moves replicas"),
     "image_left_step": Beginning(_ENDS, "only says why an image is not rolled to"),
 }
@@ -171,7 +176,11 @@ def window_words(view: ClusterView, freezes: tuple[Freeze, ...], now: datetime) 
 
 def windows_of(view: ClusterView) -> tuple[Window, ...]:
     """The windows of the spec in force."""
-    declared = view.document.spec.rollout.windows if view.document else ()
+    return as_windows(view.document.spec.rollout.windows) if view.document else ()
+
+
+def as_windows(declared: Iterable[RolloutWindow]) -> tuple[Window, ...]:
+    """Windows of a spec, as times are held against them."""
     return tuple(
         Window(time.fromisoformat(w.start), timedelta(seconds=w.duration_s), w.zone, frozenset(w.days))
         for w in declared

@@ -11,7 +11,7 @@ from controlplane.converger.replacements import pending_changes
 from controlplane.converger.settingwork import setting_work
 from controlplane.kafka.features import METADATA, metadata_level_of, next_feature_step
 from controlplane.rebuild.evidence import DeclaredSpec, Finding, FoundCluster, FoundVm, Weight
-from controlplane.rebuild.instances import Placed, heirs_of, place, service_ids, spent_nodes
+from controlplane.rebuild.instances import Placed, heirs_of, is_controller, place, service_ids, spent_nodes
 from controlplane.rebuild.refusals import finalised_level, identity_refusals, place_refusals
 from controlplane.rebuild.remarks import remarks_on_kafka, remarks_on_release, remarks_on_vms
 from controlplane.rebuild.standing import standing_of
@@ -22,10 +22,11 @@ from events import facts
 from events.envelope import Recorded
 from events.ids import ClusterUid
 from events.spec.conversion import to_data
-from planner.rollout.desired import desired_nodes
+from planner.rollout.desired import DesiredNode, desired_nodes
 from planner.rollout.diff import Change
 from providers.base import InstanceState
 
+_ONE = "Of its two VMs terminate the one whose controller has no vote (`kedge rebuild` again then)."
 _LOOK_AGAIN = "Look again when Kafka answers or the agents' disks can be read."
 _LEAVE_TO_CLOUD = "Nothing is stored on it: leave it out, terminate its VMs in the cloud, apply its spec anew."
 
@@ -84,6 +85,8 @@ def _facts(found: FoundCluster, spec: DeclaredSpec) -> tuple[tuple[object, ...],
     desired = {n.node: n for n in desired_nodes(spec.document)}
     heirs = heirs_of(found, reattach=spec.document.spec.rollout.strategy == "reattach")
     ids = service_ids(found, desired, heirs)
+    if two := _in_two_places(found, desired):
+        raise TooLittleKnown(f"nothing tells which of two addresses {two} has: it was moving to another place", _ONE)
     nameless = [vm.key for vm in found.vms if vm.key not in ids.by_key]
     if nameless:
         raise TooLittleKnown(f"nothing tells which id {', '.join(nameless)} runs under", _LOOK_AGAIN)
@@ -108,6 +111,15 @@ def _facts(found: FoundCluster, spec: DeclaredSpec) -> tuple[tuple[object, ...],
     told = (*remarks_on_vms(placed), *remarks_on_kafka(found, ids.by_key))
     declared = facts.ClusterDeclared(found.uid, spec.name, 1, to_data(spec.document), f"{spec.file}: rebuilt")
     return (declared, adopted, founded, *instances, *finalised), told
+
+
+def _in_two_places(found: FoundCluster, desired: Mapping[str, DesiredNode]) -> str:
+    """A controller's node with a VM here and one there, each with an address of its own; "" where there is none."""
+    places: dict[str, set[str]] = {}
+    for vm in found.vms:
+        if vm.place is not None and vm.seen.state is not InstanceState.GONE and is_controller(found, vm, desired):
+            places.setdefault(vm.seen.node, set()).add(str(vm.place))
+    return next((node for node in sorted(places) if len(places[node]) > 1), "")
 
 
 def _adopted(found: FoundCluster, vm: FoundVm, placed: Mapping[str, Placed]) -> facts.InstanceAdopted:

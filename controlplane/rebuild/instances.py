@@ -1,9 +1,10 @@
 """From found VMs to instances as an intent would have fixed them: ids, volumes, settings, and what differs. Pure."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 
+from controlplane.converger.nodevolumes import directory_names
 from controlplane.rebuild.evidence import FoundCluster, FoundVm
 from controlplane.view import FIRST_BROKER_ID
 from events import facts
@@ -108,6 +109,10 @@ def place(
     version = service.kafka_version if service else seen.image or (desired.kafka_version if desired else "")
     settings = dict(service.settings if service else desired.settings if desired else {})
     heap = service.heap_mib if service else desired.heap_mib if desired else DEFAULT_HEAP_MIB[kind]
+    took_over = kind == "controller" or any(v.version < seen.generation for v in volumes)
+    hands_over = is_heir or (seen.generation > 1 and took_over)
+    new_dirs = tuple(d.name for d in service.log_dirs if d.fresh) if service and hands_over and len(volumes) > 1 else ()
+    relieves = _relieves(found, vm) if kind == "controller" else ""
     planned = facts.PlannedInstance(
         node=seen.node,
         generation=seen.generation,
@@ -123,8 +128,13 @@ def place(
         settings=settings,
         volumes=volumes,
         replaces=max((v.seen.generation for v in _elders(found, vm)), default=0),
-        handover=is_heir or (seen.generation > 1 and (kind == "controller" or volumes[0].version < seen.generation)),
+        handover=hands_over,
+        new_dirs=new_dirs,
         place=_place(vm, desired),
+        spot=seen.spot,
+        new_disk=bool(relieves),
+        relieves=relieves,
+        vm_address=kind == "controller" and seen.node not in found.node_addresses,
     )
     differs = _differences(planned, desired)
     if desired is None or differs:
@@ -136,6 +146,14 @@ def place(
     had = {k: settings[k] for k in sorted(_judged(settings, desired.settings, config)) if k in settings}
     adopted = replace(planned, digest=desired.digest_with(had), config=had)
     return Placed(adopted, others, _assumed(vm, desired))
+
+
+def _relieves(found: FoundCluster, vm: FoundVm) -> str:
+    """Whom it was to relieve, or has: it has a disk of its own, and one before it has another."""
+    own = set(vm.seen.volumes)
+    elders = [v for v in _elders(found, vm) if own and v.service is not None and v.seen.volumes]
+    elders = [v for v in elders if not own & set(v.seen.volumes)]
+    return max(elders, key=lambda v: v.seen.generation).key if elders else ""
 
 
 def _place(vm: FoundVm, desired: DesiredNode | None) -> facts.PlannedPlace | None:
@@ -210,18 +228,30 @@ def _volumes(
     if vm.service is not None:
         told = {d.volume: d.directory_id for d in vm.service.log_dirs}
     else:
-        newest = _free_volumes(found, vm)[:1] or (_keys_of_node(found, vm)[:1] if takes_over else [])
-        # A VM that was caught half made: its own disk was still to come, and never another one's.
-        keys = vm.seen.volumes or newest or [f"{vm.seen.node}.data.v{vm.seen.generation}"]
+        newest = _newest(_free_volumes(found, vm)) or (_newest(_keys_of_node(found, vm)) if takes_over else [])
+        # A VM that was caught half made: its own disks were still to come, and never another one's.
+        directories = directory_names(desired.disk_count if desired else 1)
+        to_come = [f"{vm.seen.node}.{directory}.v{vm.seen.generation}" for directory in directories]
+        keys = vm.seen.volumes or newest or to_come
         told = {k: kafka_uuid("directory", found.uid, k) for k in keys}
     return tuple(_volume(found, key, directory, desired) for key, directory in told.items())
+
+
+def _newest(keys: Sequence[str]) -> list[str]:
+    """The first of each directory in keys that have the newest first, `data` before `data2`."""
+    by_directory = {_directory(key): key for key in reversed(keys)}
+    return [by_directory[directory] for directory in sorted(by_directory)]
+
+
+def _directory(key: str) -> str:
+    return key.split(".")[-2]
 
 
 def _volume(found: FoundCluster, key: str, directory_id: str, desired: DesiredNode | None) -> facts.PlannedVolume:
     listed = found.volumes.get(key)
     kind = "persistent" if listed else desired.disk_kind if desired else "ephemeral"
     size = listed.size_gib if listed else desired.disk_gib if desired else 1
-    return facts.PlannedVolume(key, key.split(".")[-2], _version(key), kind, size, directory_id)
+    return facts.PlannedVolume(key, _directory(key), _version(key), kind, size, directory_id)
 
 
 def _version(key: str) -> int:
@@ -236,11 +266,13 @@ def _differences(planned: facts.PlannedInstance, desired: DesiredNode | None) ->
     pairs = (
         ("Kafka", planned.kafka_version, desired.kafka_version),
         ("machine", planned.shape, desired.shape),
+        ("pre-emptible VM", planned.spot, desired.spot),
         ("rack", planned.rack, desired.rack),
         ("service", planned.service, desired.service),
         ("heap MiB", planned.heap_mib, desired.heap_mib),
         ("disk", volume.kind, desired.disk_kind),
         ("disk GiB", volume.size_gib, desired.disk_gib),
+        ("disks", len(planned.volumes), desired.disk_count),
     )
     return tuple(f"{what} {have}, the spec says {want}" for what, have, want in pairs if have != want)
 

@@ -39,8 +39,16 @@ def standing_of(
         return Standing(Phase.FAILED, bound, drained=False)
     if not bound:
         return Standing(Phase.RELEASED, bound, drained=False)
+    if any(_relieved(found, vm, heir) for heir in newer):
+        return Standing(Phase.FENCED, bound, drained=False)
     hands_over = planned.service == "controller" or any(s.service_id == planned.service_id for s in newer)
     return Standing(Phase.FENCING, bound, drained=not hands_over)
+
+
+def _relieved(found: FoundCluster, vm: FoundVm, heir: facts.PlannedInstance) -> bool:
+    """Whether its id was passed on: nobody is told to run under it before who had it is proved stopped."""
+    told = next((v.service for v in found.vms if v.key == heir.key), None)
+    return heir.relieves == vm.key and told is not None and told.state == "running"
 
 
 def _serves(kafka: KafkaSnapshot | None, planned: facts.PlannedInstance) -> bool:
@@ -53,12 +61,14 @@ def _serves(kafka: KafkaSnapshot | None, planned: facts.PlannedInstance) -> bool
 
 
 def _is_bound(found: FoundCluster, vm: FoundVm, planned: facts.PlannedInstance) -> bool:
-    """Whether the VM has what can be handed over: its volumes, and its node's address for a controller."""
+    """Whether the VM has what can be handed over: its volumes, and its node's address for a controller that has one."""
+    if planned.relieves and vm.service is None:
+        return False
     if planned.service == "broker" and not planned.handover and not _is_shared(found, planned):
         return True
     attached = all(_holder(found, vm, v.key) == vm.key for v in planned.volumes)
     address = found.node_addresses.get(planned.node)
-    return attached and (planned.service == "broker" or address in vm.seen.addresses)
+    return attached and (planned.service == "broker" or planned.vm_address or address in vm.seen.addresses)
 
 
 def _is_shared(found: FoundCluster, planned: facts.PlannedInstance) -> bool:

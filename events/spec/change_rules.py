@@ -6,11 +6,12 @@ from events.spec import problems as p
 from events.spec.change import FieldChange, differences
 from events.spec.external_rules import external_change_problems
 from events.spec.fields import FieldClass
+from events.spec.migration_rules import migration_problems
 from events.spec.model import KafkaClusterDocument, Pool
 from events.spec.network_rules import move_problems
 from events.spec.positions import Positions
 from events.spec.problems import Path, Problem
-from events.spec.storage_rules import disk_problems
+from events.spec.storage_rules import disk_problems, disks_in_words
 
 GIB = 1024**3
 FULL_PERCENT = 85
@@ -18,7 +19,6 @@ FULL_PERCENT = 85
 
 _POOLS: Path = ("spec", "pools")
 _IMMUTABLE_FIX = {
-    "spec.kafka.mode": "Keep the mode; Kedge migrates no cluster from ZooKeeper to KRaft yet.",
     "external": "Keep it as it is: a cluster is imported once, and its quorum stays with who runs it.",
     "clusterId": "Keep it: it is Kafka's own.",
     "metadata.name": "Keep the name, or declare a second cluster and move the data.",
@@ -35,8 +35,9 @@ def change_problems(
 ) -> Iterator[Problem]:
     """Everything that refuses the step from one accepted document to another accepted one."""
     for change in differences(old, new):
-        if change.field_class is FieldClass.IDENTITY and not _comes_with_a_move(change, old, new):
+        if change.field_class is FieldClass.IDENTITY and not _is_judged_elsewhere(change, old, new):
             yield _immutable(change, where)
+    yield from migration_problems(old, new, where)
     yield from _moved_quorums(old, new, where)
     yield from move_problems(old, new, where)
     yield from external_change_problems(old, new, where)
@@ -55,8 +56,10 @@ def _immutable(change: FieldChange, where: Positions) -> Problem:
     return where.problem(p.IMMUTABLE, change.steps, message, fix)
 
 
-def _comes_with_a_move(change: FieldChange, old: KafkaClusterDocument, new: KafkaClusterDocument) -> bool:
-    """Whether it is the network of a pool that goes to another place: there it is in another one in any case."""
+def _is_judged_elsewhere(change: FieldChange, old: KafkaClusterDocument, new: KafkaClusterDocument) -> bool:
+    """The mode has rules of its own; a pool that goes to another place is in another network in any case."""
+    if change.path == "spec.kafka.mode":
+        return True
     if change.steps[:2] != _POOLS or change.steps[-2:] != ("place", "network"):
         return False
     return any(
@@ -65,20 +68,27 @@ def _comes_with_a_move(change: FieldChange, old: KafkaClusterDocument, new: Kafk
 
 
 def _moved_quorums(old: KafkaClusterDocument, new: KafkaClusterDocument, where: Positions) -> Iterator[Problem]:
+    """Controllers move one at a time under their ids, while the others are a majority; ZooKeeper servers do not move,
+    and neither does the only controller: it would have to be there and here under one id."""
     for index, before, after in _kept(old, new):
-        if after.is_quorum and before.place.name != after.place.name:
-            message = (
-                f"pool `{after.name}` is in {before.place.name} and cannot move to {after.place.name}: ids, disks and "
-                "addresses of the quorum belong to its nodes, and Kedge moves brokers only"
-            )
+        if not after.is_quorum or before.place.name == after.place.name:
+            continue
+        path = (*_POOLS, index, "place", "region")
+        moves = f"pool `{after.name}` is in {before.place.name} and cannot move to {after.place.name}: "
+        if "zookeeper" in after.services:
+            message = f"{moves}ids, disks and addresses of ZooKeeper servers belong to their nodes"
             fix = f"Keep `{after.name}` where it is; pools of brokers may move."
-            yield where.problem(p.IMMUTABLE, (*_POOLS, index, "place", "region"), message, fix)
+            yield where.problem(p.IMMUTABLE, path, message, fix)
+        elif max(before.size, after.size) == 1 and before.place.zones[0] == after.place.zones[0]:
+            message = f"{moves}nobody holds the metadata while the only controller changes its disk under its id"
+            fix = "Write `size: 3`, apply, move, apply; then `size: 1` again. Or move to a zone of another name."
+            yield where.problem(p.IMMUTABLE, path, message, fix)
 
 
 def _controllers(old: KafkaClusterDocument, new: KafkaClusterDocument, where: Positions) -> Iterator[Problem]:
     before, after = old.spec.controller_pool, new.spec.controller_pool
     index = new.spec.pools.index(after)
-    if before.name != after.name:
+    if before.name != after.name and old.spec.kafka.mode == new.spec.kafka.mode:
         message = (
             f"the controller pool was `{before.name}` and cannot become `{after.name}`: "
             "the ids, disks and addresses of the quorum belong to its nodes"
@@ -133,11 +143,11 @@ def _kept(old: KafkaClusterDocument, new: KafkaClusterDocument) -> Iterator[tupl
 
 
 def _capacity_bytes(pool: Pool) -> int:
-    return pool.size * pool.disk.size_gib * GIB
+    return pool.size * pool.disk.total_gib * GIB
 
 
 def _shape(pool: Pool) -> str:
-    return f"{pool.size} nodes of {pool.disk.size_gib} GiB"
+    return f"{pool.size} nodes of {disks_in_words(pool.disk)}"
 
 
 def _fits(data_bytes: int, *pools: Pool) -> bool:
@@ -153,7 +163,7 @@ def _numbers(data_bytes: int, *pools: Pool) -> str:
 
 
 def _smallest(data_bytes: int, pool: Pool) -> str:
-    size = -(-100 * data_bytes // (FULL_PERCENT * pool.disk.size_gib * GIB))
+    size = -(-100 * data_bytes // (FULL_PERCENT * pool.disk.total_gib * GIB))
     return f"Use at least {size} nodes of this disk size, or delete data."
 
 

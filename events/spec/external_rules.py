@@ -8,6 +8,7 @@ from events.spec.external import External
 from events.spec.model import KafkaClusterDocument, Pool
 from events.spec.positions import Positions
 from events.spec.problems import Path, Problem
+from events.spec.upkeep import Balance
 
 JOINABLE_LISTENER = "PLAINTEXT"
 """The one listener brokers of Kedge's have; others find them by that name."""
@@ -100,6 +101,7 @@ def _not_offered(sections: Mapping[str, Any], where: Positions) -> Iterator[Prob
         ("kafka", "metadataVersion"): getattr(sections.get("kafka"), "metadata_version", None) is not None,
         ("health", "heartbeats"): getattr(sections.get("health"), "heartbeats", False),
         ("balance", "continuous"): getattr(sections.get("balance"), "continuous", False),
+        ("balance", "placement", "correct"): _corrects(sections.get("balance")),
     }
     for path, is_asked in asked.items():
         if is_asked:
@@ -108,3 +110,7 @@ def _not_offered(sections: Mapping[str, Any], where: Positions) -> Iterator[Prob
     if sections.get("deletion_policy") == "destroy":
         message = "`deletionPolicy: destroy` would take disks from a cluster that others run in part"
         yield where.problem(p.EXTERNAL, (*_SPEC, "deletionPolicy"), message, "Write `retain`, or remove it.")
+
+
+def _corrects(balance: Balance | None) -> bool:
+    return balance is not None and balance.placement.correct

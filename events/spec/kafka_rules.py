@@ -56,6 +56,8 @@ def _why_not(kafka: KafkaSection) -> str:
 
 
 def _or_else(kafka: KafkaSection) -> str:
+    if kafka.mode == "kraft" and kafka.version in IN_ZOOKEEPER_MODE:
+        return ", or write `mode: zookeeper`; docs/zookeeper.md tells of migrating from there"
     return ", or remove `mode`" if kafka.mode == "zookeeper" and kafka.version in SUPPORTED else ""
 
 

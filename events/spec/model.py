@@ -111,7 +111,7 @@ class KafkaSection(Part):
 
 
 class Disk(Part):
-    """The data disk of each instance of a pool."""
+    """The data disks of each instance of a pool, all of one kind and size."""
 
     kind: Literal["persistent", "ephemeral"] = classed(
         STATIC,
@@ -125,6 +125,20 @@ class Disk(Part):
         ge=1,
         le=65536,
     )
+    count: Whole = classed(
+        STATIC,
+        "Number of such disks, each with a log directory of its own: Kafka's JBOD, for brokers of mode `kraft`. "
+        "A broker has the sum of their sizes, and a partition fits on one of them. Another number moves brokers to new "
+        "VMs.",
+        default=1,
+        ge=1,
+        le=8,
+    )
+
+    @property
+    def total_gib(self) -> int:
+        """What one instance has, in GiB."""
+        return self.size_gib * self.count
 
 
 class PlaceSpec(Part):
@@ -192,7 +206,13 @@ class Pool(Part):
         default=(),
         max_length=8,
     )
-    disk: Disk = classed(STATIC, "The data disk of each instance.")
+    spot: Flag = classed(
+        STATIC,
+        "Make the VMs pre-emptible: cheaper, and taken back by the cloud whenever it wants. Brokers on `aws`, `google` "
+        "and `azure` only; one that is taken is a lost VM and is replaced as such.",
+        default=False,
+    )
+    disk: Disk = classed(STATIC, "The data disks of each instance.")
     place: PlaceSpec = classed(
         STATIC, "Where the instances live. Brokers move when cloud, region or account change; the quorum stays."
     )

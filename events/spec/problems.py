@@ -171,9 +171,15 @@ CONTROLLERS_FIXED = _kind(71, "controller pool renamed", "Ids and disks of the q
 POOL_REMOVED = _kind(72, "no broker pool remains", "The data needs a pool that is there before and after.")
 DISK_SHRINKS = _kind(73, "disk cannot become that size", "Who votes keeps its disk for ever: it may only grow.")
 BELOW_DATA = _kind(74, "shrinks below its data", "What is stored must fit on what remains, with room to breathe.")
+DISK_COUNT = _kind(75, "number of disks not possible", "Only a KRaft broker spreads its data over several disks.")
+MIGRATION = _kind(76, "mode cannot change", "A migration to KRaft has one way, and a point after which none is back.")
 
 # Parts of a cluster that others run.
 EXTERNAL = _kind(80, "not offered in an external cluster", "Kedge touches nothing that others run, and says so first.")
+
+# Pre-emptible VMs.
+SPOT = _kind(85, "pre-emptible VMs not possible", "A cloud takes them back when it wants; not all may be lost so.")
+SPOT_RISK = _kind(86, "data on pre-emptible VMs alone", "The cloud may take all of them back at one time.", "warning")
 
 # Topics.
 INTERNAL_TOPIC = _kind(90, "topic of Kafka itself", "Kafka makes its own topics and depends on how they are.")
@@ -183,3 +189,4 @@ TOPIC_MIN_ISR = _kind(93, "no replica of a topic may be away", "Each roll stops 
 TOPIC_ZONES = _kind(94, "more replicas than zones", "Two replicas in one zone are lost together.", "warning")
 SAME_TOPIC = _kind(95, "topic declared twice", "Two documents would fight over one topic.")
 TOPIC_HOME = _kind(96, "cluster of a topic not declared", "A topic needs a cluster to live in.")
+TOPIC_RATE = _kind(97, "no rate of a topic is possible", "Its least is above its most, so it would always be odd.")

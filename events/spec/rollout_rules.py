@@ -1,21 +1,21 @@
 """Rules about rolling, listeners and the clients' way in."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from zoneinfo import ZoneInfo
 
 from events.spec import problems as p
 from events.spec.model import Bootstrap, Listener, Pool
 from events.spec.positions import Positions
-from events.spec.problems import Problem
-from events.spec.rollout import RolloutPolicy
+from events.spec.problems import Path, Problem
+from events.spec.rollout import RolloutPolicy, RolloutWindow
 
 CONTROLLER_LISTENER = "CONTROLLER"
 
 
 def rollout_problems(rollout: RolloutPolicy, pools: Mapping[int, Pool], where: Positions) -> Iterator[Problem]:
     """Everything wrong with the rollout policy, against the pools too."""
-    yield from _window_problems(rollout, where)
+    yield from window_problems(rollout.windows, ("spec", "rollout", "windows"), where)
     if rollout.strategy == "migrate":
         if rollout.surge == 0:
             message = "`migrate` with `surge: 0` cannot start: a fresh broker has to join before an old one leaves"
@@ -39,9 +39,10 @@ SHORTEST_WINDOW_S = 900
 """A replacement that begins in a shorter one would end outside more often than not."""
 
 
-def _window_problems(rollout: RolloutPolicy, where: Positions) -> Iterator[Problem]:
-    for index, window in enumerate(rollout.windows):
-        at = ("spec", "rollout", "windows", index)
+def window_problems(windows: Sequence[RolloutWindow], path: Path, where: Positions) -> Iterator[Problem]:
+    """Everything wrong with the windows that stand at this path."""
+    for index, window in enumerate(windows):
+        at = (*path, index)
         if not _is_known_zone(window.zone):
             message = f"no time zone is called `{window.zone}`"
             fix = "Use a name of the IANA database, as in `Europe/Zurich`, or `UTC`."

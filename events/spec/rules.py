@@ -15,7 +15,9 @@ from events.spec.network_rules import client_problems, domain_problems, network_
 from events.spec.pool_rules import pool_problems, pools_together_problems
 from events.spec.positions import NOWHERE, Positions
 from events.spec.problems import Problem
-from events.spec.rollout_rules import access_problems, rollout_problems
+from events.spec.rollout_rules import access_problems, rollout_problems, window_problems
+from events.spec.spot_rules import spot_problems, spot_risks
+from events.spec.storage_rules import count_problems
 
 
 def check(document: KafkaClusterDocument, *, positions: Positions = NOWHERE) -> list[Problem]:
@@ -34,13 +36,15 @@ def check_sections(sections: Mapping[str, Any], *, pools: Mapping[int, Pool], po
     kafka, together, rollout = sections.get("kafka"), sections.get("pools"), sections.get("rollout")
     listeners, bootstrap = sections.get("listeners"), sections.get("bootstrap")
     found: list[Problem] = []
+    mode = kafka.mode if kafka is not None else _mode_of(tuple(pools.values()))
     for index, pool in pools.items():
         found += pool_problems(index, pool, positions)
+        found += spot_problems(index, pool, positions)
+        found += count_problems(pool, mode, ("spec", "pools", index), positions)
     external = sections.get("external")
     if external is not None:
         found += external_problems(sections, positions)
     if together is not None:
-        mode = kafka.mode if kafka is not None else _mode_of(together)
         found += pools_together_problems(together, positions, mode=mode, is_external=external is not None)
         found += network_problems(together, positions)
     if together and listeners is not None:
@@ -49,8 +53,11 @@ def check_sections(sections: Mapping[str, Any], *, pools: Mapping[int, Pool], po
         found += kafka_problems(kafka, positions)
     if kafka is not None and together is not None and external is None:
         found += replication_problems(kafka, together, positions)
+        found += spot_risks(kafka, together, positions)
     if rollout is not None:
         found += rollout_problems(rollout, pools, positions)
+    if (balance := sections.get("balance")) is not None:
+        found += window_problems(balance.placement.windows, ("spec", "balance", "placement", "windows"), positions)
     if listeners is not None and bootstrap is not None:
         found += access_problems(listeners, bootstrap, positions)
     access = sections.get("access")

@@ -50,6 +50,16 @@ def as_kafka_reads(setting: Setting, value: str) -> str:
     return ",".join(_items(bare)) if setting.type == "list" else bare
 
 
+def reads_alike(setting: Setting, left: str, right: str) -> bool:
+    """Whether Kafka reads both alike. A text it cannot read is like itself alone."""
+    if left == right:
+        return True
+    try:
+        return as_kafka_reads(setting, left) == as_kafka_reads(setting, right)
+    except ValueError:
+        return False
+
+
 def _items(value: str) -> list[str]:
     """`ConfigDef.parseType`: items of a list are trimmed."""
     return [word for word in re.split(r"\s*,\s*", value.strip()) if word]

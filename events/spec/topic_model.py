@@ -5,6 +5,7 @@ from typing import Literal
 from events.spec.fields import FieldClass, Part, classed
 from events.spec.model import API_VERSION
 from events.spec.scalars import CloudWord, DnsLabel, OneLine, PropertyKey, PropertyText, TopicName, Whole
+from events.spec.upkeep import TierName
 
 TOPIC_KIND = "KafkaTopic"
 
@@ -12,7 +13,6 @@ DYNAMIC, BEHAVIOURAL, IDENTITY = FieldClass.DYNAMIC, FieldClass.BEHAVIOURAL, Fie
 
 MOST_PARTITIONS = 10_000
 
-TierName = Literal["critical", "standard", "scratch"]
 DeletionPolicy = Literal["retain", "delete"]
 OnLoss = Literal["tell", "recreate"]
 
@@ -23,6 +23,21 @@ class TopicMetadata(Part):
     name: TopicName = classed(IDENTITY, "Name of the topic, unless `spec.topicName` has another one.")
     owner: OneLine = classed(BEHAVIOURAL, "Team or person to ask. Shown, never interpreted.", default="")
     labels: dict[CloudWord, OneLine] = classed(BEHAVIOURAL, "Labels for people and searches.", default_factory=dict)
+
+
+class TopicRate(Part):
+    """How much is written to it while all is well. Told, never enforced."""
+
+    min: Whole | None = classed(
+        BEHAVIOURAL,
+        "Records per second, all partitions together, that are written at least. Fewer in three windows of 5 min are "
+        "an anomaly.",
+        default=None,
+        ge=1,
+    )
+    max: Whole | None = classed(
+        BEHAVIOURAL, "Records per second that are written at most. More is an anomaly likewise.", default=None, ge=1
+    )
 
 
 class TopicSpec(Part):
@@ -68,6 +83,9 @@ class TopicSpec(Part):
         BEHAVIOURAL,
         "When somebody deleted the topic outside Kedge: `tell` it as a condition, or `recreate` it, empty.",
         default="tell",
+    )
+    rate: TopicRate = classed(
+        BEHAVIOURAL, "For a steady topic: what is written to it while all is well.", default_factory=TopicRate
     )
 
 

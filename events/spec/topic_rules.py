@@ -24,7 +24,7 @@ def check_topic(document: KafkaTopicDocument, *, positions: Positions = NOWHERE)
     min_isr = as_integer(effective_config(document).get(MIN_ISR, ""))
     if replicas is not None:
         found += _copies(document, replicas, min_isr, positions)
-    return found
+    return [*found, *_rate(document, positions)]
 
 
 def check_topic_in(
@@ -134,6 +134,13 @@ def _unknown_in_version(document: KafkaTopicDocument, version: str, where: Posit
             message = f"topics have no configuration `{key}` in Kafka {version}"
             fix = f"{did_you_mean(key, known)}Remove it."
             yield where.problem(p.UNKNOWN_PROPERTY, (*_CONFIG, key), message, fix, key=True)
+
+
+def _rate(document: KafkaTopicDocument, where: Positions) -> Iterator[Problem]:
+    rate = document.spec.rate
+    if rate.min is not None and rate.max is not None and rate.min > rate.max:
+        message = f"`{document.topic}` is to take at least {rate.min} and at most {rate.max} records per second"
+        yield where.problem(p.TOPIC_RATE, ("spec", "rate", "max"), message, f"Use a `max` above {rate.min}.")
 
 
 def _copies(document: KafkaTopicDocument, replicas: int, min_isr: int | None, where: Positions) -> Iterator[Problem]:

@@ -1,11 +1,13 @@
-"""What Kedge may do to a cluster by itself: healing and balancing."""
+"""What Kedge may do to a cluster by itself: healing, balancing and keeping replicas in their places."""
 
 from typing import Literal
 
 from events.spec.fields import FieldClass, Part, classed
+from events.spec.rollout import RolloutWindow
 from events.spec.scalars import (
     Flag,
     Seconds,
+    TopicName,
     Whole,
 )
 
@@ -14,6 +16,9 @@ BEHAVIOURAL = FieldClass.BEHAVIOURAL
 AnomalyKind = Literal[
     "goal-violation", "broker-failure", "slow-broker", "disk-failure", "topic-anomaly", "maintenance-event"
 ]
+
+AntiAffinity = Literal["strict", "best-effort", "none"]
+TierName = Literal["critical", "standard", "scratch"]
 
 
 class Healing(Part):
@@ -55,6 +60,38 @@ class Healing(Part):
     )
 
 
+class Placement(Part):
+    """In which zones replicas of a partition are to be, and when those that are not are moved."""
+
+    correct: Flag = classed(
+        BEHAVIOURAL,
+        "`true` moves replicas that share a zone apart, in small throttled batches, once everything else is done. "
+        "`false` only tells.",
+        default=False,
+    )
+    anti_affinity: AntiAffinity = classed(
+        BEHAVIOURAL,
+        "`best-effort`: no two replicas of a partition share a zone while another one could take a replica. `strict`: "
+        "nor while none can just now, which is told. `none`: wherever they are.",
+        default="best-effort",
+    )
+    tiers: dict[TierName, AntiAffinity] = classed(
+        BEHAVIOURAL,
+        "Another one for declared topics of a tier. Without a word `critical` is strict.",
+        default_factory=dict,
+    )
+    topics: dict[TopicName, AntiAffinity] = classed(
+        BEHAVIOURAL, "Another one for single topics, declared or not, by their full names.", default_factory=dict
+    )
+    windows: tuple[RolloutWindow, ...] = classed(
+        BEHAVIOURAL,
+        "When replicas may begin to be moved apart, as a job does that is run daily at three. Inside `rollout.windows` "
+        "where there are any. Without any, always.",
+        default=(),
+        max_length=32,
+    )
+
+
 class Balance(Part):
     """When replicas are spread anew over the brokers, and how much of that a day."""
 
@@ -84,4 +121,15 @@ class Balance(Part):
         default=None,
         ge=1,
         le=1_000_000,
+    )
+    placement: Placement = classed(
+        BEHAVIOURAL,
+        "In which zones replicas of a partition are to be, and when they are moved there.",
+        default_factory=Placement,
+    )
+    preferred_leaders: Literal["restore", "leave"] = classed(
+        BEHAVIOURAL,
+        "`restore`: leadership that others lead goes back to the first replica once that is in sync; nothing is "
+        "copied. `leave`: only at the end of Kedge's own work.",
+        default="restore",
     )

@@ -39,6 +39,15 @@ class DesiredNode:
     """`fixed` if the spec said another size of the disk, in GiB."""
     grows: bool = False
     """Its disk can become larger where it is."""
+    spot: bool = False
+    """Its VM is pre-emptible."""
+    disk_count: int = 1
+    """Disks of that kind and size each, with a log directory on every one."""
+
+    @property
+    def room_gib(self) -> int:
+        """What its disks have together."""
+        return self.disk_gib * self.disk_count
 
     def digest_with(self, config: Mapping[str, str], disk_gib: int | None = None) -> str:
         """The digest its instance would have if the spec's Kafka settings, and the size of its disk, were these."""
@@ -92,6 +101,8 @@ def _nodes_of(document: KafkaClusterDocument, pool: Pool) -> list[DesiredNode]:
             place=pool.place.name,
             fixed_at=partial(digest_with_disk, inputs),
             grows=grows_in_place(pool),
+            spot=pool.spot,
+            disk_count=pool.disk.count,
         )
         for number in range(pool.size)
     ]

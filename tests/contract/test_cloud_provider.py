@@ -343,16 +343,18 @@ def test_two_regions_are_two_places(harness: Harness) -> None:
     assert harness.cloud.list_place(harness.second).instances == ()
 
 
-def test_a_volume_outlives_its_vm_and_passes_to_the_next(harness: Harness) -> None:
-    first = resources(instance("n-0"), volume("n-0"), attachment("n-0.g1", "n-0.data.v1"))
+@pytest.mark.parametrize("dirs", [("data",), ("data", "data2")], ids=["one", "two"])
+def test_volumes_outlive_their_vm_and_pass_to_the_next(harness: Harness, dirs: tuple[str, ...]) -> None:
+    disks, keys = [volume("n-0", d) for d in dirs], [f"n-0.{d}.v1" for d in dirs]
+    first = resources(instance("n-0"), *disks, *(attachment("n-0.g1", key) for key in keys))
     harness.create(first)
-    assert harness.cloud.list_place(harness.place).volumes[0].attached_to == "n-0.g1"
-    assert harness.cloud.list_place(harness.place).instances[0].volumes == ("n-0.data.v1",)
-    harness.delete(first, "attachment/n-0.g1.data", "instance/n-0.g1")
-    assert harness.cloud.list_place(harness.place).volumes[0].attached_to is None
-    second = resources(instance("n-0", 2), volume("n-0"), attachment("n-0.g2", "n-0.data.v1"))
-    harness.create(second, "instance/n-0.g2", "attachment/n-0.g2.data")
-    assert harness.cloud.list_place(harness.place).volumes[0].attached_to == "n-0.g2"
+    assert [v.attached_to for v in harness.cloud.list_place(harness.place).volumes] == ["n-0.g1" for _ in dirs]
+    assert harness.cloud.list_place(harness.place).instances[0].volumes == tuple(keys)
+    harness.delete(first, *(f"attachment/n-0.g1.{d}" for d in dirs), "instance/n-0.g1")
+    assert [v.attached_to for v in harness.cloud.list_place(harness.place).volumes] == [None for _ in dirs]
+    second = resources(instance("n-0", 2), *disks, *(attachment("n-0.g2", key) for key in keys))
+    harness.create(second, "instance/n-0.g2", *(f"attachment/n-0.g2.{d}" for d in dirs))
+    assert [v.attached_to for v in harness.cloud.list_place(harness.place).volumes] == ["n-0.g2" for _ in dirs]
 
 
 def test_a_volume_of_a_living_vm_is_not_given_to_another(verbs: Harness) -> None:
@@ -479,3 +481,13 @@ def test_a_lagging_listing_misses_what_is_new_while_describe_knows(harness: Harn
     vm = harness.id_of("n-0.g1")
     assert harness.cloud.describe(harness.place, [vm]) == {vm: InstanceState.RUNNING}
     assert len(harness.cloud.list_place(harness.place).instances) == 1
+
+
+@pytest.mark.parametrize("cloud", ["aws", "azure", "google"])
+def test_a_listing_tells_which_vms_are_pre_emptible(
+    cloud: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with HARNESSES[cloud](tmp_path, monkeypatch) as harness:
+        harness.create(resources(instance("b-0", spot=True), instance("b-1")))
+        there = {i.key: i.spot for i in harness.cloud.list_place(harness.place).instances}
+    assert there == {"b-0.g1": True, "b-1.g1": False}

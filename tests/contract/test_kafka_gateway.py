@@ -4,7 +4,7 @@ One cluster per implementation: 1 controller, brokers 1000 (az-1), 1001 (az-2), 
 min ISR 2. The last test but one retires broker 1002.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Protocol
 
@@ -18,6 +18,7 @@ from controlplane.kafka.gates import broker_is_empty, caught_up, may_stop_broker
 from controlplane.kafka.gateway import KafkaGateway
 from controlplane.kafka.throttle import FOLLOWER_RATE, LEADER_RATE, ThrottlePlan, throttle_for
 from controlplane.kafka.unregister import may_unregister
+from planner.asked import Origin, ValueSeen
 from planner.observed import PartitionSeen, SettingSeen, TopicPartition
 from planner.rollout.live_step import LiveStep
 from planner.topics.step import Growth, NewTopic, TopicStep
@@ -370,6 +371,53 @@ def test_values_of_a_topic_are_asked_for_set_and_taken_back_beside_throttles(wor
     )
     assert gateway.snapshot().throttles.topics == {"valued"}, "the executor's keys are not touched"
     gateway.clear_throttles()
+
+
+def test_each_value_of_a_topic_says_where_it_comes_from_and_what_is_behind_it(world: World) -> None:
+    gateway = world.gateway
+    world.create_topic("layered", partitions=1, rf=1, min_isr=1)
+    gateway.change_topics(TopicStep(configure={"layered": {"retention.ms": "60000", "compression.type": "gzip"}}))
+
+    def values() -> Mapping[str, ValueSeen]:
+        return gateway.topic_values("layered") or {}
+
+    world.until(lambda: values()["retention.ms"].origin is Origin.TOPIC, "the topic's own value")
+    gzip = ValueSeen("gzip", Origin.TOPIC, "producer", Origin.KAFKA_DEFAULT, "compression.type")
+    assert values()["compression.type"] == gzip
+    assert values()["retention.ms"] == ValueSeen("60000", Origin.TOPIC), "Kafka does not tell what is behind it"
+    assert values()["min.insync.replicas"].behind == "2", "what the cluster has for topics without a value"
+    assert values()["compression.lz4.level"] == ValueSeen("9", Origin.KAFKA_DEFAULT)
+    assert not any("throttled.replicas" in key for key in values())
+    assert gateway.topic_values("never") is None
+
+
+def test_a_broker_says_of_each_setting_where_it_comes_from(world: World) -> None:
+    gateway = world.gateway
+    gateway.alter_cluster_config({"message.max.bytes": "2000000"})
+    world.until(lambda: gateway.broker_values(1001)["message.max.bytes"].origin is Origin.CLUSTER_LIVE, "the default")
+    gateway.change_settings(LiveStep({}, {1001: {"message.max.bytes": "3000000"}}))
+    world.until(lambda: gateway.broker_values(1001)["message.max.bytes"].origin is Origin.BROKER_LIVE, "its own value")
+    seen = gateway.broker_values(1001)["message.max.bytes"]
+    assert seen == ValueSeen("3000000", Origin.BROKER_LIVE, "2000000", Origin.CLUSTER_LIVE, "message.max.bytes")
+    assert gateway.broker_values(1002)["message.max.bytes"].origin is Origin.CLUSTER_LIVE
+    assert gateway.broker_values(1002)["compression.gzip.level"] == ValueSeen("-1", Origin.KAFKA_DEFAULT)
+    gateway.change_settings(LiveStep({}, {1001: {"message.max.bytes": None}}))
+    gateway.alter_cluster_config({"message.max.bytes": None})
+
+
+def test_an_empty_topic_begins_and_ends_at_0_and_one_that_is_not_there_is_none(world: World) -> None:
+    world.create_topic("unwritten", partitions=3, rf=2)
+    world.until(lambda: _bounds(world, "unwritten") == {(0, 0)}, "every leader's word")
+    logs = world.gateway.topic_logs("unwritten")
+    assert logs is not None
+    assert list(logs.partitions) == [0, 1, 2]
+    assert logs.left_out == 0
+    assert world.gateway.topic_logs("never") is None
+
+
+def _bounds(world: World, topic: str) -> set[tuple[int | None, int | None]]:
+    logs = world.gateway.topic_logs(topic)
+    return {(log.first, log.end) for log in logs.partitions.values()} if logs else set()
 
 
 def test_kafka_says_of_each_topic_why_it_would_not_take_it(world: World) -> None:

@@ -189,5 +189,17 @@ def test_all_groups_come_by_name_and_one_that_nobody_knows_is_missing(world: Wor
     assert world.gateway.groups({"nobody"}).groups == ()
 
 
+def test_where_a_log_ends_is_told_by_its_leader(world: World) -> None:
+    world.create_topic("written", partitions=2, rf=1)
+    world.produce("written", 1, 7)
+    world.until(lambda: _end(world, "written", 1) == 7, "the records")
+    assert _end(world, "written", 0) == 0
+
+
+def _end(world: World, topic: str, partition: int) -> int | None:
+    logs = world.gateway.topic_logs(topic)
+    return logs.partitions[partition].end if logs else None
+
+
 def _one(world: World, group: str) -> GroupSeen:
     return world.gateway.groups({group}).groups[0]

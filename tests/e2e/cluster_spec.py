@@ -27,12 +27,15 @@ class ClusterSpec:
     controllers: int = 1
     controller_zones: int = 0
     """Zones of the controllers' pool; 0: as many as there are controllers."""
+    controllers_in: str = "local-1"
+    """Region of the controllers' pool."""
     strategy: str = "migrate"
     machines: Mapping[str, str] = field(default_factory=lambda: dict.fromkeys((*POOLS, CONTROLLERS), "small"))
     regions: Mapping[str, str] = field(default_factory=dict)
     """Region of a broker pool, where it is not local-1."""
     sizes: Mapping[str, int] = field(default_factory=lambda: dict.fromkeys(POOLS, 1))
     disk_gib: int = 1
+    disks: int = 1
     throttle_mib_per_s: int = 64
     linger_s: int = 1
     join_deadline_s: int = 60
@@ -43,6 +46,7 @@ class ClusterSpec:
     hung_after_s: int = 300
     healing: Mapping[str, Any] = field(default_factory=dict)
     """Beside those two."""
+    balance: Mapping[str, Any] = field(default_factory=dict)
 
     def rolled(self, *pools: str) -> "ClusterSpec":
         """The same with another machine for these pools: each of their VMs has to be replaced."""
@@ -76,6 +80,7 @@ class ClusterSpec:
                 },
                 **({"bootstrap": {"dns": self.dns}} if self.dns else {}),
                 "healing": self._cures(),
+                **({"balance": dict(self.balance)} if self.balance else {}),
                 "deletionPolicy": "destroy",
             },
         }
@@ -94,7 +99,11 @@ class ClusterSpec:
             "size": self.sizes[pool],
             "machine": self.machines[pool],
             "heapMib": 160,
-            "disk": {"kind": "persistent", "sizeGib": self.disk_gib},
+            "disk": {
+                "kind": "persistent",
+                "sizeGib": self.disk_gib,
+                **({"count": self.disks} if self.disks > 1 else {}),
+            },
             "place": {"cloud": "local", "region": self.regions.get(pool, "local-1"), "zones": [zone]},
         }
 
@@ -108,7 +117,7 @@ class ClusterSpec:
             "disk": {"kind": "persistent", "sizeGib": 1},
             "place": {
                 "cloud": "local",
-                "region": "local-1",
+                "region": self.controllers_in,
                 "zones": ["a", "b", "c"][: self.controller_zones or self.controllers],
             },
         }

@@ -25,7 +25,9 @@ def ask_for_restart(world: World, *keys: str, reason: str = "new certificates") 
     world.person(asked.fact)
 
 
-def ask_for_replacement(world: World, key: str, reason: str, *, new_disk: bool = False) -> None:
+def ask_for_replacement(
+    world: World, key: str, reason: str, *, new_disk: bool = False, disks: tuple[str, ...] = ()
+) -> None:
     """The next VM for the node of this instance."""
     command = ReplaceNode(
         name="orders",
@@ -34,6 +36,7 @@ def ask_for_replacement(world: World, key: str, reason: str, *, new_disk: bool =
         reason=reason,
         node=world.view().instances[key].node,
         new_disk=new_disk,
+        disks=disks,
     )
     asked = replacement_asked(world.view(), command, world.kafka.snapshot())
     assert isinstance(asked.fact, facts.NodeReplaceRequested)

@@ -125,7 +125,9 @@ class Trouble:
     def _restarting(self) -> bool:
         """Whether somebody is down already: one failure at a time is what min ISR 2 of 3 can stand."""
         served = {i.service_id for i in self._world.view().brokers() if i.phase in ("joined", "draining", "lingering")}
-        return any(not self._world.kafka.is_running(b) for b in served) or not self._world.quorum_is_whole()
+        kafka, failed = self._world.kafka, self._world.machines.failed_disks
+        is_down = any(not kafka.is_running(b) for b in served) or any(kafka.serves(b) for b in failed)
+        return is_down or not self._world.quorum_is_whole()
 
     def _terraform_dies(self) -> bool:
         self._world.interrupt_runs += 1

@@ -2,8 +2,9 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
+from agent import wire
 from agent.wire import DIRECTORY_LOST, Document, FindingReport, LogDirReport, Report, ServiceDocument, ServiceReport
 from controlplane.converger.observation import InventorySeen
 from controlplane.latest import LatestStore
@@ -28,6 +29,11 @@ AGENT_S = 2.0
 START_S = 2.0
 
 
+def path_of(directory: str) -> str:
+    """Where a broker with several disks has one of them."""
+    return f"/volumes/{directory}/kafka"
+
+
 class Violation(AssertionError):
     """A property that must always hold does not."""
 
@@ -44,6 +50,8 @@ class Machines:
         self.buried: dict[str, Vm] = {}
         self.volumes: dict[str, CloudVolume] = {}
         self.addresses: dict[str, str] = {}
+        """By node; of one that moves, the last that was made."""
+        self.addresses_by_place: dict[str, dict[str, str]] = {}
         self.evidence = Evidence()
         self.disk_bytes: dict[int, int] = {}
         """Broker id -> size of the disk it is born with, where that is not the usual one."""
@@ -61,11 +69,16 @@ class Machines:
         self.volume_places: dict[str, str] = {}
         self.illnesses: dict[str, Illness] = {}
         """By instance key."""
+        self.had_volumes: dict[int, set[str]] = {}
+        """By broker, what it was last started on."""
+        self.failed_disks: dict[int, datetime] = {}
+        """Brokers one of whose disks has failed, and since when."""
         self.ensemble_id = ""
         """The cluster id that is in ZooKeeper."""
         self.protocols: dict[int, str] = {}
         """ZooKeeper mode: what each broker was last started with."""
         self.announced: dict[str, MaintenanceNotice] = {}
+        self.taken_back: dict[str, wire.PreemptionReport] = {}
         """What the cloud says of hosts, by instance key."""
         self._next_address = 0
         self.states: dict[str, set[str]] = {}
@@ -97,6 +110,7 @@ class Machines:
             dict(self.addresses),
             notices=told,
             silent=dict.fromkeys(mute, "sim: no answer"),
+            addresses_by_place={p: dict(a) for p, a in self.addresses_by_place.items() if p not in mute},
         )
 
     def terminate(self, view: ClusterView, cloud_id: str) -> None:
@@ -131,15 +145,21 @@ class Machines:
         elif kind == "attachment":
             self._attach(run, verb, key)
         elif kind == "address":
+            there = self.addresses_by_place.setdefault(str(run.resources.place), {})
             if verb == "create":
-                self.addresses.setdefault(key, self._new_address())
+                self.addresses[key] = there.setdefault(key, self._new_address())
             else:
-                self.addresses.pop(key, None)
+                there.pop(key, None)
+                left = [a[key] for a in self.addresses_by_place.values() if key in a]
+                self.addresses = {**self.addresses, key: left[0]} if left else self._without_address(key)
         elif verb == "create":
             self._refuse_late_tie(run, key, kind)
             self.vms[key].bound = True
         elif key in self.vms:
             self.vms[key].bound = False
+
+    def _without_address(self, node: str) -> dict[str, str]:
+        return {n: a for n, a in self.addresses.items() if n != node}
 
     def _grow(self, key: str, size_gib: int) -> None:
         volume = self.volumes[key]
@@ -256,7 +276,10 @@ class Machines:
 
     def _agent(self, vm: Vm, document: Document | None) -> None:
         service = document.services[0] if document and document.services else None
-        if service is not None:
+        told = self.taken_back.get(vm.key)
+        if told and told.deadline and told.deadline - self._clock() <= timedelta(seconds=45):
+            self._power_off(vm, graceful=True)  # as agents do, so that it can be started again
+        elif service is not None:
             self._obey(vm, service)
         vm.seq += 1
         report = self._report(vm, service)
@@ -301,7 +324,7 @@ class Machines:
 
     def _is_equipped(self, vm: Vm, service: ServiceDocument) -> bool:
         attached = {v.key for v in self.volumes.values() if v.attached_to == vm.key}
-        needs_address = service.name != "broker"
+        needs_address = service.name != "broker" and self.handover is not Handover.NONE
         return all(d.volume in attached for d in service.log_dirs) and (vm.bound or not needs_address)
 
     @property
@@ -309,11 +332,30 @@ class Machines:
         """Whether no VM is dead, the cloud answers, and there is no illness that something may be done about."""
         is_ill = any(not illness.finding.startswith("disk_") for illness in self.illnesses.values())
         is_hurt = any(v.key in self.blank for v in self.volumes.values())
+        is_hurt |= any(self.kafka.serves(broker) for broker in self.failed_disks)
         return all(vm.alive for vm in self.vms.values()) and not self.outage and not is_ill and not is_hurt
 
     def fall_ill(self, key: str, finding: str, *, lasts: bool = False) -> None:
         """From now on the agent of this VM finds that."""
         self.illnesses[key] = Illness(finding, self._clock(), lasts)
+
+    def fail_disk(self, key: str, directory: str) -> None:
+        """One of the disks of a broker fails under it; whoever has that disk later finds it failed, too."""
+        broker = self._broker_on(key)
+        self.kafka.fail_dir(broker, path_of(directory))
+        self.failed_disks.setdefault(broker, self._clock())
+
+    def _home_volume(self, service: ServiceDocument) -> str:
+        """The first volume a broker ever had, for as long as it takes over any of those it had before."""
+        now, had = {d.volume for d in service.log_dirs}, self.had_volumes.get(service.node_id, set())
+        self.had_volumes[service.node_id] = now
+        return self.broker_ids[service.node_id] if now & had else service.log_dirs[0].volume
+
+    def _broker_on(self, key: str) -> int:
+        process = self.vms[key].process
+        if process is None:
+            raise Violation(f"{key} has no service to lose a disk")
+        return process.document.node_id
 
     def _start(self, vm: Vm, service: ServiceDocument) -> None:
         illness = self.illnesses.pop(vm.key, None)
@@ -322,16 +364,20 @@ class Machines:
         if service.name == "broker":
             self._speak(vm, service)
             owner = self.broker_ids.get(service.node_id)
-            volume = service.log_dirs[0].volume
+            volume = self._home_volume(service)
             self.kafka.settings.files[service.node_id] = dict(service.settings)
             self.evidence.homes.setdefault(service.node_id, set()).add(volume)
             if owner is None:
                 self.broker_ids[service.node_id] = volume
-                size = self.disk_bytes.get(service.node_id, USUAL_DISK_BYTES)
-                self.kafka.add_broker(service.node_id, service.rack, version=service.kafka_version, disk_bytes=size)
+                self._add_broker(service)
             else:
+                for disk in service.log_dirs:
+                    if disk.fresh and len(service.log_dirs) > 1:
+                        self.kafka.renew_dir(service.node_id, path_of(disk.name))
+                        self.failed_disks.pop(service.node_id, None)
                 self.kafka.start_broker(service.node_id, version=service.kafka_version)
             return
+        self._refuse_two(vm, service)
         directory = service.log_dirs[0].directory_id
         if self.kafka.directory_of(service.node_id) == directory:
             self.kafka.start_controller(service.node_id, version=service.kafka_version)
@@ -342,6 +388,24 @@ class Machines:
             self.kafka.add_controller(
                 service.node_id, voter=service.founder, version=service.kafka_version, directory_id=directory
             )
+
+    def _add_broker(self, service: ServiceDocument) -> None:
+        several = tuple(path_of(d.name) for d in service.log_dirs) if len(service.log_dirs) > 1 else ()
+        self.kafka.add_broker(
+            service.node_id,
+            service.rack,
+            version=service.kafka_version,
+            disk_bytes=self.disk_bytes.get(service.node_id, USUAL_DISK_BYTES * len(service.log_dirs)),
+            log_dirs=several or ("/data",),
+        )
+
+    def _refuse_two(self, vm: Vm, service: ServiceDocument) -> None:
+        """Two controllers of one id are never up together: both would answer for the one vote."""
+        others = [v for v in self.vms.values() if v is not vm and v.alive and v.process is not None and v.process.up]
+        for other in others:
+            document = other.process.document if other.process else service
+            if document.name == service.name and document.node_id == service.node_id:
+                raise Violation(f"{vm.key} and {other.key} both run controller {service.node_id}")
 
     def _speak(self, vm: Vm, service: ServiceDocument) -> None:
         """ZooKeeper mode: a broker needs the cluster's id to be there, and others that understand what it speaks."""
@@ -365,9 +429,9 @@ class Machines:
         elif self.kafka.is_running(service.node_id) and not self.kafka.stop_broker(service.node_id):
             raise Violation(f"broker {service.node_id} was unregistered while it ran and hangs now")
 
-    def _power_off(self, vm: Vm) -> None:
+    def _power_off(self, vm: Vm, *, graceful: bool = False) -> None:
         if vm.process is not None and vm.process.up:
-            self._stop(vm.process.document, graceful=False)
+            self._stop(vm.process.document, graceful=graceful)
         vm.process = None
 
     def _report(self, vm: Vm, service: ServiceDocument | None) -> Report:
@@ -382,6 +446,7 @@ class Machines:
             agent_version="sim",
             epoch=0,
             services=tuple(services),
+            preemption=self.taken_back.get(vm.key),
         )
 
     def _service_report(self, vm: Vm, service: ServiceDocument) -> ServiceReport:
@@ -424,6 +489,9 @@ class Machines:
 
     def _findings(self, vm: Vm) -> tuple[FindingReport, ...]:
         illness = self.illnesses.get(vm.key)
+        failed = self.failed_disks.get(vm.process.document.node_id) if vm.process else None
+        if failed is not None:
+            illness = Illness("log_dir_failed", failed)
         if illness is None:
             return ()
         return (FindingReport(name=illness.finding, since=illness.since, message="as simulated"),)

@@ -38,16 +38,12 @@ SLOW = pytest.param("aws", marks=pytest.mark.soak)
 
 SEEDS_A_CLOUD = 50
 
-_QUORUM_ELSEWHERE = {"digitalocean": "hetzner"}
-"""Where an address stays with its VM controllers are refused: there the brokers alone are played."""
-
 
 @contextmanager
 def opened(cloud: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Hands]]:
-    """Hands in an empty fake of that cloud, and in one that has the controllers where that has to be another."""
-    names = dict.fromkeys((cloud, _QUORUM_ELSEWHERE.get(cloud, cloud)))
+    """Hands in an empty fake of that cloud."""
     with ExitStack() as stack:
-        yield {name: stack.enter_context(_HANDS[name](folder, monkeypatch)) for name in names}
+        yield {cloud: stack.enter_context(_HANDS[cloud](folder, monkeypatch))}
 
 
 @pytest.mark.parametrize("cloud", [*(c for c in CLOUDS if c != "aws"), SLOW])

@@ -6,6 +6,7 @@ import pytest
 
 from controlplane.rebuild.evidence import Weight
 from events import facts
+from providers.handover import Handover
 from tests.builders import a_document
 from tests.sim.rebuilding import LosableWorld
 from tests.sim.world import World
@@ -173,6 +174,25 @@ def test_brokers_that_keep_their_disk_are_taken_up_too_when(moment: str) -> None
     resume(world)
     world.converge(ticks=1500)
     assert {i.service_id for i in world.view().brokers()} == {1000, 1001, 1002}
+
+
+@pytest.mark.parametrize("later", [2, 4])
+def test_a_controller_that_is_being_relieved_is_taken_up_too(later: int) -> None:
+    """Where addresses stay with VMs: two VMs have its id, and never do both run."""
+    world = LosableWorld()
+    world.machines.handover = Handover.NONE
+    world.declare(OLD)
+    world.converge(ticks=200)
+    world.declare(NEW)
+    world.run(until=lambda w: any(i.planned.relieves and i.address for i in w.view().controllers()), ticks=900)
+    for _ in range(later):
+        world.tick()
+    rebuilt = world.lose_store(NEW)
+    assert not rebuilt.refused, rebuilt.findings
+    still(world, ticks=6)
+    resume(world)
+    world.converge(ticks=1500)
+    assert {i.planned.kafka_version for i in world.view().alive()} == {"4.2.0"}
 
 
 def test_a_dead_vm_is_found_dead_and_replaced_once_resumed() -> None:

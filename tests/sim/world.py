@@ -368,7 +368,7 @@ class World:
         if controller not in before and what == "add_voter" and len(up) * 2 <= len(before):
             return f"{what} of {controller} while only {sorted(up)} of {sorted(before)} ran"
         stopped = [i for i in self.view().in_phase(Phase.FENCING, Phase.FENCED) if not i.is_broker and not i.lost]
-        others = [i.key for i in stopped if i.node != change.voter.node and not self._leaves(i.node)]
+        others = [i.key for i in stopped if i.service_id != change.voter.id and not self._leaves(i.node)]
         if others and not self._mends():
             return f"{what} of {controller} while {others} are being handed over"
         return ""

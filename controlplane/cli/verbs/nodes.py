@@ -112,6 +112,15 @@ def replace(
     new_disk: Annotated[
         bool, typer.Option("--new-disk", help="The disk goes too, where the strategy would hand it over.")
     ] = False,
+    disks: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--disk",
+            metavar="DIR",
+            show_default=False,
+            help="Only this disk of a broker with several begins anew; its id and the others pass on. Repeatable.",
+        ),
+    ] = None,
     reason: Reason = "",
     output: Output = Format.TEXT,
 ) -> None:
@@ -125,13 +134,14 @@ def replace(
       kedge replace orders --broker 1001 --reason "slow disk"
       kedge replace orders --node controllers-a-0
       kedge replace orders --broker 1001 --new-disk
+      kedge replace orders --broker 1001 --disk data2
     """
     if (broker is None) == (not node):
         why = "name one node, by its broker's id or by its own name"
         next_step = f"kedge replace {cluster} --broker ID"
         raise CliError("nothing was asked for", why=why, next_step=next_step, exit_code=exits.USAGE)
     session = session_of(context)
-    order = node_api.ReplaceIn(reason=reason, broker=broker, node=node, new_disk=new_disk)
+    order = node_api.ReplaceIn(reason=reason, broker=broker, node=node, new_disk=new_disk, disks=disks or [])
     _answer(session, session.client.replace(cluster, order), output)
     session.tell(f"to see it through: kedge wait {cluster} --for=converged; to end it early: kedge abort {cluster}")
 

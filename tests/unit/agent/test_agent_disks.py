@@ -132,6 +132,38 @@ def test_what_cannot_be_told_apart_is_left_alone(there: list[BlockDevice]) -> No
     assert isinstance(choose(NEW, cluster_uid=UID, devices=there), CannotTell)
 
 
+SECOND = NEW.model_copy(update={"name": "data2", "volume": "b-0.data2.v1", "directory_id": "e"})
+
+
+def test_as_many_blank_disks_as_there_are_new_volumes_alike_become_them_one_each() -> None:
+    there = [disk("/dev/vdc"), disk("/dev/vdb"), disk("/dev/vdd", gib=7)]
+    assert choose(NEW, cluster_uid=UID, devices=there, others=[SECOND]) == MakeFilesystem("/dev/vdb")
+    assert choose(SECOND, cluster_uid=UID, devices=there, others=[NEW]) == MakeFilesystem("/dev/vdc")
+
+
+def test_a_new_volume_waits_until_all_that_are_like_it_are_attached() -> None:
+    answer = choose(NEW, cluster_uid=UID, devices=[disk("/dev/vdb")], others=[SECOND])
+    assert isinstance(answer, NotThere)
+    assert "2 new volumes like it, and 1 blank disks so far (/dev/vdb)" in answer.reason
+
+
+def test_one_blank_disk_too_many_and_none_is_taken() -> None:
+    there = [disk("/dev/vdb"), disk("/dev/vdc"), disk("/dev/vdd")]
+    assert isinstance(choose(NEW, cluster_uid=UID, devices=there, others=[SECOND]), CannotTell)
+
+
+def test_the_disk_that_is_left_is_the_volume_that_is_left() -> None:
+    """The first has its filesystem: the agent died between the two."""
+    there = [disk("/dev/vdb", "filesystem", uuid=OURS), disk("/dev/vdc")]
+    assert choose(SECOND, cluster_uid=UID, devices=there, others=[NEW]) == MakeFilesystem("/dev/vdc")
+
+
+def test_a_volume_that_held_data_leaves_the_blank_disk_to_the_new_one() -> None:
+    there = [disk("/dev/vdb")]
+    assert isinstance(choose(KNOWN, cluster_uid=UID, devices=there, others=[SECOND]), NotThere)
+    assert choose(SECOND, cluster_uid=UID, devices=there, others=[KNOWN]) == MakeFilesystem("/dev/vdb")
+
+
 def test_a_disk_with_anything_on_it_is_not_blank_enough() -> None:
     there = [
         disk("/dev/vdb", "other"),
@@ -191,6 +223,19 @@ def test_a_new_volume_gets_a_filesystem_with_its_own_uuid_and_is_mounted_once(tm
     assert machine.commands[-1] == ("mount", "-o", "noatime", "/dev/vdb", mount)
     assert looked(machine, tmp_path, wanting(KNOWN)) == seen
     assert len(machine.commands) == 2
+
+
+def test_two_new_volumes_are_made_and_mounted_each_at_its_own_place(tmp_path: Path) -> None:
+    machine = FakeMachine({"/dev/vdb": {}, "/dev/vdc": {}})
+    wanted = document(broker(log_dirs=(NEW, SECOND)))
+    assert looked(machine, tmp_path, wanted) == VolumesSeen({"data": NEW.volume, "data2": SECOND.volume})
+    assert [machine.disks[d]["UUID"] for d in ("/dev/vdb", "/dev/vdc")] == [OURS, filesystem_uuid(UID, SECOND.volume)]
+    machine.mounted.clear()
+    machine.disks = {"/dev/vdx": machine.disks["/dev/vdc"], "/dev/vdy": machine.disks["/dev/vdb"]}
+    assert looked(machine, tmp_path, wanted).attached == {"data": NEW.volume, "data2": SECOND.volume}
+    assert machine.mounted == {
+        str(tmp_path / "volumes" / n): d for n, d in (("data", "/dev/vdy"), ("data2", "/dev/vdx"))
+    }
 
 
 def test_after_a_reboot_the_volume_is_mounted_again_and_nothing_is_made(tmp_path: Path) -> None:

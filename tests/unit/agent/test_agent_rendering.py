@@ -36,6 +36,16 @@ def test_server_properties(name: str, service: ServiceDocument) -> None:
     check(f"{name}.properties", server_properties(service, log_dirs=LOG_DIRS))
 
 
+def test_several_log_directories_are_named_in_order_and_the_metadata_log_stays_in_the_first() -> None:
+    both = (Path("/vm/volumes/data/kafka"), Path("/vm/volumes/data2/kafka"))
+    lines = server_properties(broker(settings={"metadata.log.dir": "/elsewhere"}), log_dirs=both).splitlines()
+    assert "log.dirs=/vm/volumes/data/kafka,/vm/volumes/data2/kafka" in lines
+    assert [line for line in lines if line.startswith("metadata.log.dir")] == [
+        "metadata.log.dir=/vm/volumes/data/kafka"
+    ]
+    assert "metadata.log.dir" not in server_properties(broker(), log_dirs=LOG_DIRS)
+
+
 def test_log4j2_properties() -> None:
     check("log4j2.properties", log4j2_properties(log_file=Path("/vm/logs/broker.log"), cap_bytes=1000, files=2))
 

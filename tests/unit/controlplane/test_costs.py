@@ -91,6 +91,18 @@ def test_a_part_without_a_price_is_named_and_in_no_sum() -> None:
     )
 
 
+def test_a_pre_emptible_vm_has_no_price_that_anybody_knows() -> None:
+    """The list price of the type is that of a VM that is kept: it would be a guess here."""
+    cheap = on_aws({20: "      machine: medium\n      spot: true"})
+    bill = monthly_bill(cheap, book())
+    named = [part for part in bill.unknown if part.startswith("brokers: 3 x ")]
+    assert len(named) == 1
+    assert "pre-emptible" in named[0]
+    surge = surge_cost(cheap, steps((A, Change.REPLACE, 3600.0)), book())
+    assert surge is not None
+    assert "brokers: VMs beside the old ones" in surge.bill.unknown
+
+
 def test_without_any_price_there_is_no_sum_rather_than_0() -> None:
     bill = monthly_bill(on_aws(), PriceBook())
     assert bill.totals == {}

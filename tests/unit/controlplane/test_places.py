@@ -33,6 +33,7 @@ from events.spec.rules import check_change
 from planner.rollout.diff import Change
 from providers.base import InstanceState, Listing, Place
 from providers.errors import CloudUnavailable
+from providers.handover import Handover
 from providers.tf.guard import check
 from providers.tf.plan import Action, PlannedChange
 from providers.tf.renderedset import targets_of
@@ -289,6 +290,14 @@ CLOUDS = {
 }
 
 
+WAYS = {
+    **dict.fromkeys(("aws", "hetzner"), Handover.REBIND),
+    **dict.fromkeys(("google", "azure", "upcloud"), Handover.DELETE_FIRST),
+    "digitalocean": Handover.NONE,
+}
+"""As the clouds declare it (docs/clouds.md)."""
+
+
 @pytest.mark.parametrize(("origin", "target"), list(permutations(CLOUDS, 2)))
 def test_brokers_move_by_plan_from_each_cloud_to_each_other(origin: str, target: str) -> None:
     """Accepted, told in the plan, made there, emptied and retired here, each run in a state of its own."""
@@ -318,13 +327,40 @@ def test_brokers_move_by_plan_from_each_cloud_to_each_other(origin: str, target:
     }
 
 
-def _refused_by_no_guard(view: ClusterView, intent: IntentView, *, before: ClusterView, place: str) -> None:
+@pytest.mark.parametrize(("origin", "target"), list(permutations(CLOUDS, 2)))
+def test_controllers_move_by_plan_from_each_cloud_to_each_other(origin: str, target: str) -> None:
+    """Each by another node of its id, with a disk there, and an address where that cloud lets nodes own one."""
+    before, after = _on(origin, origin), _on(target, origin)
+    assert [p for p in check_change(before, after, data_bytes_per_pool=None) if p.is_error] == []
+    view = _born_as(before)
+    (told,) = preview(view, after, snapshot=None).moves
+    assert "3 controllers, one at a time, under the same ids" in told
+    view = replace(view, document=after, generation=2, recycling=2)
+    changes = [c for c in pending_changes(view) if c.change is not Change.KEEP]
+    assert [c.change for c in changes] == [Change.REPLACE] * 3
+    (surge,) = decide(a_situation(view, handovers=WAYS)).events
+    (planned,) = surge.instances
+    old = view.instances[planned.relieves]
+    assert (planned.service_id, planned.vm_address) == (old.service_id, WAYS[target] is Handover.NONE)
+    heir = InstanceView(planned, Phase.REQUESTED, NOW, surge.intent, NOW, _place_of(after, planned.pool), bound=False)
+    moving = replace(view, instances={**view.instances, heir.key: heir})
+    asked = IntentView(surge.intent, "surge", (heir.key,), NOW)
+    _refused_by_no_guard(moving, asked, before=view, place=target, of="controllers")
+    over = {old.key: replace(old, phase=Phase.RETIRING), heir.key: replace(heir, phase=Phase.JOINED, bound=True)}
+    moved = replace(moving, instances={**moving.instances, **over})
+    leaving = IntentView("j", "retire", (old.key,), NOW, tuple(v.key for v in old.planned.volumes))
+    _refused_by_no_guard(moved, leaving, before=moved, place=origin, of="controllers")
+
+
+def _refused_by_no_guard(
+    view: ClusterView, intent: IntentView, *, before: ClusterView, place: str, of: str = "brokers"
+) -> None:
     """What Terraform would change is exactly what the run may; the cloud of its place is the one that is asked."""
     run = terraform_run(view, intent, installation_id="test", boot_data=lambda i: "", gone=frozenset())
     assert run.resources.place.cloud == place
     wanted = targets_of(rendered(run))
     state = (wanted - run.creates) | run.deletes
-    assert not any(t.split("/")[1].startswith("controllers") for t in run.creates | run.deletes)
+    assert all(t.split("/")[1].startswith(of) for t in run.creates | run.deletes)
     changes = [PlannedChange(t, t, Action.CREATE) for t in wanted - state]
     changes += [PlannedChange(t, t, Action.DELETE) for t in state - wanted]
     check(tuple(changes), run)
@@ -350,7 +386,7 @@ def _on(quorum: str, brokers: str) -> KafkaClusterDocument:
 def _born_as(document: KafkaClusterDocument) -> ClusterView:
     """The cluster as it stands after its birth from this document."""
     empty = replace(a_view(), instances={}, document=document, controller_ids={}, next_broker_id=1000, generation=1)
-    surges = decide(a_situation(replace(empty, recycling=1, converged=0))).events
+    surges = decide(a_situation(replace(empty, recycling=1, converged=0), handovers=WAYS)).events
     stands = {
         p.key: InstanceView(p, Phase.JOINED, BEFORE, surge.intent, BEFORE, _place_of(document, p.pool), f"vm-{p.key}")
         for surge in surges

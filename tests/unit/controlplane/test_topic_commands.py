@@ -7,6 +7,7 @@ import pytest
 
 from controlplane.cluster import evolve
 from controlplane.commands import AdoptTopic, CommandRefused, DeclareTopics, DeleteTopic, ReportTopicsGone
+from controlplane.portal.pages.changeform import topic_data
 from controlplane.topiccommands import (
     topic_adopted,
     topic_deleted,
@@ -14,6 +15,7 @@ from controlplane.topiccommands import (
     topics_declared,
     topics_gone,
 )
+from controlplane.topicplan import topic_lines
 from controlplane.view import ClusterView
 from events import topic_facts as facts
 from events.codec import encode
@@ -54,6 +56,18 @@ def test_topics_of_a_file_are_one_event_and_the_same_file_again_is_none() -> Non
     fact = topics_declared(view, changed).fact
     assert isinstance(fact, facts.TopicsDeclared)
     assert [t.name for t in fact.topics] == ["b"]
+
+
+def test_a_band_of_records_is_recorded_with_its_topic_and_a_change_of_it_is_shown() -> None:
+    banded = topic_text("a", rate="{min: 5}")
+    view = _declare(a_view(), banded)
+    assert view.document is not None
+    known = view.topics.by_name["a"].declared
+    assert (known.rate_min, known.rate_max) == (5, None)
+    other = [one.document for one in declared(topic_text("a", rate="{min: 6, max: 9}"))]
+    assert topic_lines(view, view.document, other) == ("~ topic orders/a: rate.min 5/s -> 6/s; rate.max - -> 9/s",)
+    assert topic_data(view.document, known)["spec"]["rate"] == {"min": 5}
+    assert "rate" not in topic_data(view.document, replace(known, rate_min=None))["spec"]
 
 
 def test_a_cluster_that_is_not_declared_is_no_home() -> None:

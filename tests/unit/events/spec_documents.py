@@ -44,7 +44,12 @@ places = built(
     account=st.sampled_from(["default", "mine"]),
     zones=st.lists(words, min_size=1, max_size=3).map(tuple),
 )
-disks = built(Disk, kind=st.sampled_from(["persistent", "ephemeral"]), size_gib=st.integers(1, 3))
+disks = built(
+    Disk,
+    kind=st.sampled_from(["persistent", "ephemeral"]),
+    size_gib=st.integers(1, 3),
+    count=st.integers(1, 2),
+)
 pools = built(
     Pool,
     name=labels,

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import pytest
 
 from events.spec.rules import check_change
+from tests.builders import a_document, a_zookeeper_document
 from tests.unit.events.spec_texts import document, positions, told
 
 GIB = 1024**3
@@ -53,14 +54,33 @@ def test_brokers_may_move_to_another_region_or_account() -> None:
     assert refused({22: "      place: {cloud: local, region: local-1, account: mine, zones: [d, e, f]}"}) == []
 
 
-def test_the_quorum_does_not_move() -> None:
+def test_three_controllers_may_move() -> None:
+    assert refused({16: "      place: {cloud: local, region: local-2, zones: [a, b, c]}"}) == []
+    assert refused({16: "      place: {cloud: local, region: local-1, account: mine, zones: [d, e, f]}"}) == []
+
+
+def test_the_only_controller_moves_to_another_zone_alone() -> None:
+    """Under its own id it would have to be there and here; another zone is another node, with another id."""
+    one = {"controllers": 1, "quorum_place": "cloud: local, region: local-1, zones: [a]"}
+    before = a_document(**one)
     message = (
-        "pool `controllers` is in local/default/local-1 and cannot move to local/default/local-2: ids, disks and "
-        "addresses of the quorum belong to its nodes, and Kedge moves brokers only"
+        "pool `controllers` is in local/default/local-1 and cannot move to local/default/local-2: nobody holds the "
+        "metadata while the only controller changes its disk under its id"
     )
-    fix = "Keep `controllers` where it is; pools of brokers may move."
-    new = {16: "      place: {cloud: local, region: local-2, zones: [a, b, c]}"}
-    assert refused(new) == [("16:37", "KEDGE-SPEC-070", message, fix)]
+    there = a_document(**{**one, "quorum_place": "cloud: local, region: local-2, zones: [a]"})
+    (problem,) = check_change(before, there, data_bytes_per_pool=None)
+    assert (problem.code, problem.message) == ("KEDGE-SPEC-070", message)
+    elsewhere = a_document(**{**one, "quorum_place": "cloud: local, region: local-2, zones: [d]"})
+    assert check_change(before, elsewhere, data_bytes_per_pool=None) == []
+    grown = a_document(**{**one, "controllers": 3, "quorum_place": "cloud: local, region: local-2, zones: [a, b, c]"})
+    assert check_change(before, grown, data_bytes_per_pool=None) == []
+
+
+def test_zookeeper_servers_do_not_move() -> None:
+    there = a_zookeeper_document(quorum_place="cloud: local, region: local-2, zones: [a, b, c]")
+    (problem,) = check_change(a_zookeeper_document(), there, data_bytes_per_pool=None)
+    assert problem.code == "KEDGE-SPEC-070"
+    assert problem.message.endswith("ids, disks and addresses of ZooKeeper servers belong to their nodes")
 
 
 def test_a_network_changes_with_the_place_alone() -> None:

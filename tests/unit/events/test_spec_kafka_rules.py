@@ -9,7 +9,7 @@ def test_an_unsupported_version_is_refused_with_the_nearest_supported_one() -> N
         (
             "7:14",
             "KEDGE-SPEC-040",
-            "Kafka 4.2.1 is not supported; supported: 4.1.1, 4.2.0",
+            "Kafka 4.2.1 is not supported; supported: 4.1.1, 4.2.0, 4.3.0",
             "Use 4.2.0.",
         ),
     ]
@@ -24,9 +24,9 @@ def test_a_version_of_the_zookeeper_days_says_why_it_is_refused() -> None:
             "KEDGE-SPEC-040",
             (
                 "Kafka 3.9.1 is not supported (versions below 4 need `mode: zookeeper`, with 3.8.1 or "
-                "3.9.1); supported: 4.1.1, 4.2.0"
+                "3.9.1); supported: 4.1.1, 4.2.0, 4.3.0"
             ),
-            "Use 4.2.0.",
+            "Use 4.3.0, or write `mode: zookeeper`; docs/zookeeper.md tells of migrating from there.",
         ),
     ]
     assert not result.ok
@@ -51,7 +51,7 @@ def test_an_unsupported_metadata_level_is_refused() -> None:
         (
             "8:22",
             "KEDGE-SPEC-041",
-            "metadata level 3.9 is not supported; supported: 4.1, 4.2",
+            "metadata level 3.9 is not supported; supported: 4.1, 4.2, 4.3",
             "Use 4.1, or remove the pin.",
         ),
     ]

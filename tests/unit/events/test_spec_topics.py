@@ -109,6 +109,17 @@ def test_partitions_never_shrink() -> None:
     assert [p.code for p in check_topic_change(topic, partitions_before=7)] == ["KEDGE-SPEC-092"]
 
 
+def test_a_band_of_records_per_second_has_one_end_or_both_and_they_are_in_order() -> None:
+    for rate in ("{min: 500}", "{max: 4000}", "{min: 500, max: 500}"):
+        (topic,) = _load(ORDERS, _text(f"rate: {rate}")).topics
+        assert (topic.spec.rate.min, topic.spec.rate.max) != (None, None)
+    (plain,) = _load(ORDERS, _text()).topics
+    assert (plain.spec.rate.min, plain.spec.rate.max) == (None, None)
+    assert [code for _, code in _codes(_text("rate: {min: 5, max: 4}"))] == ["KEDGE-SPEC-097"]
+    assert not _load(_text("rate: {min: 0}")).ok
+    assert not _load(_text("rate: {least: 5}")).ok
+
+
 def test_a_tier_says_what_the_document_does_not() -> None:
     result = _load(ORDERS, _text("tier: critical"), _text(name="b"), _text("tier: scratch", name="c"))
     cluster = result.documents[0]

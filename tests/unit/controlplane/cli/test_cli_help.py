@@ -27,12 +27,13 @@ EVERY_VERB += [
     "proposals",
     "groups",
     "group",
+    "logs",
     "anomalies",
     "delete",
     "backup",
     "restore",
 ]
-EVERY_VERB += ["rebalance", "rebuild", "doctor"]
+EVERY_VERB += ["rebalance", "rebuild", "doctor", "loop"]
 EVERY_VERB += ["agent-bundle", "demo", "login", "audit", "version"]
 EVERY_GROUP = {"drain": ["plan", "check"], "state": ["export"], "brokers": ["demote"], "sources": ["poll", "accept"]}
 EVERY_GROUP["machines"] = ["list", "refresh"]

@@ -54,6 +54,15 @@ def test_what_went_wrong_and_a_pool_that_runs_out_are_told(world: World) -> None
     assert "has room for no more network" in result.stdout
 
 
+def test_what_was_changed_by_hand_is_told_below_the_table(world: World) -> None:
+    sentence = 'module.kedge.aws_vpc.network: tags.team was recorded as nothing, there is "payments"'
+    drifted = a_network(audited_at=START, drifts=[sentence], audit_error="the token is refused")
+    world.server.on("GET", "/networks", listed(drifted))
+    told = " ".join(world.run("networks").stdout.split())
+    assert f"default in production/eu-west-1: changed by hand: {sentence}" in told
+    assert "the last audit told nothing: the token is refused" in told
+
+
 def test_the_list_is_a_document_too(world: World) -> None:
     world.server.on("GET", "/networks", listed(a_network()))
     told = json.loads(world.run("networks", "-o", "json").stdout)

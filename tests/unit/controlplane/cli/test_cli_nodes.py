@@ -45,9 +45,13 @@ def test_a_restart_of_nobody_or_of_two_things_is_a_usage_error(world: World, opt
 @pytest.mark.parametrize(
     ("options", "body"),
     [
-        (["--broker", "1001"], {"broker": 1001, "node": "", "new_disk": False}),
-        (["--node", "controllers-a-0"], {"broker": None, "node": "controllers-a-0", "new_disk": False}),
-        (["--broker", "1001", "--new-disk"], {"broker": 1001, "node": "", "new_disk": True}),
+        (["--broker", "1001"], {"broker": 1001, "node": "", "new_disk": False, "disks": []}),
+        (["--node", "controllers-a-0"], {"broker": None, "node": "controllers-a-0", "new_disk": False, "disks": []}),
+        (["--broker", "1001", "--new-disk"], {"broker": 1001, "node": "", "new_disk": True, "disks": []}),
+        (
+            ["--broker", "1001", "--disk", "data2", "--disk", "data3"],
+            {"broker": 1001, "node": "", "new_disk": False, "disks": ["data2", "data3"]},
+        ),
     ],
 )
 def test_a_replacement_is_sent_with_its_node(world: World, options: list[str], body: dict[str, object]) -> None:

@@ -1,9 +1,9 @@
 """`CloudDrift` says what was changed by hand; without a good audit nothing is said."""
 
 from controlplane.converger.conditions import condition_changes
-from controlplane.converger.driftconditions import drift_told
+from controlplane.converger.driftconditions import NETWORK_DRIFT, drift_told, network_drift_told
 from controlplane.converger.verdict import Situation, Verdict
-from controlplane.drift.record import AuditNoted
+from controlplane.drift.record import AuditNoted, network_label
 from controlplane.places import places_of
 from controlplane.view import ConditionView
 from providers.audits import Drift
@@ -64,3 +64,37 @@ def test_only_changes_are_recorded_other_things_among_them() -> None:
     other = {HERE: AuditNoted(NOW, NOW, 7, (SIZE, GONE))}
     assert changes(a_situation(view, drift=again)) == []
     assert changes(a_situation(view, drift=other)) == ["CloudDrift"]
+
+
+RULE = Drift("module.kedge.aws_vpc.network", "module.kedge.aws_vpc.network", "tags.Name", '"kedge"', '"mine"')
+NETWORK = network_label(places_of(VIEW)[0])
+
+
+def of_network(*drifts: Drift, error: str = "") -> Situation:
+    clean = AuditNoted(NOW, NOW, 7)
+    return a_situation(VIEW, drift={HERE: clean, NETWORK: AuditNoted(NOW, None if error else NOW, 5, drifts, error)})
+
+
+def test_what_was_changed_of_its_network_is_told_apart_and_names_the_network() -> None:
+    situation = of_network(RULE)
+    told, own = network_drift_told(situation), drift_told(situation)
+    assert told is not None
+    assert (told.type, told.status, told.reason) == (NETWORK_DRIFT, True, "ChangedByHand")
+    for words in ("network default in", 'tags.Name was recorded as "kedge", there is "mine"', "kedge networks repair"):
+        assert words in told.message
+    assert own is not None
+    assert not own.status, "it is none of the cluster's own things"
+
+
+def test_a_clean_audit_of_the_network_ends_it_and_one_that_told_nothing_does_not() -> None:
+    clean = network_drift_told(of_network())
+    assert clean is not None
+    assert not clean.status
+    assert network_drift_told(of_network(error="no answer")) is None
+    assert network_drift_told(a_situation(VIEW)) is None, "nothing is known yet"
+
+
+def test_a_cluster_that_is_in_no_network_of_kedges_any_more_is_free_of_it() -> None:
+    told = network_drift_told(audited())
+    assert told is not None
+    assert not told.status

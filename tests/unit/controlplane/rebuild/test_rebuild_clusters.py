@@ -114,6 +114,18 @@ def test_a_cluster_that_was_being_born_is_left_to_the_cloud() -> None:
 # --- nothing is used twice --------------------------------------------------------------------------------------
 
 
+def test_a_controller_that_is_in_two_places_is_left_to_a_person() -> None:
+    """Its node has an address in each, and nothing that is left tells which one counts."""
+    heir = as_declared("controllers-a-0", 2, Phase.LAUNCHED, new_disk=True, relieves="controllers-a-0.g1")
+    view = ran_with(as_declared("controllers-a-0"), heir)
+    evidence = found(view)
+    there = Place("local", "local-2")
+    vms = tuple(replace(v, place=there if v.key == heir.key else Place("local", "local-1")) for v in evidence.vms)
+    after = rebuilt(replace(evidence, vms=vms))
+    assert after.refused
+    assert "which of two addresses controllers-a-0 has" in told(after, Weight.REFUSES)
+
+
 def test_ids_of_the_departed_are_counted_as_spent() -> None:
     spent = {**dict.fromkeys(NODES, 1), "brokers-a-1": 2, "brokers-b-1": 1}
     assert rebuilt(found(spent=spent)).view.next_broker_id == 1006

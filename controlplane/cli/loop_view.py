@@ -1,0 +1,107 @@
+"""How the loop does, as people read it: this server, clusters in trouble, jobs, timers, the last beats."""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from controlplane.cli.quantities import ago, counted, human_seconds
+from controlplane.cli.tables import listing
+from controlplane.cli.terminal import styled
+from controlplane.portal.loopschemas import BeatOut, JobOut, LoopOut, PoisonOut, TimerOut
+
+SHOWN_BEATS = 10
+_STATE_STYLE = {"running": "cyan", "succeeded": "green", "failed": "red"}
+
+_Row = list[Text | str]
+
+
+def loop_lines(told: LoopOut, *, now: datetime, everything: bool) -> Iterator[RenderableType]:
+    """What needs a person first. Jobs that have ended, and beats before the last ten, with `everything` alone."""
+    yield from _server(told, now)
+    yield ""
+    if told.poisoned:
+        headers = ["CLUSTERS WHOSE TICKS FAIL", "SINCE", "IN A ROW", "NEXT LOOK", "ERROR"]
+        yield listing(headers, [_poison(p, now) for p in told.poisoned])
+    else:
+        yield "no cluster's ticks fail"
+    jobs = [j for j in told.jobs if everything or j.ended_at is None]
+    ended = len(told.jobs) - len(jobs)
+    yield ""
+    if jobs:
+        headers = ["JOB", "CLUSTER", "STATE", "AGE", "TOOK", "SERVER", "EPOCH", "IN WORDS"]
+        yield listing(headers, [_job(j, now) for j in jobs])
+    else:
+        yield "no job is open" if told.jobs else "no job is kept"
+    if ended:
+        yield styled(f"{counted(ended, 'job')} that ended: --all", "dim")
+    if told.timers:
+        yield ""
+        yield listing(["TIMER", "NAME", "EVERY", "LAST LOOK", "TOOK", "NEXT", "PROBLEM"], _timers(told.timers, now))
+    if told.beats:
+        yield ""
+        beats = told.beats if everything else told.beats[:SHOWN_BEATS]
+        yield listing(["BEAT", "OF", "TOOK", "CLUSTERS", "EVENTS", "EFFECTS", "FAILED", "PROBLEM"], _beats(beats, now))
+
+
+def _server(told: LoopOut, now: datetime) -> Iterator[RenderableType]:
+    yield f"server         {told.server or '-'}"
+    yield f"leader         {_leader(told)}"
+    lag = f"{counted(told.lag, 'event')} behind the log" if told.lag else "not behind the log"
+    yield styled(f"position       {told.position} of {told.head}, {lag}", "yellow" if told.lag else "")
+    last = told.beats[0].at if told.beats else None
+    slow = human_seconds(told.interval_s)
+    yield styled(
+        f"last beat      {ago(last, now)}, every {slow}{': it is late' if told.late else ''}", "red" if told.late else ""
+    )
+    slowest = max((b.seconds for b in told.beats), default=0.0)
+    yield f"beats          {told.beats_ever} since it began, slowest of the last {len(told.beats)} {slowest:.3f} s"
+
+
+def _leader(told: LoopOut) -> str:
+    if told.leader:
+        return f"this server, epoch {told.epoch}"
+    if told.epoch:
+        return f"this server, epoch {told.epoch}: it waits until the last one can do nothing more"
+    return "another server, or none"
+
+
+def _poison(found: PoisonOut, now: datetime) -> _Row:
+    since = ago(found.since, now) if found.since else "-"
+    after = _ahead(found.next_at, now) if found.next_at else "by a person"
+    return [styled(found.cluster, "red"), since, str(found.failures or "-"), after, found.error]
+
+
+def _job(job: JobOut, now: datetime) -> _Row:
+    state = styled(job.state, _STATE_STYLE.get(job.state, "dim"))
+    server = job.owner.rpartition(":")[0] or job.owner
+    words = job.progress or job.error or "-"
+    return [job.kind, job.cluster, state, ago(job.created_at, now), _took(job, now), server, str(job.epoch), words]
+
+
+def _took(job: JobOut, now: datetime) -> str:
+    if job.started_at and job.ended_at:
+        return human_seconds(round((job.ended_at - job.started_at).total_seconds()))
+    return f"alive {ago(job.heartbeat_at, now)}" if job.started_at else "-"
+
+
+def _timers(timers: Sequence[TimerOut], now: datetime) -> Iterator[_Row]:
+    for t in timers:
+        took = f"{t.seconds:.3f} s" if t.last_at else "-"
+        problem = styled(t.problem, "red") if t.problem else "-"
+        yield [t.of, t.name, human_seconds(t.every_s), ago(t.last_at, now), took, _ahead(t.next_at, now), problem]
+
+
+def _beats(beats: Sequence[BeatOut], now: datetime) -> Iterator[_Row]:
+    for b in beats:
+        of = "read along" if not b.led else "all" if b.rung is None else f"{b.rung} that rang"
+        counts = [str(count) for count in (b.clusters, b.events, b.effects, b.failures)]
+        yield [ago(b.at, now), of, f"{b.seconds:.3f} s", *counts, styled(b.problem, "red") if b.problem else "-"]
+
+
+def _ahead(then: datetime | None, now: datetime) -> str:
+    if then is None:
+        return "-"
+    left_s = (then - now).total_seconds()
+    return f"in {human_seconds(round(left_s))}" if left_s >= 1 else "now"

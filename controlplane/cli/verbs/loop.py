@@ -1,0 +1,32 @@
+"""`loop`: how the loop of the server does, for administrators."""
+
+from typing import Annotated
+
+import typer
+
+from controlplane.cli.loop_view import loop_lines
+from controlplane.cli.options import Output
+from controlplane.cli.output import Format, document, write_document
+from controlplane.cli.session import session_of
+
+Everything = Annotated[bool, typer.Option("--all", help="Also jobs that have ended, and every beat that is kept.")]
+
+
+def loop(context: typer.Context, everything: Everything = False, output: Output = Format.TEXT) -> None:
+    """Show how the loop of the server does: what the page Loop shows.
+
+    Who leads, how far it is behind the log, clusters whose ticks fail, jobs, timers, the last beats. For
+    administrators of everything. json and yaml hold all of it, whatever --all says.
+
+    \b
+    Examples:
+      kedge loop
+      kedge loop --all
+      kedge loop -o json | jq '.poisoned[] | {cluster, error, since}'
+    """
+    session = session_of(context)
+    told = session.client.loop()
+    if output is not Format.TEXT:
+        write_document(session, output, document("Loop", told))
+    else:
+        session.show(*loop_lines(told, now=session.around.utc_now(), everything=everything))

@@ -136,6 +136,7 @@ def declaration_of(document: KafkaTopicDocument, cluster: KafkaClusterDocument) 
         labels=dict(document.metadata.labels),
         rate_min=document.spec.rate.min,
         rate_max=document.spec.rate.max,
+        rate_learn=document.spec.rate.learn,
     )
 
 

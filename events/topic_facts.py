@@ -30,6 +30,8 @@ class TopicDeclaration:
     rate_min: int | None = None
     """Records per second that are written at least, and at most; None for no such bound."""
     rate_max: int | None = None
+    rate_learn: bool = False
+    """Its usual rate is learned from its own past instead."""
 
 
 @fact("topics.declared", schema=1)

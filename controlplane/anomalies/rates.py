@@ -1,6 +1,8 @@
-"""Looks at what is written to topics whose documents declare a band, every few minutes; no other topic is asked for.
+"""Looks at what is written to topics whose documents declare a band, or ask for a learned one, every few minutes; no
+other topic is asked for.
 
 Kept in memory: after a start of the server three windows pass before a rate is judged, and until then nothing changes.
+What is learned is durable, see `ratelearning`.
 """
 
 import logging
@@ -9,6 +11,7 @@ from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import Protocol
 
+from controlplane.anomalies.ratelearning import RateLearning
 from controlplane.fleets import SeenFleet
 from controlplane.kafka.errors import KafkaFault
 from controlplane.kafka.gateway import KafkaGateway
@@ -43,22 +46,29 @@ class NoRates:
 
 
 @once
-def bands(view: ClusterView) -> Mapping[str, Band]:
-    """The declared bands by topic; of topics that are not there yet, or go, there is none."""
+def bands(view: ClusterView) -> Mapping[str, Band | None]:
+    """The declared bands by topic, None where it is to be learned; topics that are not there yet, or go, have none."""
+    kept = [t.declared for t in view.topics.by_name.values() if t.owned and not t.tombstone]
     return {
-        name: Band(topic.declared.rate_min, topic.declared.rate_max)
-        for name, topic in view.topics.by_name.items()
-        if (topic.declared.rate_min is not None or topic.declared.rate_max is not None)
-        and topic.owned
-        and not topic.tombstone
+        declared.name: None if declared.rate_learn else Band(declared.rate_min, declared.rate_max)
+        for declared in kept
+        if declared.rate_learn or declared.rate_min is not None or declared.rate_max is not None
     }
+
+
+@once
+def learning(view: ClusterView) -> frozenset[str]:
+    """The topics whose band is to be learned."""
+    return frozenset(name for name, band in bands(view).items() if band is None)
 
 
 class RateWatch:
     """Polled by the leader alone. `kafka` is a way to brokers that keeps no tick waiting."""
 
-    def __init__(self, fleet: SeenFleet, kafka: Callable[[ClusterView], KafkaGateway], clock: Clock) -> None:
-        self._fleet, self._kafka, self._clock = fleet, kafka, clock
+    def __init__(
+        self, fleet: SeenFleet, kafka: Callable[[ClusterView], KafkaGateway], clock: Clock, learning: RateLearning
+    ) -> None:
+        self._fleet, self._kafka, self._clock, self._learning = fleet, kafka, clock, learning
         self._looks: dict[ClusterUid, dict[str, TopicLogs]] = {}
         self._rates: dict[ClusterUid, Rates] = {}
 
@@ -67,9 +77,12 @@ class RateWatch:
         return self._rates.get(uid, NO_RATES)
 
     def poll(self) -> None:
-        """A cluster whose brokers do not answer is left for the next round."""
+        """A cluster whose brokers do not answer is left for the next round. Raises StoreUnavailable."""
         began = self._clock()
-        with_bands = [v for v in self._fleet.views() if v.document is not None and not v.deleted and bands(v)]
+        views = [v for v in self._fleet.views() if v.document is not None]
+        with_bands = [v for v in views if not v.deleted and bands(v)]
+        readable = [v for v in views if not v.unreadable]
+        self._learning.begin(readable, {v.uid: learning(v) for v in readable if not v.deleted and learning(v)}, began)
         self._forget({v.uid for v in with_bands})
         for view in sorted(with_bands, key=self._looked_at):
             try:
@@ -95,6 +108,7 @@ class RateWatch:
             looks[name] = logs
             rate = rate_between(before, logs) if before is not None else None
             if rate is not None:
+                rate = self._learning.seen(view.uid, name, rate) if declared[name] is None else rate
                 known = self.of(view.uid)
                 self._rates[view.uid] = {**known, name: (*known.get(name, ()), rate)[-AGREEING:]}
 

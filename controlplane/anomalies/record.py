@@ -52,3 +52,9 @@ def noted_of(rows: Iterable[Observation]) -> dict[ClusterUid, AnomaliesNoted]:
         except ValidationError:
             continue
     return found
+
+
+def noted(latest: LatestStore, uid: ClusterUid) -> AnomaliesNoted:
+    """Those of one cluster; none where the row was lost, until it is written anew. Raises StoreUnavailable."""
+    row = latest.get(Subject(ANOMALIES_NOTED, uid, _SUBJECT))
+    return noted_of([row] if row is not None else []).get(uid, AnomaliesNoted())

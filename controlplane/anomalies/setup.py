@@ -8,6 +8,7 @@ from functools import partial
 from sqlalchemy import Engine
 
 from controlplane.anomalies.keeper import AnomalyKeeper, Handles
+from controlplane.anomalies.ratelearning import RateLearning
 from controlplane.anomalies.rates import RateWatch
 from controlplane.anomalies.windows import LakeWindows, NoWindows
 from controlplane.fleets import SeenFleet
@@ -68,7 +69,7 @@ def anomalies_of(
         for poller in rung:
             poller.ring(name)
 
-    lake, rates = settings.metrics_lake, RateWatch(fleet, kafka, clock)
+    lake, rates = settings.metrics_lake, RateWatch(fleet, kafka, clock, RateLearning(latest))
     keeper = AnomalyKeeper(
         fleet,
         store,

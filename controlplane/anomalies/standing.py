@@ -74,7 +74,9 @@ class Stance:
         view, kind = self.view, finding.kind
         topic = topic_of_rate(finding.subject)
         if topic is not None:
-            return Standing(State.WAITING, _RATE_LEFT.format(name=view.name, topic=topic))
+            known = view.topics.by_name.get(topic)
+            otherwise = _LEARN_ANEW if known is not None and known.declared.rate_learn else "declare another `rate`"
+            return Standing(State.WAITING, _RATE_LEFT.format(name=view.name, topic=topic, otherwise=otherwise))
         off = why_not(view, kind, self.now)
         if off:
             return Standing(State.WAITING, f"{off}. Next: kedge healing on {view.name} --kind {kind}")
@@ -99,7 +101,10 @@ class Stance:
 
 _RATE_LEFT = (
     "what producers send is theirs to say: Kedge does nothing about it. Next: kedge topic describe {name} {topic}, and "
-    "those who write to it; or declare another `rate`"
+    "those who write to it; or {otherwise}"
+)
+_LEARN_ANEW = (
+    "take `rate.learn` out for two minutes where this is usual from here on: what was learned is forgotten then"
 )
 
 _LEFT: Mapping[Kind, str] = {

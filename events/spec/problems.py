@@ -189,4 +189,8 @@ TOPIC_MIN_ISR = _kind(93, "no replica of a topic may be away", "Each roll stops 
 TOPIC_ZONES = _kind(94, "more replicas than zones", "Two replicas in one zone are lost together.", "warning")
 SAME_TOPIC = _kind(95, "topic declared twice", "Two documents would fight over one topic.")
 TOPIC_HOME = _kind(96, "cluster of a topic not declared", "A topic needs a cluster to live in.")
-TOPIC_RATE = _kind(97, "no rate of a topic is possible", "Its least is above its most, so it would always be odd.")
+TOPIC_RATE = _kind(
+    97,
+    "rate of a topic makes no sense",
+    "Its least is above its most, so it would always be odd; or it is both declared and to be learned.",
+)

@@ -4,7 +4,7 @@ from typing import Literal
 
 from events.spec.fields import FieldClass, Part, classed
 from events.spec.model import API_VERSION
-from events.spec.scalars import CloudWord, DnsLabel, OneLine, PropertyKey, PropertyText, TopicName, Whole
+from events.spec.scalars import CloudWord, DnsLabel, Flag, OneLine, PropertyKey, PropertyText, TopicName, Whole
 from events.spec.upkeep import TierName
 
 TOPIC_KIND = "KafkaTopic"
@@ -37,6 +37,11 @@ class TopicRate(Part):
     )
     max: Whole | None = classed(
         BEHAVIOURAL, "Records per second that are written at most. More is an anomaly likewise.", default=None, ge=1
+    )
+    learn: Flag = classed(
+        BEHAVIOURAL,
+        "Learn what is usual from its own past, hour by hour, in place of `min` and `max`. It takes a week at least.",
+        default=False,
     )
 
 

@@ -138,6 +138,10 @@ def _unknown_in_version(document: KafkaTopicDocument, version: str, where: Posit
 
 def _rate(document: KafkaTopicDocument, where: Positions) -> Iterator[Problem]:
     rate = document.spec.rate
+    if rate.learn and (rate.min is not None or rate.max is not None):
+        message = f"`{document.topic}` declares how much it takes, and asks to have it learned"
+        fix = "Keep `learn`, or `min` and `max`."
+        yield where.problem(p.TOPIC_RATE, ("spec", "rate", "learn"), message, fix)
     if rate.min is not None and rate.max is not None and rate.min > rate.max:
         message = f"`{document.topic}` is to take at least {rate.min} and at most {rate.max} records per second"
         yield where.problem(p.TOPIC_RATE, ("spec", "rate", "max"), message, f"Use a `max` above {rate.min}.")

@@ -3,8 +3,9 @@
 The past of one hour of the day is the rates of its windows, day by day, in UTC. The band is that of a robust outlier
 test: median +- 3.5 / 0.6745 x MAD, the median of the distances from the median (B. Iglewicz and D. Hoaglin, "How to
 Detect and Handle Outliers", 1993; NIST/SEMATECH e-Handbook of Statistical Methods, 1.3.5.17). It is never narrower than
-a quarter of the median, nor than 3.5 standard deviations of a count of so many records that come one by one (the root of
-the count). Where it would be wider than 45 % a halved rate could be inside: such an hour is not stable, and not judged.
+a quarter of the median, nor than 3.5 standard deviations of a count of so many records that come one by one (the root
+of the count). Where it would be wider than 45 % a halved rate could be inside: such an hour is not stable, and not
+judged.
 """
 
 from collections.abc import Sequence

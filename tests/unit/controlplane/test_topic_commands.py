@@ -68,6 +68,9 @@ def test_a_band_of_records_is_recorded_with_its_topic_and_a_change_of_it_is_show
     assert topic_lines(view, view.document, other) == ("~ topic orders/a: rate.min 5/s -> 6/s; rate.max - -> 9/s",)
     assert topic_data(view.document, known)["spec"]["rate"] == {"min": 5}
     assert "rate" not in topic_data(view.document, replace(known, rate_min=None))["spec"]
+    learns = [one.document for one in declared(topic_text("a", rate="{learn: true}"))]
+    (line,) = topic_lines(view, view.document, learns)
+    assert line == "~ topic orders/a: rate.min 5/s -> -; rate.learn false -> true"
 
 
 def test_a_cluster_that_is_not_declared_is_no_home() -> None:

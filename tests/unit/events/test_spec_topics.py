@@ -120,6 +120,16 @@ def test_a_band_of_records_per_second_has_one_end_or_both_and_they_are_in_order(
     assert not _load(_text("rate: {least: 5}")).ok
 
 
+def test_a_rate_is_declared_or_learned_not_both() -> None:
+    (topic,) = _load(ORDERS, _text("rate: {learn: true}")).topics
+    assert topic.spec.rate.learn
+    (plain,) = _load(ORDERS, _text("rate: {learn: false, min: 5}")).topics
+    assert not plain.spec.rate.learn
+    for rate in ("{learn: true, min: 5}", "{learn: true, max: 5}"):
+        assert [code for _, code in _codes(_text(f"rate: {rate}"))] == ["KEDGE-SPEC-097"]
+    assert not _load(_text("rate: {learn: maybe}")).ok
+
+
 def test_a_tier_says_what_the_document_does_not() -> None:
     result = _load(ORDERS, _text("tier: critical"), _text(name="b"), _text("tier: scratch", name="c"))
     cluster = result.documents[0]

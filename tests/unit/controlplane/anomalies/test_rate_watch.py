@@ -8,6 +8,7 @@ import pytest
 
 from controlplane.anomalies.book import read_book
 from controlplane.anomalies.keeper import AnomalyKeeper
+from controlplane.anomalies.ratelearning import RateLearning
 from controlplane.anomalies.rates import RateWatch, bands
 from controlplane.anomalies.standing import Stance
 from controlplane.kafka.errors import KafkaUnavailable
@@ -54,7 +55,8 @@ class Steady(Scene):
         super().__init__(view or view_with())
 
     def made(self) -> AnomalyKeeper:
-        self.watch = RateWatch(self.fleet, lambda _: self.kafka, lambda: self.now)  # type: ignore[arg-type,return-value]
+        learning = RateLearning(self.latest)
+        self.watch = RateWatch(self.fleet, lambda _: self.kafka, lambda: self.now, learning)  # type: ignore[arg-type,return-value]
         return AnomalyKeeper(
             self.fleet,
             self.store,

@@ -105,8 +105,8 @@ class PlanCost:
 class GenerationCost:
     """What a declaration costs a month, and how that differs from the one before.
 
-    `bill` is None where no cloud of it sells anything; `difference`, by currency, there too, for the first, and where it
-    hangs on a part that is unknown on one side only.
+    `bill` is None where no cloud of it sells anything; `difference`, by currency, there too, for the first, and where
+    it hangs on a part that is unknown on one side only.
     """
 
     generation: int

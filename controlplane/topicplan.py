@@ -19,7 +19,7 @@ def topic_lines(
         if known is None:
             shape = f"{wanted.partitions} partitions, {wanted.replicas} replicas"
             lines.append(f"+ topic {cluster.metadata.name}/{wanted.name}: {shape}")
-        elif changes := _changes(known.declared, wanted):
+        elif changes := topic_changes(known.declared, wanted):
             lines.append(f"~ topic {cluster.metadata.name}/{wanted.name}: {'; '.join(changes)}")
     return tuple(lines)
 
@@ -29,7 +29,8 @@ def lines_of(cluster: str, lines: Sequence[str]) -> tuple[str, ...]:
     return tuple(line for line in lines if line[2:].startswith(f"topic {cluster}/"))
 
 
-def _changes(before: TopicDeclaration, after: TopicDeclaration) -> list[str]:
+def topic_changes(before: TopicDeclaration, after: TopicDeclaration) -> list[str]:
+    """What differs, field by field: `partitions 3 -> 6`."""
     told = [
         f"{words} {old} -> {new}"
         for words, old, new in (
@@ -41,6 +42,7 @@ def _changes(before: TopicDeclaration, after: TopicDeclaration) -> list[str]:
             ("onLoss", before.on_loss, after.on_loss),
             ("rate.min", _rate(before.rate_min), _rate(after.rate_min)),
             ("rate.max", _rate(before.rate_max), _rate(after.rate_max)),
+            ("rate.learn", str(before.rate_learn).lower(), str(after.rate_learn).lower()),
         )
         if old != new
     ]

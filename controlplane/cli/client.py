@@ -36,7 +36,14 @@ from events.spec.suggestions import nearest
 TIMEOUT_S = 60.0
 """A plan over a large cluster takes a while; a connection that nobody accepts does not."""
 CONNECT_TIMEOUT_S = 5.0
-_NOT_THE_CLUSTER = ("source-not-found", "topic-not-found", "group-not-found", "generation-not-found", "no-cluster-then")
+_NOT_THE_CLUSTER = (
+    "source-not-found",
+    "topic-not-found",
+    "group-not-found",
+    "generation-not-found",
+    "declaration-not-found",
+    "no-cluster-then",
+)
 """What else a path of a cluster may name that is not there."""
 ATTEMPTS = 3
 PAUSE_S = 0.5
@@ -258,9 +265,14 @@ class Client:
         """Accepts a rewritten history."""
         return self._post(f"/sources/{quote(name, safe='')}/accept", order, api.SourcePolledOut)
 
-    def rollback(self, name: str, order: rollback_api.RollbackIn) -> rollback_api.RollbackOut:
-        """Puts the spec of an earlier generation back, or says what that would do."""
-        path = _path(name, "rollback")
+    def topic_declarations(self, name: str, topic: str) -> rollback_api.TopicDeclarationsOut:
+        """What was declared of a topic."""
+        path = _path(name, f"topics/{quote(topic, safe='')}/declarations")
+        return self._of_cluster(name, lambda: self._get(path, rollback_api.TopicDeclarationsOut))
+
+    def rollback(self, name: str, order: rollback_api.RollbackIn, *, topic: str = "") -> rollback_api.RollbackOut:
+        """Puts the spec of an earlier generation back, or an earlier declaration of a topic, or says what that does."""
+        path = _path(name, f"topics/{quote(topic, safe='')}/rollback" if topic else "rollback")
         return self._of_cluster(name, lambda: self._post(path, order, rollback_api.RollbackOut))
 
     def take_over(self, name: str, order: api.SourceIn) -> api.CommandOut:

@@ -51,10 +51,8 @@ def _server(told: LoopOut, now: datetime) -> Iterator[RenderableType]:
     lag = f"{counted(told.lag, 'event')} behind the log" if told.lag else "not behind the log"
     yield styled(f"position       {told.position} of {told.head}, {lag}", "yellow" if told.lag else "")
     last = told.beats[0].at if told.beats else None
-    slow = human_seconds(told.interval_s)
-    yield styled(
-        f"last beat      {ago(last, now)}, every {slow}{': it is late' if told.late else ''}", "red" if told.late else ""
-    )
+    beating = f"{ago(last, now)}, every {human_seconds(told.interval_s)}"
+    yield styled(f"last beat      {beating}{': it is late' if told.late else ''}", "red" if told.late else "")
     slowest = max((b.seconds for b in told.beats), default=0.0)
     yield f"beats          {told.beats_ever} since it began, slowest of the last {len(told.beats)} {slowest:.3f} s"
 

@@ -7,9 +7,10 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from controlplane.cli.quantities import since
+from controlplane.cli.quantities import moment, since
 from controlplane.cli.tables import listing
 from controlplane.cli.terminal import styled
+from controlplane.portal.rollbackschemas import TopicDeclarationOut
 from controlplane.portal.schemas import PlansOut
 from controlplane.portal.topicschemas import ObservedTopicOut, TopicOut
 from planner.quantities import human_bytes
@@ -33,6 +34,25 @@ def topic_table(topics: Sequence[TopicOut]) -> Table:
     """One line a topic: what is there, what it should be where that is another number, who declares it."""
     headers = ["TOPIC", "STATE", "REASON", "PARTITIONS", "REPLICAS", "SIZE", "TIER", "OWNER", "SOURCE"]
     return listing(headers, [_row(topic) for topic in topics])
+
+
+def declaration_table(declarations: Sequence[TopicDeclarationOut]) -> Table:
+    """One line a declaration, the newest first."""
+    headers = ["DECLARATION", "WHEN", "BY", "SOURCE", "PARTITIONS", "REPLICAS", "TIER", "WHAT IT CHANGED"]
+    rows: list[list[Text | str]] = [
+        [
+            f"{d.number}, in force" if d.in_force else str(d.number),
+            moment(d.declared_at),
+            d.declared_by,
+            d.source,
+            str(d.partitions),
+            str(d.replicas),
+            d.tier,
+            "; ".join(d.changes) or "-",
+        ]
+        for d in declarations
+    ]
+    return listing(headers, rows)
 
 
 def topic_lines(topic: TopicOut, *, now: datetime) -> Iterator[RenderableType]:
@@ -67,6 +87,8 @@ def topic_lines(topic: TopicOut, *, now: datetime) -> Iterator[RenderableType]:
     if declared.rate_min is not None or declared.rate_max is not None:
         least, most = declared.rate_min or 0, declared.rate_max
         yield styled(f"rate          {least} to {'any' if most is None else most} records/s while all is well")
+    if declared.rate_learn:
+        yield styled(f"rate          {topic.learned_rate or 'learned'}")
     if declared.config is None:
         yield styled("config        as it was found, left alone")
     for key, value in sorted((declared.config or {}).items()):

@@ -1,12 +1,16 @@
-"""Topics as the API and the pages tell them: what is declared beside what the last metadata has. Pure."""
+"""Topics as the API and the pages tell them: what is declared beside what the last metadata has. Pure, but for what was
+learned."""
 
 from collections.abc import Sequence
 from datetime import datetime
 
+from controlplane.anomalies.ratelearning import learned_now
+from controlplane.latest import LatestStore
 from controlplane.portal import topicschemas as topic_api
 from controlplane.portal.pages.topicrows import TopicRow
 from controlplane.topicview import TopicView
 from controlplane.view import ClusterView
+from events.ids import ClusterUid
 from planner.observed import KafkaSnapshot
 
 OBSERVED, DECLARED, IN_SYNC = "Observed", "Declared", "InSync"
@@ -38,6 +42,13 @@ def topic_out(view: ClusterView, name: str, row: TopicRow | None) -> topic_api.T
         declared=_declared(known) if known else None,
         observed=_observed(row) if row else None,
     )
+
+
+def with_learned(out: topic_api.TopicOut, latest: LatestStore, uid: ClusterUid, now: datetime) -> topic_api.TopicOut:
+    """With what was learned of its rate, where it asks for that: a read of one row. Raises StoreUnavailable."""
+    if out.declared is None or not out.declared.rate_learn:
+        return out
+    return out.model_copy(update={"learned_rate": learned_now(latest, uid, out.name, now).sentence})
 
 
 def state_of(view: ClusterView, name: str, row: TopicRow | None) -> str:
@@ -72,6 +83,7 @@ def _declared(topic: TopicView) -> topic_api.DeclaredTopicOut:
         labels=dict(declared.labels),
         rate_min=declared.rate_min,
         rate_max=declared.rate_max,
+        rate_learn=declared.rate_learn,
         source=topic.source,
         path=topic.path,
         commit=topic.commit,

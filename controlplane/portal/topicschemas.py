@@ -34,6 +34,7 @@ class DeclaredTopicOut(Message):
     labels: dict[str, str]
     rate_min: int | None = Field(default=None, description="records per second written at least while all is well")
     rate_max: int | None = Field(default=None, description="and at most")
+    rate_learn: bool = Field(default=False, description="whether that is learned from its past instead")
     source: str
     path: str
     commit: str
@@ -65,6 +66,11 @@ class TopicOut(Message):
     internal: bool
     declared: DeclaredTopicOut | None
     observed: ObservedTopicOut | None
+    learned_rate: str = Field(
+        default="",
+        description="what was learned of its rate for the hour that runs, or why nothing; empty in lists, and where "
+        "nothing is to be learned",
+    )
 
 
 class TopicsOut(Message):

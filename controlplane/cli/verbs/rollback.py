@@ -1,4 +1,4 @@
-"""`rollback`: back to the spec of an earlier generation, as a change like any other or as a pull request."""
+"""`rollback`: back to an earlier spec of a cluster or a topic, as a change like any other or as a pull request."""
 
 from typing import Annotated
 
@@ -15,8 +15,8 @@ from controlplane.cli.session import Session, session_of
 from controlplane.portal import rollbackschemas as api
 
 _QUESTIONS = {
-    "apply": "Declare the spec of generation {to} again?",
-    "pull-request": "Open a pull request that puts the spec of generation {to} back into {path}?",
+    "apply": "Declare the spec of {then} again?",
+    "pull-request": "Open a pull request that puts the spec of {then} back into {path}?",
 }
 
 
@@ -26,18 +26,26 @@ def rollback(
     to: Annotated[
         int,
         typer.Option(
-            "--to", metavar="GENERATION", min=1, show_default=False, help="Whose spec; `kedge events` has them."
+            "--to",
+            metavar="GENERATION",
+            min=1,
+            show_default=False,
+            help="Whose spec; `kedge events` has them, of a topic `kedge topic history`.",
         ),
     ],
+    topic: Annotated[
+        str, typer.Option("--topic", metavar="TOPIC", show_default=False, help="This topic alone goes back.")
+    ] = "",
     reason: Reason = "",
     yes: Yes = False,
     output: Output = Format.TEXT,
 ) -> None:
-    """Go back to the spec of an earlier generation.
+    """Go back to an earlier spec of a cluster, or of one topic.
 
     Shows the plan and asks. What the API declared is declared again, by the same checks, policies and proposals as
     any other change. What comes from git becomes a pull request to its file, with you as the author; where the
-    binding names no forge the spec to commit is written to stdout.
+    binding names no forge the spec to commit is written to stdout. Partitions of a topic never shrink: a declaration
+    with fewer than there are is refused.
 
     \b
     Exit codes: 0 done (a pull request: open), 1 refused or not confirmed, 4 it needs a person (it became a proposal,
@@ -46,25 +54,28 @@ def rollback(
     \b
     Examples:
       kedge rollback orders --to 3
+      kedge rollback orders --topic payments --to 2
       kedge rollback orders --to 3 -y --reason "the new machine type is slower"
       kedge rollback orders --to 3 > kafka/orders.yaml     # where no forge is set
     """
     session = session_of(context)
-    found = session.client.rollback(cluster, api.RollbackIn(to=to, reason=reason, dry_run=True))
+    found = session.client.rollback(cluster, api.RollbackIn(to=to, reason=reason, dry_run=True), topic=topic)
     if not found.ok:
-        raise refuse_problems(session, found.problems, file=found.path or cluster)
+        raise refuse_problems(session, found.problems, file=found.path or _subject(found))
     tell_problems(session, found.problems)
     for plan in found.plans:
         session.tell_all(*plan_lines(plan))
+    for line in found.topics:
+        session.tell(line)
     for why in found.reserved:
         session.tell(f"a second person has to agree: {why}", "yellow")
     if found.way == "file":
         raise _to_commit(session, found, output)
-    question = _QUESTIONS[found.way].format(to=to, path=found.path)
+    question = _QUESTIONS[found.way].format(then=f"{'declaration' if topic else 'generation'} {to}", path=found.path)
     if not yes and not confirm(session, question, unattended="add -y to do it without asking, or use a terminal"):
         raise CliError("not confirmed, nothing was changed")
     order = api.RollbackIn(to=to, reason=reason, plan_digest=None if yes else found.digest)
-    _show(session, session.client.rollback(cluster, order), output)
+    _show(session, session.client.rollback(cluster, order, topic=topic), output)
 
 
 def _to_commit(session: Session, found: api.RollbackOut, output: Format) -> CliError:
@@ -74,13 +85,13 @@ def _to_commit(session: Session, found: api.RollbackOut, output: Format) -> CliE
     else:
         write_document(session, output, document("Rollback", found))
     what = f"{found.source} names no forge: nothing was changed"
-    then = f"commit what is on stdout to {found.path}, in place of the document that declares {found.cluster}"
+    then = f"commit what is on stdout to {found.path}, in place of the document that declares {_subject(found)}"
     return CliError(what, next_step=then, exit_code=exits.BLOCKED)
 
 
 def _show(session: Session, done: api.RollbackOut, output: Format) -> None:
     if not done.ok:
-        raise refuse_problems(session, done.problems, file=done.path or done.cluster)
+        raise refuse_problems(session, done.problems, file=done.path or _subject(done))
     if output is not Format.TEXT:
         write_document(session, output, document("Rollback", done))
     elif not done.proposal:
@@ -89,4 +100,9 @@ def _show(session: Session, done: api.RollbackOut, output: Format) -> None:
         then = f"somebody else: kedge proposal approve {done.proposal}"
         raise CliError(done.sentence, why="; ".join(done.reserved), next_step=then, exit_code=exits.BLOCKED)
     if done.changed:
-        session.tell(f"to follow it: kedge wait {done.cluster} --for=converged")
+        follow = f"kedge topic describe {done.cluster} {done.topic}"
+        session.tell(f"to follow it: {follow if done.topic else f'kedge wait {done.cluster} --for=converged'}")
+
+
+def _subject(found: api.RollbackOut) -> str:
+    return f"{found.cluster}/{found.topic}" if found.topic else found.cluster

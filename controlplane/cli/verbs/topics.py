@@ -1,4 +1,4 @@
-"""Verbs of topics: which there are, one of them, keep one that was made outside, delete one."""
+"""Verbs of topics: which there are, one of them, what was declared of it, keep one made outside, delete one."""
 
 from typing import Annotated
 
@@ -9,7 +9,7 @@ from controlplane.cli.options import Cluster, Output, Reason
 from controlplane.cli.output import Format, document, write_document
 from controlplane.cli.prompts import typed_name
 from controlplane.cli.session import Session, session_of
-from controlplane.cli.topics_view import topic_lines, topic_table
+from controlplane.cli.topics_view import declaration_table, topic_lines, topic_table
 from controlplane.portal import schemas as api
 from controlplane.portal import topicschemas as topic_api
 
@@ -54,6 +54,7 @@ def root() -> None:
     \b
     Examples:
       kedge topic describe orders payments
+      kedge topic history orders payments
       kedge topic adopt orders payments
       kedge topic delete orders payments --confirm payments
     """
@@ -73,6 +74,25 @@ def describe(context: typer.Context, cluster: Cluster, name: Topic, output: Outp
         session.show(*topic_lines(found, now=session.around.utc_now()))
     else:
         write_document(session, output, document("Topic", found))
+
+
+@topic.command()
+def history(context: typer.Context, cluster: Cluster, name: Topic, output: Output = Format.TEXT) -> None:
+    """Show what was declared of a topic, and what each declaration changed.
+
+    \b
+    Examples:
+      kedge topic history orders payments
+      kedge rollback orders --topic payments --to 2
+    """
+    session = session_of(context)
+    found = session.client.topic_declarations(cluster, name)
+    if output is not Format.TEXT:
+        write_document(session, output, document("TopicDeclarations", found))
+    elif found.declarations:
+        session.show(declaration_table(found.declarations))
+    else:
+        session.tell(f"nobody has declared {name}: it was made outside Kedge")
 
 
 @topic.command()

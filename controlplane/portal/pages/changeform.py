@@ -57,7 +57,7 @@ def topic_data(cluster: KafkaClusterDocument, declared: TopicDeclaration) -> dic
         "config": config,
         "deletionPolicy": declared.deletion_policy,
         "onLoss": declared.on_loss,
-        "rate": _said({"min": declared.rate_min, "max": declared.rate_max}),
+        "rate": _said({"min": declared.rate_min, "max": declared.rate_max, "learn": declared.rate_learn or None}),
     }
     return {"apiVersion": API_VERSION, "kind": TOPIC_KIND, "metadata": _said(metadata), "spec": _said(spec)}
 

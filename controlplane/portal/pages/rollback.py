@@ -1,7 +1,8 @@
-"""Back to an earlier generation: what it would do, and the button that does it or opens the pull request."""
+"""Back to an earlier generation, or declaration of a topic: what it would do, and the button that has it done."""
 
 import uuid
 from typing import Annotated
+from urllib.parse import quote
 
 from fastapi import APIRouter, Form, Query, Request
 from pydantic import BaseModel, Field
@@ -16,8 +17,7 @@ from controlplane.portal.rollback import Rollback, roll_back, rollback_of
 from controlplane.portal.rollbackschemas import RollbackIn, RollbackOut
 from controlplane.portal.routes.clusters import living
 from controlplane.portal.services import PortalServices, Services
-from controlplane.specsource import source_name
-from events.spec.change import differences
+from controlplane.portal.topicrollback import declarations_told, topic_rollback_of
 
 router = APIRouter(prefix="/clusters/{name}", tags=["pages"], include_in_schema=False, dependencies=[CsrfChecked])
 
@@ -46,13 +46,52 @@ def done(
 ) -> Response:
     """Does what was shown, or shows what it would do by now."""
     found = rollback_of(services, rights, name, form.to)
-    if not found.judged.ok or found.judged.digest != form.digest:
-        return _page(request, services, rights, found, has_moved=found.judged.ok, status=422)
+    return _done(request, services, found, form, Asked(rights, actor, form.key))
+
+
+@router.get("/topics/{topic}/declarations")
+def declarations(request: Request, name: str, topic: str, services: Services, rights: Caller) -> Response:
+    """What was declared of a topic, and the way back to it."""
+    told = declarations_told(services, name, topic)
+    head = head_of(request, services, rights, living(services, name))
+    known = head.view.topics.by_name.get(topic)
+    is_kept = known is not None and not known.tombstone
+    return page(request, "topicdeclarations.html", head=head, tab="topics", topic=topic, told=told, is_kept=is_kept)
+
+
+@router.get("/topics/{topic}/rollback")
+def asked_of_topic(
+    request: Request, name: str, topic: str, services: Services, rights: Caller, to: Annotated[int, Query(ge=1)] = 1
+) -> Response:
+    """As for a cluster, to the first declaration where none is named."""
+    return _page(request, services, rights, topic_rollback_of(services, rights, name, topic, to))
+
+
+@router.post("/topics/{topic}/rollback")
+def done_to_topic(
+    request: Request,
+    name: str,
+    topic: str,
+    services: Services,
+    rights: Caller,
+    actor: Actor,
+    form: Annotated[RollbackForm, Form()],
+) -> Response:
+    """As for a cluster."""
+    found = topic_rollback_of(services, rights, name, topic, form.to)
+    return _done(request, services, found, form, Asked(rights, actor, form.key))
+
+
+def _done(request: Request, services: PortalServices, found: Rollback, form: RollbackForm, asked: Asked) -> Response:
+    if not found.judged.ok or found.digest != form.digest:
+        return _page(request, services, asked.rights, found, has_moved=found.judged.ok, status=422)
     order = RollbackIn(to=form.to, reason=form.reason, plan_digest=form.digest)
-    told = roll_back(services, found, order, Asked(rights, actor, form.key))
+    told = roll_back(services, found, order, asked)
     if told.request is not None:
-        return _page(request, services, rights, found, opened=told)
-    return onwards(request, f"/proposals/{told.proposal}" if told.proposal else f"/clusters/{name}/history")
+        return _page(request, services, asked.rights, found, opened=told)
+    home = f"/clusters/{found.view.name}"
+    then = f"{home}/topics/{quote(found.topic, safe='')}/declarations" if found.topic else f"{home}/history"
+    return onwards(request, f"/proposals/{told.proposal}" if told.proposal else then)
 
 
 def _page(
@@ -65,16 +104,13 @@ def _page(
     opened: RollbackOut | None = None,
     status: int = 200,
 ) -> Response:
-    assert found.view.document is not None
     return page(
         request,
         "rollback.html",
         status=status,
         head=head_of(request, services, rights, found.view),
-        tab="history",
+        tab="topics" if found.topic else "history",
         found=found,
-        source=source_name(found.view),
-        changes=differences(found.view.document, found.document),
         plan=words_of(found.judged) if found.judged.ok else [],
         has_moved=has_moved,
         opened=opened.request if opened is not None else None,

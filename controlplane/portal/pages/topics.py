@@ -14,7 +14,7 @@ from controlplane.portal.problems import ApiError
 from controlplane.portal.routes.clusters import living
 from controlplane.portal.routes.topics import rows_of
 from controlplane.portal.services import Services
-from controlplane.portal.topicanswers import topic_out
+from controlplane.portal.topicanswers import topic_out, with_learned
 
 router = APIRouter(prefix="/clusters/{name}", tags=["pages"], include_in_schema=False)
 
@@ -93,7 +93,7 @@ def topic_detail(
         head=head_of(request, services, rights, view),
         tab="topics",
         topic=topic,
-        kept=topic_out(view, topic, None),
+        kept=with_learned(topic_out(view, topic, None), services.latest, view.uid, services.clock()),
         row=next((r for r in rows_of(request, services, view.uid, snapshot) if r.name == topic), None)
         if snapshot
         else None,

@@ -1,4 +1,4 @@
-"""/v1/clusters/NAME/rollback: the spec of an earlier generation again."""
+"""/v1/clusters/NAME/rollback, and of a topic: an earlier spec again, and which there were of a topic."""
 
 from fastapi import APIRouter
 
@@ -7,9 +7,10 @@ from controlplane.portal.auth import Actor
 from controlplane.portal.pages.frame import Caller
 from controlplane.portal.pullrequests import Asked
 from controlplane.portal.rollback import roll_back, rollback_of
-from controlplane.portal.rollbackschemas import RollbackIn, RollbackOut
+from controlplane.portal.rollbackschemas import RollbackIn, RollbackOut, TopicDeclarationsOut
 from controlplane.portal.routes.clusters import CommandId
 from controlplane.portal.services import Services
+from controlplane.portal.topicrollback import declarations_told, topic_rollback_of
 
 router = APIRouter(prefix=api.API_PREFIX, tags=["clusters"])
 
@@ -23,6 +24,26 @@ def rollback(
     What the API declared is declared again: by the same checks, policies and proposals as any other change.
     """
     found = rollback_of(services, rights, name, body.to)
+    if body.dry_run:
+        rights.trail.note = "dry run"
+    return roll_back(services, found, body, Asked(rights, actor, key))
+
+
+@router.get("/clusters/{name}/topics/{topic}/declarations", tags=["topics"])
+def declarations(name: str, topic: str, services: Services) -> TopicDeclarationsOut:
+    """What was declared of a topic, the newest first, each with what it changed. Also of a topic that is deleted."""
+    return declarations_told(services, name, topic)
+
+
+@router.post("/clusters/{name}/topics/{topic}/rollback", tags=["topics"])
+def rollback_topic(
+    name: str, topic: str, body: RollbackIn, services: Services, rights: Caller, actor: Actor, key: CommandId
+) -> RollbackOut:
+    """Puts an earlier declaration of a topic back, as `rollback` does for its cluster.
+
+    Only what a topic can take back: partitions never shrink, so one that grew since is refused.
+    """
+    found = topic_rollback_of(services, rights, name, topic, body.to)
     if body.dry_run:
         rights.trail.note = "dry run"
     return roll_back(services, found, body, Asked(rights, actor, key))

@@ -13,7 +13,7 @@ from controlplane.portal.pages.topicrows import TopicRow
 from controlplane.portal.problems import ApiError
 from controlplane.portal.routes.clusters import CommandId, carry_out, living
 from controlplane.portal.services import PortalServices, Services
-from controlplane.portal.topicanswers import topic_out, topics_out
+from controlplane.portal.topicanswers import topic_out, topics_out, with_learned
 from events.ids import ClusterUid
 from planner.observed import KafkaSnapshot
 
@@ -39,7 +39,7 @@ def get_topic(request: Request, name: str, topic: str, services: Services) -> to
     if row is None and topic not in view.topics.by_name:
         then = f"kedge topics {name} lists them; one made a moment ago is in the next metadata."
         raise ApiError(404, "topic-not-found", f"{name} has no topic called {topic}", next_step=then)
-    return topic_out(view, topic, row)
+    return with_learned(topic_out(view, topic, row), services.latest, view.uid, services.clock())
 
 
 @router.post("/clusters/{name}/topics/{topic}/adopt")

@@ -87,3 +87,28 @@ def test_a_proposal_and_a_refusal_have_exit_codes_of_their_own(world: World) -> 
     result = world.run("rollback", "orders", "--to", "9", "-y")
     assert result.exit_code == 1
     assert "orders has no generation 9" in result.stderr
+
+
+def test_a_topic_goes_back_alone_and_its_change_is_shown_before(world: World) -> None:
+    path = "/clusters/orders/topics/payments/rollback"
+    line = "~ topic orders/payments: retention.ms 7200000 -> unset"
+    shown = told(topic="payments", topics=[line])
+    done = shown.model_copy(update={"changed": True, "sentence": "orders/payments is declared as declaration 1 had it"})
+    world.server.on("POST", path, shown, done)
+    arguments = ["rollback", "orders", "--topic", "payments", "--to", "1"]
+    result = world.run(*arguments, typed="y\n", stdin=True, stderr=True)
+    assert result.exit_code == 0, result.stderr
+    assert line in result.stderr
+    assert "the spec of declaration 1 again?" in result.stderr
+    assert result.stdout == "orders/payments is declared as declaration 1 had it\n"
+    assert "kedge topic describe orders payments" in result.stderr
+    assert world.server.bodies("POST", path)[1]["plan_digest"] == "d1"
+    assert world.server.bodies("POST", PATH) == [], "its cluster stays"
+
+
+def test_a_declaration_that_is_none_is_told_as_such_and_not_as_an_unknown_cluster(world: World) -> None:
+    path = "/clusters/orders/topics/payments/rollback"
+    world.server.on("POST", path, problem(404, "declaration-not-found", "orders/payments has no declaration 9"))
+    result = world.run("rollback", "orders", "--topic", "payments", "--to", "9", "-y")
+    assert result.exit_code == 1
+    assert "orders/payments has no declaration 9" in result.stderr

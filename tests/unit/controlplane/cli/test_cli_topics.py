@@ -7,6 +7,7 @@ import pytest
 
 from controlplane.portal import schemas as api
 from controlplane.portal import topicschemas as topic_api
+from controlplane.portal.rollbackschemas import TopicDeclarationOut, TopicDeclarationsOut
 from tests.unit.controlplane.cli.cli_world import START, World
 
 DECLARED = topic_api.DeclaredTopicOut(
@@ -75,6 +76,36 @@ def test_one_topic_is_told_whole(world: World) -> None:
         assert words in told
 
 
+def test_the_declarations_of_a_topic_are_listed_with_what_each_changed(world: World) -> None:
+    fields: dict[str, Any] = {
+        "declared_at": START,
+        "declared_by": "person:ada",
+        "source": "api",
+        "path": "",
+        "commit": "",
+        "partitions": 3,
+        "replicas": 3,
+        "config": {},
+        "tier": "standard",
+    }
+    found = [
+        TopicDeclarationOut(
+            number=2, in_force=True, changes=["partitions 1 -> 3", "tier scratch -> standard"], **fields
+        ),
+        TopicDeclarationOut(number=1, in_force=False, changes=[], **fields | {"partitions": 1, "tier": "scratch"}),
+    ]
+    path = "/clusters/orders/topics/payments/declarations"
+    world.server.on("GET", path, TopicDeclarationsOut(cluster="orders", topic="payments", declarations=found))
+    lines = world.run("topic", "history", "orders", "payments").stdout.splitlines()
+    assert lines[1].startswith("2, in force")
+    assert "partitions 1 -> 3; tier scratch -> standard" in lines[1]
+    assert lines[2].split()[0] == "1"
+    told = json.loads(world.run("topic", "history", "orders", "payments", "-o", "json").stdout)
+    assert (told["kind"], told["declarations"][0]["number"]) == ("TopicDeclarations", 2)
+    world.server.on("GET", path, TopicDeclarationsOut(cluster="orders", topic="payments", declarations=[]))
+    assert "made outside Kedge" in world.run("topic", "history", "orders", "payments").stderr
+
+
 def test_a_topic_is_deleted_only_with_its_name(world: World) -> None:
     answer = api.CommandOut(cluster="orders", changed=True, sentence="payments is deleted")
     world.server.on("POST", "/clusters/orders/topics/payments/delete", answer)
@@ -110,3 +141,15 @@ def test_a_file_of_topics_alone_is_planned_agreed_to_and_applied(world: World, t
     applied = world.run("apply", "-f", str(file), "-y")
     assert (applied.exit_code, applied.stdout.strip()) == (0, said.sentence)
     assert world.server.bodies("POST", "/apply")[0]["plan_digest"] is None
+
+
+def test_a_topic_tells_the_band_that_is_declared_or_what_was_learned(world: World) -> None:
+    def described(learned: str = "", **rate: Any) -> str:
+        declared = DECLARED.model_copy(update=rate)
+        world.server.on("GET", "/clusters/orders/topics/payments", a_topic(declared=declared, learned_rate=learned))
+        return world.run("topic", "describe", "orders", "payments").stdout
+
+    assert "rate " not in described()
+    assert "rate          500 to any records/s while all is well" in described(rate_min=500)
+    told = "learned from 9 days: 120 to 200 records/s at this hour of the day"
+    assert f"rate          {told}" in described(told, rate_learn=True)

@@ -28,6 +28,9 @@ PAGE_ROUTES: dict[tuple[str, str], Verb | str] = {
     ("POST", "/clusters/{name}/rollback"): Verb.DECLARE,
     ("GET", "/clusters/{name}/topics/{topic}/change"): Verb.DECLARE,
     ("POST", "/clusters/{name}/topics/{topic}/change"): Verb.DECLARE,
+    ("GET", "/clusters/{name}/topics/{topic}/declarations"): Verb.READ,
+    ("GET", "/clusters/{name}/topics/{topic}/rollback"): Verb.DECLARE,
+    ("POST", "/clusters/{name}/topics/{topic}/rollback"): Verb.DECLARE,
     ("GET", "/proposals"): KNOWN,
     ("GET", "/proposals/{number}"): Verb.READ,
     ("POST", "/proposals/{number}/approve"): Verb.APPROVE,
@@ -94,6 +97,7 @@ FORMS: dict[tuple[str, str], dict[str, str]] = {
     ("POST", "/clusters/{name}/readmit"): {"sure": "true", "brokers": "1002"},
     ("POST", "/clusters/{name}/healing"): {"to": "off"},
     ("POST", "/clusters/{name}/rollback"): {"to": "1", "digest": "d", "key": "0" * 32},
+    ("POST", "/clusters/{name}/topics/{topic}/rollback"): {"to": "1", "digest": "d", "key": "0" * 32},
 }
 """What a form has to hold so that it is carried out for whoever may."""
 
@@ -105,6 +109,8 @@ AS_THINGS_ARE = {
     ("POST", "/clusters/{name}/rollback"),
     ("GET", "/clusters/{name}/topics/{topic}/change"),
     ("POST", "/clusters/{name}/topics/{topic}/change"),
+    ("GET", "/clusters/{name}/topics/{topic}/rollback"),
+    ("POST", "/clusters/{name}/topics/{topic}/rollback"),
 }
 """Refused with 409 to whoever may, too: there is no plan they looked at, no rebalance to cancel, no form that was
 filled, nobody has declared the topic, and what they would go back to is in force."""

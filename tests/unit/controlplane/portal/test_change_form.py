@@ -94,6 +94,7 @@ def test_a_form_that_nobody_touched_says_what_is_in_force() -> None:
         ),
         TopicDeclaration("s", 1, 2, {"min.insync.replicas": "1"}, "scratch", "", "retain", "tell", {}),
         TopicDeclaration("r", 3, 3, {}, "standard", "", "retain", "tell", {}, rate_min=5),
+        TopicDeclaration("l", 3, 3, {}, "standard", "", "retain", "tell", {}, rate_learn=True),
     ],
 )
 def test_a_declared_topic_becomes_a_file_that_declares_the_same(declared: TopicDeclaration) -> None:

@@ -31,6 +31,8 @@ ROUTES = {
     ("POST", "/v1/clusters/{name}/source"): PERSON,
     ("POST", "/v1/clusters/{name}/rollback"): PERSON,
     ("GET", "/v1/clusters/{name}/generations"): PERSON,
+    ("GET", "/v1/clusters/{name}/topics/{topic}/declarations"): PERSON,
+    ("POST", "/v1/clusters/{name}/topics/{topic}/rollback"): PERSON,
     ("GET", "/v1/metrics"): PERSON,
     ("GET", "/v1/clusters/{name}/restart-check"): PERSON,
     ("GET", "/v1/clusters/{name}/rolls"): PERSON,

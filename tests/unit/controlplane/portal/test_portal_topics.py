@@ -8,6 +8,7 @@ from datetime import timedelta
 
 import pytest
 
+from controlplane.latest import Observation, Subject
 from controlplane.portal.access.bindings import Binding
 from controlplane.portal.access.roles import Role
 from controlplane.portal.pages.topicrows import chosen_topics, partition_rows, topic_rows
@@ -150,3 +151,40 @@ def test_a_topic_that_is_not_there_is_not_found() -> None:
     answer = house_with(FINE).browser("ada", VIEWER).get("/clusters/orders/topics/nothing")
     assert answer.status_code == 404
     assert "no topic called nothing" in answer.text
+
+
+LEARNS = """
+apiVersion: kedge/v1alpha1
+kind: KafkaTopic
+metadata: {name: payments}
+spec: {cluster: orders, partitions: 3, rate: {learn: true}}
+"""
+
+
+def test_what_was_learned_of_a_rate_is_on_its_page_and_in_the_api() -> None:
+    house = house_with(FINE, BEHIND)
+    house.apply(LEARNS)
+    browser = house.browser("ada", VIEWER)
+
+    def told() -> str:
+        answer = house.client.get("/v1/clusters/orders/topics/payments").json()
+        assert answer["declared"]["rate_learn"]
+        assert f"rate {answer['learned_rate']}" in browser.get("/clusters/orders/topics/payments").text
+        return str(answer["learned_rate"])
+
+    assert told() == "not learned yet: 0 of 7 days of this hour are known"
+    days = [START.date() - timedelta(days=ago) for ago in range(9, 0, -1)]
+    value = {"days": [{"day": day.isoformat(), "per_s": [160.0] * 12} for day in days]}
+    subject = Subject("topic-rates-12", house.view().uid, "payments")
+    house.latest.put(Observation(subject, value, "kafka", START))
+    assert told() == "learned from 9 days: 120 to 200 records/s at this hour of the day"
+    (listed,) = house.client.get("/v1/clusters/orders/topics").json()["topics"]
+    assert listed["learned_rate"] == ""
+
+
+def test_a_topic_that_learns_nothing_says_nothing_of_it() -> None:
+    house = house_with(FINE)
+    house.apply(LEARNS.replace("learn: true", "min: 7"))
+    text = house.browser("ada", VIEWER).get("/clusters/orders/topics/payments").text
+    assert "rate 7 to any records/s" in text
+    assert "learned" not in text

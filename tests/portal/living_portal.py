@@ -11,7 +11,7 @@ import uvicorn
 from argon2 import PasswordHasher
 
 from controlplane.backup import BackupSummary
-from controlplane.commands import DeclareCluster, PauseCluster
+from controlplane.commands import DeclareCluster, DeclareTopics, PauseCluster
 from controlplane.credentials import MemoryCredentialStore
 from controlplane.groups.desk import GroupDesk
 from controlplane.handlers import CommandHandler
@@ -39,6 +39,7 @@ from events.memory import MemoryEventStore
 from events.spec.model import KafkaClusterDocument
 from tests.builders import a_document
 from tests.sim.failpoints import CrashingStore
+from tests.sim.topics import declared, topic_text
 from tests.sim.world import UID, World
 
 CHEAP = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
@@ -240,6 +241,19 @@ class LivingPortal:
                 self.world.kafka.create_topic(
                     topic, partitions=partitions, rf=3, min_isr=2, bytes_per_partition=50_000_000
                 )
+            self.world.tick()
+
+    def declare_topic(self, name: str, **spec: Any) -> None:
+        """As a file of the topic does, and a tick that makes it."""
+        command = DeclareTopics(
+            name="orders",
+            actor="person:ada",
+            command_id=uuid.uuid4().hex,
+            topics=declared(topic_text(name, **spec)),
+            source="api",
+        )
+        with self._turn:
+            self._commands.handle(command)
             self.world.tick()
 
     def _declare(self, document: KafkaClusterDocument) -> None:

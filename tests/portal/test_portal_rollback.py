@@ -36,3 +36,19 @@ def test_a_rollback_needs_no_script(portal: LivingPortal, visit: Visit) -> None:
     page.get_by_role("button", name="Roll back").click()
     page.wait_for_url("**/clusters/orders/history")
     expect(page.get_by_text("back to generation 1: it is slower")).to_be_visible()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_declarations_of_a_topic_lead_back_to_each(portal: LivingPortal, visit: Visit, scheme: str) -> None:
+    portal.declare_topic("clicks", config="{retention.ms: 7200000}")
+    portal.declare_topic("clicks", config="{retention.ms: 3600000}")
+    window = visit(portal, scheme=scheme)
+    page = window.page
+    window.go("/clusters/orders/topics/clicks/declarations")
+    expect(page.get_by_text("retention.ms 7200000 -> 3600000")).to_be_visible()
+    assert not serious(Axe().run(page).response)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 1280
+    page.get_by_role("link", name="roll back to this").click()
+    expect(page.get_by_text("retention.ms 3600000 -> 7200000").first).to_be_visible()
+    assert not serious(Axe().run(page).response)
+    window.assert_content()

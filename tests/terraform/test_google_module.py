@@ -89,7 +89,8 @@ def test_a_vm_has_no_way_in_but_its_network_and_no_rights() -> None:
         'serial-port-enable     = "FALSE"',
     ):
         assert line in code
-    assert code.count("= true") == 4, "the boot disk goes with its VM, and the three parts of Shielded VM"
+    shielded = {"enable_secure_boot", "enable_vtpm", "enable_integrity_monitoring"}
+    assert set(re.findall(r"^ +(\w+) += true$", code, flags=re.MULTILINE)) == {"auto_delete", "preemptible", *shielded}
 
 
 def test_names_are_those_the_code_knows_and_never_too_long_nor_the_same(initialised: Path) -> None:

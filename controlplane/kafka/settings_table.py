@@ -16,6 +16,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import events.spec
+from controlplane.kafka.throttle import FOLLOWER_RATE, LEADER_RATE
 from events.spec.setting_table import COLUMNS, TABLES, Setting, UpdateMode, release_line
 from providers.local.image import ensure_image
 
@@ -29,6 +30,8 @@ _DEPRECATED = re.compile(r"^\W*deprecated\b|\b(?:configuration has been|config i
 """How Kafka's texts say that the setting itself is deprecated. "The clientId JAAS option can still be used, but it is
 deprecated" speaks of something else."""
 
+_QUOTAS = frozenset({LEADER_RATE, FOLLOWER_RATE, "replica.alter.log.dirs.io.max.bytes.per.second"})
+
 _IN_WORDS = re.compile(r"(-?[0-9]+) \([^()]+\)")
 """`604800000 (7 days)`: the words after a number of milliseconds or bytes are for people."""
 
@@ -40,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         command=COMMAND,
         about=__doc__ or "",
         folder=FOLDER,
-        table=lambda version, libs: table_text(version, parsed(printed_by(libs))),
+        table=lambda version, libs: table_text(version, without_quotas(parsed(printed_by(libs)))),
     )
 
 
@@ -87,6 +90,12 @@ def parsed(html: str, *, update_mode: UpdateMode | None = None) -> tuple[Setting
     return tuple(
         sorted((_setting(name, doc, modes | rows) for name, doc, rows in page.entries()), key=lambda s: s.name)
     )
+
+
+def without_quotas(settings: Sequence[Setting]) -> tuple[Setting, ...]:
+    """Without the three quotas of a broker's replication: 4.3 prints them with its settings, the releases before do
+    not, and a broker tells of one only where it is set (seen on 4.3.0). They are the executor's throttles."""
+    return tuple(one for one in settings if one.name not in _QUOTAS)
 
 
 def table_text(

@@ -91,6 +91,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 
 def test_a_snapshot_tells_the_mode_the_controller_and_the_disks_but_no_quorum_and_no_features(cluster: Cluster) -> None:
+    wait_until(lambda: set(cluster.gateway.snapshot().log_dirs) == set(RACKS), "every broker to tell of its disks")
     snapshot = cluster.gateway.snapshot()
     assert (snapshot.mode, snapshot.cluster_id) == ("zookeeper", CLUSTER_ID)
     assert {b.id: b.rack for b in snapshot.brokers.values()} == RACKS

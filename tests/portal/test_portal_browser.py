@@ -204,7 +204,7 @@ def test_everything_can_be_done_without_javascript(portal: LivingPortal, visit: 
     window = visit(portal, java_script_enabled=False)
     page = window.page
     page.goto(f"{portal.url}/clusters/orders/brokers?q=1001&sort=leaders")
-    assert page.locator("tbody tr").count() == 1
+    assert page.get_by_role("region", name="Brokers").locator("tbody tr").count() == 1
     page.goto(f"{portal.url}/clusters/orders")
     page.locator("#act-pause summary").click()
     page.locator("#act-pause input[name=reason]").fill("by hand")

@@ -48,6 +48,8 @@ _PARTS = ("the document", "what is in force on the cluster", "the steps")
 
 IN_PLACE = "grown in place, one node at a time; no restart"
 NEW_DISKS = "brokers move to new VMs with new disks"
+HEAP_RESTARTS = "the services are restarted in place, one at a time: a heap is fixed when Java starts"
+OTHER_ADDRESSES = "the VMs are replaced: clients know the addresses of the listeners"
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +114,7 @@ def preview(
     digest = _digest(view, document, rollout)
     effects: dict[str, str] = {}
     if view.document:
-        effects = {**_process_effects(changes), **_disk_effects(changes, document)}
+        effects = {**_process_effects(changes, nodes), **_disk_effects(changes, document)}
         effects |= _setting_effects(view.document, document, nodes)
     moves = (*pools_that_move(view, document, rollout, snapshot), *externals_told(view, document, snapshot))
     return Preview(document.metadata.name, exists, generation, changes, rollout, digest, waits, effects, moves=moves)
@@ -152,10 +154,24 @@ def _short(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:10]
 
 
-def _process_effects(changes: Iterable[FieldChange]) -> dict[str, str]:
+def _process_effects(changes: Iterable[FieldChange], nodes: Sequence[NodeChange]) -> dict[str, str]:
     """Fields a process is started with beside its settings: the heap, the listeners."""
-    restarts = (c.path for c in changes if c.field_class is FieldClass.RESTART)
-    return {path: "the VMs are replaced" for path in restarts if not path.startswith("spec.kafka.config[")}
+    found = {}
+    for change in changes:
+        if change.field_class is not FieldClass.RESTART or change.path.startswith("spec.kafka.config["):
+            continue
+        pool = change.path.removeprefix("spec.pools[").partition("].heapMib")
+        found[change.path] = _heap_effect(pool[0], nodes) if pool[1] else OTHER_ADDRESSES
+    return found
+
+
+def _heap_effect(pool: str, nodes: Sequence[NodeChange]) -> str:
+    """Of who is there: a node that is made now, or made anew, starts with it."""
+    there = [c for c in nodes if c.desired and c.desired.pool == pool and c.incumbent and not c.incumbent.lost]
+    restarted, replaced = any(c.heap_mib for c in there), any(c.change is Change.REPLACE for c in there)
+    if replaced:
+        return f"{HEAP_RESTARTS}; the replaced VMs are started with it" if restarted else "comes with the replaced VMs"
+    return HEAP_RESTARTS if restarted else "changes nothing: the services have it"
 
 
 def _disk_effects(changes: Iterable[FieldChange], new: KafkaClusterDocument) -> dict[str, str]:

@@ -23,6 +23,7 @@ class Before:
 
     config: Mapping[str, str] | None
     told: Mapping[str, str] | None
+    told_heap_mib: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,11 +48,13 @@ def restart(view: ClusterView, e: facts.RestartRequested, at: datetime) -> Clust
     if view.restart is not None:
         raise ValueError(f"{view.restart.key} is being restarted already")
     instance = view.instances[e.key]
-    before = Before(instance.config, instance.told)
+    before = Before(instance.config, instance.told, instance.told_heap_mib)
     config = None if instance.config is None else with_values(instance.config, e.config)
     told = with_values(instance.settings, e.told) if e.told else instance.told
-    new = replace(instance, starts=e.start, config=config, told=told)
-    in_hand = RestartView(e.key, e.generation, at, e.canary, before, new_settings=bool(e.config or e.told))
+    heap = e.heap_mib or instance.told_heap_mib
+    new = replace(instance, starts=e.start, config=config, told=told, told_heap_mib=heap)
+    is_new = bool(e.config or e.told or e.heap_mib)
+    in_hand = RestartView(e.key, e.generation, at, e.canary, before, new_settings=is_new)
     return replace(view, restart=in_hand, instances=MappingProxyType({**view.instances, e.key: new}))
 
 
@@ -65,17 +67,18 @@ def restarted(view: ClusterView, e: facts.RestartCompleted, at: datetime) -> Clu
 
 
 def revert(view: ClusterView, e: facts.RestartRevertRequested, at: datetime) -> ClusterView:
-    """The service is told what it was told before, by yet another start."""
+    """The service is told what it was told before, by yet another start. What an earlier spec asked of it says nothing
+    against the one in force, which gets a canary of its own."""
     instance = view.instances[e.key]
     before, generation = _before(view, instance)
-    old = replace(instance, starts=e.start, config=before.config, told=before.told)
-    changed = (instance.config, instance.told) != (before.config, before.told)
-    in_hand = RestartView(e.key, generation, at, False, before, reverting=e.reason, new_settings=changed)
+    had = Before(instance.config, instance.told, instance.told_heap_mib)
+    old = replace(instance, starts=e.start, config=before.config, told=before.told, told_heap_mib=before.told_heap_mib)
+    in_hand = RestartView(e.key, generation, at, False, before, reverting=e.reason, new_settings=had != before)
     return replace(
         view,
         restart=in_hand,
         canaries=MappingProxyType({}),
-        restart_refusal=(e.key, e.reason),
+        restart_refusal=(e.key, e.reason) if generation == view.generation else view.restart_refusal,
         instances=MappingProxyType({**view.instances, e.key: old}),
     )
 

@@ -91,6 +91,8 @@ class InstanceView:
     """The spec's Kafka settings it has been told by now: those it was born with, and what was changed since."""
     told: Mapping[str, str] | None = None
     """What its service is started with from now on, where that is not what was planned."""
+    told_heap_mib: int = 0
+    """Its Java heap from now on, 0 where that is as planned."""
     listed: frozenset[int] | None = None
     """Voters its last start was told of, by id; None before its first."""
     told_heirs: frozenset[str] = frozenset()
@@ -116,6 +118,11 @@ class InstanceView:
     def settings(self) -> Mapping[str, str]:
         """The Kafka properties its service is started with."""
         return self.planned.settings if self.told is None else self.told
+
+    @property
+    def heap_mib(self) -> int:
+        """The Java heap its service is started with."""
+        return self.told_heap_mib or self.planned.heap_mib
 
     @property
     def lost(self) -> bool:

@@ -53,6 +53,7 @@ class RestartRequested:
     """One service is to be started anew where it is, as its `start`-th, with these settings.
 
     `config` and `told` are as in `SettingsChangeRequested`. `canary`: the others of its kind wait until it was watched.
+    `heap_mib` is its Java heap from then on, 0 where that stays as it is.
     """
 
     key: str
@@ -62,6 +63,7 @@ class RestartRequested:
     told: Mapping[str, str | None]
     canary: bool
     reason: str
+    heap_mib: int = 0
 
 
 @fact("restart.completed", schema=1)

@@ -43,13 +43,13 @@ spec:
       services: [{quorum}]
       size: {controllers}
       machine: small
-      disk: {{kind: persistent, sizeGib: {quorum_gib}}}
+      disk: {{kind: persistent, sizeGib: {quorum_gib}}}{quorum_heap}
       place: {{{quorum_place}}}
     - name: brokers
       services: [broker]
       size: {brokers}
       machine: {machine}
-      disk: {{kind: {disk}, sizeGib: {broker_gib}{disks}}}
+      disk: {{kind: {disk}, sizeGib: {broker_gib}{disks}}}{heap}
       place: {{cloud: {cloud}, region: {brokers_in}, zones: [{zones}]}}
   rollout:
     {{strategy: {strategy}, surge: {surge}, maxUnavailable: {max_unavailable}, pause: {pause},
@@ -91,9 +91,13 @@ def a_spec(**overrides: Any) -> str:
         "broker_gib": 100,
         "disks": "",
         "quorum_gib": 1,
+        "heap": 0,
+        "quorum_heap": 0,
         "zones": "a, b, c",
     }
-    return _SPEC.format(**{**values, **overrides})
+    values |= overrides
+    heaps = {k: f"\n      heapMib: {values[k]}" if values[k] else "" for k in ("heap", "quorum_heap")}
+    return _SPEC.format(**{**values, **heaps})
 
 
 def a_zookeeper_document(**overrides: Any) -> KafkaClusterDocument:

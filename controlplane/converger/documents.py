@@ -93,7 +93,7 @@ def _service(view: ClusterView, instance: InstanceView, founding: facts.QuorumFo
         founder=founder,
         metadata_level="" if view.in_zookeeper_mode else founding.metadata_level,
         settings=dict(instance.settings),
-        heap_mib=planned.heap_mib,
+        heap_mib=instance.heap_mib,
         ensemble=tuple(EnsembleMember(id=v.id, address=v.address, port=v.port) for v in ensemble),
         protocol_version=instance.protocol or view.protocol if instance.is_broker else "",
         gives_volumes=not running and _hands_over(view, instance),

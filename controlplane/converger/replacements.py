@@ -121,6 +121,8 @@ def _incumbent(view: ClusterView, node: str) -> Incumbent | None:
         place=str(place_of(view, best)),
         spot=p.spot,
         vm_address=p.vm_address,
+        heap_mib=best.heap_mib,
+        born_heap_mib=p.heap_mib,
     )
 
 

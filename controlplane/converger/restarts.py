@@ -1,5 +1,5 @@
-"""Services are started anew where they are, one at a time: for settings that Kafka reads only when it starts, and
-because a person asked for it (`kedge restart`).
+"""Services are started anew where they are, one at a time: for settings that Kafka reads only when it starts, for
+another heap, and because a person asked for it (`kedge restart`).
 
     gate -> restart.requested (a new start id in its document) -> back in every ISR -> restart.completed -> the next one
                         +--> not back by its deadline: restart.revert_requested -> restart.reverted, and nothing else
@@ -21,7 +21,7 @@ from controlplane.converger.verdict import Situation, Verdict, record, wait
 from controlplane.kafka.gates import is_following
 from controlplane.replacement import Phase
 from controlplane.restartview import CanaryView, RestartView, RollingRestartView
-from controlplane.view import ClusterView, InstanceView
+from controlplane.view import ClusterView, InstanceView, once
 from events import facts
 from planner.observed import KafkaSnapshot
 from planner.rollout.diff import Change, NodeChange
@@ -58,7 +58,7 @@ def restart_in_hand_step(situation: Situation) -> Verdict | None:
 def restart_step(situation: Situation) -> Verdict | None:
     """Begins the next restart, once the canary has been watched and the gate is open. None when none is left."""
     view = situation.view
-    if all_told(view) and view.rolling_restart is None and not has_thin_list(view) and not has_old_protocol(view):
+    if _all_run_as_told(view) and view.rolling_restart is None:
         return None
     left = [c for c in pending_changes(view) if c.change is Change.RESTART]
     if view.rolling_restart is not None and not any(c.incumbent and c.incumbent.restart_asked for c in left):
@@ -86,7 +86,17 @@ def restart_step(situation: Situation) -> Verdict | None:
     if locked is not None:
         return locked
     key = change.incumbent.key if change.incumbent else ""
-    return _restart(situation, kafka, view.instances[key])
+    return _restart(situation, kafka, view.instances[key], change.heap_mib)
+
+
+def _all_run_as_told(view: ClusterView) -> bool:
+    """A cheap yes, asked of every cluster at every tick."""
+    return all_told(view) and not has_thin_list(view) and not has_old_protocol(view) and not _has_other_heap(view)
+
+
+@once
+def _has_other_heap(view: ClusterView) -> bool:
+    return any(c.heap_mib for c in pending_changes(view))
 
 
 def _all_restarted(rolling: RollingRestartView) -> Verdict:
@@ -96,7 +106,7 @@ def _all_restarted(rolling: RollingRestartView) -> Verdict:
 
 def _refused(view: ClusterView, refusal: tuple[str, str], left: Sequence[NodeChange]) -> Verdict:
     key, reason = refusal
-    settings = any(c.incumbent and c.incumbent.restarts for c in left)
+    settings = any(c.is_new_to_it for c in left)
     now = "has its old settings back" if settings else "was started once more"
     sentence = f"{key} was {reason}; it {now}, and {len(left)} services were not restarted"
     resume = f"kedge resume {view.name} to try again"
@@ -129,7 +139,8 @@ def _watch(situation: Situation, kafka: KafkaSnapshot, service: str) -> Verdict 
     return wait("Soak", sentence, patience_s=document.spec.rollout.soak_s + 30)
 
 
-def _restart(situation: Situation, kafka: KafkaSnapshot, instance: InstanceView) -> Verdict:
+def _restart(situation: Situation, kafka: KafkaSnapshot, instance: InstanceView, heap_mib: int) -> Verdict:
+    """`heap_mib` is the heap it is to get, 0 where it keeps its own."""
     safety = restart_safety(situation, kafka, instance)
     if safety.waits is not None:
         return Verdict(f"restart of {instance.key}: {safety.gate.reason}", wait=safety.waits)
@@ -138,9 +149,10 @@ def _restart(situation: Situation, kafka: KafkaSnapshot, instance: InstanceView)
     wanted = document.spec.kafka.config if document else {}
     silent = where_silent(document) if document else {}
     # Nothing new is tried where only a person asked: there is nothing to watch the first one for.
-    canary = bool(names) and _canary_of(situation, instance) is None
+    canary = bool(names or heap_mib) and _canary_of(situation, instance) is None
     asked = _asked(view, instance.key) or thin_list(view, instance) or old_protocol(view, instance)
-    told = ", ".join(f"{n}={wanted[n]}" if n in wanted else f"{n} unset" for n in names)
+    heap = [f"heap {instance.heap_mib} -> {heap_mib} MiB"] if heap_mib else []
+    told = ", ".join([*heap, *(f"{n}={wanted[n]}" if n in wanted else f"{n} unset" for n in names)])
     request = facts.RestartRequested(
         key=instance.key,
         generation=view.generation,
@@ -149,6 +161,7 @@ def _restart(situation: Situation, kafka: KafkaSnapshot, instance: InstanceView)
         told={n: wanted.get(n, silent.get(n)) for n in names},
         canary=canary,
         reason=f"{told or asked}{' (the first one, to be watched)' if canary else ''}",
+        heap_mib=heap_mib,
     )
     why = f"for {request.reason}" if told else f"({asked})"
     return record(f"restarting {instance.key} {why}: {safety.gate.reason}", request)

@@ -140,12 +140,12 @@ def place(
     if desired is None or differs:
         # Nothing a spec could say has this digest: it is another VM.
         return Placed(replace(planned, digest=derived_id("digest", repr(planned))[:12]), differs, _assumed(vm, desired))
-    others = tuple(_other_settings(settings, desired.settings, config))
+    others = (*_other_heap(heap, desired.heap_mib), *_other_settings(settings, desired.settings, config))
     if not others:
         return Placed(replace(planned, digest=desired.digest), (), _assumed(vm, desired))
     had = {k: settings[k] for k in sorted(_judged(settings, desired.settings, config)) if k in settings}
-    adopted = replace(planned, digest=desired.digest_with(had), config=had)
-    return Placed(adopted, others, _assumed(vm, desired))
+    digest = desired.digest_with(had) if heap == desired.heap_mib else desired.digests_with_heap(had, None, heap)[0]
+    return Placed(replace(planned, digest=digest, config=had), others, _assumed(vm, desired))
 
 
 def _relieves(found: FoundCluster, vm: FoundVm) -> str:
@@ -269,12 +269,15 @@ def _differences(planned: facts.PlannedInstance, desired: DesiredNode | None) ->
         ("pre-emptible VM", planned.spot, desired.spot),
         ("rack", planned.rack, desired.rack),
         ("service", planned.service, desired.service),
-        ("heap MiB", planned.heap_mib, desired.heap_mib),
         ("disk", volume.kind, desired.disk_kind),
         ("disk GiB", volume.size_gib, desired.disk_gib),
         ("disks", len(planned.volumes), desired.disk_count),
     )
     return tuple(f"{what} {have}, the spec says {want}" for what, have, want in pairs if have != want)
+
+
+def _other_heap(have: int, want: int) -> list[str]:
+    return [f"heap {have} MiB, the spec says {want}"] if have != want else []
 
 
 def _other_settings(have: Mapping[str, str], want: Mapping[str, str], config: Collection[str]) -> list[str]:

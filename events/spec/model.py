@@ -218,7 +218,7 @@ class Pool(Part):
     )
     heap_mib: Whole | None = classed(
         RESTART,
-        "Java heap of each service in MiB. Without it the machine's size decides.",
+        "Java heap of each service in MiB. Without it brokers have 256, controllers and ZooKeeper servers 128.",
         default=None,
         ge=64,
         le=262144,
@@ -292,7 +292,11 @@ class ClusterSpec(Part):
     )
     rollout: RolloutPolicy = classed(BEHAVIOURAL, "How Kedge rolls instances forward.", default_factory=RolloutPolicy)
     listeners: tuple[Listener, ...] = classed(
-        RESTART, "Listeners of the brokers.", default=(Listener(),), min_length=1, max_length=8
+        RESTART,
+        "Listeners of the brokers. Others make new VMs all the same: clients know the addresses.",
+        default=(Listener(),),
+        min_length=1,
+        max_length=8,
     )
     bootstrap: Bootstrap = classed(BEHAVIOURAL, "How clients find the cluster.", default_factory=Bootstrap)
     access: Access = classed(

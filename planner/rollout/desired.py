@@ -31,8 +31,10 @@ class DesiredNode:
     settings: Mapping[str, str]
     fixed: str = ""
     """Digest of the static inputs alone."""
-    process: str = ""
-    """What the process is started with beside the Kafka settings, in words that differ when it does."""
+    heap: str = ""
+    """What the spec says of the heap, as the digest has it: `None` where it says nothing."""
+    listeners: str = ""
+    """What the process is started with beside the Kafka settings and the heap, in words that differ when it does."""
     place: str = ""
     """Where its instance lives, as `cloud/account/region`. No part of the digest: it is compared as it is."""
     fixed_at: Callable[[int], str] | None = field(default=None, compare=False, repr=False)
@@ -51,10 +53,17 @@ class DesiredNode:
 
     def digest_with(self, config: Mapping[str, str], disk_gib: int | None = None) -> str:
         """The digest its instance would have if the spec's Kafka settings, and the size of its disk, were these."""
+        return self._digest_of(config, disk_gib, self.heap)
+
+    def digests_with_heap(self, config: Mapping[str, str], disk_gib: int | None, heap_mib: int) -> tuple[str, str]:
+        """The same, were its heap another: the spec may have named that, or have said nothing and got the default."""
+        return self._digest_of(config, disk_gib, repr(heap_mib)), self._digest_of(config, disk_gib, repr(None))
+
+    def _digest_of(self, config: Mapping[str, str], disk_gib: int | None, heap: str) -> str:
         fixed = self.fixed
         if disk_gib is not None and disk_gib != self.disk_gib and self.fixed_at is not None:
             fixed = self.fixed_at(disk_gib)
-        return _digest(fixed, _read_by(self.service, config), self.process)
+        return _digest(fixed, _read_by(self.service, config), _process(heap, self.listeners))
 
 
 def desired_nodes(document: KafkaClusterDocument) -> tuple[DesiredNode, ...]:
@@ -77,10 +86,10 @@ _WORKED_OUT: dict[int, tuple[weakref.ref[KafkaClusterDocument], tuple[DesiredNod
 
 def _nodes_of(document: KafkaClusterDocument, pool: Pool) -> list[DesiredNode]:
     settings = service_settings(document, pool)
-    inputs, process = static_inputs(document, pool.name), f"{pool.heap_mib!r}, {document.spec.listeners!r}"
+    inputs, heap, listeners = static_inputs(document, pool.name), repr(pool.heap_mib), repr(document.spec.listeners)
     fixed = digest_of(inputs)
     service = pool.services[0]
-    digest = _digest(fixed, _read_by(service, document.spec.kafka.config), process)
+    digest = _digest(fixed, _read_by(service, document.spec.kafka.config), _process(heap, listeners))
     zones = pool.place.zones
     return [
         DesiredNode(
@@ -97,7 +106,8 @@ def _nodes_of(document: KafkaClusterDocument, pool: Pool) -> list[DesiredNode]:
             heap_mib=pool.heap_mib or DEFAULT_HEAP_MIB[service],
             settings=settings,
             fixed=fixed,
-            process=process,
+            heap=heap,
+            listeners=listeners,
             place=pool.place.name,
             fixed_at=partial(digest_with_disk, inputs),
             grows=grows_in_place(pool),
@@ -111,6 +121,10 @@ def _nodes_of(document: KafkaClusterDocument, pool: Pool) -> list[DesiredNode]:
 def _read_by(service: str, config: Mapping[str, str]) -> Mapping[str, str]:
     """The Kafka settings a service is started with: a ZooKeeper server knows none."""
     return {} if service == "zookeeper" else config
+
+
+def _process(heap: str, listeners: str) -> str:
+    return f"{heap}, {listeners}"
 
 
 def _digest(fixed: str, config: Mapping[str, str], process: str) -> str:

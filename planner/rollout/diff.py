@@ -58,6 +58,9 @@ class Incumbent:
     """Its VM is pre-emptible."""
     vm_address: bool = False
     """A controller that is reached at its VM's own address, which no other VM will have."""
+    heap_mib: int = 0
+    """The Java heap its service was told, 0 where nobody asks, and `born_heap_mib` the one its VM was made with."""
+    born_heap_mib: int = 0
 
     @property
     def room_gib(self) -> int:
@@ -93,6 +96,18 @@ class NodeChange:
     def rack(self) -> str:
         known = self.desired or self.incumbent
         return known.rack if known else ""
+
+    @property
+    def heap_mib(self) -> int:
+        """The Java heap its service is to be started anew with, 0 where it has it; another VM is born with its own."""
+        if self.change is Change.REPLACE or self.desired is None or self.incumbent is None:
+            return 0
+        return _new_heap_mib(self.desired, self.incumbent)
+
+    @property
+    def is_new_to_it(self) -> bool:
+        """Whether its service, once restarted, runs with something it never ran with: the first one is watched."""
+        return self.incumbent is not None and bool(self.incumbent.restarts or self.heap_mib)
 
     @property
     def moves(self) -> bool:
@@ -134,8 +149,11 @@ def _change(node: str, want: DesiredNode | None, have: Incumbent | None) -> Node
         return NodeChange(node, Change.REPLACE, f"{node}: {have.outdated}", want, have)
     if want.grows and 0 < have.disk_gib < want.disk_gib:
         return NodeChange(node, Change.GROW, f"{node}: {_disk_words(want, have)}", want, have)
-    if have.restarts:
-        return NodeChange(node, Change.RESTART, f"{node}: {_restart_words(have.restarts)}", want, have)
+    heap_mib = _new_heap_mib(want, have)
+    if have.restarts or heap_mib:
+        words = [f"heap {have.heap_mib} -> {heap_mib} MiB"] if heap_mib else []
+        words += [_restart_words(have.restarts)] if have.restarts else []
+        return NodeChange(node, Change.RESTART, f"{node}: {'; '.join(words)}", want, have)
     if have.restart_asked:
         return NodeChange(node, Change.RESTART, f"{node}: {have.restart_asked}", want, have)
     if have.relist:
@@ -144,16 +162,37 @@ def _change(node: str, want: DesiredNode | None, have: Incumbent | None) -> Node
 
 
 def _is_another_vm(want: DesiredNode, have: Incumbent) -> bool:
-    """Whether more differs than the Kafka settings, or a disk that can grow: compared as if the spec still said what
-    the VM was made with."""
+    """Whether more differs than the Kafka settings, the heap, or a disk that can grow: compared as if the spec still
+    said what the VM was made with."""
     if _disk_is_another(want, have):
         return True
-    if have.digest == want.digest:
+    if _was_made_with_this_heap(want, have):
         return False
-    if have.config is None:
+    if have.config is None or not have.born_heap_mib:
         return True
+    sizes = _sizes_at_birth(have)
+    return not any(have.digest in want.digests_with_heap(have.config, size, have.born_heap_mib) for size in sizes)
+
+
+def _was_made_with_this_heap(want: DesiredNode, have: Incumbent) -> bool:
+    """Whether it is the same VM as ever, and the spec says of the heap what it said when that was made."""
+    if have.digest == want.digest:
+        return True
+    config = have.config
+    return config is not None and any(have.digest == want.digest_with(config, size) for size in _sizes_at_birth(have))
+
+
+def _sizes_at_birth(have: Incumbent) -> tuple[int | None, ...]:
     # An heir of a release that grew no disk was named after the size the spec said, and has the one it took over.
-    return have.digest not in (want.digest_with(have.config), want.digest_with(have.config, have.born_gib or None))
+    return (None, have.born_gib) if have.born_gib else (None,)
+
+
+def _new_heap_mib(want: DesiredNode, have: Incumbent) -> int:
+    """The heap it is to be started with, 0 where it has it. A default that a release changes restarts nobody."""
+    if have.heap_mib in (0, want.heap_mib):
+        return 0
+    as_born = have.heap_mib == have.born_heap_mib and _was_made_with_this_heap(want, have)
+    return 0 if as_born else want.heap_mib
 
 
 def _disk_is_another(want: DesiredNode, have: Incumbent) -> bool:

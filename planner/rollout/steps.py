@@ -200,7 +200,7 @@ def _restart_phases(restarts: Sequence[NodeChange], assumptions: RolloutAssumpti
     phases = []
     for service in sorted({c.service for c in restarts}):
         first, *others = [c for c in restarts if c.service == service]
-        if not any(c.incumbent and c.incumbent.restarts for c in (first, *others)):
+        if not any(c.is_new_to_it for c in (first, *others)):
             phases.append(_serial_restarts((first, *others), f"restart {1 + len(others)} {service}"))
             continue
         watched = RESTART_S + (assumptions.soak_s if others else 0.0)

@@ -31,13 +31,14 @@ class Trouble:
         ailing: bool = False,
         hanging: bool = False,
         voting: bool = False,
+        heaps: bool = False,
         **spec: object,
     ) -> None:
         """`spec` overrides every document that is declared meanwhile; with `rivals` other servers take over at times,
         with `settings` those of the spec change, and people set others by hand; with `asking` people ask for restarts
         and for single VMs to be replaced; with `ailing` agents find things wrong in services that run; with
         `hanging` moves and elections stand still for a while; with `voting` the number of controllers changes, and one
-        loses its disk.
+        loses its disk; with `heaps` those of the spec change, now and then to more than the VMs have.
 
         What is drawn for a seed must not change: seeds that once failed are kept as tests.
         """
@@ -68,6 +69,7 @@ class Trouble:
             *((("a service falls ill", self._falls_ill),) * 6 if ailing else ()),
             *((("moves or elections hang", self._hangs),) * 8 if hanging else ()),
             *(((n, f) for n, f in self._voting_faults() for _ in range(3)) if voting else ()),
+            *((("a heap changes", self._heap_changes),) * 6 if heaps else ()),
         )
         self._ends: list[tuple[float, Callable[[], None]]] = []
 
@@ -197,6 +199,14 @@ class Trouble:
         some = (f"num.io.threads: {threads}", f"num.partitions: {partitions}", f"min.insync.replicas: {isr}")
         config = ", ".join(s for s in some if self._random.random() < 0.7)
         self._spec = {**self._spec, "config": f", config: {{{config}}}"}
+        self._world.declare(a_document(**{**self._last, **self._spec}))
+        return True
+
+    def _heap_changes(self) -> bool:
+        if self._world.view().generation >= 12:
+            return False
+        heaps = {"heap": self._random.choice((0, 512, 1024, 65536)), "quorum_heap": self._random.choice((0, 256))}
+        self._spec = {**self._spec, **heaps}
         self._world.declare(a_document(**{**self._last, **self._spec}))
         return True
 

@@ -62,6 +62,8 @@ class Machines:
         self.outage = False
         self.fatal: dict[str, str] = {}
         """Settings no process comes up with."""
+        self.largest_heap_mib = 0
+        """No process comes up with a larger heap: the VM has no more; 0 where every VM is large enough."""
         self.stillborn: set[str] = set()
         """Nodes whose next VM never boots."""
         self.blank: set[str] = set()
@@ -305,7 +307,7 @@ class Machines:
             return
         if vm.process is None:
             vm.process = Process(service, self.seconds + START_S)
-        fatal = self.fatal.items() & service.settings.items()
+        fatal = self.fatal.items() & service.settings.items() or 0 < self.largest_heap_mib < service.heap_mib
         if not vm.process.up and not fatal and self.seconds >= vm.process.ready_at:
             vm.process.up = True
             self.starts += 1

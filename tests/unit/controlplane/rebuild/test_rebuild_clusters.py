@@ -245,6 +245,17 @@ def test_a_changed_property_is_a_difference_and_what_follows_from_the_size_is_no
     assert told(after, Weight.DIFFERS) == ""
 
 
+def test_a_heap_an_agent_was_told_is_a_restart_and_no_other_vm() -> None:
+    ran = what_ran()
+    larger = tuple(replace(i, told_heap_mib=2048) if i.is_broker else i for i in ran.alive())
+    after = rebuilt(found(what_ran(*larger)))
+    assert "brokers-a-0.g1: heap 2048 MiB, the spec says 256" in told(after, Weight.DIFFERS)
+    assert "heap 2048 -> 256 MiB: restarted once it is resumed" in told(after, Weight.DIFFERS)
+    assert "replaced" not in told(after, Weight.DIFFERS)
+    assert "told something new" not in told(after, Weight.DIFFERS)
+    assert after.view.converged == 0
+
+
 def test_a_node_without_a_vm_and_a_vm_without_a_node_are_told() -> None:
     ran = ran_with(as_declared("brokers-a-1"))
     fewer = replace(ran, instances={k: i for k, i in ran.instances.items() if k != "brokers-c-0.g1"})

@@ -55,6 +55,13 @@ def _all(**overrides: Any) -> list[Incumbent]:
             "Kafka reads num.partitions when it starts",
         ),
         ("brokers-a-0", {"restart_asked": "r", "replace_asked": "asked by ben"}, Change.REPLACE, "asked by ben"),
+        ("brokers-a-0", {"heap_mib": 512, "born_heap_mib": 256}, Change.RESTART, "heap 512 -> 256 MiB"),
+        (
+            "brokers-a-0",
+            {"heap_mib": 512, "born_heap_mib": 256, "restarts": ("num.partitions",)},
+            Change.RESTART,
+            "heap 512 -> 256 MiB; Kafka reads num.partitions when it starts",
+        ),
     ],
 )
 def test_each_difference_has_its_change_and_its_reason(
@@ -196,6 +203,67 @@ def test_equal_plans_have_equal_digests_and_others_not() -> None:
     assert _plan(*rolled).digest == _plan(*rolled).digest
     assert _plan(*rolled).digest != _plan(*rolled[1:]).digest
     assert _plan(*rolled).digest != _plan(*rolled, warnings=("x",)).digest
+
+
+def _born_with(born_mib: int, said: int, node: str = "brokers-a-0", **spec: Any) -> Incumbent:
+    """Made when the spec said `said` of the heap, which is nothing for 0, and its VM got `born_mib`."""
+    born = next(n for n in desired_nodes(a_document(heap=said)) if n.node == node)
+    had: dict[str, Any] = {"digest": born.digest, "config": {}, "heap_mib": born_mib, "born_heap_mib": born_mib}
+    return _has(node, **{**had, **spec})
+
+
+def _becomes(have: Incumbent, **spec: Any) -> NodeChange:
+    wanted = [n for n in desired_nodes(a_document(**spec)) if n.node == have.node]
+    (change,) = node_changes(wanted, [have])
+    return change
+
+
+def test_another_heap_is_a_restart_whether_the_spec_had_named_the_old_one_or_not() -> None:
+    for have in (_born_with(512, 512), _born_with(256, 0), _born_with(256, 256)):
+        change = _becomes(have, heap=1024)
+        assert (change.change, change.heap_mib, change.is_new_to_it) == (Change.RESTART, 1024, True)
+
+
+def test_a_spec_that_names_the_heap_there_is_or_drops_it_changes_nothing() -> None:
+    assert _becomes(_born_with(256, 0), heap=256).change is Change.KEEP
+    assert _becomes(_born_with(256, 256)).change is Change.KEEP
+
+
+def test_who_was_told_the_heap_of_the_spec_is_as_declared_whatever_it_was_born_with() -> None:
+    assert _becomes(_born_with(512, 512, heap_mib=1024), heap=1024).change is Change.KEEP
+    back = _becomes(_born_with(512, 512, heap_mib=1024), heap=512)
+    assert (back.change, back.heap_mib) == (Change.RESTART, 512)
+
+
+def test_a_default_that_was_another_when_the_vm_was_made_restarts_nobody() -> None:
+    assert _becomes(_born_with(200, 0)).change is Change.KEEP
+
+
+def test_a_heap_beside_what_no_running_vm_takes_is_another_vm_that_is_born_with_it() -> None:
+    for spec in ({"version": "4.2.0"}, {"machine": "medium"}):
+        change = _becomes(_born_with(512, 512), heap=1024, **spec)
+        assert (change.change, change.heap_mib) == (Change.REPLACE, 0)
+
+
+def test_a_heap_beside_a_disk_that_grew_or_other_settings_is_still_the_same_vm() -> None:
+    grown = _born_with(512, 512, disk_gib=200, born_gib=100)
+    assert _becomes(grown, heap=1024, broker_gib=200).change is Change.RESTART
+    both = _becomes(_born_with(512, 512), heap=1024, config=", config: {num.partitions: 6}")
+    assert (both.change, both.heap_mib) == (Change.RESTART, 1024)
+
+
+def test_an_instance_whose_settings_nobody_knows_is_not_guessed_at() -> None:
+    assert _becomes(_born_with(512, 512, config=None), heap=1024).change is Change.REPLACE
+
+
+def test_the_first_of_each_kind_that_gets_another_heap_is_watched() -> None:
+    plan = _plan(*_all(heap_mib=512, born_heap_mib=256))
+    assert [p.name.partition(" in place")[0] for p in plan.phases] == [
+        "restart the first broker",
+        "restart 2 more brokers, one at a time, in b, c",
+        "restart the first controller",
+        "restart 2 more controllers, one at a time, in b, c",
+    ]
 
 
 def test_restarts_that_were_asked_for_are_one_serial_phase_a_service_and_nobody_is_watched() -> None:

@@ -3,6 +3,7 @@
 What only has to wait (a roll in hand, a broker that is down) is not refused: the answer says what it waits for.
 """
 
+from controlplane.chosenbrokers import chosen_brokers
 from controlplane.commands import CancelRebalance, CommandRefused, RebalanceCluster
 from controlplane.converger.rebalanceasking import asked_by_person
 from controlplane.externals import is_shared
@@ -36,9 +37,11 @@ def rebalance_asked(view: ClusterView, command: RebalanceCluster, kafka: KafkaSn
     if dead and len(there) < 3:
         message = f"{', '.join(i.key for i in dead)} is lost: its replicas are made anew first"
         raise CommandRefused("broker-lost", message, f"Wait for that: kedge wait {view.name} --for=converged")
+    targets = chosen_brokers(view, command.targets, kafka)
     fact = asked_by_person(
         view,
         asked_by(command, command.reason),
+        targets=targets,
         per_day_bytes=command.per_day_bytes,
         throttle_mib_per_s=command.throttle_mib_per_s,
     )
@@ -46,9 +49,10 @@ def rebalance_asked(view: ClusterView, command: RebalanceCluster, kafka: KafkaSn
     after = f"; it begins after {waits}" if waits else ""
     budget = f", at most {human_bytes(command.per_day_bytes)} a day" if command.per_day_bytes else ""
     budget += f", at most {command.throttle_mib_per_s} MiB/s a broker" if command.throttle_mib_per_s else ""
-    return Asked(
-        fact, f"replicas of {view.name} will be spread over {len(there)} brokers{budget}{_now(view, kafka)}{after}"
-    )
+    how = f"be spread over {len(there)} brokers"
+    if targets:
+        how = f"move onto {', '.join(map(str, targets))} and no other broker"
+    return Asked(fact, f"replicas of {view.name} will {how}{budget}{_now(view, kafka)}{after}")
 
 
 def rebalance_cancelled(view: ClusterView, command: CancelRebalance) -> Asked:

@@ -119,10 +119,12 @@ class ReadmitBrokers(Command):
 class RebalanceCluster(Command):
     """Spread replicas and leaders anew over the brokers. `per_day_bytes` 0: no more than throttles bound.
 
-    The throttle and `only_while` as of EvacuateBrokers, `approval` as of DeclareCluster.
+    `targets` alone receive, where any are named: the others only give. The throttle and `only_while` as of
+    EvacuateBrokers, `approval` as of DeclareCluster.
     """
 
     reason: str
+    targets: tuple[int, ...] = ()
     per_day_bytes: int = 0
     throttle_mib_per_s: int = 0
     only_while: str = ""

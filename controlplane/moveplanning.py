@@ -14,9 +14,9 @@ from controlplane.drainfigures import broker_rows, certificate_rows, goal_rows, 
 from controlplane.movecap import lowered
 from controlplane.movepreview import Course, NoPreview, PlannedMove, Preview
 from controlplane.view import ClusterView
-from planner.balance.answer import Shortfall
+from planner.balance.answer import Answer, Shortfall
 from planner.balance.goals import DEFAULT_GOALS
-from planner.balance.rebalance import rebalance
+from planner.balance.rebalance import add_brokers, rebalance
 from planner.drain.certified import CertifiedPlan, PlanRefused, certified
 from planner.drain.model.document import read_state
 from planner.drain.model.observed import RacksMissing
@@ -24,6 +24,7 @@ from planner.drain.model.plan import Schedule
 from planner.drain.model.problem import DocumentRefused, ProblemKind
 from planner.drain.model.state import NOBODY, BrokerState, ClusterState, Int32s, Int64s
 from planner.drain.replay import replay
+from planner.heartbeats import HEARTBEAT_TOPIC
 from planner.observed import KafkaSnapshot
 
 MOST_PARTITIONS = 100_000
@@ -60,9 +61,11 @@ def drain_preview(
 def rebalance_preview(
     view: ClusterView, kafka: KafkaSnapshot, command: RebalanceCluster, *, traffic: Traffic, now: datetime
 ) -> Preview:
-    """How replicas would be spread within all goals, or as near to them as can be. Raises NoPreview."""
+    """How replicas would be spread within all goals, or as near to them as can be; onto those chosen alone, where some
+    are. Raises NoPreview.
+    """
     state, assumptions = _state(_slowed(view, command.throttle_mib_per_s), kafka, traffic, now)
-    answer = rebalance(state, DEFAULT_GOALS, excluded_topics=frozenset())
+    answer = _spread(state, command.targets)
     shortfall = answer if isinstance(answer, Shortfall) else None
     balanced = answer.best if isinstance(answer, Shortfall) else answer
     if balanced is None:
@@ -105,6 +108,15 @@ def _slowed(view: ClusterView, throttle_mib_per_s: int) -> ClusterView:
     rollout = spec.rollout.model_copy(update={"throttle_mib_per_s": lowered(view, throttle_mib_per_s)})
     document = view.document.model_copy(update={"spec": spec.model_copy(update={"rollout": rollout})})
     return replace(view, document=document)
+
+
+def _spread(state: ClusterState, targets: Sequence[int]) -> Answer:
+    """As the server plans it: heartbeats stay, each broker leads one."""
+    apart = frozenset({HEARTBEAT_TOPIC})
+    if not targets:
+        return rebalance(state, DEFAULT_GOALS, excluded_topics=apart)
+    _rows(state, targets)
+    return add_brokers(state, targets, DEFAULT_GOALS, excluded_topics=apart)
 
 
 def _rows(state: ClusterState, brokers: Sequence[int]) -> Int64s:

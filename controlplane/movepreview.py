@@ -70,7 +70,10 @@ def placement_of(view: ClusterView, kafka: KafkaSnapshot | None, command: Evacua
     leaving: set[int] = set(command.brokers) if isinstance(command, EvacuateBrokers) else set()
     concerned = [p for p in kafka.partitions if not leaving or leaving.intersection(p.replicas)]
     where = sorted((p.name.topic, p.name.partition, p.replicas, p.adding, p.removing) for p in concerned)
-    own = sorted(command.targets) if isinstance(command, EvacuateBrokers) else command.per_day_bytes
+    own: object = sorted(command.targets)
+    if isinstance(command, RebalanceCluster):
+        # Without targets as ever, so that a proposal recorded before there were any stays what was agreed to.
+        own = [command.per_day_bytes, own] if command.targets else command.per_day_bytes
     asked = [view.uid, view.generation, sorted(leaving), own, command.throttle_mib_per_s]
     return "-".join(_short(part) for part in (asked, sorted(kafka.live_brokers()), where))
 

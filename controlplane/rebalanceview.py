@@ -50,6 +50,17 @@ class RebalanceView:
     cancelled: str = ""
     """Why a person wants no more of it, "" while nobody said so."""
 
+    @property
+    def chosen(self) -> tuple[int, ...]:
+        """The brokers that alone receive, as a person chose them; empty where nobody did. New ones are no such choice:
+        where one of those is gone, everybody's share is looked at."""
+        return self.new_brokers if self.cause == "person" else ()
+
+    @property
+    def onto(self) -> str:
+        """` onto 1004, 1005`, "" where nobody chose any."""
+        return f" onto {', '.join(map(str, self.chosen))}" if self.chosen else ""
+
 
 @dataclass(frozen=True, slots=True)
 class LastRebalance:

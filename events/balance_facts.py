@@ -18,7 +18,8 @@ from events.registry import fact
 class RebalanceRequested:
     """Replicas and leadership are to be spread anew. `cause`: `person`, `scale-up` or `policy`.
 
-    `new_brokers`: ids that are to get their share; empty: all brokers, within every goal. `threshold_percent`: nothing
+    `new_brokers`: ids that alone are to get their share, new ones or those a person chose; empty: all brokers, within
+    every goal. `threshold_percent`: nothing
     is done below that imbalance. `per_day_bytes`: no more is begun in 24 hours, 0 for no such limit. A throttle of 0 is
     that of the spec, any other one bounds it.
     """

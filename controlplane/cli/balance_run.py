@@ -1,5 +1,6 @@
 """Plans of planner.balance for the command line: computed, replayed, and written in the files of drain plans."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from events.spec.suggestions import nearest
 from planner.balance.answer import Answer, Balanced, Shortfall
 from planner.balance.goals import DEFAULT_GOALS, Aim, Goal, Goals, aims_by_goal
 from planner.balance.leadership import demote
-from planner.balance.rebalance import rebalance
+from planner.balance.rebalance import add_brokers, rebalance
 from planner.drain.model.plan_document import with_assumptions
 from planner.drain.replay import Replay, replay
 
@@ -65,9 +66,17 @@ def goals_in(text: str) -> Goals:
     return aims
 
 
-def rebalanced(given: Input, goals: Goals, *, excluded_topics: tuple[str, ...]) -> BalancePlan:
-    """The plan within the goals, or what comes nearest. Raises CliError when its replay breaks a rule."""
-    return _replayed(given, rebalance(given.state, goals, excluded_topics=frozenset(excluded_topics)))
+def rebalanced(
+    given: Input, goals: Goals, *, excluded_topics: tuple[str, ...], onto: Sequence[int] = ()
+) -> BalancePlan:
+    """The plan within the goals, or what comes nearest; with `onto` only these brokers receive. Raises CliError for one
+    that cannot, and when the plan's replay breaks a rule.
+    """
+    apart = frozenset(excluded_topics)
+    if not onto:
+        return _replayed(given, rebalance(given.state, goals, excluded_topics=apart))
+    _refuse_unable(given, onto)
+    return _replayed(given, add_brokers(given.state, onto, goals, excluded_topics=apart))
 
 
 def demoted(given: Input, ids: tuple[int, ...]) -> BalancePlan:
@@ -76,6 +85,21 @@ def demoted(given: Input, ids: tuple[int, ...]) -> BalancePlan:
         return _replayed(given, demote(given.state, ids))
     except ValueError as error:
         raise usage(str(error)) from None
+
+
+def _refuse_unable(given: Input, onto: Sequence[int]) -> None:
+    brokers = given.state.brokers
+    able = [int(b) for b in brokers.id[brokers.may_receive]]
+    unable = sorted(set(onto) - set(able))
+    if unable:
+        known = unable[0] in brokers.id.tolist()
+        why = "it is to be emptied, or dead" if known else "the state has no such broker"
+        raise usage(
+            f"broker {unable[0]} cannot receive", why=why, next_step=f"choose among {', '.join(map(str, able))}"
+        )
+    if set(able) <= set(onto):
+        next_step = "name fewer, or leave --onto out"
+        raise usage("every broker that may receive was chosen", why="nobody is left to give", next_step=next_step)
 
 
 def _aim(text: str, usual: dict[Goal, Aim]) -> Aim:

@@ -144,7 +144,8 @@ def drain_words(drain: DrainOut) -> str:
 
 def rebalance_words(rebalance: RebalanceOut) -> str:
     """`rebalance (scale-up): batch 2 of 7, 36 moves, 12.0 MiB, 9.0 MiB left, imbalance 100 % -> 4 %, ...`."""
-    name = f"rebalance ({rebalance.cause})"
+    onto = f" onto {', '.join(map(str, rebalance.onto))}" if rebalance.onto else ""
+    name = f"rebalance ({rebalance.cause}){onto}"
     if not rebalance.engine:
         why = f", {rebalance.failed}" if rebalance.failed else ""
         return f"{name}: being planned, {rebalance.reason}{why}"

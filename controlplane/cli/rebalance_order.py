@@ -16,6 +16,7 @@ def order_rebalance(
     *,
     cancel: bool,
     reason: str,
+    onto: list[int],
     per_day_gib: int | None,
     throttle: int,
     yes: bool,
@@ -27,9 +28,13 @@ def order_rebalance(
     if cancel:
         answer = session.client.cancel_rebalance(name, node_api.CancelRebalanceIn(reason=reason))
     else:
-        wanted = move_api.MovesPlanIn(kind="rebalance", per_day_gib=per_day_gib, throttle_mib_per_s=throttle)
+        wanted = move_api.MovesPlanIn(
+            kind="rebalance", targets=onto, per_day_gib=per_day_gib, throttle_mib_per_s=throttle
+        )
         digest = agreed_moves(session, name, wanted, yes=yes)
-        order = node_api.RebalanceIn(reason=reason, per_day_gib=per_day_gib, throttle_mib_per_s=throttle, digest=digest)
+        order = node_api.RebalanceIn(
+            reason=reason, targets=onto, per_day_gib=per_day_gib, throttle_mib_per_s=throttle, digest=digest
+        )
         answer = session.client.rebalance(name, order)
     session.show(answer.sentence)
     if wait:

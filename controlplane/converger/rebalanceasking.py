@@ -3,6 +3,7 @@
 import math
 
 from controlplane.bandwidth import ASSUMED_BYTES_PER_S, CLIENTS_KEEP, MIB, nic_bytes_per_s
+from controlplane.chosenbrokers import takers
 from controlplane.clusterstate import catalogue_capacity
 from controlplane.converger.diskroom import DISK_LIMIT_FRACTION
 from controlplane.converger.verdict import Situation
@@ -29,12 +30,13 @@ def rebalance_job_id(rebalance: RebalanceView) -> str:
 
 def rebalance_request(situation: Situation, rebalance: RebalanceView, kafka: KafkaSnapshot) -> RebalanceRequest:
     """The rebalance in hand, on the cluster as Kafka shows it now. New brokers that have left since, or were replaced,
-    are no special case any more: then everybody is looked at.
+    are no special case any more: then everybody is looked at. Of brokers a person chose those that are left receive,
+    and never another one: ValueError where none is.
     """
     view = situation.view
     live = kafka.live_brokers()
     receivers = tuple(sorted(i.service_id for i in view.receivers() if i.service_id in live))
-    new = rebalance.new_brokers if set(rebalance.new_brokers) <= set(receivers) else ()
+    new = _alone_receive(view, rebalance, receivers)
     cap = cap_mib_per_s(view)
     clouds = {p.name: p.place.cloud for p in view.document.spec.pools} if view.document else {}
     known = all(nic_bytes_per_s(clouds.get(i.planned.pool, ""), i.planned.shape) for i in view.brokers())
@@ -55,11 +57,21 @@ def rebalance_request(situation: Situation, rebalance: RebalanceView, kafka: Kaf
 
 
 def asked_by_person(
-    view: ClusterView, reason: str, *, per_day_bytes: int = 0, throttle_mib_per_s: int = 0
+    view: ClusterView,
+    reason: str,
+    *,
+    targets: tuple[int, ...] = (),
+    per_day_bytes: int = 0,
+    throttle_mib_per_s: int = 0,
 ) -> facts.RebalanceRequested:
     """A person is not bound by the threshold, and by a day's budget only where one is given."""
     return facts.RebalanceRequested(
-        _next_id(view), "person", reason, per_day_bytes=per_day_bytes, throttle_mib_per_s=throttle_mib_per_s
+        _next_id(view),
+        "person",
+        reason,
+        new_brokers=targets,
+        per_day_bytes=per_day_bytes,
+        throttle_mib_per_s=throttle_mib_per_s,
     )
 
 
@@ -94,6 +106,15 @@ def asked_by_policy(view: ClusterView, imbalance: float) -> facts.RebalanceReque
         threshold_percent=threshold,
         per_day_bytes=_per_day_bytes(view),
     )
+
+
+def _alone_receive(view: ClusterView, rebalance: RebalanceView, receivers: tuple[int, ...]) -> tuple[int, ...]:
+    if not rebalance.chosen:
+        return rebalance.new_brokers if set(rebalance.new_brokers) <= set(receivers) else ()
+    left = tuple(sorted(takers(view, rebalance).intersection(receivers)))
+    if not left:
+        raise ValueError(f"none of the brokers{rebalance.onto} can receive: there is nothing to plan")
+    return left
 
 
 def _next_id(view: ClusterView) -> str:

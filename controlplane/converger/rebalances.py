@@ -10,6 +10,7 @@ are finished are never undone; a move starts only from the very placement it was
 
 from collections.abc import Mapping
 
+from controlplane.chosenbrokers import takers
 from controlplane.converger.backoff import delay_s
 from controlplane.converger.copying import hand_over, starting_now, stretch_of, throttle_effects
 from controlplane.converger.diskroom import DISK_LIMIT_FRACTION
@@ -132,7 +133,8 @@ def _plan(situation: Situation, rebalance: RebalanceView, kafka: KafkaSnapshot) 
     result = job.result
     moves, before, after = _whole_number(result["moves"]), _number(result, "before"), _number(result, "after")
     if not moves or before < rebalance.threshold_percent:
-        return _completed(rebalance, 0, 0, before, f"within its goals ({before:.0f} % imbalance)")
+        done = "who was chosen has a share" if rebalance.chosen else "within its goals"
+        return _completed(rebalance, 0, 0, before, f"{done} ({before:.0f} % imbalance)")
     goals = result["goals"]
     planned = facts.RebalancePlanned(
         rebalance=rebalance.id,
@@ -167,10 +169,11 @@ def _ask_for_plan(situation: Situation, rebalance: RebalanceView, kafka: KafkaSn
     untold = [b for b in there if b not in kafka.log_dirs or kafka.log_dirs[b].total_bytes <= 0]
     if untold:
         return wait("KafkaUnknown", f"{_name(rebalance)}: broker {untold[0]} has not told how full its disk is")
-    if len(there) < 2:
-        nobody = facts.RebalanceAbandoned(
-            rebalance.id, "there is no other broker to move anything to", rebalance.done_moves, rebalance.done_bytes
-        )
+    if len(there) < 2 or not takers(situation.view, rebalance):
+        why = "there is no other broker to move anything to"
+        if rebalance.chosen:
+            why = "none of the brokers that were chosen can receive any more"
+        nobody = facts.RebalanceAbandoned(rebalance.id, why, rebalance.done_moves, rebalance.done_bytes)
         return record(f"{_name(rebalance)} is given up: {nobody.reason}", nobody)
     planning = StartBalancing(rebalance, rebalance_job_id(rebalance))
     return act(f"{_name(rebalance)}: planning, {rebalance.reason}", planning)
@@ -191,7 +194,7 @@ def _next_batch(
     if not movable:
         return _end(situation, rebalance, plan, left, kafka)
     done = {m.name for m in plan.moves} - {m.name for m in movable}
-    receivers = {i.service_id for i in situation.view.receivers()}
+    receivers = takers(situation.view, rebalance)
     wrong = check(
         plan,
         kafka,
@@ -272,7 +275,7 @@ def _startable(
 ) -> list[Move]:
     """What of the batch in hand starts now: only in a whole cluster, and only onto brokers that may receive."""
     begun = {m.name for n, m in enumerate(plan.moves) if stretch_of(plan, n) <= rebalance.batch}
-    receivers = {i.service_id for i in situation.view.receivers()} & kafka.live_brokers()
+    receivers = takers(situation.view, rebalance) & kafka.live_brokers()
     ready = [
         m for m in left.valid_next if m.name in begun and set(m.added) <= receivers and _gate(situation, kafka, m).open
     ]
@@ -349,7 +352,7 @@ def _by_policy(situation: Situation) -> Verdict | None:
 
 
 def _name(rebalance: RebalanceView) -> str:
-    return f"rebalance ({rebalance.cause})"
+    return f"rebalance ({rebalance.cause}){rebalance.onto}"
 
 
 def _with(sentence: str, correction: str) -> str:

@@ -262,7 +262,10 @@ def planned_rebalance(
     if isinstance(plan, Unplanned):
         raise NoRebalance(plan.message)
     violations = check_rebalance(
-        plan.copies, snapshot, receivers=request.receivers, disk_limit_fraction=request.disk_limit_fraction
+        plan.copies,
+        snapshot,
+        receivers=request.new or request.receivers,
+        disk_limit_fraction=request.disk_limit_fraction,
     )
     if violations:
         raise PlanRefused(f"{len(violations)} rules broken, first: {violations[0]}")

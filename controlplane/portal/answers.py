@@ -328,6 +328,7 @@ def rebalance_out(view: ClusterView) -> api.RebalanceOut | None:
         return None
     return api.RebalanceOut(
         cause=rebalance.cause,
+        onto=list(rebalance.chosen),
         reason=rebalance.reason,
         round=rebalance.round,
         engine=rebalance.engine,

@@ -20,7 +20,11 @@ def propose_rebalance(services: PortalServices, command: RebalanceCluster, reaso
     if services.proposals is None or not digest:
         message = f"a second person has to agree, and Kafka of {view.name} was not read by this server yet"
         raise CommandRefused("kafka-unknown", message, "Ask the server that leads, or ask again in a minute.")
-    order = {"per_day_bytes": command.per_day_bytes, "throttle_mib_per_s": command.throttle_mib_per_s}
+    order = {
+        "targets": command.targets,
+        "per_day_bytes": command.per_day_bytes,
+        "throttle_mib_per_s": command.throttle_mib_per_s,
+    }
     wanted = Proposed(
         change=REBALANCE,
         clusters=(command.name,),
@@ -41,6 +45,7 @@ def order_of(proposal: ProposalView) -> RebalanceCluster:
         actor=f"person:{made.author.removeprefix('user:')}",
         command_id=f"proposal-{made.id}",
         reason=made.message,
+        targets=tuple(int(broker) for broker in order.get("targets", ())),
         per_day_bytes=int(order["per_day_bytes"]),
         throttle_mib_per_s=int(order["throttle_mib_per_s"]),
         only_while=made.digest,

@@ -13,6 +13,9 @@ Digest = Field(
     max_length=100,
     description="of the plan that was looked at: refused with 409 `plan-moved` once that is not the plan any more",
 )
+Targets: list[int] = Field(
+    default_factory=list, max_length=1000, description="ids of the brokers that alone receive; none: all"
+)
 
 
 class EvacuateIn(Message):
@@ -20,7 +23,7 @@ class EvacuateIn(Message):
 
     brokers: list[int] = Field(min_length=1)
     reason: str = ""
-    targets: list[int] = Field(default_factory=list, max_length=1000)
+    targets: list[int] = Targets
     throttle_mib_per_s: int = Throttle
     digest: str = Digest
 
@@ -30,7 +33,7 @@ class MovesPlanIn(Message):
 
     kind: Literal["drain", "rebalance"]
     brokers: list[int] = Field(default_factory=list, max_length=1000, description="to empty; none for a rebalance")
-    targets: list[int] = Field(default_factory=list, max_length=1000)
+    targets: list[int] = Targets
     per_day_gib: int | None = Field(default=None, ge=1, le=1_000_000)
     throttle_mib_per_s: int = Throttle
 

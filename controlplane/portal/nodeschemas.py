@@ -4,7 +4,7 @@ from datetime import datetime
 
 from pydantic import Field
 
-from controlplane.portal.moveschemas import Digest, Throttle
+from controlplane.portal.moveschemas import Digest, Targets, Throttle
 from controlplane.portal.pastschemas import PastOut
 from controlplane.portal.schemas import Message, RebalanceOut
 
@@ -18,9 +18,12 @@ class RestartIn(Message):
 
 
 class RebalanceIn(Message):
-    """Spread replicas and leaders anew over the brokers. `reason` is recorded."""
+    """Spread replicas and leaders anew over the brokers; only `targets` receive where any are named, the others give.
+    `reason` is recorded.
+    """
 
     reason: str = ""
+    targets: list[int] = Targets
     per_day_gib: int | None = Field(
         default=None, ge=1, le=1_000_000, description="GiB that may begin to copy in 24 hours; without it no such limit"
     )

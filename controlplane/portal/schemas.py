@@ -220,6 +220,7 @@ class RebalanceOut(Message):
     """
 
     cause: str = Field(description="person, scale-up or policy")
+    onto: list[int] = Field(default_factory=list, description="who alone receives, as a person chose; empty: all do")
     reason: str
     round: int = Field(description="plans of it so far")
     engine: str = Field(description="who computed the plan; empty before there is one")

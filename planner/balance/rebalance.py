@@ -35,16 +35,23 @@ def rebalance(
 
 
 def add_brokers(
-    state: ClusterState, new: Sequence[int], goals: Goals = DEFAULT_GOALS, *, measured: Measured = UNMEASURED
+    state: ClusterState,
+    new: Sequence[int],
+    goals: Goals = DEFAULT_GOALS,
+    *,
+    measured: Measured = UNMEASURED,
+    excluded_topics: frozenset[str] = frozenset(),
 ) -> Answer:
     """Give the brokers with these ids their share: replicas and leadership move onto them and nowhere else.
 
     They are brought up to the lower edge of every band, from the fullest; what only moves among the old brokers could
-    mend is left to `rebalance` and shows in the report. Raises ValueError for an id the state does not have.
+    mend is left to `rebalance` and shows in the report. `excluded_topics` as there. Raises ValueError for an id the
+    state does not have.
     """
     takes = np.zeros(len(state.brokers), dtype=np.bool_)
     takes[rows_of(state, new)] = True
-    return _planned(state, goals, measured, takes=takes & state.brokers.may_receive, excluded=frozenset(), grows=True)
+    takes &= state.brokers.may_receive
+    return _planned(state, goals, measured, takes=takes, excluded=excluded_topics, grows=True)
 
 
 def _planned(

@@ -54,10 +54,11 @@ def plan_rebalance(
     NothingToRead, DocumentRefused, RacksMissing.
     """
     read = _state(request, snapshot)
+    apart = frozenset({HEARTBEAT_TOPIC})
     answer = (
-        add_brokers(read.state, request.new, DEFAULT_GOALS)
+        add_brokers(read.state, request.new, DEFAULT_GOALS, excluded_topics=apart)
         if request.new
-        else rebalance(read.state, DEFAULT_GOALS, excluded_topics=frozenset({HEARTBEAT_TOPIC}))
+        else rebalance(read.state, DEFAULT_GOALS, excluded_topics=apart)
     )
     best = answer.best if isinstance(answer, Shortfall) else answer
     if best is None:

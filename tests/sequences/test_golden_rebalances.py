@@ -193,6 +193,67 @@ def day_has_a_budget(world: World) -> None:
     world.run(until=lambda w: _types(w).count("rebalance.batch_started") == 2, ticks=60)
 
 
+def _asked_onto(world: World, *targets: int) -> None:
+    """Three of six brokers are empty; a person chose some of those."""
+    _born(world, throttle=SLOW, balance="after: never")
+    world.declare(a_document(throttle=SLOW, brokers=6, balance="after: never"))
+    world.converge()
+    ask_for_rebalance(world, targets=targets)
+
+
+def _nobody_else_receives(world: World, *targets: int) -> bool:
+    """Asked at every tick: what is being copied goes to those alone, and the other empty broker stays empty."""
+    goes_to = {b for p in world.kafka.snapshot().moving() for b in p.adding}
+    assert goes_to <= set(targets)
+    assert world.kafka_hosts(1005) == 0
+    return world.view().rebalance is None
+
+
+def chosen_brokers_alone_receive(world: World) -> None:
+    """Up to their share, from the others of their racks; asked again, there is nothing to do."""
+    _asked_onto(world, 1003, 1004)
+    world.run(until=lambda w: _nobody_else_receives(w, 1003, 1004), ticks=900)
+    assert _held(world) == {1000: 13, 1001: 13, 1002: 24, 1003: 11, 1004: 11, 1005: 0}
+    assert _types(world)[-1] == "rebalance.completed"
+    ask_for_rebalance(world, "once more", targets=(1003, 1004))
+    world.converge(ticks=60)
+    assert _types(world)[-2:] == ["rebalance.requested", "rebalance.completed"]
+
+
+def chosen_broker_dies_while_it_receives(world: World) -> None:
+    """Its moves are taken back. Its successor gets what it held and no more: nobody chose that one."""
+    _asked_onto(world, 1003, 1004)
+    world.run(until=lambda w: _types(w).count("rebalance.batch_started") == 2, ticks=60)
+    world.run(until=lambda w: any(1004 in p.adding for p in w.kafka.snapshot().moving()), ticks=20)
+    had = sum(1004 in p.replicas and 1004 not in p.adding for p in world.kafka.partitions())
+    assert had > 0
+    world.machines.power_cut("brokers-b-1.g1")
+    world.disturbed()
+    world.run(until=lambda w: len(w.view().of_node("brokers-b-1")) > 1, ticks=int(LOSS_GRACE_S) + 60)
+    successor = world.view().instances["brokers-b-1.g2"].service_id
+    world.run(until=lambda w: w.view().rebalance is None, ticks=1500)
+    world.converge(ticks=200)
+    held = _held(world)
+    assert (held[1003], held[1005], held[1002]) == (11, 0, 24)
+    assert (held[1001], held[successor]) == (24 - had, had)
+    assert _types(world)[-1] == "rebalance.completed"
+    assert not world.kafka.snapshot().throttles.any
+
+
+def no_chosen_broker_is_left(world: World) -> None:
+    """Then it ends: nobody said that others may receive."""
+    _asked_onto(world, 1003)
+    _moving(world)
+    world.machines.power_cut("brokers-a-1.g1")
+    world.disturbed()
+    for _ in range(int(LOSS_GRACE_S)):
+        world.tick()
+    world.converge(ticks=900)
+    assert _types(world)[-1] == "rebalance.abandoned"
+    held = _held(world)
+    assert [held[b] for b in (1001, 1002, 1004, 1005)] == [24, 24, 0, 0]
+
+
 def cluster_is_kept_balanced(world: World) -> None:
     """At rest it looks by itself; what cannot be spread better sets nothing in motion again."""
     _born(world, balance="continuous: true")
@@ -233,6 +294,9 @@ SCENARIOS: tuple[Callable[[World], None], ...] = (
     evacuation_goes_first,
     somebody_moves_what_was_planned,
     day_has_a_budget,
+    chosen_brokers_alone_receive,
+    chosen_broker_dies_while_it_receives,
+    no_chosen_broker_is_left,
     cluster_is_kept_balanced,
 )
 

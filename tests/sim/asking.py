@@ -57,10 +57,17 @@ def ask_for_evacuation(world: World, key: str, reason: str) -> None:
     world.person(asked.fact)
 
 
-def ask_for_rebalance(world: World, reason: str = "it grew", *, per_day_bytes: int = 0) -> None:
-    """Replicas are to be spread anew."""
+def ask_for_rebalance(
+    world: World, reason: str = "it grew", *, targets: tuple[int, ...] = (), per_day_bytes: int = 0
+) -> None:
+    """Replicas are to be spread anew, or onto these brokers alone."""
     command = RebalanceCluster(
-        name="orders", actor="person:anna", command_id=f"c{world.ticks}", reason=reason, per_day_bytes=per_day_bytes
+        name="orders",
+        actor="person:anna",
+        command_id=f"c{world.ticks}",
+        reason=reason,
+        targets=targets,
+        per_day_bytes=per_day_bytes,
     )
     asked = rebalance_asked(world.view(), command, world.kafka.snapshot())
     assert isinstance(asked.fact, facts.RebalanceRequested)

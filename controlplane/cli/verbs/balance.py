@@ -57,6 +57,15 @@ def rebalance(
     ] = False,
     wait: Annotated[bool, typer.Option("--wait", help="Watch until it is over.")] = False,
     timeout: Timeout = DEFAULT_TIMEOUT,
+    onto: Annotated[
+        list[int] | None,
+        typer.Option(
+            "--onto",
+            metavar="ID",
+            show_default=False,
+            help="Only these receive, the others only give. May be given again; without it every broker may do both.",
+        ),
+    ] = None,
     per_day_gib: Annotated[
         int | None,
         typer.Option("--per-day-gib", metavar="GIB", min=1, show_default=False, help="Begin no more in 24 hours."),
@@ -89,7 +98,8 @@ def rebalance(
 
     With CLUSTER the server does it: in small throttled batches, each of which begins once no roll, repair, restart or
     evacuation wants to go first. docs/rebalancing.md tells how; kedge describe and kedge plans show how far it is. What
-    would move is shown first, and the yes holds for the brokers and replica lists it was planned from.
+    would move is shown first, and the yes holds for the brokers and replica lists it was planned from. With --onto
+    replicas and leaders move to the brokers named and to no other one, up to their share.
 
     With --dry-run, --state or --cluster a plan is made and printed here, and nothing is changed on any cluster. Goals
     are met within their tolerances; hard ones are never given up for others. docs/goals.md has a row for each.
@@ -101,6 +111,7 @@ def rebalance(
     Examples:
       kedge rebalance orders --wait
       kedge rebalance orders --per-day-gib 500 --throttle-mib-per-s 20 --reason "new disks"
+      kedge rebalance orders --onto 1004 --onto 1005     # as after a scale-up
       kedge rebalance orders --dry-run
       kedge rebalance orders --cancel
       kedge rebalance --state orders.json
@@ -119,6 +130,7 @@ def rebalance(
             name,
             cancel=cancel,
             reason=reason,
+            onto=onto or [],
             per_day_gib=per_day_gib,
             throttle=throttle,
             yes=yes,
@@ -131,7 +143,7 @@ def rebalance(
     aims = goals_in(goals)
     given = limited(_input(session, state, cluster, shape, "RebalancePlan"), disk_limit)
     excluded = known_topics(given, names_in(exclude_topics))
-    plan = rebalanced(given, aims, excluded_topics=excluded)
+    plan = rebalanced(given, aims, excluded_topics=excluded, onto=onto or ())
     files = Files(plan_file=output_file, kafka_json=kafka_json, throttles=throttles)
     _finish(session, given, plan, files, shape, kind="RebalancePlan", allow_partial=allow_partial)
 

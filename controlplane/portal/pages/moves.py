@@ -114,6 +114,7 @@ def _command(name: str, form: MovesForm, actor: str) -> Moves:
             actor=actor,
             command_id=form.key,
             reason=form.reason,
+            targets=tuple(form.targets),
             per_day_bytes=int(form.per_day_gib or 0) * GIB,
             throttle_mib_per_s=int(form.throttle or 0),
             only_while=form.placement,

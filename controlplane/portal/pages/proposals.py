@@ -81,7 +81,9 @@ def _moves(services: PortalServices, proposal: ProposalView) -> list[str]:
         f"{b.leaders_after}, disk {b.disk_before:.1%} -> {b.disk_after:.1%}"
         for b in preview.brokers
     ]
-    return [f"{moved}, done in about {human_seconds(course.seconds)}", *brokers, *filter(None, [preview.shortfall])]
+    onto = [f"onto {', '.join(map(str, order.targets))} alone"] if order.targets else []
+    time = f"{moved}, done in about {human_seconds(course.seconds)}"
+    return [*onto, time, *brokers, *filter(None, [preview.shortfall])]
 
 
 def words_of(judged: Judged) -> list[str]:

@@ -52,7 +52,7 @@ def evacuate(name: str, body: move_api.EvacuateIn, services: Services, actor: Ac
 def rebalance(
     name: str, body: node_api.RebalanceIn, services: Services, actor: Actor, key: CommandId
 ) -> api.CommandOut:
-    """Spread replicas and leaders anew over the brokers, in small batches.
+    """Spread replicas and leaders anew over the brokers, or onto some of them alone, in small batches.
 
     Where a policy leaves it to a second person it becomes a proposal.
     """
@@ -61,6 +61,7 @@ def rebalance(
         actor=actor,
         command_id=key,
         reason=body.reason,
+        targets=tuple(body.targets),
         per_day_bytes=(body.per_day_gib or 0) * GIB,
         throttle_mib_per_s=body.throttle_mib_per_s,
         only_while=body.digest,
@@ -79,9 +80,14 @@ def cancel_rebalance(
 def _looked_at(name: str, body: move_api.MovesPlanIn) -> Moves:
     throttle = body.throttle_mib_per_s
     if body.kind == "rebalance":
-        budget = (body.per_day_gib or 0) * GIB
         return RebalanceCluster(
-            name=name, actor="", command_id="", reason="", per_day_bytes=budget, throttle_mib_per_s=throttle
+            name=name,
+            actor="",
+            command_id="",
+            reason="",
+            targets=tuple(body.targets),
+            per_day_bytes=(body.per_day_gib or 0) * GIB,
+            throttle_mib_per_s=throttle,
         )
     return EvacuateBrokers(
         name=name,

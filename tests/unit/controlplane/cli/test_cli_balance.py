@@ -58,6 +58,29 @@ def test_kafkas_json_is_written_and_the_commands_name_it(world: World) -> None:
     assert f"--reassignment-json-file {target} --execute" in ran.stderr
 
 
+def test_a_plan_goes_onto_the_brokers_that_are_named_alone(world: World) -> None:
+    target = world.home / "move.json"
+    options = ["--state", written(world.home, lopsided()), "--onto", "2", "--kafka-json", str(target)]
+    assert world.run("rebalance", *options).exit_code == exits.OK
+    before = {n: {1, 3 + n % 2} for n in range(8)}
+    moved = json.loads(target.read_text())["partitions"]
+    assert {b for p in moved for b in set(p["replicas"]) - before[p["partition"]]} == {2}
+
+
+@pytest.mark.parametrize(
+    ("onto", "words"),
+    [
+        (["9"], "broker 9 cannot receive why: the state has no such broker"),
+        (["1", "2", "3", "4"], "every broker that may receive was chosen why: nobody is left to give"),
+    ],
+)
+def test_brokers_that_cannot_be_named_are_told(world: World, onto: list[str], words: str) -> None:
+    named = [part for broker in onto for part in ("--onto", broker)]
+    ran = world.run("rebalance", "--state", written(world.home, lopsided()), *named)
+    assert (ran.exit_code, ran.stdout) == (exits.USAGE, "")
+    assert words in " ".join(ran.stderr.split())
+
+
 def full() -> dict[str, Any]:
     """Two logs of 1 GiB on disks that may hold 1.6 GiB in all."""
     brokers = [broker(1, "a", disk_bytes=2**30), broker(2, "a", disk_bytes=2**30)]

@@ -5,7 +5,7 @@ import pytest
 from controlplane.cli import exits
 from controlplane.cli.progress import rebalance_words
 from controlplane.portal import schemas as api
-from tests.unit.controlplane.cli.cli_world import World, detail, problem
+from tests.unit.controlplane.cli.cli_world import World, detail, problem, snapshot
 from tests.unit.controlplane.cli.test_cli_moves_order import planned
 
 IN_HAND = api.RebalanceOut(
@@ -47,10 +47,24 @@ def sent(world: World, path: str = "rebalance") -> list[dict[str, object]]:
 def test_a_rebalance_is_asked_for_with_its_budget(world: World, options: list[str], budget: int | None) -> None:
     ran = world.run("rebalance", "orders", "--reason", "it grew", "--throttle-mib-per-s", "20", "--yes", *options)
     assert (ran.exit_code, ran.stdout.splitlines()[-1]) == (exits.OK, "orders: rebalance recorded")
-    chosen = {"per_day_gib": budget, "throttle_mib_per_s": 20}
-    assert sent(world, "moves/plan") == [{"kind": "rebalance", "brokers": [], "targets": [], **chosen}]
+    chosen = {"targets": [], "per_day_gib": budget, "throttle_mib_per_s": 20}
+    assert sent(world, "moves/plan") == [{"kind": "rebalance", "brokers": [], **chosen}]
     assert sent(world) == [{"reason": "it grew", "digest": "d1gest", **chosen}]
     assert "kedge rebalance orders --cancel" in ran.stderr
+
+
+def test_brokers_that_alone_receive_are_looked_at_and_asked_for(world: World) -> None:
+    sentence = "replicas of orders will move onto 1003, 1004 and no other broker"
+    world.server.on("POST", "/clusters/orders/moves/plan", planned(sentence=sentence))
+    ran = world.run("rebalance", "orders", "--onto", "1003", "--onto", "1004", "--yes")
+    assert ran.exit_code == exits.OK
+    assert [body["targets"] for body in (*sent(world, "moves/plan"), *sent(world))] == [[1003, 1004]] * 2
+    snapshot("rebalance-onto.txt", ran.stdout)
+
+
+def test_who_alone_receives_is_told_while_it_runs() -> None:
+    told = rebalance_words(IN_HAND.model_copy(update={"cause": "person", "onto": [1003, 1004]}))
+    assert told.startswith("rebalance (person) onto 1003, 1004: batch 2 of 7")
 
 
 def test_a_rebalance_is_cancelled(world: World) -> None:

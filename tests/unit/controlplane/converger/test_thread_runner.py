@@ -342,6 +342,14 @@ def test_a_rebalance_that_the_judge_refuses_is_not_stored_whichever_engine_plann
     assert "has no throttle in" in job.error_message
 
 
+def test_a_rebalance_that_gives_to_others_than_those_chosen_is_not_stored(workshops: Workshops) -> None:
+    shop = workshops(balance=lambda asked: answered(replace(asked, request=replace(asked.request, new=()))))
+    shop.runner.balancing(JOB, rebalance_cases.asked(new=(1003,)), rebalance_cases.seen(), epoch=ONE)
+    job = shop.ended()
+    assert (job.state, job.error_class) == (JobState.FAILED, "PlanRefused")
+    assert "may receive nothing" in job.error_message
+
+
 def test_a_cluster_no_rebalance_can_be_planned_on_fails_with_what_is_missing(workshops: Workshops) -> None:
     shop = workshops()
     shop.runner.balancing(JOB, rebalance_cases.unplannable().request, rebalance_cases.seen(), epoch=ONE)

@@ -41,6 +41,7 @@ from events.ids import ClusterUid, Epoch, NodeName
 from events.memory import MemoryEventStore
 from events.store import EventStore
 from planner.observed import KafkaSnapshot
+from planner.rollout.desired import desired_nodes
 from providers.pricebook import PriceBook
 from tests.fakes.kafka import FakeKafka
 from tests.unit.events.spec_texts import ORDERS
@@ -224,6 +225,13 @@ def broker(node: str = "brokers-a-0", number: int = 1000, **changes: Any) -> fac
 
 def three_brokers() -> Sequence[facts.PlannedInstance]:
     return [broker(f"brokers-{zone}-0", 1000 + number) for number, zone in enumerate("abc")]
+
+
+def brokers_as_declared(view: ClusterView) -> Sequence[facts.PlannedInstance]:
+    """The same three, of which the spec in force wants nothing else."""
+    assert view.document is not None
+    wanted = {n.node: n.digest for n in desired_nodes(view.document)}
+    return [replace(planned, digest=wanted[planned.node]) for planned in three_brokers()]
 
 
 def vm_of(view: ClusterView, planned: facts.PlannedInstance) -> Vm:

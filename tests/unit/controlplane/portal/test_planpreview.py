@@ -256,9 +256,38 @@ def test_a_changed_setting_says_what_replaced_vms_bring_and_what_is_set_before_t
     }
 
 
-def test_a_field_the_process_is_started_with_says_that_its_vms_are_replaced() -> None:
-    plan = preview(running(), document({20: "      machine: medium\n      heapMib: 512"}), snapshot=snapshot())
-    assert plan.effects == {"spec.pools[brokers].heapMib": "the VMs are replaced"}
+BROKER_HEAP = "      machine: medium\n      heapMib: 512"
+
+
+def test_another_heap_restarts_the_services_of_its_pool_one_by_one() -> None:
+    plan = preview(running(), document({20: BROKER_HEAP}), snapshot=snapshot())
+    assert plan.effects == {
+        "spec.pools[brokers].heapMib": (
+            "the services are restarted in place, one at a time: a heap is fixed when Java starts"
+        )
+    }
+    steps = [s for p in plan.rollout.phases for s in p.steps]
+    assert [(s.change, s.node, s.reason) for s in steps] == [
+        (Change.RESTART, f"brokers-{rack}-0", f"brokers-{rack}-0: heap 256 -> 512 MiB") for rack in "abc"
+    ]
+    assert plan.rollout.bytes == 0
+
+
+def test_another_heap_comes_with_vms_that_are_replaced_anyway() -> None:
+    plan = preview(running(), document({20: BROKER_HEAP.replace("medium", "large")}), snapshot=snapshot())
+    assert plan.effects == {"spec.pools[brokers].heapMib": "comes with the replaced VMs"}
+    assert {s.change for p in plan.rollout.phases for s in p.steps} == {Change.REPLACE}
+
+
+def test_a_heap_that_is_there_already_changes_nothing() -> None:
+    plan = preview(running(), document({20: BROKER_HEAP.replace("512", "256")}), snapshot=snapshot())
+    assert plan.effects == {"spec.pools[brokers].heapMib": "changes nothing: the services have it"}
+    assert plan.rollout.phases == ()
+
+
+def test_other_listeners_say_that_the_vms_are_replaced_and_why() -> None:
+    plan = preview(running(), document({23: "", 24: "  listeners: [{port: 9192}]"}), snapshot=snapshot())
+    assert set(plan.effects.values()) == {"the VMs are replaced: clients know the addresses of the listeners"}
     assert {s.change for p in plan.rollout.phases for s in p.steps} == {Change.REPLACE}
 
 

@@ -8,6 +8,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from controlplane.portal.pages.moverows import moves_in_hand
+from events import facts
 from planner.balance.goals import DEFAULT_GOALS
 from planner.observed import TopicPartition
 from planner.pulse import Pulse
@@ -138,6 +139,40 @@ def test_a_yes_to_other_brokers_than_those_planned_is_refused(browser: TestClien
     seen = placement(browser.post(f"{MOVES}/plan", data={"kind": "drain", "brokers": "1000"}).text)
     other = {"kind": "drain", "brokers": "1001", "placement": seen}
     assert browser.post(f"{MOVES}/approve", data=other).status_code == 409
+
+
+def test_a_rebalance_goes_onto_the_brokers_that_were_chosen_and_its_yes_is_bound_to_them(
+    portal: LivingPortal, browser: TestClient
+) -> None:
+    assert 'name="targets" value="1005"> 1005 receives' in browser.get(MOVES).text
+    portal.fill("refunds")
+    portal.world.kafka.reassign({TopicPartition("refunds", n): (1000, 1001, 1002) for n in range(6)})
+    portal.ticks(140)
+    wanted = {"kind": "rebalance", "targets": ["1003", "1004"]}
+    plan = browser.post(f"{MOVES}/plan", data=wanted).text
+    assert "<h1>Rebalance onto 1003, 1004</h1>" in plan
+    assert "replicas of orders will move onto 1003, 1004 and no other broker" in plan
+    takers = set(re.findall(r'<p><span class="mono">(\d+)</span> <svg class="ingress"', plan))
+    assert takers
+    assert takers <= {"1003", "1004"}
+    told = browser.post("/v1/clusters/orders/moves/plan", json={"kind": "rebalance", "targets": [1003, 1004]}).json()
+    assert {b for m in told["plan"]["moves"] for b in set(m["after"]) - set(m["before"])} <= {1003, 1004}
+    other = {**wanted, "targets": ["1003"], "placement": placement(plan)}
+    assert browser.post(f"{MOVES}/approve", data=other).status_code == 409, "others than those looked at"
+    assert browser.post(f"{MOVES}/approve", data={**wanted, "placement": placement(plan)}).status_code == 303
+    requested = next(e for e in portal.world.history() if e.type == "rebalance.requested")
+    assert requested.data["new_brokers"] == [1003, 1004]
+    assert "A rebalance onto 1003, 1004 (" in browser.get(MOVES).text
+
+
+def test_a_demoted_broker_cannot_be_chosen_on_the_page(portal: LivingPortal, browser: TestClient) -> None:
+    portal.world.person(facts.DemoteRequested("brokers-b-1.g1", 1003, "a slow disk"))
+    portal.ticks(1)
+    text = browser.get(MOVES).text
+    assert 'name="targets" value="1003" disabled> 1003 receives' in text
+    assert 'name="targets" value="1004"> 1004 receives' in text
+    refused = browser.post(f"{MOVES}/plan", data={"kind": "rebalance", "targets": "1003"})
+    assert (refused.status_code, "is demoted (a slow disk)" in refused.text) == (409, True)
 
 
 def test_a_rebalance_is_planned_recorded_once_and_cancelled(portal: LivingPortal, browser: TestClient) -> None:

@@ -7,8 +7,11 @@ from fastapi.testclient import TestClient
 
 from controlplane.portal.access.bindings import Binding
 from controlplane.portal.access.roles import Role
-from tests.builders import a_partition, a_snapshot
-from tests.unit.controlplane.portal.portal_house import House, three_brokers
+from controlplane.portal.moveproposals import order_of
+from controlplane.proposals.view import ProposalView
+from events.proposal_facts import ProposalMade
+from tests.builders import NOW, a_partition, a_snapshot
+from tests.unit.controlplane.portal.portal_house import House, brokers_as_declared
 from tests.unit.controlplane.portal.test_proposals import APPROVER, OURS, POLICY, Shelved, token_of
 
 HOME = "/v1/clusters/orders"
@@ -19,7 +22,7 @@ OPERATOR = Binding("", Role.OPERATOR, "team:payments")
 def house() -> House:
     house = House(policies=Shelved(POLICY.replace("chaos: true", "chaos: true, rebalance: true")))
     house.apply(OURS)
-    house.join(*three_brokers())
+    house.join(*brokers_as_declared(house.view()))
     house.snapshots[house.view().uid] = a_snapshot(
         a_partition("payments-0", (1000, 1001)), a_partition("payments-1", (1000, 1002))
     )
@@ -48,6 +51,47 @@ def test_it_waits_and_is_done_in_the_name_of_who_asked_once_somebody_agreed(hous
     assert "olga" in rebalance.reason
 
 
+def test_the_brokers_that_alone_receive_are_part_of_what_is_agreed_to(house: House) -> None:
+    number = asked(token_of(house, "olga", OPERATOR), targets=[1002])
+    text = house.browser("bob", APPROVER).get(f"/proposals/{number}").text
+    assert "onto 1002 alone" in text
+    bob = token_of(house, "bob", APPROVER)
+    assert bob.get(f"/v1/proposals/{number}").json()["still_that_plan"] is True
+    assert bob.post(f"/v1/proposals/{number}/approve", json={}).json()["state"] == "executed"
+    assert house.view().rebalance.chosen == (1002,)  # type: ignore[union-attr]
+
+
+def test_a_chosen_broker_that_is_to_be_empty_by_then_makes_it_void(house: House) -> None:
+    number = asked(token_of(house, "olga", OPERATOR), targets=[1002])
+    kept = house.client.post(f"{HOME}/evacuate", json={"brokers": [1002]})
+    assert kept.status_code == 200, kept.text
+    told = token_of(house, "bob", APPROVER).post(f"/v1/proposals/{number}/approve", json={}).json()
+    assert (told["state"], house.view().rebalance) == ("void", None)
+    assert "broker 1002 cannot receive: brokers-c-0.g1 is kept empty" in told["told"]
+
+
+def test_one_that_was_proposed_before_brokers_could_be_chosen_is_read_as_onto_all() -> None:
+    made = ProposalMade(
+        id="p-1",
+        change="rebalance",
+        clusters=("orders",),
+        topic="",
+        text='{"per_day_bytes": 7, "throttle_mib_per_s": 0}',
+        file="",
+        message="skewed",
+        digest="d1gest",
+        reasons=(),
+        author="user:olga",
+        claimed="",
+        source="api",
+        via="token",
+        commit="",
+        expires_at=NOW,
+    )
+    order = order_of(ProposalView(made, NOW))
+    assert (order.targets, order.per_day_bytes, order.only_while) == ((), 7, "d1gest")
+
+
 def test_a_yes_after_replicas_moved_makes_it_void(house: House) -> None:
     number = asked(token_of(house, "olga", OPERATOR))
     uid = house.view().uid
@@ -61,7 +105,10 @@ def test_a_yes_after_replicas_moved_makes_it_void(house: House) -> None:
 
 def test_who_may_not_steer_may_not_propose_it_and_its_author_does_not_agree(house: House) -> None:
     viewer = token_of(house, "eve", Binding("", Role.VIEWER, "team:payments"))
-    assert viewer.post(f"{HOME}/rebalance", json={}).status_code == 403
+    for targets in ([], [1002], [1009]):
+        assert viewer.post(f"{HOME}/rebalance", json={"targets": targets}).status_code == 403
+        looked = viewer.post(f"{HOME}/moves/plan", json={"kind": "rebalance", "targets": targets})
+        assert looked.status_code == 403
     olga = token_of(house, "olga", OPERATOR, APPROVER)
     number = asked(olga)
     assert olga.post(f"/v1/proposals/{number}/approve", json={}).status_code == 403

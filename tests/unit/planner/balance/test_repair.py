@@ -49,6 +49,11 @@ def test_the_fullest_broker_gives_first() -> None:
     assert gave[1] == 0
 
 
+def test_topics_that_are_left_out_give_a_new_broker_nothing() -> None:
+    state = cluster("abc", [ACTIVE, ACTIVE, NEW], [[0, 1], [1, 0]] * 6, egress=10.0, disk=10**5)
+    assert len(add_brokers(state, [1003], excluded_topics=frozenset(state.partitions.topics)).schedule) == 0
+
+
 def test_an_unknown_broker_is_refused_by_name() -> None:
     with pytest.raises(ValueError, match="no broker 9"):
         add_brokers(healthy("ab", [[0]]), [9])

@@ -8,7 +8,8 @@ import pytest
 
 from planner.drain.model.capacity import Capacity, Origin, Source
 from planner.drain.plan import PlanUnreadable
-from planner.observed import KafkaSnapshot, LogDirsSeen, PartitionSeen, ThrottlesSeen
+from planner.heartbeats import HEARTBEAT_TOPIC
+from planner.observed import KafkaSnapshot, LogDirsSeen, PartitionSeen, ThrottlesSeen, TopicPartition
 from planner.rebalancing.ask import NothingToRead, moved, plan_rebalance
 from planner.rebalancing.check import check
 from planner.rebalancing.imbalance import deviations, imbalance_percent
@@ -33,6 +34,13 @@ def test_new_brokers_get_their_share_and_old_ones_nothing() -> None:
     assert _judged(plan, kafka) == []
     assert (plan.imbalance_before, plan.copies.engine) == (91.7, "in-process")
     assert plan.imbalance_after <= 9
+
+
+def test_heartbeats_are_no_share_of_a_new_broker() -> None:
+    """Each broker leads one of them already; where they go is not for a rebalance to say."""
+    kafka = seen()
+    beats = [replace(p, name=TopicPartition(HEARTBEAT_TOPIC, n)) for n, p in enumerate(kafka.partitions)]
+    assert plan_rebalance(asked(new=NEW), replace(kafka, partitions=tuple(beats))).copies.moves == ()
 
 
 def test_after_the_plan_nothing_is_left_to_be_moved() -> None:

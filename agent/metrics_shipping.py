@@ -5,7 +5,6 @@ it, the rest waits in the bounded spool: a Kafka that does not answer costs the 
 A missed interval is not read twice as fast later: it is missing, and the windows say so (completeness).
 """
 
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
@@ -36,7 +35,7 @@ class ShippingSettings:
 class Shipping:
     """One broker's figures on their way to Kafka. `tick` does what is due and returns the seconds until the next.
 
-    Call `tick` from one thread; `ship` does.
+    Call `tick` from one thread; `agent.sending.ship` does.
     """
 
     def __init__(
@@ -93,18 +92,3 @@ class Shipping:
         )
         self._before = reading
         self._sending.put(Parcel(message.key, message.encode()))
-
-
-class Ticking(Protocol):
-    """What is shipped: `Shipping`, or `agent.journal.shipping.JournalShipping`."""
-
-    def tick(self) -> float:
-        """Does what is due; the seconds until the next time."""
-        ...
-
-
-def ship(shipping: Ticking, carrier: Carrier, *, leaving: threading.Event) -> None:
-    """Runs `shipping` until `leaving` is set."""
-    while not leaving.is_set():
-        leaving.wait(min(shipping.tick(), 1.0))
-    carrier.close()

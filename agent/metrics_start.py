@@ -9,9 +9,9 @@ from agent.metrics import Jolokia
 from agent.metrics_duty import Measured
 from agent.metrics_interval import Subject
 from agent.metrics_reading import read_counters
-from agent.metrics_shipping import Shipping, ShippingSettings, ship
+from agent.metrics_shipping import Shipping, ShippingSettings
 from agent.metrics_topic import topic_is_there
-from agent.sending import Carrier, KafkaCarrier
+from agent.sending import Carrier, KafkaCarrier, ship
 from agent.services.launch import JOLOKIA_PORT
 
 _ONE = threading.Lock()

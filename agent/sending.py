@@ -1,6 +1,10 @@
-"""Parcels on their way to Kafka: what waits is bounded, and so is what librdkafka holds. Nothing here ever waits."""
+"""Parcels on their way to Kafka: what waits is bounded, and so is what librdkafka holds.
+
+Nothing here waits longer than it is told to.
+"""
 
 import logging
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -138,3 +142,18 @@ class KafkaCarrier:
     def close(self) -> None:
         """Waits up to two seconds for what is under way; the rest is lost with the process."""
         self._producer.flush(2)
+
+
+class Ticking(Protocol):
+    """What is shipped: `agent.metrics_shipping.Shipping`, or `agent.journal.shipping.JournalShipping`."""
+
+    def tick(self) -> float:
+        """Does what is due; the seconds until the next time."""
+        ...
+
+
+def ship(shipping: Ticking, carrier: Carrier, *, leaving: threading.Event) -> None:
+    """Runs `shipping` until `leaving` is set."""
+    while not leaving.is_set():
+        leaving.wait(min(shipping.tick(), 1.0))
+    carrier.close()

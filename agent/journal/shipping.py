@@ -67,7 +67,7 @@ class JournalShipping:
         self._keep, self._kept, self._kept_s = keep, dict(places), float("-inf")
         self._secrets = tuple(secrets)
         self._lost = 0
-        self._unreadable: dict[str, str] = {}
+        self._unreadable: set[str] = set()
 
     @property
     def waiting(self) -> int:
@@ -142,9 +142,8 @@ class JournalShipping:
             self._kept, self._kept_s = dict(self._places), self._now_s()
 
     def _cannot(self, name: str, why: str) -> None:
-        if why and name not in self._unreadable:
+        if not why:
+            self._unreadable.discard(name)
+        elif name not in self._unreadable:
+            self._unreadable.add(name)
             _log.warning("lines of %s stay on the VM: %s", name, why)
-        if why:
-            self._unreadable[name] = why
-        else:
-            self._unreadable.pop(name, None)

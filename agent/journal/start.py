@@ -14,9 +14,8 @@ from agent.journal.places import Place
 from agent.journal.shipping import JournalShipping, Origin, Places
 from agent.journal.source import Source
 from agent.layout import Layout
-from agent.metrics_shipping import ship
 from agent.metrics_topic import topic_is_there
-from agent.sending import KafkaCarrier
+from agent.sending import KafkaCarrier, ship
 from agent.wire import LogsTopic, ServiceName
 
 _log = logging.getLogger(__name__)

@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import asdict
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query
@@ -12,6 +12,7 @@ from controlplane.journal.reading import Cursor
 from controlplane.kafka.errors import KafkaFault
 from controlplane.portal import logschemas as log_api
 from controlplane.portal import schemas as api
+from controlplane.portal.moments import as_utc
 from controlplane.portal.problems import ApiError
 from controlplane.portal.routes.clusters import living
 from controlplane.portal.services import Services
@@ -46,7 +47,7 @@ def list_log_lines(
     if not services.logs:
         then = "Start the server with KEDGE_LOGS=true; agents then send them from that time on."
         raise ApiError(422, "logs-off", f"agents of {view.name} send no lines of logs", next_step=then)
-    begin = _moment(since) if since is not None else services.clock() - SINCE
+    begin = as_utc(since) if since is not None else services.clock() - SINCE
     try:
         page = services.journals.read(
             view, Wanted(begin, node=node, service=service, level=level), after=_cursor(after), limit=limit
@@ -72,7 +73,3 @@ def _cursor(text: str) -> Cursor:
         then = "Give what a page told as `next`, or nothing."
         raise ApiError(422, "cursor-unreadable", f"{text!r} is no place in the logs", next_step=then)
     return {int(n): int(offset) for n, offset in (part.split(":") for part in text.split(","))}
-
-
-def _moment(at: datetime) -> datetime:
-    return at if at.tzinfo is not None else at.replace(tzinfo=UTC)

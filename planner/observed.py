@@ -233,7 +233,10 @@ class KafkaSnapshot:
     def leaderless(self) -> tuple[PartitionSeen, ...]:
         return self._leaderless
 
-    # Looked for once in each reading: every list of the fleet asks all clusters for them.
+    def moving(self) -> tuple[PartitionSeen, ...]:
+        return self._moving
+
+    # Looked for once in each reading: every list of the fleet, and every tick, asks all clusters for them.
     @cached_property
     def _under_min_isr(self) -> tuple[PartitionSeen, ...]:
         return tuple(p for p in self.partitions if len(p.isr) < p.min_isr)
@@ -248,7 +251,8 @@ class KafkaSnapshot:
     def _leaderless(self) -> tuple[PartitionSeen, ...]:
         return tuple(p for p in self.partitions if p.leader < 0)
 
-    def moving(self) -> tuple[PartitionSeen, ...]:
+    @cached_property
+    def _moving(self) -> tuple[PartitionSeen, ...]:
         return tuple(p for p in self.partitions if p.is_moving)
 
 

@@ -77,9 +77,9 @@ def preemptions(situation: Situation) -> Mapping[str, MaintenanceNotice]:
 def _announced(situation: Situation) -> Iterator[Announced]:
     view, inventory = situation.view, situation.seen.fresh_inventory(situation.now)
     taken_back = preemptions(situation)
-    if inventory is None and not taken_back:
-        return
     notices = inventory.notices if inventory is not None else {}
+    if not notices and not taken_back:
+        return
     in_hand = {*view.to_replace, *((view.restart.key,) if view.restart else ())}
     for instance in view.in_phase(Phase.JOINED):
         if instance.lost or instance.key in in_hand:

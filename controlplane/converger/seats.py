@@ -138,6 +138,7 @@ def _with_others(seat: Seat, instances: list[InstanceView]) -> Seat:
     return replace(seat, others=others, lost=over)
 
 
+@once
 def _ids_to_be(view: ClusterView) -> frozenset[int]:
     """Ids of the controllers the spec asks for. Nodes that are still to be made take over those of nodes that leave;
     beyond them they have ids nobody was ever told."""

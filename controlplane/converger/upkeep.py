@@ -8,7 +8,7 @@ from controlplane.converger.inhand import has_work
 from controlplane.converger.verdict import ClearThrottles, ElectPreferred, Situation, Verdict, act
 from controlplane.externals import is_shared
 from controlplane.view import ClusterView
-from planner.observed import KafkaSnapshot, TopicPartition
+from planner.observed import KafkaSnapshot, TopicPartition, once_a_reading
 
 
 def upkeep_step(situation: Situation) -> Verdict | None:
@@ -41,8 +41,9 @@ def _may_ask(situation: Situation) -> bool:
     return asked.asked_at is None or situation.seconds_since(asked.asked_at) >= delay_s(asked.asked - 1)
 
 
+@once_a_reading
 def displaced_leaders(kafka: KafkaSnapshot) -> tuple[TopicPartition, ...]:
-    """Partitions led by another replica though their first one is live and in the ISR."""
+    """Partitions led by another replica though their first one is live and in the ISR. Asked thrice at every tick."""
     live = kafka.live_brokers()
     return tuple(
         p.name

@@ -27,6 +27,5 @@ def cluster_is_whole(kafka: KafkaSnapshot, expected: Collection[int], *, excepte
 
 def out_of_sync(kafka: KafkaSnapshot, *, excepted: frozenset[int] = frozenset()) -> tuple[PartitionSeen, ...]:
     """Partitions with a replica that is to stay out of the ISR, those of `excepted` brokers not counted."""
-    return tuple(
-        p for p in kafka.partitions if any(r not in p.isr for r in p.target if r not in (*p.adding, *excepted))
-    )
+    behind = kafka.under_replicated()
+    return tuple(p for p in behind if any(r not in p.isr for r in p.target if r not in (*p.adding, *excepted)))

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Protocol
 
-from controlplane.converger.observe import has_work
+from controlplane.converger.inhand import has_work
 from controlplane.drift.networks import AUDIT, NetworkAtRest
 from controlplane.drift.record import DRIFTS, AuditNoted, Noted, all_audits, asked_audits, keep_audit, network_label
 from controlplane.drift.schedule import is_due
@@ -141,8 +141,9 @@ class DriftKeeper:
         settled_at: datetime,
         asked_at: datetime | None,
     ) -> bool:
-        noted = memory.noted.get(uid, {}).get(str(place))
-        return is_due(uid, str(place), noted, now=now, every=self._every, settled_at=settled_at, asked_at=asked_at)
+        name = str(place)
+        noted = memory.noted.get(uid, {}).get(name)
+        return is_due(uid, name, noted, now=now, every=self._every, settled_at=settled_at, asked_at=asked_at)
 
     def _start(self, memory: _Memory, due: _Due) -> bool:
         """True when it runs. What an earlier server left of the same audit is kept first."""

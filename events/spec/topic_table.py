@@ -25,6 +25,7 @@ def topic_keys_of(version: str) -> Mapping[str, Setting]:
     return _read(line)
 
 
+@cache
 def every_topic_key() -> Mapping[str, Setting]:
     """The keys of all releases, each as its newest release has it."""
     return MappingProxyType({name: key for line in TABLES for name, key in _read(line).items()})

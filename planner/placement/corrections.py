@@ -12,7 +12,7 @@ from planner.drain.plan import Move
 from planner.observed import KafkaSnapshot, PartitionSeen, TopicPartition
 from planner.placement.deviations import Deviation, Rule, shared_zones
 from planner.placement.policy import Ground
-from planner.topics.placement import verified
+from planner.topics.placement import shelf_of, verified
 
 MOST_AT_A_TIME = 20
 """Partitions in one batch."""
@@ -52,6 +52,8 @@ def corrections(
 ) -> Corrections:
     """The next batch, in the order of `found`. `room`: bytes each receiver has left for copies; one that is not in it
     gets none."""
+    if not found:
+        return NONE
     batch = _Batch(kafka, ground, room, most_bytes)
     for deviation in found[:MOST_LOOKED_AT]:
         if len(batch.moves) == MOST_AT_A_TIME:
@@ -68,12 +70,8 @@ class _Batch:
         self._room = {b: room[b] for b in ground.receivers if b in room}
         self._into: Counter[int] = Counter()
         self._out: Counter[int] = Counter()
-        self._stored: Counter[int] = Counter()
-        self._held: Counter[int] = Counter()
-        for p in kafka.partitions:
-            for broker in p.target:
-                self._stored[broker] += p.size_bytes
-                self._held[broker] += 1
+        shelf = shelf_of(kafka, ground.receivers)
+        self._stored, self._held = shelf.stored_bytes, shelf.replicas
         self._bytes = 0
         self.moves: list[Move] = []
         self.left: dict[TopicPartition, str] = {}

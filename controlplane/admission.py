@@ -61,7 +61,7 @@ def _places(document: KafkaClusterDocument, positions: Positions) -> list[Proble
             pool.place.region,
             pool.machine,
             pool.alternatives,
-            controllers=pool.size if "controller" in pool.services else 0,
+            controllers=pool.size if pool.is_controller else 0,
             ensemble="zookeeper" in pool.services,
             spot=pool.spot,
         )

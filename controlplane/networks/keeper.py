@@ -5,7 +5,7 @@ Runs go through the same runner as those of clusters, under the same epochs: onl
 
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from controlplane.converger.observation import JobSeen
@@ -234,13 +234,10 @@ class NetworkKeeper:
             self.take_in(recorded)
 
     def _run(self, network: NetworkView, work: NetworkWork) -> NetworkRun:
-        return NetworkRun(
+        return replace(
+            self._as_it_is(network),
             intent_id=work.job,
             kind=work.kind,
-            key=network.id,
-            place=network.place,
-            installation_id=self._ports.installation_id,
-            cidr=str(network.cidr),
             zones=work.zones,
             clients=work.clients if work.kind is not NetworkRunKind.GROW else network.clients,
         )

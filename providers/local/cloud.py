@@ -159,13 +159,12 @@ class LocalCloud:
         alone, there = f"{uid}/{node}", f"{uid}/{node}@{layout.region}"
         record = NodeAddresses(layout).read(uid, node)
         if record is not None:
-            ledger = Ledger(self.root, self.installation_id, claims_dir(), RANGES[self.network])
-            return there if ledger.known(there) == record["address"] else alone
+            return there if self._ledger().known(there) == record["address"] else alone
         others = (Layout(self.root, region) for region in REGIONS if region != layout.region)
         return there if any(NodeAddresses(other).read(uid, node) for other in others) else alone
 
     def _choose_address(self, owner: str, recorded: str | None) -> str:
-        ledger = Ledger(self.root, self.installation_id, claims_dir(), RANGES[self.network])
+        ledger = self._ledger()
         address = recorded or ledger.address_for(owner)
         if name_of(address) != self.network:
             raise ResourceConflict(
@@ -174,6 +173,9 @@ class LocalCloud:
             )
         ledger.adopt(owner, address)
         return address
+
+    def _ledger(self) -> Ledger:
+        return Ledger(self.root, self.installation_id, claims_dir(), RANGES[self.network])
 
     def _reach(self, place: Place) -> Layout:
         layout = layout_of(self.root, place)

@@ -9,14 +9,13 @@ from pathlib import Path
 
 from providers.audits import Audit, AuditFound, AuditOvertaken, CloudAudit
 from providers.base import CloudProvider
-from providers.errors import PlaceUnknown, TerraformFailed
-from providers.networks import MakesNetworks, network_variables
+from providers.errors import TerraformFailed
 from providers.tf.abilities import SharesCalls
 from providers.tf.diagnosis import diagnosed
 from providers.tf.drift import drifts_in
 from providers.tf.execute import CALLS_OF_A_RUN, CALLS_PER_RESOURCE
 from providers.tf.initialised import Initialised
-from providers.tf.networkrun import NETWORK_OUTPUTS
+from providers.tf.networkrun import NETWORK_OUTPUTS, network_module
 from providers.tf.progress import OnProgress
 from providers.tf.runfolder import RunFolder
 from providers.tf.runner import TerraformRunner
@@ -85,17 +84,19 @@ def _workspace(asked: Audit, provider: CloudProvider, module_root: Path, folder:
     """Rendered as a run on that state would be. Raises `PlaceUnknown` for a network on a cloud that makes none."""
     backend = {"local": {"path": _COPY}}
     if isinstance(asked, CloudAudit):
-        module, variables = module_root / provider.name, provider.variables(asked.resources)
         return open_workspace(
-            folder.workspaces, module=module, backend=backend, variables=variables, intent_id=asked.id
+            folder.workspaces,
+            module=module_root / provider.name,
+            backend=backend,
+            variables=provider.variables(asked.resources),
+            intent_id=asked.id,
         )
-    if not isinstance(provider, MakesNetworks):
-        raise PlaceUnknown(f"{asked.place}: Kedge makes no networks on {provider.name}")
+    module, variables = network_module(asked.network, provider, module_root)
     return open_workspace(
         folder.workspaces,
-        module=module_root / f"{provider.name}-network",
+        module=module,
         backend=backend,
-        variables=network_variables(asked.network, provider.network_variables(asked.place)),
+        variables=variables,
         intent_id=asked.id,
         outputs=NETWORK_OUTPUTS,
     )

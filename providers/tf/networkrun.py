@@ -21,7 +21,7 @@ from providers.tf.plan import Action, planned_changes, resources_before
 from providers.tf.progress import OnProgress
 from providers.tf.runner import TerraformRunner
 from providers.tf.statebody import addresses_in, output_in, serial_of
-from providers.tf.states import Access, StateKey, StateStorage, TerraformState
+from providers.tf.states import Access, StateKey, StateStorage, TerraformState, state_key
 from providers.tf.surroundings import environment_of
 from providers.tf.workspace import open_workspace
 
@@ -46,8 +46,15 @@ class NetworkResult:
 
 def network_state_key(run: NetworkRun) -> StateKey:
     """Where a network's state is kept: beside those of clusters, under the network's own key."""
-    place = run.place
-    return StateKey(run.key, f"{place.cloud}.{place.account}.{place.region}")
+    return state_key(run.key, run.place)
+
+
+def network_module(run: NetworkRun, provider: CloudProvider, module_root: Path) -> tuple[Path, Mapping[str, object]]:
+    """The module that makes a network, and its variables. Raises `PlaceUnknown` for a cloud whose networks Kedge does
+    not make."""
+    if not isinstance(provider, MakesNetworks):
+        raise PlaceUnknown(f"{run.place}: Kedge makes no networks on {provider.name}")
+    return module_root / f"{provider.name}-network", network_variables(run, provider.network_variables(run.place))
 
 
 def execute_network(
@@ -65,13 +72,11 @@ def execute_network(
     Raises `UnsafeChange` (nothing was applied), `RunInProgress`, `RunInterrupted`, whatever typed error the cloud gave,
     else `TerraformFailed`.
     """
-    if not isinstance(provider, MakesNetworks):
-        raise PlaceUnknown(f"{run.place}: Kedge makes no networks on {provider.name}")
+    module, variables = network_module(run, provider, module_root)
     state = states.of(network_state_key(run))
-    variables = network_variables(run, provider.network_variables(run.place))
     with state.locked(run.intent_id, on_lost=stop.set) as access:
         state.repair()
-        bench = _Bench(run, state, access, provider, module_root / f"{provider.name}-network", variables)
+        bench = _Bench(run, state, access, provider, module, variables)
         changed, imported = bench.perform(on_progress, stop, timeout_s)
         body = state.read()
     if run.kind is NetworkRunKind.REMOVE:

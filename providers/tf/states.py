@@ -75,5 +75,5 @@ class StateStorage(Protocol):
 
 
 def state_key(cluster_uid: str, place: Place) -> StateKey:
-    """The key of a cluster's state in a place."""
+    """The key of the state of a cluster, or of a network, in a place."""
     return StateKey(cluster_uid, f"{place.cloud}.{place.account}.{place.region}")

@@ -151,10 +151,10 @@ def a_planned(node: str = "brokers-a-0", generation: int = 1, **overrides: Any) 
     return facts.PlannedInstance(**{**values, **overrides})
 
 
-def a_volume(node: str, version: int = 1) -> facts.PlannedVolume:
-    """The data disk of a node. A controller's successor takes over version 1; a broker gets a new one."""
-    key = f"{node}.data.v{version}"
-    return facts.PlannedVolume(key, "data", version, "persistent", 100, f"directory-of-{key}")
+def a_volume(node: str, version: int = 1, directory: str = "data") -> facts.PlannedVolume:
+    """A disk of a node. A controller's successor takes over version 1; a broker gets a new one."""
+    key = f"{node}.{directory}.v{version}"
+    return facts.PlannedVolume(key, directory, version, "persistent", 100, f"directory-of-{key}")
 
 
 def an_instance(

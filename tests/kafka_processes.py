@@ -133,6 +133,14 @@ class KafkaProcesses:
         self._write_meta(node)
         return node
 
+    def start_brokers(self, racks: Mapping[int, str]) -> None:
+        """New brokers (id -> rack), all started at once; waits until each listens."""
+        for broker, rack in racks.items():
+            self.add_broker(broker, rack)
+            self.start(broker, wait=False)
+        for broker in racks:
+            self.await_listening(broker)
+
     def add_controller(self, controller: int, *, version: str | None = None) -> Node:
         """A new controller with an empty disk: it starts as an observer, `add_voter` makes it a voter."""
         node = self._new_node(controller, "controller", version=version or self._version)

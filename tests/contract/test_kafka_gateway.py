@@ -4,14 +4,10 @@ One cluster per implementation: 1 controller, brokers 1000 (az-1), 1001 (az-2), 
 min ISR 2. The last test but one retires broker 1002.
 """
 
-from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
-from typing import Protocol
+from collections.abc import Iterator, Mapping
 
 import pytest
 
-from controlplane.kafka.admin import AdminGateway
-from controlplane.kafka.dialer import DirectDialer
 from controlplane.kafka.errors import KafkaRefused, KafkaUnavailable
 from controlplane.kafka.features import blocked_by, next_feature_step
 from controlplane.kafka.gates import broker_is_empty, caught_up, may_stop_broker, may_stop_controller
@@ -22,111 +18,9 @@ from planner.asked import Origin, ValueSeen
 from planner.observed import PartitionSeen, SettingSeen, TopicPartition
 from planner.rollout.live_step import LiveStep
 from planner.topics.step import Growth, NewTopic, TopicStep
-from tests.fakes.kafka import FakeKafka
-from tests.kafka_processes import KafkaProcesses, wait_until
-from tests.kafka_topics import create_topic
+from tests.contract.kafka_worlds import CONTROLLER, RACKS, FakeWorld, World, real_world
 
-CONTROLLER = 100
-RACKS = {1000: "az-1", 1001: "az-2", 1002: "az-3"}
 MB = 10**6
-
-
-class World(Protocol):
-    """A gateway, and a hand on the machines behind it."""
-
-    gateway: KafkaGateway
-
-    def create_topic(
-        self, name: str, *, partitions: int, rf: int, min_isr: int | None = None, bytes_per_partition: int = 0
-    ) -> None: ...
-    def stop_broker(self, broker: int) -> None: ...
-    def start_broker(self, broker: int) -> None: ...
-    def add_controller(self, controller: int) -> tuple[str, str]:
-        """Start a fresh one; returns its directory id and host."""
-        ...
-
-    def stop_controller(self, controller: int) -> None: ...
-    def until(self, condition: Callable[[], object], what: str) -> None:
-        """Let time pass until the condition holds."""
-        ...
-
-
-class FakeWorld:
-    def __init__(self) -> None:
-        self.kafka = FakeKafka()
-        self.gateway: KafkaGateway = self.kafka
-        self.kafka.add_controller(CONTROLLER)
-        for broker, rack in RACKS.items():
-            self.kafka.add_broker(broker, rack)
-        self.create_topic = self.kafka.create_topic
-        self.start_broker = self.kafka.start_broker
-        self.stop_controller = self.kafka.stop_controller
-
-    def stop_broker(self, broker: int) -> None:
-        assert self.kafka.stop_broker(broker)
-
-    def add_controller(self, controller: int) -> tuple[str, str]:
-        return self.kafka.add_controller(controller, voter=False), "controller-101"
-
-    def until(self, condition: Callable[[], object], what: str) -> None:
-        for _ in range(600):
-            if condition():
-                return
-            self.kafka.advance(0.1)
-        raise TimeoutError(f"a minute of the fake's time passed without {what}")
-
-
-class RealWorld:
-    def __init__(self, root: Path) -> None:
-        self.processes = KafkaProcesses(root, controllers=(CONTROLLER,), network="127.0.30")
-        self.dialer = DirectDialer()
-        self.gateway: KafkaGateway = AdminGateway(self.dialer, "contract", lambda: self.processes.bootstrap)
-
-    def start_broker(self, broker: int) -> None:
-        self.processes.start(broker)
-
-    def start(self) -> None:
-        self.processes.start_controllers()
-        for broker, rack in RACKS.items():
-            self.processes.add_broker(broker, rack)
-            self.processes.start(broker, wait=False)
-        self.until(self._all_live, "three live brokers")
-
-    def create_topic(
-        self, name: str, *, partitions: int, rf: int, min_isr: int | None = None, bytes_per_partition: int = 0
-    ) -> None:
-        create_topic(
-            self.processes.bootstrap,
-            name,
-            partitions=partitions,
-            rf=rf,
-            min_isr=min_isr,
-            bytes_per_partition=bytes_per_partition,
-        )
-
-    def stop_broker(self, broker: int) -> None:
-        self.processes.stop(broker)
-
-    def stop_controller(self, controller: int) -> None:
-        self.processes.stop(controller)
-
-    def add_controller(self, controller: int) -> tuple[str, str]:
-        node = self.processes.add_controller(controller)
-        self.processes.start(controller)
-        return node.directory_id, node.host
-
-    def until(self, condition: Callable[[], object], what: str) -> None:
-        wait_until(condition, what, timeout_s=40)
-
-    def close(self) -> None:
-        self.dialer.close()
-        self.processes.close()
-
-    def _all_live(self) -> bool:
-        try:
-            return self.gateway.snapshot().live_brokers() == set(RACKS)
-        except KafkaUnavailable:
-            return False
 
 
 @pytest.fixture(scope="module", params=["fake", pytest.param("real", marks=pytest.mark.kafka)])
@@ -134,12 +28,8 @@ def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     if request.param == "fake":
         yield FakeWorld()
         return
-    real = RealWorld(tmp_path_factory.mktemp("kafka-contract"))
-    try:
-        real.start()
+    with real_world(tmp_path_factory.mktemp("kafka-contract"), network="127.0.30") as real:
         yield real
-    finally:
-        real.close()
 
 
 def test_a_snapshot_tells_brokers_quorum_features_and_disks(world: World) -> None:

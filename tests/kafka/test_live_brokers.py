@@ -37,11 +37,7 @@ def processes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaProcess
     )
     try:
         kafka.start_controllers()
-        for broker, rack in ((1000, "az-1"), (1001, "az-2")):
-            kafka.add_broker(broker, rack)
-            kafka.start(broker, wait=False)
-        for broker in (1000, 1001):
-            kafka.await_listening(broker)
+        kafka.start_brokers({1000: "az-1", 1001: "az-2"})
         yield kafka
     finally:
         kafka.close()

@@ -28,12 +28,7 @@ def processes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaProcess
     kafka = KafkaProcesses(tmp_path_factory.mktemp("live-pacing"), network="127.0.36")
     try:
         kafka.start_controllers()
-        for broker, rack in BROKERS.items():
-            kafka.add_broker(broker, rack)
-        for broker in BROKERS:
-            kafka.start(broker, wait=False)
-        for broker in BROKERS:
-            kafka.await_listening(broker)
+        kafka.start_brokers(BROKERS)
         yield kafka
     finally:
         kafka.close()

@@ -33,9 +33,7 @@ def processes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaProcess
     )
     try:
         kafka.start_controllers()
-        for broker, rack in ((1000, "a"), (1001, "b")):
-            kafka.add_broker(broker, rack)
-            kafka.start(broker)
+        kafka.start_brokers({1000: "a", 1001: "b"})
         yield kafka
     finally:
         kafka.close()

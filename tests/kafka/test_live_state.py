@@ -33,11 +33,7 @@ def processes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaProcess
     kafka = KafkaProcesses(tmp_path_factory.mktemp("kafka-state"), network="127.0.34", min_isr=1, replication=1)
     try:
         kafka.start_controllers()
-        for broker, rack in BROKERS.items():
-            kafka.add_broker(broker, rack)
-            kafka.start(broker, wait=False)
-        for broker in BROKERS:
-            kafka.await_listening(broker)
+        kafka.start_brokers(BROKERS)
         wait_until(lambda: _live(kafka) == set(BROKERS), "two live brokers")
         create_topic(kafka.bootstrap, "orders", partitions=6, rf=1, bytes_per_partition=2 * MB)
         yield kafka

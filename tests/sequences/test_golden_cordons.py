@@ -9,6 +9,7 @@ from events import facts
 from tests.builders import a_document
 from tests.sequences.recorded import assert_told_as_recorded
 from tests.sim.asking import ask_for_evacuation
+from tests.sim.crashes import Crashes
 from tests.sim.world import World
 
 SINCE = "4.3.0"
@@ -97,15 +98,11 @@ def test_the_story_is_the_one_on_record(scenario: Callable[[World], None]) -> No
     assert_told_as_recorded(scenario)
 
 
-def _cordon_points() -> list[tuple[int, str]]:
-    """Before and after each setting and lifting of a cordon."""
-    world = World()
-    topic_is_made_while_a_broker_leaves(world)
-    return [(n, name) for n, name in enumerate(world.points.names, start=1) if name.endswith("set_cordons")]
+CRASHES = Crashes(topic_is_made_while_a_broker_leaves)
+CORDONS = [n for n, name in enumerate(CRASHES.points, start=1) if name.endswith("set_cordons")]
+"""Before and after each setting and lifting of a cordon."""
 
 
-@pytest.mark.parametrize(("point", "name"), _cordon_points())
-def test_a_crash_around_a_cordon_leaves_none_behind(point: int, name: str) -> None:
-    world = World(seed=point, crash_at=point)
-    topic_is_made_while_a_broker_leaves(world)
-    assert world.crashes == [name]
+@pytest.mark.parametrize("point", CORDONS, ids=CRASHES.id_of)
+def test_a_crash_around_a_cordon_leaves_none_behind(point: int) -> None:
+    CRASHES.at(point)

@@ -7,6 +7,7 @@ import pytest
 from events import facts
 from tests.builders import a_document, a_zookeeper_document
 from tests.sequences.recorded import assert_told_as_recorded
+from tests.sim.crashes import Crashes
 from tests.sim.world import World
 
 
@@ -150,21 +151,13 @@ def _too_large(world: World) -> None:
     assert _of(world, "brokers") == {512}
 
 
-def _points(story: Callable[[World], None]) -> list[str]:
-    world = World()
-    story(world)
-    return world.points.names
+CRASHES = Crashes(_too_large)
+FIRST = next(n for n, name in enumerate(CRASHES.points, start=1) if "restart." in name)
 
 
-POINTS = _points(_too_large)
-FIRST = next(n for n, name in enumerate(POINTS, start=1) if "restart." in name)
-
-
-@pytest.mark.parametrize("point", range(FIRST, len(POINTS) + 1), ids=lambda n: f"{n}-{POINTS[n - 1].replace(' ', '-')}")
+@pytest.mark.parametrize("point", range(FIRST, len(CRASHES.points) + 1), ids=CRASHES.id_of)
 def test_a_heap_that_is_too_large_is_taken_back_though_the_server_dies_at(point: int) -> None:
-    world = World(seed=point, crash_at=point)
-    _too_large(world)
-    assert world.crashes == [POINTS[point - 1]]
+    CRASHES.at(point)
 
 
 def test_a_spec_that_names_the_heap_it_had_by_default_starts_nothing_anew() -> None:

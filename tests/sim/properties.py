@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from controlplane.converger.observe import has_work
+from controlplane.converger.inhand import has_work
 from controlplane.converger.pausing import hold_on
 from controlplane.converger.verdict import LOSS_GRACE_S
 from controlplane.replacement import Phase

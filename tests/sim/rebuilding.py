@@ -1,7 +1,7 @@
 """The simulated world loses its event store: what is left for a rebuild to read, and a new store in its place."""
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from agent.wire import Document
@@ -16,9 +16,9 @@ from events.envelope import Origin
 from events.ids import Epoch, kafka_uuid
 from events.memory import MemoryEventStore
 from events.spec.model import KafkaClusterDocument
-from providers.base import CloudInstance, InstanceState, Place
+from providers.base import InstanceState, Place
 from tests.sim.failpoints import CrashingStore
-from tests.sim.vms import BOOT_S, Vm
+from tests.sim.vms import Vm, listed
 from tests.sim.world import UID, World
 
 PLACE = Place("local", "local-1")
@@ -86,18 +86,10 @@ class LosableWorld(World):
 
     def _found(self, vm: Vm, readable: bool) -> FoundVm:
         machines, planned = self.machines, self._planned[vm.key]
-        running = vm.boots and self.seconds - vm.created_at >= BOOT_S
-        state = InstanceState.RUNNING if running else InstanceState.PENDING
-        address = machines.addresses.get(vm.node)
-        seen = CloudInstance(
-            id=f"vm-{vm.key}",
-            cluster_uid=vm.uid,
-            node=vm.node,
-            generation=vm.generation,
-            intent_id=vm.intent,
-            zone=vm.zone,
-            state=state if vm.alive else InstanceState.GONE,
-            address=vm.address,
+        there, address = listed(vm, self.seconds), machines.addresses.get(vm.node)
+        seen = replace(
+            there,
+            state=there.state if vm.alive else InstanceState.GONE,
             volumes=tuple(v.key for v in machines.volumes.values() if v.attached_to == vm.key),
             addresses=(address,) if vm.bound and address else (),
             cluster_name="orders",

@@ -2,14 +2,13 @@
 trouble. P1-P9 hold after every step, among them: one change of the voters at a time and none that costs the majority
 (`World` judges each vote), and never two processes of one controller id (`Machines` refuses them)."""
 
-from functools import cache
-
 import pytest
 
 from controlplane.converger.seats import size_to_bring_back
 from events import facts
 from providers.handover import Handover
 from tests.builders import a_document
+from tests.sim.crashes import Crashes
 from tests.sim.faults import Trouble
 from tests.sim.stories import remembers_controllers
 from tests.sim.sweep import sweep
@@ -22,7 +21,7 @@ def quorum_in(region: str, zones: str = "a, b, c") -> str:
     return f"cloud: local, region: {region}, zones: [{zones}]"
 
 
-def a_move_and_back(world: World) -> None:
+def controllers_move_and_back(world: World) -> None:
     """Three controllers go to the other region; to other zones, under their ids, they come back; an upgrade goes
     through, so nobody is remembered with an old version; all is deleted."""
     world.declare(a_document())
@@ -37,12 +36,7 @@ def a_move_and_back(world: World) -> None:
     assert set(world.kafka.voters()) == {100, 101, 102}
 
 
-@cache
-def points() -> tuple[str, ...]:
-    """Names of all failpoints a move and back passes, in order."""
-    world = World()
-    a_move_and_back(world)
-    return tuple(world.points.names)
+CRASHES = Crashes(controllers_move_and_back)
 
 
 @pytest.mark.parametrize(
@@ -50,21 +44,13 @@ def points() -> tuple[str, ...]:
     ["after run surge", "after voter.removed", "after instance.fenced"],
 )
 def test_a_move_of_controllers_survives_a_crash(kind: str) -> None:
-    point = max(number for number, name in enumerate(points(), start=1) if name.startswith(kind))
-    world = World(seed=point, crash_at=point)
-    a_move_and_back(world)
-    assert world.crashes == [points()[point - 1]]
+    CRASHES.at(CRASHES.last(kind))
 
 
 @pytest.mark.soak
 @pytest.mark.timeout(3600)
 def test_a_move_of_controllers_survives_a_crash_at_every_single_point() -> None:
-    def run(point: int) -> None:
-        world = World(seed=point, crash_at=point)
-        a_move_and_back(world)
-        assert world.crashes, f"failpoint {point} ({points()[point - 1]}) was not reached"
-
-    sweep("a_move_and_back of controllers, crash at failpoint", range(1, len(points()) + 1), run)
+    CRASHES.at_every_single_point()
 
 
 class Moving(Trouble):

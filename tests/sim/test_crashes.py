@@ -2,51 +2,33 @@
 
 import pytest
 
+from tests.sim.crashes import Crashes
 from tests.sim.stories import life_of_a_quorum, whole_life
-from tests.sim.sweep import sweep
-from tests.sim.world import World
 
-
-def _points() -> list[str]:
-    world = World()
-    whole_life(world)
-    return world.points.names
-
-
-POINTS = _points()
-"""Names of all failpoints a whole life passes, in order."""
+LIFE = Crashes(whole_life)
 
 
 def _first_and_last_of_each_kind() -> list[int]:
     chosen: set[int] = set()
-    for name in sorted(set(POINTS)):
-        places = [n for n, other in enumerate(POINTS, start=1) if other == name]
+    for name in sorted(set(LIFE.points)):
+        places = [n for n, other in enumerate(LIFE.points, start=1) if other == name]
         chosen |= {places[0], places[-1]}
     return sorted(chosen)
 
 
-@pytest.mark.parametrize(
-    "point", _first_and_last_of_each_kind(), ids=lambda n: f"{n}-{POINTS[n - 1].replace(' ', '-')}"
-)
+@pytest.mark.parametrize("point", _first_and_last_of_each_kind(), ids=LIFE.id_of)
 def test_it_survives_a_crash_at(point: int) -> None:
-    world = World(seed=point, crash_at=point)
-    whole_life(world)
-    assert world.crashes == [POINTS[point - 1]]
+    LIFE.at(point)
 
 
 @pytest.mark.soak
 @pytest.mark.timeout(3600)
 def test_it_survives_a_crash_at_every_single_point() -> None:
-    def run(point: int) -> None:
-        world = World(seed=point, crash_at=point)
-        whole_life(world)
-        assert world.crashes, f"failpoint {point} ({POINTS[point - 1]}) was not reached"
-
-    sweep("whole_life, crash at failpoint", range(1, len(POINTS) + 1), run)
+    LIFE.at_every_single_point()
 
 
 def test_every_kind_of_effect_is_among_the_crashes() -> None:
-    kinds = {p.removeprefix("before ").removeprefix("after ") for p in POINTS}
+    kinds = {p.removeprefix("before ").removeprefix("after ") for p in LIFE.points}
     wanted = {
         "run surge",
         "run release",
@@ -66,39 +48,26 @@ def test_every_kind_of_effect_is_among_the_crashes() -> None:
     assert wanted <= kinds
 
 
-def _quorum_points() -> list[str]:
-    world = World()
-    life_of_a_quorum(world)
-    return world.points.names
-
-
-QUORUM_POINTS = _quorum_points()
+QUORUM = Crashes(life_of_a_quorum)
 
 
 def _votes() -> list[int]:
     """The first of each kind that is about votes."""
-    kinds = {p for p in QUORUM_POINTS if "vote" in p or "volume.lost" in p}
-    return sorted(QUORUM_POINTS.index(name) + 1 for name in kinds)
+    kinds = {p for p in QUORUM.points if "vote" in p or "volume.lost" in p}
+    return sorted(QUORUM.points.index(name) + 1 for name in kinds)
 
 
-@pytest.mark.parametrize("point", _votes(), ids=lambda n: f"{n}-{QUORUM_POINTS[n - 1].replace(' ', '-')}")
+@pytest.mark.parametrize("point", _votes(), ids=QUORUM.id_of)
 def test_a_change_of_the_voters_survives_a_crash_at(point: int) -> None:
-    world = World(seed=point, crash_at=point)
-    life_of_a_quorum(world)
-    assert world.crashes == [QUORUM_POINTS[point - 1]]
+    QUORUM.at(point)
 
 
 def test_votes_are_among_the_crashes() -> None:
-    kinds = {p.removeprefix("before ").removeprefix("after ") for p in QUORUM_POINTS}
+    kinds = {p.removeprefix("before ").removeprefix("after ") for p in QUORUM.points}
     assert {"add_voter", "remove_voter", "voter.add_requested", "voter.remove_requested", "volume.lost"} <= kinds
 
 
 @pytest.mark.soak
 @pytest.mark.timeout(3600)
 def test_the_voters_survive_a_crash_at_every_single_point() -> None:
-    def run(point: int) -> None:
-        world = World(seed=point, crash_at=point)
-        life_of_a_quorum(world)
-        assert world.crashes, f"failpoint {point} ({QUORUM_POINTS[point - 1]}) was not reached"
-
-    sweep("life_of_a_quorum, crash at failpoint", range(1, len(QUORUM_POINTS) + 1), run)
+    QUORUM.at_every_single_point()

@@ -7,6 +7,7 @@ import pytest
 from events import facts
 from tests.builders import a_document
 from tests.sim.asking import ask_for_replacement
+from tests.sim.crashes import Crashes
 from tests.sim.faults import Trouble
 from tests.sim.stories import troubled_roll
 from tests.sim.sweep import sweep
@@ -30,32 +31,20 @@ def _a_disk_is_replaced(world: World) -> None:
     assert len(world.machines.volumes) == 3 * 2 + 3
 
 
-def _points() -> list[str]:
-    world = World()
-    _a_disk_is_replaced(world)
-    return world.points.names
+CRASHES = Crashes(_a_disk_is_replaced)
+_FIRST = next(n for n, name in enumerate(CRASHES.points, start=1) if "recycle.completed" in name)
+REPLACEMENT = range(_FIRST + 1, len(CRASHES.points) + 1)
 
 
-POINTS = _points()
-_FIRST = next(n for n, name in enumerate(POINTS, start=1) if "recycle.completed" in name)
-REPLACEMENT = range(_FIRST + 1, len(POINTS) + 1)
-
-
-@pytest.mark.parametrize("point", REPLACEMENT[::4], ids=lambda n: f"{n}-{POINTS[n - 1].replace(' ', '-')}")
+@pytest.mark.parametrize("point", REPLACEMENT[::4], ids=CRASHES.id_of)
 def test_the_replacement_of_one_disk_survives_a_crash_at(point: int) -> None:
-    _crashed_at(point)
+    CRASHES.at(point)
 
 
 @pytest.mark.soak
 @pytest.mark.timeout(300)
 def test_the_replacement_of_one_disk_survives_a_crash_at_every_point() -> None:
-    sweep("disk replacement, crash at", REPLACEMENT, _crashed_at)
-
-
-def _crashed_at(point: int) -> None:
-    world = World(seed=point, crash_at=point)
-    _a_disk_is_replaced(world)
-    assert world.crashes == [POINTS[point - 1]]
+    sweep("disk replacement, crash at", REPLACEMENT, CRASHES.at)
 
 
 def _disks_fail(seed: int) -> None:

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.builders import a_document
+from tests.sim.crashes import Crashes
 from tests.sim.world import World
 
 
@@ -17,22 +18,14 @@ def _grown(world: World) -> None:
     assert {i.starts for i in world.view().alive()} == {1}
 
 
-def _points() -> list[str]:
-    world = World()
-    _grown(world)
-    return world.points.names
-
-
-POINTS = _points()
-GROWTH = [n for n, name in enumerate(POINTS, start=1) if "growth." in name or "run grow" in name]
+CRASHES = Crashes(_grown)
+GROWTH = [n for n, name in enumerate(CRASHES.points, start=1) if "growth." in name or "run grow" in name]
 
 
 def test_each_of_six_disks_is_asked_for_run_and_recorded() -> None:
     assert len(GROWTH) == 6 * 2 * 3
 
 
-@pytest.mark.parametrize("point", [*GROWTH[:6], *GROWTH[-6:]], ids=lambda n: f"{n}-{POINTS[n - 1].replace(' ', '-')}")
+@pytest.mark.parametrize("point", [*GROWTH[:6], *GROWTH[-6:]], ids=CRASHES.id_of)
 def test_it_survives_a_crash_at(point: int) -> None:
-    world = World(seed=point, crash_at=point)
-    _grown(world)
-    assert world.crashes == [POINTS[point - 1]]
+    CRASHES.at(point)

@@ -1,13 +1,11 @@
 """A cluster of others is imported, emptied onto ours and let go: the server dies at each point. P1-P9 hold after every
 step, and nothing of theirs is stopped by anybody but their owner."""
 
-from functools import cache
-
 import pytest
 
 from controlplane.externals import external_brokers
 from tests.external_clusters import THEIRS, an_external_document, made_by_others
-from tests.sim.sweep import sweep
+from tests.sim.crashes import Crashes
 from tests.sim.world import World
 
 
@@ -31,30 +29,17 @@ def taken_over(world: World) -> None:
     assert len(world.machines.vms) == 3
 
 
-@cache
-def points() -> tuple[str, ...]:
-    """Names of all failpoints the story passes, in order."""
-    world = World()
-    taken_over(world)
-    return tuple(world.points.names)
+CRASHES = Crashes(taken_over)
 
 
 @pytest.mark.parametrize(
     "kind", ["after cluster.imported", "after external.drained", "after unregister_broker", "before external.left"]
 )
 def test_an_import_survives_a_crash(kind: str) -> None:
-    point = next(number for number, name in enumerate(points(), start=1) if name.startswith(kind))
-    world = World(seed=point, crash_at=point)
-    taken_over(world)
-    assert world.crashes == [points()[point - 1]]
+    CRASHES.at(next(number for number, name in enumerate(CRASHES.points, start=1) if name.startswith(kind)))
 
 
 @pytest.mark.soak
 @pytest.mark.timeout(3600)
 def test_an_import_survives_a_crash_at_every_single_point() -> None:
-    def run(point: int) -> None:
-        world = World(seed=point, crash_at=point)
-        taken_over(world)
-        assert len(world.crashes) == 1
-
-    sweep("taken_over, crash at failpoint", range(1, len(points()) + 1), run)
+    CRASHES.at_every_single_point()

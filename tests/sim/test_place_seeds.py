@@ -1,12 +1,11 @@
 """Brokers move between two regions and back: the server dies at each point, and under seeded trouble. P1-P9 hold after
 every step, the guard of each region's state lets nothing else through, and the region that was left is empty."""
 
-from functools import cache
-
 import pytest
 
 from events import facts
 from tests.builders import a_document
+from tests.sim.crashes import Crashes
 from tests.sim.faults import Trouble
 from tests.sim.sweep import sweep
 from tests.sim.world import World
@@ -14,7 +13,7 @@ from tests.sim.world import World
 HERE, THERE = "local/default/local-1", "local/default/local-2"
 
 
-def a_move_and_back(world: World) -> None:
+def brokers_move_and_back(world: World) -> None:
     """Three brokers go to the other region; by a change of the zones' names they come back; all is deleted."""
     world.declare(a_document())
     world.converge(ticks=200)
@@ -25,15 +24,10 @@ def a_move_and_back(world: World) -> None:
     world.declare(a_document(zones="d, e, f"))
     world.converge(ticks=900)
     assert world.machines.states[THERE] == set()
-
-
-@cache
-def points() -> tuple[str, ...]:
-    """Names of all failpoints a move and back passes, in order."""
-    world = World()
-    a_move_and_back(world)
     assert world.machines.states.keys() == {HERE, THERE}
-    return tuple(world.points.names)
+
+
+CRASHES = Crashes(brokers_move_and_back)
 
 
 @pytest.mark.parametrize(
@@ -47,21 +41,13 @@ def points() -> tuple[str, ...]:
     ],
 )
 def test_a_move_survives_a_crash(kind: str) -> None:
-    point = max(number for number, name in enumerate(points(), start=1) if name.startswith(kind))
-    world = World(seed=point, crash_at=point)
-    a_move_and_back(world)
-    assert world.crashes == [points()[point - 1]]
+    CRASHES.at(CRASHES.last(kind))
 
 
 @pytest.mark.soak
 @pytest.mark.timeout(3600)
 def test_a_move_survives_a_crash_at_every_single_point() -> None:
-    def run(point: int) -> None:
-        world = World(seed=point, crash_at=point)
-        a_move_and_back(world)
-        assert world.crashes, f"failpoint {point} ({points()[point - 1]}) was not reached"
-
-    sweep("a_move_and_back, crash at failpoint", range(1, len(points()) + 1), run)
+    CRASHES.at_every_single_point()
 
 
 class Moving(Trouble):

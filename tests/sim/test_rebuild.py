@@ -6,6 +6,7 @@ import pytest
 
 from controlplane.rebuild.evidence import Weight
 from events import facts
+from events.spec.model import KafkaClusterDocument
 from providers.handover import Handover
 from tests.builders import a_document
 from tests.sim.rebuilding import LosableWorld
@@ -38,6 +39,15 @@ def still(world: LosableWorld, *, ticks: int = 10) -> None:
     assert world.kept == kept
     asked = [n for n in world.points.names[passed:] if "condition.changed" not in n]
     assert asked == []
+
+
+def lost_and_resumed(world: LosableWorld, spec: KafkaClusterDocument) -> None:
+    """The store is lost: the rebuild is not refused, all stands still while it is held, and resumed it converges."""
+    rebuilt = world.lose_store(spec)
+    assert not rebuilt.refused, rebuilt.findings
+    still(world, ticks=6)
+    resume(world)
+    world.converge(ticks=1500)
 
 
 def used_once(world: LosableWorld, before: frozenset[int]) -> None:
@@ -147,11 +157,7 @@ def test_the_store_is_lost_mid_roll_when(moment: str, later: int) -> None:
     for _ in range(later):
         world.tick()
     ids = world.memory().broker_ids
-    rebuilt = world.lose_store(NEW)
-    assert not rebuilt.refused, rebuilt.findings
-    still(world, ticks=6)
-    resume(world)
-    world.converge(ticks=1500)
+    lost_and_resumed(world, NEW)
     assert {i.planned.kafka_version for i in world.view().alive()} == {"4.2.0"}
     used_once(world, ids)
 
@@ -169,10 +175,7 @@ def test_brokers_that_keep_their_disk_are_taken_up_too_when(moment: str) -> None
     world.declare(new)
     reached = MOMENTS[moment] if moment != "moves-run" else MOMENTS["the-old-broker-is-fenced"]
     world.run(until=reached, ticks=600)
-    assert not world.lose_store(new).refused
-    still(world, ticks=6)
-    resume(world)
-    world.converge(ticks=1500)
+    lost_and_resumed(world, new)
     assert {i.service_id for i in world.view().brokers()} == {1000, 1001, 1002}
 
 
@@ -187,11 +190,7 @@ def test_a_controller_that_is_being_relieved_is_taken_up_too(later: int) -> None
     world.run(until=lambda w: any(i.planned.relieves and i.address for i in w.view().controllers()), ticks=900)
     for _ in range(later):
         world.tick()
-    rebuilt = world.lose_store(NEW)
-    assert not rebuilt.refused, rebuilt.findings
-    still(world, ticks=6)
-    resume(world)
-    world.converge(ticks=1500)
+    lost_and_resumed(world, NEW)
     assert {i.planned.kafka_version for i in world.view().alive()} == {"4.2.0"}
 
 

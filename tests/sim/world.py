@@ -12,9 +12,9 @@ from typing import Any
 
 from controlplane.converger.documents import document_for
 from controlplane.converger.fleet import FleetBrake
+from controlplane.converger.inhand import has_work
 from controlplane.converger.loop import Converger, new_events
 from controlplane.converger.observation import InventorySeen
-from controlplane.converger.observe import has_work
 from controlplane.converger.ports import LostLeadership, Ports
 from controlplane.converger.replacements import pending_changes
 from controlplane.converger.runner import InfeasibleDrain, PlanRefused

@@ -21,7 +21,6 @@ from controlplane.restartview import ReplaceView
 from controlplane.view import ClusterView, InstanceView, IntentView
 from events import facts
 from planner.observed import FailedDirsSeen, LogDirsSeen
-from planner.rollout.desired import desired_nodes
 from tests.builders import (
     BEFORE,
     a_document,
@@ -30,25 +29,12 @@ from tests.builders import (
     a_situation,
     a_snapshot,
     a_view,
-    an_instance,
     an_observation,
 )
+from tests.unit.controlplane.two_disks import a_broker, a_view_of_two
 
-TWO = a_document(disks=", count: 2")
 GOOGLE = a_document(disks=", count: 2", cloud="google", quorum_place="cloud: google, region: local-1, zones: [a, b, c]")
 NODE, KEY = "brokers-a-0", "brokers-a-0.g1"
-
-
-def _broker(node: str = NODE, generation: int = 1, phase: Phase = Phase.JOINED, **more: Any) -> InstanceView:
-    keys = {d: f"{node}.{d}.v1" for d in ("data", "data2")}
-    volumes = tuple(facts.PlannedVolume(k, d, 1, "persistent", 100, f"directory-of-{k}") for d, k in keys.items())
-    digest = {n.node: n for n in desired_nodes(TWO)}[node].digest
-    return an_instance(node, generation, phase, **{"volumes": volumes, "digest": digest, **more})
-
-
-def _view(*instances: InstanceView, **more: Any) -> ClusterView:
-    brokers = {i.key: i for i in map(_broker, (NODE, "brokers-b-0", "brokers-c-0"))} | {i.key: i for i in instances}
-    return replace(a_view(*brokers.values(), document=TWO), **more)
 
 
 def _asked(view: ClusterView, *disks: str, **more: Any) -> Asked:
@@ -57,7 +43,7 @@ def _asked(view: ClusterView, *disks: str, **more: Any) -> Asked:
 
 
 def test_one_disk_may_begin_anew_and_the_answer_says_what_stays() -> None:
-    asked = _asked(_view(), "data2")
+    asked = _asked(a_view_of_two(), "data2")
     assert asked.fact == facts.NodeReplaceRequested(KEY, "asked by anna: bad blocks", disks=("data2",))
     assert "which takes over its id and its disks but data2; what was there is copied anew" in asked.sentence
 
@@ -65,20 +51,20 @@ def test_one_disk_may_begin_anew_and_the_answer_says_what_stays() -> None:
 @pytest.mark.parametrize(
     ("view", "disks", "more", "code", "words"),
     [
-        (_view(), ("data7",), {}, "unknown-disk", "no disk data7"),
-        (_view(), ("data", "data2"), {}, "disk-not-alone", "these are all the disks"),
-        (_view(), ("data2",), {"new_disk": True}, "name-one", "choose one"),
-        (_view(), ("data",), {"node": "controllers-a-0"}, "one-disk", "is no broker"),
+        (a_view_of_two(), ("data7",), {}, "unknown-disk", "no disk data7"),
+        (a_view_of_two(), ("data", "data2"), {}, "disk-not-alone", "these are all the disks"),
+        (a_view_of_two(), ("data2",), {"new_disk": True}, "name-one", "choose one"),
+        (a_view_of_two(), ("data",), {"node": "controllers-a-0"}, "one-disk", "is no broker"),
         (a_view(), ("data",), {}, "disk-not-alone", "its broker has no other"),
         (
-            _view(document=a_document(disks=", count: 3")),
+            a_view_of_two(document=a_document(disks=", count: 3")),
             ("data2",),
             {},
             "disk-not-alone",
             "the spec says 3 disks, so its broker moves to new ones anyway",
         ),
         (
-            _view(document=GOOGLE),
+            a_view_of_two(document=GOOGLE),
             ("data2",),
             {},
             "disk-not-alone",
@@ -99,7 +85,7 @@ def test_it_is_refused_with_the_reason_and_another_way(
 def test_the_heir_has_the_same_id_the_other_disk_and_a_new_one_of_the_next_version() -> None:
     """Though brokers migrate."""
     asked = {KEY: ReplaceView("asked by anna", False, BEFORE, ("data2",))}
-    (surge,) = decide(a_situation(_view(to_replace=asked, recycling=1))).events
+    (surge,) = decide(a_situation(a_view_of_two(to_replace=asked, recycling=1))).events
     assert isinstance(surge, facts.SurgeRequested)
     (heir,) = surge.instances
     assert [v.key for v in heir.volumes] == ["brokers-a-0.data.v1", "brokers-a-0.data2.v2"]
@@ -107,14 +93,14 @@ def test_the_heir_has_the_same_id_the_other_disk_and_a_new_one_of_the_next_versi
 
 
 def _heir(phase: Phase, **more: Any) -> InstanceView:
-    old = _broker().planned.volumes
+    old = a_broker().planned.volumes
     new = replace(old[1], key="brokers-a-0.data2.v2", version=2, directory_id="new")
     values = {"service_id": 1000, "handover": True, "new_dirs": ("data2",), "volumes": (old[0], new)}
-    return _broker(NODE, 2, phase, **{**values, **more})
+    return a_broker(NODE, 2, phase, **{**values, **more})
 
 
 def test_its_surge_makes_the_new_disk_alone_and_nothing_of_the_nodes() -> None:
-    view = _view(_heir(Phase.REQUESTED))
+    view = a_view_of_two(_heir(Phase.REQUESTED))
     intent = IntentView("i-1", "surge", ("brokers-a-0.g2",), BEFORE)
     run = terraform_run(view, intent, installation_id="i", boot_data=lambda _: "", gone=frozenset())
     assert run.creates == {"instance/brokers-a-0.g2", "volume/brokers-a-0.data2.v2"}
@@ -123,7 +109,7 @@ def test_its_surge_makes_the_new_disk_alone_and_nothing_of_the_nodes() -> None:
 
 def test_only_the_new_disk_may_be_formatted() -> None:
     heir = _heir(Phase.LAUNCHED, bound=True)
-    document = document_for(_view(_broker(NODE, phase=Phase.RELEASED, bound=False), heir), heir.key, epoch=1)
+    document = document_for(a_view_of_two(a_broker(NODE, phase=Phase.RELEASED, bound=False), heir), heir.key, epoch=1)
     assert document is not None
     assert [(d.volume, d.fresh) for d in document.services[0].log_dirs] == [
         ("brokers-a-0.data.v1", False),
@@ -132,9 +118,9 @@ def test_only_the_new_disk_may_be_formatted() -> None:
 
 
 def _hand_over(isr: tuple[int, ...]) -> str:
-    old, heir = _broker(NODE, phase=Phase.RELEASED, bound=False), _heir(Phase.JOINED, bound=True)
+    old, heir = a_broker(NODE, phase=Phase.RELEASED, bound=False), _heir(Phase.JOINED, bound=True)
     kafka = a_snapshot(a_partition("orders-0", (1000, 1001, 1002), isr=isr))
-    verdict = decide(a_situation(_view(old, heir), kafka=kafka))
+    verdict = decide(a_situation(a_view_of_two(old, heir), kafka=kafka))
     retired = [e for e in verdict.events if isinstance(e, facts.RetireRequested)]
     return str(retired[0].volumes) if retired else verdict.sentence
 
@@ -145,7 +131,7 @@ def test_the_old_disk_is_kept_until_every_copy_is_whole_and_then_goes_alone() ->
 
 
 def test_what_failed_is_no_reason_not_to_stop_the_broker_but_min_isr_is() -> None:
-    view = _view(to_replace={KEY: ReplaceView("healing", False, BEFORE, ("data2",))})
+    view = a_view_of_two(to_replace={KEY: ReplaceView("healing", False, BEFORE, ("data2",))})
     out = a_partition("orders-0", (1000, 1001, 1002), isr=(1001, 1002))
     thin = a_partition("orders-1", (1000, 1001, 1002), isr=(1000, 1001))
     assert broker_gate(a_situation(view), a_snapshot(out), view.instances[KEY]).open
@@ -214,12 +200,12 @@ def test_a_broker_may_be_called_empty_though_nobody_can_read_one_of_its_disks() 
 )
 def test_a_failed_directory_is_the_disk_its_path_names(paths: tuple[str, ...], disks: tuple[str, ...]) -> None:
     kafka = a_snapshot(log_dirs={}, failed_dirs={1000: FailedDirsSeen(paths, 0, 0)})
-    assert failed_disks(kafka, _broker()) == disks
-    assert failed_disks(a_snapshot(log_dirs={1000: LogDirsSeen(0, 0, 1, 1)}), _broker()) == ()
+    assert failed_disks(kafka, a_broker()) == disks
+    assert failed_disks(a_snapshot(log_dirs={1000: LogDirsSeen(0, 0, 1, 1)}), a_broker()) == ()
 
 
 def _cure(**more: Any) -> object:
-    view = _view(**more)
+    view = a_view_of_two(**more)
     finding = {"name": "log_dir_failed", "since": BEFORE, "message": "1 log directories are offline"}
     reports = {**an_observation(view).reports, KEY: a_report(view.instances[KEY], findings=[finding])}
     kafka = a_snapshot(log_dirs={}, failed_dirs={1000: FailedDirsSeen(("/r/volumes/data2/kafka",), 3, 30)})

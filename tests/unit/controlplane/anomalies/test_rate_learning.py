@@ -1,28 +1,22 @@
 """Topics whose band is learned: what is kept of them and where, when it is not learned from, what is found and over."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
 from typing import Any
 
 import pytest
 
-from controlplane.anomalies.book import read_book
-from controlplane.anomalies.keeper import AnomalyKeeper
-from controlplane.anomalies.ratelearning import RateLearning, learned_now
-from controlplane.anomalies.rates import RateWatch, bands, learning
-from controlplane.kafka.errors import KafkaUnavailable
+from controlplane.anomalies.ratelearning import learned_now
+from controlplane.anomalies.rates import bands, learning
 from controlplane.latest import Observation, Subject
 from controlplane.topicview import TopicsView, TopicView
 from controlplane.view import ClusterView
 from events.topic_facts import TopicDeclaration
-from planner.anomalies.judge import Anomaly
 from planner.anomalies.learnedrates import HourOfDay, LearnedBand, NotJudged, with_hour
-from planner.anomalies.topicrates import rate_subject
-from planner.asked import LogBounds, TopicLogs
 from tests.builders import BEFORE, NOW, a_drain, a_view
-from tests.unit.controlplane.anomalies.test_anomaly_keeper import Scene
+from tests.unit.controlplane.anomalies.rated_scene import RatedScene
 
 START = datetime(2026, 3, 16, 9, 50, tzinfo=UTC)
 UID = a_view().uid
@@ -34,29 +28,11 @@ def view_with(*, learns: bool = True, version: int = 1, **changes: object) -> Cl
     return a_view(topics=TopicsView(MappingProxyType(topics)), version=version, **changes)
 
 
-@dataclass
-class Kafka:
-    """The topic takes what the scene says."""
-
-    scene: "Learning"
-    end: float = 0.0
-    silent: bool = False
-    asked: int = 0
-
-    def topic_logs(self, topic: str) -> TopicLogs | None:
-        self.asked += 1
-        if self.silent:
-            raise KafkaUnavailable(what="reading logs", where="orders", why="nobody answers")
-        return TopicLogs(self.scene.now, {0: LogBounds(0, round(self.end))})
-
-
-class Learning(Scene):
+class Learning(RatedScene):
     """A cluster with a topic that learns, from `START` on, in steps of a minute."""
 
     def __init__(self, view: ClusterView | None = None, *, days: int = 0, per_s: float = 1000.0) -> None:
-        self.kafka = Kafka(self)
-        super().__init__(view or view_with())
-        self.now = START
+        super().__init__(view or view_with(), start=START)
         if days:
             self.teach(days, per_s)
 
@@ -71,26 +47,6 @@ class Learning(Scene):
 
     def subject(self, hour: int) -> Subject:
         return Subject(f"topic-rates-{hour:02d}", UID, "steady")
-
-    def made(self) -> AnomalyKeeper:
-        self.watch = self.watching()
-        clock, epoch = (lambda: self.now), (lambda: 1)
-        return AnomalyKeeper(
-            self.fleet, self.store, self.latest, self.windows, self.heard, clock, epoch=epoch, rates=self.watch
-        )
-
-    def watching(self) -> RateWatch:
-        learning = RateLearning(self.latest)
-        return RateWatch(self.fleet, lambda _: self.kafka, lambda: self.now, learning)  # type: ignore[arg-type,return-value]
-
-    def minutes(self, count: int, *, per_s: float) -> list[Anomaly]:
-        for _ in range(count):
-            self.kafka.end += 60 * per_s
-            self.now += timedelta(minutes=1)
-            self.watch.poll()
-            self.look()
-        book = read_book(self.store, self.fleet.view.uid)
-        return [a for a in book.every() if a.subject == rate_subject("steady")]
 
     def kept(self, hour: int) -> list[Mapping[str, Any]]:
         row = self.latest.get(self.subject(hour))
@@ -234,10 +190,10 @@ def test_a_topic_that_learns_no_more_is_forgotten_and_its_anomaly_ends() -> None
     scene = Learning(days=9)
     assert scene.minutes(30, per_s=300)
     scene.fleet.view = view_with(learns=False, version=2)
-    asked = scene.kafka.asked
+    asked = len(scene.kafka.asked)
     (over,) = scene.minutes(10, per_s=300)
     assert over.is_over
-    assert scene.kafka.asked == asked
+    assert len(scene.kafka.asked) == asked
     assert all(scene.kept(hour) == [] for hour in range(24))
     scene.fleet.view = view_with(version=3)
     assert len(scene.minutes(60, per_s=300)) == 1
@@ -284,4 +240,4 @@ def test_where_nobody_learns_nothing_is_read_after_the_first_round() -> None:
     scene.minutes(1, per_s=0)
     scene.latest.of_kind = lambda kind: pytest.fail(kind)  # type: ignore[method-assign]
     scene.watch.poll()
-    assert scene.now > NOW or scene.kafka.asked == 0
+    assert scene.now > NOW or scene.kafka.asked == []

@@ -1,26 +1,21 @@
 """Topics with a declared band: what is asked of Kafka, what is found, told and over again, and what is left alone."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import timedelta
 from types import MappingProxyType
 
 import pytest
 
-from controlplane.anomalies.book import read_book
-from controlplane.anomalies.keeper import AnomalyKeeper
-from controlplane.anomalies.ratelearning import RateLearning
-from controlplane.anomalies.rates import RateWatch, bands
+from controlplane.anomalies.rates import bands
 from controlplane.anomalies.standing import Stance
-from controlplane.kafka.errors import KafkaUnavailable
 from controlplane.topicview import TopicsView, TopicView
 from controlplane.view import ClusterView
 from events.topic_facts import TopicDeclaration
-from planner.anomalies.judge import Anomaly, Finding
+from planner.anomalies.judge import Finding
 from planner.anomalies.kinds import Kind, State
 from planner.anomalies.topicrates import rate_subject
-from planner.asked import LogBounds, TopicLogs
 from tests.builders import BEFORE, NOW, a_drain, a_view
-from tests.unit.controlplane.anomalies.test_anomaly_keeper import Scene
+from tests.unit.controlplane.anomalies.rated_scene import RatedScene
 
 
 def view_with(*, least: int | None = 100, most: int | None = 200, owned: bool = True, **changes: object) -> ClusterView:
@@ -31,62 +26,18 @@ def view_with(*, least: int | None = 100, most: int | None = 200, owned: bool = 
     return a_view(topics=TopicsView(MappingProxyType(topics)), **changes)
 
 
-@dataclass
-class Kafka:
-    """Counts what it is asked; the topic takes `per_s` records a second."""
-
-    scene: "Steady"
-    end: int = 0
-    silent: bool = False
-    asked: list[str] = field(default_factory=list)
-
-    def topic_logs(self, topic: str) -> TopicLogs | None:
-        self.asked.append(topic)
-        if self.silent:
-            raise KafkaUnavailable(what="reading logs", where="orders", why="nobody answers")
-        return TopicLogs(self.scene.now, {0: LogBounds(0, self.end)})
-
-
-class Steady(Scene):
-    """A cluster with a steady topic, and what looks at it."""
-
-    def __init__(self, view: ClusterView | None = None) -> None:
-        self.kafka = Kafka(self)
-        super().__init__(view or view_with())
-
-    def made(self) -> AnomalyKeeper:
-        learning = RateLearning(self.latest)
-        self.watch = RateWatch(self.fleet, lambda _: self.kafka, lambda: self.now, learning)  # type: ignore[arg-type,return-value]
-        return AnomalyKeeper(
-            self.fleet,
-            self.store,
-            self.latest,
-            self.windows,
-            self.heard,
-            lambda: self.now,
-            epoch=lambda: 1,
-            rates=self.watch,
-        )
-
-    def minutes(self, count: int, *, per_s: int) -> list[Anomaly]:
-        """That many, with a look of both each minute; all anomalies of the rate there were."""
-        for _ in range(count):
-            self.kafka.end += 60 * per_s
-            self.now += timedelta(minutes=1)
-            self.watch.poll()
-            self.look()
-        book = read_book(self.store, self.fleet.view.uid)
-        return [a for a in book.every() if a.subject == rate_subject("steady")]
+def scene_of(view: ClusterView | None = None) -> RatedScene:
+    return RatedScene(view or view_with())
 
 
 def test_a_healthy_topic_raises_nothing() -> None:
-    scene = Steady()
+    scene = scene_of()
     assert scene.minutes(60, per_s=150) == []
 
 
 @pytest.mark.parametrize(("per_s", "side"), [(20, "below"), (900, "above")])
 def test_a_topic_outside_its_band_is_found_told_after_its_grace_and_over_when_it_is_back(per_s: int, side: str) -> None:
-    scene = Steady()
+    scene = scene_of()
     scene.minutes(20, per_s=150)
     minutes = 1
     while not (there := scene.minutes(1, per_s=per_s)) and minutes < 30:
@@ -104,14 +55,14 @@ def test_a_topic_outside_its_band_is_found_told_after_its_grace_and_over_when_it
 
 
 def test_a_short_burst_is_no_anomaly() -> None:
-    scene = Steady()
+    scene = scene_of()
     scene.minutes(20, per_s=150)
     assert scene.minutes(5, per_s=900) == []
     assert scene.minutes(30, per_s=150) == []
 
 
 def test_brokers_that_do_not_answer_neither_raise_nor_end_it() -> None:
-    scene = Steady()
+    scene = scene_of()
     scene.kafka.silent = True
     assert scene.minutes(30, per_s=0) == []
     scene.kafka.silent = False
@@ -123,7 +74,7 @@ def test_brokers_that_do_not_answer_neither_raise_nor_end_it() -> None:
 
 
 def test_a_server_that_starts_anew_keeps_what_is_open_until_it_can_judge() -> None:
-    scene = Steady()
+    scene = scene_of()
     (found,) = scene.minutes(25, per_s=10)
     scene.keeper = scene.made()
     (still,) = scene.minutes(15, per_s=150)
@@ -133,21 +84,21 @@ def test_a_server_that_starts_anew_keeps_what_is_open_until_it_can_judge() -> No
 
 
 def test_only_topics_with_a_band_are_asked_for_and_only_once_a_window() -> None:
-    scene = Steady()
+    scene = scene_of()
     scene.minutes(30, per_s=150)
     assert scene.kafka.asked == ["steady"] * 6
 
 
 @pytest.mark.parametrize("view", [view_with(least=None, most=None), view_with(owned=False), a_view()])
 def test_a_cluster_without_bands_costs_no_call(view: ClusterView) -> None:
-    scene = Steady(view)
+    scene = scene_of(view)
     scene.minutes(12, per_s=0)
     assert scene.kafka.asked == []
     assert bands(view) == {}
 
 
 def test_a_band_that_is_taken_back_ends_its_anomaly() -> None:
-    scene = Steady()
+    scene = scene_of()
     assert scene.minutes(25, per_s=10)
     scene.fleet.view = replace(view_with(least=None, most=None), version=scene.fleet.view.version + 1)
     (over,) = scene.minutes(2, per_s=10)

@@ -7,7 +7,7 @@ from controlplane.anomalyfold import RULES
 from controlplane.converger.anomalyconditions import demotions_told, healing_off_told
 from controlplane.converger.decide import decide
 from controlplane.converger.demotions import demotion_step
-from controlplane.converger.observe import has_work
+from controlplane.converger.inhand import has_work
 from controlplane.converger.verdict import ElectPreferred, Reassign
 from controlplane.view import ClusterView
 from events import facts

@@ -7,7 +7,7 @@ from controlplane.converger.decide import decide
 from controlplane.converger.finalisation import finalisation_step
 from controlplane.converger.fleet import FleetBrake
 from controlplane.converger.images import image_left_step, image_step, is_urgent, with_image
-from controlplane.converger.observe import has_work
+from controlplane.converger.inhand import has_work
 from controlplane.converger.rendering import terraform_run
 from controlplane.converger.replacements import pending_changes
 from controlplane.converger.verdict import Wait

@@ -1,7 +1,6 @@
 """Brokers with several disks: their volumes, documents, runs, rooms, and what a lost history makes of them."""
 
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
@@ -14,10 +13,9 @@ from controlplane.converger.rendering import terraform_run
 from controlplane.converger.replacements import pending_changes
 from controlplane.replacement import Phase
 from controlplane.scaledownroom import room_after
-from controlplane.view import ClusterView, InstanceView, IntentView
+from controlplane.view import IntentView
 from events import facts
 from planner.observed import LogDirSeen, LogDirsSeen
-from planner.rollout.desired import desired_nodes
 from planner.rollout.diff import Change
 from tests.builders import (
     BEFORE,
@@ -29,26 +27,10 @@ from tests.builders import (
     a_view,
     an_instance,
 )
+from tests.unit.controlplane.two_disks import a_broker, a_view_of_two
 
 GIB = 1024**3
-TWO = a_document(disks=", count: 2")
 _FREE = {"data": 4, "data2": 5}
-
-
-def _volume(node: str, directory: str, version: int) -> facts.PlannedVolume:
-    key = f"{node}.{directory}.v{version}"
-    return facts.PlannedVolume(key, directory, version, "persistent", 100, f"directory-of-{key}")
-
-
-def _broker(node: str = "brokers-a-0", generation: int = 1, **more: Any) -> InstanceView:
-    volumes = (_volume(node, "data", generation), _volume(node, "data2", generation))
-    digest = {n.node: n for n in desired_nodes(TWO)}[node].digest
-    return an_instance(node, generation, **{"volumes": volumes, "digest": digest, **more})
-
-
-def _view(*instances: InstanceView) -> ClusterView:
-    there = [_broker(n) for n in ("brokers-b-0", "brokers-c-0")]
-    return replace(a_view(*[i for i in there if i.key not in {j.key for j in instances}], *instances), document=TWO)
 
 
 def test_directories_are_named_after_the_first_which_keeps_its_name() -> None:
@@ -57,7 +39,7 @@ def test_directories_are_named_after_the_first_which_keeps_its_name() -> None:
 
 
 def test_a_new_vm_gets_a_volume_for_each_directory_with_an_id_of_its_own() -> None:
-    view = replace(_view(_broker(digest="older")), generation=2, recycling=2)
+    view = replace(a_view_of_two(a_broker(digest="older")), generation=2, recycling=2)
     (asked,) = decide(a_situation(view)).events
     assert isinstance(asked, facts.SurgeRequested)
     (planned,) = asked.instances
@@ -69,8 +51,8 @@ def test_a_new_vm_gets_a_volume_for_each_directory_with_an_id_of_its_own() -> No
 
 
 def test_its_document_names_all_of_them_in_their_order() -> None:
-    broker = _broker(phase=Phase.LAUNCHED, starts=1)
-    document = document_for(_view(broker), broker.key, epoch=1)
+    broker = a_broker(phase=Phase.LAUNCHED, starts=1)
+    document = document_for(a_view_of_two(broker), broker.key, epoch=1)
     assert document is not None
     (service,) = document.services
     assert [(d.name, d.volume, d.fresh) for d in service.log_dirs] == [
@@ -81,19 +63,19 @@ def test_its_document_names_all_of_them_in_their_order() -> None:
 
 @pytest.mark.parametrize("kind", ["release", "bind"])
 def test_both_pass_in_one_run(kind: str) -> None:
-    old = _broker(phase=Phase.FENCED if kind == "release" else Phase.RELEASED, bound=kind == "release")
-    new = _broker(
+    old = a_broker(phase=Phase.FENCED if kind == "release" else Phase.RELEASED, bound=kind == "release")
+    new = a_broker(
         generation=2, phase=Phase.LAUNCHED, handover=True, bound=False, volumes=old.planned.volumes, service_id=1000
     )
     about = old if kind == "release" else new
-    view, intent = _view(old, new), IntentView("i-1", kind, (about.key,), BEFORE)
+    view, intent = a_view_of_two(old, new), IntentView("i-1", kind, (about.key,), BEFORE)
     run = terraform_run(view, intent, installation_id="i", boot_data=lambda _: "", gone=frozenset())
     passed = run.deletes if kind == "release" else run.creates
     assert passed == {f"attachment/{about.key}.data", f"attachment/{about.key}.data2"}
 
 
 def test_another_number_of_disks_moves_brokers_and_leaves_controllers() -> None:
-    view = replace(_view(_broker()), document=a_document(disks=", count: 3", strategy="reattach", max_unavailable=1))
+    view = a_view_of_two(document=a_document(disks=", count: 3", strategy="reattach", max_unavailable=1))
     started, *_ = decide(a_situation(replace(view, generation=2))).events
     assert isinstance(started, facts.RecycleStarted)
     assert started.replace == ("brokers-a-0", "brokers-b-0", "brokers-c-0")
@@ -102,8 +84,8 @@ def test_another_number_of_disks_moves_brokers_and_leaves_controllers() -> None:
 def test_a_handover_under_way_is_ended_with_the_disks_there_are() -> None:
     """The number changed while a broker was stopped for its heir: that heir takes what is there, and is replaced."""
     document = a_document(disks=", count: 3", strategy="reattach", max_unavailable=1)
-    old = _broker(phase=Phase.RELEASED, bound=False, handover=True)
-    view = replace(_view(old), document=document, generation=2, recycling=2)
+    old = a_broker(phase=Phase.RELEASED, bound=False, handover=True)
+    view = replace(a_view_of_two(old), document=document, generation=2, recycling=2)
     surge = next(e for e in decide(a_situation(view)).events if isinstance(e, facts.SurgeRequested))
     assert [v.dir for v in surge.instances[0].volumes] == ["data", "data2"]
     heir = an_instance("brokers-a-0", 2, service_id=1000)
@@ -114,19 +96,19 @@ def test_a_handover_under_way_is_ended_with_the_disks_there_are() -> None:
 
 
 def test_each_directory_is_as_small_as_the_agent_says_of_its_volume() -> None:
-    broker = _broker()
+    broker = a_broker()
     seen = tuple(LogDirSeen(f"/data/vm/volumes/{n}/kafka", 50, 500 * GIB, 400 * GIB) for n in ("data", "data2"))
     kafka = a_snapshot(log_dirs={1000: LogDirsSeen(3, 100, 1000 * GIB, 800 * GIB, seen)})
     sizes = [{"name": n, "total_bytes": 10 * GIB, "free_bytes": f * GIB, "partitions": 1} for n, f in _FREE.items()]
     report = a_report(broker, log_dirs=sizes)
-    dirs = with_volume_sizes(kafka, _view(broker), {broker.key: report}).log_dirs[1000]
+    dirs = with_volume_sizes(kafka, a_view_of_two(broker), {broker.key: report}).log_dirs[1000]
     assert (dirs.total_bytes, dirs.usable_bytes) == (20 * GIB, 9 * GIB)
     assert [(d.total_bytes, d.usable_bytes) for d in dirs.dirs] == [(10 * GIB, 4 * GIB), (10 * GIB, 5 * GIB)]
 
 
 def test_a_broker_on_its_way_has_the_sum_of_its_disks() -> None:
-    coming = _broker(generation=2, phase=Phase.LAUNCHED, service_id=1003)
-    seen = with_arrivals(_view(_broker(), coming), a_snapshot()).log_dirs[1003]
+    coming = a_broker(generation=2, phase=Phase.LAUNCHED, service_id=1003)
+    seen = with_arrivals(a_view_of_two(a_broker(), coming), a_snapshot()).log_dirs[1003]
     assert (seen.total_bytes, seen.dirs) == (200 * GIB, ())
 
 

@@ -117,13 +117,6 @@ class Agent:
 
 
 @pytest.fixture
-def house() -> House:
-    house = House()
-    house.apply()
-    return house
-
-
-@pytest.fixture
 def vm(house: House) -> Vm:
     return vm_of(house.launch(broker()), broker())
 

@@ -24,13 +24,6 @@ DIGEST = hashlib.sha256(CREDENTIAL.encode()).hexdigest()
 OTHER_DIGEST = hashlib.sha256(b"other").hexdigest()
 
 
-@pytest.fixture
-def house() -> House:
-    house = House()
-    house.apply()
-    return house
-
-
 def _enrolment(house: House, vm: Vm, **changes: object) -> dict[str, Any]:
     token = enrolment_token(house.services.installation.server_key, IntentId("intent-1"))
     return {

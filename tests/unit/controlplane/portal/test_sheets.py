@@ -21,13 +21,6 @@ ADMIN = Binding("", Role.ADMIN, "*")
 
 
 @pytest.fixture
-def house() -> House:
-    house = House()
-    house.apply()
-    return house
-
-
-@pytest.fixture
 def ada(house: House) -> TestClient:
     return house.browser("ada", ADMIN)
 

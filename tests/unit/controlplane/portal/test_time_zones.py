@@ -15,13 +15,6 @@ LAST = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)
 
 
 @pytest.fixture
-def house() -> House:
-    house = House()
-    house.apply()
-    return house
-
-
-@pytest.fixture
 def ada(house: House) -> TestClient:
     return house.browser("ada", VIEWER)
 

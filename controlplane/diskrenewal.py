@@ -1,8 +1,7 @@
 """When one disk of a broker with several may begin anew while the others pass to its next VM. Pure."""
 
-from pathlib import PurePosixPath
-
 from controlplane.commands import CommandRefused, ReplaceNode
+from controlplane.converger.disks import directory_in
 from controlplane.places import place_of
 from controlplane.view import ClusterView, InstanceView
 from planner.observed import KafkaSnapshot
@@ -57,7 +56,7 @@ def failed_disks(kafka: KafkaSnapshot | None, instance: InstanceView) -> tuple[s
     if seen is None:
         return ()
     names = [v.dir for v in instance.planned.volumes]
-    found = [next((p for p in reversed(PurePosixPath(path).parts) if p in names), "") for path in seen.paths]
+    found = [directory_in(path, names) for path in seen.paths]
     if "" in found or set(found) == set(names):
         return ()
     return tuple(name for name in names if name in found)

@@ -8,7 +8,7 @@ from controlplane.view import ClusterView
 from events.spec.external import External
 from events.spec.model import KafkaClusterDocument
 from planner.observed import KafkaSnapshot
-from planner.quantities import human_bytes
+from planner.quantities import brokers_named, human_bytes
 
 NONE: Mapping[int, ExternalBrokerView] = {}
 
@@ -88,5 +88,4 @@ def externals_told(
 
 def named(brokers: Iterable[int]) -> str:
     """`external broker 1`, or `external brokers 1, 2`."""
-    ids = sorted(brokers)
-    return f"external broker{'s' if len(ids) != 1 else ''} {', '.join(map(str, ids))}"
+    return f"external {brokers_named(sorted(brokers))}"

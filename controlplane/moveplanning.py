@@ -14,9 +14,7 @@ from controlplane.drainfigures import broker_rows, certificate_rows, goal_rows, 
 from controlplane.movecap import lowered
 from controlplane.movepreview import Course, NoPreview, PlannedMove, Preview
 from controlplane.view import ClusterView
-from planner.balance.answer import Answer, Shortfall
-from planner.balance.goals import DEFAULT_GOALS
-from planner.balance.rebalance import add_brokers, rebalance
+from planner.balance.answer import Shortfall
 from planner.drain.certified import CertifiedPlan, PlanRefused, certified
 from planner.drain.model.document import read_state
 from planner.drain.model.observed import RacksMissing
@@ -24,8 +22,8 @@ from planner.drain.model.plan import Schedule
 from planner.drain.model.problem import DocumentRefused, ProblemKind
 from planner.drain.model.state import NOBODY, BrokerState, ClusterState, Int32s, Int64s
 from planner.drain.replay import replay
-from planner.heartbeats import HEARTBEAT_TOPIC
 from planner.observed import KafkaSnapshot
+from planner.rebalancing.ask import spread
 
 MOST_PARTITIONS = 100_000
 """Larger clusters are planned on the command line: a page has to be there in seconds."""
@@ -65,7 +63,8 @@ def rebalance_preview(
     are. Raises NoPreview.
     """
     state, assumptions = _state(_slowed(view, command.throttle_mib_per_s), kafka, traffic, now)
-    answer = _spread(state, command.targets)
+    _rows(state, command.targets)  # all of them are there
+    answer = spread(state, command.targets)
     shortfall = answer if isinstance(answer, Shortfall) else None
     balanced = answer.best if isinstance(answer, Shortfall) else answer
     if balanced is None:
@@ -108,15 +107,6 @@ def _slowed(view: ClusterView, throttle_mib_per_s: int) -> ClusterView:
     rollout = spec.rollout.model_copy(update={"throttle_mib_per_s": lowered(view, throttle_mib_per_s)})
     document = view.document.model_copy(update={"spec": spec.model_copy(update={"rollout": rollout})})
     return replace(view, document=document)
-
-
-def _spread(state: ClusterState, targets: Sequence[int]) -> Answer:
-    """As the server plans it: heartbeats stay, each broker leads one."""
-    apart = frozenset({HEARTBEAT_TOPIC})
-    if not targets:
-        return rebalance(state, DEFAULT_GOALS, excluded_topics=apart)
-    _rows(state, targets)
-    return add_brokers(state, targets, DEFAULT_GOALS, excluded_topics=apart)
 
 
 def _rows(state: ClusterState, brokers: Sequence[int]) -> Int64s:

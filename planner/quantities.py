@@ -1,4 +1,4 @@
-"""Bytes as people say them, and long lists cut short."""
+"""Bytes as people say them, brokers by their ids, and long lists cut short."""
 
 from collections.abc import Sequence
 
@@ -21,6 +21,11 @@ def named(things: Sequence[object], most: int = 3) -> str:
     head = ", ".join(str(thing) for thing in things[:most])
     rest = len(things) - most
     return f"{head} and {rest} more" if rest > 0 else head
+
+
+def brokers_named(ids: Sequence[int]) -> str:
+    """`broker 1`, or `brokers 1, 2`, in the order given."""
+    return f"broker{'s' * (len(ids) != 1)} {', '.join(map(str, ids))}"
 
 
 def human_seconds(seconds: float) -> str:

@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 
 from controlplane.agents.ledger import Release
 from controlplane.agentview import AgentOrderView
+from controlplane.converger.inhand import has_work
 from controlplane.converger.observation import STALE_AFTER, ReportSeen
-from controlplane.converger.observe import has_work
 from controlplane.converger.windows import closed
 from controlplane.view import ClusterView, InstanceView
 from events import facts

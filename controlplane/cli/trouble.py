@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from controlplane.cli.quantities import human_seconds
 from controlplane.cli.waiting import message_of
-from controlplane.kafka.quorum import CAUGHT_UP_LAG, SILENT_S
+from controlplane.kafka.quorum import keeps_up
 from controlplane.portal.schemas import ClusterDetailOut, ConditionOut, InstanceOut
 
 GOOD_WHEN_TRUE = frozenset({"Converged", "Synced"})
@@ -63,6 +63,6 @@ def _service(instance: InstanceOut) -> str:
 
 def _late(detail: ClusterDetailOut) -> Iterator[str]:
     for member in detail.quorum.members if detail.quorum else ():
-        if member.votes and not (member.lag < CAUGHT_UP_LAG and member.silent_s < SILENT_S):
+        if member.votes and not keeps_up(member.lag, member.silent_s):
             behind = f"{member.lag} records behind, silent for {human_seconds(round(member.silent_s))}"
             yield f"controller {member.id} ({member.node}) does not keep up with the quorum: {behind}"

@@ -15,6 +15,7 @@ from controlplane.kafka.features import METADATA
 from controlplane.replacement import Phase
 from controlplane.view import ClusterView, InstanceView, once
 from planner.observed import KafkaSnapshot
+from planner.quantities import brokers_named
 
 CORDON_LEVEL = 30
 """metadata.version 4.3-IV0: below it controllers place replicas on cordoned brokers as on any."""
@@ -31,8 +32,8 @@ def cordon_step(situation: Situation) -> Verdict | None:
     missing = tuple(sorted((wanted & live) - kafka.cordoned))
     left_over = tuple(sorted((kafka.cordoned & live & ours) - wanted))
     said = [
-        *([f"cordoning {_brokers(missing)}: no new replica goes there"] if missing else []),
-        *([f"lifting the cordon of {_brokers(left_over)}"] if left_over else []),
+        *([f"cordoning {brokers_named(missing)}: no new replica goes there"] if missing else []),
+        *([f"lifting the cordon of {brokers_named(left_over)}"] if left_over else []),
     ]
     return act("; ".join(said), SetCordons(missing, left_over)) if said else None
 
@@ -54,7 +55,3 @@ def brokers_to_cordon(view: ClusterView) -> frozenset[int]:
 def _stopped_for_good(view: ClusterView) -> list[InstanceView]:
     """A broker that hands its disk over is stopped, too, and its successor has the same id."""
     return [i for i in view.in_phase(Phase.FENCING) if not view.hands_over(i)]
-
-
-def _brokers(ids: tuple[int, ...]) -> str:
-    return f"broker {ids[0]}" if len(ids) == 1 else f"brokers {', '.join(map(str, ids))}"

@@ -4,7 +4,7 @@ Where a volume is a directory of a bigger filesystem (the `local` cloud) only th
 is a disk of its own both say the same. A plan that believed the larger figure would fill a disk.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import PurePosixPath
 
@@ -23,6 +23,12 @@ def with_volume_sizes(snapshot: KafkaSnapshot, view: ClusterView, reports: Mappi
         return snapshot
     both = {b: _smaller(seen, told[b]) if b in told else seen for b, seen in snapshot.log_dirs.items()}
     return replace(snapshot, log_dirs=both)
+
+
+def directory_in(path: str, names: Collection[str]) -> str:
+    """Which of these volumes a log directory is on: the last one its path names, as the VM's root may have such a name,
+    too; "" where it names none."""
+    return next((part for part in reversed(PurePosixPath(path).parts) if part in names), "")
 
 
 def _of_volumes(instance: InstanceView, seen: ReportSeen | None) -> Mapping[str, tuple[int, int]] | None:
@@ -45,11 +51,10 @@ def _smaller(seen: LogDirsSeen, told: Mapping[str, tuple[int, int]]) -> LogDirsS
 
 
 def _smaller_each(dirs: tuple[LogDirSeen, ...], told: Mapping[str, tuple[int, int]]) -> tuple[LogDirSeen, ...]:
-    """Each directory with its volume, the last one named in its path (the VM's root may have such a name, too); none
-    where it is not clear which one that is."""
+    """Each directory with its volume; none where it is not clear which one that is."""
     pairs = []
     for seen in dirs:
-        name = next((part for part in reversed(PurePosixPath(seen.path).parts) if part in told), "")
+        name = directory_in(seen.path, told)
         if len(dirs) == len(told) == 1:
             name = next(iter(told))
         if not name:

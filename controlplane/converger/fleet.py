@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from controlplane.converger.observe import has_work
+from controlplane.converger.inhand import has_work
 from controlplane.converger.surgebudget import SurgeBudget, surge_vms
 from controlplane.converger.verdict import Allowance, Verdict, Wait
 from controlplane.converger.windows import FREEZE, WINDOW

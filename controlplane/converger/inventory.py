@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from controlplane.converger.announcements import Announcements
+from controlplane.converger.inhand import has_work
 from controlplane.converger.observation import InventorySeen
-from controlplane.converger.observe import has_work
 from controlplane.places import place_of, places_of
 from controlplane.view import ClusterView
 from events.clock import Clock
@@ -84,7 +84,8 @@ class ListedInventory:
                     twins[key] = others
             volumes.update(place.volumes.get(view.uid, {}))
             addresses.update(place.addresses.get(view.uid, {}))
-        by_place = {str(p.listing.place): p.addresses.get(view.uid, {}) for p in places}
+        several = places if len(places) > 1 else ()
+        by_place = {str(p.listing.place): p.addresses.get(view.uid, {}) for p in several}
         at = min((p.listing.at for p in places), default=self._clock())
         return InventorySeen(at, instances, frozenset(gone), volumes, addresses, twins, notices, silent, by_place)
 

@@ -17,8 +17,9 @@ from controlplane.converger.behind import Replica
 from controlplane.converger.decide import decide
 from controlplane.converger.fleet import FleetBrake, is_counted
 from controlplane.converger.heartbeats import places_heartbeats
+from controlplane.converger.inhand import has_work
 from controlplane.converger.movewatch import Known
-from controlplane.converger.observe import Observer, has_work
+from controlplane.converger.observe import Observer
 from controlplane.converger.ports import LostLeadership, Ports
 from controlplane.converger.traffic import Traffic
 from controlplane.converger.turns import Turns

@@ -8,7 +8,7 @@ from controlplane.converger.clienthealth import HealthWatch
 from controlplane.converger.disks import with_volume_sizes
 from controlplane.converger.foresight import foreseen_drain, plan_job_id
 from controlplane.converger.healthseen import WELL
-from controlplane.converger.inhand import has_work as has_work
+from controlplane.converger.inhand import has_work
 from controlplane.converger.intents import job_id
 from controlplane.converger.movewatch import Known, MoveWatch
 from controlplane.converger.observation import JobSeen, Observation, ReportSeen, SettingsObserved, TopicsObserved

@@ -12,6 +12,7 @@ from datetime import datetime
 from controlplane.converger.inhand import has_work
 from controlplane.converger.pausing import hold_on
 from controlplane.converger.placementwork import PlacementSeen, corrects, placement_spec
+from controlplane.converger.rebalanceasking import day_budget_bytes
 from controlplane.converger.replication import WORDS, followed, others_are_whole
 from controlplane.converger.topicwork import as_fact
 from controlplane.converger.verdict import Situation, Verdict, record
@@ -28,8 +29,6 @@ from planner.observed import KafkaSnapshot
 from planner.placement.deviations import Rule
 from planner.quantities import human_bytes
 from planner.rollout.windows import UnknownZone, next_opening, open_at
-
-GIB = 1024**3
 
 
 def lost_replicas_step(situation: Situation) -> Verdict | None:
@@ -75,7 +74,7 @@ def why_apart_waits(situation: Situation, seen: PlacementSeen, kafka: KafkaSnaps
     if closed:
         return closed
     if seen.spread.moves and not _within_budget(situation, seen.spread.moves):
-        return f"the day's {human_bytes(_per_day_bytes(view))} (`balance.perDayGib`) are begun"
+        return f"the day's {human_bytes(day_budget_bytes(view))} (`balance.perDayGib`) are begun"
     return _unrest(situation, seen, kafka)
 
 
@@ -103,7 +102,7 @@ def _closed(view: ClusterView, now: datetime) -> str:
 
 def _within_budget(situation: Situation, moves: tuple[Move, ...]) -> tuple[Move, ...]:
     """As many of them, in their order, as the day has left; one that is larger than a whole day's goes alone."""
-    limit = _per_day_bytes(situation.view)
+    limit = day_budget_bytes(situation.view)
     if not limit:
         return moves
     spent = spent_bytes(situation.view.rebalance_spent, situation.now)
@@ -115,11 +114,6 @@ def _within_budget(situation: Situation, moves: tuple[Move, ...]) -> tuple[Move,
         fitting.append(move)
         spent += size
     return tuple(fitting)
-
-
-def _per_day_bytes(view: ClusterView) -> int:
-    policy = view.document.spec.balance if view.document else None
-    return policy.per_day_gib * GIB if policy and policy.per_day_gib else 0
 
 
 def _begin(view: ClusterView, cause: str, moves: tuple[Move, ...], seen: PlacementSeen) -> Verdict:

@@ -17,7 +17,7 @@ from events.ids import derived_id
 from planner.drain.model.capacity import Capacity, Origin, Source
 from planner.drain.model.observed import measured_disks
 from planner.observed import KafkaSnapshot
-from planner.quantities import human_bytes
+from planner.quantities import brokers_named, human_bytes
 from planner.rebalancing.request import RebalanceRequest
 
 GIB = 1024**3
@@ -88,10 +88,10 @@ def asked_by_scale_up(view: ClusterView) -> facts.RebalanceRequested | None:
     return facts.RebalanceRequested(
         _next_id(view),
         "scale-up",
-        f"broker{'s' * (len(ids) != 1)} {', '.join(map(str, ids))} joined",
+        f"{brokers_named(ids)} joined",
         new_brokers=ids,
         threshold_percent=float(policy.threshold_percent),
-        per_day_bytes=_per_day_bytes(view),
+        per_day_bytes=day_budget_bytes(view),
     )
 
 
@@ -104,8 +104,14 @@ def asked_by_policy(view: ClusterView, imbalance: float) -> facts.RebalanceReque
         "policy",
         f"imbalance of {imbalance:.0f} % is above {threshold:.0f} % (spec.balance.continuous)",
         threshold_percent=threshold,
-        per_day_bytes=_per_day_bytes(view),
+        per_day_bytes=day_budget_bytes(view),
     )
+
+
+def day_budget_bytes(view: ClusterView) -> int:
+    """What the spec in force lets begin in a day, bytes; 0 where it sets no bound."""
+    policy = view.document.spec.balance if view.document else None
+    return policy.per_day_gib * GIB if policy and policy.per_day_gib else 0
 
 
 def _alone_receive(view: ClusterView, rebalance: RebalanceView, receivers: tuple[int, ...]) -> tuple[int, ...]:
@@ -119,11 +125,6 @@ def _alone_receive(view: ClusterView, rebalance: RebalanceView, receivers: tuple
 
 def _next_id(view: ClusterView) -> str:
     return derived_id("rebalance", view.uid, str(view.rebalances + 1))
-
-
-def _per_day_bytes(view: ClusterView) -> int:
-    policy = view.document.spec.balance if view.document else None
-    return policy.per_day_gib * GIB if policy and policy.per_day_gib else 0
 
 
 def _assumed() -> Source:

@@ -304,7 +304,4 @@ def as_move(recorded: ReplicaMove, size_bytes: int = 0) -> Move:
 
 def _is_same(key: str, has: str | None, wanted: str) -> bool:
     """Whether Kafka reads both values alike."""
-    if has is None or has == wanted:
-        return has == wanted
-    known = every_topic_key().get(key)
-    return known is not None and reads_alike(known, has, wanted)
+    return has is not None and reads_alike(every_topic_key().get(key), has, wanted)

@@ -7,7 +7,7 @@ A gate judges what the snapshot says; whether the snapshot is young enough is th
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-from controlplane.kafka.quorum import CAUGHT_UP_LAG, SILENT_S, STEADY_S
+from controlplane.kafka.quorum import CAUGHT_UP_LAG, STEADY_S, keeps_up
 from planner.observed import KafkaSnapshot, PartitionSeen, TopicPartition, VoterSeen
 
 _NAMED = 3
@@ -150,7 +150,7 @@ def may_stop_controller(
 
 def is_following(member: VoterSeen) -> bool:
     """Whether this member of the quorum keeps up with its leader, by what it lags and how long it is silent."""
-    return member.lag < CAUGHT_UP_LAG and member.silent_s < SILENT_S
+    return keeps_up(member.lag, member.silent_s)
 
 
 def _survivors(partition: PartitionSeen, broker: int) -> int:

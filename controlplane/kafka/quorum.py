@@ -10,3 +10,8 @@ s."""
 STEADY_S = 2.0
 """Before a voter is stopped the others have to be this close: one that died or froze a moment ago still counts as
 alive for SILENT_S, and the two together would take the majority."""
+
+
+def keeps_up(lag: int, silent_s: float) -> bool:
+    """Whether a member that is so many records behind, and so long silent, counts as alive and caught up."""
+    return lag < CAUGHT_UP_LAG and silent_s < SILENT_S

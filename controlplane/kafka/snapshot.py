@@ -21,7 +21,7 @@ from controlplane.kafka.deadline import Deadline
 from controlplane.kafka.dialer import Connection
 from controlplane.kafka.disks import Disks, read_disks
 from controlplane.kafka.errors import KafkaUnavailable, require_ok
-from controlplane.kafka.quorum import CAUGHT_UP_LAG, SILENT_S
+from controlplane.kafka.quorum import keeps_up
 from controlplane.kafka.raw import directory_text
 from controlplane.kafka.zookeeper_mode import LookUp, current_controller
 from planner.observed import (
@@ -153,7 +153,7 @@ def _member(state: Any, leader: Any, *, is_voter: bool) -> VoterSeen:
 def _require_current(quorum: QuorumSeen, node: int, where: str) -> None:
     """Refuse a broker whose own metadata is old: brokers follow the quorum's log as observers."""
     own = [m for m in quorum.members if m.id == node]
-    if not any(m.lag < CAUGHT_UP_LAG and m.silent_s < SILENT_S for m in own):
+    if not any(keeps_up(m.lag, m.silent_s) for m in own):
         told = ", ".join(f"{m.lag} records behind, silent for {m.silent_s:.1f} s" for m in own) or "not following it"
         raise KafkaUnavailable(
             what="reading metadata", where=f"{where}, broker {node}", why=f"its metadata is old ({told})"

@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 
 from controlplane.converger.conditions import BLOCKED
 from controlplane.converger.externalbrokers import external_words
+from controlplane.converger.inhand import has_work
 from controlplane.converger.observation import ReportSeen
-from controlplane.converger.observe import has_work
 from controlplane.converger.pausing import hold_on
 from controlplane.credentials import Credential
 from controlplane.endpoints import listed_brokers

@@ -3,11 +3,12 @@ learned."""
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import NamedTuple
 
 from controlplane.anomalies.ratelearning import learned_now
 from controlplane.latest import LatestStore
 from controlplane.portal import topicschemas as topic_api
-from controlplane.portal.pages.topicrows import TopicRow
+from controlplane.portal.pages.topicrows import TopicRow, is_internal
 from controlplane.topicview import TopicView
 from controlplane.view import ClusterView
 from events.ids import ClusterUid
@@ -15,6 +16,14 @@ from planner.observed import KafkaSnapshot
 
 OBSERVED, DECLARED, IN_SYNC = "Observed", "Declared", "InSync"
 CHANGING, DEGRADED, DELETING = "Changing", "Degraded", "Deleting"
+
+
+class TopicState(NamedTuple):
+    """The word for one topic, and why: as an identifier and as people read it, "" where there is nothing to say."""
+
+    state: str
+    reason: str
+    message: str
 
 
 def topics_out(
@@ -31,14 +40,14 @@ def topics_out(
 def topic_out(view: ClusterView, name: str, row: TopicRow | None) -> topic_api.TopicOut:
     """One topic; either of declaration and row may be missing."""
     known = view.topics.by_name.get(name)
-    state, reason, message = _state(view, name, known, row)
+    state, reason, message = state_of(view, name)
     return topic_api.TopicOut(
         cluster=view.name,
         name=name,
         state=state,
         reason=reason,
         message=message,
-        internal=name.startswith("__"),
+        internal=is_internal(name),
         declared=_declared(known) if known else None,
         observed=_observed(row) if row else None,
     )
@@ -51,23 +60,20 @@ def with_learned(out: topic_api.TopicOut, latest: LatestStore, uid: ClusterUid, 
     return out.model_copy(update={"learned_rate": learned_now(latest, uid, out.name, now).sentence})
 
 
-def state_of(view: ClusterView, name: str, row: TopicRow | None) -> str:
-    """The word for one topic."""
-    return _state(view, name, view.topics.by_name.get(name), row)[0]
-
-
-def _state(view: ClusterView, name: str, known: TopicView | None, row: TopicRow | None) -> tuple[str, str, str]:
+def state_of(view: ClusterView, name: str) -> TopicState:
+    """How a topic stands, by what is declared and decided alone: pages with hundreds of them need no more."""
+    known = view.topics.by_name.get(name)
     if known is None:
-        return OBSERVED, "", "not kept by Kedge"
+        return TopicState(OBSERVED, "", "not kept by Kedge")
     if known.tombstone:
-        return DELETING, "", known.tombstone
+        return TopicState(DELETING, "", known.tombstone)
     trouble = view.topics.troubles.get(name)
     if trouble is not None:
-        return DEGRADED, trouble.reason, trouble.message
+        return TopicState(DEGRADED, trouble.reason, trouble.message)
     undeclared = ("NotDeclared", f"no file of {known.source} declares it any more") if known.undeclared else ("", "")
     if name in view.topics.pending:
-        return (CHANGING if known.owned else DECLARED), *undeclared
-    return IN_SYNC, *undeclared
+        return TopicState(CHANGING if known.owned else DECLARED, *undeclared)
+    return TopicState(IN_SYNC, *undeclared)
 
 
 def _declared(topic: TopicView) -> topic_api.DeclaredTopicOut:

@@ -36,7 +36,7 @@ def declarations_told(services: PortalServices, name: str, topic: str) -> TopicD
     view = living(services, name)
     found = topic_declarations(services.store.read_stream(cluster_stream(view.uid)), topic)
     snapshot = services.fleet.last_snapshot(view.uid)
-    if not found and not any(p.name.topic == topic for p in (snapshot.partitions if snapshot else ())):
+    if not found and (snapshot is None or topic not in snapshot.by_topic):
         then = f"kedge topics {name} lists them; one made a moment ago is in the next metadata."
         raise ApiError(404, "topic-not-found", f"{name} has no topic called {topic}", next_step=then)
     return topic_declarations_out(view, topic, found)

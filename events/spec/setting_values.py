@@ -50,10 +50,10 @@ def as_kafka_reads(setting: Setting, value: str) -> str:
     return ",".join(_items(bare)) if setting.type == "list" else bare
 
 
-def reads_alike(setting: Setting, left: str, right: str) -> bool:
-    """Whether Kafka reads both alike. A text it cannot read is like itself alone."""
-    if left == right:
-        return True
+def reads_alike(setting: Setting | None, left: str, right: str) -> bool:
+    """Whether Kafka reads both alike. A text it cannot read, or of a setting no table has, is like itself alone."""
+    if left == right or setting is None:
+        return left == right
     try:
         return as_kafka_reads(setting, left) == as_kafka_reads(setting, right)
     except ValueError:

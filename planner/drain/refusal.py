@@ -9,6 +9,7 @@ from planner.drain.plan import DrainPlan
 from planner.drain.question import eligible_targets
 from planner.drain.request import DrainRequest
 from planner.observed import TopicPartition
+from planner.quantities import brokers_named
 
 if TYPE_CHECKING:
     from planner.drain.answer import Unanswered
@@ -30,13 +31,13 @@ def unusable_target(request: DrainRequest) -> Infeasible | None:
         return _refuse(
             request,
             "target",
-            f"{_brokers(dead)} cannot receive: fenced or not registered; wait until it has joined, "
+            f"{brokers_named(dead)} cannot receive: fenced or not registered; wait until it has joined, "
             f"or name another target",
         )
     return _refuse(
         request,
         "disk-unknown",
-        f"{_brokers(missing)} cannot receive: its log directories have not been read, so its disk may be "
+        f"{brokers_named(missing)} cannot receive: its log directories have not been read, so its disk may be "
         f"full; read them again",
     )
 
@@ -45,10 +46,6 @@ def refused_by_planner(request: DrainRequest, answer: "Unanswered", part: DrainP
     """The planner's own words, about this drain."""
     stuck = tuple(sorted(request.cluster.name(int(row)) for row in answer.stuck))
     return _refuse(request, answer.kind, answer.message, stuck=stuck, part=part)
-
-
-def _brokers(ids: list[int]) -> str:
-    return f"broker{'s' * (len(ids) != 1)} {', '.join(map(str, ids))}"
 
 
 def _refuse(
@@ -64,7 +61,7 @@ def _refuse(
         cluster_uid=request.cluster_uid,
         round=request.round,
         kind=kind,
-        message=f"drain of {_brokers(sorted(request.outgoing))}, round {request.round}: {message}",
+        message=f"drain of {brokers_named(sorted(request.outgoing))}, round {request.round}: {message}",
         stuck=stuck,
         feasible_part=part,
     )

@@ -8,6 +8,7 @@ from enum import StrEnum
 from planner.heartbeats import HEARTBEAT_TOPIC
 from planner.observed import KafkaSnapshot, PartitionSeen, TopicPartition
 from planner.placement.policy import AntiAffinity, Ground, Policies, TopicPolicy
+from planner.quantities import brokers_named
 from planner.topics.step import Replicas
 
 
@@ -95,8 +96,7 @@ def _gone(name: TopicPartition, replicas: Replicas, ground: Ground) -> Deviation
     missing = [b for b in replicas if b not in ground.racks]
     if not missing:
         return None
-    brokers = f"broker{'s' if len(missing) > 1 else ''} {', '.join(map(str, missing))}"
-    words = f"{name} has {len(missing)} of {len(replicas)} replicas on {brokers}, which nobody has"
+    words = f"{name} has {len(missing)} of {len(replicas)} replicas on {brokers_named(missing)}, which nobody has"
     return Deviation(name, Rule.GONE, replicas, words, strict=True)
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 from pydantic_core import to_json
 
-from planner.balance.answer import Balanced, GoalReport, Shortfall
+from planner.balance.answer import Answer, Balanced, GoalReport, Shortfall
 from planner.balance.goals import DEFAULT_GOALS
 from planner.balance.rebalance import add_brokers, rebalance
 from planner.drain.certificate import Certificate
@@ -54,12 +54,7 @@ def plan_rebalance(
     NothingToRead, DocumentRefused, RacksMissing.
     """
     read = _state(request, snapshot)
-    apart = frozenset({HEARTBEAT_TOPIC})
-    answer = (
-        add_brokers(read.state, request.new, DEFAULT_GOALS, excluded_topics=apart)
-        if request.new
-        else rebalance(read.state, DEFAULT_GOALS, excluded_topics=apart)
-    )
+    answer = spread(read.state, request.new)
     best = answer.best if isinstance(answer, Shortfall) else answer
     if best is None:
         raise NothingToRead(str(answer.message) if isinstance(answer, Shortfall) else "no plan")
@@ -73,6 +68,15 @@ def plan_rebalance(
         imbalance_before=imbalance_percent(snapshot, receivers),
         imbalance_after=imbalance_percent(moved(snapshot, moves), receivers),
     )
+
+
+def spread(state: ClusterState, onto: Sequence[int]) -> Answer:
+    """The brokers within all goals, or as near as can be; with `onto` these alone receive. Heartbeats stay: each broker
+    leads one."""
+    apart = frozenset({HEARTBEAT_TOPIC})
+    if not onto:
+        return rebalance(state, DEFAULT_GOALS, excluded_topics=apart)
+    return add_brokers(state, onto, DEFAULT_GOALS, excluded_topics=apart)
 
 
 def moved(snapshot: KafkaSnapshot, moves: Sequence[Move]) -> KafkaSnapshot:

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from planner.rollout.diff import Change, NodeChange
 from planner.rollout.order import next_work, restart_order
@@ -17,6 +17,7 @@ RESTART_S = 10.0
 """What a service takes to stop in order, start again and be back in sync: measured on the `local` cloud, with little
 to catch up on."""
 
+_RESTARTED = ("stop", "start", "back in sync")
 
 GROWTH_S = 10.0
 """What a disk takes to grow where it is: measured on the `local` cloud; AWS may take minutes."""
@@ -133,10 +134,8 @@ def _with_brokers_told(phases: list[RolloutPhase], changes: Sequence[NodeChange]
     unheard = wanted - ((wanted - 1) // 2 + 1)
     if len(moving) <= unheard:
         return phases
-    brokers = sorted((c for c in changes if c.service == "broker" and c.desired), key=lambda c: (c.rack, c.node))
-    reason = f"{len(moving)} controllers get other addresses"
-    how = ("stop", "start", "back in sync")
-    steps = tuple(RolloutStep(Change.RESTART, c.node, c.rack, c.service, reason, how, 0, RESTART_S) for c in brokers)
+    brokers = _brokers_restarted(changes, f"{len(moving)} controllers get other addresses")
+    steps = tuple(_restart_step(c, RESTART_S, _RESTARTED) for c in brokers)
     title = f"restart {len(steps)} brokers, one at a time, told of the old and the new addresses of controllers"
     turns = [n for n, phase in enumerate(phases) if any(s.node in moving for s in phase.steps)]
     return [*phases[: turns[unheard]], RolloutPhase(title, False, steps), *phases[turns[unheard] :]]
@@ -153,21 +152,9 @@ def _growth_phases(changes: Sequence[NodeChange]) -> list[RolloutPhase]:
 
 def _protocol_phase(changes: Sequence[NodeChange], protocol: str, assumptions: RolloutAssumptions) -> RolloutPhase:
     """One more start of every broker that will be there, one at a time, the soak before the first."""
-    brokers = sorted((c for c in changes if c.service == "broker" and c.desired), key=lambda c: (c.rack, c.node))
-    reason = f"inter.broker.protocol.version becomes {protocol}"
-    steps = tuple(
-        RolloutStep(
-            Change.RESTART,
-            c.node,
-            c.rack,
-            c.service,
-            reason,
-            (*(() if number else ("soak",)), "stop", "start", "back in sync"),
-            0,
-            RESTART_S + (0.0 if number else assumptions.soak_s),
-        )
-        for number, c in enumerate(brokers)
-    )
+    brokers = _brokers_restarted(changes, f"inter.broker.protocol.version becomes {protocol}")
+    first = [_restart_step(c, RESTART_S + assumptions.soak_s, ("soak", *_RESTARTED)) for c in brokers[:1]]
+    steps = (*first, *(_restart_step(c, RESTART_S, _RESTARTED) for c in brokers[1:]))
     title = f"restart {len(steps)} brokers with protocol {protocol}, one at a time (no way back after this step)"
     return RolloutPhase(title, False, steps)
 
@@ -204,7 +191,7 @@ def _restart_phases(restarts: Sequence[NodeChange], assumptions: RolloutAssumpti
             phases.append(_serial_restarts((first, *others), f"restart {1 + len(others)} {service}"))
             continue
         watched = RESTART_S + (assumptions.soak_s if others else 0.0)
-        canary = _restart_step(first, watched, ("stop", "start", "back in sync", *(("soak",) if others else ())))
+        canary = _restart_step(first, watched, (*_RESTARTED, *(("soak",) if others else ())))
         then = f" and watch it for {assumptions.soak_s:.0f} s" if others else ""
         phases.append(RolloutPhase(f"restart the first {service} in place{then}", False, (canary,)))
         phases += [_serial_restarts(others, f"restart {len(others)} more {service}")] if others else []
@@ -212,9 +199,16 @@ def _restart_phases(restarts: Sequence[NodeChange], assumptions: RolloutAssumpti
 
 
 def _serial_restarts(restarts: Sequence[NodeChange], title: str) -> RolloutPhase:
-    steps = tuple(_restart_step(c, RESTART_S, ("stop", "start", "back in sync")) for c in restarts)
+    steps = tuple(_restart_step(c, RESTART_S, _RESTARTED) for c in restarts)
     racks = ", ".join(dict.fromkeys(c.rack for c in restarts))
     return RolloutPhase(f"{title}{'s' if len(steps) > 1 else ''}, one at a time, in {racks}", False, steps)
+
+
+def _brokers_restarted(changes: Sequence[NodeChange], reason: str) -> list[NodeChange]:
+    """Every broker that will be there, in the order of the racks: each is started anew for that, whatever else becomes
+    of it."""
+    brokers = sorted((c for c in changes if c.service == "broker" and c.desired), key=lambda c: (c.rack, c.node))
+    return [replace(c, change=Change.RESTART, reason=reason) for c in brokers]
 
 
 def _restart_step(change: NodeChange, seconds: float, how: tuple[str, ...]) -> RolloutStep:

@@ -12,6 +12,7 @@ from controlplane.kafka.throttle import FOLLOWER_RATE, LEADER_RATE
 from controlplane.portal.lookanswers import ORIGIN_WORDS
 from controlplane.portal.pages.cluster import head_of
 from controlplane.portal.pages.frame import Caller, page
+from controlplane.portal.pages.reported import told_settings
 from controlplane.portal.routes.clusters import living
 from controlplane.portal.routes.looks import broker_of
 from controlplane.portal.services import Services
@@ -77,12 +78,12 @@ def running_rows(view: ClusterView, instance: InstanceView, found: Mapping[str, 
 
 def wanted_by(view: ClusterView, instance: InstanceView, name: str, origin: Origin) -> str:
     """Whose word a value is: the spec's, Kedge's own, Kafka's, or somebody else's."""
-    told = instance.config if instance.config is not None else instance.born_with
+    told = told_settings(instance) or {}
     match origin:
         case Origin.KAFKA_DEFAULT:
             return "Kafka"
         case Origin.FILE:
-            return "the spec" if name in (told or {}) else "Kedge" if name in instance.settings else "its file"
+            return "the spec" if name in told else "Kedge" if name in instance.settings else "its file"
         case Origin.CLUSTER_LIVE | Origin.BROKER_LIVE if name in view.live:
             return "the spec"
         case Origin.CLUSTER_LIVE if name == MIN_ISR:

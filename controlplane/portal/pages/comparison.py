@@ -13,7 +13,7 @@ from controlplane.planpreview import pending_rollout
 from controlplane.portal.driftanswers import drift_out
 from controlplane.portal.pages.cluster import head_of
 from controlplane.portal.pages.frame import Caller, page
-from controlplane.portal.pages.reported import Reported, asked_names, reported_rows
+from controlplane.portal.pages.reported import Reported, asked_names, reported_rows, told_settings
 from controlplane.portal.pages.rollout import change_word, reason_words
 from controlplane.portal.routes.clusters import living
 from controlplane.portal.services import Services
@@ -123,7 +123,7 @@ def _of_node(
 def _settings(view: ClusterView, node: str, instance: InstanceView) -> Iterator[Field]:
     """The spec's Kafka settings as the instance was told them; those set live win over its file."""
     wanted = view.document.spec.kafka.config if view.document else {}
-    told = instance.config if instance.config is not None else instance.born_with
+    told = told_settings(instance)
     for name in sorted(wanted.keys() | (told or {}).keys()):
         observed = view.live.get(name, (told or {}).get(name, "not set")) if told is not None else "unknown"
         yield Field(node, name, wanted.get(name, "not set"), observed)

@@ -41,6 +41,11 @@ def reported_rows(view: ClusterView, seen: SettingsSeen) -> list[Reported]:
     return [_row(view, name, declared.get(name), brokers, seen) for name in sorted(asked_names(view))]
 
 
+def told_settings(instance: InstanceView) -> Mapping[str, str] | None:
+    """The spec's Kafka settings that are in its file, by what it was told; None where nobody knows."""
+    return instance.config if instance.config is not None else instance.born_with
+
+
 def _row(
     view: ClusterView, name: str, declared: str | None, brokers: list[InstanceView], seen: SettingsSeen
 ) -> Reported:
@@ -65,8 +70,7 @@ def _row(
 
 def _told(view: ClusterView, broker: InstanceView, name: str) -> str | None:
     """A live value wins over the file it was started with."""
-    file = broker.config if broker.config is not None else broker.born_with
-    return view.live.get(name, (file or {}).get(name))
+    return view.live.get(name, (told_settings(broker) or {}).get(name))
 
 
 def _value(name: str, seen: SettingSeen | None) -> str:
@@ -78,8 +82,6 @@ def _value(name: str, seen: SettingSeen | None) -> str:
 
 def _word(name: str, wanted: str | None, value: str) -> str:
     """Of one that was told nothing, whatever it runs with is its own affair: a default, mostly."""
-    setting = newest_known(name)
     if wanted is None or value == HIDDEN:
         return "unknown" if value == HIDDEN else "same"
-    alike = wanted == value if setting is None else reads_alike(setting, wanted, value)
-    return "same" if alike else "differs"
+    return "same" if reads_alike(newest_known(name), wanted, value) else "differs"

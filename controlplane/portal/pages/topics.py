@@ -14,7 +14,7 @@ from controlplane.portal.problems import ApiError
 from controlplane.portal.routes.clusters import living
 from controlplane.portal.routes.topics import rows_of
 from controlplane.portal.services import Services
-from controlplane.portal.topicanswers import topic_out, with_learned
+from controlplane.portal.topicanswers import state_of, topic_out, with_learned
 
 router = APIRouter(prefix="/clusters/{name}", tags=["pages"], include_in_schema=False)
 
@@ -38,7 +38,7 @@ def topics(
     """The table. Topics of Kafka itself are there where they are asked for, or searched by their name."""
     view = living(services, name)
     snapshot = services.fleet.last_snapshot(view.uid)
-    every = rows_of(request, services, view.uid, snapshot) if snapshot else []
+    every = rows_of(request, services, view.uid, snapshot)
     shows = internal or q.strip().startswith("__")
     found = chosen_topics(every, text=q, sort=sort, down=down, internal=shows)
     return page(
@@ -47,7 +47,7 @@ def topics(
         head=head_of(request, services, rights, view),
         tab="topics",
         rows=found[:MOST_ROWS],
-        kept={r.name: topic_out(view, r.name, r) for r in found[:MOST_ROWS]},
+        states={r.name: state_of(view, r.name) for r in found[:MOST_ROWS]},
         found=len(found),
         total=len(every),
         internal=internal,
@@ -94,9 +94,7 @@ def topic_detail(
         tab="topics",
         topic=topic,
         kept=with_learned(topic_out(view, topic, None), services.latest, view.uid, services.clock()),
-        row=next((r for r in rows_of(request, services, view.uid, snapshot) if r.name == topic), None)
-        if snapshot
-        else None,
+        row=next((r for r in rows_of(request, services, view.uid, snapshot) if r.name == topic), None),
         rows=shown[:MOST_ROWS],
         found=len(shown),
         ails=sum(r.ails for r in every),

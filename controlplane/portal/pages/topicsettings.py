@@ -39,8 +39,7 @@ class SettingRow:
         """What is set on the topic is what is declared for it, or neither says anything."""
         if self.declared is None or self.seen is None or not self.is_own or self.seen.value is None:
             return self.declared is None and not self.is_own
-        known = every_topic_key().get(self.key)
-        return self.declared == self.seen.value if known is None else reads_alike(known, self.declared, self.seen.value)
+        return reads_alike(every_topic_key().get(self.key), self.declared, self.seen.value)
 
 
 @router.get("/settings")

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from controlplane.converger.conditions import BLOCKED
-from controlplane.converger.observe import has_work
+from controlplane.converger.inhand import has_work
 from controlplane.converger.pausing import hold_on
 from controlplane.view import ClusterView
 from planner.observed import KafkaSnapshot

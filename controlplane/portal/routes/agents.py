@@ -11,7 +11,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from agent.wire import WIRE_VERSION, Document, EnrolRequest, Report, ReportAnswer, RotateRequest
-from controlplane.converger.observe import has_work
+from controlplane.converger.inhand import has_work
 from controlplane.credentials import CredentialRefused, Vm
 from controlplane.portal.auth import Agent, ShownCredential, enrolment_token, same_secret
 from controlplane.portal.documents import Offer, offer

@@ -2,7 +2,7 @@
 
 from fastapi import APIRouter
 
-from controlplane.converger.observe import has_work
+from controlplane.converger.inhand import has_work
 from controlplane.drift.record import ask_for_audit
 from controlplane.portal import driftschemas as drift_api
 from controlplane.portal import schemas as api

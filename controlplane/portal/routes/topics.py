@@ -25,8 +25,7 @@ def list_topics(request: Request, name: str, services: Services) -> topic_api.To
     """Every topic by name: those that are declared, and those Kafka had at the last look."""
     view = living(services, name)
     snapshot = services.fleet.last_snapshot(view.uid)
-    rows = rows_of(request, services, view.uid, snapshot) if snapshot else ()
-    return topics_out(view, snapshot, rows, now=services.clock())
+    return topics_out(view, snapshot, rows_of(request, services, view.uid, snapshot), now=services.clock())
 
 
 @router.get("/clusters/{name}/topics/{topic}")
@@ -34,8 +33,7 @@ def get_topic(request: Request, name: str, topic: str, services: Services) -> to
     """One topic: what is declared, what is observed, and what keeps them apart."""
     view = living(services, name)
     snapshot = services.fleet.last_snapshot(view.uid)
-    rows = rows_of(request, services, view.uid, snapshot) if snapshot else ()
-    row = next((r for r in rows if r.name == topic), None)
+    row = next((r for r in rows_of(request, services, view.uid, snapshot) if r.name == topic), None)
     if row is None and topic not in view.topics.by_name:
         then = f"kedge topics {name} lists them; one made a moment ago is in the next metadata."
         raise ApiError(404, "topic-not-found", f"{name} has no topic called {topic}", next_step=then)
@@ -68,7 +66,9 @@ def delete_topic(
     return carry_out(services, command)
 
 
-def rows_of(request: Request, services: PortalServices, uid: ClusterUid, snapshot: KafkaSnapshot) -> Sequence[TopicRow]:
-    """Every topic of the snapshot with what is written to it, for the API and the pages."""
+def rows_of(
+    request: Request, services: PortalServices, uid: ClusterUid, snapshot: KafkaSnapshot | None
+) -> Sequence[TopicRow]:
+    """Every topic of the snapshot with what is written to it, for the API and the pages; none before the first one."""
     rows: RatedTopics = request.app.state.rated_topics
-    return rows.of(uid, snapshot, services.fleet.traffic(uid))
+    return rows.of(uid, snapshot, services.fleet.traffic(uid)) if snapshot else ()

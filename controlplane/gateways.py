@@ -2,11 +2,13 @@
 
 import threading
 from dataclasses import dataclass
+from typing import Literal
 
 from controlplane.externals import external_addresses
 from controlplane.kafka.admin import AdminGateway
 from controlplane.kafka.dialer import Dialer
 from controlplane.kafka.gateway import KafkaGateway
+from controlplane.kafka.migrating_gateway import MigratingGateway
 from controlplane.kafka.zookeeper_gateway import ZooKeeperGateway, as_kafka_fault
 from controlplane.replacement import SERVING
 from controlplane.view import ClusterView
@@ -16,9 +18,11 @@ from controlplane.zookeeper.errors import ZooKeeperFault
 from controlplane.zookeeper.locks import RESTART, KazooLocks, Standing, Taken
 from controlplane.zookeeper.members import Member
 from controlplane.zookeeper.quorum import Roll
+from controlplane.zookeeper.registered import RegistrySeen
 from controlplane.zookeeper.registry import KazooRegistry
 from events.ids import ClusterUid
 
+_Kind = Literal["zookeeper", "migrating", "kraft"]
 _CONNECT_S = 2.0
 """A look at an ensemble comes on top of one at the brokers; both have to fit a call's limit."""
 
@@ -26,6 +30,7 @@ _CONNECT_S = 2.0
 @dataclass(frozen=True, slots=True)
 class _Known:
     bootstrap: tuple[str, ...]
+    kind: _Kind
     gateway: AdminGateway
 
 
@@ -37,20 +42,23 @@ class Gateways:
         self._dialer = dialer
         self._server_key = server_key
         self._rolls: dict[ClusterUid, Roll] = {}
+        self._controllers: dict[ClusterUid, tuple[str, ...]] = {}
         self._locks: dict[ClusterUid, KazooLocks] = {}
         self._lock = threading.Lock()
         self._known: dict[ClusterUid, _Known] = {}
 
     def of(self, view: ClusterView) -> KafkaGateway:
         """The gateway of a cluster. Its first call raises KafkaUnavailable when no broker has an address yet."""
-        bootstrap = bootstrap_of(view)
+        bootstrap, kind = bootstrap_of(view), _kind_of(view)
         with self._lock:
-            if view.in_zookeeper_mode:
+            if kind != "kraft":
                 self._rolls[view.uid] = roll_of(view)
+            if kind == "migrating":
+                self._controllers[view.uid] = controllers_of(view)
             known = self._known.get(view.uid)
-            if known is not None and known.bootstrap == bootstrap:
+            if known is not None and (known.bootstrap, known.kind) == (bootstrap, kind):
                 return known.gateway
-            self._known[view.uid] = fresh = _Known(bootstrap, self._made(view, bootstrap))
+            self._known[view.uid] = fresh = _Known(bootstrap, kind, self._made(view, kind, bootstrap))
         if known is not None:
             # The connection may rest on brokers that are gone by now; their addresses may be somebody else's.
             self._dialer.hang_up(view.uid)
@@ -58,15 +66,27 @@ class Gateways:
 
     def registered_id(self, view: ClusterView) -> str:
         """The cluster id the ensemble of a cluster in ZooKeeper mode holds, "" for none. Raises `KafkaFault`."""
-        try:
-            return self._registry(view).look().cluster_id
-        except ZooKeeperFault as fault:
-            raise as_kafka_fault(fault) from fault
+        return self.registry(view).cluster_id
 
     def fix_cluster_id(self, view: ClusterView, cluster_id: str) -> None:
         """Has the ensemble hold it. Raises `KafkaFault`, also where it holds another."""
         try:
             self._registry(view).found(cluster_id)
+        except ZooKeeperFault as fault:
+            raise as_kafka_fault(fault) from fault
+
+    def registry(self, view: ClusterView) -> RegistrySeen:
+        """Who is registered in ZooKeeper, and who leads by its word. Raises `KafkaFault`."""
+        try:
+            return self._registry(view).look()
+        except ZooKeeperFault as fault:
+            raise as_kafka_fault(fault) from fault
+
+    def forget_migration(self, view: ClusterView) -> None:
+        """Deletes what a quorum has left in ZooKeeper, all of whose controllers are proved stopped; again is fine.
+        Raises `KafkaFault`."""
+        try:
+            self._registry(view).forget_migration()
         except ZooKeeperFault as fault:
             raise as_kafka_fault(fault) from fault
 
@@ -96,23 +116,26 @@ class Gateways:
         if locks is not None:
             locks.close()
 
-    def _made(self, view: ClusterView, bootstrap: tuple[str, ...]) -> AdminGateway:
-        if not view.in_zookeeper_mode:
+    def _made(self, view: ClusterView, kind: _Kind, bootstrap: tuple[str, ...]) -> AdminGateway:
+        if kind == "kraft":
             return AdminGateway(self._dialer, view.uid, bootstrap)
-        uid = view.uid
-        ensemble = KazooEnsemble(
-            uid,
-            lambda: self._rolls[uid].members,
-            password=super_password(self._server_key, uid),
-            connect_s=_CONNECT_S,
-        )
-        return ZooKeeperGateway(
+        uid, registry = view.uid, self._registry(view)
+        password = super_password(self._server_key, uid)
+        ensemble = KazooEnsemble(uid, lambda: self._rolls[uid].members, password=password, connect_s=_CONNECT_S)
+
+        def roll() -> Roll:
+            return self._rolls[uid]
+
+        if kind == "zookeeper":
+            return ZooKeeperGateway(self._dialer, uid, bootstrap, ensemble=ensemble, registry=registry, roll=roll)
+        return MigratingGateway(
             self._dialer,
             uid,
             bootstrap,
             ensemble=ensemble,
-            registry=self._registry(view),
-            roll=lambda: self._rolls[uid],
+            registry=registry,
+            roll=roll,
+            controllers=lambda: self._controllers[uid],
         )
 
     def _registry(self, view: ClusterView) -> KazooRegistry:
@@ -131,6 +154,18 @@ class Gateways:
         for locks in held:
             locks.close()
         self._dialer.close()
+
+
+def _kind_of(view: ClusterView) -> _Kind:
+    if not view.in_zookeeper_mode:
+        return "kraft"
+    return "migrating" if view.migration is not None and view.migration.voters else "zookeeper"
+
+
+def controllers_of(view: ClusterView) -> tuple[str, ...]:
+    """`host:port` of the controllers a cluster migrates to, by id."""
+    voters = view.migration.voters if view.migration is not None else ()
+    return tuple(f"{v.address}:{v.port}" for v in sorted(voters, key=lambda v: v.id))
 
 
 def roll_of(view: ClusterView) -> Roll:
@@ -152,5 +187,5 @@ def roll_of(view: ClusterView) -> Roll:
 def bootstrap_of(view: ClusterView) -> tuple[str, ...]:
     """`host:port` of every broker that should serve, by broker id; those of others last."""
     serving = [i for i in view.brokers() if i.phase in SERVING and i.address and not i.lost]
-    ours = tuple(f"{view.address_of(i)}:{view.broker_port}" for i in sorted(serving, key=lambda i: i.service_id))
+    ours = tuple(f"{view.address_of(i)}:{view.port_of(i)}" for i in sorted(serving, key=lambda i: i.service_id))
     return (*ours, *external_addresses(view))

@@ -5,13 +5,12 @@ quorum's end: brokers that answer at different ages, or one cut off from the con
 that never was whole.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from datetime import datetime
 from typing import Any, TypeVar
 
 from kafka.protocol.admin import (
     DescribeClusterRequest,
-    DescribeQuorumRequest,
     ListPartitionReassignmentsRequest,
 )
 from kafka.protocol.metadata import ApiVersionsRequest, MetadataRequest
@@ -21,8 +20,7 @@ from controlplane.kafka.deadline import Deadline
 from controlplane.kafka.dialer import Connection
 from controlplane.kafka.disks import Disks, read_disks
 from controlplane.kafka.errors import KafkaUnavailable, require_ok
-from controlplane.kafka.quorum import keeps_up
-from controlplane.kafka.raw import directory_text
+from controlplane.kafka.metadatalog import read_quorum, require_current
 from controlplane.kafka.zookeeper_mode import LookUp, current_controller
 from planner.observed import (
     BrokerSeen,
@@ -32,7 +30,6 @@ from planner.observed import (
     PartitionSeen,
     QuorumSeen,
     TopicPartition,
-    VoterSeen,
 )
 
 _ROUNDS = 3
@@ -60,6 +57,18 @@ def read_snapshot(
     return _from_one_broker(connection, deadline, lambda node, live: _read(connection, node, live, at, deadline))
 
 
+def read_from_one_of(
+    connection: Connection, nodes: Collection[int], at: datetime, deadline: Deadline, *, mode: Mode
+) -> KafkaSnapshot:
+    """The whole snapshot by one of these brokers, which are of that mode, where not all need be. In ZooKeeper mode
+    somebody else has to say how current it is. Raises KafkaUnavailable."""
+
+    def read(node: int, live: frozenset[int]) -> KafkaSnapshot:
+        return _read(connection, node, live, at, deadline, mode=mode)
+
+    return _from_one_broker(connection, deadline, read, nodes)
+
+
 def read_partitions(connection: Connection, deadline: Deadline) -> tuple[PartitionSeen, ...]:
     """The partitions alone, without sizes: what a frequent observer of ISRs needs."""
 
@@ -70,11 +79,16 @@ def read_partitions(connection: Connection, deadline: Deadline) -> tuple[Partiti
     return _from_one_broker(connection, deadline, read)
 
 
-def _from_one_broker(connection: Connection, deadline: Deadline, read: Callable[[int, frozenset[int]], _T]) -> _T:
-    """Try the live brokers one after the other until one gives a whole reading."""
+def _from_one_broker(
+    connection: Connection,
+    deadline: Deadline,
+    read: Callable[[int, frozenset[int]], _T],
+    among: Collection[int] | None = None,
+) -> _T:
+    """Try the live brokers, or those `among` them, one after the other until one gives a whole reading."""
     live = connection.refresh_nodes(deadline)
     problem: KafkaUnavailable | None = None
-    for node in sorted(live):
+    for node in sorted(live if among is None else live.intersection(among)):
         if deadline.is_over:
             break
         try:
@@ -95,8 +109,8 @@ def _read(
 ) -> KafkaSnapshot:
     quorum = _NO_QUORUM
     if mode == "kraft":
-        quorum = _read_quorum(connection, node, deadline)
-        _require_current(quorum, node, connection.name)
+        quorum = read_quorum(connection, node, deadline)
+        require_current(quorum, node, connection.name)
     cluster_id, brokers = _read_brokers(connection, node, deadline)
     topics, configs, moves = _read_topics(connection, node, deadline)
     alive = live & {b.id for b in brokers.values() if not b.fenced}
@@ -116,48 +130,6 @@ def _read(
         controller=node if mode == "zookeeper" else -1,
         failed_dirs=disks.failed,
     )
-
-
-def _read_quorum(connection: Connection, node: int, deadline: Deadline) -> QuorumSeen:
-    topic = DescribeQuorumRequest.TopicData
-    request = DescribeQuorumRequest(
-        topics=[topic(topic_name="__cluster_metadata", partitions=[topic.PartitionData(partition_index=0)])]
-    )
-    answer = connection.ask(request, what="describing the quorum", deadline=deadline, node=node)
-    require_ok(answer, what="describing the quorum", where=connection.name)
-    log = answer.topics[0].partitions[0]
-    require_ok(log, what="describing the quorum", where=connection.name)
-    states = {s.replica_id: s for s in log.current_voters}
-    leader = states.get(log.leader_id)
-    if leader is None:
-        raise KafkaUnavailable(what="describing the quorum", where=connection.name, why="it has no leader now")
-    members = [_member(s, leader, is_voter=True) for s in log.current_voters]
-    members += [_member(s, leader, is_voter=False) for s in log.observers]
-    return QuorumSeen(leader=log.leader_id, epoch=log.leader_epoch, members=tuple(members))
-
-
-def _member(state: Any, leader: Any, *, is_voter: bool) -> VoterSeen:
-    """Times in the answer are the leader's clock; its own caught-up time is that clock's now (KIP-836)."""
-    silent_s = 0.0
-    if state.replica_id != leader.replica_id or not is_voter:
-        silent_s = max(0.0, (leader.last_caught_up_timestamp - state.last_fetch_timestamp) / 1000)
-    return VoterSeen(
-        id=state.replica_id,
-        directory_id=directory_text(state.replica_directory_id),
-        lag=leader.log_end_offset - max(0, state.log_end_offset),
-        is_voter=is_voter,
-        silent_s=silent_s,
-    )
-
-
-def _require_current(quorum: QuorumSeen, node: int, where: str) -> None:
-    """Refuse a broker whose own metadata is old: brokers follow the quorum's log as observers."""
-    own = [m for m in quorum.members if m.id == node]
-    if not any(keeps_up(m.lag, m.silent_s) for m in own):
-        told = ", ".join(f"{m.lag} records behind, silent for {m.silent_s:.1f} s" for m in own) or "not following it"
-        raise KafkaUnavailable(
-            what="reading metadata", where=f"{where}, broker {node}", why=f"its metadata is old ({told})"
-        )
 
 
 def _read_brokers(connection: Connection, node: int, deadline: Deadline) -> tuple[str, dict[int, BrokerSeen]]:

@@ -5,7 +5,8 @@ broker, takes reassignments and elections; the others answer NOT_CONTROLLER, or 
 """
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from typing import Any
 
 from kafka.protocol.metadata import ApiVersionsRequest, MetadataRequest
 
@@ -27,7 +28,15 @@ def read_mode(connection: Connection, deadline: Deadline) -> Mode:
     """By the messages a broker knows (KIP-595: DescribeQuorum is a KRaft broker's)."""
     request = ApiVersionsRequest(client_software_name="kedge", client_software_version="1", min_version=3)
     answer = connection.ask(request, what="asking for the mode", deadline=deadline)
-    return "kraft" if any(k.api_key == _DESCRIBE_QUORUM for k in answer.api_keys) else "zookeeper"
+    return "kraft" if _is_krafts(answer) else "zookeeper"
+
+
+def in_kraft_mode(connection: Connection, live: Collection[int], deadline: Deadline) -> frozenset[int]:
+    """Those of these brokers that are KRaft's; one that does not answer is not."""
+    names = {"client_software_name": "kedge", "client_software_version": "1"}
+    requests = {node: ApiVersionsRequest(**names, min_version=3) for node in live}
+    answers = connection.ask_each(requests, timeout_s=deadline.capped(_ANSWER_S))
+    return frozenset(n for n, a in answers.items() if _is_krafts(a))
 
 
 def current_controller(connection: Connection, look_up: LookUp | None, deadline: Deadline) -> int:
@@ -66,6 +75,10 @@ def registered(look_up: LookUp, where: str) -> RegistrySeen:
         raise KafkaUnavailable(
             what="asking ZooKeeper", where=where, why=fault.why, next_step=fault.next_step
         ) from fault
+
+
+def _is_krafts(answer: Any) -> bool:
+    return any(k.api_key == _DESCRIBE_QUORUM for k in answer.api_keys)
 
 
 def _agreed(named: dict[int, int], live: frozenset[int], where: str) -> int:

@@ -9,18 +9,21 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
-from typing import Protocol
+from typing import Any, Protocol, TypeVar
 
 from kazoo.client import KazooClient
 from kazoo.exceptions import NodeExistsError, NoNodeError
 
 from controlplane.zookeeper.ensemble import utc_now
 from controlplane.zookeeper.errors import ZooKeeperRefused
-from controlplane.zookeeper.registered import RegisteredBroker, RegistrySeen
+from controlplane.zookeeper.registered import RegisteredBroker, RegisteredPartition, RegistrySeen
 from controlplane.zookeeper.sessions import session
+from planner.observed import TopicPartition
 
 _CLUSTER, _BROKERS, _CONTROLLER, _EPOCH = "/cluster/id", "/brokers/ids", "/controller", "/controller_epoch"
-_MIGRATION = "/migration"
+_MIGRATION, _TOPICS = "/migration", "/brokers/topics"
+_ANSWER_S = 5.0
+_Key = TypeVar("_Key")
 
 
 class Registry(Protocol):
@@ -31,6 +34,10 @@ class Registry(Protocol):
     def found(self, cluster_id: str) -> None:
         """Fix the cluster id before the first broker comes: it would make one up. Again is fine; another id is
         ZooKeeperRefused."""
+        ...
+
+    def partitions(self) -> Mapping[TopicPartition, RegisteredPartition]:
+        """Who leads each partition and is in sync, as whoever leads the cluster has written it there."""
         ...
 
 
@@ -59,7 +66,7 @@ class KazooRegistry:
                 with suppress(NoNodeError):  # gone between the two
                     told, stat = client.get(f"{_BROKERS}/{name}")
                     brokers[int(name)] = _broker(int(name), json.loads(told), stat.ephemeralOwner)
-            controller = _json(client, _CONTROLLER)
+            controller, migration = _json(client, _CONTROLLER), _json(client, _MIGRATION)
             return RegistrySeen(
                 at=at,
                 cluster_id=str(_json(client, _CLUSTER).get("id", "")),
@@ -68,7 +75,17 @@ class KazooRegistry:
                 controller_epoch=int(_content(client, _EPOCH) or b"0"),
                 kraft_epoch=int(str(controller.get("kraftControllerEpoch", -1))),
                 has_migration=client.exists(_MIGRATION) is not None,
+                written=int(str(migration.get("kraft_metadata_offset", -1))),
             )
+
+    def partitions(self) -> Mapping[TopicPartition, RegisteredPartition]:
+        what = "reading who leads the partitions"
+        with session(self._endpoints(), self._password, what=what, where=self._cluster) as client:
+            client.sync("/")
+            topics = _each(client, {t: f"{_TOPICS}/{t}" for t in _children(client, _TOPICS)})
+            names = [TopicPartition(t, int(p)) for t, told in topics.items() for p in told["partitions"]]
+            found = _each(client, {n: f"{_TOPICS}/{n.topic}/partitions/{n.partition}/state" for n in names})
+            return {p: RegisteredPartition(int(s["leader"]), frozenset(s["isr"])) for p, s in found.items()}
 
     def found(self, cluster_id: str) -> None:
         what = "fixing the cluster id"
@@ -106,6 +123,16 @@ def _broker(broker: int, told: Mapping[str, object], owner: int) -> RegisteredBr
     first = str(endpoints[0]) if isinstance(endpoints, list) and endpoints else ""
     host, _, port = first.rpartition("://")[2].rpartition(":")
     return RegisteredBroker(broker, host, int(port or -1), str(told.get("rack") or ""), owner)
+
+
+def _each(client: KazooClient, paths: Mapping[_Key, str]) -> dict[_Key, Any]:
+    """What is at each of these paths, all asked for before the first answer. What is not there is missing."""
+    asked = {key: client.get_async(path) for key, path in paths.items()}
+    found = {}
+    for key, answer in asked.items():
+        with suppress(NoNodeError):
+            found[key] = json.loads(answer.get(timeout=_ANSWER_S)[0])
+    return found
 
 
 def _children(client: KazooClient, path: str) -> list[str]:

@@ -31,12 +31,18 @@ def migration_problems(old: KafkaClusterDocument, new: KafkaClusterDocument, whe
     yield from _release(old, new, where)
     yield from _disks(old, new, where)
     yield from _more(old, new, where)
-    message = (
-        "the mode was `zookeeper` and cannot become `kraft` yet: Kedge's agents run every phase of the migration, and "
-        "the server does not lead them through it"
-    )
-    fix = 'Write `mode: zookeeper`. docs/zookeeper.md, "Migrating to KRaft", has the steps and the point of no return.'
-    yield where.problem(p.MIGRATION, _MODE, message, fix)
+
+
+def changes_on_top(old: KafkaClusterDocument, new: KafkaClusterDocument) -> list[FieldChange]:
+    """What would change of what runs, beside the mode and the pools of the quorums."""
+    quorums = {f"spec.pools[{pool.name}]" for spec in (old.spec, new.spec) for pool in spec.pools if pool.is_quorum}
+    return [change for change in differences(old, new) if _comes_on_top(change, quorums)]
+
+
+def named_changes(changes: list[FieldChange]) -> str:
+    """The first of them by name, and how many more."""
+    names = ", ".join(f"`{change.path}`" for change in changes[:_NAMED])
+    return f"{names} and {len(changes) - _NAMED} more" if len(changes) > _NAMED else names
 
 
 def _release(old: KafkaClusterDocument, new: KafkaClusterDocument, where: Positions) -> Iterator[Problem]:
@@ -70,12 +76,9 @@ def _disks(old: KafkaClusterDocument, new: KafkaClusterDocument, where: Position
 
 
 def _more(old: KafkaClusterDocument, new: KafkaClusterDocument, where: Positions) -> Iterator[Problem]:
-    quorums = {f"spec.pools[{pool.name}]" for spec in (old.spec, new.spec) for pool in spec.pools if pool.is_quorum}
-    more = [change for change in differences(old, new) if _comes_on_top(change, quorums)]
+    more = changes_on_top(old, new)
     if more:
-        names = ", ".join(f"`{change.path}`" for change in more[:_NAMED])
-        rest = f" and {len(more) - _NAMED} more" if len(more) > _NAMED else ""
-        message = f"{names}{rest} would change beside the mode: while a cluster migrates nothing else does"
+        message = f"{named_changes(more)} would change beside the mode: while a cluster migrates nothing else does"
         fix = "Apply the rest before the migration, or after it."
         yield where.problem(p.MIGRATION, more[0].steps or _MODE, message, fix)
 

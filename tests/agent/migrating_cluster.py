@@ -11,8 +11,7 @@ from pathlib import Path
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from agent.wire import EnsembleMember, LogDir, ServiceDocument, ServiceReport, Voter
-from controlplane.zookeeper.authority import super_digest, super_password
+from agent.wire import ServiceReport
 from controlplane.zookeeper.migration import (
     STATES,
     Blocked,
@@ -27,18 +26,19 @@ from controlplane.zookeeper.migration import (
     next_step,
 )
 from controlplane.zookeeper.registry import KazooRegistry
-from events.ids import kafka_uuid
-from events.spec.releases import MIGRATES
 from tests.agent.agent_vm import AgentVm, eventually
 from tests.agent.control_server import ControlServer
+from tests.agent.migrating_documents import (
+    BROKERS,
+    CLUSTER_ID,
+    CONTROLLERS,
+    NETWORK,
+    SERVER,
+    MigratingDocuments,
+    node_of,
+)
 from tests.agent.small_cluster import document
 
-NETWORK = "127.0.44"
-CLUSTER_ID = "kedgeMigratesToKRaftA1"
-SERVER = EnsembleMember(id=1, address=f"{NETWORK}.101")
-BROKERS = {1000 + i: f"{NETWORK}.1{i}" for i in range(3)}
-CONTROLLERS = {103 + i: f"{NETWORK}.12{i}" for i in range(3)}
-_QUICK = {"zookeeper.session.timeout.ms": "6000", "broker.session.timeout.ms": "6000"}
 _STEP_S = 90.0
 
 
@@ -49,10 +49,9 @@ class MigratingCluster:
         self.control = ControlServer(f"{NETWORK}.1")
         self.base = base
         self.vms: dict[str, AgentVm] = {}
-        self.knows = {**dict.fromkeys(BROKERS, Knows.ENSEMBLE), **dict.fromkeys(CONTROLLERS, Knows.STOPPED)}
+        self.documents = MigratingDocuments()
+        self.knows = self.documents.knows
         self.registry = KazooRegistry("migrating", lambda: [f"{SERVER.address}:{SERVER.port}"])
-        self._starts = dict.fromkeys(self.knows, 0)
-        self._disks = dict.fromkeys(CONTROLLERS, 1)
         self._admin: AdminClient | None = None
 
     def bootstrap(self) -> list[str]:
@@ -68,12 +67,12 @@ class MigratingCluster:
 
     def found(self) -> None:
         """The cluster as it was: ZooKeeper with the cluster's id, then brokers."""
-        self.control.serve(document("zookeeper-1", self._zookeeper()))
+        self.control.serve(document("zookeeper-1", self.documents.zookeeper()))
         self._boot("zookeeper-1", "data", SERVER.address)
         eventually(self._is_id_fixed, timeout_s=30)
         for broker in BROKERS:
             self._tell(broker)
-            self._boot(_node(broker), "data", BROKERS[broker])
+            self._boot(node_of(broker), "data", BROKERS[broker])
         eventually(lambda: not self.look().unsettled, timeout_s=60)
 
     def steps(self, goal: Goal) -> Iterator[Step]:
@@ -102,10 +101,11 @@ class MigratingCluster:
     def renew_controllers(self) -> None:
         """Empty disks, as controllers of a later migration need: what was on the old ones is of no use."""
         for controller in CONTROLLERS:
-            node = _node(controller)
-            self.vms[node].detach(self._volume(controller))
-            self._disks[controller] += 1
-            self.vms[node].attach(self._volume(controller), self.base / "disks" / self._volume(controller))
+            vm, old = self.vms[node_of(controller)], self.documents.volume_of(controller)
+            self.documents.renew_disk(controller)
+            new = self.documents.volume_of(controller)
+            vm.detach(old)
+            vm.attach(new, self.base / "disks" / new)
 
     def lose_zookeeper(self) -> None:
         self.vms.pop("zookeeper-1").cut_power()
@@ -138,11 +138,9 @@ class MigratingCluster:
         elif isinstance(step, Start | Stop):
             knows = step.knows if isinstance(step, Start) else Knows.STOPPED
             for service in step.ids:
-                self.knows[service] = knows
-                self._starts[service] += isinstance(step, Start)
-                self._tell(service)
-                if _node(service) not in self.vms:
-                    self._boot(_node(service), "metadata", CONTROLLERS[service])
+                self.tell(service, knows)
+                if node_of(service) not in self.vms:
+                    self._boot(node_of(service), "metadata", CONTROLLERS[service])
         if isinstance(step, Stop):
             eventually(lambda: all(self._known(s) is Knows.STOPPED for s in step.ids), timeout_s=_STEP_S)
 
@@ -163,97 +161,24 @@ class MigratingCluster:
 
     def _serves(self, service: int) -> bool:
         report = self._report(service)
-        if report is None or (report.state, report.start_id) != ("running", self._start_id(service)):
+        if report is None or (report.state, report.start_id) != ("running", self.documents.start_id(service)):
             return False
         if service in BROKERS:
             return report.metrics.get("broker_state") == 3
         return report.metrics.get("quorum_leader") in CONTROLLERS and report.metrics.get("quorum_high_watermark", 0) > 0
 
     def _report(self, service: int) -> ServiceReport | None:
-        vm = self.vms.get(_node(service))
+        vm = self.vms.get(node_of(service))
         reports = self.control.reports[vm.instance] if vm else []
         return next(iter(reports[-1].services), None) if reports else None
 
+    def tell(self, service: int, knows: Knows) -> None:
+        """Once more where it is told the same: another start."""
+        self.documents.tell(service, knows)
+        self._tell(service)
+
     def _tell(self, service: int) -> None:
-        told = self._broker(service) if service in BROKERS else self._controller(service)
-        self.control.serve(document(_node(service), told))
-
-    def _start_id(self, service: int) -> str:
-        return f"s-{service}-{self._starts[service]}"
-
-    def _broker(self, broker: int) -> ServiceDocument:
-        knows = self.knows[broker]
-        log_dir = LogDir(
-            name="data", volume=f"{_node(broker)}.data.v1", directory_id=kafka_uuid("broker", str(broker)), fresh=True
-        )
-        return ServiceDocument(
-            name="broker",
-            state="stopped" if knows is Knows.STOPPED else "running",
-            start_id=self._start_id(broker),
-            kafka_version=MIGRATES,
-            cluster_id=CLUSTER_ID,
-            node_id=broker,
-            address=BROKERS[broker],
-            port=9092,
-            rack=f"az-{broker}",
-            log_dirs=(log_dir,),
-            voters=self._voters() if knows.has_quorum else (),
-            ensemble=() if knows is Knows.QUORUM else (SERVER,),
-            protocol_version="" if knows is Knows.QUORUM else "3.9",
-            settings=_QUICK,
-        )
-
-    def _controller(self, controller: int) -> ServiceDocument:
-        knows = self.knows[controller]
-        log_dir = LogDir(
-            name="metadata", volume=self._volume(controller), directory_id=self._directory(controller), fresh=True
-        )
-        changed = {
-            "name": "controller",
-            "node_id": controller,
-            "state": "stopped" if knows is Knows.STOPPED else "running",
-            "start_id": self._start_id(controller),
-            "address": CONTROLLERS[controller],
-            "port": 9093,
-            "log_dirs": (log_dir,),
-            "voters": self._voters(),
-            "ensemble": (SERVER,) if knows is Knows.BOTH else (),
-            "protocol_version": "",
-            "founder": True,
-            "metadata_level": "3.9",
-            "heap_mib": 128,
-            "settings": {},
-        }
-        return self._broker(min(BROKERS)).model_copy(update=changed)
-
-    def _zookeeper(self) -> ServiceDocument:
-        log_dir = LogDir(name="data", volume="zookeeper-1.data.v1", directory_id=kafka_uuid("zookeeper"), fresh=True)
-        changed = {
-            "name": "zookeeper",
-            "node_id": SERVER.id,
-            "state": "running",
-            "start_id": "z-1",
-            "address": SERVER.address,
-            "port": SERVER.port,
-            "log_dirs": (log_dir,),
-            "founder": True,
-            "super_digest": super_digest(super_password(b"a key", "c1")),
-            "heap_mib": 96,
-            "settings": {},
-        }
-        return self._broker(min(BROKERS)).model_copy(update=changed)
-
-    def _voters(self) -> tuple[Voter, ...]:
-        return tuple(
-            Voter(id=c, address=address, port=9093, directory_id=self._directory(c))
-            for c, address in CONTROLLERS.items()
-        )
-
-    def _volume(self, controller: int) -> str:
-        return f"{_node(controller)}.metadata.v{self._disks[controller]}"
-
-    def _directory(self, controller: int) -> str:
-        return kafka_uuid("controller", str(controller), str(self._disks[controller]))
+        self.control.serve(document(node_of(service), self.documents.of(service)))
 
     def _is_id_fixed(self) -> bool:
         reports = self.control.reports[self.vms["zookeeper-1"].instance]
@@ -268,7 +193,3 @@ class MigratingCluster:
         vm.attach(volume, self.base / "disks" / volume)
         vm.bind(address)
         vm.boot()
-
-
-def _node(service: int) -> str:
-    return f"{'brokers' if service in BROKERS else 'controllers'}-{service}"

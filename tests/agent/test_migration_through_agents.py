@@ -23,7 +23,8 @@ from controlplane.zookeeper.migration import (
     may_go_back,
     phase_of,
 )
-from tests.agent.migrating_cluster import BROKERS, CLUSTER_ID, CONTROLLERS, MigratingCluster
+from tests.agent.migrating_cluster import MigratingCluster
+from tests.agent.migrating_documents import BROKERS, CLUSTER_ID, CONTROLLERS
 from tests.e2e.traffic import traffic
 
 pytestmark = [pytest.mark.kafka, pytest.mark.soak, pytest.mark.timeout(460)]

@@ -12,8 +12,7 @@ from controlplane.kafka.errors import KafkaRefused, KafkaUnavailable
 from controlplane.kafka.features import RELEASE_LEVELS, metadata_level_of
 from controlplane.kafka.logdirs import Wishes
 from controlplane.kafka.throttle import ThrottlePlan
-from planner.asked import TopicLogs, ValueSeen
-from planner.consumers.seen import GroupsSeen
+from planner.asked import ValueSeen
 from planner.observed import (
     BrokerSeen,
     KafkaSnapshot,
@@ -24,7 +23,7 @@ from planner.observed import (
 from planner.rollout.live_step import LiveStep
 from planner.topics.step import TopicStep
 from tests.fakes.kafka_controllers import FakeControllers
-from tests.fakes.kafka_groups import FakeGroups
+from tests.fakes.kafka_groups import FakeGroups, GroupCalls
 from tests.fakes.kafka_parts import (
     Copy,
     FakeBroker,
@@ -41,6 +40,7 @@ from tests.fakes.kafka_shelves import FakeShelves
 from tests.fakes.kafka_throttles import KEYS, FakeThrottles, visible
 from tests.fakes.kafka_topics import FakeTopics
 from tests.fakes.kafka_values import broker_values, topic_values
+from tests.fakes.migration import FakeMigration
 
 SESSION_TIMEOUT_S = 9.0
 """`broker.session.timeout.ms`: a dead broker is called live for this long."""
@@ -60,7 +60,7 @@ def _finalised_by(level: int) -> dict[str, int]:
     return {**common, **RELEASE_LEVELS[level]}
 
 
-class FakeKafka(FakeControllers):
+class FakeKafka(FakeControllers, GroupCalls):
     """One cluster: the `KafkaGateway` port, and beside it what a test or the simulator does to the machines."""
 
     def __init__(
@@ -95,6 +95,7 @@ class FakeKafka(FakeControllers):
         self.consumers = FakeGroups(self._brokers, self._partitions)
         self.put_by_hand: dict[TopicPartition, tuple[int, ...]] = {}
         """Where somebody moved partitions to that are not to stay there: until they are elsewhere it is no rest."""
+        self.migration = FakeMigration(self, self._brokers, in_zookeeper_mode=in_zookeeper_mode)
         self._seconds, self._clock = 0.0, clock
         self._began = datetime(2026, 1, 1, tzinfo=UTC)
         self._known_below: set[TopicPartition] = set()
@@ -117,6 +118,8 @@ class FakeKafka(FakeControllers):
             failed_dirs={b.id: self._shelves.failed_dirs(b) for b in live if b.failed_dirs},
             throttles=self.throttles.visible().seen,
             cordoned=frozenset(b.id for b in live if b.cordoned),
+            mode=self.migration.mode,
+            controller=self.migration.controller,
         )
 
     def reassign(self, targets: Mapping[TopicPartition, tuple[int, ...]]) -> Mapping[TopicPartition, str]:
@@ -197,11 +200,12 @@ class FakeKafka(FakeControllers):
     def update_feature(self, name: str, level: int, *, validate_only: bool) -> None:
         what = f"{'validating' if validate_only else 'finalising'} {name} {level}"
         self._require_quorum(what)
-        nodes = [(f"Local controller {self._leader}", self._registered_controllers[self._leader])]
-        nodes += [(f"Controller {c}", v) for c, v in sorted(self._registered_controllers.items()) if c != self._leader]
-        nodes += [(f"Broker {b.id}", b.version) for b in self._registered()]
-        for node, version in nodes:
-            low, high = supported_by(version).get(name, (0, 0))
+        known = {c: supported_by(v) for c, v in self._registered_controllers.items()}
+        nodes = [(f"Local controller {self._leader}", known.pop(self._leader))]
+        nodes += [(f"Controller {c}", ranges) for c, ranges in sorted(known.items())]
+        nodes += [(f"Broker {b.id}", b.supports) for b in self._registered()]
+        for node, ranges in nodes:
+            low, high = ranges.get(name, (0, 0))
             if not low <= level <= high:
                 raise KafkaRefused(
                     what=what,
@@ -253,10 +257,6 @@ class FakeKafka(FakeControllers):
             raise KafkaUnavailable(what=what, where=self.cluster_id, why=f"broker {broker} did not answer")
         return broker_values(self.settings, found)
 
-    def topic_logs(self, topic: str) -> TopicLogs | None:
-        self._require_quorum("reading log offsets")
-        return self.consumers.logs(topic, self.now())
-
     def topic_refusals(self, step: TopicStep) -> Mapping[str, str]:
         self._require_quorum("checking topics")
         return self.topics.refusals(step)
@@ -266,10 +266,6 @@ class FakeKafka(FakeControllers):
         refused = self.topics.change(step)
         self._note_falls("a change of topics")
         return refused
-
-    def groups(self, names: Collection[str] | None = None) -> GroupsSeen:
-        self._require_quorum("listing groups")
-        return self.consumers.seen(names, self.now())
 
     def close(self) -> None:
         """Nothing is held."""
@@ -290,6 +286,7 @@ class FakeKafka(FakeControllers):
     ) -> None:
         """A broker with empty disks, equal parts of `disk_bytes`, starts and is unfenced at once."""
         self._brokers[broker] = FakeBroker(broker, rack, version, disk_bytes, log_dirs)
+        self.migration.joins(self._brokers[broker])
 
     def start_broker(self, broker: int, *, version: str | None = None) -> None:
         """A stopped broker comes back on its own disk, registers again and catches up."""
@@ -470,6 +467,7 @@ class FakeKafka(FakeControllers):
             why = "no broker answers"
         if why:
             raise KafkaUnavailable(what=what, where=self.cluster_id, why=why)
+        self.migration.refuse(what)
 
     def _settle(self) -> None:
         for broker in self._brokers.values():

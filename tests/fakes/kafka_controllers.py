@@ -24,6 +24,23 @@ class FakeControllers:
         self._leader, self._epoch = -1, 0
         self._disks_made = 0
 
+    @property
+    def seconds(self) -> float:
+        """The fake's time."""
+        return self._seconds
+
+    @property
+    def leader(self) -> int:
+        """The member that leads, -1 while none does."""
+        return self._leader
+
+    def exchange(self, other: "FakeControllers") -> None:
+        """The two quorums change places: this is the other's from now on, and the other this one's."""
+        for name in ("_controllers", "_registered_controllers", "_voters", "_leader", "_epoch", "_disks_made"):
+            ours, theirs = getattr(self, name), getattr(other, name)
+            setattr(self, name, theirs)
+            setattr(other, name, ours)
+
     def add_controller(
         self, controller: int, *, voter: bool = True, version: str = "4.1.1", directory_id: str | None = None
     ) -> str:

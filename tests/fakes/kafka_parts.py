@@ -23,13 +23,13 @@ SUPPORTED: Mapping[str, Mapping[str, tuple[int, int]]] = {
     }
     | ({"streams.version": (0, 1)} if level >= 29 else {})
     for release, level in (("4.1", 27), ("4.2", 29), ("4.3", 30))
-}
-"""Feature ranges by release, as 4.1.1 and 4.2.0 brokers report them."""
+} | {"3.9": {METADATA: (1, 21), "kraft.version": (0, 1)}}
+"""Feature ranges by release, as 4.1.1 and 4.2.0 brokers report them, and 3.9.1 brokers in KRaft mode."""
 
 
 def supported_by(version: str) -> Mapping[str, tuple[int, int]]:
-    """Nothing in ZooKeeper mode, which Kafka 3 stands for here."""
-    return {} if version.startswith("3.") else SUPPORTED[".".join(version.split(".")[:2])]
+    """Of a service of KRaft's; 3.8 stands for ZooKeeper's alone here."""
+    return {} if version.startswith("3.8") else SUPPORTED[".".join(version.split(".")[:2])]
 
 
 @dataclass(slots=True)
@@ -48,6 +48,12 @@ class FakeBroker:
     registered: bool = True
     fence_at: float | None = None
     cordoned: bool = False
+    is_krafts: bool = True
+
+    @property
+    def supports(self) -> Mapping[str, tuple[int, int]]:
+        """Feature ranges. In ZooKeeper mode a broker has none."""
+        return supported_by(self.version) if self.is_krafts else {}
 
     @property
     def hangs(self) -> bool:
@@ -327,8 +333,8 @@ def assignment_problem(
 def features_seen(live: Sequence[FakeBroker], finalised: Mapping[str, int]) -> dict[str, FeatureSeen]:
     """Feature levels, and the ranges all live brokers support."""
     seen = {}
-    for name in sorted({f for b in live for f in supported_by(b.version)} | set(finalised)):
-        own = {b.id: supported_by(b.version).get(name, (0, 0)) for b in live}
+    for name in sorted({f for b in live for f in b.supports} | set(finalised)):
+        own = {b.id: b.supports.get(name, (0, 0)) for b in live}
         lowest = min(high for _, high in own.values())
         behind = tuple(sorted(b for b, (_, high) in own.items() if high == lowest))
         low = max(low for low, _ in own.values())

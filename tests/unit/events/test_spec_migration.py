@@ -14,11 +14,8 @@ def on_3_9(**overrides: object) -> KafkaClusterDocument:
     return a_zookeeper_document(version="3.9.1", **overrides)
 
 
-def to_kraft(version: str = "3.9.1", **overrides: object) -> KafkaClusterDocument:
-    """What a person would write. `check` refuses 3.9.1 in KRaft mode, so the version is put in afterwards."""
-    document = a_document(**overrides)
-    kafka = document.spec.kafka.model_copy(update={"version": version})
-    return document.model_copy(update={"spec": document.spec.model_copy(update={"kafka": kafka})})
+def to_kraft(**overrides: object) -> KafkaClusterDocument:
+    return a_document(**{"version": "3.9.1", **overrides})
 
 
 def refusals(old: KafkaClusterDocument, new: KafkaClusterDocument) -> list[Problem]:
@@ -27,11 +24,17 @@ def refusals(old: KafkaClusterDocument, new: KafkaClusterDocument) -> list[Probl
     return problems
 
 
-def test_a_cluster_that_could_migrate_is_told_that_the_server_does_not_lead_it_yet() -> None:
-    [problem] = refusals(on_3_9(), to_kraft())
-    assert (problem.code, problem.path) == ("KEDGE-SPEC-076", "spec.kafka.mode")
-    assert "cannot become `kraft` yet" in problem.message
-    assert "point of no return" in problem.fix
+def test_a_cluster_on_3_9_may_become_krafts_and_nothing_warns_of_it() -> None:
+    assert check_change(on_3_9(), to_kraft(), data_bytes_per_pool=None) == []
+
+
+def test_kraft_on_3_9_is_a_spec_that_can_be_written() -> None:
+    result = load_documents(a_spec(version="3.9.1"), file="orders.yaml")
+    assert result.ok, result.problems
+
+
+def test_a_cluster_that_has_migrated_goes_on_to_kafka_4() -> None:
+    assert check_change(to_kraft(), a_document(version="4.1.1"), data_bytes_per_pool=None) == []
 
 
 @pytest.mark.parametrize(
@@ -43,7 +46,7 @@ def test_a_cluster_that_could_migrate_is_told_that_the_server_does_not_lead_it_y
             "runs Kafka 3.8.1, and migrates to KRaft on 3.9.1 only",
             "after that roll",
         ),
-        (on_3_9(), to_kraft("4.2.0"), "Kafka 4.2.0 cannot read what 3.9.1 keeps", "a roll of its own after"),
+        (on_3_9(), to_kraft(version="4.2.0"), "Kafka 4.2.0 cannot read what 3.9.1 keeps", "a roll of its own after"),
         (on_3_9(config=', metadataVersion: "3.8"'), to_kraft(), "pinned at 3.8, and a cluster migrates", "Remove"),
         (on_3_9(disk="ephemeral"), to_kraft(disk="ephemeral"), "pool `brokers` has ephemeral disks", "Add a pool"),
         (on_3_9(), to_kraft(machine="large"), "`spec.pools[brokers].machine` would change beside", "before"),
@@ -51,12 +54,10 @@ def test_a_cluster_that_could_migrate_is_told_that_the_server_does_not_lead_it_y
         (on_3_9(), to_kraft(config=", config: {num.io.threads: 16}"), "[num.io.threads]` would change", "before"),
     ],
 )
-def test_what_stands_in_the_way_of_a_migration_is_told_before_the_last_word(
+def test_what_stands_in_the_way_of_a_migration_is_told(
     old: KafkaClusterDocument, new: KafkaClusterDocument, said: str, fix: str
 ) -> None:
-    *first, last = refusals(old, new)
-    assert "cannot become `kraft` yet" in last.message
-    [problem] = first
+    [problem] = refusals(old, new)
     assert problem.code == "KEDGE-SPEC-076"
     assert said in problem.message
     assert fix in problem.fix
@@ -70,8 +71,7 @@ def test_many_changes_beside_the_mode_are_named_and_counted() -> None:
 
 
 def test_who_owns_it_and_how_it_is_rolled_may_change_beside_the_mode() -> None:
-    [problem] = refusals(on_3_9(), to_kraft(soak="60s", pause="true"))
-    assert "cannot become `kraft` yet" in problem.message
+    assert check_change(on_3_9(), to_kraft(soak="60s", pause="true"), data_bytes_per_pool=None) == []
 
 
 def test_there_is_no_way_from_kraft_to_zookeeper() -> None:
@@ -79,7 +79,13 @@ def test_there_is_no_way_from_kraft_to_zookeeper() -> None:
     assert "Kafka has no way from KRaft to ZooKeeper" in problem.message
 
 
-def test_a_spec_of_3_9_in_kraft_mode_is_told_where_migrating_is_written() -> None:
-    [problem] = load_documents(a_spec(version="3.9.1"), file="orders.yaml").problems
+def test_a_spec_of_3_8_in_kraft_mode_is_told_where_migrating_is_written() -> None:
+    [problem] = load_documents(a_spec(version="3.8.1"), file="orders.yaml").problems
     assert problem.code == "KEDGE-SPEC-040"
     assert "or write `mode: zookeeper`; docs/zookeeper.md tells of migrating" in problem.fix
+
+
+def test_the_level_of_3_9_can_be_pinned_where_a_migration_has_ended() -> None:
+    assert load_documents(a_spec(version="3.9.1", config=', metadataVersion: "3.9"'), file="orders.yaml").ok
+    [problem] = load_documents(a_spec(version="3.9.1", config=', metadataVersion: "3.8"'), file="orders.yaml").problems
+    assert problem.code == "KEDGE-SPEC-041"

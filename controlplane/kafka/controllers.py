@@ -1,0 +1,71 @@
+"""Controllers asked by themselves, not through a broker: in ZooKeeper mode brokers do not pass their messages on.
+
+A controller answers no metadata request, which every client library begins with, so this is one message over a socket
+of its own. Only the leader describes the quorum; the others answer NOT_LEADER_OR_FOLLOWER (Kafka 3.9, KIP-919).
+"""
+
+import socket
+import struct
+from collections.abc import Iterable
+from contextlib import closing
+
+from kafka.protocol.admin import DescribeQuorumResponse
+
+from controlplane.kafka.deadline import Deadline
+from controlplane.kafka.errors import KafkaUnavailable
+from controlplane.kafka.metadatalog import DESCRIBE, MetadataLog, log_of, quorum_request
+
+_VERSION = 2
+"""With directory ids; Kafka 3.9 knows it, and no cluster of an older one migrates."""
+_ANSWER_S = 2.0
+_LARGEST_BYTES = 2**20
+
+
+def read_log(endpoints: Iterable[str], where: str, deadline: Deadline) -> MetadataLog:
+    """By the first of these `host:port` that leads. Raises KafkaUnavailable when none does, with what each said."""
+    said = []
+    for endpoint in endpoints:
+        try:
+            return _described(endpoint, f"{where}, controller at {endpoint}", deadline.capped(_ANSWER_S))
+        except KafkaUnavailable as fault:
+            said.append(f"{endpoint}: {fault.why}")
+    why = "no controller leads it (" + ("; ".join(said) or "none is known") + ")"
+    raise KafkaUnavailable(
+        what=DESCRIBE,
+        where=where,
+        why=why,
+        next_step="Kedge's server has to reach the controllers' port while brokers are in ZooKeeper mode.",
+    )
+
+
+def _described(endpoint: str, where: str, timeout_s: float) -> MetadataLog:
+    request = quorum_request()
+    request.API_VERSION = _VERSION
+    request.with_header(correlation_id=1, client_id="kedge")
+    try:
+        answer = _asked(endpoint, request.encode(header=True, framed=True), timeout_s)
+    except (OSError, struct.error) as error:
+        raise KafkaUnavailable(what=DESCRIBE, where=where, why=str(error) or type(error).__name__) from error
+    return log_of(DescribeQuorumResponse.decode(answer, version=_VERSION, header=True), where)
+
+
+def _asked(endpoint: str, message: bytes, timeout_s: float) -> bytes:
+    """One message and its answer, both with the length before them."""
+    host, _, port = endpoint.rpartition(":")
+    with closing(socket.create_connection((host, int(port)), timeout_s)) as line:
+        line.settimeout(timeout_s)
+        line.sendall(message)
+        (size,) = struct.unpack(">i", _read(line, 4))
+        if not 0 < size <= _LARGEST_BYTES:
+            raise OSError(f"an answer of {size} bytes is none of Kafka's")
+        return _read(line, size)
+
+
+def _read(line: socket.socket, size: int) -> bytes:
+    read = b""
+    while len(read) < size:
+        part = line.recv(size - len(read))
+        if not part:
+            raise OSError("it hung up")
+        read += part
+    return read

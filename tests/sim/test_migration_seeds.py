@@ -1,0 +1,97 @@
+"""Migrations from ZooKeeper to KRaft, half of the way and back and all of it, under crashes of the server and seeded
+trouble: the usual properties after every step, and what the fake's migration raises (`tests/fakes/migration.py`)."""
+
+import random
+
+import pytest
+
+from controlplane.zookeeper.migration import Knows
+from events import facts
+from tests.builders import a_document, a_zookeeper_document
+from tests.sim.crashes import Crashes
+from tests.sim.stories import life_of_a_migration
+from tests.sim.sweep import sweep
+from tests.sim.world import World
+
+NEW_KINDS = ("migration.", "forget_migration")
+
+CRASHES = Crashes(life_of_a_migration, version="3.9.1")
+
+
+def _one_of_each_kind() -> list[int]:
+    kinds = {p for p in CRASHES.points if any(kind in p for kind in NEW_KINDS)}
+    return sorted(CRASHES.points.index(name) + 1 for name in kinds)
+
+
+@pytest.mark.parametrize("point", _one_of_each_kind(), ids=CRASHES.id_of)
+def test_a_migration_survives_a_crash_at(point: int) -> None:
+    CRASHES.at(point)
+
+
+def test_what_is_new_is_among_the_crashes() -> None:
+    told = " ".join(CRASHES.points)
+    assert all(kind in told for kind in NEW_KINDS)
+
+
+@pytest.mark.parametrize("seed", range(7600, 7603))
+def test_a_migration_arrives_after_seeded_trouble(seed: int) -> None:
+    _troubled(seed)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(3600)
+def test_migrations_arrive_after_seeded_trouble() -> None:
+    sweep("migration, seed", range(7700, 7850), _troubled)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(3600)
+def test_a_migration_survives_a_crash_at_every_single_point() -> None:
+    CRASHES.at_every_single_point()
+
+
+def _troubled(seed: int) -> None:
+    """VMs and processes that die, a server that is replaced, a person who changes their mind; then quiet."""
+    world, dice = World(seed=seed, version="3.9.1"), random.Random(seed)
+    policy = {"strategy": "reattach", "max_unavailable": 1} if seed % 2 else {}
+    before, after = a_zookeeper_document(version="3.9.1", **policy), a_document(version="3.9.1", **policy)
+    world.declare(before)
+    world.converge(ticks=200)
+    world.kafka.create_topic("orders", partitions=6, rf=3, min_isr=2, bytes_per_partition=20_000_000)
+    world.declare(after)
+    for _ in range(400):
+        world.tick()
+        if dice.random() < 0.02 and world.machines.are_well and world.kafka.is_at_rest():
+            _trouble(world, dice)
+        view = world.view()
+        if dice.random() < 0.004 and not (view.migration and view.migration.has_no_way_back) and view.in_zookeeper_mode:
+            is_back = view.document is not None and view.document.spec.kafka.mode == "zookeeper"
+            world.declare(after if is_back else before)
+    for vm in world.machines.vms.values():
+        vm.deaf = False
+    if world.view().in_zookeeper_mode:
+        world.declare(after)
+    world.person(facts.ClusterResumed("the trouble is over"))
+    world.converge(ticks=2500)
+    view = world.view()
+    assert not view.in_zookeeper_mode
+    assert {i.planned.service for i in view.alive()} == {"broker", "controller"}
+    assert set(world.kafka.migration.knows.values()) == {Knows.QUORUM}
+
+
+def _trouble(world: World, dice: random.Random) -> None:
+    keys = sorted(k for k, vm in world.machines.vms.items() if vm.alive and vm.process is not None and vm.process.up)
+    what = dice.choice(("vm", "process", "process", "server", "deaf"))
+    if what == "server":
+        world.start_server()
+        return
+    if not keys:
+        return
+    key = dice.choice(keys)
+    if what == "vm":
+        world.machines.power_cut(key)
+        world.disturbed()
+    elif what == "process":
+        world.machines.stop_process(key)
+    else:
+        world.machines.vms[key].deaf = not world.machines.vms[key].deaf

@@ -4,8 +4,9 @@
 
 Rows: `reattach` (a broker with 200 MiB goes to its next VM with its disk: how long it is away from its ISRs),
 `controller-swap` (three controllers are handed over: how long the quorum is not full), `disk-growth` (brokers' disks
-are made larger: nobody restarts, no replica leaves an ISR) and `bad-setting` (settings brokers do not start with: put
-back after the first one). `--scale` multiplies the data. All rows without `--row`.
+are made larger: nobody restarts, no replica leaves an ISR), `bad-setting` (settings brokers do not start with: put
+back after the first one), and `operations` and `operations-zookeeper` (30 operations of all kinds, see
+`benchmarks.operations`: `--scale` is how many of them). `--scale` multiplies the data. All rows without `--row`.
 """
 
 import threading
@@ -20,6 +21,9 @@ import psutil
 
 from benchmarks.chosen import measured
 from benchmarks.loaded import LoadedRow, audited, on_a_cluster
+from benchmarks.operations import MIB, operations
+from benchmarks.operations import SPEC as MIXED_KRAFT
+from benchmarks.operations import ZOOKEEPER as MIXED_ZOOKEEPER
 from controlplane.kafka.errors import KafkaUnavailable
 from planner.observed import PartitionSeen
 from tests.e2e.cluster_spec import CONTROLLERS, ClusterSpec
@@ -37,6 +41,7 @@ BAD_SETTINGS: Sequence[tuple[str, int]] = (("replica.fetch.wait.max.ms", 60000),
 def main(arguments: Sequence[str] = ()) -> dict[str, Any]:
     """Runs the rows asked for. A row that fails is told with its error, and the next one runs."""
     rows = {name: partial(on_a_cluster, row, spec, DATA_MIB) for name, (row, spec) in ROWS.items()}
+    rows |= {name: partial(_operations, spec) for name, spec in MIXED.items()}
     return measured("lifecycle", rows, arguments)
 
 
@@ -79,6 +84,13 @@ def observed(cluster: LivingCluster) -> Iterator[Absences]:
     finally:
         over.set()
         thread.join()
+
+
+def _operations(spec: ClusterSpec, scale: float) -> dict[str, Any]:
+    def row(cluster: LivingCluster, _: float) -> dict[str, Any]:
+        return operations(cluster, scale)
+
+    return on_a_cluster(row, spec, MIB, 1.0)
 
 
 def _reattach(cluster: LivingCluster, scale: float) -> dict[str, Any]:
@@ -177,3 +189,4 @@ ROWS: dict[str, tuple[LoadedRow, ClusterSpec]] = {
     "disk-growth": (_disk_growth, SPEC),
     "bad-setting": (_bad_setting, SPEC),
 }
+MIXED: dict[str, ClusterSpec] = {"operations": MIXED_KRAFT, "operations-zookeeper": MIXED_ZOOKEEPER}

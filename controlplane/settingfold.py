@@ -45,8 +45,9 @@ def forgiven(view: ClusterView) -> ClusterView:
 
 def restart(view: ClusterView, e: facts.RestartRequested, at: datetime) -> ClusterView:
     """The service is told another start, with other settings."""
-    if view.restart is not None:
-        raise ValueError(f"{view.restart.key} is being restarted already")
+    others = sorted(view.restarts.keys() - set(e.beside))
+    if others or e.key in view.restarts:
+        raise ValueError(f"{(others or [e.key])[0]} is being restarted already")
     instance = view.instances[e.key]
     before = Before(instance.config, instance.told, instance.told_heap_mib)
     config = None if instance.config is None else with_values(instance.config, e.config)
@@ -55,7 +56,7 @@ def restart(view: ClusterView, e: facts.RestartRequested, at: datetime) -> Clust
     new = replace(instance, starts=e.start, config=config, told=told, told_heap_mib=heap)
     is_new = bool(e.config or e.told or e.heap_mib)
     in_hand = RestartView(e.key, e.generation, at, e.canary, before, new_settings=is_new)
-    return replace(view, restart=in_hand, instances=MappingProxyType({**view.instances, e.key: new}))
+    return replace(_with(view, in_hand), instances=MappingProxyType({**view.instances, e.key: new}))
 
 
 def restarted(view: ClusterView, e: facts.RestartCompleted, at: datetime) -> ClusterView:
@@ -63,7 +64,7 @@ def restarted(view: ClusterView, e: facts.RestartCompleted, at: datetime) -> Clu
     view, done, canaries = nodefold.started_anew(view, e.key), _restarting(view, e.key), dict(view.canaries)
     if done.canary:
         canaries[view.instances[e.key].planned.service] = CanaryView(e.key, done.generation, at, done.before)
-    return replace(view, restart=None, canaries=MappingProxyType(canaries))
+    return replace(_without(view, e.key), canaries=MappingProxyType(canaries))
 
 
 def revert(view: ClusterView, e: facts.RestartRevertRequested, at: datetime) -> ClusterView:
@@ -75,8 +76,7 @@ def revert(view: ClusterView, e: facts.RestartRevertRequested, at: datetime) -> 
     old = replace(instance, starts=e.start, config=before.config, told=before.told, told_heap_mib=before.told_heap_mib)
     in_hand = RestartView(e.key, generation, at, False, before, reverting=e.reason, new_settings=had != before)
     return replace(
-        view,
-        restart=in_hand,
+        _with(view, in_hand),
         canaries=MappingProxyType({}),
         restart_refusal=(e.key, e.reason) if generation == view.generation else view.restart_refusal,
         instances=MappingProxyType({**view.instances, e.key: old}),
@@ -86,12 +86,12 @@ def revert(view: ClusterView, e: facts.RestartRevertRequested, at: datetime) -> 
 def reverted(view: ClusterView, e: facts.RestartReverted, at: datetime) -> ClusterView:
     """What was refused stays so."""
     _restarting(view, e.key)
-    return replace(view, restart=None)
+    return _without(view, e.key)
 
 
 def lost(view: ClusterView, key: str) -> ClusterView:
     """The VM is gone, and with it what was to be restarted on it."""
-    return replace(view, restart=None) if view.restart is not None and view.restart.key == key else view
+    return _without(view, key) if key in view.restarts else view
 
 
 def with_values(before: Mapping[str, str], values: Mapping[str, str | None]) -> Mapping[str, str]:
@@ -108,18 +108,27 @@ def _told(instance: InstanceView, change: SettingChangeView) -> InstanceView:
 
 def _before(view: ClusterView, instance: InstanceView) -> tuple[Before, int]:
     """What it had, and the generation it was restarted for: it is in hand, or it is the canary that is watched."""
-    if view.restart is not None and view.restart.key == instance.key:
-        return view.restart.before, view.restart.generation
+    in_hand = view.restarts.get(instance.key)
+    if in_hand is not None:
+        return in_hand.before, in_hand.generation
     canary = view.canaries.get(instance.planned.service)
-    if view.restart is not None or canary is None or canary.key != instance.key:
+    if view.restarts or canary is None or canary.key != instance.key:
         raise ValueError(f"{instance.key} was not restarted")
     return canary.before, canary.generation
 
 
 def _restarting(view: ClusterView, key: str) -> RestartView:
-    if view.restart is None or view.restart.key != key:
+    if key not in view.restarts:
         raise ValueError(f"{key} is not being restarted")
-    return view.restart
+    return view.restarts[key]
+
+
+def _with(view: ClusterView, restart: RestartView) -> ClusterView:
+    return replace(view, restarts=MappingProxyType({**view.restarts, restart.key: restart}))
+
+
+def _without(view: ClusterView, key: str) -> ClusterView:
+    return replace(view, restarts=MappingProxyType({k: r for k, r in view.restarts.items() if k != key}))
 
 
 def _in_hand(view: ClusterView, change: str) -> SettingChangeView:

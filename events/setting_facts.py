@@ -64,6 +64,8 @@ class RestartRequested:
     canary: bool
     reason: str
     heap_mib: int = 0
+    beside: tuple[str, ...] = ()
+    """Keys of the brokers of its rack that are started anew at the same time, because it was proved safe for all."""
 
 
 @fact("restart.completed", schema=1)

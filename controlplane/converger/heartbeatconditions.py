@@ -59,9 +59,7 @@ def silences(situation: Situation) -> Iterator[Silence]:
 
 
 def _is_serving(situation: Situation, broker: InstanceView) -> bool:
-    view = situation.view
-    restarts = view.restart is not None and view.restart.key == broker.key
-    return broker.phase is Phase.JOINED and not broker.lost and not restarts
+    return broker.phase is Phase.JOINED and not broker.lost and broker.key not in situation.view.restarts
 
 
 def _serving(situation: Situation) -> int:

@@ -44,7 +44,7 @@ def heartbeats_for(view: ClusterView, watcher: InstanceView) -> Heartbeats | Non
     if not watcher.is_broker or not _beats(view):
         return None
     targets = tuple(
-        HeartbeatTarget(broker=i.service_id, address=view.address_of(i), port=view.broker_port)
+        HeartbeatTarget(broker=i.service_id, address=view.address_of(i), port=view.port_of(i))
         for i in _watching(view).get(watcher.key, ())
     )
     return Heartbeats(topic=HEARTBEAT_TOPIC, targets=targets) if targets else None
@@ -75,7 +75,7 @@ def _is_kept_from(situation: Situation) -> bool:
         return True
     if view.drain is not None or view.rebalance is not None or view.topics.replication is not None:
         return True
-    return view.restart is not None or hold_on(view, situation.now) is not None
+    return bool(view.restarts) or view.migration is not None or hold_on(view, situation.now) is not None
 
 
 @once

@@ -74,8 +74,9 @@ def is_told_astray(situation: Situation, kafka: KafkaSnapshot, instance: Instanc
 
 
 def _is_expected(view: ClusterView, instance: InstanceView) -> bool:
-    restarts = view.restart is not None and view.restart.key == instance.key
-    return instance.phase is Phase.JOINED and not instance.lost and not restarts
+    if view.migration is not None and instance.service_id in view.migration.last:
+        return False  # it is being started anew, or was the last one to be
+    return instance.phase is Phase.JOINED and not instance.lost and instance.key not in view.restarts
 
 
 def _wrong(view: ClusterView, instance: InstanceView, kafka: KafkaSnapshot) -> Astray | None:
@@ -91,7 +92,7 @@ def _wrong(view: ClusterView, instance: InstanceView, kafka: KafkaSnapshot) -> A
         return Astray(
             instance.key, "WrongRack", f"broker {broker} is registered in rack {has}, not {instance.planned.rack}"
         )
-    wanted, port = view.address_of(instance), view.broker_port
+    wanted, port = view.address_of(instance), view.port_of(instance)
     if _is_elsewhere(seen, wanted, port):
         words = f"broker {broker} is registered at {seen.host}:{seen.port}, not at {wanted}:{port}"
         return Astray(instance.key, "WrongAddress", words)

@@ -1,5 +1,6 @@
 """Services are started anew where they are, one at a time: for settings that Kafka reads only when it starts, for
-another heap, and because a person asked for it (`kedge restart`).
+another heap, and because a person asked for it (`kedge restart`). Where the spec asks for it, brokers of one rack that
+may be away together are started anew together (`restartbatch`).
 
     gate -> restart.requested (a new start id in its document) -> back in every ISR -> restart.completed -> the next one
                         +--> not back by its deadline: restart.revert_requested -> restart.reverted, and nothing else
@@ -9,10 +10,12 @@ rack by rack, then the controllers, the quorum's leader last.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from controlplane.converger.arrivals import serves, state_of
 from controlplane.converger.protocol import has_old_protocol, old_protocol
 from controlplane.converger.replacements import pending_changes
+from controlplane.converger.restartbatch import is_first_of_its_kind, restart_batch
 from controlplane.converger.restartlock import give_back, lock_first
 from controlplane.converger.restartsafety import restart_safety
 from controlplane.converger.seats import has_thin_list, thin_list
@@ -20,7 +23,7 @@ from controlplane.converger.toldsettings import all_told, needs_restart, where_s
 from controlplane.converger.verdict import Situation, Verdict, record, wait
 from controlplane.kafka.gates import is_following
 from controlplane.replacement import Phase
-from controlplane.restartview import CanaryView, RestartView, RollingRestartView
+from controlplane.restartview import RestartView, RollingRestartView
 from controlplane.view import ClusterView, InstanceView, once
 from events import facts
 from planner.observed import KafkaSnapshot
@@ -30,12 +33,27 @@ from planner.rollout.order import restart_order
 
 def restart_in_hand_step(situation: Situation) -> Verdict | None:
     """Sees a restart through: back, or given what it had before once its deadline is over."""
-    restart = situation.view.restart
-    if restart is None:
+    instances = situation.view.instances
+    in_hand = [restart for _, restart in sorted(situation.view.restarts.items())]
+    if not in_hand:
         return give_back(situation)
-    instance = situation.view.instances[restart.key]
-    if _is_back(situation, instance, restart):
-        return _ended(restart)
+    back = [r for r in in_hand if _is_back(situation, instances[r.key], r)]
+    if back:
+        ended = [_ended(r) for r in back]
+        return record("; ".join(v.sentence for v in ended), *(event for v in ended for event in v.events))
+    return _of_all([_not_back(situation, instances[r.key], r) for r in in_hand])
+
+
+def _of_all(verdicts: Sequence[Verdict]) -> Verdict:
+    """Of several that are not back yet: what is to be done about any comes first, then what only a person ends."""
+    acting = [v for v in verdicts if v.events]
+    if acting:
+        return record("; ".join(v.sentence for v in acting), *(event for v in acting for event in v.events))
+    worst = min(verdicts, key=lambda v: v.wait.patience_s if v.wait else 0.0)
+    return replace(worst, sentence="; ".join(v.sentence for v in verdicts))
+
+
+def _not_back(situation: Situation, instance: InstanceView, restart: RestartView) -> Verdict:
     state = state_of(situation, instance)
     waited_s, deadline_s = situation.seconds_since(restart.since), situation.join_deadline_s
     if waited_s <= deadline_s:
@@ -85,8 +103,7 @@ def restart_step(situation: Situation) -> Verdict | None:
     locked = lock_first(situation, f"{len(left)} services of {view.name} to restart: {change.reason}")
     if locked is not None:
         return locked
-    key = change.incumbent.key if change.incumbent else ""
-    return _restart(situation, kafka, view.instances[key], change.heap_mib)
+    return _restart(situation, kafka, restart_order(left, quorum_leader=kafka.quorum.leader))
 
 
 def _all_run_as_told(view: ClusterView) -> bool:
@@ -139,21 +156,36 @@ def _watch(situation: Situation, kafka: KafkaSnapshot, service: str) -> Verdict 
     return wait("Soak", sentence, patience_s=document.spec.rollout.soak_s + 30)
 
 
-def _restart(situation: Situation, kafka: KafkaSnapshot, instance: InstanceView, heap_mib: int) -> Verdict:
-    """`heap_mib` is the heap it is to get, 0 where it keeps its own."""
-    safety = restart_safety(situation, kafka, instance)
+def _restart(situation: Situation, kafka: KafkaSnapshot, order: Sequence[NodeChange]) -> Verdict:
+    """Whose turn it is, with those that may be away together with it."""
+    key = order[0].incumbent.key if order[0].incumbent else ""
+    safety = restart_safety(situation, kafka, situation.view.instances[key])
     if safety.waits is not None:
-        return Verdict(f"restart of {instance.key}: {safety.gate.reason}", wait=safety.waits)
-    view, document = situation.view, situation.view.document
+        return Verdict(f"restart of {key}: {safety.gate.reason}", wait=safety.waits)
+    batch = restart_batch(situation, kafka, order)
+    requests: list[facts.RestartRequested] = []
+    for change in batch.changes:
+        requests.append(_request(situation, change, beside=[r.key for r in requests]))
+    whom = key if len(requests) == 1 else f"{', '.join(r.key for r in requests)} together (rack {order[0].rack})"
+    told = bool(requests[0].told or requests[0].heap_mib)
+    why = f"for {requests[0].reason}" if told else f"({requests[0].reason})"
+    alone = f"; no further one with it: {batch.alone}" if batch.alone else ""
+    return record(f"restarting {whom} {why}: {safety.gate.reason}{alone}", *requests)
+
+
+def _request(situation: Situation, change: NodeChange, *, beside: Sequence[str]) -> facts.RestartRequested:
+    """`beside` are those of its batch whose turn is before its own."""
+    view, document, heap_mib = situation.view, situation.view.document, change.heap_mib
+    instance = view.instances[change.incumbent.key if change.incumbent else ""]
     names = needs_restart(view, instance)
     wanted = document.spec.kafka.config if document else {}
     silent = where_silent(document) if document else {}
     # Nothing new is tried where only a person asked: there is nothing to watch the first one for.
-    canary = bool(names or heap_mib) and _canary_of(situation, instance) is None
-    asked = _asked(view, instance.key) or thin_list(view, instance) or old_protocol(view, instance)
+    canary = is_first_of_its_kind(situation, change)
+    asked = _asked(view, instance.key, after=len(beside)) or thin_list(view, instance) or old_protocol(view, instance)
     heap = [f"heap {instance.heap_mib} -> {heap_mib} MiB"] if heap_mib else []
     told = ", ".join([*heap, *(f"{n}={wanted[n]}" if n in wanted else f"{n} unset" for n in names)])
-    request = facts.RestartRequested(
+    return facts.RestartRequested(
         key=instance.key,
         generation=view.generation,
         start=instance.starts + 1,
@@ -162,27 +194,21 @@ def _restart(situation: Situation, kafka: KafkaSnapshot, instance: InstanceView,
         canary=canary,
         reason=f"{told or asked}{' (the first one, to be watched)' if canary else ''}",
         heap_mib=heap_mib,
+        beside=tuple(beside),
     )
-    why = f"for {request.reason}" if told else f"({asked})"
-    return record(f"restarting {instance.key} {why}: {safety.gate.reason}", request)
 
 
-def _asked(view: ClusterView, key: str) -> str:
-    """`asked by anna: new certificates, 2 of 6`; "" where nobody asked for this one."""
+def _asked(view: ClusterView, key: str, *, after: int) -> str:
+    """`asked by anna: new certificates, 2 of 6`; "" where nobody asked for this one. `after` so many of its batch."""
     rolling = view.rolling_restart
     if rolling is None or key not in rolling.left:
         return ""
-    return f"{rolling.reason}, {len(rolling.keys) - len(rolling.left) + 1} of {len(rolling.keys)}"
-
-
-def _canary_of(situation: Situation, instance: InstanceView) -> CanaryView | None:
-    canary = situation.view.canaries.get(instance.planned.service)
-    return canary if canary is not None and canary.generation == situation.view.generation else None
+    return f"{rolling.reason}, {len(rolling.keys) - len(rolling.left) + 1 + after} of {len(rolling.keys)}"
 
 
 def _revert(situation: Situation, instance: InstanceView, why: str) -> Verdict:
     request = facts.RestartRevertRequested(instance.key, instance.starts + 1, why)
-    restart = situation.view.restart
+    restart = situation.view.restarts.get(instance.key)
     what = "gets its old settings back" if restart is None or restart.new_settings else "is started once more"
     return record(f"{instance.key} {what}: {why}", request)
 

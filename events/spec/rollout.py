@@ -55,9 +55,19 @@ class RolloutPolicy(Part):
         BEHAVIOURAL,
         "How many brokers may be away at a time, for whatever reason: failed, fenced, restarting, handed over. At "
         "that number none is stopped on purpose; repairs do not wait. `0` is 1 for restarts in place, and forbids "
-        "`reattach`. More than 1 lifts this ceiling only: one is stopped at a time, while every other one serves.",
+        "`reattach`. More than 1 lifts this ceiling only: one is stopped at a time, while every other one serves, "
+        "unless `maxParallelRestarts` says otherwise.",
         default=0,
         ge=0,
+        le=100,
+    )
+    max_parallel_restarts: Whole = classed(
+        BEHAVIOURAL,
+        "How many brokers of one rack may be restarted in place at the same time. More than 1 only where no partition "
+        "would fall below its min ISR with all of them away; the first one with new settings, and controllers, always "
+        "go alone. `maxUnavailable` has to be as large.",
+        default=1,
+        ge=1,
         le=100,
     )
     soak_s: Seconds = classed(

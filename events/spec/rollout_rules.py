@@ -16,6 +16,14 @@ CONTROLLER_LISTENER = "CONTROLLER"
 def rollout_problems(rollout: RolloutPolicy, pools: Mapping[int, Pool], where: Positions) -> Iterator[Problem]:
     """Everything wrong with the rollout policy, against the pools too."""
     yield from window_problems(rollout.windows, ("spec", "rollout", "windows"), where)
+    together = rollout.max_parallel_restarts
+    if together > max(1, rollout.max_unavailable):
+        message = (
+            f"{together} brokers are to be restarted at the same time, and {max(1, rollout.max_unavailable)} may be "
+            "away by `maxUnavailable`"
+        )
+        fix = f"Use `maxUnavailable: {together}`, or `maxParallelRestarts: {max(1, rollout.max_unavailable)}`."
+        yield where.problem(p.PARALLEL_RESTARTS, ("spec", "rollout", "maxParallelRestarts"), message, fix)
     if rollout.strategy == "migrate":
         if rollout.surge == 0:
             message = "`migrate` with `surge: 0` cannot start: a fresh broker has to join before an old one leaves"

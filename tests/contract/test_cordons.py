@@ -58,6 +58,27 @@ def test_a_broker_that_is_away_takes_no_cordon_and_tells_of_none(world: World) -
         kafka.set_cordons([], [1002])
 
 
+def test_a_cordon_outlives_the_registration_unless_it_was_lifted_before_the_stop(world: World) -> None:
+    """The one before left broker 1002 stopped, and cordoned."""
+    kafka = world.gateway
+    assert _forgotten_and_back(world) == {1002}
+    kafka.set_cordons([], [1002])
+    _until(world, lambda: not kafka.snapshot().cordoned, "no cordon")
+    world.stop_broker(1002)
+    assert _forgotten_and_back(world) == frozenset()
+
+
+def _forgotten_and_back(world: World) -> frozenset[int]:
+    """Unregisters broker 1002, which is stopped, and starts it again: who is cordoned then."""
+    kafka = world.gateway
+    _until(world, lambda: kafka.snapshot().brokers[1002].fenced, "the broker to be fenced")
+    assert kafka.unregister_broker(1002)
+    _until(world, lambda: 1002 not in kafka.snapshot().brokers, "the broker to be forgotten")
+    world.start_broker(1002)
+    _until(world, lambda: 1002 in kafka.snapshot().live_brokers(), "the broker to be back")
+    return kafka.snapshot().cordoned
+
+
 def _holders(kafka: KafkaGateway, topic: str) -> list[tuple[int, ...]]:
     return [p.replicas for p in kafka.snapshot().partitions if p.name.topic == topic]
 

@@ -1,6 +1,7 @@
 """Who is cordoned, since which metadata level, and what is left alone."""
 
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from controlplane.kafka.features import METADATA
 from controlplane.replacement import Phase
 from controlplane.view import ClusterView, EvacuationView
 from planner.observed import FeatureSeen, KafkaSnapshot
-from tests.builders import BEFORE, NODES, a_situation, a_snapshot, a_view, an_instance
+from tests.builders import BEFORE, NODES, NOW, a_partition, a_situation, a_snapshot, a_view, an_instance
 
 A = "brokers-a-0.g1"
 
@@ -30,11 +31,34 @@ def _effects(view: ClusterView, kafka: KafkaSnapshot | None) -> tuple[object, ..
     return verdict.effects if verdict else ()
 
 
-@pytest.mark.parametrize("phase", [Phase.DRAINING, Phase.LINGERING, Phase.FENCING])
-def test_a_broker_on_its_way_out_is_cordoned_until_it_is_stopped(phase: Phase) -> None:
-    assert brokers_to_cordon(_cluster(phase)) == {1000}
-    assert _effects(_cluster(phase), _kafka()) == (SetCordons((1000,), ()),)
-    assert _effects(_cluster(phase), _kafka(1000)) == ()
+def _lingers(seconds: float) -> ClusterView:
+    """For so long already; the spec wants 5 s."""
+    there = an_instance("brokers-a-0", phase=Phase.LINGERING, since=NOW - timedelta(seconds=seconds))
+    return a_view(*(an_instance(n) for n in NODES if n != "brokers-a-0"), there)
+
+
+@pytest.mark.parametrize("view", [_cluster(Phase.DRAINING), _lingers(4)], ids=["draining", "lingering"])
+def test_a_broker_on_its_way_out_is_cordoned(view: ClusterView) -> None:
+    assert brokers_to_cordon(view) == {1000}
+    assert _effects(view, _kafka()) == (SetCordons((1000,), ()),)
+    assert _effects(view, _kafka(1000)) == ()
+
+
+def test_the_cordon_is_lifted_before_the_word_to_stop_since_nobody_else_can_once_the_broker_is_gone() -> None:
+    verdict = cordon_step(a_situation(_lingers(5), kafka=_kafka(1000)))
+    assert verdict is not None
+    assert (verdict.sentence, verdict.effects) == (
+        "lifting the cordon of broker 1000, about to stop",
+        (SetCordons((), (1000,)),),
+    )
+    assert _effects(_lingers(5), _kafka()) == (), "nor is it cordoned again"
+    assert _effects(_cluster(Phase.FENCING), _kafka()) == ()
+    assert _effects(_cluster(Phase.FENCING), _kafka(1000)) == (SetCordons((), (1000,)),)
+
+
+def test_a_partition_that_came_meanwhile_keeps_the_cordon_until_the_broker_is_empty_again() -> None:
+    full = replace(_kafka(1000), partitions=(a_partition("late-0"),))
+    assert _effects(_lingers(5), full) == ()
 
 
 def test_a_broker_that_is_to_be_empty_is_cordoned_while_it_stays_so() -> None:

@@ -28,6 +28,7 @@ from providers.aws.cloud import AwsCloud
 from providers.base import Resources, TerraformRun
 from providers.tf.execute import execute
 from providers.tf.statefile import LocalStates
+from providers.tf.states import Access
 from providers.tf.surroundings import environment_of
 from providers.tf.workspace import open_workspace, rendered
 from tests.fakes.clouds.aws import MotoCloud, moto_cloud
@@ -116,9 +117,9 @@ class _Bench:
         """Seconds of `init`, and of the three commands a careful person types."""
         run = surge(wanted, intent="surge")
         workspace = open_workspace(
-            self.folder / "hands" / wanted.cluster_uid / "runs" / "of",  # as deep as ours: the module is found likewise
+            self.folder / "hands" / wanted.cluster_uid,
             module=MODULES / "aws",
-            backend={"local": {"path": str(self.folder / "hands" / f"{wanted.cluster_uid}.tfstate")}},
+            access=Access({"local": {"path": str(self.folder / "hands" / f"{wanted.cluster_uid}.tfstate")}}),
             variables=self.cloud.variables(rendered(run)),
             intent_id=run.intent_id,
         )

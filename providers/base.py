@@ -44,6 +44,8 @@ class CloudInstance:
     image: str = ""
     spot: bool = False
     """Pre-emptible, by the cloud's own word."""
+    ipv6: str = ""
+    """Its IPv6 address, or the network of its own that it has one in; "" for none."""
 
     @property
     def key(self) -> str:
@@ -96,6 +98,8 @@ class InstanceResource:
     """None: the image the cloud's settings name for its Kafka version."""
     spot: bool = False
     """Pre-emptible. Its cloud offers that: others are refused before an intent is recorded."""
+    ipv6: bool = False
+    """It gets an IPv6 address beside its private IPv4 one. Its cloud has that; its network is asked before its run."""
 
     @property
     def key(self) -> str:

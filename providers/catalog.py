@@ -34,7 +34,7 @@ class DiskKind:
 
 @dataclass(frozen=True, slots=True)
 class Misfit:
-    """A part of a pool its cloud does not have: `field` is `region`, `machine`, `alternatives`, `cloud` or `spot`."""
+    """A part of a pool its cloud does not have: `field` is `region`, `cloud` or one of the pool's own."""
 
     field: str
     message: str
@@ -55,6 +55,11 @@ class Catalog:
     can ever be replaced, and a controller only by one at another address."""
     sells_spot: bool = False
     """Whether it has pre-emptible VMs."""
+    no_ipv6: str = ""
+    """Why its VMs get no IPv6 address, "" where they may have one; `no_ipv6_voter` why those of a quorum get none."""
+    no_ipv6_voter: str = ""
+    diskless: frozenset[str] = frozenset()
+    """Machines that are known to have no disk of their own. Of others nobody has a figure, or they have one."""
 
     def misfits(
         self,
@@ -65,9 +70,11 @@ class Catalog:
         controllers: int = 0,
         ensemble: bool = False,
         spot: bool = False,
+        ipv6: bool = False,
+        disk: str = "",
     ) -> Iterator[Misfit]:
         """What of a place cannot be had there. `controllers` is how many there are in the pool, 0 for none of them;
-        `ensemble` says that it is of ZooKeeper servers."""
+        `ensemble` says that it is of ZooKeeper servers; `disk` is the kind of its disks."""
         stays = f"an address of {self.cloud} stays with its VM"
         if ensemble and not self.keeps_addresses:
             message = f"{stays}: a ZooKeeper server there could never be replaced"
@@ -77,20 +84,28 @@ class Catalog:
             yield Misfit("cloud", message, "Write `size: 3`, or a cloud whose addresses pass on (docs/clouds.md).")
         if spot and not self.sells_spot:
             yield Misfit("spot", f"{self.cloud} has no pre-emptible VMs", "Leave `spot` out.")
+        without = self.no_ipv6 or (self.no_ipv6_voter if controllers or ensemble else "")
+        if ipv6 and without:
+            yield Misfit("ipv6", f"no IPv6 here: {without}", "Leave `ipv6` out.")
         if not self.regions:
             return
         if region not in self.regions:
             yield Misfit("region", f"{self.cloud} has no region {region!r}", f"Use one of: {', '.join(self.regions)}.")
             return
-        if machine not in self.shapes:
-            yield self._no_machine("machine", machine)
-        for other in alternatives:
-            if other not in self.shapes:
-                yield self._no_machine("alternatives", other)
+        for field, name in (("machine", machine), *(("alternatives", other) for other in alternatives)):
+            if name not in self.shapes:
+                yield self._no_machine(field, name)
+            elif disk == EPHEMERAL and name in self.diskless:
+                yield self._no_disk(field, name)
 
     def _no_machine(self, field: str, machine: str) -> Misfit:
         there = ", ".join(self.shapes)
         return Misfit(field, f"the catalogue of {self.cloud} has no machine {machine!r}", f"It has {there}.")
+
+    def _no_disk(self, field: str, machine: str) -> Misfit:
+        message = f"{machine!r} of {self.cloud} has no disk of its own, and the pool's are `ephemeral`"
+        there = ", ".join(name for name in self.shapes if name not in self.diskless)
+        return Misfit(field, message, f"Write `kind: persistent`{f', or one of: {there}' if there else ''}.")
 
     def shape(self, name: str) -> Shape:
         """Raises `PlaceUnknown` naming what there is."""
@@ -122,6 +137,7 @@ def _catalog(cloud: str, shapes: tuple[Shape, ...], disks: tuple[DiskKind, ...])
         cloud=cloud,
         shapes=MappingProxyType({s.name: s for s in shapes}),
         disks=MappingProxyType({d.name: d for d in disks}),
+        no_ipv6="the addresses of `local` are loopback ones of this machine",
     )
 
 

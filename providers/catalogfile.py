@@ -31,7 +31,8 @@ class CatalogFile:
     """One cloud's catalogue. A figure nobody has a source for counts as 0, so that nobody divides by a guess.
 
     `raw` holds `sources`, `shapes` (neutral size -> type), `regions.names`, `disks` and `machines`; and `handover`
-    where that is `none` (`providers.handover`), `spot` with a source where there are pre-emptible VMs.
+    where that is `none` (`providers.handover`), `spot` with a source where there are pre-emptible VMs, `ipv6` with one,
+    and why there is none (`why_not`), or none for who votes (`why_no_voter`).
     """
 
     cloud: str
@@ -83,7 +84,14 @@ class CatalogFile:
             regions=self.regions(),
             keeps_addresses=self.raw.get("handover") != Handover.NONE,
             sells_spot="spot" in self.raw,
+            no_ipv6=self.raw["ipv6"].get("why_not", ""),
+            no_ipv6_voter=self.raw["ipv6"].get("why_no_voter", ""),
+            diskless=frozenset(name for name in names if self._is_diskless(name)),
         )
+
+    def _is_diskless(self, name: str) -> bool:
+        told = self.raw["machines"][self.raw["shapes"].get(name, name)]
+        return bool(told.get("own_disk_gb", UNKNOWN) == 0)
 
 
 @cache

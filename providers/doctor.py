@@ -10,6 +10,7 @@ import yaml
 from providers.base import CloudProvider, Place
 from providers.errors import NotFound, ProviderError
 from providers.networks import MakesNetworks
+from providers.traces import SeesStrangers
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +80,13 @@ def _regions(about: Mapping[str, object]) -> list[str]:
 def _of_place(provider: CloudProvider, place: Place) -> Iterator[Finding]:
     try:
         listing = provider.list_place(place)
+        others = provider.strangers(place) if isinstance(provider, SeesStrangers) else {}
     except ProviderError as error:
         yield Finding(f"{place}: credentials", False, str(error), error.what_next)
         return
+    if others:
+        told = ", ".join(f"{count} of {name}" for name, count in others.items())
+        yield Finding(f"{place}: other installations", True, f"VMs of other installations of Kedge, left alone: {told}")
     if isinstance(provider, MakesNetworks) and provider.makes_network(place):
         told = f"its network is Kedge's to make; {len(listing.instances)} VMs of this installation"
         yield Finding(f"{place}: credentials", True, told)

@@ -78,8 +78,9 @@ def whole_region(account: NetworkedAccount, place: Place, made: MadeNetworks, mo
     given = made(place)
     if given is None:
         raise NetworkMissing(f"{place}: the network {place.network} is Kedge's to make, and it is not made yet")
+    told = {key: value for key, value in account.left_to_kedge[place.region].items() if key != "ipv6"}
     try:
-        return model.model_validate({**account.left_to_kedge[place.region], **given})
+        return model.model_validate({**told, **given})  # whether it has IPv6 says how it was made
     except ValidationError as error:
         wrong = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors(include_input=False))
         raise PlaceUnknown(f"{place}: the network {place.network} does not fit {place.cloud}.yaml: {wrong}") from None

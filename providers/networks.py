@@ -5,13 +5,13 @@ and is shared by them.
 """
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol, runtime_checkable
 
-from providers.base import Place
-from providers.errors import ProviderError
+from providers.base import Place, Resources
+from providers.errors import PlaceUnknown, ProviderError
 
 MadeNetworks = Callable[[Place], Mapping[str, Any] | None]
 """Place, its network's name included -> what its module gave as `settings`, None while there is no such network."""
@@ -75,6 +75,33 @@ class MakesNetworks(Protocol):
     def network_variables(self, place: Place) -> Mapping[str, str]:
         """The cloud's own values for `terraform/modules/<cloud>-network`."""
         ...
+
+
+@runtime_checkable
+class TellsIpv6(Protocol):
+    """A provider of a cloud whose VMs may have IPv6 addresses."""
+
+    def has_ipv6(self, place: Place) -> bool:
+        """Whether the network of that place has IPv6. Raises `PlaceUnknown`."""
+        ...
+
+
+def check_ipv6(provider: object, wanted: Resources, new: Set[str]) -> None:
+    """Raises `PlaceUnknown` where one of `new` (targets as `instance/b-0.g1`) is to have IPv6 in a network without."""
+    asking = sorted(i.key for i in wanted.instances if i.ipv6 and f"instance/{i.key}" in new)
+    place = wanted.place
+    if asking and not (isinstance(provider, TellsIpv6) and provider.has_ipv6(place)):
+        raise PlaceUnknown(
+            f"{place}: {', '.join(asking)} are to have IPv6, and the network {place.network} there has none; nothing "
+            f"was made. Is it yours, give it IPv6 and say `ipv6: true` in its region of {place.cloud}.yaml. One that "
+            "Kedge made keeps what it was made with: say so there all the same, and name another in `place.network` of "
+            "a new pool. Or leave `ipv6` out of the pool"
+        )
+
+
+def ipv6_word(has_ipv6: bool) -> dict[str, str]:
+    """What of it is said in a module's `cloud`: nothing where there is none, as before there was any."""
+    return {"ipv6": "true"} if has_ipv6 else {}
 
 
 @runtime_checkable

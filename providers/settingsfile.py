@@ -67,6 +67,20 @@ class CloudSettings(BaseModel, Generic[AccountT]):
         regions: Mapping[str, ModelT] = getattr(account, "regions", {})
         return regions[place.region]
 
+    def has_ipv6(self, place: Place) -> bool:
+        """Whether the region's network has IPv6: a person's by their word, one that Kedge made as it was made, one that
+        is yet to be made as is told. Raises `PlaceUnknown` for a place that is not told of."""
+        made = self._made(place) if self.leaves_network(place) else None
+        return self.says_ipv6(place) if made is None else bool(made.get("ipv6", False))
+
+    def says_ipv6(self, place: Place) -> bool:
+        """What the region itself says of IPv6. Raises `PlaceUnknown` for a place that is not told of."""
+        account = self.account(place)
+        if leaves_network(account, place):
+            return bool(account.left_to_kedge[place.region].get("ipv6", False))
+        regions: Mapping[str, BaseModel] = getattr(account, "regions", {})
+        return bool(getattr(regions[place.region], "ipv6", False))
+
     def account(self, place: Place) -> AccountT:
         """Raises `PlaceUnknown` naming the accounts there are."""
         if place.account not in self.accounts:

@@ -46,6 +46,7 @@ def module_variables(
                 **instance(i),
                 # Said only where it is: what is rendered for all others stays what it was to the letter.
                 **({"spot": True} if i.spot else {}),
+                **({"ipv6": True} if i.ipv6 else {}),
             }
             for i in resources.instances
         },

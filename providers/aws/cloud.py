@@ -25,7 +25,7 @@ from providers.callbudget import TokenBucket
 from providers.console import tail
 from providers.doctor import Finding
 from providers.errors import PlaceUnknown, ProviderError, ResourceConflict
-from providers.networks import MadeNetworks, NetworkRun, none_made
+from providers.networks import MadeNetworks, NetworkRun, ipv6_word, none_made
 from providers.notices import MaintenanceNotice
 from providers.settingsfile import zones_of
 from providers.tf.abilities import Import
@@ -117,9 +117,13 @@ class AwsCloud:
         """See `MakesNetworks`."""
         return self._settings.leaves_network(place)
 
+    def has_ipv6(self, place: Place) -> bool:
+        """See `TellsIpv6`."""
+        return self._settings.has_ipv6(place)
+
     def network_variables(self, place: Place) -> Mapping[str, str]:
         """See `MakesNetworks`."""
-        return {"account_id": self._settings.account(place).id}
+        return {"account_id": self._settings.account(place).id, **ipv6_word(self.has_ipv6(place))}
 
     def network_pieces(self, run: NetworkRun) -> Mapping[str, str]:
         """See `FindsNetworks`."""

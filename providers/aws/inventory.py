@@ -114,7 +114,8 @@ def _instance(
 ) -> CloudInstance:
     own = tags_of(machine)
     disks = [m["Ebs"]["VolumeId"] for m in machine.get("BlockDeviceMappings", ()) if "Ebs" in m]
-    nics = [n["NetworkInterfaceId"] for n in machine.get("NetworkInterfaces", ())]
+    interfaces = machine.get("NetworkInterfaces", ())
+    nics = [n["NetworkInterfaceId"] for n in interfaces]
     return CloudInstance(
         id=machine["InstanceId"],
         cluster_uid=own[tags.CLUSTER_UID],
@@ -130,6 +131,7 @@ def _instance(
         shape=own.get(SHAPE, ""),
         image=own.get(IMAGE, ""),
         spot=machine.get("InstanceLifecycle") == "spot",
+        ipv6=next((str(a["Ipv6Address"]) for n in interfaces for a in n.get("Ipv6Addresses", ())), ""),
     )
 
 

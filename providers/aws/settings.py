@@ -22,6 +22,9 @@ class AwsRegion(BaseModel):
 
     subnets: dict[_Zone, _SubnetId] = Field(min_length=1)
     security_groups: tuple[_GroupId, ...] = Field(min_length=1)
+    ipv6: bool = False
+    """The subnets have IPv6, and the groups let nobody in by it; pools may ask for it.
+    A network that Kedge makes is made so."""
     images: dict[str, dict[str, _ImageId]] = Field(default_factory=dict)
     """Kafka version -> architecture (`arm64`, `x86_64`) -> image. Keep an image for as long as VMs of it stand."""
 

@@ -25,7 +25,7 @@ from providers.callbudget import TokenBucket
 from providers.doctor import Finding
 from providers.errors import PlaceUnknown, ProviderError, ResourceConflict
 from providers.handover import Handover
-from providers.networks import MadeNetworks, none_made
+from providers.networks import MadeNetworks, ipv6_word, none_made
 from providers.notices import MaintenanceNotice
 from providers.quota import Quota
 from providers.settingsfile import zones_of
@@ -129,10 +129,14 @@ class AzureCloud:
         """See `MakesNetworks`."""
         return self._settings.leaves_network(place)
 
+    def has_ipv6(self, place: Place) -> bool:
+        """See `TellsIpv6`."""
+        return self._settings.has_ipv6(place)
+
     def network_variables(self, place: Place) -> Mapping[str, str]:
         """See `MakesNetworks`."""
         account = self._settings.account(place)
-        return {"account_id": account.id, "tenant_id": account.tenant_id}
+        return {"account_id": account.id, "tenant_id": account.tenant_id, **ipv6_word(self.has_ipv6(place))}
 
     def terraform_environment(self, place: Place) -> Mapping[str, str]:
         """Credentials of the account, and the way out of this network; see `GivesEnvironment`."""

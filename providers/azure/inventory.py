@@ -52,7 +52,8 @@ def read_listing(clients: Clients, place: Place, *, installation_id: str, accoun
     of_nodes = {(t[tags.CLUSTER_UID], t[tags.NODE]): i for i in owned.values() if (t := tags_of(i))}
     own_keys = {disk_id: tags_of(disk)[VOLUME] for disk_id, disk in volumes.items()}
     addresses = {_id(i): _address(i) for i in interfaces}
-    found = (_instance(m, views.get(_id(m), {}), own_keys, addresses, owned.keys()) for m in ours)
+    sixth = {_id(i): address for i in interfaces if (address := _address(i, "IPv6"))}
+    found = (_instance(m, views.get(_id(m), {}), own_keys, addresses, sixth, owned.keys()) for m in ours)
     return Listing(
         place=place,
         at=at,
@@ -118,7 +119,12 @@ def _is_ours(thing: _Thing, installation_id: str, *needed: str) -> bool:
 
 
 def _instance(
-    machine: _Thing, view: _Thing, volumes: Mapping[str, str], addresses: Mapping[str, str], owned: Iterable[str]
+    machine: _Thing,
+    view: _Thing,
+    volumes: Mapping[str, str],
+    addresses: Mapping[str, str],
+    sixth: Mapping[str, str],
+    owned: Iterable[str],
 ) -> CloudInstance:
     own, properties = tags_of(machine), machine["properties"]
     disks = [_id(d["managedDisk"]) for d in _part(properties, "storageProfile", "dataDisks") if d.get("managedDisk")]
@@ -139,6 +145,7 @@ def _instance(
         shape=own.get(SHAPE, ""),
         image=own.get(IMAGE, ""),
         spot=properties.get("priority") == "Spot",
+        ipv6=next((sixth[n] for n in nics if sixth.get(n)), ""),
     )
 
 
@@ -159,10 +166,11 @@ def _is_bound(interface: _Thing) -> bool:
     return bool(((interface.get("properties") or {}).get("virtualMachine") or {}).get("id"))
 
 
-def _address(interface: _Thing) -> str:
-    """The private address of a network interface; empty while it has none."""
-    configurations = _part(interface, "properties", "ipConfigurations")
-    return next((a for c in configurations if (a := (c.get("properties") or {}).get("privateIPAddress"))), "")
+def _address(interface: _Thing, version: str = "IPv4") -> str:
+    """The private address of a network interface; empty while it has none of that version."""
+    told = [c.get("properties") or {} for c in _part(interface, "properties", "ipConfigurations")]
+    own = (p for p in told if p.get("privateIPAddressVersion", "IPv4") == version)
+    return next((a for p in own if (a := p.get("privateIPAddress"))), "")
 
 
 def _part(thing: _Thing, outer: str, inner: str) -> Iterable[_Thing]:

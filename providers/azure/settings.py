@@ -51,6 +51,9 @@ class AzureRegion(BaseModel):
     """By name, `<region>-<something>`. Zones are all availability zones, or all fault domains."""
     scale_set: _ScaleSetId | None = None
     """With flexible orchestration: only as its member can a VM be told its fault domain."""
+    ipv6: bool = False
+    """The subnets have IPv6, and no rule lets anybody in by it; pools may ask for it.
+    A network that Kedge makes is made so."""
     images: dict[str, dict[str, _ImageId]] = Field(default_factory=dict)
     """Kafka version -> architecture (`arm64`, `x86_64`) -> image. Keep an image for as long as VMs of it stand."""
 

@@ -20,7 +20,7 @@ from providers.digitalocean.variables import module_variables
 from providers.doctor import Finding
 from providers.errors import PlaceUnknown, ProviderError, ResourceConflict
 from providers.handover import Handover
-from providers.networks import MadeNetworks, none_made
+from providers.networks import MadeNetworks, ipv6_word, none_made
 from providers.quota import Quota
 from providers.settingsfile import zones_of
 from providers.sightings import Sightings
@@ -120,9 +120,13 @@ class DigitaloceanCloud:
         """See `MakesNetworks`."""
         return self._settings.leaves_network(place)
 
+    def has_ipv6(self, place: Place) -> bool:
+        """See `TellsIpv6`."""
+        return self._settings.has_ipv6(place)
+
     def network_variables(self, place: Place) -> Mapping[str, str]:
         """See `MakesNetworks`."""
-        return {}
+        return ipv6_word(self.has_ipv6(place))
 
     def terraform_environment(self, place: Place) -> Mapping[str, str]:
         """The account's token, and the way out of this network; see `GivesEnvironment`.

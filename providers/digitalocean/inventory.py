@@ -123,6 +123,7 @@ def _instance(
         cluster_name=own.get(tags.CLUSTER_NAME, ""),
         shape=own.get(SHAPE, ""),
         image=own.get(IMAGE, ""),
+        ipv6=next((str(n["ip_address"]) for n in droplet["networks"].get("v6") or ()), ""),
     )
 
 

@@ -28,6 +28,9 @@ class DigitaloceanRegion(BaseModel):
     firewall_tag: _Tag
     """By which the firewall goes. Without it a VM's public address would be open to everybody."""
     racks: tuple[_Rack, ...] = Field(min_length=1)
+    ipv6: bool = False
+    """The firewall lets VMs out by IPv6, and nobody in; pools may ask for it. A firewall
+    that Kedge makes is made so."""
     images: dict[str, PositiveInt] = Field(default_factory=dict)
     """Kafka version -> id of an image (x86_64). Keep one for as long as VMs of it stand."""
 

@@ -24,7 +24,7 @@ from providers.google.settings import GoogleSettings
 from providers.google.tags import decoded
 from providers.google.variables import module_variables
 from providers.handover import Handover
-from providers.networks import MadeNetworks, none_made
+from providers.networks import MadeNetworks, ipv6_word, none_made
 from providers.notices import MaintenanceNotice
 from providers.quota import Quota
 from providers.settingsfile import zones_of
@@ -139,9 +139,13 @@ class GoogleCloud:
         """See `MakesNetworks`."""
         return self._settings.leaves_network(place)
 
+    def has_ipv6(self, place: Place) -> bool:
+        """See `TellsIpv6`."""
+        return self._settings.has_ipv6(place)
+
     def network_variables(self, place: Place) -> Mapping[str, str]:
         """See `MakesNetworks`."""
-        return {"project": self._settings.account(place).project}
+        return {"project": self._settings.account(place).project, **ipv6_word(self.has_ipv6(place))}
 
     def terraform_environment(self, place: Place) -> Mapping[str, str]:
         """A token of the account's credentials, and the way out of this network; see `GivesEnvironment`."""

@@ -174,6 +174,7 @@ def _instance(
         shape=own.get(SHAPE, ""),
         image=own.get(IMAGE, ""),
         spot=machine.scheduling.provisioning_model == "SPOT",
+        ipv6=next((c.external_ipv6 for n in machine.network_interfaces for c in n.ipv6_access_configs), ""),
     )
 
 

@@ -27,6 +27,9 @@ class GoogleRegion(BaseModel):
     subnetworks: dict[_Zone, _Subnetwork] = Field(min_length=1)
     """Subnetworks are regional; zones may share one."""
     network_tags: tuple[_NetworkTag, ...] = Field(min_length=1)
+    ipv6: bool = False
+    """The subnetworks have external IPv6, and no rule lets anybody in by it; pools may ask for it. A network that
+    Kedge makes is made so."""
     images: dict[str, dict[str, _Image]] = Field(default_factory=dict)
     """Kafka version -> architecture (`arm64`, `x86_64`) -> image. A family would mean another image tomorrow."""
 

@@ -116,6 +116,10 @@ class HetznerCloud:
         """See `MakesNetworks`."""
         return self._settings.leaves_network(place)
 
+    def has_ipv6(self, place: Place) -> bool:
+        """See `TellsIpv6`. A server has it beside its networks, whatever they were made with."""
+        return self._settings.says_ipv6(place)
+
     def network_variables(self, place: Place) -> Mapping[str, str]:
         """See `MakesNetworks`."""
         if self._settings.endpoint_url is None:

@@ -161,6 +161,7 @@ def _instance(
         cluster_name=own.get(tags.CLUSTER_NAME, ""),
         shape=own.get(SHAPE, ""),
         image=own.get(IMAGE, ""),
+        ipv6=str((server["public_net"].get("ipv6") or {}).get("ip", "")),
     )
 
 

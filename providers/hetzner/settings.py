@@ -40,6 +40,8 @@ class HetznerRegion(BaseModel):
     """Networks clients of Kafka come from; VMs of later generations let them in."""
     placement_groups: tuple[PositiveInt, ...] = Field(default=(), max_length=50)
     """Groups of type `spread`, ten VMs each. Without any, nothing keeps two VMs off one host."""
+    ipv6: bool = False
+    """Pools may ask for IPv6: a public address, by which the VM's own packet filter lets nobody in."""
     images: dict[str, dict[str, PositiveInt]] = Field(default_factory=dict)
     """Kafka version -> architecture (`arm64`, `x86_64`) -> snapshot. Keep one for as long as VMs of it stand."""
 

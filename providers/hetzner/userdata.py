@@ -16,4 +16,6 @@ def user_data(instance: InstanceResource, region: HetznerRegion, software: Softw
     Members are all networks Kedge has there.
     """
     members = (*region.subnets.values(), region.member_range, region.node_range)
-    return born_with(instance, software, commands=[("nft", rules(members, region.clients))])
+    commands = [("nft", rules(members, region.clients))]
+    # A server has the one disk it boots from: looked for as a device, its own would never be found.
+    return born_with(instance, software, own_disks="root", commands=commands)

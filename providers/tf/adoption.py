@@ -14,7 +14,7 @@ from providers.tf.unfinished import whole_in
 
 def adopting_run(run: TerraformRun, held: frozenset[str], provider: CloudProvider) -> TerraformRun | None:
     """The run that goes before `run`, None when the state knows all there is. `held` are the state's targets."""
-    if run.adopts is None:
+    if run.adopts is None or not targets_of(run.adopts) - held - run.creates - run.forget:
         return None
     listing = provider.list_place(run.adopts.place)
     alive = {i.key for i in listing.instances if i.state is InstanceState.RUNNING}

@@ -20,15 +20,13 @@ from providers.tf.progress import OnProgress
 from providers.tf.runfolder import RunFolder
 from providers.tf.runner import TerraformRunner
 from providers.tf.statebody import addresses_in, serial_of
-from providers.tf.states import StateStorage, state_key
+from providers.tf.states import IN_A_FILE, STATE_PATH, Access, StateStorage, state_key
 from providers.tf.surroundings import environment_of
 from providers.tf.workspace import Workspace, open_workspace
 
 _TIMEOUT_S = 600.0
 PATIENCE_S = 30.0
 """So long an audit waits for its share of the calls; then it is for another hour: rolls draw on the same bucket."""
-
-_COPY = "audit.tfstate"
 
 
 def audit(
@@ -52,7 +50,7 @@ def audit(
     held = addresses_in(body)
     if body is None or not held:
         return AuditFound((), 0)
-    folder = RunFolder(state.folder.directory / "audit")
+    folder = RunFolder(state.folder.directory, "audit")
     with folder.locked(asked.id):
         folder.clear_workspaces(keep=folder.workspaces)
         if isinstance(provider, SharesCalls):
@@ -68,10 +66,9 @@ def audit(
                 on_progress=on_progress,
                 timeout_s=timeout_s,
             )
-            terraform.prepare(Initialised(folder.initialised))
-            found = drifts_in(terraform.plan(refresh_only=True))
+            with terraform.prepared(Initialised(folder.initialised)):
+                found = drifts_in(terraform.plan(refresh_only=True))
         except TerraformFailed as error:
-            Initialised(folder.initialised).drop()
             raise diagnosed(error, provider, place) from error
         finally:
             workspace.remove()
@@ -82,12 +79,12 @@ def audit(
 
 def _workspace(asked: Audit, provider: CloudProvider, module_root: Path, folder: RunFolder) -> Workspace:
     """Rendered as a run on that state would be. Raises `PlaceUnknown` for a network on a cloud that makes none."""
-    backend = {"local": {"path": _COPY}}
+    access = Access(IN_A_FILE)
     if isinstance(asked, CloudAudit):
         return open_workspace(
             folder.workspaces,
             module=module_root / provider.name,
-            backend=backend,
+            access=access,
             variables=provider.variables(asked.resources),
             intent_id=asked.id,
         )
@@ -95,7 +92,7 @@ def _workspace(asked: Audit, provider: CloudProvider, module_root: Path, folder:
     return open_workspace(
         folder.workspaces,
         module=module,
-        backend=backend,
+        access=access,
         variables=variables,
         intent_id=asked.id,
         outputs=NETWORK_OUTPUTS,
@@ -103,6 +100,7 @@ def _workspace(asked: Audit, provider: CloudProvider, module_root: Path, folder:
 
 
 def _copy(body: bytes, workspace: Workspace) -> None:
-    copy = workspace.directory / _COPY
+    copy = workspace.directory / STATE_PATH
+    copy.parent.mkdir(mode=0o700)
     copy.touch(mode=0o600)
     copy.write_bytes(body)

@@ -9,6 +9,7 @@ from pathlib import Path
 from providers.base import CloudProvider, RunKind, TerraformRun
 from providers.catalogfile import sold_by
 from providers.errors import TerraformFailed
+from providers.networks import check_ipv6
 from providers.quota import TellsQuotas, check_room
 from providers.tf.abilities import GrowsVolumes, Import, RepeatsCreates, SharesCalls
 from providers.tf.adoption import adopting_run
@@ -87,8 +88,9 @@ def execute(
         elif (step := import_step(run, known, provider)) is not None:
             here.perform(step.run, provider.variables(rendered(step.run)), step.imports)
             imported = tuple(i.address for i in step.imports)
+        new = run.creates - targets_in(_last_known(state))
+        check_ipv6(provider, run.resources, new)
         if run.kind is RunKind.SURGE and isinstance(provider, TellsQuotas):
-            new = run.creates - targets_in(_last_known(state))
             check_room(provider, run.resources, new, sold_by(provider.name))
         changed = here.perform(run, variables)
         if run.kind is RunKind.GROW and isinstance(provider, GrowsVolumes):
@@ -123,7 +125,7 @@ class _Bench:
         workspace = open_workspace(
             self.state.folder.workspaces,
             module=self.module_root / self.provider.name,
-            backend=self.access.backend,
+            access=self.access,
             variables=variables,
             intent_id=run.intent_id,
             imports=imports,
@@ -140,9 +142,9 @@ class _Bench:
                 stop=self.stop,
                 timeout_s=self.timeout_s,
             )
-            return _perform(run, terraform, self.state, self.provider, imports)
+            with terraform.prepared(Initialised(self.state.folder.initialised)):
+                return _perform(run, terraform, self.state, self.provider, imports)
         except TerraformFailed as error:
-            Initialised(self.state.folder.initialised).drop()
             raise diagnosed(error, self.provider, run.resources.place) from error
         finally:
             workspace.remove()
@@ -162,7 +164,6 @@ def _perform(
     provider: CloudProvider,
     imports: Sequence[Import],
 ) -> tuple[str, ...]:
-    terraform.prepare(Initialised(state.folder.initialised))
     for path in _left_behind(state):
         terraform.push_state(path)
     state.folder.clear_workspaces(keep=terraform.workspace.directory)

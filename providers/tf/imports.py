@@ -8,7 +8,16 @@ compared with the state first. Pure but for one listing; clouds whose creates ar
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from providers.base import CloudInstance, CloudProvider, CloudVolume, Listing, Resources, RunKind, TerraformRun
+from providers.base import (
+    CloudInstance,
+    CloudProvider,
+    CloudVolume,
+    InstanceState,
+    Listing,
+    Resources,
+    RunKind,
+    TerraformRun,
+)
 from providers.catalog import EPHEMERAL
 from providers.errors import NotImportable, ResourceConflict
 from providers.tf.abilities import Import, ImportsResources
@@ -31,21 +40,22 @@ class ImportStep:
 def import_step(run: TerraformRun, state: bytes | None, provider: CloudProvider) -> ImportStep | None:
     """The step that goes before `run`, None when the state knows all the run is about.
 
-    Asked about is what the run creates, and all that stands before it where the state may know less (`adopts`). Raises
-    `NotImportable`, `ResourceConflict` where a key's VM is of another intent, and what a listing may end with.
+    Asked about is what the run creates, and all that stands before it (`adopts`) once the state lacks any of that: the
+    cloud is listed for nothing else. Raises `NotImportable`, `ResourceConflict` where a key's VM is of another intent,
+    and what a listing may end with.
     """
     before = targets_of(run.adopts) if run.adopts is not None else frozenset[str]()
+    held, known = targets_in(state), addresses_in(state)
     asked = (before | run.creates) - run.forget
-    if not asked:
+    if not run.creates and asked <= held:
         return None
     resources = merged(run.adopts, run.resources) if run.adopts is not None else run.resources
     listing = one_of_each(provider.list_place(resources.place), resources, instance_ids_in(state))
     _refuse_other_intents(resources, listing)
-    held, known = targets_in(state), addresses_in(state)
     imports: list[Import] = []
     coming: set[str] = set()
     again: set[str] = set()
-    for target in sorted(asked & there(resources, listing)):
+    for target in sorted((asked & there(resources, listing)) - _going(run, listing)):
         way = provider.imports(target, resources, listing) if isinstance(provider, ImportsResources) else None
         if way is None and target not in held:
             raise NotImportable(
@@ -111,6 +121,14 @@ def _refuse_other_intents(resources: Resources, listing: Listing) -> None:
                 f"{resources.place}: {machine.id} has the key {machine.key}, which is planned for intent "
                 f"{wanted[machine.key]}, and was made for intent {machine.intent_id}"
             )
+
+
+def _going(run: TerraformRun, listing: Listing) -> frozenset[str]:
+    """What the run is to delete and an earlier try of it has begun to: VMs that end, and what hangs on them."""
+    ending = {i.key for i in listing.instances if i.state is InstanceState.STOPPING}
+    words = {t: t.partition("/") for t in run.deletes}
+    own = {t: key.rpartition(".")[0] if word == "attachment" else key for t, (word, _, key) in words.items()}
+    return frozenset(t for t, key in own.items() if key in ending and not t.startswith("volume/"))
 
 
 def _volumes_on(machine: CloudInstance | None) -> tuple[str, ...]:

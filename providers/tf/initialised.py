@@ -1,11 +1,18 @@
-"""What `terraform init` made, kept between the runs of one state: it changes only with what it was made from.
+"""What `terraform init` made, once for every run it is the same for: nothing of a cluster is in it.
 
-Runs share it through TF_DATA_DIR. Only `init` writes there, and the lock of the state lets one run at a time.
+Runs share it through TF_DATA_DIR. Only `init` writes there, in the folder of its own run; one rename puts it where
+others find it, so there is all of it or nothing, whatever is killed. Whoever uses it holds a shared lock of the kernel.
+What may be damaged is marked, and left to those who use it; what nobody uses any more goes when the next one is kept.
 """
 
+import errno
+import fcntl
 import hashlib
 import os
 import shutil
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,39 +21,119 @@ from providers.tf.workspace import Workspace
 _LOCK_FILE = ".terraform.lock.hcl"
 """Which providers were chosen. Terraform looks for it beside the configuration and refuses to plan without."""
 
+_IN_USE, _DOUBTED = "in-use", "doubted"
+"""Files of ours in it: the first is locked by its users, and when it was last used is its time of change."""
+
+_OVERTAKEN = (errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT)
+"""Another was kept under that number meanwhile, or the folder was empty and went."""
+
+_UNUSED_S = 7 * 24 * 3600.0
+"""An earlier release of Kedge or of Terraform may be what another server still runs; for so long its own is kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class InUse:
+    """A data directory that stays until its user is done. `doubt` it and the next run makes another."""
+
+    data: Path
+
+    def doubt(self) -> None:
+        """It may be what made a run fail. Those who use it now go on with it."""
+        with suppress(FileNotFoundError):
+            (self.data / _DOUBTED).touch()
+
 
 @dataclass(frozen=True, slots=True)
 class Initialised:
-    """The folder of one state; it holds what the last `init` made, under a name that says from what."""
+    """`<directory>/<what it was made from>/<which try>/`, for all states of an installation on this machine."""
 
     directory: Path
 
-    def take(self, workspace: Workspace, *, binary: str) -> Path | None:
-        """The data directory for this workspace, None when there is none that fits."""
-        kept = self.directory / _name(workspace, binary)
-        if not kept.is_dir():
-            return None
-        if (kept / _LOCK_FILE).exists():
-            shutil.copy2(kept / _LOCK_FILE, workspace.directory)
-        return kept
+    @contextmanager
+    def opened(self, workspace: Workspace, *, binary: str, plugins: str, init: Callable[[], object]) -> Iterator[InUse]:
+        """The data directory for this workspace, until the end of the block. `init` makes it in the workspace.
 
-    def keep(self, workspace: Workspace, *, binary: str) -> Path:
-        """Keep what `init` has just made in the workspace, in the place of everything older. Returns where it is."""
-        made = workspace.directory / ".terraform"
-        if (workspace.directory / _LOCK_FILE).exists():
-            shutil.copy2(workspace.directory / _LOCK_FILE, made)
-        self.drop()
-        self.directory.mkdir(parents=True, mode=0o700)
-        # One rename: there is all of it or nothing, whatever is killed here.
-        return made.rename(self.directory / _name(workspace, binary))
+        It is called where there is none that fits; two at once each make their own, and one is kept. `plugins` is
+        where Terraform finds providers: it makes links to there. Raises what `init` does.
+        """
+        with ExitStack() as stack:
+            kept = self.directory / _made_from(workspace, binary, plugins)
+            data = _newest(kept, stack)
+            if data is None:
+                init()
+                data = _keep(kept, workspace, stack)
+                self._clear()
+            elif (data / _LOCK_FILE).exists():
+                shutil.copy2(data / _LOCK_FILE, workspace.directory)
+            yield InUse(data)
 
-    def drop(self) -> None:
-        """The next run begins with an `init`: what is kept may be what made this one fail."""
-        shutil.rmtree(self.directory, ignore_errors=True)
+    def _clear(self) -> None:
+        """Delete what was doubted, or was for an earlier release, and is used by nobody."""
+        before_s = time.time() - _UNUSED_S
+        for data in self.directory.glob("*/*"):
+            with ExitStack() as stack:
+                if data.suffix != ".gone":
+                    if not _is_over(data, before_s) or not _lock(data, stack, fcntl.LOCK_EX):
+                        continue
+                    data = data.rename(data.with_suffix(".gone"))  # first: half of it is never found
+                shutil.rmtree(data, ignore_errors=True)
+        for kept in self.directory.iterdir():
+            with suppress(OSError):
+                kept.rmdir()
 
 
-def _name(workspace: Workspace, binary: str) -> str:
+def _newest(kept: Path, stack: ExitStack) -> Path | None:
+    tries = _tries(kept)
+    data = kept / str(tries[-1]) if tries else None
+    if data is None or (data / _DOUBTED).exists() or not _lock(data, stack, fcntl.LOCK_SH):
+        return None
+    os.utime(data / _IN_USE)
+    return data
+
+
+def _keep(kept: Path, workspace: Workspace, stack: ExitStack) -> Path:
+    """What `init` has just made in the workspace, for all; what another made meanwhile is as good."""
+    made = workspace.directory / ".terraform"
+    if (workspace.directory / _LOCK_FILE).exists():
+        shutil.copy2(workspace.directory / _LOCK_FILE, made)
+    (made / _IN_USE).touch()
+    if (another := _newest(kept, stack)) is not None:
+        return another
+    _lock(made, stack, fcntl.LOCK_SH)
+    while True:
+        for folder in (kept.parent, kept):
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        try:
+            return made.rename(kept / str(1 + max(_tries(kept), default=-1)))
+        except OSError as error:
+            if error.errno not in _OVERTAKEN:
+                raise
+
+
+def _tries(kept: Path) -> list[int]:
+    return sorted(int(path.name) for path in kept.glob("*") if path.name.isdigit())
+
+
+def _is_over(data: Path, before_s: float) -> bool:
+    try:
+        return (data / _DOUBTED).exists() or (data / _IN_USE).stat().st_mtime < before_s
+    except FileNotFoundError:
+        return False  # it went
+
+
+def _lock(data: Path, stack: ExitStack, kind: int) -> bool:
+    """Takes the lock until the stack ends. False where somebody else has it otherwise, or it was deleted meanwhile."""
+    path = data / _IN_USE
+    try:
+        file = stack.enter_context(path.open("rb"))
+        fcntl.flock(file, kind | fcntl.LOCK_NB)
+        return os.fstat(file.fileno()).st_ino == path.stat().st_ino
+    except (FileNotFoundError, BlockingIOError):
+        return False
+
+
+def _made_from(workspace: Workspace, binary: str, plugins: str) -> str:
     program = os.path.realpath(shutil.which(binary) or binary)
     about = os.stat(program)
-    made_from = f"{workspace.fingerprint} {program} {about.st_size} {about.st_mtime_ns}"
+    made_from = f"{workspace.fingerprint} {plugins} {program} {about.st_size} {about.st_mtime_ns}"
     return hashlib.sha256(made_from.encode()).hexdigest()[:32]

@@ -112,7 +112,7 @@ class _Bench:
         workspace = open_workspace(
             self.state.folder.workspaces,
             module=self.module,
-            backend=self.access.backend,
+            access=self.access,
             variables=self.variables,
             intent_id=self.run.intent_id,
             imports=imports,
@@ -130,10 +130,9 @@ class _Bench:
                 on_progress=on_progress,
                 timeout_s=timeout_s,
             )
-            terraform.prepare(Initialised(self.state.folder.initialised))
-            return self._apply(terraform, imports)
+            with terraform.prepared(Initialised(self.state.folder.initialised)):
+                return self._apply(terraform, imports)
         except TerraformFailed as error:
-            Initialised(self.state.folder.initialised).drop()
             raise diagnosed(error, provider, place) from error
         finally:
             workspace.remove()

@@ -10,9 +10,10 @@ import json
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from providers import process
 from providers.errors import RunInProgress
@@ -26,27 +27,27 @@ _EARLIER_RUN_TIMEOUT_S = 10.0
 
 @dataclass(frozen=True, slots=True)
 class RunFolder:
-    """`<root>/<cluster uid>/<cloud>.<account>.<region>/`, readable by its owner only."""
+    """`<root>/<cluster uid>/<cloud>.<account>.<region>/`, readable by its owner only. It is there while a run needs it.
+
+    `kind` is of what runs: of each kind there is one at a time.
+    """
 
     directory: Path
+    kind: str = "run"
 
     @property
     def workspaces(self) -> Path:
-        return self.directory / "runs"
+        return self.directory / f"{self.kind}s"
 
     @property
     def initialised(self) -> Path:
-        return self.directory / "initialised"
+        """What `init` made, of all states below the root."""
+        return self.directory.parents[1] / "initialised"
 
     @contextmanager
     def locked(self, run_id: str) -> Iterator[None]:
         """Hold the folder for one run. Raises `RunInProgress` while another run, or what is left of one, is alive."""
-        self.directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with self._lock.open("a+") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise RunInProgress(f"another run holds {self.directory}: {self._owner()}") from None
+        with self._take() as file:
             if earlier := _read(self._owner_file).get("run"):
                 self._end(str(earlier))
             self._owner_file.write_text(json.dumps({"run": run_id, "pid": os.getpid()}))
@@ -54,6 +55,7 @@ class RunFolder:
                 yield
             finally:
                 self._end(run_id)
+                self._leave(file)
 
     def errored_states(self) -> tuple[Path, ...]:
         """States that Terraform could not write, oldest first."""
@@ -65,11 +67,39 @@ class RunFolder:
             if directory != keep:
                 shutil.rmtree(directory)
 
+    def _take(self) -> IO[str]:
+        """The lock, of the file that is there now: who left last took the one before away."""
+        while True:
+            try:
+                self.directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+                file = self._lock.open("a+")
+            except FileNotFoundError:
+                continue
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                file.close()
+                raise RunInProgress(f"another run holds {self.directory}: {self._owner()}") from None
+            if _is_there(self._lock, file):
+                return file
+            file.close()
+
+    def _leave(self, file: IO[str]) -> None:
+        """Nothing stays but the state and what could not be pushed. The lock is held until the file is closed."""
+        with suppress(OSError):  # not empty, or never made
+            self.workspaces.rmdir()
+        if _is_there(self._lock, file):
+            self._lock.unlink()
+        with suppress(OSError):
+            self.directory.rmdir()
+            self.directory.parent.rmdir()
+
     def _end(self, run_id: str) -> None:
         """The lock is ours, so nobody waits for that run any more; make sure its processes are gone, too."""
         end_run(run_id)
-        # The kernel freed Terraform's own lock with the process; its note of who held it says nothing any more.
-        (self.directory / ".terraform.tfstate.lock.info").unlink(missing_ok=True)
+        if self.kind == "run":
+            # The kernel freed Terraform's own lock with the process; its note of who held it says nothing any more.
+            (self.directory / ".terraform.tfstate.lock.info").unlink(missing_ok=True)
         self._owner_file.unlink(missing_ok=True)
 
     def _owner(self) -> str:
@@ -78,11 +108,11 @@ class RunFolder:
 
     @property
     def _lock(self) -> Path:
-        return self.directory / "run.lock"
+        return self.directory / f"{self.kind}.lock"
 
     @property
     def _owner_file(self) -> Path:
-        return self.directory / "run.json"
+        return self.directory / f"{self.kind}.json"
 
 
 def processes_of(run_id: str) -> tuple[int, ...]:
@@ -100,6 +130,14 @@ def end_run(run_id: str) -> None:
 
     if not process.wait_until(nothing_left, timeout_s=_EARLIER_RUN_TIMEOUT_S):
         raise RunInProgress(f"processes {processes_of(run_id)} of run {run_id} do not end")
+
+
+def _is_there(path: Path, file: IO[str]) -> bool:
+    """Whether the path still leads to the file that was opened there."""
+    try:
+        return path.stat().st_ino == os.fstat(file.fileno()).st_ino
+    except FileNotFoundError:
+        return False
 
 
 def _read(path: Path) -> dict[str, object]:

@@ -11,7 +11,8 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
@@ -68,14 +69,29 @@ class TerraformRunner(Terraform):  # type: ignore[misc]  # python-terraform has 
         self._timeout_s = timeout_s
         self._kill_after_s = kill_after_s
         self._data = workspace.directory / ".terraform"
+        self._planned = False
 
-    def prepare(self, initialised: Initialised) -> None:
-        """`init`: backend and module, no network for built-in providers. Left out where what is kept still fits."""
-        kept = initialised.take(self.workspace, binary=self.terraform_bin_path)
-        if kept is None:
-            self.cmd("init", input=False, no_color=IsFlagged)
-            kept = initialised.keep(self.workspace, binary=self.terraform_bin_path)
-        self._data = kept
+    @contextmanager
+    def prepared(self, initialised: Initialised) -> Iterator[None]:
+        """The commands of a run go into this block: `init` was done, by this run or, where it still fits, another.
+
+        `init` is of backend and module, with no network for built-in providers. A run that fails before it has a plan
+        puts what it was given in doubt, and the next one begins with an `init`.
+        """
+        opened = initialised.opened(
+            self.workspace,
+            binary=self.terraform_bin_path,
+            plugins=self._environment.get("XDG_DATA_DIRS", ""),
+            init=lambda: self.cmd("init", input=False, no_color=IsFlagged),
+        )
+        with opened as given:
+            self._data = given.data
+            try:
+                yield
+            except TerraformFailed:
+                if not self._planned:
+                    given.doubt()
+                raise
 
     def plan(self, *, refresh: bool = True, destroy: bool = False, refresh_only: bool = False) -> dict[str, Any]:
         """Save a plan and return it as data (`show -json`, format 1.2). Imports are read from the cloud in any case.
@@ -89,6 +105,7 @@ class TerraformRunner(Terraform):  # type: ignore[misc]  # python-terraform has 
             more["refresh_only"] = IsFlagged
         self.cmd("plan", out=str(self.workspace.plan), input=False, json=IsFlagged, **more)
         _, stdout, _ = self.cmd("show", str(self.workspace.plan), json=IsFlagged)
+        self._planned = True
         value = json.loads(stdout)
         return value if isinstance(value, dict) else {}
 

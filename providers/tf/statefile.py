@@ -18,9 +18,9 @@ from providers.tf.statebody import (
     serial_of,
     targets_in,
 )
-from providers.tf.states import Access, StateKey, state_key
+from providers.tf.states import IN_A_FILE, STATE_PATH, Access, StateKey, state_key
 
-_STATE = "terraform.tfstate"
+_STATE = Path(STATE_PATH).name
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,11 @@ class StateFile:
     def locked(self, run_id: str, *, on_lost: Callable[[], object] | None = None) -> Iterator[Access]:
         """See TerraformState. Never lost: the kernel holds the lock for as long as we live."""
         with self.folder.locked(run_id):
-            yield Access({"local": {"path": str(self.path)}})
+            try:
+                yield Access(IN_A_FILE, folder=self.directory)
+            finally:
+                # Terraform's own copy, of each state before the last write; ours is of the one before the run.
+                self.path.with_name(f"{_STATE}.backup").unlink(missing_ok=True)
 
     def read(self) -> bytes | None:
         """See TerraformState."""

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Protocol
 
 from providers.base import Place
@@ -20,12 +21,23 @@ class StateKey:
         return f"{self.cluster_uid}/{self.place}"
 
 
+STATE_PATH = "state/terraform.tfstate"
+"""A state that is a file, as runs see it: in a folder of theirs, or one that a link of theirs leads to."""
+
+IN_A_FILE: Mapping[str, Mapping[str, object]] = {"local": {"path": STATE_PATH}}
+
+
 @dataclass(frozen=True, slots=True)
 class Access:
-    """How Terraform reaches one state during one run: its `backend` block, and variables that stand on no disk."""
+    """How Terraform reaches one state during one run.
+
+    `backend` is the same for all states of a kind, for `init` remembers it: which state it is say variables, that stand
+    on no disk, or the `folder` that stands as `state` in the folder of the run.
+    """
 
     backend: Mapping[str, Mapping[str, object]]
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
+    folder: Path | None = None
 
 
 class TerraformState(Protocol):

@@ -17,6 +17,10 @@ from pathlib import Path
 from providers.base import Resources, TerraformRun
 from providers.tf.abilities import Import
 from providers.tf.growing import growing_module
+from providers.tf.states import STATE_PATH, Access
+
+_MODULE = "module"
+"""The folder of the module in the folder of a run: `init` remembers where it was, and it is the same for all runs."""
 
 _OUTPUTS = ("instances", "volumes", "addresses")
 
@@ -25,7 +29,8 @@ _OUTPUTS = ("instances", "volumes", "addresses")
 class Workspace:
     """A rendered directory. `plan` is where the saved plan goes; all of it is readable by its owner only.
 
-    `fingerprint` stands for all that `init` reads: the configuration and the files of the module, not the values.
+    `fingerprint` stands for all that `init` reads: the configuration and the files of the module, not the values. It is
+    the same for every state of a kind, and for a module that grows volumes.
     """
 
     directory: Path
@@ -54,25 +59,27 @@ def open_workspace(
     parent: Path,
     *,
     module: Path,
-    backend: Mapping[str, Mapping[str, object]],
+    access: Access,
     variables: Mapping[str, object],
     intent_id: str,
     imports: Sequence[Import] = (),
     outputs: Sequence[str] = _OUTPUTS,
     grows: bool = False,
 ) -> Workspace:
-    """Render a workspace below `parent` for a module directory and a `backend` block: where the state is kept.
+    """Render a workspace below `parent` for a module directory and the way to a state.
 
     With `grows` the module is one whose plans see the sizes of volumes, which all others ignore. Raises
     `UnsupportedChange` where the module has none.
     """
     parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    # Both ends resolved: a relative source keeps the module local, an absolute one would be copied like a download.
     directory = Path(tempfile.mkdtemp(prefix=f"{intent_id[:12]}-", dir=parent)).resolve()
     if grows:
-        module = growing_module(module, directory / "module")
-    source = "./module" if grows else os.path.relpath(module.resolve(), directory)
-    configuration = _configuration(source, backend, tuple(variables), outputs)
+        growing_module(module, directory / _MODULE)
+    else:
+        _link(module, directory / _MODULE)
+    if access.folder is not None:
+        (directory / STATE_PATH).parent.symlink_to(access.folder.resolve())
+    configuration = _configuration(access.backend, tuple(variables), outputs)
     _write(directory / "main.tf.json", configuration)
     _write(directory / "kedge.auto.tfvars.json", dict(variables))
     if imports:
@@ -99,12 +106,12 @@ def rendered(run: TerraformRun) -> Resources:
 
 
 def _configuration(
-    source: str, backend: Mapping[str, Mapping[str, object]], variables: tuple[str, ...], outputs: Sequence[str]
+    backend: Mapping[str, Mapping[str, object]], variables: tuple[str, ...], outputs: Sequence[str]
 ) -> dict[str, object]:
     return {
         "terraform": {"backend": {name: _literal(block) for name, block in backend.items()}},
         "variable": {name: {"type": "any"} for name in variables},
-        "module": {"kedge": {"source": source, **{name: f"${{var.{name}}}" for name in variables}}},
+        "module": {"kedge": {"source": f"./{_MODULE}", **{name: f"${{var.{name}}}" for name in variables}}},
         "output": {name: {"value": f"${{module.kedge.{name}}}"} for name in outputs},
     }
 
@@ -112,6 +119,13 @@ def _configuration(
 def _literal(block: Mapping[str, object]) -> dict[str, object]:
     """The values that must stand in the configuration; `$${` is how a template spells `${`."""
     return {k: v.replace("${", "$${").replace("%{", "%%{") if isinstance(v, str) else v for k, v in block.items()}
+
+
+def _link(module: Path, folder: Path) -> None:
+    """The files of the module, each a link: Terraform resolves a link to a folder, and remembers where that is."""
+    folder.mkdir(mode=0o700)
+    for file in module.resolve().iterdir():
+        (folder / file.name).symlink_to(file)
 
 
 def _fingerprint(configuration: Mapping[str, object], module: Path) -> str:

@@ -73,6 +73,29 @@ def test_a_call_that_arrives_long_after_its_terraform_was_killed_makes_a_twin_th
         assert any(key in told.message for key in twins)
 
 
+@pytest.mark.timeout(300)
+def test_a_vm_that_dies_before_its_run_is_over_is_made_anew_by_that_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Seed 180 at DigitalOcean: made and answered with a 500, its next two runs killed, and then its power is cut."""
+    with opened("digitalocean", tmp_path, monkeypatch) as hands:
+        world = troubled_life(hands, 180)
+    (key,) = set(world.evidence.stillborn)
+    assert world.evidence.created.count(key) == 2
+    assert not world.machines.twins
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("seed", [225, pytest.param(233, marks=pytest.mark.soak)])
+def test_a_vm_that_dies_before_it_has_its_disks_keeps_no_run_waiting(
+    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The run that would have given them was killed; every later one would have wanted the dead VM back."""
+    with opened("digitalocean", tmp_path, monkeypatch) as hands:
+        world = troubled_life(hands, seed)
+    assert not world.machines.twins
+
+
 @pytest.mark.soak
 @pytest.mark.timeout(7200)
 @pytest.mark.parametrize("cloud", CLOUDS)

@@ -69,6 +69,7 @@ def nic_body(w: Values) -> Values:
                 "subnet": {"id": c["subnet_id"]},
                 "privateIPAllocationMethod": c["private_ip_address_allocation"],
                 **({"privateIPAddress": c["private_ip_address"]} if c["private_ip_address"] else {}),
+                **({"privateIPAddressVersion": v} if (v := c["private_ip_address_version"]) else {}),
             },
         }
 
@@ -93,9 +94,10 @@ def nic_facts(there: Values) -> Values:
                 "subnet_id": c["properties"]["subnet"]["id"],
                 "private_ip_address": c["properties"].get("privateIPAddress"),
                 "private_ip_address_allocation": c["properties"]["privateIPAllocationMethod"],
-                "primary": True,
+                "private_ip_address_version": c["properties"].get("privateIPAddressVersion"),
+                "primary": n == 0,
             }
-            for c in there["properties"]["ipConfigurations"]
+            for n, c in enumerate(there["properties"]["ipConfigurations"])
         ],
     }
 
@@ -131,14 +133,14 @@ def subnet_path(arm: Paths, w: Values) -> str:
 
 
 def subnet_body(w: Values) -> Values:
-    prefix = next(iter(w["address_prefixes"]))
-    return {
-        "properties": {"addressPrefix": prefix, "defaultOutboundAccess": bool(w["default_outbound_access_enabled"])}
-    }
+    prefixes = list(w["address_prefixes"])
+    own: Values = {"addressPrefix": prefixes[0]} if len(prefixes) == 1 else {"addressPrefixes": prefixes}
+    return {"properties": {**own, "defaultOutboundAccess": bool(w["default_outbound_access_enabled"])}}
 
 
 def subnet_facts(there: Values) -> Values:
-    return {"address_prefixes": [there["properties"]["addressPrefix"]]}
+    told = there["properties"]
+    return {"address_prefixes": told.get("addressPrefixes") or [told["addressPrefix"]]}
 
 
 def rule_path(arm: Paths, w: Values) -> str:

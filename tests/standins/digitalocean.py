@@ -115,6 +115,7 @@ class Droplet(Kind):
             "user_data": wanted["user_data"] or "",
             "tags": wanted["tags"] or [],
             "vpc_uuid": wanted["vpc_uuid"],
+            "ipv6": bool(wanted["ipv6"]),
             "with_droplet_agent": wanted["droplet_agent"],
         }
         droplet = self.api.call("Error creating droplet", "POST", "/v2/droplets", body)["droplet"]
@@ -168,7 +169,8 @@ def _droplet_facts(droplet: dict[str, Any]) -> Values:
         "vpc_uuid": droplet["vpc_uuid"],
         "ipv4_address": addresses.get("public", ""),
         "ipv4_address_private": addresses.get("private", ""),
-        "ipv6_address": "",
+        "ipv6": "ipv6" in droplet["features"],
+        "ipv6_address": next((n["ip_address"] for n in droplet["networks"]["v6"]), ""),
         "private_networking": "private_networking" in droplet["features"],
         "volume_ids": droplet["volume_ids"],
         "tags": droplet["tags"],

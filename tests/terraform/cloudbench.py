@@ -41,3 +41,16 @@ class CloudBench:
 
     def vm(self, key: str) -> CloudInstance:
         return next(i for i in self.listing().instances if i.key == key)
+
+
+def left_beside_states(root: Path) -> dict[str, int]:
+    """Bytes by path of what runs left below the root for single clusters, beside a state and its copy from before the
+    last run. Folders count with what they take on disk, but for the two in which a state is."""
+    left: dict[str, int] = {}
+    for path in sorted(root.rglob("*")):
+        parts = path.relative_to(root).parts
+        is_state = len(parts) == 3 and path.name in ("terraform.tfstate", "terraform.tfstate.before")
+        holds_one = len(parts) < 3 and any(path.rglob("terraform.tfstate"))
+        if parts[0] != "initialised" and not is_state and not holds_one:
+            left[str(path.relative_to(root))] = path.lstat().st_size
+    return left

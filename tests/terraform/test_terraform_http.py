@@ -82,7 +82,9 @@ def test_neither_the_state_nor_the_credentials_of_a_run_are_ever_on_disk(server:
     assert one.password != two.password
     left = {path.name for path in (tmp_path / "homes").rglob("*") if path.is_file()}
     assert not left & {"run.tfplan", "main.tf.json", "errored.tfstate"}
-    assert not (server.states.of(KEY).folder.directory / "terraform.tfstate").exists()
+    assert [path.name for path in server.states.root.iterdir()] == ["initialised"], "of the cluster, not even a folder"
+    (given,) = server.states.root.glob("initialised/*/*")
+    assert not any(UID in path.read_text() for path in given.rglob("*") if path.is_file())
 
 
 def test_a_run_that_comes_while_another_holds_the_state_is_told_whose_it_is(server: Server, bench: Bench) -> None:
@@ -97,15 +99,15 @@ def test_terraform_itself_shows_who_has_the_lock_and_does_nothing(server: Server
     state = server.states.of(KEY)
     with state.locked("run-1", on_lost=lambda: None) as access:
         terraform = command(server, state, access)
-        terraform.prepare(Initialised(state.folder.initialised))
         held = server.states.locks.holder(KEY)
         assert held is not None
         lock = {"ID": "11111111-2222", "Operation": "OperationTypeApply", "Who": "somebody@elsewhere"}
-        server.states.locks.lock(KEY, held.claim.hold_id, lock)
-        with pytest.raises(TerraformFailed, match=r"(?s)state lock.*already locked: ID=11111111-2222"):
-            terraform.plan()
-        server.states.locks.unlock(KEY, held.claim.hold_id, "11111111-2222")
-        assert "planned_values" in terraform.plan()
+        with terraform.prepared(Initialised(state.folder.initialised)):
+            server.states.locks.lock(KEY, held.claim.hold_id, lock)
+            with pytest.raises(TerraformFailed, match=r"(?s)state lock.*already locked: ID=11111111-2222"):
+                terraform.plan()
+            server.states.locks.unlock(KEY, held.claim.hold_id, "11111111-2222")
+            assert "planned_values" in terraform.plan()
         after = server.states.locks.holder(KEY)
         assert after is not None
         assert after.lock == {}, "Terraform gave its lock back"
@@ -116,9 +118,10 @@ def test_with_credentials_that_are_over_terraform_gets_nothing(server: Server) -
     with state.locked("run-1", on_lost=lambda: None) as old:
         pass
     with state.locked("run-2", on_lost=lambda: None) as access:
-        terraform = command(server, state, Access(access.backend, old.environment))
-        with pytest.raises(TerraformFailed, match="requires auth"):
-            terraform.prepare(Initialised(state.folder.initialised))
+        terraform = command(server, state, Access(access.backend, {**access.environment, **old.environment}))
+        opened = terraform.prepared(Initialised(state.folder.initialised))
+        with pytest.raises(TerraformFailed, match="requires auth"), opened:
+            pass
 
 
 def test_a_killed_servers_run_is_finished_by_another_home_and_there_is_one_vm(
@@ -208,7 +211,7 @@ def test_a_state_terraform_could_not_write_is_pushed_by_the_next_run(server: Ser
     pushed = json.loads(state.read() or b"")
     assert pushed["serial"] > newest["serial"]
     assert pushed["resources"] == newest["resources"]
-    assert list(state.folder.workspaces.iterdir()) == []
+    assert not state.folder.workspaces.exists()
 
 
 def command(server: Server, state: TerraformState, access: Access) -> TerraformRunner:
@@ -216,7 +219,7 @@ def command(server: Server, state: TerraformState, access: Access) -> TerraformR
     workspace = open_workspace(
         state.folder.workspaces,
         module=MODULES / "local",
-        backend=access.backend,
+        access=access,
         variables=server.cloud.variables(WANTED),
         intent_id="by-hand",
     )

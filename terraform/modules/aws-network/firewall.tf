@@ -36,3 +36,13 @@ resource "aws_vpc_security_group_egress_rule" "out" {
   cidr_ipv4         = "0.0.0.0/0"
   ip_protocol       = "-1"
 }
+
+# In comes nobody by IPv6 but members, who are the group: no rule for clients names such a network.
+resource "aws_vpc_security_group_egress_rule" "out_ipv6" {
+  count = local.ipv6 ? 1 : 0
+
+  security_group_id = aws_security_group.kafka.id
+  description       = "to members, to the server of Kedge, to the mirror of Kafka"
+  cidr_ipv6         = "::/0"
+  ip_protocol       = "-1"
+}

@@ -2,11 +2,15 @@
 # address, and no route is made.
 locals {
   owner = { kedge-installation = var.installation_id, kedge-network = var.name }
+  ipv6  = lookup(var.cloud, "ipv6", "false") == "true"
 }
 
 resource "aws_vpc" "network" {
   cidr_block = var.cidr
-  tags       = merge(local.owner, { Name = var.name })
+
+  assign_generated_ipv6_cidr_block = local.ipv6 ? true : null
+
+  tags = merge(local.owner, { Name = var.name })
 }
 
 resource "aws_subnet" "zone" {
@@ -15,5 +19,6 @@ resource "aws_subnet" "zone" {
   vpc_id            = aws_vpc.network.id
   availability_zone = each.key
   cidr_block        = cidrsubnet(var.cidr, 4, each.value)
+  ipv6_cidr_block   = local.ipv6 ? cidrsubnet(aws_vpc.network.ipv6_cidr_block, 8, each.value) : null
   tags              = merge(local.owner, { Name = "${var.name}-${each.key}" })
 }

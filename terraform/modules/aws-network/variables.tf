@@ -61,10 +61,14 @@ variable "clients" {
 }
 
 variable "cloud" {
-  description = "AWS's own: `account_id`, the account the credentials must be of."
+  description = "AWS's own: `account_id`, the account the credentials must be of; `ipv6`, whether the subnets have it (false)."
   type        = map(string)
   validation {
     condition     = can(regex("^[0-9]{12}$", var.cloud["account_id"]))
     error_message = "cloud: `account_id` must be the 12 digits of the account the credentials are of."
+  }
+  validation {
+    condition     = contains(["true", "false"], lookup(var.cloud, "ipv6", "false"))
+    error_message = "cloud: `ipv6` must be true or false."
   }
 }

@@ -17,6 +17,7 @@ resource "aws_instance" "instance" {
   private_ip                  = each.value.address
   vpc_security_group_ids      = local.security_groups
   associate_public_ip_address = false
+  ipv6_address_count          = each.value.ipv6 ? 1 : null # one of the subnet's, where it has IPv6
   user_data                   = each.value.boot_data
   tags                        = merge(each.value.tags, { Name = "${var.cluster_name}-${each.key}" })
 

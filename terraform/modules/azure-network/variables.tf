@@ -65,7 +65,7 @@ variable "clients" {
 }
 
 variable "cloud" {
-  description = "Azure's own: `account_id` (the subscription), `tenant_id`, and `zone_<zone>` where a zone's name does not say which one of the subscription it is."
+  description = "Azure's own: `account_id` (the subscription), `tenant_id`, and `zone_<zone>` where a zone's name does not say which one of the subscription it is; `ipv6`, whether the subnets have it (false)."
   type        = map(string)
   validation {
     condition     = alltrue([for key in ["account_id", "tenant_id"] : can(regex("^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$", var.cloud[key]))])
@@ -76,5 +76,9 @@ variable "cloud" {
       for zone in keys(var.zones) : can(regex("^([1-3]|fd[0-4])$", lookup(var.cloud, "zone_${zone}", reverse(split("-", zone))[0])))
     ])
     error_message = "cloud: each zone is one of the subscription's zones 1 to 3, or a fault domain fd0 to fd4."
+  }
+  validation {
+    condition     = contains(["true", "false"], lookup(var.cloud, "ipv6", "false"))
+    error_message = "cloud: `ipv6` must be true or false."
   }
 }

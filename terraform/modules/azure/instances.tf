@@ -34,6 +34,19 @@ resource "azurerm_network_interface" "instance_nic" {
     subnet_id                     = var.cloud["subnet_${each.value.zone}"]
     private_ip_address_allocation = each.value.address == null ? "Dynamic" : "Static"
     private_ip_address            = each.value.address
+    primary                       = each.value.ipv6 ? true : null
+  }
+
+  # The first is always IPv4 in Azure, and the primary one.
+  dynamic "ip_configuration" {
+    for_each = each.value.ipv6 ? ["IPv6"] : []
+
+    content {
+      name                          = "ipv6"
+      subnet_id                     = var.cloud["subnet_${each.value.zone}"]
+      private_ip_address_version    = ip_configuration.value
+      private_ip_address_allocation = "Dynamic"
+    }
   }
 
   lifecycle {

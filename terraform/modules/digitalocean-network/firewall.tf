@@ -1,5 +1,10 @@
 # Membership is a tag, never a list of VMs: a new VM changes nothing here. Every VM has a public address, which cannot be
 # had without; nothing is let in there but what is named below, and that is asked for by tag and by network.
+locals {
+  ipv6     = lookup(var.cloud, "ipv6", "false") == "true"
+  anywhere = concat(["0.0.0.0/0"], local.ipv6 ? ["::/0"] : [])
+}
+
 resource "digitalocean_tag" "members" {
   name = "kedge-network:${var.installation_id}-${var.name}-${var.region}"
 }
@@ -29,12 +34,12 @@ resource "digitalocean_firewall" "kafka" {
     content {
       protocol              = outbound_rule.value
       port_range            = "1-65535"
-      destination_addresses = ["0.0.0.0/0"]
+      destination_addresses = local.anywhere
     }
   }
 
   outbound_rule {
     protocol              = "icmp"
-    destination_addresses = ["0.0.0.0/0"]
+    destination_addresses = local.anywhere
   }
 }

@@ -65,11 +65,15 @@ variable "clients" {
 }
 
 variable "cloud" {
-  description = "DigitalOcean's own; there is nothing to say."
+  description = "DigitalOcean's own: `ipv6`, whether the firewall lets VMs out by it (false)."
   type        = map(string)
   default     = {}
   validation {
-    condition     = length(var.cloud) == 0
-    error_message = "cloud: DigitalOcean needs nothing here."
+    condition     = length(setsubtract(keys(var.cloud), ["ipv6"])) == 0
+    error_message = "cloud: DigitalOcean needs nothing here but `ipv6`."
+  }
+  validation {
+    condition     = contains(["true", "false"], lookup(var.cloud, "ipv6", "false"))
+    error_message = "cloud: `ipv6` must be true or false."
   }
 }

@@ -20,6 +20,7 @@ resource "digitalocean_droplet" "instance" {
   size          = each.value.shape
   image         = each.value.image
   vpc_uuid      = var.cloud["vpc"]
+  ipv6          = each.value.ipv6 ? true : null # public; the firewall of the tag lets nobody in by it
   ssh_keys      = compact(split(" ", lookup(var.cloud, "ssh_keys", "")))
   user_data     = each.value.boot_data
   droplet_agent = false # the web console's way in

@@ -3,6 +3,7 @@
 # default route leads nowhere.
 locals {
   description = "kedge ${var.installation_id}"
+  ipv6        = lookup(var.cloud, "ipv6", "false") == "true"
 }
 
 resource "google_compute_network" "network" {
@@ -20,4 +21,8 @@ resource "google_compute_subnetwork" "zone" {
   network       = google_compute_network.network.id
   region        = var.region
   ip_cidr_range = cidrsubnet(var.cidr, 4, each.value)
+
+  # External: addresses of the internet, from Google's own. What no rule allows is refused by IPv6 as well.
+  stack_type       = local.ipv6 ? "IPV4_IPV6" : null
+  ipv6_access_type = local.ipv6 ? "EXTERNAL" : null
 }

@@ -65,10 +65,14 @@ variable "clients" {
 }
 
 variable "cloud" {
-  description = "Google's own: `project`."
+  description = "Google's own: `project`; `ipv6`, whether the subnetworks have it (false)."
   type        = map(string)
   validation {
     condition     = can(regex("^([a-z0-9.-]+:)?[a-z][a-z0-9-]{4,28}[a-z0-9]$", var.cloud["project"]))
     error_message = "cloud: `project` must be the id of the project the network is made in."
+  }
+  validation {
+    condition     = contains(["true", "false"], lookup(var.cloud, "ipv6", "false"))
+    error_message = "cloud: `ipv6` must be true or false."
   }
 }

@@ -47,6 +47,16 @@ resource "google_compute_instance" "instance" {
       ? google_compute_address.address[var.bindings[each.key].node].address
       : each.value.address
     )
+    stack_type = each.value.ipv6 ? "IPV4_IPV6" : null
+
+    # An address of the internet, of the subnetwork's own range; no rule lets anybody in by it.
+    dynamic "ipv6_access_config" {
+      for_each = each.value.ipv6 ? ["PREMIUM"] : []
+
+      content {
+        network_tier = ipv6_access_config.value
+      }
+    }
   }
 
   shielded_instance_config {

@@ -69,6 +69,7 @@ variable "instances" {
     address    = string
     tags       = map(string)
     spot       = optional(bool, false)
+    ipv6       = optional(bool, false)
   }))
   default = {}
   validation {

@@ -24,10 +24,10 @@ resource "hcloud_server" "instance" {
   placement_group_id = lookup(var.cloud, "placement_group_${each.key}", null)
 
   # Nothing of it is reachable from outside. Hetzner's firewalls would not see private traffic: nftables of the boot
-  # data does.
+  # data does, and lets nobody in by IPv6, which is a way out alone.
   public_net {
     ipv4_enabled = false
-    ipv6_enabled = false
+    ipv6_enabled = each.value.ipv6
   }
 
   network {

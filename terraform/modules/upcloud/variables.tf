@@ -66,11 +66,16 @@ variable "instances" {
     address    = string
     tags       = map(string)
     spot       = optional(bool, false)
+    ipv6       = optional(bool, false)
   }))
   default = {}
   validation {
     condition     = alltrue([for i in var.instances : !i.spot])
     error_message = "instances: UpCloud has no pre-emptible VMs."
+  }
+  validation {
+    condition     = alltrue([for i in var.instances : !i.ipv6])
+    error_message = "instances: UpCloud has IPv6 on public interfaces alone, and VMs have none."
   }
   validation {
     condition     = alltrue([for k, i in var.instances : k == "${i.node}.g${i.generation}"])

@@ -100,6 +100,7 @@ class AwsHarness:
                     SubnetId=made["cloud"][f"subnet_{i['zone']}"],
                     TagSpecifications=_tagged("instance", i["tags"]),
                     **({"InstanceMarketOptions": {"MarketType": "spot"}} if i.get("spot") else {}),
+                    **({"Ipv6AddressCount": 1} if i.get("ipv6") else {}),
                 )
         for key, t in made["attachments"].items():
             if _meant(f"attachment/{key}", only) and made["volumes"][t["volume"]]["kind"] != EPHEMERAL:

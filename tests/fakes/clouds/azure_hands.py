@@ -100,7 +100,7 @@ class AzureHarness:
         for key, i in made["instances"].items():
             if _meant(f"instance/{key}", only):
                 if key not in bound:
-                    self._interface(uid, key, made["cloud"][f"subnet_{i['zone']}"], owner)
+                    self._interface(uid, key, made["cloud"][f"subnet_{i['zone']}"], owner, ipv6=i.get("ipv6", False))
                 self._machine(uid, key, i, made["cloud"], bound.get(key, key))
         for key, t in made["attachments"].items():
             if _meant(f"attachment/{key}", only) and made["volumes"][t["volume"]]["kind"] != EPHEMERAL:
@@ -160,9 +160,12 @@ class AzureHarness:
             zones=[cloud[f"zone_{told['zone']}"]],
         )
 
-    def _interface(self, uid: str, key: str, subnet: str, own: dict[str, str]) -> None:
+    def _interface(self, uid: str, key: str, subnet: str, own: dict[str, str], *, ipv6: bool = False) -> None:
         address = {"subnet": {"id": subnet}, "privateIPAllocationMethod": "Dynamic"}
-        self._put(_nic(uid, key), {"ipConfigurations": [{"name": "own", "properties": address}]}, tags=own)
+        told = [{"name": "own", "properties": address}]
+        if ipv6:
+            told.append({"name": "ipv6", "properties": {**address, "privateIPAddressVersion": "IPv6"}})
+        self._put(_nic(uid, key), {"ipConfigurations": told}, tags=own)
 
     def _disks(self, machine: str, *, add: str = "", remove: str = "") -> None:
         told = self.azure.by_hand("GET", machine)

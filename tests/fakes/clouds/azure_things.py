@@ -62,7 +62,7 @@ class Things:
         found = []
         for key, subnet in self.by_id.items():
             if key.startswith(f"{network}/subnets/"):
-                size = ipaddress.ip_network(subnet["properties"]["addressPrefix"]).num_addresses
+                size = _networks_of(subnet)[0].num_addresses
                 held = sum(key in str(i).lower() for k, i in self.by_id.items() if kind_of(k) == INTERFACES)
                 name = {"value": "SubnetSpace", "localizedValue": "Subnet size and usage"}
                 left = {"limit": float(size - _RESERVED - 1), "currentValue": float(held)}
@@ -251,7 +251,11 @@ class Things:
         for configuration in new["properties"]["ipConfigurations"]:
             told = configuration["properties"]
             subnet = self._referred(told["subnet"]["id"].lower())
-            network = ipaddress.ip_network(subnet["properties"]["addressPrefix"])
+            if _version(told) not in {f"IPv{n.version}" for n in _networks_of(subnet)}:
+                raise Refusal(
+                    400, "InvalidRequestFormat", f"Subnet {subnet['name']} has no prefix of {_version(told)}."
+                )
+            network = next(n for n in _networks_of(subnet) if f"IPv{n.version}" == _version(told))
             if told.get("privateIPAllocationMethod") == "Static":
                 wanted = told["privateIPAddress"]
                 if ipaddress.ip_address(wanted) not in network:
@@ -259,7 +263,7 @@ class Things:
                 if wanted in taken:
                     raise Refusal(400, "PrivateIPAddressInUse", f"{wanted} is in use.")
             elif old is None:
-                free = (str(network[n]) for n in range(_RESERVED, network.num_addresses - 1))
+                free = (str(network[n]) for n in range(_RESERVED, min(network.num_addresses, 1 << 16) - 1))
                 told["privateIPAddress"] = next((a for a in free if a not in taken), "")
                 if not told["privateIPAddress"]:
                     raise Refusal(400, "SubnetIsFull", f"Subnet {subnet['name']} is full.")
@@ -279,6 +283,15 @@ def kind_of(arm_id: str) -> str:
     if len(parts) < 9:
         return ""
     return f"{parts[6]}/{parts[7]}" if len(parts) == 9 else f"{parts[6]}/{parts[7]}/{parts[9]}"
+
+
+def _networks_of(subnet: Thing) -> list[ipaddress.IPv4Network | ipaddress.IPv6Network]:
+    told = subnet["properties"]
+    return [ipaddress.ip_network(prefix) for prefix in told.get("addressPrefixes") or [told["addressPrefix"]]]
+
+
+def _version(configuration: Thing) -> str:
+    return str(configuration.get("privateIPAddressVersion", "IPv4"))
 
 
 def addresses_of(thing: Thing) -> list[str]:

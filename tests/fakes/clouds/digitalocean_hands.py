@@ -103,6 +103,7 @@ class DigitaloceanHarness:
                     size=i["shape"],
                     image=int(i["image"]),
                     user_data=i["boot_data"],
+                    ipv6=i.get("ipv6", False),
                     tags=words,
                 )
         for key, t in made["attachments"].items():

@@ -58,7 +58,7 @@ def droplet_of(number: int, given: dict[str, Any], words: list[str]) -> dict[str
         "status": "new",
         "kernel": None,
         "created_at": "2026-11-22T06:00:00Z",
-        "features": ["private_networking"],
+        "features": ["private_networking", *(["ipv6"] if given.get("ipv6") else [])],
         "backup_ids": [],
         "next_backup_window": None,
         "snapshot_ids": [],
@@ -82,7 +82,16 @@ def droplet_of(number: int, given: dict[str, Any], words: list[str]) -> dict[str
                 {"ip_address": address, "netmask": "255.255.240.0", "gateway": "10.10.0.1", "type": "private"},
                 {"ip_address": f"203.0.113.{number & 255}", "netmask": "255.255.255.0", "type": "public"},
             ],
-            "v6": [],
+            "v6": [
+                {
+                    "ip_address": f"2604:a880::{number >> 16:x}:{number & 0xFFFF:x}",
+                    "netmask": 64,
+                    "gateway": "2604:a880::1",
+                    "type": "public",
+                }
+            ]
+            if given.get("ipv6")
+            else [],
         },
         "region": region(slug),
         "tags": words,

@@ -186,6 +186,8 @@ class GoogleHarness:
             node = made["bindings"][key]["node"]
             path = f"projects/{PROJECT}/regions/{self.place.region}/addresses/{self._name(made, 'address', node)}"
             nic["networkIP"] = self.world.things[path]["address"]
+        if i.get("ipv6"):
+            nic |= {"stackType": "IPV4_IPV6", "ipv6AccessConfigs": [{"type": "DIRECT_IPV6", "networkTier": "PREMIUM"}]}
         boot = {"boot": True, "autoDelete": True, "initializeParams": {"sourceImage": i["image"], "diskSizeGb": "10"}}
         return {
             "name": self._name(made, "instance", key),

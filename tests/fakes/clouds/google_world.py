@@ -318,7 +318,15 @@ def _instance(world: World, path: str, thing: Thing) -> Made:
             "IP_IN_USE_BY_ANOTHER_RESOURCE",
             f"IP '{ip}' is already being used by another resource.",
         )
-    nic |= {"networkIP": ip, "name": "nic0", "kind": "compute#networkInterface", "stackType": "IPV4_ONLY"}
+    stack = nic.get("stackType") or "IPV4_ONLY"
+    if stack == "IPV4_IPV6":
+        if world.things.get(short(nic["subnetwork"]), {}).get("stackType", stack) != stack:
+            return (lambda: None), ("INVALID_USAGE", f"Subnetwork {short(nic['subnetwork'])} is not of {stack}.")
+        for config in nic.get("ipv6AccessConfigs") or ():
+            own = ipaddress.IPv6Address("2600:1900::") + int(ipaddress.IPv4Address(ip))
+            config |= {"externalIpv6": str(own), "externalIpv6PrefixLength": 96}
+        nic["ipv6AccessType"] = "EXTERNAL"
+    nic |= {"networkIP": ip, "name": "nic0", "kind": "compute#networkInterface", "stackType": stack}
     nic["network"] = world.things.get(short(nic["subnetwork"]), {}).get(
         "network", f"{BASE}projects/{world.project}/global/networks/default"
     )

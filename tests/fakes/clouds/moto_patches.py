@@ -9,6 +9,7 @@ from unittest.mock import patch
 from moto.ec2.models.elastic_network_interfaces import Attachment, NetworkInterface, NetworkInterfaceBackend
 from moto.ec2.models.instances import Instance, InstanceBackend
 from moto.ec2.models.security_groups import SecurityGroupRule
+from moto.ec2.models.subnets import Subnet
 from moto.ec2.responses.instances import InstanceResponse
 
 _terminate = Instance.terminate
@@ -32,6 +33,7 @@ def patched() -> Iterator[None]:
             (Instance, "terminate", terminated_vm_lets_go_of_interfaces),
             (Instance, "detach_eni", detached_interface_remembers),
             (SecurityGroupRule, "description", property(rule_for_a_group_keeps_its_description)),
+            (Subnet, "ipv6_cidr_block_association_set", property(subnet_tells_whether_its_ipv6_range_is_associated)),
             (Instance, "prep_nics", vm_has_the_groups_of_its_first_interface),
             (backend, "get_all_network_interfaces", detached_attachment_is_told_as_detached),
         ):
@@ -79,6 +81,15 @@ def rule_for_a_group_keeps_its_description(self: SecurityGroupRule) -> str | Non
     """EC2 gives back the description of every rule; moto only that of rules for addresses."""
     told: str | None = (self.ip_range or {}).get("Description") or (self.source_group or {}).get("Description")
     return told
+
+
+def subnet_tells_whether_its_ipv6_range_is_associated(self: Subnet) -> list[dict[str, Any]]:
+    """EC2 tells a state of the range, for which Terraform's provider waits; moto wraps it into another, as if none."""
+    return [
+        copy.deepcopy(association)
+        for association in self.ipv6_cidr_block_associations.values()
+        if association["ipv6CidrBlockState"]["State"] == "associated"
+    ]
 
 
 def detached_interface_remembers(self: Instance, interface: NetworkInterface) -> None:

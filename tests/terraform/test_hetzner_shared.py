@@ -1,0 +1,98 @@
+"""Clusters at Hetzner that are applied at once from one initialised folder: real Terraform, the vendor's provider."""
+
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from providers.base import Resources, RunKind, TerraformRun
+from providers.hetzner.cloud import HetznerCloud
+from providers.tf.execute import RunResult
+from providers.tf.runner import TerraformRunner
+from tests.fakes.clouds.hetzner import TOKEN, fake_hetzner
+from tests.fakes.clouds.hetzner_hands import PLACE, in_place, write_settings
+from tests.fakes.resources import attachment, instance, resources, run, surge, targets, volume
+from tests.terraform.cloudbench import left_beside_states
+from tests.terraform.hetznerlife import HetznerBench, hcloud_plugins
+
+pytestmark = [pytest.mark.terraform, pytest.mark.timeout(300)]
+
+UIDS = tuple(f"uid-{n}" for n in range(8))
+
+
+@pytest.fixture
+def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[HetznerBench]:
+    monkeypatch.setenv("HCLOUD_TOKEN", TOKEN)
+    with fake_hetzner() as hetzner:
+        settings = write_settings(tmp_path / "hetzner.yaml", hetzner, plugins=hcloud_plugins())
+        yield HetznerBench(HetznerCloud("test", settings), hetzner, tmp_path / "states")
+
+
+@pytest.fixture
+def inits(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The folder of each `init`."""
+    seen: list[str] = []
+    run_it = TerraformRunner.cmd
+
+    def noting(self: TerraformRunner, cmd: str, *args: str, **kwargs: object) -> tuple[int, str, str]:
+        if cmd == "init":
+            seen.append(self.working_dir)
+        return run_it(self, cmd, *args, **kwargs)
+
+    monkeypatch.setattr(TerraformRunner, "cmd", noting)
+    return seen
+
+
+def cluster(uid: str) -> Resources:
+    return in_place(resources(instance("b-0"), volume("b-0"), attachment("b-0.g1", "b-0.data.v1"), uid=uid))
+
+
+def at_once(bench: HetznerBench, runs: list[TerraformRun]) -> list[RunResult]:
+    with ThreadPoolExecutor(len(runs)) as pool:
+        return [done.result() for done in [pool.submit(bench.execute, run) for run in runs]]
+
+
+def test_eight_clusters_are_made_changed_and_destroyed_at_once_and_leave_their_states_alone(
+    bench: HetznerBench, inits: list[str]
+) -> None:
+    """What is on disk for a single cluster is its state and the copy from before its last run: nothing else at all."""
+    wanted = {uid: cluster(uid) for uid in UIDS}
+    started = time.monotonic()
+    made = at_once(bench, [surge(wanted[uid], intent=f"made-{uid}") for uid in UIDS])
+    seconds = time.monotonic() - started
+    assert [set(result.changed) for result in made] == [targets(wanted[uid]) for uid in UIDS]
+    assert sorted(i.cluster_uid for i in bench.listing().instances) == sorted(UIDS)
+    (initialised,) = (bench.state_root / "initialised").glob("*/*")
+    assert left_beside_states(bench.state_root) == {}
+
+    first = len(inits)
+    grown = {uid: replace(r, volumes=tuple(replace(v, size_gib=50) for v in r.volumes)) for uid, r in wanted.items()}
+    grows = [
+        replace(run(RunKind.GROW, grown[uid], intent=f"grown-{uid}"), grows={"volume/b-0.data.v1": 50}) for uid in UIDS
+    ]
+    assert [result.changed for result in at_once(bench, grows)] == [("volume/b-0.data.v1",)] * 8
+    gone = [run(RunKind.DESTROY, grown[uid], deletes=targets(grown[uid]), intent=f"gone-{uid}") for uid in UIDS]
+    assert [set(result.changed) for result in at_once(bench, gone)] == [targets(grown[uid]) for uid in UIDS]
+    assert bench.listing().instances == ()
+    assert len(inits) == first, "changed and destroyed with what the first runs initialised"
+    assert [initialised] == list((bench.state_root / "initialised").glob("*/*"))
+    assert left_beside_states(bench.state_root) == {}
+    print(f"8 clusters at once: {seconds:.1f} s, {first} x init, 0 bytes beside the states of {PLACE.cloud}")
+
+
+def test_a_provider_in_another_folder_is_initialised_anew_and_no_run_fails(
+    bench: HetznerBench, inits: list[str], tmp_path: Path
+) -> None:
+    """`init` makes links to the provider: a folder of plugins that moves would leave them leading nowhere."""
+    bench.execute(surge(cluster(UIDS[0]), intent="one"))
+    moved = tmp_path / "plugins"
+    moved.symlink_to(hcloud_plugins())
+    settings = tmp_path / "hetzner.yaml"
+    settings.write_text(settings.read_text().replace(str(hcloud_plugins()), str(moved)))
+    again = replace(bench, cloud=HetznerCloud("test", settings))
+    again.execute(surge(cluster(UIDS[1]), intent="two"))
+    assert len(inits) == 2
+    assert left_beside_states(bench.state_root) == {}

@@ -1,10 +1,13 @@
 """A large fleet behind a real server on loopback: ticked each second, with one cluster in the middle of a roll."""
 
+import gc
 import hashlib
 import socket
 import threading
 import time
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import uvicorn
 
@@ -13,6 +16,7 @@ from controlplane.backup import BackupSummary
 from controlplane.commands import DeclareCluster
 from controlplane.credentials import MemoryCredentialStore, Vm
 from controlplane.doors import KEEP_ALIVE_S
+from controlplane.garbage import shorten_walks
 from controlplane.handlers import CommandHandler
 from controlplane.home import Installation
 from controlplane.portal.access.bindings import EVERYTHING, Binding
@@ -52,6 +56,22 @@ def partitions_of(topics: list[str], each: int) -> tuple[PartitionSeen, ...]:
             name = TopicPartition(topic, place)
             made.append(PartitionSeen(name, replicas[0], replicas, replicas, 2, size_bytes=1_000_000 + number))
     return tuple(made)
+
+
+class Walks:
+    """How long the collector walked the oldest generation at most, in ms of processor time: all threads stand still
+    meanwhile, and a busy machine does not change it."""
+
+    def __init__(self) -> None:
+        self.longest_ms = 0.0
+        self._began = 0.0
+
+    def __call__(self, phase: str, info: Mapping[str, Any]) -> None:
+        """A callback of `gc.callbacks`."""
+        if phase == "start":
+            self._began = time.thread_time()
+        elif info["generation"] == 2:
+            self.longest_ms = max(self.longest_ms, (time.thread_time() - self._began) * 1000)
 
 
 class Leads:
@@ -101,6 +121,11 @@ class PortalHouse:
         self._server = uvicorn.Server(config)
         self._ended = threading.Event()
         self.ticks = 0
+        self.most_in_a_tick = 0
+        """Clusters looked at in one tick, since it opened."""
+        self.walks = Walks()
+        self._shortened = shorten_walks()  # as `kedge server` does
+        gc.callbacks.append(self.walks)
         self._threads = [
             threading.Thread(target=self._server.run, kwargs={"sockets": [self._door]}, daemon=True),
             threading.Thread(target=self._tick, daemon=True),
@@ -111,6 +136,8 @@ class PortalHouse:
         converger = self.fleet.converger
         converger.catch_up()
         converger.tick()
+        gc.collect()  # a server is a while old when the crowd comes
+        self.walks.longest_ms = 0.0
         self._roll()
         for thread in self._threads:
             thread.start()
@@ -124,6 +151,9 @@ class PortalHouse:
     def close(self) -> None:
         """Ends the server and the ticks."""
         self._ended.set()
+        gc.callbacks.remove(self.walks)
+        gc.callbacks.remove(self._shortened)
+        gc.unfreeze()
         self.app.state.feed.close()
         self._server.should_exit = True
         for thread in self._threads:
@@ -159,7 +189,8 @@ class PortalHouse:
 
     def _tick(self) -> None:
         while not self._ended.wait(1.0):
-            self.fleet.converger.tick()
+            report = self.fleet.converger.tick()
+            self.most_in_a_tick = max(self.most_in_a_tick, report.clusters)
             self.ticks += 1
 
     def _signed_in(self, name: str) -> str:

@@ -26,7 +26,7 @@ def pages(scale: float) -> dict[str, Any]:
     with _house(TOPICS, PARTITIONS) as house:
         _warm(house)
         found = _played(Crowd(house.url, house.cookies, _paths(), SECONDS * scale))
-        return _figures(found, PAGE_MS) | {"ticks": house.ticks}
+        return _figures(found, PAGE_MS) | _stalls(house)
 
 
 def crowd(scale: float) -> dict[str, Any]:
@@ -46,10 +46,10 @@ def crowd(scale: float) -> dict[str, Any]:
         found = _played(asked)
         if found["failed"] or found["held"] != AGENTS + STREAMS:
             raise AssertionError(f"{found['held']} were held, {found['failed'][:3]}")
-        return _figures(found, PAGE_MS) | {
+        figures = _figures(found, PAGE_MS) | _stalls(house)
+        return figures | {
             "held": found["held"],
             "changes_told": found["changes"],
-            "ticks": house.ticks,
         }
 
 
@@ -62,6 +62,16 @@ def search(scale: float) -> dict[str, Any]:
         names = {path: kind for kind, path in paths.items()}
         found["seconds"] = {names[path]: times for path, times in found["seconds"].items()}
         return _figures(found, SEARCH_MS) | {"topics": CLUSTERS * 10_000, "ticks": house.ticks}
+
+
+def _stalls(house: PortalHouse) -> dict[str, Any]:
+    """What pages stand still for, in figures that a busy machine does not change: the clusters of one tick, and the
+    longest walk of the garbage collector."""
+    return {
+        "ticks": house.ticks,
+        "most_looked_at_in_a_tick": house.most_in_a_tick,
+        "longest_walk_cpu_ms": round(house.walks.longest_ms),
+    }
 
 
 def _paths() -> list[str]:

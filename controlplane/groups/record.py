@@ -1,18 +1,21 @@
 """What is kept of the last look at a cluster's groups, as latest-value rows: all of it, and in short for the fleet."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
 from controlplane.latest import LatestStore, Observation, Subject
 from events.ids import ClusterUid
+from planner.consumers.history import LagPoint, with_point
 from planner.consumers.told import GroupsTold, GroupTold
 
 GROUPS = "consumer-groups"
 """Kind of the row, one a cluster, with every group, member and partition of the last look."""
+LAGS = "consumer-lags"
+"""Kind of the row with how the lag of each group went, one a cluster: those of the last look alone."""
 GROUPS_NOTED = "consumer-groups-noted"
 """Kind of the row with the same in short: read for the whole fleet at once."""
 
@@ -64,15 +67,37 @@ def noted_of(told: GroupsTold, asked_at: datetime | None) -> GroupsNoted:
 
 def keep_groups(latest: LatestStore, uid: ClusterUid, told: GroupsTold, asked_at: datetime | None) -> None:
     """Keeps a look. Raises StoreUnavailable."""
-    noted = noted_of(told, asked_at)
-    rows = ((GROUPS, _TOLD.dump_python(told, mode="json")), (GROUPS_NOTED, _NOTED.dump_python(noted, mode="json")))
-    latest.put_all([Observation(Subject(kind, uid, _SUBJECT), value, "kafka", told.at) for kind, value in rows])
+    before = kept_lags(latest, uid)
+    lags = {
+        g.name: with_point(before.get(g.name, ()), LagPoint(told.at, g.lag)) for g in told.groups if g.lag is not None
+    }
+    rows = {
+        GROUPS: _TOLD.dump_python(told, mode="json"),
+        GROUPS_NOTED: _NOTED.dump_python(noted_of(told, asked_at), mode="json"),
+        LAGS: {name: [[int(p.at.timestamp()), p.lag] for p in points] for name, points in lags.items()},
+    }
+    latest.put_all([Observation(Subject(kind, uid, _SUBJECT), value, "kafka", told.at) for kind, value in rows.items()])
 
 
 def kept_groups(latest: LatestStore, uid: ClusterUid) -> GroupsTold | None:
     """The last look. None where there was none, or another release wrote it. Raises StoreUnavailable."""
     row = latest.get(Subject(GROUPS, uid, _SUBJECT))
     return None if row is None else _read(_TOLD, row)
+
+
+def kept_lags(latest: LatestStore, uid: ClusterUid) -> Mapping[str, Sequence[LagPoint]]:
+    """How the lag of each group went, oldest first. Empty where nothing is kept, or another release wrote it. Raises
+    StoreUnavailable."""
+    row = latest.get(Subject(LAGS, uid, _SUBJECT))
+    try:
+        return {name: [_point(p) for p in points] for name, points in dict(row.value).items()} if row else {}
+    except (TypeError, ValueError, AttributeError):
+        return {}
+
+
+def _point(told: Sequence[int]) -> LagPoint:
+    seconds, lag = told
+    return LagPoint(datetime.fromtimestamp(seconds, UTC), lag)
 
 
 def kept_note(latest: LatestStore, uid: ClusterUid) -> GroupsNoted | None:

@@ -1,0 +1,137 @@
+"""`kedge reset-offsets`: where a consumer group goes on reading, put elsewhere; wishes are named as in Kafka's tool."""
+
+from typing import Annotated
+
+import typer
+
+from controlplane.cli import exits
+from controlplane.cli.errors import CliError
+from controlplane.cli.groups_view import reset_lines
+from controlplane.cli.moments import moment_ago
+from controlplane.cli.options import Cluster, Output, Reason, Yes
+from controlplane.cli.output import Format, document, write_document
+from controlplane.cli.prompts import confirm
+from controlplane.cli.session import Session, session_of
+from controlplane.cli.verbs.groups import Group
+from controlplane.portal import resetschemas as reset_api
+
+
+def reset_offsets(
+    context: typer.Context,
+    cluster: Cluster,
+    name: Group,
+    topic: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--topic",
+            metavar="TOPIC[:N,N]",
+            show_default=False,
+            help="Only this topic, or these partitions of it. May be given again.",
+        ),
+    ] = None,
+    to_earliest: Annotated[bool, typer.Option("--to-earliest", help="To the beginning of each log.")] = False,
+    to_latest: Annotated[bool, typer.Option("--to-latest", help="To the end of each log.")] = False,
+    to_datetime: Annotated[
+        str,
+        typer.Option(
+            "--to-datetime",
+            metavar="WHEN",
+            show_default=False,
+            help="To the first record at or after a time, or after a duration ago, as in 2h.",
+        ),
+    ] = "",
+    to_offset: Annotated[
+        int | None, typer.Option("--to-offset", metavar="N", min=0, show_default=False, help="To this offset.")
+    ] = None,
+    shift_by: Annotated[
+        int | None,
+        typer.Option("--shift-by", metavar="N", show_default=False, help="So many records on; negative goes back."),
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would change, and end.")] = False,
+    yes: Yes = False,
+    reason: Reason = "",
+    output: Output = Format.TEXT,
+) -> None:
+    """Put the offsets of a consumer group elsewhere.
+
+    Shows each offset as it is and as it would be, and how many records are read again or never. A yes holds for exactly
+    that: when the group has moved by then, or has members, nothing is recorded. An offset outside its log is put to the
+    log's beginning or end, as Kafka's own tool does.
+
+    Exit codes: 0 done, or nothing to do; 1 refused, or some offsets stayed as they were.
+
+    \b
+    Examples:
+      kedge reset-offsets orders billing --to-earliest --dry-run
+      kedge reset-offsets orders billing --topic payments --to-datetime 2h --reason "bad release"
+      kedge reset-offsets orders billing --topic payments:0,1 --shift-by -1000
+    """
+    session = session_of(context)
+    wanted = _wish(session, name, topic or [], to_earliest, to_latest, to_datetime, to_offset, shift_by)
+    plan = session.client.plan_reset(cluster, wanted)
+    if dry_run or not plan.changes:
+        _shown(session, plan, output)
+        return
+    for line in reset_lines(plan):
+        session.err.print(line) if output is not Format.TEXT else session.show(line)
+    if plan.refused:
+        then = f"stop its consumers, wait until they have left (kedge group {cluster} {name}), and ask again"
+        raise CliError("nothing was changed", why=plan.refused, next_step=then)
+    if not yes and not confirm(session, f"Reset these offsets of {name}?", unattended="add -y, or use a terminal"):
+        raise CliError("not confirmed, nothing was changed")
+    offsets = [reset_api.OffsetIn(**c.model_dump(include=set(reset_api.OffsetIn.model_fields))) for c in plan.changes]
+    done = session.client.reset_offsets(cluster, reset_api.ResetIn(group=name, offsets=offsets, reason=reason))
+    if output is Format.TEXT:
+        session.show(done.sentence)
+    else:
+        write_document(session, output, document("OffsetReset", done))
+    if done.refused:
+        raise typer.Exit(exits.FAILED)
+
+
+def _shown(session: Session, plan: reset_api.ResetPlanOut, output: Format) -> None:
+    if output is Format.TEXT:
+        session.show(*reset_lines(plan))
+    else:
+        write_document(session, output, document("OffsetResetPlan", plan))
+
+
+def _wish(
+    session: Session,
+    group: str,
+    topics: list[str],
+    to_earliest: bool,
+    to_latest: bool,
+    to_datetime: str,
+    to_offset: int | None,
+    shift_by: int | None,
+) -> reset_api.ResetPlanIn:
+    """Raises CliError unless exactly one wish was named, and for partitions that are no numbers."""
+    wishes = {
+        "earliest": to_earliest,
+        "latest": to_latest,
+        "time": bool(to_datetime),
+        "offset": to_offset is not None,
+        "shift": shift_by is not None,
+    }
+    named = [to for to, is_named in wishes.items() if is_named]
+    if len(named) != 1:
+        why = "exactly one of --to-earliest, --to-latest, --to-datetime, --to-offset and --shift-by is needed"
+        raise CliError("it was not said where to", why=why, exit_code=exits.USAGE)
+    now = session.around.utc_now()
+    at = moment_ago(to_datetime, now=now, option="--to-datetime") if to_datetime else None
+    whole = [t for t in topics if ":" not in t]
+    parts = [p for t in topics if ":" in t for p in _partitions(t)]
+    number = to_offset if to_offset is not None else shift_by or 0
+    return reset_api.ResetPlanIn.model_validate(
+        {"group": group, "to": named[0], "at": at, "number": number, "topics": whole, "partitions": parts}
+    )
+
+
+def _partitions(text: str) -> list[reset_api.PartitionIn]:
+    topic, _, numbers = text.partition(":")
+    found = numbers.split(",")
+    if not topic or not all(n.isascii() and n.isdigit() for n in found):
+        then = "write a topic, or a topic and its partitions as in payments:0,1"
+        raise CliError(f"`{text}` names no partitions", where="--topic", next_step=then, exit_code=exits.USAGE)
+    return [reset_api.PartitionIn(topic=topic, partition=int(n)) for n in found]

@@ -1,0 +1,111 @@
+"""Charts in a real browser: drawn, readable as figures without a script; from the lag of a group to its reset."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect
+
+from controlplane.groups.record import keep_groups, kept_groups
+from controlplane.streams import anomalies_stream
+from events import facts
+from events.codec import encode
+from events.envelope import Origin
+from planner.anomalies.slow import BrokerWindow
+from tests.portal.living_portal import LivingPortal
+from tests.portal.watched import Watched, serious
+from tests.sim.world import UID
+
+Visit = Callable[..., Watched]
+INKED = """() => {
+  const canvas = document.querySelector("figure[data-chart] canvas");
+  if (!canvas) return 0;
+  const seen = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
+  let inked = 0;
+  for (let n = 3; n < seen.length; n += 4) if (seen[n]) inked += 1;
+  return inked;
+}"""
+"""Pixels of the first chart that are not empty."""
+
+
+def look_later(portal: LivingPortal) -> None:
+    """The watch looks again a minute after the last look, and finds the same."""
+    told = kept_groups(portal.world.latest, UID)
+    assert told is not None
+    later = told.at + timedelta(minutes=1)
+    groups = tuple(replace(group, at=later) for group in told.groups)
+    keep_groups(portal.world.latest, UID, replace(told, at=later, groups=groups), later)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_lag_of_a_group_is_drawn_and_its_offsets_are_reset_from_its_page(
+    portal: LivingPortal, visit: Visit, scheme: str
+) -> None:
+    readers = portal.world.kafka.consumers
+    readers.produce("payments", 0, 1200)
+    readers.commit("nightly", "payments", 0, 700)
+    window = visit(portal, scheme=scheme)
+    page = window.page
+    window.go("/clusters/orders/groups/nightly")
+    expect(page.get_by_text("is shown from the second look on")).to_be_visible()
+    for _ in range(3):
+        look_later(portal)
+    window.go("/clusters/orders/groups/nightly")
+    expect(page.locator("figure[data-chart] canvas")).to_be_visible()
+    assert page.evaluate(INKED) > 500
+    page.get_by_text("As figures").click()
+    expect(page.get_by_role("region", name="Lag as figures")).to_be_visible()
+    assert not serious(Axe().run(page).response)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 1280
+    page.get_by_text("Reset offsets").click()
+    page.locator("select[name=to]").select_option("offset")
+    page.locator("input[name=number]").fill("100")
+    assert not serious(Axe().run(page).response)
+    page.get_by_role("button", name="Show what would change").click()
+    expect(page.get_by_text("600 records a second time")).to_be_visible()
+    assert not serious(Axe().run(page).response)
+    page.get_by_role("button", name="Yes, do it").click()
+    expect(page.get_by_text("1 offset was put elsewhere (asked by admin)")).to_be_visible()
+    window.assert_content()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_windows_behind_a_slow_broker_are_drawn_beside_its_peers(
+    portal: LivingPortal, visit: Visit, scheme: str
+) -> None:
+    now = portal.world.clock()
+    view = next(v for v in portal.world.converger.views() if v.name == "orders")
+    node = next(i.node for i in view.brokers() if i.service_id == 1000)
+    found = facts.AnomalyFound("orders-1", "orders", "slow-broker", node, "produce 90 ms", "waiting", "healing is off")
+    portal.services.store.append(
+        anomalies_stream(UID), [encode(found, "slow")], expected_version=0, origin=Origin("anomalies")
+    )
+    for n in range(24):
+        end = now - timedelta(minutes=5 * n)
+        for broker in (1000, 1001, 1002):
+            slow = {"produce_local_p99_ms": 90.0 if broker == 1000 and n < 4 else 8.0}
+            portal.windows.kept.append(BrokerWindow(broker, end - timedelta(minutes=5), end, None, 1.0, slow))
+    window = visit(portal, scheme=scheme)
+    page = window.page
+    window.go("/clusters/orders/anomalies")
+    page.get_by_role("link", name="slow-broker").click()
+    expect(page.locator("figure[data-chart] canvas")).to_be_visible()
+    assert page.evaluate(INKED) > 500
+    expect(page.get_by_text("broker 1000 8 to 90, median of its peers 8 to 8")).to_be_visible()
+    assert not serious(Axe().run(page).response)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 1280
+    window.assert_content()
+
+
+def test_without_a_script_the_figures_are_there(portal: LivingPortal, visit: Visit) -> None:
+    readers = portal.world.kafka.consumers
+    readers.produce("payments", 0, 50)
+    readers.commit("nightly", "payments", 0, 1)
+    window = visit(portal, java_script_enabled=False)
+    window.go("/clusters/orders/groups/nightly")
+    look_later(portal)
+    window.go("/clusters/orders/groups/nightly")
+    window.page.get_by_text("As figures").click()
+    expect(window.page.get_by_role("region", name="Lag as figures").get_by_text("49").first).to_be_visible()

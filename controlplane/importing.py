@@ -21,7 +21,10 @@ from planner.observed import KafkaSnapshot
 from planner.quantities import human_bytes
 
 PLAINTEXT = "PLAINTEXT"
+_PROTOCOLS = (PLAINTEXT, "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+"""`SecurityProtocol` of Kafka."""
 _METADATA = "metadata.version"
+_KRAFT = "kraft.version"
 _GIVEN = (SettingSource.CLUSTER_LIVE, SettingSource.FILE)
 
 
@@ -98,9 +101,11 @@ def _joining_listener(found: ForeignCluster) -> str:
         listener = running.get("inter.broker.listener.name") or running.get("security.inter.broker.protocol", PLAINTEXT)
         quorum = running.get("controller.listener.names", "").split(",")[0].strip()
         for one, whose in ((listener, "brokers speak to one another"), (quorum, "the quorum is spoken to")):
-            if one and protocols.get(one, PLAINTEXT) != PLAINTEXT:
+            # A broker that has no map of its own names its listeners by their protocols (Kafka's own default).
+            protocol = protocols.get(one, one if one in _PROTOCOLS else PLAINTEXT)
+            if one and protocol != PLAINTEXT:
                 raise ImportRefused(
-                    f"broker {broker}: {whose} at listener {one}, which is {protocols[one]}, not plaintext",
+                    f"broker {broker}: {whose} at listener {one}, which is {protocol}, not plaintext",
                     "Kedge speaks plaintext only; TLS and SASL are not offered yet (docs/import.md)",
                 )
     names = {_listener_of(settings) for settings in found.settings.values()}
@@ -191,6 +196,10 @@ def _heading(seen: KafkaSnapshot) -> Iterator[str]:
         yield f"broker {broker} holds {human_bytes(disk.used_bytes)} of {human_bytes(disk.total_bytes)}."
     levels = ", ".join(f"{name} {f.finalised}" for name, f in sorted(seen.features.items()) if f.finalised)
     yield f"Finalised: {levels}."
+    kraft = seen.features.get(_KRAFT)
+    if kraft is None or not kraft.finalised:
+        yield "Its quorum is static (kraft.version 0): it can be watched, and takes no pool before whoever runs it has"
+        yield "made it dynamic: kafka-features.sh upgrade --feature kraft.version=1 (docs/import.md)."
 
 
 def _unknown(found: ForeignCluster, settings: _Settings, listener: str) -> Iterator[str]:

@@ -1,12 +1,19 @@
-"""What declaring topics would do, in a line each, as `kedge plan` shows it. Pure."""
+"""What declaring topics would do, in a line each, as `kedge plan` shows it, and the digest that pins it. Pure."""
 
+import json
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 
+from controlplane.commands import CommandRefused, DeclareTopics
+from controlplane.planpreview import moved_parts, short_digest
 from controlplane.topiccommands import declaration_of
 from controlplane.view import ClusterView
 from events.spec.model import KafkaClusterDocument
 from events.spec.topic_model import KafkaTopicDocument
 from events.topic_facts import TopicDeclaration
+
+TOPIC_PARTS = ("the documents of its topics", "what is in force of these topics")
+"""What a digest of topics is made of, so that a refusal can say which one moved."""
 
 
 def topic_lines(
@@ -24,9 +31,28 @@ def topic_lines(
     return tuple(lines)
 
 
-def lines_of(cluster: str, lines: Sequence[str]) -> tuple[str, ...]:
-    """Those of one cluster, of what a file would do to several."""
-    return tuple(line for line in lines if line[2:].startswith(f"topic {cluster}/"))
+def topics_digest(view: ClusterView, cluster: KafkaClusterDocument, documents: Sequence[KafkaTopicDocument]) -> str:
+    """Pins what declaring them means, with the tier and the cluster's defaults, and what it goes on from.
+
+    `view` may be empty: `cluster` is declared in the same file then. What Kafka shows is no part of it: it moves by
+    itself, and what is declared does not.
+    """
+    wanted = [asdict(declaration_of(document, cluster)) for document in documents]
+    known = [view.topics.by_name.get(document.topic) for document in documents]
+    in_force = [t and [asdict(t.declared), t.source, t.owned, t.undeclared, t.tombstone] for t in known]
+    return "-".join(short_digest(json.dumps(part, sort_keys=True, default=dict)) for part in (wanted, in_force))
+
+
+def refuse_moved_topics(view: ClusterView, command: DeclareTopics) -> None:
+    """Raises CommandRefused where they are to be declared only as they were shown, and that has moved."""
+    if command.plan_digest is None or view.document is None:
+        return
+    now = topics_digest(view, view.document, [one.document for one in command.topics])
+    moved = moved_parts(command.plan_digest, now, TOPIC_PARTS)
+    if moved:
+        changed = f"{' and '.join(moved)} changed since it was made"
+        message = f"the plan of topics of {command.name} is not what it was: {changed}"
+        raise CommandRefused("plan-moved", message, "Plan again, and look at what it says now.")
 
 
 def topic_changes(before: TopicDeclaration, after: TopicDeclaration) -> list[str]:

@@ -1,6 +1,7 @@
 """A plan on disk: what a person was shown, with its spec, so that `apply` does exactly that or nothing."""
 
 import hashlib
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Literal
@@ -28,6 +29,7 @@ class SavedPlan(BaseModel):
     spec: str
     digest: str
     plans: list[PlanOut]
+    topics: list[str] = []
 
 
 def save_plan(path: Path, spec: SpecFile, planned: PlansOut, *, now: datetime) -> None:
@@ -39,6 +41,7 @@ def save_plan(path: Path, spec: SpecFile, planned: PlansOut, *, now: datetime) -
         spec=spec.text,
         digest=planned.digest,
         plans=planned.plans,
+        topics=planned.topics,
     )
     try:
         with replacing(path) as fresh:
@@ -78,6 +81,14 @@ def moved(saved: PlanOut, now: PlanOut) -> list[str]:
     if saved.warnings != now.warnings:
         reasons.append(f"the warnings are others: {_named(now.warnings)}")
     return reasons or [f"what is in force on the cluster is not what it was ({saved.digest} -> {now.digest})"]
+
+
+def moved_topics(before: Sequence[str], now: Sequence[str]) -> list[str]:
+    """What is different of topics now, in words; empty when each would become what it would have become."""
+    gone = [line for line in before if line not in now]
+    fresh = [line for line in now if line not in before]
+    told = [f"not any more: {_named(gone)}"] if gone else []
+    return told + ([f"now: {_named(fresh)}"] if fresh else [])
 
 
 def _steps(plan: PlanOut) -> list[str]:

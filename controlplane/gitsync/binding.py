@@ -15,6 +15,7 @@ _NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?", re.ASCII)
 _REF_STEP = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._+-]*", re.ASCII)
 _FOLDER_STEP = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._ +-]*", re.ASCII)
 _SCP = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*@[A-Za-z0-9][A-Za-z0-9.-]*:[^:\s-][^:\s]*", re.ASCII)
+_ACCOUNT = re.compile(r"[a-z][a-z0-9-]*/[A-Za-z0-9][A-Za-z0-9._-]*", re.ASCII)
 _HOST = re.compile(r"[A-Za-z0-9\[][A-Za-z0-9.:\]-]*", re.ASCII)
 
 Transport = Literal["ssh", "https", "http", "file"]
@@ -31,6 +32,9 @@ class GitBinding(BaseModel):
     branch: str = "main"
     path: str = Field(default="", description="folder of the specs; empty: the whole repository")
     team: str = Field(default="", description="`metadata.owner` every spec must have; empty: any")
+    accounts: tuple[str, ...] = Field(
+        default=(), description="`CLOUD/ACCOUNT` its clusters' pools may lie in, as in `aws/payments`; empty: any"
+    )
     verbs: tuple[Verb, ...] = Field(default=("create", "change"), description="what its commits may do")
     poll_s: float = Field(default=60.0, ge=0.1, le=86_400, description="seconds between two looks")
     username: str = Field(default="git", description="goes with a token over https")
@@ -42,7 +46,11 @@ class GitBinding(BaseModel):
     )
     signers_file: Path | None = Field(
         default=None,
-        description="SSH keys of authors, as `ssh-keygen` lists ALLOWED SIGNERS; without it all are claimed",
+        description="SSH keys of authors, as `ssh-keygen` lists ALLOWED SIGNERS",
+    )
+    pgp_keys_file: Path | None = Field(
+        default=None,
+        description="public OpenPGP keys of authors, as `gpg --export` writes them; without a list all are claimed",
     )
 
     forge: ForgeBinding | None = Field(
@@ -79,6 +87,14 @@ class GitBinding(BaseModel):
         transport_of(repository)
         return repository
 
+    @field_validator("accounts")
+    @classmethod
+    def _known_accounts(cls, accounts: tuple[str, ...]) -> tuple[str, ...]:
+        for account in accounts:
+            if not _ACCOUNT.fullmatch(account):
+                raise ValueError(f"{account!r} is no account: CLOUD/ACCOUNT, as in `aws/payments` or `local/default`")
+        return accounts
+
     @field_validator("username")
     @classmethod
     def _plain_user(cls, username: str) -> str:
@@ -101,7 +117,7 @@ class GitBinding(BaseModel):
             self.forge.require_address(self.repository)
         if not self.verbs:
             raise ValueError("verbs is empty: nothing could ever be declared")
-        for file in (self.ssh_key_file, self.known_hosts_file, self.signers_file):
+        for file in (self.ssh_key_file, self.known_hosts_file, self.signers_file, self.pgp_keys_file):
             if file is not None and not file.is_absolute():
                 raise ValueError(f"{file} must be an absolute path")
         return self

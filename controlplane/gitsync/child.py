@@ -57,14 +57,19 @@ class Child:
         self._program = program
         self._monotonic_s = monotonic_s
 
-    def run(self, arguments: Sequence[str], environ: Mapping[str, str], *, given: bytes = b"") -> Answer:
-        """Runs `git ARGUMENTS` with `given` on its standard input. Raises SourceFault at a limit, Stopped."""
+    def run(
+        self, arguments: Sequence[str], environ: Mapping[str, str], *, given: bytes = b"", program: str = ""
+    ) -> Answer:
+        """Runs `git ARGUMENTS`, or another `program`, with `given` on its standard input.
+
+        Raises SourceFault at a limit, Stopped.
+        """
         with tempfile.TemporaryFile() as told, tempfile.TemporaryFile() as errors, tempfile.TemporaryFile() as asked:
             asked.write(given)
             asked.seek(0)
             try:
                 process = subprocess.Popen(
-                    [self._program, *arguments],
+                    [program or self._program, *arguments],
                     stdin=asked,
                     stdout=told,
                     stderr=errors,

@@ -7,15 +7,27 @@ files are read out of git's own objects.
 import re
 import shutil
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from controlplane.gitsync.binding import GitBinding, is_under
 from controlplane.gitsync.child import Answer, Child, Limits, bytes_in, refusal
 from controlplane.gitsync.environment import CONFIG, base_environment, fetch_environment
 from controlplane.gitsync.faults import SourceFault
+from controlplane.gitsync.openpgp import GPG, pgp_signature
 from controlplane.gitsync.repository import Entry, Tip
-from controlplane.gitsync.signing import CLAIMED, NOT_SIGNED, OTHER_SIGNATURE, Signature, judged, kind_of, signers_in
+from controlplane.gitsync.signing import (
+    CLAIMED,
+    NO_PGP_KEYS,
+    NO_SIGNERS,
+    NOT_SIGNED,
+    OTHER_SIGNATURE,
+    Signature,
+    judged,
+    kind_of,
+    signers_in,
+)
 from events.clock import Clock, utc_now
 from events.spec.problems import shorten
 
@@ -164,12 +176,22 @@ class Clone:
 
     def _signature(self, commit: str) -> Signature:
         """Whether a key of the binding's list stands behind the author. Nothing that is wrong with it stops a look."""
-        file = self._binding.signers_file
-        if file is None:
+        signers, pgp_keys = self._binding.signers_file, self._binding.pgp_keys_file
+        if signers is None and pgp_keys is None:
             return CLAIMED
         kind = kind_of(self._local("cat-file", "commit", commit).output)
-        if kind != "ssh":
-            return Signature(why_not=OTHER_SIGNATURE if kind else NOT_SIGNED)
+        if kind == "ssh":
+            return self._ssh_signature(commit, signers) if signers else Signature(why_not=NO_SIGNERS)
+        if kind == "pgp":
+            return self._pgp_signature(commit, pgp_keys) if pgp_keys else Signature(why_not=NO_PGP_KEYS)
+        return Signature(why_not=OTHER_SIGNATURE if kind else NOT_SIGNED)
+
+    def _pgp_signature(self, commit: str, file: Path) -> Signature:
+        checked = ("-c", f"gpg.program={GPG}", "-c", f"gpg.openpgp.program={GPG}")
+        log = (*self._leading(), *checked, "log", "-1", "--no-mailmap", "--format=%G?%x00%GP%x00%ae", commit)
+        return pgp_signature(self._child, log, base_environment(self._folder), folder=self._folder, file=file)
+
+    def _ssh_signature(self, commit: str, file: Path) -> Signature:
         try:
             signers = signers_in(file.read_text())
         except (OSError, ValueError) as error:
@@ -193,7 +215,7 @@ class Clone:
         environ, secrets = fetch_environment(self._binding, self._folder)
         answer = self._child.run([*self._leading(), *arguments], environ)
         if answer.code != 0:
-            raise _fault(refusal(answer, secrets=secrets.values))
+            raise _fault(answer, secrets.values)
         return answer
 
     def _local(self, *arguments: str, given: bytes = b"", at_clone: bool = True) -> Answer:
@@ -212,6 +234,7 @@ class Clone:
 
 _BRANCH = "Push the branch, or name another one in the binding. Clusters stay as they were declared."
 
+_BY_SSH = re.compile(r"Host key verification failed|: Permission denied \(")
 _SAYINGS = (
     ("AuthenticationFailed", ("Authentication failed", "could not read Username", "Permission denied", "error: 403")),
     ("HostKeyRefused", ("Host key verification failed",)),
@@ -219,7 +242,10 @@ _SAYINGS = (
 )
 
 
-def _fault(said: str) -> SourceFault:
+def _fault(answer: Answer, secrets: Sequence[str]) -> SourceFault:
+    """What keeps the repository from being read. Of a refusal by ssh, git only says that it could not read."""
+    by_ssh = [line for line in answer.errors.splitlines() if _BY_SSH.search(line) and not line.startswith("remote:")]
+    said = refusal(replace(answer, errors=by_ssh[0]) if by_ssh else answer, secrets=secrets)
     reason = next((word for word, signs in _SAYINGS if any(sign in said for sign in signs)), "Unreachable")
     then = "Look at the address and the credentials of the binding. It is tried again; clusters stay as they are."
     return SourceFault(reason, f"git: {said}", then)

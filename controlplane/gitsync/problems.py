@@ -13,8 +13,21 @@ VERB = ProblemKind("KEDGE-GIT-007", "not allowed to this binding", "A commit act
 REFUSED = ProblemKind("KEDGE-GIT-008", "refused by what is in force", "The same rule holds for `kedge apply`.")
 ODD_NAME = ProblemKind("KEDGE-GIT-009", "odd file name", "People read it in terminals and on pages.")
 SECOND_PERSON = ProblemKind("KEDGE-GIT-010", "somebody has to agree", "A policy leaves it to a second person.")
+ACCOUNT = ProblemKind("KEDGE-GIT-011", "account not of this binding", "Whoever can merge would spend another's money.")
 
-KINDS = (LINK, SUBMODULE, TOO_LARGE, TAKEN_NAME, OTHER_SOURCE, OTHER_TEAM, VERB, REFUSED, ODD_NAME, SECOND_PERSON)
+KINDS = (
+    LINK,
+    SUBMODULE,
+    TOO_LARGE,
+    TAKEN_NAME,
+    OTHER_SOURCE,
+    OTHER_TEAM,
+    VERB,
+    REFUSED,
+    ODD_NAME,
+    SECOND_PERSON,
+    ACCOUNT,
+)
 
 NAME: Path = ("metadata", "name")
 OWNER: Path = ("metadata", "owner")

@@ -1,6 +1,6 @@
 """The files of one commit as what they declare. Pure: bytes in, declarations and problems out."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from controlplane.commands import TopicDeclared
@@ -103,11 +103,12 @@ def judge_rights(
     file: SpecFile,
     *,
     team: str,
+    accounts: Collection[str],
     may_create: bool,
     may_change: bool,
     in_force: Mapping[str, KafkaClusterDocument | None],
 ) -> SpecFile:
-    """What the binding may not do. `in_force` are the documents of living clusters by name."""
+    """What the binding may not do. `accounts` as in GitBinding, `in_force` the documents of living clusters by name."""
     found: list[Problem] = []
     for declared in file.documents:
         owner = declared.document.metadata.owner
@@ -115,11 +116,21 @@ def judge_rights(
             said = f"its owner is `{shorten(owner)}`" if owner else "it names no owner"
             message = f"the cluster `{declared.name}` is not of the team `{team}`: {said}"
             found.append(g.of_document(g.OTHER_TEAM, declared.positions, g.OWNER, message, f"Write `owner: {team}`."))
+        found += _in_others_accounts(declared, accounts) if accounts else ()
         if declared.name not in in_force and not may_create:
             found.append(_not_granted("create", declared))
         if declared.name in in_force and in_force[declared.name] != declared.document and not may_change:
             found.append(_not_granted("change", declared))
     return file.refused(*found) if found else file
+
+
+def _in_others_accounts(declared: Declared, accounts: Collection[str]) -> Iterator[Problem]:
+    for index, pool in enumerate(declared.document.spec.pools):
+        account = f"{pool.place.cloud}/{pool.place.account}"
+        if account not in accounts:
+            message = f"the pool `{pool.name}` lies in the account `{account}`, which this binding may not use"
+            fix = f"Use {' or '.join(sorted(accounts))}, or add it to the binding's accounts."
+            yield g.of_document(g.ACCOUNT, declared.positions, ("spec", "pools", index, "place"), message, fix)
 
 
 def _not_granted(verb: str, declared: Declared) -> Problem:

@@ -1,7 +1,8 @@
 """Whether a listed SSH key stands behind the author a commit names. Pure: git checks the mathematics.
 
-The list is a file as `ssh-keygen` takes it (ALLOWED SIGNERS in ssh-keygen(1)). Git judges a key as of the date of the
-commit, which is the commit's own word: here it must be valid now. A line `cert-authority` lists no key.
+What signed a commit is told here for every kind; OpenPGP is judged in `controlplane.gitsync.openpgp`. The list is a
+file as `ssh-keygen` takes it (ALLOWED SIGNERS in ssh-keygen(1)). Git judges a key as of the date of the commit, which
+is the commit's own word: here it must be valid now. A line `cert-authority` lists no key.
 """
 
 import base64
@@ -12,13 +13,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+_BEGINS = {"ssh": b"-----BEGIN SSH SIGNATURE-----", "pgp": b"-----BEGIN PGP SIGNATURE-----"}
 _KEY_TYPES = ("ssh-", "ecdsa-", "sk-")
 _MOMENT = re.compile(r"(\d{8})(\d{4}(?:\d{2})?)?(Z?)", re.ASCII)
 _FIELDS = re.compile(r'(?:"[^"]*"|[^\s"])+')
 _OPTION = re.compile(r'([a-z-]+)(?:="([^"]*)")?', re.ASCII | re.IGNORECASE)
 
 NOT_SIGNED = "the commit is not signed"
-OTHER_SIGNATURE = "it is signed, though not with an SSH key: no other signature is checked"
+OTHER_SIGNATURE = "it is signed, though with neither an SSH nor an OpenPGP key: no other signature is checked"
+NO_SIGNERS = "it is signed with an SSH key, and the binding lists none (`signers_file`)"
+NO_PGP_KEYS = "it is signed with an OpenPGP key, and the binding lists none (`pgp_keys_file`)"
 UNKNOWN_KEY = "it is signed with a key that is not listed"
 BAD = "its signature does not fit: the commit was changed after it was signed, or the signature is forged"
 
@@ -63,12 +67,12 @@ def signers_in(text: str) -> tuple[Signer, ...]:
 
 
 def kind_of(commit: bytes) -> str:
-    """What a commit object is signed with, `ssh`, `other`, or "" where it is not: the head tells."""
+    """What a commit object is signed with, `ssh`, `pgp`, `other`, or "" where it is not: the head tells."""
     head = commit.partition(b"\n\n")[0]
     signed = [line for line in head.split(b"\n") if line.startswith((b"gpgsig ", b"gpgsig-sha256 "))]
     if not signed:
         return ""
-    return "ssh" if signed[0].endswith(b"-----BEGIN SSH SIGNATURE-----") else "other"
+    return next((kind for kind, begins in _BEGINS.items() if signed[0].endswith(begins)), "other")
 
 
 def judged(grade: str, fingerprint: str, address: str, signers: Sequence[Signer], *, now: datetime) -> Signature:

@@ -136,6 +136,7 @@ class SourceSync:
             judge_rights(
                 file,
                 team=self._binding.team,
+                accounts=self._binding.accounts,
                 may_create="create" in verbs,
                 may_change="change" in verbs,
                 in_force=in_force,

@@ -20,7 +20,7 @@ from controlplane.portal.access.roles import Verb
 from controlplane.portal.access.scoped import scoped
 from controlplane.portal.moveproposals import REBALANCE, order_of
 from controlplane.portal.services import PortalServices, Proposals, Proposed
-from controlplane.portal.specs import Judged, Order, declare, declare_topics, judge
+from controlplane.portal.specs import Judged, Order, declare, judge
 from controlplane.proposals.book import ProposalBook, ProposalNotFound
 from controlplane.proposals.view import ProposalState, ProposalView
 from controlplane.specsource import API, binding_of
@@ -46,7 +46,7 @@ def propose(
     wanted = Proposed(
         change="apply",
         clusters=tuple(dict.fromkeys(clusters)),
-        digest=judged.change_digest,
+        digest=judged.digest,
         reasons=judged.reserved,
         text=text,
         file=judged.file,
@@ -231,7 +231,7 @@ class ProposalDesk:
         judged = judge(services, made.text, file=made.file)
         if not judged.ok:
             raise SpecRefused([problem for problem in judged.problems if problem.is_error])
-        if judged.change_digest != made.digest:
+        if judged.digest != made.digest:
             message = "the plan, or what is in force, is not what it was when it was proposed"
             raise CommandRefused("plan-moved", message, "Propose it again.")
         said = f"proposal {made.id}, agreed to by {proposal.decided_by.removeprefix('user:')}"
@@ -239,11 +239,10 @@ class ProposalDesk:
             actor=f"person:{made.author.removeprefix('user:')}",
             command_id=f"proposal-{made.id}",
             message=": ".join(part for part in (made.message, said) if part),
-            plan_digest=judged.digest if judged.documents else None,
+            plan_digest=judged.digest,
             approval=made.id,
-            as_shown=True,
         )
-        return [*declare(services, judged, order), *declare_topics(services, judged, order)]
+        return declare(services, judged, order).all
 
     def _delete(self, services: PortalServices, proposal: ProposalView) -> list[Outcome]:
         made, name = proposal.made, proposal.made.clusters[0]

@@ -76,9 +76,12 @@ def doors_for(services: PortalServices, judged: Judged) -> list[ForgeDoor]:
 
 
 def may_commit(services: PortalServices, binding: GitBinding, judged: Judged, verb: GitVerb) -> bool:
-    """Whether a commit of this binding may declare what a file does: its verbs and its team."""
+    """Whether a commit of this binding may declare what a file does: its verbs, its team and its accounts."""
     teams = {owner.metadata.owner if owner is not None else "" for owner in _owners(services, judged)}
-    return verb in binding.verbs and (not binding.team or teams == {binding.team})
+    pools = [pool for one in judged.documents for pool in one.document.spec.pools]
+    accounts = {f"{pool.place.cloud}/{pool.place.account}" for pool in pools}
+    lies_in_its_own = not binding.accounts or accounts <= set(binding.accounts)
+    return verb in binding.verbs and lies_in_its_own and (not binding.team or teams == {binding.team})
 
 
 def require_declare(services: PortalServices, judged: Judged, asked: Asked) -> None:

@@ -18,7 +18,7 @@ from controlplane.portal.pullrequests import Asked, ForgeDoor, Wish, door_of, op
 from controlplane.portal.rollbackschemas import RollbackIn, RollbackOut
 from controlplane.portal.routes.clusters import living, spread
 from controlplane.portal.services import PortalServices
-from controlplane.portal.specs import Judged, Order, declare, declare_topics, judge
+from controlplane.portal.specs import Judged, Order, declare, judge
 from controlplane.specsource import source_name
 from controlplane.streams import cluster_stream
 from controlplane.view import ClusterView
@@ -66,7 +66,7 @@ class Rollback:
     @property
     def digest(self) -> str:
         """Pins what a person agrees to."""
-        return self.judged.change_digest if self.topic else self.judged.digest
+        return self.judged.digest
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,9 +197,8 @@ def _applied(
         return told.model_copy(update={"proposal": proposal, "sentence": sentence})
     # A topic's declaration has no words of its own: they stand where its file is told.
     judged = replace(found.judged, file=f"{found.judged.file}: {message}") if found.topic else found.judged
-    pin = order.plan_digest if judged.documents else None
-    how = Order(actor=asked.actor, command_id=asked.key, message=message, plan_digest=pin, as_shown=True)
-    done = [*declare(services, judged, how), *declare_topics(services, judged, how)]
+    how = Order(actor=asked.actor, command_id=asked.key, message=message, plan_digest=order.plan_digest)
+    done = declare(services, judged, how).all
     spread(services, done)
     generation = f" (generation {done[0].generation})" if done and not found.topic else ""
     sentence = f"{found.subject} is declared as {found.then} had it{generation}"

@@ -1,8 +1,7 @@
 """Validate, plan, apply: a spec file on its way into force. All documents of a file, or none."""
 
-import hashlib
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from agent.wire import Report
 from controlplane.admission import admission_problems
@@ -16,14 +15,14 @@ from controlplane.portal.costs import priced
 from controlplane.portal.services import PortalServices
 from controlplane.specsource import API
 from controlplane.topiccommands import by_cluster, topic_problems
-from controlplane.topicplan import lines_of, topic_lines
+from controlplane.topicplan import topic_lines, topics_digest
 from controlplane.view import ClusterView
 from events.ids import derived_id
 from events.spec.document import LoadResult, load_documents
 from events.spec.model import KafkaClusterDocument
 from events.spec.network_rules import pool_problems
 from events.spec.positions import Positions
-from events.spec.problems import Problem, has_errors
+from events.spec.problems import Problem, counted, has_errors
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +45,8 @@ class Judged:
     topics: tuple[TopicDeclared, ...] = ()
     topic_plan: tuple[str, ...] = ()
     """What would be declared of them, in words."""
+    topic_digests: Mapping[str, str] = field(default_factory=dict)
+    """What pins that, by the cluster they are to live in, in the order of the file."""
     reserved: tuple[str, ...] = ()
     """Why a second person has to agree, in words."""
 
@@ -59,13 +60,8 @@ class Judged:
 
     @property
     def digest(self) -> str:
-        return combined_digest(plan.digest for plan in self.plans)
-
-    @property
-    def change_digest(self) -> str:
         """Pins what a person agrees to: the plans, and what would become of topics."""
-        topics = hashlib.sha256("\n".join(self.topic_plan).encode()).hexdigest()[:10] if self.topics else ""
-        return ".".join(part for part in (self.digest, topics) if part)
+        return combined_digest([*(plan.digest for plan in self.plans), *self.topic_digests.values()])
 
     @property
     def rolling(self) -> int:
@@ -84,8 +80,18 @@ class Order:
     dry_run: bool = False
     approval: str = ""
     """The proposal a second person agreed to."""
-    as_shown: bool = False
-    """Topics, too, only if what would become of them is still what was judged."""
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """What came of it, cluster by cluster; of a dry run nothing."""
+
+    clusters: Sequence[Outcome] = ()
+    topics: Sequence[Outcome] = ()
+
+    @property
+    def all(self) -> list[Outcome]:
+        return [*self.clusters, *self.topics]
 
 
 def judge(services: PortalServices, text: str, *, file: str) -> Judged:
@@ -107,8 +113,7 @@ def judge(services: PortalServices, text: str, *, file: str) -> Judged:
         plan = replace(plan, cost=priced(services, view, document, plan.rollout, snapshot))
         documents.append(JudgedDocument(document, positions, warnings, plan))
     reserved: list[str] = []
-    topics, topic_plan = _judge_topics(services, loaded, problems, reserved)
-    judged = Judged(file, tuple(problems), tuple(documents), topics, topic_plan)
+    judged = _judge_topics(services, loaded, Judged(file, (), tuple(documents)), problems, reserved)
     for one in documents:
         view = services.commands.current(one.document.metadata.name)
         verdict = services.gate.cluster(view, one.document, judged.rolling)
@@ -128,15 +133,16 @@ def _old_clients(services: PortalServices, view: ClusterView, document: KafkaClu
 
 
 def _judge_topics(
-    services: PortalServices, loaded: LoadResult, problems: list[Problem], reserved: list[str]
-) -> tuple[tuple[TopicDeclared, ...], tuple[str, ...]]:
-    """The topics of a file, and what would be declared of them.
+    services: PortalServices, loaded: LoadResult, judged: Judged, problems: list[Problem], reserved: list[str]
+) -> Judged:
+    """The same with the topics of the file, what would be declared of them, and what pins that.
 
     Adds what is wrong with them to `problems`, and why somebody has to agree to `reserved`.
     """
     topics = [TopicDeclared(t, at) for t, at in zip(loaded.topics, loaded.topic_positions, strict=True)]
     beside = {document.metadata.name: document for document in loaded.documents}
     lines: list[str] = []
+    digests: dict[str, str] = {}
     for name, own in by_cluster(topics).items() if loaded.ok else ():
         view = services.commands.current(name)
         cluster = beside.get(name, view.document)
@@ -146,13 +152,15 @@ def _judge_topics(
         # What the file alone tells of topics beside their cluster was told when it was read.
         problems += [problem for problem in found if problem not in problems]
         if cluster is not None:
-            news = topic_lines(view, cluster, [one.document for one in own])
+            wanted = [one.document for one in own]
+            news = topic_lines(view, cluster, wanted)
             lines += news
-            verdict = services.gate.topics(view, cluster, [one.document for one in own], snapshot)
+            digests[name] = topics_digest(view, cluster, wanted)
+            verdict = services.gate.topics(view, cluster, wanted, snapshot)
             if news:
                 problems += _refused_topics(verdict.refusals, own)
                 reserved += [f"{name}: {reason}" for reason in verdict.reasons]
-    return tuple(topics), tuple(lines)
+    return replace(judged, topics=tuple(topics), topic_plan=tuple(lines), topic_digests=digests)
 
 
 def _refused_topics(refusals: Iterable[Refusal], topics: Iterable[TopicDeclared]) -> list[Problem]:
@@ -162,36 +170,24 @@ def _refused_topics(refusals: Iterable[Refusal], topics: Iterable[TopicDeclared]
     return [refusal.problem(where.get(refusal.subject, first)) for refusal in refusals]
 
 
-def declare(services: PortalServices, judged: Judged, order: Order) -> list[Outcome]:
-    """Brings a judged file into force: every document is checked before the first one is recorded.
+def declare(services: PortalServices, judged: Judged, order: Order) -> Declared:
+    """Brings a judged file into force, clusters first, then their topics: all is checked before anything is recorded.
 
     A crash in between leaves some declared; the same order again declares the rest. Raises what
     `CommandHandler.handle` does.
     """
     pins = _pins(judged, order)
-    commands = [_command(judged, d, pin, order) for d, pin in zip(judged.documents, pins, strict=True)]
-    for command in commands:
+    beside = {one.document.metadata.name: one.document for one in judged.documents}
+    clusters = [_command(judged, one, pin, order) for one, pin in zip(judged.documents, pins, strict=False)]
+    topics = _topic_commands(judged, pins[len(clusters) :], order)
+    for command in clusters:
         services.commands.check(command)
-    return [] if order.dry_run else [services.commands.handle(command) for command in commands]
-
-
-def declare_topics(services: PortalServices, judged: Judged, order: Order) -> list[Outcome]:
-    """Brings the topics of a judged file into force, after its clusters. Raises what `CommandHandler.handle` does."""
-    return [
-        services.commands.handle(
-            DeclareTopics(
-                name=name,
-                actor=order.actor,
-                command_id=derived_id("apply topics", order.command_id, name),
-                topics=tuple(own),
-                source=API,
-                path=judged.file,
-                approval=order.approval,
-                lines=lines_of(name, judged.topic_plan) if order.as_shown else None,
-            )
-        )
-        for name, own in (by_cluster(judged.topics).items() if not order.dry_run else ())
-    ]
+    for of_topics in topics:
+        services.commands.check(of_topics, beside=beside.get(of_topics.name))
+    if order.dry_run:
+        return Declared()
+    handle = services.commands.handle
+    return Declared([handle(command) for command in clusters], [handle(command) for command in topics])
 
 
 def _command(whole: Judged, judged: JudgedDocument, pin: str | None, order: Order) -> DeclareCluster:
@@ -210,14 +206,30 @@ def _command(whole: Judged, judged: JudgedDocument, pin: str | None, order: Orde
     )
 
 
+def _topic_commands(judged: Judged, pins: Iterable[str | None], order: Order) -> list[DeclareTopics]:
+    return [
+        DeclareTopics(
+            name=name,
+            actor=order.actor,
+            command_id=derived_id("apply topics", order.command_id, name),
+            topics=tuple(own),
+            source=API,
+            path=judged.file,
+            approval=order.approval,
+            plan_digest=pin,
+        )
+        for (name, own), pin in zip(by_cluster(judged.topics).items(), pins, strict=True)
+    ]
+
+
 def _pins(judged: Judged, order: Order) -> list[str | None]:
+    """One for each cluster of the file, then one for the topics of each."""
+    expected = len(judged.documents) + len(judged.topic_digests)
     if order.plan_digest is None:
-        return [None] * len(judged.documents)
-    if not judged.documents:
-        return []
+        return [None] * expected
     pins = order.plan_digest.split("+")
-    if len(pins) != len(judged.documents):
-        message = f"the plan is of {len(pins)} clusters, the file declares {len(judged.documents)}"
+    if len(pins) != expected:
+        message = f"the plan has {counted(len(pins), 'part')}, the file {expected}: one a cluster, one for its topics"
         raise CommandRefused("plan-moved", message, "Plan again, and look at what it says now.")
     return list(pins)
 

@@ -27,14 +27,24 @@ class TopicState(NamedTuple):
 
 
 def topics_out(
-    view: ClusterView, snapshot: KafkaSnapshot | None, found: Sequence[TopicRow], *, now: datetime
+    view: ClusterView,
+    snapshot: KafkaSnapshot | None,
+    found: Sequence[TopicRow],
+    *,
+    now: datetime,
+    part: str = "",
+    after: str = "",
+    most: int | None = None,
 ) -> topic_api.TopicsOut:
-    """Every topic, by name: those that are declared and those `found` in the snapshot."""
+    """The topics with `part` in their name, by name: those that are declared and those `found` in the snapshot.
+
+    Of these a page: at most so many, after that name. `total` counts them all.
+    """
     rows = {row.name: row for row in found}
-    names = sorted({*rows, *view.topics.by_name})
+    names = sorted(name for name in {*rows, *view.topics.by_name} if part in name)
     age_s = max(0.0, (now - snapshot.at).total_seconds()) if snapshot else None
-    topics = [topic_out(view, name, rows.get(name)) for name in names]
-    return topic_api.TopicsOut(cluster=view.name, metadata_age_s=age_s, topics=topics, total=len(topics))
+    topics = [topic_out(view, name, rows.get(name)) for name in [n for n in names if n > after][:most]]
+    return topic_api.TopicsOut(cluster=view.name, metadata_age_s=age_s, topics=topics, total=len(names))
 
 
 def topic_out(view: ClusterView, name: str, row: TopicRow | None) -> topic_api.TopicOut:

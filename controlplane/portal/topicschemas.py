@@ -74,7 +74,8 @@ class TopicOut(Message):
 
 
 class TopicsOut(Message):
-    """The topics of a cluster by name. `metadata_age_s` is null while Kafka was not read yet."""
+    """The topics of a cluster by name. `metadata_age_s` is null while Kafka was not read yet; `total` counts all that
+    match, of which `topics` may be a page."""
 
     cluster: str
     metadata_age_s: float | None

@@ -3,6 +3,7 @@ metadata and records them when they change; others, and a leader that has just s
 """
 
 import threading
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -18,6 +19,9 @@ from planner.observed import KafkaSnapshot
 
 LOOK_EVERY = timedelta(seconds=5)
 """Between two looks at what other servers recorded."""
+
+PATTERN_S = 2.0
+"""For a regular expression, which is looked for name by name."""
 
 _MOST_READ = 3
 """Clusters whose names one search reads again."""
@@ -56,7 +60,9 @@ class TopicIndex:
         known = self._at_hand(asked)
         held = [(v.name, known[v.uid].shelf) for v in asked if v.uid in known]
         recorded = sum(v.uid in known and known[v.uid].seen is None for v in asked)
-        return Searched(topics_found(held, text, most=most), recorded, len(asked) - len(held))
+        until_s = time.monotonic() + PATTERN_S
+        found = topics_found(held, text, most=most, is_late=lambda: time.monotonic() > until_s)
+        return Searched(found, recorded, len(asked) - len(held))
 
     def poll(self) -> None:
         """One round over the fleet, by the leader: names that have changed are recorded. Raises StoreUnavailable."""

@@ -6,10 +6,12 @@ every hit of a common word before it knows the first fifty.
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from heapq import merge
 from itertools import accumulate
+
+from controlplane.topicnames.pattern import PatternRefused, pattern_in
 
 WILDCARD = "*"
 
@@ -57,40 +59,79 @@ class TopicHit:
 
 @dataclass(frozen=True, slots=True)
 class TopicsFound:
-    """The first `hits`, and how many there are of them all: at least `count` where counting was `cut`."""
+    """The first `hits`, and how many there are of them all: at least `count` where counting was `cut`.
+
+    `refused` says why a regular expression was not looked for; `late` that time was up before all names were seen.
+    """
 
     hits: tuple[TopicHit, ...]
     count: int
     cut: bool = False
+    refused: str = ""
+    late: bool = False
 
 
-def topics_found(held: Iterable[tuple[str, Shelf]], text: str, *, most: int, counted: int = 1000) -> TopicsFound:
+def topics_found(
+    held: Iterable[tuple[str, Shelf]],
+    text: str,
+    *,
+    most: int,
+    counted: int = 1000,
+    is_late: Callable[[], bool] = lambda: False,
+) -> TopicsFound:
     """Topics with the text in their name, those that begin with it first, then by name and cluster. Case is not looked
-    at; `*` stands for anything between two parts. `held`: clusters' names with their shelves; others are neither found
-    nor counted. No more than `counted` are counted. Nothing is found for an empty text.
+    at; `*` stands for anything between two parts, and what stands between two `/` is a regular expression, which is
+    given up once `is_late`. `held`: clusters' names with their shelves; others are neither found nor counted. No more
+    than `counted` are counted. Nothing is found for an empty text.
     """
+    try:
+        pattern = pattern_in(text)
+    except PatternRefused as refused:
+        return TopicsFound((), 0, refused=str(refused))
     parts = [part for part in text.strip().lower().split(WILDCARD) if part]
-    if not parts or any("\n" in part for part in parts):
+    if pattern is not None:
+        hits_of = _in_order(list(held), pattern.literal, _fitting(pattern.fits.search, is_late))
+    elif not parts or any("\n" in part for part in parts):
         return TopicsFound((), 0)
-    shelves = list(held)
-    rarest = max(parts, key=len)
+    else:
+        hits_of = _in_order(list(held), max(parts, key=len), lambda key: len(parts) == 1 or _has_all(key, parts))
     hits: list[TopicHit] = []
     count = 0
-    for _, cluster, name in _in_order(shelves, rarest, parts):
-        if count == counted:
-            return TopicsFound(tuple(hits), count, cut=True)
-        count += 1
-        if len(hits) < most:
-            hits.append(TopicHit(name, cluster))
+    try:
+        for _, cluster, name in hits_of:
+            if count == counted:
+                return TopicsFound(tuple(hits), count, cut=True)
+            count += 1
+            if len(hits) < most:
+                hits.append(TopicHit(name, cluster))
+    except _Late:
+        return TopicsFound(tuple(hits), count, cut=True, late=True)
     return TopicsFound(tuple(hits), count)
 
 
-def _in_order(shelves: list[tuple[str, Shelf]], wanted: str, parts: list[str]) -> Iterator[tuple[str, str, str]]:
+class _Late(Exception):
+    """Time is up."""
+
+
+def _fitting(fits: Callable[[str], object], is_late: Callable[[], bool]) -> Callable[[str], bool]:
+    """Whether a name fits; it raises _Late once time is up."""
+
+    def one(key: str) -> bool:
+        if is_late():
+            raise _Late
+        return fits(key) is not None
+
+    return one
+
+
+def _in_order(
+    shelves: list[tuple[str, Shelf]], wanted: str, is_hit: Callable[[str], bool]
+) -> Iterator[tuple[str, str, str]]:
     """(key, cluster, name) of every hit; a shelf is only looked at as far as hits are taken from it."""
     for find in (Shelf.beginning_with, Shelf.holding):
         found = [_of_one(find(shelf, wanted), cluster) for cluster, shelf in shelves]
         for hit in merge(*found):
-            if len(parts) == 1 or _has_all(hit[0], parts):
+            if is_hit(hit[0]):
                 yield hit
 
 

@@ -103,7 +103,7 @@ def test_a_commit_that_was_changed_after_it_was_signed_is_found_out(desk: Desk) 
     assert desk.signature() == Signature(why_not=BAD)
 
 
-def test_a_pgp_signature_is_told_and_no_program_is_run_for_it(desk: Desk) -> None:
+def test_an_x509_signature_is_told_and_no_program_is_run_for_it(desk: Desk) -> None:
     desk.list(f"ada@example.org {desk.public('ada')}")
     desk.push()
     work = desk.upstream.work
@@ -111,7 +111,7 @@ def test_a_pgp_signature_is_told_and_no_program_is_run_for_it(desk: Desk) -> Non
         ["git", "-C", str(work), "cat-file", "commit", "HEAD"], capture_output=True, check=True, timeout=30
     ).stdout
     head, _, words = plain.partition(b"\n\n")
-    block = b"\ngpgsig -----BEGIN PGP SIGNATURE-----\n \n abc\n -----END PGP SIGNATURE-----\n\n"
+    block = b"\ngpgsig -----BEGIN SIGNED MESSAGE-----\n abc\n -----END SIGNED MESSAGE-----\n\n"
     (work / "signed").write_bytes(head + block + words)
     commit = git("-C", str(work), "hash-object", "-t", "commit", "-w", str(work / "signed"))
     desk.upstream.git("reset", "--quiet", "--hard", commit)

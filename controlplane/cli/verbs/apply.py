@@ -9,7 +9,7 @@ from controlplane.cli.errors import CliError, Refused
 from controlplane.cli.moments import seconds_of
 from controlplane.cli.options import DEFAULT_TIMEOUT, Output, Timeout, Yes
 from controlplane.cli.output import Format, document, write_document
-from controlplane.cli.plan_file import SavedPlan, moved, saved_plan_in
+from controlplane.cli.plan_file import SavedPlan, moved, moved_topics, saved_plan_in
 from controlplane.cli.plan_view import plan_lines, summary
 from controlplane.cli.problems_view import refuse_problems, tell_problems
 from controlplane.cli.prompts import confirm
@@ -74,7 +74,8 @@ def apply(
         return
     planned = planned_or_refused(session, spec)
     if saved is not None:
-        _refuse_moved(saved.plans, planned.plans, saved.file)
+        shown = planned.model_copy(update={"plans": saved.plans, "topics": saved.topics, "digest": saved.digest})
+        _refuse_moved(shown, planned, saved.file)
     for one in planned.plans:
         session.tell_all(*plan_lines(one))
     session.tell_all(*answer_topics(planned))
@@ -85,7 +86,7 @@ def apply(
         text=spec.text,
         file=spec.name,
         # Nobody judged the plan when -y was given without a saved one: then there is nothing to hold on to.
-        plan_digest=saved.digest if saved else planned.digest if agreed and planned.plans else None,
+        plan_digest=saved.digest if saved else planned.digest if agreed else None,
         message=message,
     )
     answer = _recorded(session, order, planned)
@@ -166,21 +167,24 @@ def _recorded(session: Session, order: api.ApplyIn, planned: api.PlansOut) -> ap
     except Refused as refused:
         if order.plan_digest is not None and refused.status == 409:
             now = session.client.plan(api.SpecIn(text=order.text, file=order.file))
-            _refuse_moved(planned.plans, now.plans, order.file)
+            _refuse_moved(planned, now, order.file)
         raise
     if not answer.ok:
         raise refuse_problems(session, answer.problems, file=order.file)
     return answer
 
 
-def _refuse_moved(before: list[api.PlanOut], now: list[api.PlanOut], file: str) -> None:
+def _refuse_moved(before: api.PlansOut, now: api.PlansOut, file: str) -> None:
     """Raises CliError naming each cluster whose plan is no longer what was agreed to, and in what."""
-    current = {plan.cluster: plan for plan in now}
+    current = {plan.cluster: plan for plan in now.plans}
     reasons = []
-    for plan in before:
+    for plan in before.plans:
         fresh = current.get(plan.cluster)
         told = moved(plan, fresh) if fresh else ["it is not planned any more"]
         reasons += [f"{plan.cluster}: {reason}" for reason in told]
+    reasons += [f"topics: {reason}" for reason in moved_topics(before.topics, now.topics)]
+    if not reasons and before.digest != now.digest:
+        reasons = [f"what is in force is not what it was ({before.digest} -> {now.digest})"]
     if reasons:
         raise CliError(
             "the plan has moved, nothing was changed",

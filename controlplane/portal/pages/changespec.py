@@ -155,7 +155,7 @@ def _answer(
         return _shown(request, services, subject, known, text=text, judged=judged, status=200 if judged.ok else 422)
     if do == "apply" and subject.elsewhere is not None:
         raise CommandRefused(subject.elsewhere.code, subject.elsewhere.message, subject.elsewhere.what_next)
-    if judged.change_digest != typed.get("digest", ""):
+    if judged.digest != typed.get("digest", ""):
         return _shown(request, services, subject, known, text=text, judged=judged, has_moved=True, status=422)
     if do == "request":
         file = declared_file(services, subject.view, subject.topic, judged)

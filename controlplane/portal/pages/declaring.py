@@ -7,7 +7,7 @@ from controlplane.portal.pages.frame import PAGE_HEADERS
 from controlplane.portal.problems import ApiError
 from controlplane.portal.routes.clusters import spread
 from controlplane.portal.services import PortalServices
-from controlplane.portal.specs import Judged, Order, declare, declare_topics
+from controlplane.portal.specs import Judged, Order, declare
 
 
 def declared_or_proposed(services: PortalServices, judged: Judged, text: str, *, actor: str, key: str) -> str:
@@ -17,9 +17,7 @@ def declared_or_proposed(services: PortalServices, judged: Judged, text: str, *,
     """
     if judged.reserved:
         return f"/proposals/{propose(services, judged, text, actor=actor, key=key).id}"
-    pin = judged.digest if judged.documents else None
-    order = Order(actor=actor, command_id=key, plan_digest=pin, as_shown=True)
-    outcomes = [*declare(services, judged, order), *declare_topics(services, judged, order)]
+    outcomes = declare(services, judged, Order(actor=actor, command_id=key, plan_digest=judged.digest)).all
     spread(services, outcomes)
     if not outcomes:
         raise ApiError(422, "nothing", "the form declares nothing")

@@ -83,7 +83,7 @@ def filled(request: Request, services: Services, rights: Caller, form: Annotated
     judged = judge(services, text, file=file)
     if form.do == "preview" or not judged.ok:
         return _page(request, services, rights, form, text=text, judged=judged, status=200 if judged.ok else 422)
-    if judged.change_digest != form.digest:
+    if judged.digest != form.digest:
         return _page(request, services, rights, form, text=text, judged=judged, has_moved=True, status=422)
     if form.do == "request":
         asked = Asked(rights, actor_of(rights), form.key)

@@ -15,6 +15,8 @@ from planner.observed import FeatureSeen, QuorumSeen, VoterSeen
 from tests.builders import a_partition, a_snapshot
 from tests.external_clusters import CLUSTER_ID
 
+KRAFT_1 = FeatureSeen(1, 0, 1)
+
 
 def a_setting(name: str, value: str, source: SettingSource = SettingSource.FILE, **overrides: Any) -> RunningSetting:
     values = {"type": "string", "is_read_only": False, "is_sensitive": False, **overrides}
@@ -52,6 +54,14 @@ def test_a_directory_that_nobody_told_is_left_out() -> None:
     assert external is not None
     assert [(c.id, c.host, c.directory_id) for c in external.controllers] == [(9, "c.example", None)]
     assert [(b.id, b.rack, b.host) for b in external.brokers] == [(1, "b", "host-1"), (2, "c", "host-2")]
+
+
+def test_a_static_quorum_is_taken_on_and_it_says_what_has_to_come_before_a_pool() -> None:
+    static = a_cluster()
+    dynamic = replace(static, seen=replace(static.seen, features={**static.seen.features, "kraft.version": KRAFT_1}))
+    texts = [imported_spec(found, name="theirs").text for found in (static, dynamic)]
+    assert ["kafka-features.sh upgrade --feature kraft.version=1" in text for text in texts] == [True, False]
+    assert spec_of(static) == spec_of(dynamic)
 
 
 def test_values_keep_their_very_characters() -> None:
@@ -104,6 +114,8 @@ def test_brokers_of_ours_run_what_is_no_newer_than_theirs_where_there_is_such(
     [
         ({"inter.broker.listener.name": "IN", "listener.security.protocol.map": "IN:SASL_SSL"}, "which is SASL_SSL"),
         ({"controller.listener.names": "C", "listener.security.protocol.map": "C:SSL"}, "the quorum is spoken to"),
+        ({"security.inter.broker.protocol": "SASL_SSL"}, "broker 1: .* at listener SASL_SSL, which is SASL_SSL"),
+        ({"inter.broker.listener.name": "SSL", "listener.security.protocol.map": ""}, "which is SSL"),
     ],
 )
 def test_what_is_not_plaintext_is_not_taken_on(settings: dict[str, str], words: str) -> None:

@@ -80,5 +80,6 @@ def test_a_line_that_makes_no_sense_is_named(line: str) -> None:
 
 def test_the_head_of_a_commit_tells_what_signed_it() -> None:
     assert kind_of(b"tree 1\ngpgsig -----BEGIN SSH SIGNATURE-----\n abc\n\nwords") == "ssh"
-    assert kind_of(b"tree 1\ngpgsig -----BEGIN PGP SIGNATURE-----\n abc\n\nwords") == "other"
+    assert kind_of(b"tree 1\ngpgsig -----BEGIN PGP SIGNATURE-----\n abc\n\nwords") == "pgp"
+    assert kind_of(b"tree 1\ngpgsig -----BEGIN SIGNED MESSAGE-----\n abc\n\nwords") == "other"
     assert kind_of(b"tree 1\n\ngpgsig -----BEGIN SSH SIGNATURE-----\n") == ""

@@ -89,6 +89,8 @@ def test_slashes_around_a_path_mean_nothing(given: str, kept: str) -> None:
         ({"ssh_key_file": Path("/x")}, "go with ssh"),
         ({"repository": "/srv/x.git", "token_env": "A"}, "goes with https"),
         ({"verbs": ()}, "verbs is empty"),
+        ({"pgp_keys_file": Path("keys.asc")}, "absolute"),
+        ({"accounts": ("payments",)}, "CLOUD/ACCOUNT"),
         ({"verbs": ("delete",)}, "create"),
         ({"name": "Teams"}, "lower-case"),
         ({"poll_s": 0}, "greater than or equal"),

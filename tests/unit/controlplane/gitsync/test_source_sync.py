@@ -404,6 +404,20 @@ def test_a_binding_speaks_for_its_team_alone() -> None:
     assert git.standing.clusters == ("orders",)
 
 
+def test_a_binding_with_accounts_puts_no_vm_into_another_one_by_no_commit() -> None:
+    git = GitHouse(binding=binding(accounts=("local/default", "aws/payments")))
+    git.push({"orders.yaml": ORDERS})
+    assert git.poll().state == "Synced"
+    elsewhere = ORDERS.replace("{cloud: local, ", "{cloud: local, account: search, ")
+    git.push({"orders.yaml": elsewhere, "ads.yaml": named("ads", elsewhere)})
+    code = "KEDGE-GIT-011"
+    assert git.problems() == [(file, line, code) for file in ("ads.yaml", "orders.yaml") for line in (16, 22)]
+    assert "`local/search`" in git.standing.problems[0].message
+    kept = git.view().document
+    assert kept is not None
+    assert {pool.place.account for pool in kept.spec.pools} == {"default"}
+
+
 def test_a_binding_that_may_only_change_creates_nothing() -> None:
     git = GitHouse(binding=binding(verbs=("change",)))
     git.push({"orders.yaml": ORDERS})

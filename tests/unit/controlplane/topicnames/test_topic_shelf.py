@@ -1,9 +1,12 @@
 """A topic is found by a part of its name, whoever has to look through a million of them."""
 
+import re
+import time
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controlplane.topicnames.shelf import Shelf, TopicHit, topics_found
+from controlplane.topicnames.shelf import Shelf, TopicHit, TopicsFound, topics_found
 
 ORDERS = Shelf.of(["payments", "late-payments"])
 LEDGER = Shelf.of(["payments", "secret-payroll"])
@@ -50,3 +53,53 @@ def test_it_finds_what_looking_at_every_name_finds(clusters: dict[str, set[str]]
     slow.sort(key=lambda hit: (not hit[0].lower().startswith(wanted), hit[0].lower(), hit[1], hit[0]))
     assert [(hit.topic, hit.cluster) for hit in found.hits] == slow[:5]
     assert found.count == len(slow)
+
+
+def test_a_regular_expression_is_what_stands_between_slashes() -> None:
+    found = topics_found(HELD, " /^pay[a-z]+s$/ ", most=50)
+    assert found.hits == (TopicHit("payments", "ledger"), TopicHit("payments", "orders"))
+    assert (topics_found(HELD, "/PAYM.NTS/", most=50).count, topics_found(HELD, "/paymnts/", most=50).count) == (3, 0)
+    assert topics_found(HELD, "pay[a-z]+s", most=50).count == 0, "without slashes it is a name"
+
+
+def test_an_expression_that_could_take_long_is_refused_in_words() -> None:
+    for text, why in (
+        ("/pay(a|b)*/", "groups are not offered"),
+        ("/pay|led/", "alternatives are not offered"),
+        ("/pay{9}/", "counts are not offered"),
+        ("/a+b+c+payments/", "more than 2 repetitions"),
+        ("/a?b?c?d?e?payments/", "or 4 `?`"),
+        ("/pa.*/", "no 3 characters beside each other"),
+        ("/payx?[abc]*/", ""),
+        ("/paz?/", "no 3 characters"),
+        ("/pay[z-a]/", "no regular expression"),
+        ("/pay**/", "is not understood"),
+        ("/pay$*/", "repeats nothing"),
+        ("//", "no 3 characters"),
+    ):
+        refused = topics_found(HELD, text, most=50).refused
+        assert why in refused, text
+        assert bool(refused) == bool(why), text
+
+
+def test_time_that_is_up_ends_the_look_and_says_so() -> None:
+    many = [("orders", Shelf.of(f"topic-{n:04d}" for n in range(2000)))]
+    looks = iter(range(2000))
+    found = topics_found(many, "/topic-[0-9]*9$/", most=50, is_late=lambda: next(looks) == 600)
+    assert (found.late, found.cut, len(found.hits), found.count) == (True, True, 50, 60)
+
+
+def test_a_name_made_to_be_slow_costs_a_second_at_most() -> None:
+    slow = [("orders", Shelf.of(["a" * 245 + "xyz"]))]
+    begun_s = time.process_time()
+    assert topics_found(slow, "/a*a*xyz[b]$/", most=9).count == 0
+    assert topics_found(slow, "/a?a?a?a?[a]*[a]*xyz[b]/", most=9) == TopicsFound((), 0)
+    assert time.process_time() - begun_s < 1.0
+
+
+@given(names=NAMES, body=st.text("abAB.^$[]*+?\\\\-_", max_size=9))
+def test_an_expression_finds_what_it_fits_and_its_certain_part_loses_nothing(names: set[str], body: str) -> None:
+    found = topics_found([("orders", Shelf.of(names))], f"/{body}/", most=99)
+    if not found.refused:
+        wanted = re.compile(body, re.IGNORECASE | re.ASCII)
+        assert {hit.topic for hit in found.hits} == {name for name in names if wanted.search(name.lower())}

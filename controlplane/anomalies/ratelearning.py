@@ -7,7 +7,7 @@ nothing from it unless it saw half of it.
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, time, timedelta
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -70,14 +70,15 @@ class RateLearning:
         """Once in each round, before its looks: what stands in the way of learning, which hours are whole, and which
         topics do not learn any more. What is not in `views` is unknown, and left."""
         unwatched = self._round_at is not None and now - self._round_at > _UNWATCHED
-        self._round_at = now
         if self._kept is None or unwatched:  # another server may have led meanwhile
             self._known.clear()
             self._kept = {topic for hour in _HOURS for topic, past in self._rows(hour).items() if past}
         if not learning and not self._kept and not self._running:
+            self._round_at = now
             return
         by_uid = {v.uid: v for v in views}
         self._hindered = {uid: self._hindrance(by_uid[uid], now, unwatched=unwatched) for uid in learning}
+        self._round_at = now  # only now: a round whose reads failed has seen nothing
         self._drop([(uid, topic) for uid, hindrance in self._hindered.items() for topic in hindrance.odd])
         there = self._kept.union(*self._running.values())
         self._forget([(uid, n) for uid, n in there if uid in by_uid and n not in learning.get(uid, ())], now)
@@ -143,6 +144,17 @@ def learned_now(latest: LatestStore, uid: ClusterUid, topic: str, now: datetime)
     at = now.astimezone(UTC)
     row = latest.get(Subject(_kind(at.hour), uid, topic))
     return learned(_past(row) if row is not None else (), at.date())
+
+
+def learned_past(latest: LatestStore, uid: ClusterUid, topic: str) -> list[tuple[datetime, float]]:
+    """What was learned from, for people: the middle of each hour that is kept, and its mean rate, oldest first."""
+    found = []
+    for hour in range(24):
+        row = latest.get(Subject(_kind(hour), uid, topic))
+        for kept in _past(row) if row is not None else ():
+            at = datetime.combine(kept.day, time(hour, 30), UTC)
+            found += [(at, sum(kept.per_s) / len(kept.per_s))] if kept.per_s else []
+    return sorted(found)
 
 
 def _band(verdict: LearnedBand | NotJudged) -> Band | None:

@@ -4,6 +4,7 @@
 
 Replicas on brokers that nobody has are a repair: they are replaced at any time, in a roll too, whose gates they close.
 Replicas that share a zone are moved apart at rest, where the spec says so, inside its windows and its budget of a day.
+Where the spec wants leaders even (cause `leaders`) lists are put into another order: nothing is copied.
 Nothing begins while a broker is down, another replica is out of sync, or anybody moves anything.
 """
 
@@ -15,6 +16,7 @@ from controlplane.converger.placementwork import PlacementSeen, corrects, placem
 from controlplane.converger.rebalanceasking import day_budget_bytes
 from controlplane.converger.replication import WORDS, followed, others_are_whole
 from controlplane.converger.topicwork import as_fact
+from controlplane.converger.upkeep import displaced_leaders
 from controlplane.converger.verdict import Situation, Verdict, record
 from controlplane.converger.windows import as_windows, moment
 from controlplane.externals import is_shared
@@ -53,6 +55,24 @@ def placement_step(situation: Situation) -> Verdict | None:
     if why_apart_waits(situation, seen, kafka):
         return None
     return _begin(situation.view, "zones", _within_budget(situation, seen.spread.moves), seen)
+
+
+def leader_order_step(situation: Situation) -> Verdict | None:
+    """Begins the next batch of lists in another order, at rest. Leaders follow by `upkeep_step`, which comes first
+    here: while elections are in vain no list is changed. None when leaders are as even as the spec asks."""
+    view, seen = situation.view, situation.seen.placement
+    kafka = situation.seen.fresh_kafka(situation.now)
+    if seen is None or not seen.leaders or kafka is None or has_work(view):
+        return None
+    if why_not(view, Kind.GOAL_VIOLATION, situation.now) or displaced_leaders(kafka) or _unrest(situation, seen, kafka):
+        return None
+    lists = kafka.by_name
+    moves = tuple(Move(n.topic, n.partition, lists[n].replicas, after, 0) for n, after in sorted(seen.leaders.items()))
+    limit = view.document.spec.balance.threshold_percent if view.document else 0
+    reason = (
+        f"{len(moves)} lists: leaders are {seen.leaders_percent:.0f} % from their even share, {limit} % are allowed"
+    )
+    return _request(view, "leaders", moves, reason)
 
 
 def why_no_repair(situation: Situation, seen: PlacementSeen, kafka: KafkaSnapshot) -> str:
@@ -124,11 +144,15 @@ def _begin(view: ClusterView, cause: str, moves: tuple[Move, ...], seen: Placeme
     reason = (
         f"{len(moves)} of {sum(d.rule is rule for d in seen.found)} partitions, {human_bytes(copied)} to copy: {first}"
     )
+    return _request(view, cause, moves, reason, counted=copied if cause == "zones" else 0)
+
+
+def _request(view: ClusterView, cause: str, moves: tuple[Move, ...], reason: str, *, counted: int = 0) -> Verdict:
     request = facts.ReplicationRequested(
         batch=derived_id("replication", view.uid, str(view.topics.batches + 1)),
         moves=tuple(as_fact(m) for m in moves),
         reason=reason,
         cause=cause,
-        bytes=copied if cause == "zones" else 0,
+        bytes=counted,
     )
     return record(f"{WORDS[cause]}: {reason}", request)

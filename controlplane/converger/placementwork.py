@@ -12,10 +12,13 @@ from controlplane.kafka.gates import may_move
 from controlplane.view import ClusterView, once
 from events.spec.topic_tiers import anti_affinity_of
 from events.spec.upkeep import Placement
+from planner.demotion import Orders
 from planner.observed import KafkaSnapshot, PartitionSeen
 from planner.placement.corrections import NONE, Corrections, corrections
 from planner.placement.deviations import Deviation, Rule, misplaced
+from planner.placement.leaders import even_orders
 from planner.placement.policy import Ground, TopicPolicy
+from planner.rebalancing.imbalance import deviations
 
 DEFAULTS = Placement()
 
@@ -23,11 +26,14 @@ DEFAULTS = Placement()
 @dataclass(frozen=True, slots=True)
 class PlacementSeen:
     """`found`: what breaks a rule. `repair` and `spread`: the next batch against replicas that are gone, and against
-    shared zones; what cannot be mended now is in their `left`."""
+    shared zones; what cannot be mended now is in their `left`. `leaders`: the next lists to be put into another order,
+    and how uneven leaders are without that, in percent."""
 
     found: tuple[Deviation, ...] = ()
     repair: Corrections = field(default=NONE)
     spread: Corrections = field(default=NONE)
+    leaders: Orders = field(default_factory=dict)
+    leaders_percent: float = 0.0
 
 
 IN_PLACE = PlacementSeen()
@@ -37,8 +43,9 @@ def placement_of(view: ClusterView, kafka: KafkaSnapshot) -> PlacementSeen:
     """What one look at the metadata tells. Nothing is broken: no search is begun."""
     ground = ground_of(view, kafka)
     found = misplaced(kafka, ground, lambda topic: topic_policy(view, topic))
+    leaders, percent = _uneven_leaders(view, kafka, ground)
     if not found:
-        return IN_PLACE
+        return PlacementSeen(leaders=leaders, leaders_percent=percent) if leaders else IN_PLACE
     allowed = view.document.spec.rollout.allow_unavailable if view.document else ()
     excused, room = frozenset(allowed), room_by_broker(kafka)
 
@@ -52,7 +59,19 @@ def placement_of(view: ClusterView, kafka: KafkaSnapshot) -> PlacementSeen:
         found,
         corrections(kafka, gone, ground, room, refusal=refusal),
         corrections(kafka, shared, ground, room, refusal=refusal),
+        leaders,
+        percent,
     )
+
+
+def _uneven_leaders(view: ClusterView, kafka: KafkaSnapshot, ground: Ground) -> tuple[Orders, float]:
+    """The lists to be put into another order, and how uneven leaders are: none below the spec's threshold."""
+    if not evens_leaders(view) or view.document is None:
+        return {}, 0.0
+    percent = deviations(kafka, ground.receivers)["leaders"]
+    if percent <= view.document.spec.balance.threshold_percent:
+        return {}, percent
+    return even_orders(kafka, ground.receivers), percent
 
 
 def names_strangers(kafka: KafkaSnapshot) -> bool:
@@ -91,3 +110,10 @@ def placement_spec(view: ClusterView) -> Placement:
 def corrects(view: ClusterView) -> bool:
     """Whether the spec has replicas moved apart. Nothing is moved in a cluster that others run in part."""
     return placement_spec(view).correct and not is_shared(view)
+
+
+@once
+def evens_leaders(view: ClusterView) -> bool:
+    """Whether the spec has lists put into another order for even leaders. Never in a cluster others run in part."""
+    policy = view.document.spec.balance if view.document else None
+    return policy is not None and policy.preferred_leaders == "even" and not is_shared(view)

@@ -6,6 +6,7 @@ from controlplane.converger.drains import request_drain
 from controlplane.converger.images import with_image, withdrawn_first
 from controlplane.converger.nodevolumes import (
     digest_made_with,
+    disk_is_no_use,
     disks_are_as_wanted,
     new_volumes,
     volumes_of_node,
@@ -14,16 +15,14 @@ from controlplane.converger.nodevolumes import (
 from controlplane.converger.protocol import old_protocol
 from controlplane.converger.reliefs import is_relieved, is_settled, relief_refused, to_relieve, without_relief
 from controlplane.converger.seats import id_for, thin_list
+from controlplane.converger.succession import drain_lost, drain_replaced, has_failed_disk, is_whole, superseded
 from controlplane.converger.toldsettings import config_to_make, needs_restart, settings_to_make
 from controlplane.converger.verdict import Situation, SurgeAsk, SurgeShare, Verdict, Wait, record, wait
 from controlplane.converger.voters import leave_step
-from controlplane.converger.wholeness import cluster_is_whole
 from controlplane.evacuationroom import heirs_have_room, room_without
-from controlplane.externals import expected_brokers
 from controlplane.growthfold import size_of
 from controlplane.healingswitch import is_being_cured, why_not
 from controlplane.imagefold import outdated_image
-from controlplane.kafka.gates import Gate
 from controlplane.places import place_of, planned_place
 from controlplane.replacement import Phase
 from controlplane.view import ClusterView, InstanceView, once
@@ -51,10 +50,10 @@ def replacement_step(situation: Situation) -> Verdict | None:
     mends = any(c.incumbent and c.incumbent.to_mend for c in changes)
     ill = () if mends else _with_failed_disks(situation.view, changes)
     work = _next(situation, ill or changes)
-    pairs = _superseded(situation.view)
-    handed = _drain_replaced(situation, [p for p in pairs if p[0].lost], lost=True)
+    pairs = superseded(situation.view)
+    handed = drain_lost(situation, [p for p in pairs if p[0].lost], changes)
     if handed is None and not mends:
-        handed = _drain_replaced(situation, [p for p in pairs if not p[0].lost], lost=False)
+        handed = drain_replaced(situation, [p for p in pairs if not p[0].lost])
     if handed is not None and not (ill and handed.wait is not None):
         return handed
     if work is None:
@@ -80,10 +79,11 @@ def replacement_step(situation: Situation) -> Verdict | None:
 @once
 def pending_changes(view: ClusterView) -> tuple[NodeChange, ...]:
     """What is left to do, node by node, for the spec in force."""
-    if view.document is None:
+    spec = view.working_spec()
+    if spec is None:
         return ()
     incumbents = [found for node in view.nodes() if (found := _incumbent(view, node)) is not None]
-    changes = node_changes(desired_nodes(view.document), incumbents)
+    changes = node_changes(desired_nodes(spec), incumbents)
     return passed_on([c for c in changes if not is_relieved(view, c)])
 
 
@@ -120,6 +120,7 @@ def _incumbent(view: ClusterView, node: str) -> Incumbent | None:
         outdated=outdated_image(view, best),
         place=str(place_of(view, best)),
         spot=p.spot,
+        ipv6=p.ipv6,
         vm_address=p.vm_address,
         heap_mib=best.heap_mib,
         born_heap_mib=p.heap_mib,
@@ -141,12 +142,7 @@ def _with_failed_disks(view: ClusterView, changes: Sequence[NodeChange]) -> tupl
     if not view.to_replace:
         return ()
     replaced = (c for c in changes if c.change is Change.REPLACE and c.incumbent)
-    return tuple(c for c in replaced if c.incumbent and _has_failed_disk(view, c.node, c.incumbent.key))
-
-
-def _has_failed_disk(view: ClusterView, node: str, key: str) -> bool:
-    asked = view.to_replace.get(key)
-    return asked is not None and (bool(asked.disks) or (asked.new_disk and is_being_cured(view, node, key)))
+    return tuple(c for c in replaced if c.incumbent and has_failed_disk(view, c.node, c.incumbent.key))
 
 
 def _is_repair(situation: Situation, change: NodeChange) -> bool:
@@ -157,7 +153,7 @@ def _is_repair(situation: Situation, change: NodeChange) -> bool:
     view, old = situation.view, change.incumbent
     if old is None:
         voted = change.node in {voter.node for voter in view.voters.values()}
-        return change.service == "broker" or view.founding is None or voted
+        return change.service == "broker" or view.founding is None or voted or view.migration is not None
     if change.change is Change.KEEP or old.to_mend:
         return old.to_mend
     if is_being_cured(view, old.node, old.key):
@@ -227,19 +223,10 @@ def _not_whole(situation: Situation, work: Work) -> Verdict | None:
     nodes = {c.node for c in work.nodes}
     # What a lost one of these nodes had goes to the very VM that is to be made.
     gone = [i.service_id for i in situation.view.brokers() if i.lost and i.node in nodes]
-    gate = _whole(situation, [*gone, *(c.incumbent.service_id for c in work.nodes if c.incumbent)])
+    gate = is_whole(situation, [*gone, *(c.incumbent.service_id for c in work.nodes if c.incumbent)])
     if gate.open:
         return None
     return wait("BrokerDown", f"not starting on {work.nodes[0].node}: {gate.reason}")
-
-
-def _whole(situation: Situation, excepted: Sequence[int]) -> Gate:
-    kafka = situation.seen.fresh_kafka(situation.now)
-    if kafka is None:
-        return Gate(False, "Kafka's metadata cannot be read")
-    return cluster_is_whole(
-        kafka, [b for b in expected_brokers(situation.view) if b not in excepted], excepted=frozenset(excepted)
-    )
 
 
 def _begin(situation: Situation, changes: Sequence[NodeChange], work: Work) -> Verdict:
@@ -326,7 +313,7 @@ def _plan_instance(
     # A broker's disk is that of who holds the node now: a later VM that failed may have had one of its own elsewhere.
     line = past if want.service != "broker" or old is None else [old]
     stays = _place_to_stay_in(view, line, want) if heir and not relieved else None
-    new_disk = bool(relieved) or (heir and want.service != "broker" and _disk_is_no_use(view, past))
+    new_disk = bool(relieved) or (heir and want.service != "broker" and disk_is_no_use(view, past))
     new_dirs = _new_dirs(view, old) if heir and want.service == "broker" else ()
     volumes = volumes_of_node(view, line) if heir and not new_disk else new_volumes(view, want, past)
     volumes = with_new_ones(view, want, volumes, new_dirs, past) if new_dirs else volumes
@@ -356,6 +343,7 @@ def _plan_instance(
         new_dirs=new_dirs,
         place=stays,
         spot=want.spot,
+        ipv6=want.ipv6,
         relieves=relieved,
         vm_address=want.service == "controller" and cloud_way is Handover.NONE,
     )
@@ -381,16 +369,6 @@ def _takes_over(past: Sequence[InstanceView]) -> bool:
     return newest is not None and not newest.drained
 
 
-def _disk_is_no_use(view: ClusterView, past: Sequence[InstanceView]) -> bool:
-    """Lost, given up by a person, or without a vote: then it holds nothing that the voters do not hold."""
-    newest = max(past, key=lambda i: i.planned.generation)
-    if view.is_broken(newest) or any(i.key in view.to_replace and view.to_replace[i.key].new_disk for i in past):
-        return True
-    voter = view.voters.get(newest.service_id)
-    voting = voter is not None and voter.directory_id == newest.planned.volumes[0].directory_id
-    return bool(view.voters) and not voting
-
-
 def _config_to_make(view: ClusterView, want: DesiredNode) -> tuple[Mapping[str, str] | None, dict[str, str]]:
     """The spec's settings where they are not to be those in force, and the properties that go with them."""
     if view.document is None:
@@ -410,7 +388,7 @@ def _reattaches(view: ClusterView, key: str, want: DesiredNode) -> bool:
     asked = view.to_replace.get(key)
     if asked is not None and asked.new_disk:
         return False
-    policy = view.document.spec.rollout.strategy if view.document else "migrate"
+    policy = view.document.spec.rollout.strategy if view.document and not view.migration else "reattach"
     outlives = all(v.kind == "persistent" for v in instance.planned.volumes)
     if instance.phase is Phase.JOINED and not disks_are_as_wanted(view, instance, want):
         return False
@@ -418,41 +396,6 @@ def _reattaches(view: ClusterView, key: str, want: DesiredNode) -> bool:
         instance.planned.handover or (instance.phase in _HANDED_OVER and view.hands_over(instance))
     )
     return outlives and (policy == "reattach" or under_way or (asked is not None and bool(asked.disks)))
-
-
-def _drain_replaced(
-    situation: Situation, pairs: Sequence[tuple[InstanceView, InstanceView]], *, lost: bool
-) -> Verdict | None:
-    if not pairs:
-        return None
-    view = situation.view
-    heirs = {old.service_id: new.service_id for old, new in pairs}
-    # What a lost one had is copied though a failed disk keeps another out of sync: that one waits for this.
-    gone = [i.service_id for i in view.brokers() if i.lost or _has_failed_disk(view, i.node, i.key)] if lost else []
-    gate = _whole(situation, [*gone, *heirs])
-    if not gate.open:
-        return wait("BrokerDown", f"not draining {pairs[0][0].key}: {gate.reason}")
-    reason = f"replaced by {', '.join(new.key for _, new in pairs)}"
-    drain = request_drain(situation, [old.key for old, _ in pairs], heirs, round_number=1, reason=reason)
-    return record(f"draining {', '.join(drain.keys)}: {reason}", drain)
-
-
-def _superseded(view: ClusterView) -> list[tuple[InstanceView, InstanceView]]:
-    """Brokers that serve beside a newer instance of their node, with that one; one pair a node, lost ones first."""
-    pairs: dict[str, tuple[InstanceView, InstanceView]] = {}
-    for node in sorted({i.node for i in view.brokers()}):
-        serving = [i for i in view.of_node(node) if i.phase is Phase.JOINED]
-        # Whoever has the heir's own id gives it up by a handover.
-        others = [i for i in serving[:-1] if i.service_id != serving[-1].service_id]
-        if not others or serving[-1].lost:
-            continue
-        heir = serving[-1]
-        olds = sorted(others, key=lambda i: (not i.lost, i.key not in view.to_replace))
-        # An heir that is itself to be replaced takes nothing over but what is lost, unless it is ill; among its elders
-        # it goes first.
-        if heir.key not in view.to_replace or (olds[0].lost and not is_being_cured(view, node, heir.key)):
-            pairs[node] = (olds[0], heir)
-    return list(pairs.values())
 
 
 def _remove(situation: Situation, work: Work) -> Verdict:

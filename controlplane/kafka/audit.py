@@ -41,6 +41,8 @@ class Audit:
     failed: int
     """Records whose delivery was given up."""
     lost_examples: tuple[RecordName, ...] = ()
+    lost_places: tuple[str, ...] = ()
+    """Where the lost examples were acknowledged, and what is at that place now, in words."""
     duplicated_examples: tuple[tuple[RecordName, tuple[Place, ...]], ...] = ()
     """Records found more than once, each with all its places."""
 
@@ -55,13 +57,13 @@ class Ledger:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._next: list[int] = []
-        self._acknowledged: list[set[int]] = []
+        self._acknowledged: list[dict[int, Place | None]] = []
         self._failed = 0
 
     def new_producer(self) -> int:
         with self._lock:
             self._next.append(0)
-            self._acknowledged.append(set())
+            self._acknowledged.append({})
             return len(self._next) - 1
 
     def next_sequence(self, producer: int) -> int:
@@ -69,9 +71,10 @@ class Ledger:
             self._next[producer] += 1
             return self._next[producer] - 1
 
-    def acknowledge(self, name: RecordName) -> None:
+    def acknowledge(self, name: RecordName, place: Place | None = None) -> None:
+        """`place`: where the leader said that it is."""
         with self._lock:
-            self._acknowledged[name[0]].add(name[1])
+            self._acknowledged[name[0]][name[1]] = place
 
     def fail(self) -> None:
         """A record whose delivery was given up: it may be in the log or not."""
@@ -90,20 +93,30 @@ class Ledger:
     def audit(self, read: Mapping[Place, RecordName]) -> Audit:
         """Compare with the names of all records found in the topics, by the place each was found at."""
         with self._lock:
-            acknowledged = {(p, s) for p, seen in enumerate(self._acknowledged) for s in seen}
+            acknowledged = {(p, s): at for p, seen in enumerate(self._acknowledged) for s, at in seen.items()}
             failed = self._failed
         distinct = set(read.values())
-        lost = acknowledged - distinct
+        lost = sorted(acknowledged.keys() - distinct)
         return Audit(
             acknowledged=len(acknowledged),
             read=len(distinct),
             lost=len(lost),
             duplicated=len(read) - len(distinct),
-            unacknowledged=len(distinct - acknowledged),
+            unacknowledged=len(distinct - acknowledged.keys()),
             failed=failed,
-            lost_examples=tuple(sorted(lost)[:EXAMPLES]),
+            lost_examples=tuple(lost[:EXAMPLES]),
+            lost_places=tuple(_instead(acknowledged[name], read) for name in lost[:EXAMPLES]),
             duplicated_examples=_found_again(read) if len(read) > len(distinct) else (),
         )
+
+
+def _instead(place: Place | None, read: Mapping[Place, RecordName]) -> str:
+    if place is None:
+        return "nobody said where"
+    topic, partition, offset = place
+    there = read.get(place)
+    ends = max((o for t, p, o in read if (t, p) == (topic, partition)), default=-1)
+    return f"{topic}-{partition} offset {offset}: {there or 'nothing'} is there, the last one read has {ends}"
 
 
 def _found_again(read: Mapping[Place, RecordName]) -> tuple[tuple[RecordName, tuple[Place, ...]], ...]:

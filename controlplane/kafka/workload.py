@@ -136,9 +136,9 @@ class Workload:
     def _send(self, producer: Producer, topic: str, number: int, size_bytes: int) -> None:
         name: RecordName = (number, self._ledger.next_sequence(number))
 
-        def delivered(error: KafkaError | None, _message: Any) -> None:
+        def delivered(error: KafkaError | None, message: Any) -> None:
             if error is None:
-                self._ledger.acknowledge(name)
+                self._ledger.acknowledge(name, (topic, message.partition(), message.offset()))
             else:
                 self._ledger.fail()
 

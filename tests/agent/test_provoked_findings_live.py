@@ -19,7 +19,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from tests.agent.small_cluster import BROKER, Cluster, serving
 
-pytestmark = [pytest.mark.kafka, pytest.mark.soak, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.kafka, pytest.mark.soak, pytest.mark.timeout(420)]
 
 GIB = 2**30
 
@@ -73,6 +73,19 @@ def test_a_disk_that_is_full_is_found_and_forgotten_once_it_has_grown(cluster: C
     cluster.without_finding("disk_full:data", timeout_s=60)
 
 
+def test_metadata_that_a_broker_cannot_apply_is_found(cluster: Cluster) -> None:
+    """Somebody copied the directory of a deleted topic back under a running broker, and the name is taken anew: Kafka
+    refuses the directory's topic id while it applies the new topic, and counts that (`metadata-apply-error-count`)."""
+    old = cluster.disks / "data" / "kafka" / "again-0"
+    old.mkdir()
+    (old / "partition.metadata").write_text("version: 0\ntopic_id: b2xkLXRvcGljLWlkLTEyMw\n")
+    admin = AdminClient({"bootstrap.servers": f"{BROKER}:9092", "log_level": 0})
+    admin.create_topics([NewTopic("again", 1, 1)])["again"].result(30)
+    found = cluster.finding("metadata_errors", timeout_s=60)
+    assert found.numbers["errors"] >= 1
+    assert found.message.endswith("metadata records could not be applied: what the broker believes is not what is")
+
+
 def test_a_release_under_the_name_of_another_is_found(cluster: Cluster, tmp_path: Path) -> None:
     """What the directory is called is not what its jars are."""
     from tests.agent.agent_vm import KAFKA
@@ -103,12 +116,21 @@ def _interrupt(pid: int, thread: str, folder: Path) -> None:
     subprocess.run(command, check=True, timeout=30, stdout=sys.stderr)
 
 
+def _let_in(admin: AdminClient, *, timeout_s: float = 150.0) -> None:
+    """A broker whose controller stood still a moment ago is fenced until that has heard from it: on a busy machine that
+    takes longer than a client waits for somebody to turn to."""
+    until_s = time.monotonic() + timeout_s
+    while admin.list_topics(timeout=10).controller_id < 0:
+        assert time.monotonic() < until_s, f"the broker was not let in again within {timeout_s:.0f} s"
+        time.sleep(0.5)
+
+
 @contextlib.contextmanager
 def _writing(*, bytes_per_s: float) -> Iterator[None]:
     """Somebody fills a topic at that rate."""
     admin = AdminClient({"bootstrap.servers": f"{BROKER}:9092", "log_level": 0})
     config = {"min.insync.replicas": "1", "segment.bytes": str(8 * 2**20)}
-    # A broker whose controller stood still a moment ago is let in again first.
+    _let_in(admin)
     made = admin.create_topics([NewTopic("filling", 1, 1, config=config)], operation_timeout=60, request_timeout=60)
     made["filling"].result(70)
     leaving = threading.Event()

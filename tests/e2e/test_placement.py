@@ -1,9 +1,12 @@
-"""Replicas that somebody put into one zone are moved apart, on real brokers under an audited workload."""
+"""Replicas in one zone are moved apart, lists that one broker heads are turned: real brokers, audited traffic."""
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
 
 from planner.observed import KafkaSnapshot, TopicPartition
 from tests.e2e.cluster_spec import ClusterSpec
@@ -88,3 +91,35 @@ def test_what_somebody_put_into_one_zone_is_told_then_moved_apart_under_traffic(
     assert _condition(cluster)[:2] == (False, "Free")
     seen = cluster.snapshot()
     assert all(len(_zones(seen, r)) == 3 for _, r in _of(seen, ("ledger",)))
+
+
+def test_lists_that_one_broker_heads_are_turned_under_traffic_and_nothing_is_copied(
+    living_cluster: LivingCluster,
+) -> None:
+    """Who made the topic put the same broker first in each list."""
+    cluster = living_cluster
+    one, two = (cluster.instance(node).service_id for node in ("one-a-0", "two-b-0"))
+    third = sorted(i.service_id for i in cluster.detail().instances if i.node.startswith("three-"))
+    lists = [[one, two, third[n % 3]] for n in range(24)]
+    admin = AdminClient({"bootstrap.servers": ",".join(cluster.bootstrap()), "log_level": 0})
+    topic = NewTopic("headed", len(lists), replica_assignment=lists, config={"min.insync.replicas": "2"})
+    with traffic(cluster.bootstrap):
+        before = cluster.head()
+        admin.create_topics([topic])["headed"].result(20)
+        cluster.until(lambda: _most_led(cluster) >= len(lists) or None, "one broker to lead it all", timeout_s=20)
+        cluster.declare(replace(SPEC, balance={"preferredLeaders": "even"}))
+        asked = cluster.event("topics.replication_requested", before, within_s=120).data
+        cluster.event("topics.replication_ended", before)
+        cluster.until(lambda: _most_led(cluster) <= 12 or None, "leaders to follow", timeout_s=60)
+        settled(cluster)
+    assert (asked["cause"], asked["bytes"]) == ("leaders", 0)
+    assert all(sorted(m["before"]) == sorted(m["after"]) for m in asked["moves"])
+    seen = cluster.snapshot()
+    assert {frozenset(p.replicas) for p in seen.partitions if p.name.topic == "headed"} == {
+        frozenset(own) for own in lists
+    }
+
+
+def _most_led(cluster: LivingCluster) -> int:
+    """Partitions of the broker that leads most. An even share of the five is about ten."""
+    return max(Counter(p.leader for p in cluster.snapshot().partitions).values())

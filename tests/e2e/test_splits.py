@@ -1,24 +1,19 @@
 """Splits and slow disks on real brokers under traffic: each VM has a network and disks of its own."""
 
-import json
 import os
 import shutil
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from controlplane.kafka.workload import Workload
 from controlplane.portal import chaosschemas as chaos_api
-from providers.local.namespaces import Namespaces, inside, sweep
 from providers.local.slowdisk import limited
 from tests.e2e.cluster_spec import ClusterSpec
+from tests.e2e.elsewhere import traffic_from_elsewhere
 from tests.e2e.invariants import settled
 from tests.e2e.living_cluster import LivingCluster
 from tests.e2e.traffic import RECORDS_PER_S, traffic
-from tests.kafka_topics import create_topic
 
 pytestmark = [
     pytest.mark.soak,
@@ -29,9 +24,6 @@ pytestmark = [
 
 SPEC = ClusterSpec(name="split", controllers=1, heal_after_s=60, config={"replica.lag.time.max.ms": 5000})
 SERVER_SETTINGS = {"KEDGE_VM_NETWORK": "namespaces", "KEDGE_ENFORCE_DISK": "1"}
-
-CLIENTS = "198.18.1.1"
-"""Of the bridge, and of no VM: clients that are not on the machine of the server."""
 
 
 def _inject(cluster: LivingCluster, fault: str, *vms: str, for_s: float, **about: object) -> chaos_api.ChaosOut:
@@ -45,30 +37,6 @@ def _healthy(cluster: LivingCluster, *, within_s: float = 150.0) -> None:
         return (health.healthy and not health.open) or None
 
     cluster.until(look, "full health", timeout_s=within_s)
-
-
-@contextmanager
-def _traffic_from_elsewhere(cluster: LivingCluster, home: Path) -> Iterator[Workload]:
-    """Like `traffic`, but from a machine of its own: what cuts the server off does not cut off these clients."""
-    home.mkdir()
-    (home / "boot.json").write_text(json.dumps({}))
-    create_topic(cluster.bootstrap(), "elsewhere", partitions=6, rf=3, min_isr=2)
-    brokers = list(cluster.bootstrap())
-    workload = Workload(lambda: brokers, "elsewhere", records_per_s=RECORDS_PER_S, group="elsewhere-readers")
-    Namespaces().open(home, [CLIENTS])
-    try:
-        inside(home, workload.start)  # its threads, and the clients' own, live where they were started
-        try:
-            yield workload
-        finally:
-            workload.stop()
-    finally:
-        shutil.rmtree(home)
-        sweep()
-    assert workload.error == ""
-    audit = workload.audit(timeout_s=60)
-    assert audit.acknowledged > 0
-    assert (audit.lost, audit.duplicated, audit.failed) == (0, 0, 0), audit
 
 
 def test_a_broker_split_from_the_others_leaves_the_isr_and_comes_back_with_nothing_lost(
@@ -90,7 +58,7 @@ def test_a_split_of_the_control_plane_mid_roll_holds_destruction_back_and_the_ro
 ) -> None:
     cluster = living_cluster
     old = cluster.instance("one-a-0").key
-    with _traffic_from_elsewhere(cluster, tmp_path / "clients") as workload:
+    with traffic_from_elsewhere(cluster, tmp_path / "clients") as workload:
         before = cluster.roll_slowly("one")
         vms = [i.key for i in cluster.detail().instances]
         began, head, acknowledged = time.monotonic(), cluster.head(), workload.acknowledged

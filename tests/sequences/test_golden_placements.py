@@ -1,5 +1,6 @@
 """The stories of replicas that are not where they should be, told and compared as those of rolls are."""
 
+from collections import Counter
 from collections.abc import Callable
 
 import pytest
@@ -170,6 +171,33 @@ def roll_does_not_wait_for_a_broker_nobody_has(world: World) -> None:
     assert world.view().converged == 2
 
 
+def leaders_evened_by_order_alone(world: World) -> None:
+    """Somebody puts one broker of each zone first in every list: lists are turned, not a byte is copied."""
+    _born(world, balance="preferredLeaders: even")
+    replicas = {p.name: p.replicas for p in world.kafka.partitions() if p.name.topic == "orders"}
+    lists = {n: tuple(sorted(own)) for n, own in replicas.items()}
+    moved_before = world.kafka.bytes_moved
+    world.kafka.reassign(lists)
+    world.kafka.put_by_hand = dict(lists)
+    world.disturbed()
+    assert _most_headed(world) > 2
+    world.run(until=lambda w: _most_headed(w) == 1 and w.is_converged(), ticks=300)
+    for _ in range(65):
+        world.tick()
+    world.settle()
+    asked = [r for r in world.history() if r.type == "topics.replication_requested"]
+    assert [(r.data["cause"], r.data["bytes"]) for r in asked] == [("leaders", 0)]
+    assert world.kafka.bytes_moved == moved_before
+    assert all(p.leader == p.replicas[0] for p in world.kafka.partitions())
+    after = {p.name: p.replicas for p in world.kafka.partitions() if p.name.topic == "orders"}
+    assert {n: set(own) for n, own in after.items()} == {n: set(own) for n, own in replicas.items()}
+
+
+def _most_headed(world: World) -> int:
+    """How many lists of the topic the busiest broker stands first in."""
+    return max(Counter(p.replicas[0] for p in world.kafka.partitions() if p.name.topic == "orders").values())
+
+
 STORIES = (
     moved_by_hand_and_moved_back,
     left_where_it_is_but_told,
@@ -179,6 +207,7 @@ STORIES = (
     batch_waits_for_a_broker_that_dies,
     replicas_of_a_broker_nobody_has,
     roll_does_not_wait_for_a_broker_nobody_has,
+    leaders_evened_by_order_alone,
 )
 
 

@@ -1,9 +1,13 @@
 """Seeded trouble while hands put replicas where they should not be: P1-P9 after every step; then all is in place."""
 
+from typing import Any
+
 import pytest
 
 from events import facts
 from planner.observed import PartitionSeen
+from planner.placement.leaders import even_orders
+from planner.rebalancing.imbalance import deviations
 from tests.builders import a_document
 from tests.sim.faults import Trouble
 from tests.sim.sweep import sweep
@@ -53,16 +57,19 @@ def shared(world: World) -> list[str]:
     return [str(p.name) for p in world.kafka.partitions() if len({racks.get(b) for b in p.replicas}) < len(p.replicas)]
 
 
-def troubled_places(seed: int, *, steps: int = 250, chance: float = 0.08, rivals: bool = False) -> World:
+def troubled_places(
+    seed: int, *, steps: int = 250, chance: float = 0.08, rivals: bool = False, leaders: str = "restore"
+) -> World:
     """A version roll under trouble and hands; then quiet: every partition is in three zones, and nothing moves."""
     world = World(seed=seed)
-    world.declare(a_document(**SPEC))
+    spec: dict[str, Any] = SPEC | {"balance": f"{SPEC['balance']}, preferredLeaders: {leaders}"}
+    world.declare(a_document(**spec))
     world.converge(ticks=200)
     world.kafka.create_topic("orders", partitions=18, rf=3, min_isr=2, bytes_per_partition=20_000_000)
-    hands, trouble = Hands(world), Trouble(world, chance=chance, rivals=rivals, **SPEC)
+    hands, trouble = Hands(world), Trouble(world, chance=chance, rivals=rivals, **spec)
     for n in range(steps):
         if n == steps // 2:
-            world.declare(a_document(**SPEC, version="4.2.0"))
+            world.declare(a_document(**spec, version="4.2.0"))
         hands.step()
         trouble.step()
     trouble.stop()
@@ -85,11 +92,24 @@ def test_replicas_end_in_zones_of_their_own_whatever_happens(seed: int) -> None:
     assert not world.kafka.lost()
 
 
+@pytest.mark.parametrize("seed", range(6150, 6153))
+def test_leaders_end_even_by_order_whatever_happens_and_no_batch_of_it_copies_anything(seed: int) -> None:
+    world = troubled_places(seed, leaders="even")
+    batches = [r.data for r in world.history() if r.type == "topics.replication_requested"]
+    turned = [m for b in batches if b["cause"] == "leaders" for m in b["moves"]]
+    assert all(sorted(m["before"]) == sorted(m["after"]) for m in turned)
+    receivers = [i.service_id for i in world.view().receivers()]
+    uneven = deviations(world.kafka.snapshot(), receivers)["leaders"] > 20
+    assert not uneven or even_orders(world.kafka.snapshot(), receivers) == {}
+    assert all(p.leader == p.replicas[0] for p in world.kafka.partitions())
+    assert not world.kafka.lost()
+
+
 @pytest.mark.soak
 @pytest.mark.timeout(7200)
 def test_replicas_end_in_zones_of_their_own_after_much_more_trouble() -> None:
     sweep(
         "troubled_places, chance=0.15, seed",
         range(6200, 6320),
-        lambda s: troubled_places(s, chance=0.15, rivals=s % 2 == 0),
+        lambda s: troubled_places(s, chance=0.15, rivals=s % 2 == 0, leaders="even" if s % 3 == 0 else "restore"),
     )

@@ -13,6 +13,7 @@ from controlplane.anomalies.rates import bands, learning
 from controlplane.latest import Observation, Subject
 from controlplane.topicview import TopicsView, TopicView
 from controlplane.view import ClusterView
+from events.errors import StoreUnavailable
 from events.topic_facts import TopicDeclaration
 from planner.anomalies.learnedrates import HourOfDay, LearnedBand, NotJudged, with_hour
 from tests.builders import BEFORE, NOW, a_drain, a_view
@@ -161,6 +162,27 @@ def test_what_was_done_while_nobody_looked_is_not_learned_from() -> None:
     scene.minutes(42, per_s=1000)
     scene.kafka.end += 6 * 60 * 100  # a restart, say, of which this server saw nothing
     scene.now += timedelta(minutes=6)
+    scene.minutes(60, per_s=1000)
+    (day,) = scene.kept(10)
+    assert set(day["per_s"]) == {1000.0}
+
+
+def test_what_was_done_while_the_store_could_not_be_read_is_not_learned_from() -> None:
+    """Each of those rounds began, and none of them saw what Kedge was doing."""
+    scene = Learning()
+    scene.minutes(42, per_s=1000)
+    read = scene.latest.get
+
+    def fails(subject: Subject) -> Observation | None:
+        raise StoreUnavailable("the database is away")
+
+    scene.latest.get = fails  # type: ignore[method-assign]
+    for _ in range(6):
+        scene.kafka.end += 60 * 100  # a restart, say, that is over before the store can be read again
+        scene.now += timedelta(minutes=1)
+        with pytest.raises(StoreUnavailable):
+            scene.watch.poll()
+    scene.latest.get = read  # type: ignore[method-assign]
     scene.minutes(60, per_s=1000)
     (day,) = scene.kept(10)
     assert set(day["per_s"]) == {1000.0}

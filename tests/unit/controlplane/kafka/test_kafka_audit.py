@@ -90,3 +90,14 @@ def test_a_healthy_run_has_no_second_below() -> None:
 def test_time_nobody_could_look_at_is_told_apart() -> None:
     report = Script((0.0, 3), (0.5, None), (2.0, None), (2.5, 3)).observer.report()
     assert (report.under_min_isr_s, report.unobserved_s, report.samples) == (0.0, 2.0, 2)
+
+
+def test_of_what_is_lost_it_is_told_where_it_was_acknowledged_and_what_is_there_instead() -> None:
+    ledger = Ledger()
+    producer = ledger.new_producer()
+    for offset in range(3):
+        ledger.acknowledge((producer, ledger.next_sequence(producer)), ("orders", 4, offset))
+    taken = ledger.audit({("orders", 4, 0): (0, 0), ("orders", 4, 1): (0, 9), ("orders", 4, 2): (0, 2)})
+    assert taken.lost_places == ("orders-4 offset 1: (0, 9) is there, the last one read has 2",)
+    cut_off = ledger.audit({("orders", 4, 0): (0, 0)})
+    assert cut_off.lost_places[-1] == "orders-4 offset 2: nothing is there, the last one read has 0"

@@ -1,0 +1,72 @@
+"""A rack that hears and is not heard, under traffic from elsewhere: nobody is dead, so Kedge waits and has nothing to
+undo afterwards.
+"""
+
+import os
+import shutil
+import time
+from pathlib import Path
+
+import pytest
+
+from controlplane.portal import chaosschemas as chaos_api
+from tests.e2e.cluster_spec import ClusterSpec
+from tests.e2e.elsewhere import traffic_from_elsewhere
+from tests.e2e.invariants import settled
+from tests.e2e.living_cluster import LivingCluster
+from tests.e2e.traffic import RECORDS_PER_S
+
+pytestmark = [
+    pytest.mark.soak,
+    pytest.mark.kafka,
+    pytest.mark.timeout(450),
+    pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("ip"), reason="a network for each VM needs root and `ip`"),
+]
+
+SPEC = ClusterSpec(name="half", controllers=3, heal_after_s=60, config={"replica.lag.time.max.ms": 5000})
+SERVER_SETTINGS = {"KEDGE_VM_NETWORK": "namespaces"}
+
+DESTRUCTIVE = {"instance.lost", "instance.fenced", "retire.requested"}
+ANEW = {"surge.requested", "node.replace_requested", "restart.requested", "healing.requested"}
+LASTS_S = 45
+"""Longer than what is seen may be old (30 s)."""
+
+
+def test_a_rack_that_nobody_hears_is_waited_for_and_healed_by_itself(
+    living_cluster: LivingCluster, tmp_path: Path
+) -> None:
+    """A broker and a controller: the other two racks have two of each, and go on."""
+    cluster = living_cluster
+    away = sorted(i.key for i in cluster.detail().instances if i.rack == "c")
+    assert {k.partition("-")[0] for k in away} == {"controllers", "three"}
+    with traffic_from_elsewhere(cluster, tmp_path / "clients") as workload:
+        head = cluster.head()
+        about = chaos_api.ChaosIn(fault="split", rack="c", for_s=LASTS_S, way="out", reason="e2e")
+        cluster.client.inject_chaos(cluster.spec.name, about)
+        before, acknowledged = cluster.head(), workload.acknowledged
+        sentences = _watched(cluster)
+        short = cluster.snapshot().under_replicated()
+        assert short, "replicas of that rack are out of sync"
+        assert workload.acknowledged - acknowledged > LASTS_S * RECORDS_PER_S / 4, "two racks are enough"
+        cluster.event("chaos.ended", head)
+        cluster.until(lambda: _is_healthy(cluster), "full health", timeout_s=150)
+        assert not {e.type for e in cluster.events(before)} & (DESTRUCTIVE | ANEW), sentences
+        settled(cluster)
+    assert sorted(i.key for i in cluster.detail().instances if i.rack == "c") == away
+
+
+def _watched(cluster: LivingCluster) -> set[str]:
+    """What is said of the cluster for so long."""
+    began, sentences = time.monotonic(), set[str]()
+    while time.monotonic() - began < LASTS_S - 2:
+        detail = cluster.detail()
+        sentences.add(detail.sentence)
+        sentences |= {f"{c.type}={c.reason}: {c.message}" for c in detail.conditions if c.status}
+        time.sleep(0.5)
+    print(*sorted(sentences), sep="\n")
+    return sentences
+
+
+def _is_healthy(cluster: LivingCluster) -> bool | None:
+    health = cluster.client.health(cluster.spec.name)
+    return (health.healthy and not health.open) or None

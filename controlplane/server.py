@@ -20,6 +20,7 @@ from controlplane.agenttls import AgentTls
 from controlplane.authority import AuthorityRefused
 from controlplane.bootstrap import Services, build
 from controlplane.doors import KEEP_ALIVE_S, Address, AddressRefused, CannotListen, address_of, listening
+from controlplane.garbage import shorten_walks
 from controlplane.home import Home, ServerRecord
 from controlplane.homeclaim import HomeRefused
 from controlplane.migrate import MigrationError
@@ -29,6 +30,7 @@ from controlplane.portal.app import create_app
 from controlplane.portal.feed import Feed
 from controlplane.portal.oidc.binding import OidcRefused
 from controlplane.portal.portaldoors import Door, at_door
+from controlplane.serverlog import log_to_stderr
 from controlplane.settings import Settings
 from controlplane.view import ClusterView
 from controlplane.vmgateway import gateway_door
@@ -53,7 +55,8 @@ class Assemble(Protocol):
 
 def run(settings: Settings, *, take_over_home: bool = False, move_states: bool = False) -> int:
     """Serves until SIGTERM or SIGINT, then stops in order; VMs and brokers stay up. Returns the exit code."""
-    _log_to_stderr(settings.log_level)
+    log_to_stderr(settings.log_level, settings.log_format, server=socket.gethostname())
+    shorten_walks()
     try:
         serve(settings, assemble=partial(build, take_over_home=take_over_home, move_states=move_states))
     except _REFUSALS as error:
@@ -361,9 +364,3 @@ def _stopped_by_signals() -> Iterator[None]:
     finally:
         for sig, handler in before.items():
             signal.signal(sig, handler)
-
-
-def _log_to_stderr(level: str) -> None:
-    logging.basicConfig(level=level, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    for noisy in ("uvicorn", "alembic"):
-        logging.getLogger(noisy).setLevel(logging.WARNING)

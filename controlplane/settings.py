@@ -145,6 +145,7 @@ class Settings(BaseSettings):
     )
     graceful_stop_s: float = Field(default=3.0, ge=0, le=60, description="how long open requests may go on at a stop")
     log_level: str = "INFO"
+    log_format: Literal["text", "json"] = Field(default="text", description="`text` for people, `json` for machines")
 
     @field_validator("home", "kafka_dir", "terraform_modules")
     @classmethod

@@ -21,6 +21,7 @@ from controlplane.converger.inhand import has_work
 from controlplane.converger.movewatch import Known
 from controlplane.converger.observe import Observer
 from controlplane.converger.ports import LostLeadership, Ports
+from controlplane.converger.rounds import round_of
 from controlplane.converger.traffic import Traffic
 from controlplane.converger.turns import Turns
 from controlplane.converger.upkeep import asks_leaders_back
@@ -29,6 +30,7 @@ from controlplane.converger.windows import waits_for_window, window_words
 from controlplane.freezes.keeper import FreezeKeeper
 from controlplane.images.keeper import ImageKeeper
 from controlplane.kafka.errors import KafkaFault
+from controlplane.logcontext import logged, tell_event
 from controlplane.networks.keeper import NetworkKeeper
 from controlplane.streams import cluster_stream, cluster_uid_of
 from controlplane.view import ClusterView, empty_view
@@ -127,7 +129,7 @@ class Converger:
         self._freezes = freezes or FreezeKeeper()
         self._brake = brake or FleetBrake()
         self._images = images or ImageKeeper()
-        self._observer = Observer(ports)
+        self._observer = Observer(ports, in_rounds=rest_s > 0)
         self._fold = _Fold()
         self._lock = threading.RLock()
         self._said: dict[ClusterUid, Said] = {}
@@ -136,6 +138,9 @@ class Converger:
         """Version of the stream at which its last tick waited for a window."""
         self._busy: dict[ClusterUid, Future[TickReport]] = {}
         self._turns = Turns()
+        self._born = ports.clock()
+        self._tells = False
+        """Whether what is recorded from now on is written to the log, too."""
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="tick") if workers else None
         # Brokers that do not answer take their time to say so: looks at clusters at rest have threads of their own.
         self._looks = ThreadPoolExecutor(workers, thread_name_prefix="look") if workers else None
@@ -145,7 +150,7 @@ class Converger:
 
         Raises LostLeadership, EventsError when the store is away.
         """
-        self._ports.epoch()
+        self._leads()
         self.catch_up()
         total = TickReport()
         self._look_after_networks()
@@ -166,6 +171,12 @@ class Converger:
             else:
                 _add(total, self.tick_cluster(view.uid))
         return total
+
+    def _leads(self) -> None:
+        """Of the servers that fold the log, one also tells it. Raises LostLeadership."""
+        self._tells = False
+        self._ports.epoch()
+        self._tells = True
 
     def _look_after_networks(self) -> None:
         """Whatever goes wrong there stays there: clusters whose network stands need none of it."""
@@ -267,6 +278,11 @@ class Converger:
 
     def _tick(self, uid: ClusterUid, *, again: bool = False) -> TickReport:
         report = TickReport(clusters=1)
+        view = self.view(uid)
+        with logged(cluster=view.name if view else "", cluster_uid=uid):
+            return self._guarded(uid, report, again=again)
+
+    def _guarded(self, uid: ClusterUid, report: TickReport, *, again: bool) -> TickReport:
         try:
             if again:
                 self.catch_up()
@@ -355,28 +371,34 @@ class Converger:
 
     def _take_in(self, page: Iterable[Recorded]) -> None:
         for recorded in page:
-            self._fold.position = recorded.position
-            uid = cluster_uid_of(recorded.stream)
-            if uid is None:
-                self._brake.take_in(recorded)
-                self._images.take_in(recorded)
-                if self._freezes.take_in(recorded):
-                    self._resting.clear()  # who waited may go on
-                if self._networks is not None:
-                    self._networks.take_in(recorded)
-                continue
-            view = self._fold.views.get(uid) or empty_view(uid)
-            if recorded.version > view.version:
-                view = evolve(view, recorded)
-                self._fold.views[uid] = view
-                self._images.note(view)
+            self._fold_in(recorded)
+            if self._tells and recorded.recorded_at > self._born:
+                uid = cluster_uid_of(recorded.stream)
+                tell_event(_log, recorded, self._fold.views[uid].name if uid else "")
+
+    def _fold_in(self, recorded: Recorded) -> None:
+        self._fold.position = recorded.position
+        uid = cluster_uid_of(recorded.stream)
+        if uid is None:
             self._brake.take_in(recorded)
+            self._images.take_in(recorded)
+            if self._freezes.take_in(recorded):
+                self._resting.clear()  # who waited may go on
+            if self._networks is not None:
+                self._networks.take_in(recorded)
+            return
+        view = self._fold.views.get(uid) or empty_view(uid)
+        if recorded.version > view.version:
+            view = evolve(view, recorded)
+            self._fold.views[uid] = view
+            self._images.note(view)
+        self._brake.take_in(recorded)
 
     def _is_due(self, uid: ClusterUid, *, busy: bool, asked: bool) -> bool:
         if self._turns.is_running(uid, asked=asked):
             return False
         said = self._said.get(uid)
-        if said is not None and not busy and self._ports.clock() - said.at < self._rest:
+        if said is not None and not busy and self._rests(uid, said.at):
             return False
         trouble = self._trouble.get(uid)
         return trouble is None or trouble.until is None or self._ports.clock() >= trouble.until
@@ -399,6 +421,11 @@ class Converger:
         if self._wake is not None and (asked or last.moved):
             self._wake(uid)
         return replace(total, clusters=1)
+
+    def _rests(self, uid: ClusterUid, since: datetime) -> bool:
+        if not self._rest:
+            return False
+        return round_of(uid, self._ports.clock(), self._rest) == round_of(uid, since, self._rest)
 
     def _back_off(self, uid: ClusterUid, report: TickReport, error: Exception) -> str:
         report.failures += 1

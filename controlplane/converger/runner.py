@@ -10,11 +10,13 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from functools import partial
 from typing import Any
 
 from controlplane.job import IllegalTransition, StaleEpoch
 from controlplane.jobstore import JobStore
+from controlplane.logcontext import logged
 from controlplane.planstore import PlanStore
 from events.errors import StoreUnavailable
 from events.ids import ClusterUid, Epoch, IntentId
@@ -180,15 +182,22 @@ class ThreadRunner:
         if created.owner == self._owner and created.epoch == epoch and created.started_at is None:
             stop = threading.Event()
             self._stops.add(stop)
-            pool.submit(self._carry, intent, uid, epoch, work, stop)
+            pool.submit(self._carry, intent, uid, kind, epoch, work, stop)
 
-    def _carry(self, job_id: IntentId, uid: ClusterUid, epoch: Epoch, work: Work, stop: threading.Event) -> None:
+    def _carry(
+        self, job_id: IntentId, uid: ClusterUid, kind: str, epoch: Epoch, work: Work, stop: threading.Event
+    ) -> None:
+        with logged(cluster_uid=uid, intent=job_id, job=kind):
+            self._work(job_id, uid, epoch, work, stop)
+
+    def _work(self, job_id: IntentId, uid: ClusterUid, epoch: Epoch, work: Work, stop: threading.Event) -> None:
         ended = threading.Event()
         try:
             self._jobs.start(job_id, epoch=epoch, owner=self._owner)
             if not self._leads(epoch):
                 stop.set()
-            threading.Thread(target=self._watch, args=(job_id, epoch, stop, ended), daemon=True).start()
+            watch = partial(copy_context().run, self._watch, job_id, epoch, stop, ended)
+            threading.Thread(target=watch, daemon=True).start()
             result = work(stop)
             self._jobs.succeed(job_id, epoch=epoch, result=result)
         except (StaleEpoch, IllegalTransition) as lost:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from controlplane.converger.arrivals import has_reported, service_report, start_id
+from controlplane.converger.deadends import in_the_way
 from controlplane.converger.drains import request_drain
 from controlplane.converger.verdict import Situation, Unregister, Verdict, act, record, wait
 from controlplane.kafka.gates import Gate, broker_is_empty, hosts_nothing, is_following, may_stop_broker
@@ -28,6 +29,14 @@ def request_retire(situation: Situation, instances: Sequence[InstanceView], reas
     places = by_place(situation.view, instances)
     asked = (_retire(situation.view, there, reason) for there in places.values())
     return record(f"retiring {_keys(instances)}: {reason}", *asked)
+
+
+def linger_left_s(situation: Situation) -> float:
+    """Seconds until all that linger may be stopped, by the clock; 0 or less once they may, and where none does."""
+    lingering, document = situation.view.in_phase(Phase.LINGERING), situation.view.document
+    if not lingering or document is None:
+        return 0.0
+    return max(document.spec.rollout.linger_s - situation.seconds_since(i.since) for i in lingering)
 
 
 def _retire(view: ClusterView, instances: Sequence[InstanceView], reason: str) -> facts.RetireRequested:
@@ -75,10 +84,12 @@ def _linger(situation: Situation) -> Verdict | None:
     if kafka is None:
         return wait("KafkaUnknown", f"{_keys(lingering)} linger; Kafka's metadata cannot be read")
     filled = [i for i in lingering if kafka.hosted_by(i.service_id)]
+    if filled and in_the_way(situation, kafka, [i.service_id for i in filled]):
+        return None  # a broker that died is replaced first
     if filled:
         again = _drain_again(situation, filled, kafka)
         return record(f"{_keys(filled)}: {again.reason}", again)
-    left = max(document.spec.rollout.linger_s - situation.seconds_since(i.since) for i in lingering)
+    left = linger_left_s(situation)
     if left > 0:
         sentence = f"{_keys(lingering)} empty; lingering {left:.0f} s more so that clients refresh"
         return wait("Linger", sentence, patience_s=document.spec.rollout.linger_s + 30)

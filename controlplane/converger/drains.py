@@ -9,6 +9,7 @@ from typing import Any
 
 from controlplane.converger.backoff import delay_s
 from controlplane.converger.copying import hand_over, starting_now, stretch_of, throttle_effects
+from controlplane.converger.deadends import detours, in_the_way
 from controlplane.converger.diskroom import overfull_disk, untold_disks
 from controlplane.converger.drainprogress import Progress, progress_of
 from controlplane.converger.foresight import plan_job_id
@@ -20,6 +21,7 @@ from controlplane.converger.verdict import (
     ClearThrottles,
     Effect,
     ElectPreferred,
+    Reassign,
     Situation,
     StartPlanning,
     Verdict,
@@ -57,7 +59,9 @@ def drain_step(situation: Situation) -> Verdict | None:
         return wait("KafkaUnknown", f"drain of {_names(drain)}: {_why_unknown(situation)}")
     if why := _unwanted(situation.view, drain):
         return _taken_back(drain, kafka, why)
-    dead = [t for t in drain.successors.values() if _is_gone(situation, t)] or _bystanders(situation, drain)
+    dead = [t for t in drain.successors.values() if _is_gone(situation, t)] or [
+        i.service_id for i in in_the_way(situation, kafka, drain.outgoing, drain.targets)
+    ]
     if dead:
         return _give_up(situation, drain, kafka, dead)
     if not drain.plan_sha256:
@@ -350,19 +354,18 @@ def _deferred(situation: Situation, drain: DrainView, plan: DrainPlan) -> Verdic
     return record(sentence, _again(situation, drain, round_number=drain.round, reason=first.reason))
 
 
-def _bystanders(situation: Situation, drain: DrainView) -> list[int]:
-    """Brokers outside the drain that are gone for good: a move of a partition they hold can never end."""
-    gone = [i for i in situation.view.brokers() if i.lost_at is not None and i.key not in drain.keys]
-    return [i.service_id for i in gone if i.lost_at and situation.seconds_since(i.lost_at) >= situation.loss_grace_s]
-
-
 def _give_up(situation: Situation, drain: DrainView, kafka: KafkaSnapshot, dead: list[int]) -> Verdict:
-    """Rule F10: a stuck move is taken back only where the original replicas keep min ISR; else it is waited for."""
-    stuck = [p for p in kafka.moving() if set(p.replicas) & {*drain.outgoing} and set(p.replicas) & set(dead)]
+    """Rule F10: a stuck move is taken back only where the original replicas keep min ISR; else it moves on, to a broker
+    that lives."""
+    stuck = [p for p in kafka.moving() if set(p.replicas) & {*drain.outgoing} and set(p.target) & set(dead)]
     safe = [p for p in stuck if len([r for r in p.isr if r not in p.adding]) >= p.min_isr]
     if safe:
         sentence = f"drain of {_names(drain)}: broker {dead[0]} died, taking back {len(safe)} moves that wait for it"
         return act(sentence, CancelMoves(tuple(p.name for p in safe)))
+    around = detours(situation.view, kafka, stuck, dead)
+    if around:
+        sentence = f"drain of {_names(drain)}: broker {dead[0]} died, {len(around)} moves that wait for it go elsewhere"
+        return act(sentence, Reassign(around))
     if stuck:
         sentence = f"drain of {_names(drain)}: {stuck[0].name} waits for dead broker {dead[0]} and its ISR is too small"
         return wait("ReassignmentStuck", sentence, patience_s=0)

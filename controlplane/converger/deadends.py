@@ -1,0 +1,47 @@
+"""Moves that can never end, as a broker they name is gone for good: which drains need such a broker, and where what is
+under way can go in its place. Kafka ends a move once every replica of its target is in sync, and not before.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+
+from controlplane.converger.verdict import Situation
+from controlplane.view import ClusterView, InstanceView
+from planner.observed import KafkaSnapshot, PartitionSeen, TopicPartition
+
+
+def in_the_way(
+    situation: Situation, kafka: KafkaSnapshot, outgoing: Sequence[int], targets: Sequence[int] = ()
+) -> list[InstanceView]:
+    """Brokers beside those that a drain empties which are gone for good and that it needs: they hold replicas of the
+    same partitions, or are its targets. A move of a partition that names one can never end, so no drain is begun, and
+    one in hand is put off, until they were replaced."""
+    gone = [i for i in situation.view.brokers() if i.lost and i.service_id not in outgoing]
+    gone = [i for i in gone if i.lost_at and situation.seconds_since(i.lost_at) >= situation.loss_grace_s]
+    if not gone:
+        return []
+    leaving = set(outgoing)
+    needed = {r for p in kafka.partitions if leaving.intersection(p.replicas) for r in p.replicas}.union(targets)
+    return [i for i in gone if i.service_id in needed]
+
+
+def detours(
+    view: ClusterView, kafka: KafkaSnapshot, stuck: Sequence[PartitionSeen], dead: Collection[int]
+) -> Mapping[TopicPartition, tuple[int, ...]]:
+    """New targets of moves that wait for the `dead` and may not be taken back, as too few of the old replicas are in
+    sync: each dead one's place is taken by a live broker of its rack, or of a rack the partition has none in, that has
+    the fewest replicas. A partition for which there is none is left out."""
+    racks = {i.service_id: i.planned.rack for i in view.brokers()}
+    load = {i.service_id: len(kafka.hosted_by(i.service_id)) for i in view.receivers()}
+    there = [b for b in sorted(load, key=lambda b: (load[b], b)) if b in kafka.live_brokers() and b not in dead]
+    found: dict[TopicPartition, tuple[int, ...]] = {}
+    for p in stuck:
+        target = list(p.target)
+        for place, broker in enumerate(target):
+            if broker in dead:
+                taken = {racks.get(b, "") for b in target if b not in dead}
+                free = [b for b in there if b not in p.replicas and b not in target and racks[b] not in taken]
+                free.sort(key=lambda b: racks[b] != racks.get(broker))
+                target[place] = free[0] if free else broker
+        if set(target).isdisjoint(dead):
+            found[p.name] = tuple(target)
+    return found

@@ -1,0 +1,149 @@
+"""Moves that name a broker which is gone for good: which drains wait for its successor, and where moves go instead."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+from controlplane.converger.deadends import detours, in_the_way
+from controlplane.converger.drains import drain_step
+from controlplane.converger.replacements import replacement_step
+from controlplane.converger.verdict import CancelMoves, Reassign, Situation
+from controlplane.replacement import Phase
+from controlplane.view import InstanceView
+from events import facts
+from planner.observed import PartitionSeen, TopicPartition
+from tests.builders import NOW, a_drain, a_partition, a_situation, a_snapshot, a_view, an_instance
+
+LONG_AGO = NOW - timedelta(seconds=600)
+JUST_NOW = NOW - timedelta(seconds=10)
+
+
+def seen(*partitions: PartitionSeen, instances: tuple[InstanceView, ...], live: tuple[int, ...]) -> Situation:
+    return a_situation(a_view(*instances, drain=a_drain()), kafka=a_snapshot(*partitions, brokers=live))
+
+
+def rack_a_lost(**of_the_second: object) -> tuple[InstanceView, ...]:
+    """Broker 1000 is lost and has a successor, 1010; 1003 of the same rack is lost as well."""
+    return (
+        an_instance("brokers-a-0", 1, lost_at=LONG_AGO),
+        an_instance("brokers-a-0", 2),
+        an_instance("brokers-a-1", **{"lost_at": LONG_AGO, "service_id": 1003, **of_the_second}),
+    )
+
+
+def ways(situation: Situation, outgoing: tuple[int, ...], targets: tuple[int, ...] = ()) -> list[int]:
+    kafka = situation.seen.kafka
+    assert kafka is not None
+    return [i.service_id for i in in_the_way(situation, kafka, outgoing, targets)]
+
+
+def test_a_lost_broker_of_the_same_rack_shares_no_partition_and_is_in_nobodys_way() -> None:
+    situation = seen(
+        a_partition("orders-0", (1000, 1001, 1002)),
+        a_partition("orders-1", (1003, 1001, 1002)),
+        instances=rack_a_lost(),
+        live=(1001, 1002, 1010),
+    )
+    assert ways(situation, (1000,)) == []
+
+
+def test_a_lost_broker_that_shares_a_partition_is_in_the_way() -> None:
+    situation = seen(a_partition("orders-0", (1000, 1001, 1003)), instances=rack_a_lost(), live=(1001, 1002, 1010))
+    assert ways(situation, (1000,)) == [1003]
+
+
+def test_a_lost_broker_that_is_a_target_is_in_the_way() -> None:
+    situation = seen(a_partition("orders-0", (1000, 1001, 1002)), instances=rack_a_lost(), live=(1001, 1002, 1010))
+    assert ways(situation, (1000,), (1003, 1010)) == [1003]
+
+
+def test_who_may_come_back_within_its_grace_is_in_nobodys_way() -> None:
+    situation = seen(
+        a_partition("orders-0", (1000, 1001, 1003)),
+        instances=rack_a_lost(lost_at=JUST_NOW),
+        live=(1001, 1002, 1010),
+    )
+    assert ways(situation, (1000,)) == []
+
+
+def test_while_another_lost_broker_is_in_the_way_its_successor_comes_before_the_drain() -> None:
+    """The drain was asked for and put off by turns, twenty times in each tick, and the successor was never made."""
+    lost = (
+        an_instance("brokers-a-0", 1, lost_at=LONG_AGO),
+        an_instance("brokers-a-0", 2),
+        an_instance("brokers-b-0", lost_at=LONG_AGO),
+    )
+    kafka = a_snapshot(a_partition("orders-0", (1000, 1001, 1002)), brokers=(1002, 1010))
+    verdict = replacement_step(a_situation(a_view(*lost), kafka=kafka))
+    assert verdict is not None
+    (started,) = (e for e in verdict.events if isinstance(e, facts.RecycleStarted))
+    assert started.replace == ("brokers-b-0",)
+
+
+def test_a_lost_broker_that_gets_no_successor_is_emptied_in_the_same_drain() -> None:
+    """Else each of the two drains would wait for the end of the other."""
+    kafka = a_snapshot(a_partition("orders-0", (1000, 1001, 1003)), brokers=(1001, 1002, 1010))
+    verdict = replacement_step(a_situation(a_view(*rack_a_lost()), kafka=kafka))
+    assert verdict is not None
+    (drain,) = (e for e in verdict.events if isinstance(e, facts.DrainRequested))
+    assert (drain.keys, drain.successors) == (("brokers-a-0.g1", "brokers-a-1.g1"), {"1000": 1010})
+
+
+IN_FLIGHT = a_partition(
+    "orders-0", (1010, 1000, 1003, 1002), isr=(1010, 1002), adding=(1010,), removing=(1000,), leader=1002
+)
+"""From 1000, which is dead, to 1010; 1003 died meanwhile. Taken back, 1002 alone would be in sync."""
+
+
+def fleet(*, spare_rack: str = "b") -> tuple[InstanceView, ...]:
+    return (
+        an_instance("brokers-a-0", 1, Phase.DRAINING, lost_at=LONG_AGO),
+        an_instance("brokers-a-0", 2),
+        an_instance("brokers-b-0", service_id=1003, lost_at=LONG_AGO),
+        an_instance("brokers-c-0", service_id=1002),
+        an_instance(f"brokers-{spare_rack}-1", service_id=1005),
+    )
+
+
+def test_a_move_that_may_not_be_taken_back_goes_on_to_a_live_broker_of_the_dead_ones_rack() -> None:
+    situation = seen(IN_FLIGHT, instances=fleet(), live=(1002, 1005, 1010))
+    verdict = drain_step(situation)
+    assert verdict is not None
+    assert verdict.effects == (Reassign({TopicPartition("orders", 0): (1010, 1005, 1002)}),)
+
+
+def test_it_never_puts_two_replicas_into_one_rack_and_waits_where_there_is_no_other() -> None:
+    situation = seen(IN_FLIGHT, instances=fleet(spare_rack="c"), live=(1002, 1005, 1010))
+    verdict = drain_step(situation)
+    assert verdict is not None
+    assert (verdict.effects, verdict.wait and verdict.wait.reason) == ((), "ReassignmentStuck")
+
+
+def test_what_may_be_taken_back_is_taken_back_and_sent_nowhere_else() -> None:
+    whole = replace(IN_FLIGHT, isr=(1010, 1002, 1000))
+    verdict = drain_step(seen(whole, instances=fleet(), live=(1000, 1002, 1005, 1010)))
+    assert verdict is not None
+    assert verdict.effects == (CancelMoves((TopicPartition("orders", 0),)),)
+
+
+def test_a_move_that_was_sent_elsewhere_is_not_sent_again() -> None:
+    sent = a_partition(
+        "orders-0",
+        (1010, 1005, 1002, 1000, 1003),
+        isr=(1010, 1002),
+        adding=(1010, 1005),
+        removing=(1000, 1003),
+        leader=1002,
+    )
+    situation = seen(sent, instances=fleet(), live=(1002, 1005, 1010))
+    verdict = drain_step(situation)
+    assert verdict is not None
+    assert not any(isinstance(e, Reassign) for e in verdict.effects)
+
+
+def test_the_emptiest_of_several_takes_the_place() -> None:
+    busy = tuple(a_partition(f"busy-{n}", (1005, 1002)) for n in range(3))
+    instances = (*fleet(), an_instance("brokers-b-2", service_id=1006))
+    situation = seen(IN_FLIGHT, *busy, instances=instances, live=(1002, 1005, 1006, 1010))
+    kafka = situation.seen.kafka
+    assert kafka is not None
+    assert detours(situation.view, kafka, [IN_FLIGHT], [1003]) == {TopicPartition("orders", 0): (1010, 1006, 1002)}

@@ -3,6 +3,7 @@
 from controlplane.converger.protocol import target_of
 from controlplane.footprint import bytes_per_pool
 from controlplane.kafka.features import METADATA, metadata_level_of
+from controlplane.migrationadmission import in_force, migration_admission, newborn_problems
 from controlplane.scaledownroom import room_after
 from controlplane.view import ClusterView
 from events.spec import problems as p
@@ -15,7 +16,8 @@ from planner.observed import KafkaSnapshot
 from providers.catalog import catalog
 from providers.registry import names
 
-_OF_POOL = ("machine", "alternatives", "spot")
+_OF_POOL = ("machine", "alternatives", "spot", "ipv6")
+_KINDS = {"spot": p.SPOT, "ipv6": p.IPV6}
 
 
 def admission_problems(
@@ -23,10 +25,14 @@ def admission_problems(
 ) -> list[Problem]:
     """What refuses the step from what is in force, warnings too."""
     missing = _clouds(document, positions) or _places(document, positions)
-    if missing or view.document is None:
+    if missing:
         return missing
+    before = in_force(view, document)
+    if before is None:
+        return list(newborn_problems(document, positions))
     held = bytes_per_pool(view, snapshot)
-    found = check_change(view.document, document, data_bytes_per_pool=held, positions=positions)
+    found = check_change(before, document, data_bytes_per_pool=held, positions=positions)
+    found = [*found, *migration_admission(view, document, positions)]
     if snapshot is not None and not has_errors(found):
         found = [*found, *_room(view, document, positions, snapshot)]
     return [*found, *_levels(view, document, positions), *_single_copies(document, positions, snapshot)]
@@ -51,7 +57,7 @@ def _places(document: KafkaClusterDocument, positions: Positions) -> list[Proble
     """A region or a machine the cloud does not have would be refused by it in the middle of a roll."""
     return [
         positions.problem(
-            p.SPOT if found.field == "spot" else p.PLACE,
+            _KINDS.get(found.field, p.PLACE),
             ("spec", "pools", index, *((found.field,) if found.field in _OF_POOL else ("place", found.field))),
             f"pool `{pool.name}`: {found.message}",
             found.fix,
@@ -64,6 +70,8 @@ def _places(document: KafkaClusterDocument, positions: Positions) -> list[Proble
             controllers=pool.size if pool.is_controller else 0,
             ensemble="zookeeper" in pool.services,
             spot=pool.spot,
+            ipv6=pool.ipv6,
+            disk=pool.disk.kind,
         )
     ]
 

@@ -40,6 +40,7 @@ from controlplane.freezes.desk import FreezeDesk
 from controlplane.freezes.keeper import FreezeKeeper
 from controlplane.gateways import Gateways
 from controlplane.gitsync.setup import Sources, sources_of
+from controlplane.groups.resets import GroupOffsetDesk
 from controlplane.groups.setup import GroupsRoom, groups_of
 from controlplane.handlers import CommandHandler
 from controlplane.home import Home
@@ -243,6 +244,8 @@ def build(
         kafka=gateways.of,
         registered_id=gateways.registered_id,
         fix_cluster_id=gateways.fix_cluster_id,
+        registry=gateways.registry,
+        forget_migration=gateways.forget_migration,
         restart_lock=gateways,
         boot_data=partial(boot_data, home, installation),
         installation_id=installation.id,
@@ -373,8 +376,10 @@ def build(
         people=people,
         audit=audit,
         groups=groups.desk,
+        group_offsets=GroupOffsetDesk(groups.gateways.of),
         kafka_looks=KafkaLookDesk(groups.gateways.of, utc_now, lake=settings.metrics_lake),
         notifiers=anomalies.desk,
+        windows=anomalies.windows,
         topic_names=topic_names.index,
         oidc=oidc_of(settings, engine, installation),
         public_hosts=public_hosts(settings.portal_names, settings.portal_port),

@@ -19,9 +19,11 @@ from controlplane import (
     healingfold,
     imagefold,
     instancefold,
+    migrationfold,
     movefold,
     nodefold,
     quorumfold,
+    resetfold,
     rollfold,
     settingfold,
     specsource,
@@ -65,7 +67,9 @@ def evolve(view: ClusterView, recorded: Recorded) -> ClusterView:
 def _declared(view: ClusterView, e: facts.ClusterDeclared, at: datetime) -> ClusterView:
     document = from_data(e.document)
     view = windowfold.over(settingfold.forgiven(view))
-    return replace(view, name=e.name, generation=e.generation, document=document, declared_at=at)
+    ensemble = migrationfold.declared(view, document)
+    view = replace(view, name=e.name, generation=e.generation, document=document, declared_at=at)
+    return replace(view, ensemble_spec=ensemble)
 
 
 def _deletion(view: ClusterView, e: facts.ClusterDeletionRequested, at: datetime) -> ClusterView:
@@ -123,9 +127,11 @@ _APPLY: Rules = {
     **anomalyfold.RULES,
     **quorumfold.RULES,
     **ensemblefold.RULES,
+    **migrationfold.RULES,
     **externalfold.RULES,
     **movefold.RULES,
     **chaosfold.RULES,
+    **resetfold.RULES,
     **balancefold.RULES,
     **topicfold.RULES,
     **windowfold.RULES,

@@ -1,10 +1,11 @@
 """What people ask for, in the imperative. A command carries its own id: the same one twice is done once."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
 from controlplane.specsource import SpecOrigin
+from events.facts import OffsetPut
 from events.spec.model import KafkaClusterDocument
 from events.spec.positions import NOWHERE, Positions
 from events.spec.topic_model import KafkaTopicDocument
@@ -224,7 +225,7 @@ class TopicDeclared:
 class DeclareTopics(Command):
     """Bring these topics of one cluster (`name`) into force. `path` is their file, `commit` "" outside git.
 
-    `approval` as in DeclareCluster. With `lines` only while that is still what it would do, as `topic_lines` says.
+    `approval` as in DeclareCluster. With `plan_digest` only if that is still what it would do, as `topics_digest` says.
     """
 
     topics: tuple[TopicDeclared, ...]
@@ -232,7 +233,7 @@ class DeclareTopics(Command):
     path: str = ""
     commit: str = ""
     approval: str = ""
-    lines: tuple[str, ...] | None = None
+    plan_digest: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -241,6 +242,29 @@ class AdoptTopic(Command):
 
     topic: str
     reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupCommand(Command):
+    """What is asked of a consumer group; those below are. `reset` is the id of a reset."""
+
+    group: str
+    reset: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResetOffsets(GroupCommand):
+    """Put these offsets of the group elsewhere, as they were planned."""
+
+    offsets: tuple[OffsetPut, ...]
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoteOffsetsReset(GroupCommand):
+    """The brokers have answered to a reset; what they `refused`, by `topic-partition`, in their words."""
+
+    refused: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,7 @@ Decisions are pure functions of the history. A command whose id is in the histor
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import singledispatchmethod
 from ipaddress import IPv4Network
 
@@ -23,6 +23,7 @@ from controlplane.commands import (
     DeleteCluster,
     DeleteTopic,
     EvacuateBrokers,
+    GroupCommand,
     HealingCommand,
     InjectChaos,
     NeedsApproval,
@@ -39,6 +40,7 @@ from controlplane.commands import (
     WaiveWindow,
 )
 from controlplane.commands import CommandRefused as CommandRefused
+from controlplane.groupcommands import group_asked
 from controlplane.healingcommands import healing_asked
 from controlplane.movecommands import moves_adopted, moves_taken_back
 from controlplane.names import holding, take_name
@@ -58,7 +60,7 @@ from controlplane.specsource import (
 )
 from controlplane.streams import cluster_stream
 from controlplane.topiccommands import topic_adopted, topic_deleted, topic_problems, topics_declared, topics_gone
-from controlplane.topicplan import topic_lines
+from controlplane.topicplan import refuse_moved_topics
 from controlplane.view import ClusterView, empty_view
 from controlplane.windowcommands import window_waived
 from events import facts
@@ -165,13 +167,17 @@ class CommandHandler:
         view = self._history(held.uid).view if held.uid is not None else None
         return empty_view("") if view is None or view.deleted else view
 
-    def check(self, command: DeclareCluster) -> None:
-        """Raises what `handle` would raise now, and records nothing."""
+    def check(self, command: DeclareCluster | DeclareTopics, *, beside: KafkaClusterDocument | None = None) -> None:
+        """Raises what `handle` would raise now, and records nothing.
+
+        `beside`: the document that is declared with these topics, and comes into force first.
+        """
         held = holding(self._store, command.name)
         history = _History((), empty_view("")) if held.uid is None else self._history(held.uid)
         if history.of_command(command.command_id):
             return
-        self._decide(command, _History((), empty_view("")) if history.view.deleted else history)
+        view = empty_view("") if history.view.deleted else history.view
+        self._decide(command, _History(history.events, replace(view, document=beside) if beside else view))
 
     def admission(self, view: ClusterView, document: KafkaClusterDocument, positions: Positions) -> list[Problem]:
         """What speaks against that step from what is in force, warnings too. `plan` and `apply` ask the same."""
@@ -338,11 +344,9 @@ class CommandHandler:
         if has_errors(found):
             raise SpecRefused([problem for problem in found if problem.is_error])
         asked = topics_declared(view, command)
+        refuse_moved_topics(view, command)
         if asked.fact is not None and view.document is not None:
             topics = [one.document for one in command.topics]
-            if command.lines is not None and command.lines != topic_lines(view, view.document, topics):
-                message = f"what it does to the topics of {view.name} is not what it was when it was agreed to"
-                raise CommandRefused("plan-moved", message, "Plan again, and look at what it says now.")
             verdict = self._gate.topics(view, view.document, topics, self._last_snapshot(view.uid))
             where = {one.document.topic: one.positions for one in command.topics}
             if verdict.refusals:
@@ -388,6 +392,11 @@ class CommandHandler:
     def _heal(self, command: HealingCommand, history: _History) -> _Decision:
         _refuse_deleted(history.view)
         return _asked(healing_asked(history.view, command))
+
+    @_decide.register
+    def _groups(self, command: GroupCommand, history: _History) -> _Decision:
+        _refuse_deleted(history.view)
+        return _asked(group_asked(history.view, command))
 
     @_decide.register
     def _delete(self, command: DeleteCluster, history: _History) -> _Decision:

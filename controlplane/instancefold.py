@@ -29,6 +29,7 @@ def _surge(view: ClusterView, e: facts.SurgeRequested, at: datetime) -> ClusterV
             born_with=config,
             config=config,
             place=planned_place(view, planned),
+            port=_port(view, planned),
         )
         if planned.handover and not planned.relieves:
             continue
@@ -49,6 +50,13 @@ def _config(view: ClusterView, planned: facts.PlannedInstance) -> Mapping[str, s
     if planned.config is not None or view.document is None:
         return planned.config
     return view.document.spec.kafka.config
+
+
+def _port(view: ClusterView, planned: facts.PlannedInstance) -> int:
+    """A process is told its port at each start: one that comes back must be where clients know it."""
+    if planned.service != "broker" or view.document is None:
+        return planned.port
+    return planned.port or view.broker_port
 
 
 def _surged(view: ClusterView, e: facts.SurgeCompleted, at: datetime) -> ClusterView:
@@ -152,6 +160,7 @@ def _found(view: ClusterView, e: facts.InstanceAdopted, at: datetime) -> Cluster
         adopted=True,
         born_with=_config(view, planned),
         config=_config(view, planned),
+        port=_port(view, planned),
     )
     ids = view.controller_ids
     if planned.service != "broker":

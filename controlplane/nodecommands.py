@@ -51,7 +51,7 @@ def restart_asked(view: ClusterView, command: RestartServices) -> Asked:
     request = derived_id("rolling restart", view.uid, command.command_id)
     fact = facts.RollingRestartRequested(request, tuple(i.key for i in chosen), asked_by(command, command.reason))
     sentence = (
-        f"{_counted(chosen)} of {view.name} will be started anew, one at a time, each once all before it are back"
+        f"{_counted(chosen)} of {view.name} will be started anew, {_pace(view)}, each once all before it are back"
     )
     return Asked(fact, f"{sentence}{_once_resumed(view)}")
 
@@ -161,6 +161,11 @@ def asked_by(command: Command, reason: str) -> str:
     """`asked by anna: new certificates`."""
     who = command.actor.partition(":")[2] or command.actor
     return f"asked by {who}{f': {reason}' if reason else ''}"
+
+
+def _pace(view: ClusterView) -> str:
+    together = view.document.spec.rollout.max_parallel_restarts if view.document else 1
+    return f"up to {together} brokers of a rack at a time" if together > 1 else "one at a time"
 
 
 def _to_restart(view: ClusterView, command: RestartServices) -> Sequence[InstanceView]:

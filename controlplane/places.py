@@ -24,7 +24,8 @@ def place_named(spec: PlaceSpec) -> Place:
 @once
 def declared_places(view: ClusterView) -> tuple[Place, ...]:
     """The places the spec in force names, in a stable order."""
-    pools = view.document.spec.pools if view.document else ()
+    spec = view.working_spec()
+    pools = spec.spec.pools if spec else ()
     return tuple(sorted({place_named(pool.place) for pool in pools}, key=str))
 
 
@@ -43,7 +44,8 @@ def planned_place(view: ClusterView, planned: facts.PlannedInstance) -> Place | 
     told = planned.place
     if told is not None:
         return Place(told.cloud, told.region, told.account, told.network)
-    pools = view.document.spec.pools if view.document else ()
+    spec = view.working_spec()
+    pools = spec.spec.pools if spec else ()
     return next((place_named(pool.place) for pool in pools if pool.name == planned.pool), None)
 
 

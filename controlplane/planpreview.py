@@ -15,6 +15,7 @@ from controlplane.converger.replacements import pending_changes
 from controlplane.costs import PlanCost
 from controlplane.externals import externals_told
 from controlplane.footprint import bytes_by_broker
+from controlplane.migrationplan import is_planned, migration_phases, migration_warnings
 from controlplane.placemoves import pools_that_move
 from controlplane.quorumwarnings import quorum_warnings
 from controlplane.replacement import ALIVE
@@ -48,7 +49,7 @@ _PARTS = ("the document", "what is in force on the cluster", "the steps")
 
 IN_PLACE = "grown in place, one node at a time; no restart"
 NEW_DISKS = "brokers move to new VMs with new disks"
-HEAP_RESTARTS = "the services are restarted in place, one at a time: a heap is fixed when Java starts"
+HEAP_RESTARTS = "the services are restarted in place: a heap is fixed when Java starts"
 OTHER_ADDRESSES = "the VMs are replaced: clients know the addresses of the listeners"
 
 
@@ -109,6 +110,9 @@ def preview(
         protocol=protocol,
         warnings=[*told, NO_FORMAT_ROLL] if protocol else told,
     )
+    if is_planned(view, document):
+        phases = (*rollout.phases, *migration_phases(view, document))
+        rollout = replace(rollout, phases=phases, warnings=(*rollout.warnings, *migration_warnings(view, document)))
     waits = brake if any(c.change in (Change.REPLACE, Change.RESTART) for c in nodes) else ""
     generation = view.generation if exists and not changes else view.generation + 1
     digest = _digest(view, document, rollout)
@@ -138,7 +142,7 @@ def moved_parts(expected: str, now: str, parts: Sequence[str] = _PARTS) -> list[
 
 
 def combined_digest(digests: Iterable[str]) -> str:
-    """One digest for the plans of a file, in its order. That of a single plan is the plan's own."""
+    """One digest for all a file does: its clusters in its order, then its topics by cluster. One alone is itself."""
     return "+".join(digests)
 
 
@@ -147,10 +151,11 @@ def _digest(view: ClusterView, document: KafkaClusterDocument, rollout: RolloutP
     # Sorted: who goes first follows the quorum's leader, who may change between a look and an apply.
     steps = sorted([s.node, s.change, s.reason, *s.how] for p in rollout.phases for s in p.steps)
     parts = (to_data(document), in_force, [steps, rollout.warnings])
-    return "-".join(_short(json.dumps(part, sort_keys=True)) for part in parts)
+    return "-".join(short_digest(json.dumps(part, sort_keys=True)) for part in parts)
 
 
-def _short(text: str) -> str:
+def short_digest(text: str) -> str:
+    """A part of a digest."""
     return hashlib.sha256(text.encode()).hexdigest()[:10]
 
 
@@ -230,6 +235,7 @@ def _assumptions(
         quorum_leader=snapshot.quorum.leader if snapshot else -1,
         reattach=policy.strategy == "reattach",
         founded=view.founding is not None,
+        restarts_together=policy.max_parallel_restarts,
     )
 
 

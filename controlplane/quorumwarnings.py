@@ -12,7 +12,7 @@ def quorum_warnings(view: ClusterView, nodes: Sequence[NodeChange]) -> Iterator[
     """`view` with the document that is to come into force, `nodes` what it changes."""
     if view.document is None or view.founding is None:
         return
-    leaving = [c for c in nodes if c.change is Change.REMOVE and c.service != "broker" and c.incumbent]
+    leaving = [c for c in nodes if c.change is Change.REMOVE and c.service == view.quorum_service and c.incumbent]
     coming = {c.node for c in nodes if c.change is Change.CREATE}
     ids = ", ".join(str(c.incumbent.service_id) for c in leaving if c.incumbent)
     if leaving and view.document.spec.quorum_size == 1:

@@ -8,12 +8,15 @@ from types import MappingProxyType
 from typing import Any, TypeVar
 
 from controlplane.agentview import AgentOrderView
+from controlplane.chaosview import ChaosView as ChaosView
 from controlplane.evacuationview import EvacuationView as EvacuationView
 from controlplane.externalview import ExternalView
 from controlplane.healingview import DemotionView, SwitchView
+from controlplane.migrationview import MigrationView, with_both_quorums
 from controlplane.rebalanceview import BatchSpent, LastRebalance, RebalanceView
 from controlplane.reliefview import relieved_by
 from controlplane.replacement import ALIVE, Phase
+from controlplane.resetview import ResetView
 from controlplane.restartview import (
     CanaryView,
     ReplaceView,
@@ -101,6 +104,8 @@ class InstanceView:
     """Where it is, though its node's address is another one by now: that of who relieves it."""
     protocol: str = ""
     """ZooKeeper mode: the protocol version its last start was told."""
+    port: int = 0
+    """TCP port a broker serves clients on, whatever the spec has come to say; 0 where no document said it yet."""
 
     @property
     def key(self) -> str:
@@ -237,19 +242,6 @@ class MovesView:
 
 
 @dataclass(frozen=True, slots=True)
-class ChaosView:
-    """A fault somebody brought about on purpose and that is not over yet."""
-
-    id: str
-    fault: str
-    keys: tuple[str, ...]
-    reason: str
-    since: datetime
-    for_s: float
-    manner: facts.ChaosManner = field(default_factory=facts.ChaosManner)
-
-
-@dataclass(frozen=True, slots=True)
 class ImageView:
     """The revision of the image catalogue the cluster was given. `reached_at`: since when every VM is made from it."""
 
@@ -309,7 +301,8 @@ class ClusterView:
     setting_changes: int = 0
     """Changes of settings begun, ever."""
     setting_refusal: SettingRefusal | None = None
-    restart: RestartView | None = None
+    restarts: Mapping[str, RestartView] = field(default_factory=lambda: MappingProxyType({}))
+    """Those in hand, by instance key: one, or several brokers of one rack."""
     canaries: Mapping[str, CanaryView] = field(default_factory=lambda: MappingProxyType({}))
     """By service, of the last generation that restarted any."""
     restart_refusal: tuple[str, str] | None = None
@@ -333,6 +326,12 @@ class ClusterView:
     """ZooKeeper mode: the `inter.broker.protocol.version` of new starts, "" before the ensemble was founded."""
     cluster_id_fixed: bool = False
     """ZooKeeper mode: the ensemble holds the cluster's id, so brokers may start."""
+    ensemble_spec: KafkaClusterDocument | None = None
+    """The last spec of mode `zookeeper`, for as long as the metadata is in ZooKeeper."""
+    migration: MigrationView | None = None
+    """The way to KRaft, or back, that is in hand."""
+    left_voters: tuple[facts.FoundingVoter, ...] = ()
+    """Members of the quorum that the last migration left without work: what those that are not retired yet are told."""
     voter_change: VoterChangeView | None = None
     voter_changes: int = 0
     """Changes of voters begun, ever."""
@@ -349,6 +348,8 @@ class ClusterView:
     moves: MovesView = field(default_factory=MovesView)
     chaos: Mapping[str, ChaosView] = field(default_factory=lambda: MappingProxyType({}))
     """Faults of `kedge chaos` that are not over, by id."""
+    resets: Mapping[str, ResetView] = field(default_factory=lambda: MappingProxyType({}))
+    """Where people put the offsets of consumer groups last, by group, the last one last."""
     topics: TopicsView = field(default_factory=TopicsView)
     image: ImageView | None = None
     agent_orders: Mapping[str, AgentOrderView] = field(default_factory=lambda: MappingProxyType({}))
@@ -367,8 +368,27 @@ class ClusterView:
 
     @property
     def in_zookeeper_mode(self) -> bool:
-        """Whether its metadata is in a ZooKeeper ensemble, and its voters are that ensemble's servers."""
+        """Whether its metadata is in a ZooKeeper ensemble, and its voters are that ensemble's servers: until a
+        migration has ended, whatever the spec says by then."""
+        if self.founding is not None:
+            return bool(self.protocol)
         return self.document is not None and self.document.spec.kafka.mode == "zookeeper"
+
+    @property
+    def quorum_service(self) -> str:
+        """The service of who votes."""
+        return "zookeeper" if self.in_zookeeper_mode else "controller"
+
+    @once
+    def working_spec(self) -> KafkaClusterDocument | None:
+        """The spec whose nodes are wanted: the declared one, but for a cluster between ZooKeeper and KRaft, which needs
+        the nodes of both quorums until it has arrived."""
+        document, ensemble = self.document, self.ensemble_spec
+        if document is None or ensemble is None or not self.in_zookeeper_mode:
+            return document
+        if self.migration is None and document.spec.kafka.mode == "zookeeper":
+            return document
+        return with_both_quorums(document, ensemble, self.migration)
 
     @once
     def alive(self) -> tuple[InstanceView, ...]:
@@ -411,7 +431,15 @@ class ClusterView:
 
     @once
     def controllers(self) -> tuple[InstanceView, ...]:
-        return tuple(i for i in self.alive() if not i.is_broker)
+        """Those of the quorum that holds the metadata; see `beside_quorum`."""
+        service = self.quorum_service
+        return tuple(i for i in self.alive() if i.planned.service == service)
+
+    @once
+    def beside_quorum(self) -> tuple[InstanceView, ...]:
+        """Controllers that are to take over from ZooKeeper, and who a migration has left without work."""
+        service = self.quorum_service
+        return tuple(i for i in self.alive() if i.planned.service not in ("broker", service))
 
     @once
     def relieved(self) -> Mapping[str, InstanceView]:
@@ -427,8 +455,12 @@ class ClusterView:
 
     @property
     def broker_port(self) -> int:
-        """TCP port of the brokers' listener."""
+        """TCP port of the brokers' listener, by the document in force: that of brokers that are still to be made."""
         return self.document.spec.listeners[0].port if self.document else 9092
+
+    def port_of(self, broker: InstanceView) -> int:
+        """Where this broker serves clients. While another port of the spec is rolled in, the old ones keep theirs."""
+        return broker.port or self.broker_port
 
     def seat_address(self, instance: InstanceView) -> str:
         """The address that stays with its node, "" while it is not known, and for nodes that own none."""
@@ -439,7 +471,8 @@ class ClusterView:
     def address_of(self, instance: InstanceView) -> str:
         """Where the instance's service listens, and others find it: its node's own address if the node has one."""
         texts = (self.seat_address(instance), instance.address)
-        pools = self.document.spec.pools if self.document else ()
+        spec = self.working_spec()
+        pools = spec.spec.pools if spec else ()
         home = next((domain_of(p.place) for p in pools if p.is_quorum or self.external is not None), "")
         # Of a pool that is gone: it was within the same domain as the others, or it had never been accepted.
         domain = next((domain_of(p.place) for p in pools if p.name == instance.planned.pool), home)

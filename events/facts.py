@@ -51,6 +51,9 @@ from events.external_facts import ExternalReturned as ExternalReturned
 from events.external_facts import ExternalStopped as ExternalStopped
 from events.freeze_facts import FreezeDeclared as FreezeDeclared
 from events.freeze_facts import FreezeThawed as FreezeThawed
+from events.group_facts import OffsetPut as OffsetPut
+from events.group_facts import OffsetsReset as OffsetsReset
+from events.group_facts import OffsetsResetRequested as OffsetsResetRequested
 from events.healing_facts import HealingRequested as HealingRequested
 from events.image_facts import ImageChosen as ImageChosen
 from events.image_facts import ImagePublished as ImagePublished
@@ -71,6 +74,12 @@ from events.instance_facts import RunFailed as RunFailed
 from events.instance_facts import SpentNode as SpentNode
 from events.instance_facts import SurgeCompleted as SurgeCompleted
 from events.instance_facts import SurgeRequested as SurgeRequested
+from events.migration_facts import MigrationBegun as MigrationBegun
+from events.migration_facts import MigrationEnded as MigrationEnded
+from events.migration_facts import MigrationQuorumFounded as MigrationQuorumFounded
+from events.migration_facts import MigrationServiceStarted as MigrationServiceStarted
+from events.migration_facts import MigrationServiceStopped as MigrationServiceStopped
+from events.migration_facts import MigrationTurned as MigrationTurned
 from events.move_facts import MoveCureRequested as MoveCureRequested
 from events.move_facts import MovesAdopted as MovesAdopted
 from events.move_facts import MovesCancelRequested as MovesCancelRequested

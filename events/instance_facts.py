@@ -66,10 +66,15 @@ class PlannedInstance:
     """Where it is made, None for the place its pool has in the document in force."""
     spot: bool = False
     """It is pre-emptible: its cloud may take it back at any time."""
+    ipv6: bool = False
+    """It has an IPv6 address beside its private IPv4 one."""
     relieves: str = ""
     """Key of the controller whose id and vote it takes over, with a disk and an address of its own; "" for nobody's."""
     vm_address: bool = False
     """A controller that is reached at its VM's own address: its cloud lets no address pass on."""
+    port: int = 0
+    """TCP port a broker serves clients on for life, 0 for that of the document in force at its intent; and for who is
+    no broker."""
 
     @property
     def key(self) -> str:

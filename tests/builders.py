@@ -53,7 +53,7 @@ spec:
       place: {{cloud: {cloud}, region: {brokers_in}, zones: [{zones}]}}
   rollout:
     {{strategy: {strategy}, surge: {surge}, maxUnavailable: {max_unavailable}, pause: {pause},
-     soak: {soak}, linger: {linger}, joinDeadline: {join_deadline}{throttle}{windows}}}
+     soak: {soak}, linger: {linger}, joinDeadline: {join_deadline}{throttle}{windows}{parallel}}}
   bootstrap: {{{bootstrap}}}
   healing: {{{healing}}}
   balance: {{{balance}}}
@@ -86,6 +86,7 @@ def a_spec(**overrides: Any) -> str:
         "healing": "",
         "throttle": "",
         "windows": "",
+        "parallel": "",
         "balance": "",
         "disk": "persistent",
         "broker_gib": 100,

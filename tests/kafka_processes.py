@@ -91,8 +91,10 @@ class KafkaProcesses:
         min_isr: int = 2,
         replication: int = 3,
         properties: Mapping[str, str] | None = None,
+        static: bool = False,
     ) -> None:
-        """Format `controllers` (node ids) under `root`; nothing runs before `start()`.
+        """Format `controllers` (node ids) under `root`; nothing runs before `start()`. `static`: a quorum as before
+        KIP-853, of `controller.quorum.voters`, at kraft.version 0.
 
         `min_isr` and `replication` become the cluster's defaults and those of its internal topics; `properties` are set
         on every node.
@@ -101,6 +103,7 @@ class KafkaProcesses:
         self.nodes: dict[int, Node] = {}
         self._root, self._network, self._version = root, network, version
         self._min_isr, self._replication, self._properties = min_isr, replication, properties or {}
+        self.static = static
         root.mkdir(parents=True, exist_ok=True)
         (root / "log4j2.properties").write_text(LOG4J)
         first = [self._new_node(i, "controller", version=version) for i in controllers]
@@ -228,12 +231,15 @@ class KafkaProcesses:
         first, *others = controllers
         self._write_properties(first)
         voters = ",".join(f"{n.id}@{n.address}:{n.directory_id}" for n in controllers)
-        argv = self._java(first, "kafka.tools.StorageTool", "format", "-t", self.cluster_id, "-I", voters)
+        founding = [] if self.static else ["-I", voters]
+        argv = self._java(first, "kafka.tools.StorageTool", "format", "-t", self.cluster_id, *founding)
         release = ".".join(self._version.split(".")[:2])
         argv += ["--release-version", release, "-c", str(first.directory / "server.properties")]
         done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
         if done.returncode != 0:
             raise RuntimeError(f"formatting controller {first.id} failed: {done.stdout}{done.stderr}")
+        if self.static:
+            self._write_meta(first)  # the tool made up a directory id of its own
         for node in others:
             shutil.copytree(first.directory / "data", node.directory / "data", dirs_exist_ok=True)
             self._write_meta(node)
@@ -271,6 +277,9 @@ class KafkaProcesses:
                 "transaction.state.log.num.partitions": "3",
                 "transaction.state.log.min.isr": str(self._min_isr),
             }
+        if self.static:
+            del values["controller.quorum.bootstrap.servers"]
+            values["controller.quorum.voters"] = ",".join(f"{n.id}@{n.address}" for n in self._of("controller"))
         values |= {**self._properties, **node.overrides}
         text = "".join(f"{k}={v}\n" for k, v in values.items())
         (node.directory / "server.properties").write_text(text)

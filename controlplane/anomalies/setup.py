@@ -10,7 +10,7 @@ from sqlalchemy import Engine
 from controlplane.anomalies.keeper import AnomalyKeeper, Handles
 from controlplane.anomalies.ratelearning import RateLearning
 from controlplane.anomalies.rates import RateWatch
-from controlplane.anomalies.windows import LakeWindows, NoWindows
+from controlplane.anomalies.windows import LakeWindows, NoWindows, Windows
 from controlplane.fleets import SeenFleet
 from controlplane.kafka.gateway import KafkaGateway
 from controlplane.latest import LatestStore
@@ -39,6 +39,7 @@ class AnomalyRoom:
     poller: Poller
     desk: NotifierDesk
     notifiers: dict[str, Notifier]
+    windows: Windows
 
     def close(self) -> None:
         """No look begins after this; what waits is in the outbox."""
@@ -69,12 +70,14 @@ def anomalies_of(
         for poller in rung:
             poller.ring(name)
 
-    lake, rates = settings.metrics_lake, RateWatch(fleet, kafka, clock, RateLearning(latest))
+    lake = settings.metrics_lake
+    windows: Windows = LakeWindows(lake, settings.slow_window_s) if lake else NoWindows()
+    rates = RateWatch(fleet, kafka, clock, RateLearning(latest))
     keeper = AnomalyKeeper(
         fleet,
         store,
         latest,
-        LakeWindows(lake, settings.slow_window_s) if lake else NoWindows(),
+        windows,
         commands,
         clock,
         epoch=epoch,
@@ -92,7 +95,7 @@ def anomalies_of(
         every_s[_sender(name)] = SEND_EVERY_S
     poller = Poller(polled, every_s, leadership=leadership, stop=threading.Event())
     rung.append(poller)
-    return AnomalyRoom(poller, NotifierDesk(settings.notifiers, notifiers, outbox, clock), notifiers)
+    return AnomalyRoom(poller, NotifierDesk(settings.notifiers, notifiers, outbox, clock), notifiers, windows)
 
 
 def _sender(name: str) -> str:

@@ -146,10 +146,14 @@ def own_doing(view: ClusterView, finding: Finding, now: datetime) -> str:
 
 
 def _stopped_by_us(view: ClusterView, node: str) -> str:
-    restart = view.restart
     there = view.of_node(node)
-    if restart is not None and any(i.key == restart.key for i in there):
-        return f"{restart.key} is being restarted"
+    restarting = next((i for i in there if i.key in view.restarts), None)
+    if restarting is not None:
+        return f"{restarting.key} is being restarted"
+    migration = view.migration
+    stepped = next((i for i in there if migration is not None and i.service_id in migration.last), None)
+    if stepped is not None:
+        return f"{stepped.key} is started anew by the migration to KRaft"
     going = next((i for i in there if i.phase in _GOING), None)
     if going is not None and not any(i.lost for i in there):
         return f"{going.key} is being replaced"
@@ -169,7 +173,7 @@ def _in_hand(view: ClusterView) -> str:
         return f"a roll to generation {view.generation} is in hand"
     if view.drain is not None:
         return f"a drain of {', '.join(view.drain.keys)} is in hand"
-    if view.restart is not None or view.rolling_restart is not None:
+    if view.restarts or view.rolling_restart is not None:
         return "a restart is in hand"
     if view.is_evacuating():
         return "an evacuation is in hand"

@@ -23,11 +23,13 @@ from controlplane.portal import freezeschemas as freeze_api
 from controlplane.portal import groupschemas as group_api
 from controlplane.portal import imageschemas as image_api
 from controlplane.portal import logschemas as log_api
+from controlplane.portal import lookschemas as look_api
 from controlplane.portal import loopschemas as loop_api
 from controlplane.portal import moveschemas as move_api
 from controlplane.portal import networkschemas as network_api
 from controlplane.portal import nodeschemas as node_api
 from controlplane.portal import proposalschemas as proposal_api
+from controlplane.portal import resetschemas as reset_api
 from controlplane.portal import rollbackschemas as rollback_api
 from controlplane.portal import schemas as api
 from controlplane.portal import topicschemas as topic_api
@@ -225,6 +227,20 @@ class Client:
         """One consumer group."""
         path = _path(name, f"groups/{quote(group, safe='')}")
         return self._of_cluster(name, lambda: self._get(path, group_api.GroupDetailOut))
+
+    def dependents(self, name: str, broker: int) -> look_api.DependentsOut:
+        """Who depends on a broker."""
+        path = _path(name, f"brokers/{broker}/dependents")
+        return self._of_cluster(name, lambda: self._get(path, look_api.DependentsOut))
+
+    def plan_reset(self, name: str, order: reset_api.ResetPlanIn) -> reset_api.ResetPlanOut:
+        """What putting offsets of a group elsewhere would mean now."""
+        path = _path(name, "offset-resets/plan")
+        return self._of_cluster(name, lambda: self._post(path, order, reset_api.ResetPlanOut))
+
+    def reset_offsets(self, name: str, order: reset_api.ResetIn) -> reset_api.ResetOut:
+        """Puts offsets of a group elsewhere, as planned."""
+        return self._of_cluster(name, lambda: self._post(_path(name, "offset-resets"), order, reset_api.ResetOut))
 
     def logs(self, name: str, params: Mapping[str, str]) -> log_api.LogsOut:
         """A page of lines of the logs of its VMs; `params` as the route takes them."""

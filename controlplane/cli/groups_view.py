@@ -1,4 +1,4 @@
-"""Consumer groups as people read them: a line each; one with its members and its lag by partition."""
+"""Consumer groups as people read them: a line each; one with its members and its lag by partition; a reset of one."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -11,6 +11,9 @@ from controlplane.cli.quantities import ago, counted
 from controlplane.cli.tables import listing
 from controlplane.cli.terminal import styled
 from controlplane.portal.groupschemas import GroupDetailOut, GroupOut, GroupPartitionOut
+from controlplane.portal.resetschemas import OffsetChangeOut, ResetPlanOut
+
+_NAMED = 10
 
 WORD_STYLE = {
     "Reading": "green",
@@ -36,6 +39,8 @@ def group_lines(found: GroupDetailOut, *, now: datetime) -> Iterator[RenderableT
     yield _word(group.word)
     yield styled(f"  {group.state}, {group.kind} protocol, broker {group.coordinator}, read {ago(found.read_at, now)}")
     yield styled(f"  lag {_said(group.lag)} records, {_trend(group.trend_per_s)}")
+    if found.last_reset is not None:
+        yield styled(f"  last reset {ago(found.last_reset.at, now)}: {found.last_reset.words}", "dim")
     headers = ["TOPIC", "PARTITION", "STATE", "SINCE", "COMMITTED", "END", "LAG", "MEMBER"]
     yield listing(headers, [_partition(p, now) for p in found.partitions])
     if not found.members:
@@ -75,3 +80,25 @@ def _trend(per_s: float | None) -> str:
 
 def _said(number: int | None) -> str:
     return "-" if number is None else str(number)
+
+
+def reset_lines(plan: ResetPlanOut) -> Iterator[RenderableType]:
+    """What a reset would change, a line a partition."""
+    yield styled(f"{plan.cluster}/{plan.group}", "bold")
+    if plan.changes:
+        headers = ["TOPIC", "PARTITION", "COMMITTED", "WOULD BE", "LOG", "AGAIN", "SKIPPED"]
+        yield listing(headers, [_change(c) for c in plan.changes])
+    yield f"{counted(len(plan.changes), 'offset')} would change, {plan.same} are there already"
+    if plan.changes:
+        yield f"{plan.skipped} records would never be read by this group, {plan.again} a second time"
+    for unknown in plan.unknown[:_NAMED]:
+        yield styled(f"left out: {unknown.topic}-{unknown.partition}: {unknown.why}", "yellow")
+    if len(plan.unknown) > _NAMED:
+        yield styled(f"left out: {len(plan.unknown) - _NAMED} partitions more", "yellow")
+    if plan.refused:
+        yield styled(f"not now: {plan.refused}", "red")
+
+
+def _change(change: OffsetChangeOut) -> list[Text | str]:
+    where: list[Text | str] = [change.topic, str(change.partition), _said(change.before), str(change.after)]
+    return [*where, f"{change.first} to {change.end}", str(change.again), str(change.skipped)]

@@ -14,6 +14,7 @@ from controlplane.cli.verbs.anomalies import anomalies, healing, notifiers
 from controlplane.cli.verbs.apply import apply
 from controlplane.cli.verbs.balance import brokers, rebalance
 from controlplane.cli.verbs.chaos import chaos
+from controlplane.cli.verbs.dependents import dependents
 from controlplane.cli.verbs.doctor import doctor
 from controlplane.cli.verbs.drain import drain
 from controlplane.cli.verbs.drift import drift
@@ -33,6 +34,7 @@ from controlplane.cli.verbs.plans import plans
 from controlplane.cli.verbs.policies import policy
 from controlplane.cli.verbs.proposals import proposal, proposals
 from controlplane.cli.verbs.rebuild import rebuild
+from controlplane.cli.verbs.resets import reset_offsets
 from controlplane.cli.verbs.rollback import rollback
 from controlplane.cli.verbs.serve import backup, demo, restore, server, version
 from controlplane.cli.verbs.sources import sources, take_over
@@ -75,6 +77,8 @@ VERBS = (
     proposals,
     groups,
     group,
+    reset_offsets,
+    dependents,
     logs,
     anomalies,
     delete,

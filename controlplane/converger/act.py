@@ -19,6 +19,7 @@ from controlplane.converger.verdict import (
     Effect,
     ElectPreferred,
     FixClusterId,
+    ForgetMigration,
     PreferLogDirs,
     RaiseFeature,
     ReadConsole,
@@ -65,6 +66,9 @@ def carry_out(effect: Effect, situation: Situation, ports: Ports) -> str:
             return ""
         case FixClusterId(cluster_id=cluster_id):
             ports.fix_cluster_id(view, cluster_id)
+            return ""
+        case ForgetMigration():
+            ports.forget_migration(view)
             return ""
         case TakeRestartLock(why=why):
             return ports.restart_lock.take(view, why)

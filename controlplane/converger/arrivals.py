@@ -14,6 +14,7 @@ from controlplane.kafka.gates import is_following
 from controlplane.places import place_of, places_of
 from controlplane.replacement import Phase
 from controlplane.view import ClusterView, InstanceView
+from controlplane.zookeeper.migration import Knows
 from events import facts
 from events.ids import kafka_uuid
 
@@ -119,7 +120,7 @@ def founding_step(situation: Situation) -> Verdict | None:
 
 def arrival_step(situation: Situation) -> Verdict | None:
     """Sees new instances in: joined, still on the way, or given up at their deadline."""
-    arriving = [i for i in situation.view.in_phase(Phase.LAUNCHED) if not i.lost]
+    arriving = [i for i in situation.view.in_phase(Phase.LAUNCHED) if not i.lost and not _stands_by(situation, i)]
     if not arriving:
         return None
     joined = [i for i in arriving if i.bound and serves(situation, i, newer_than=i.since)]
@@ -137,6 +138,14 @@ def arrival_step(situation: Situation) -> Verdict | None:
     states = ", ".join(f"{i.key} ({_arrival_words(situation, i)})" for i in waited_for)
     sentence = f"waiting for {states} to join"
     return wait("InstanceJoins", sentence, *_plan_ahead(situation), patience_s=situation.join_deadline_s)
+
+
+def _stands_by(situation: Situation, instance: InstanceView) -> bool:
+    """A controller that has arrived, and that nobody has told to serve: the migration it is for does, or does not."""
+    view = situation.view
+    if instance.is_broker or instance.planned.service == view.quorum_service or not has_reported(situation, instance):
+        return False
+    return view.migration is None or view.migration.told("controller", instance.service_id) is Knows.STOPPED
 
 
 def _quorum_needs_another(situation: Situation) -> bool:
@@ -193,8 +202,19 @@ def service_report(situation: Situation, instance: InstanceView) -> ServiceRepor
     return seen.service(instance.planned.service) if seen else None
 
 
+def controller_serves(situation: Situation, instance: InstanceView) -> bool:
+    """Whether this very start of a controller that is to take over from ZooKeeper follows its leader, or leads: by its
+    own metrics, since no broker tells of it before all of them are KRaft's."""
+    report = service_report(situation, instance)
+    if report is None or report.state != "running" or report.start_id != start_id(instance) or instance.lost:
+        return False
+    return report.metrics.get("quorum_leader", -1) >= 0 and report.metrics.get("quorum_high_watermark", 0) > 0
+
+
 def serves(situation: Situation, instance: InstanceView, *, newer_than: datetime) -> bool:
     """Whether this very start runs, and Kafka, by metadata newer than that time, counts on it."""
+    if instance.planned.service == "controller" and situation.view.migration is not None:
+        return controller_serves(situation, instance)
     kafka, report = situation.seen.fresh_kafka(situation.now), service_report(situation, instance)
     if kafka is None or report is None or kafka.at <= newer_than:
         return False
@@ -203,6 +223,8 @@ def serves(situation: Situation, instance: InstanceView, *, newer_than: datetime
     if instance.is_broker:
         broker = kafka.brokers.get(instance.service_id)
         return broker is not None and not broker.fenced
+    if instance.planned.service == "zookeeper" and kafka.mode == "kraft" and situation.view.migration is not None:
+        return True  # the quorum that leads beside it knows nothing of it; without a majority it would not run
     directory = instance.planned.volumes[0].directory_id
     # Only its own lag counts: to ask for the others' too would give up a good controller because another one is down.
     return any(
@@ -216,13 +238,20 @@ def _is_overdue(situation: Situation, instance: InstanceView) -> bool:
     if not instance.bound and has_reported(situation, instance):
         # A successor that only waits for its node's volume and address.
         return False
+    if instance.planned.service == "controller" and situation.view.migration is not None:
+        # Its disk is named in the quorum's first record: only who never spoke is given up for another one.
+        return not has_reported(situation, instance) and _waited_s(situation, instance) > situation.join_deadline_s
     if follows_without_vote(situation, instance):
         return False
     report = service_report(situation, instance)
     if situation.seen.fresh_kafka(situation.now) is None and report is not None and report.state == "running":
         # It runs, and nobody can be asked whether it serves: unknown is not dead.
         return False
-    return situation.seconds_since(instance.since) > situation.join_deadline_s
+    return _waited_s(situation, instance) > situation.join_deadline_s
+
+
+def _waited_s(situation: Situation, instance: InstanceView) -> float:
+    return situation.seconds_since(instance.since)
 
 
 def state_of(situation: Situation, instance: InstanceView) -> str:

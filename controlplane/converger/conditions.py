@@ -28,10 +28,11 @@ CONVERGED = "Converged"
 BLOCKED = "Blocked"
 PAUSED = "Paused"
 TWINS = "Twins"
+ORPHANS = "Orphans"
 FALLBACK = "MachineFallback"
 AILING = "Ailing"
 
-_BY_NAME = (TOPICS_DEGRADED, CLOUD_DRIFT_FOUND, NETWORK_DRIFT, EXTERNAL_EMPTY, MISPLACED)
+_BY_NAME = (TOPICS_DEGRADED, CLOUD_DRIFT_FOUND, NETWORK_DRIFT, EXTERNAL_EMPTY, MISPLACED, ORPHANS)
 """What names what it is about: other names are a change."""
 
 
@@ -106,6 +107,26 @@ def _twins(situation: Situation) -> facts.ConditionChanged | None:
     return facts.ConditionChanged(TWINS, True, "TwinFound", message)
 
 
+def _orphans(situation: Situation) -> facts.ConditionChanged | None:
+    """VMs with this cluster's tags that its history never asked for. Every VM of ours has its intent before it is
+    made: so a person made them, or the database is older than they are. Who made what is not known: all are left.
+    """
+    inventory = situation.seen.fresh_inventory(situation.now)
+    if inventory is None:
+        return None
+    known = situation.view.instances
+    found = {key for key in inventory.instances if key not in known} | {k for k in inventory.twins if k not in known}
+    if not found:
+        return facts.ConditionChanged(ORPHANS, False, "Free", "")
+    named = "; ".join(f"{', '.join(i.id for i in inventory.carrying(key))} as {key}" for key in sorted(found)[:3])
+    message = (
+        f"{sum(len(inventory.carrying(key)) for key in found)} VMs carry this cluster's tags, and nothing in its "
+        f"history asked for them: {named}. Kedge leaves them. Was the database restored from an older backup, rebuild "
+        "it from the clouds (docs/operating.md); otherwise terminate by hand what is nobody's"
+    )
+    return facts.ConditionChanged(ORPHANS, True, "OrphanFound", message)
+
+
 def _fallback(situation: Situation) -> facts.ConditionChanged:
     other = fallen_back(situation.view)
     if not other:
@@ -132,6 +153,7 @@ def _topics(situation: Situation) -> facts.ConditionChanged | None:
 _TOLD: tuple[Callable[[Situation], facts.ConditionChanged | None], ...] = (
     _paused,
     _twins,
+    _orphans,
     _fallback,
     _ailing,
     reassignment_hung,

@@ -36,5 +36,5 @@ def _sentence(group: GroupNoted) -> str:
         parts.append(f"it stands still in {group.stuck} of {group.partitions} partitions while their logs grow")
     if group.unread:
         parts.append(f"none of its members reads {group.unread} of {group.partitions} partitions it subscribes to")
-    since = f" since {group.since:%Y-%m-%d %H:%M}" if group.since else ""
+    since = f" since {group.since:%Y-%m-%d %H:%M} UTC" if group.since else ""
     return f"{group.name}: {' and '.join(parts)}{since} ({', '.join(group.named)})"

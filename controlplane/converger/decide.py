@@ -28,9 +28,10 @@ from controlplane.converger.images import image_left_step, image_step
 from controlplane.converger.intents import intent_step
 from controlplane.converger.livesettings import settings_in_hand_step, settings_left_step, settings_step
 from controlplane.converger.maintenance import maintenance_step
+from controlplane.converger.migration import cut_step, migration_begin_step, migration_step
 from controlplane.converger.networking import network_step
 from controlplane.converger.pausing import hold_on
-from controlplane.converger.placements import lost_replicas_step, placement_step
+from controlplane.converger.placements import leader_order_step, lost_replicas_step, placement_step
 from controlplane.converger.rebalances import rebalance_in_hand_step, rebalance_step
 from controlplane.converger.reliefs import relief_step
 from controlplane.converger.replacements import replacement_step
@@ -63,6 +64,7 @@ IN_HAND: tuple[Step, ...] = (
     handover_step,
     relief_step,
     restart_in_hand_step,
+    cut_step,
     rebalance_in_hand_step,
     replication_in_hand_step,
     upkeep_step,
@@ -72,6 +74,7 @@ IN_HAND: tuple[Step, ...] = (
 
 NEXT: tuple[Step, ...] = (
     voters_left_step,
+    migration_step,
     healing_step,
     maintenance_step,
     demotion_step,
@@ -85,9 +88,11 @@ NEXT: tuple[Step, ...] = (
     restart_step,
     healing_left_step,
     external_drain_step,
+    migration_begin_step,
     finalisation_step,
     replication_step,
     placement_step,
+    leader_order_step,
     rebalance_step,
     image_left_step,
 )

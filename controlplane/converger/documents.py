@@ -1,10 +1,13 @@
 """From the fold to the desired document of every VM: what each agent is told, as a pure function of the view."""
 
-from agent.wire import AgentBuild, AgentOrder, Document, EnsembleMember, LogDir, ServiceDocument, Voter
-from controlplane.converger.arrivals import quorum_port, start_id
+from collections.abc import Mapping
+
+from agent.wire import AgentBuild, AgentOrder, Document, EnsembleMember, LogDir, ServiceDocument, ServiceName, Voter
+from controlplane.converger.arrivals import CONTROLLER_PORT, start_id
+from controlplane.converger.ensemble import CLIENT_PORT
 from controlplane.converger.heartbeats import heartbeats_for
 from controlplane.growthfold import size_of
-from controlplane.quorumlists import list_for
+from controlplane.quorumtold import is_told_nothing, quorum_told
 from controlplane.replacement import SERVING, Phase
 from controlplane.view import ClusterView, InstanceView
 from events import facts
@@ -28,7 +31,8 @@ def _document(view: ClusterView, key: str, epoch: int) -> Document | None:
     if instance is None or view.deleted or instance.phase in _GONE:
         return None
     services: tuple[ServiceDocument, ...] = ()
-    if view.founding is not None and not _only_arrives(instance) and not _waits_for_id(view, instance):
+    waits = _only_arrives(instance) or _waits_for_id(view, instance) or is_told_nothing(view, instance)
+    if view.founding is not None and not waits:
         services = (_service(view, instance, view.founding),)
     return Document(
         epoch=epoch,
@@ -61,20 +65,17 @@ def _agent(view: ClusterView, key: str) -> AgentOrder | None:
 
 def _service(view: ClusterView, instance: InstanceView, founding: facts.QuorumFounded) -> ServiceDocument:
     planned = instance.planned
-    running = instance.phase in SERVING and instance.bound and not _is_doomed(view)
-    first = {v.directory_id for v in founding.voters}
-    founder = not instance.is_broker and planned.generation == 1 and planned.volumes[0].directory_id in first
-    voters = list_for(view, instance)
-    ensemble = (founding.voters if founder else voters) if view.in_zookeeper_mode else ()
+    told = quorum_told(view, instance)
+    running = instance.phase in SERVING and instance.bound and not _is_doomed(view) and not told.stays_stopped
     return ServiceDocument(
-        name="broker" if instance.is_broker else "zookeeper" if view.in_zookeeper_mode else "controller",
+        name=_NAMES[planned.service],
         state="running" if running else "stopped",
         start_id=start_id(instance),
         kafka_version=planned.kafka_version,
         cluster_id=founding.kafka_cluster_id,
         node_id=planned.service_id,
         address=view.address_of(instance),
-        port=view.broker_port if instance.is_broker else quorum_port(view),
+        port=_PORTS[planned.service] if planned.service in _PORTS else view.port_of(instance),
         rack=planned.rack,
         log_dirs=tuple(
             LogDir(
@@ -87,15 +88,13 @@ def _service(view: ClusterView, instance: InstanceView, founding: facts.QuorumFo
             )
             for v in planned.volumes
         ),
-        voters=()
-        if view.in_zookeeper_mode
-        else tuple(Voter(id=v.id, address=v.address, port=v.port, directory_id=v.directory_id) for v in voters),
-        founder=founder,
-        metadata_level="" if view.in_zookeeper_mode else founding.metadata_level,
+        voters=tuple(Voter(id=v.id, address=v.address, port=v.port, directory_id=v.directory_id) for v in told.voters),
+        founder=told.founder,
+        metadata_level=told.metadata_level,
         settings=dict(instance.settings),
         heap_mib=instance.heap_mib,
-        ensemble=tuple(EnsembleMember(id=v.id, address=v.address, port=v.port) for v in ensemble),
-        protocol_version=instance.protocol or view.protocol if instance.is_broker else "",
+        ensemble=tuple(EnsembleMember(id=v.id, address=v.address, port=v.port) for v in told.ensemble),
+        protocol_version=told.protocol,
         gives_volumes=not running and _hands_over(view, instance),
     )
 
@@ -131,3 +130,5 @@ def _is_fresh(instance: InstanceView, volume: facts.PlannedVolume) -> bool:
 
 
 _GONE = frozenset({Phase.RETIRED})
+_NAMES: Mapping[str, ServiceName] = {"broker": "broker", "controller": "controller", "zookeeper": "zookeeper"}
+_PORTS: Mapping[str, int] = {"controller": CONTROLLER_PORT, "zookeeper": CLIENT_PORT}

@@ -18,6 +18,7 @@ from controlplane.converger.verdict import Situation, Verdict, record, wait
 from controlplane.converger.wholeness import cluster_is_whole
 from controlplane.externals import expected_externals
 from controlplane.kafka.gates import Gate, falling_without, may_stop_broker, may_stop_controller
+from controlplane.quorumtold import is_told_to_stop
 from controlplane.replacement import Phase
 from controlplane.view import ClusterView, InstanceView
 from events import facts
@@ -119,6 +120,8 @@ def service_down(situation: Situation, instance: InstanceView, *, service: str =
     """
     for other in situation.view.in_phase(Phase.JOINED):
         if other.key == instance.key or other.lost or (service and other.planned.service != service):
+            continue
+        if is_told_to_stop(situation.view, other):
             continue
         if says_it_is_down(situation, other):
             return other

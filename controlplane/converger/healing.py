@@ -116,7 +116,7 @@ def _words(prescription: Prescription) -> str:
 
 def _ailments(situation: Situation) -> Iterator[Ailment]:
     view = situation.view
-    in_hand = {*view.to_replace, *((view.restart.key,) if view.restart else ())}
+    in_hand = {*view.to_replace, *view.restarts}
     for instance in view.in_phase(Phase.JOINED):
         seen = situation.seen.reports.get(instance.key)
         if instance.lost or instance.key in in_hand or seen is None:

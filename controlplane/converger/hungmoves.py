@@ -67,7 +67,7 @@ def hung_step(situation: Situation) -> Verdict | None:
         return asked
     if view.drain is None:
         return None
-    if view.restart is not None:
+    if view.restarts:
         return restart_in_hand_step(situation)
     if _is_taking_back(view, view.drain):
         return _take_back(situation, view.drain, kafka)

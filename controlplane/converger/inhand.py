@@ -13,13 +13,13 @@ def has_work(view: ClusterView) -> bool:
         return False
     if view.converged != view.generation or view.recycling or view.intents or view.drain or view.tombstone:
         return True
-    if view.setting_change is not None or view.restart is not None or view.rebalance is not None:
+    if view.setting_change is not None or view.restarts or view.rebalance is not None:
         return True
     if view.topics.has_work:
         return True
     if view.rolling_restart is not None or view.to_replace or view.is_evacuating() or view.moves.cancelling:
         return True
-    if view.voter_change is not None or view.chaos or awaits_image(view):
+    if view.voter_change is not None or view.migration is not None or view.chaos or awaits_image(view):
         return True
     if any(b.stopped_at is not None for b in external_brokers(view).values()):
         return True

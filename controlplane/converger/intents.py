@@ -53,7 +53,20 @@ def _progress(job: JobSeen) -> str:
     return f", {job.message}" if job.message else ""
 
 
+def _died_unbound(situation: Situation, intent: IntentView) -> Verdict | None:
+    """A VM that died before it was given its node's disks is called bound: what it was to hold passes on to the next.
+
+    No run could give it anything: its plan would want the dead VM back.
+    """
+    instance = situation.view.instances[intent.keys[0]] if intent.kind == "bind" else None
+    if instance is None or not instance.lost or instance.awaits_bind:
+        return None
+    return record(f"{instance.key} died before it had the volumes of its node", facts.BindCompleted(intent.id))
+
+
 def _start(situation: Situation, intent: IntentView, what: str) -> Verdict:
+    if (dead := _died_unbound(situation, intent)) is not None:
+        return dead
     if intent.failures and not intent.retryable:
         sentence = f"Terraform: {what} was refused: {intent.error}"
         return wait("RunRefused", sentence, next_command=_resume(situation), patience_s=0)
@@ -81,6 +94,8 @@ def _confirm(situation: Situation, intent: IntentView, job: JobSeen, what: str) 
         return wait("InventoryUnknown", f"{what} ran; waiting for an inventory newer than it")
     if unknown := inventory.silence(place_of_intent(situation.view, intent)):
         return wait("InventoryUnknown", f"{what} ran; {unknown}")
+    if (dead := _died_unbound(situation, intent)) is not None:
+        return dead
     match intent.kind:
         case "surge":
             return _surged(situation, intent, inventory, job, what)

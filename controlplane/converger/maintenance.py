@@ -80,7 +80,7 @@ def _announced(situation: Situation) -> Iterator[Announced]:
     notices = inventory.notices if inventory is not None else {}
     if not notices and not taken_back:
         return
-    in_hand = {*view.to_replace, *((view.restart.key,) if view.restart else ())}
+    in_hand = {*view.to_replace, *view.restarts}
     for instance in view.in_phase(Phase.JOINED):
         if instance.lost or instance.key in in_hand:
             continue

@@ -82,3 +82,16 @@ def _new_volume(view: ClusterView, want: DesiredNode, directory: str, version: i
         size_gib=want.disk_gib,
         directory_id=kafka_uuid("directory", view.uid, key),
     )
+
+
+def disk_is_no_use(view: ClusterView, past: Sequence[InstanceView]) -> bool:
+    """Lost, given up by a person, or without a vote: then it holds nothing that the voters do not hold."""
+    newest = max(past, key=lambda i: i.planned.generation)
+    if view.is_broken(newest) or any(i.key in view.to_replace and view.to_replace[i.key].new_disk for i in past):
+        return True
+    directory = newest.planned.volumes[0].directory_id
+    if newest.planned.service != view.quorum_service:  # a controller of a migration
+        return view.migration is None or all(v.directory_id != directory for v in view.migration.voters)
+    voter = view.voters.get(newest.service_id)
+    voting = voter is not None and voter.directory_id == directory
+    return bool(view.voters) and not voting

@@ -15,6 +15,7 @@ from controlplane.converger.traffic import UNKNOWN, Traffic
 from controlplane.drift.record import Noted
 from controlplane.groups.record import GroupsNoted
 from controlplane.zookeeper.locks import Standing
+from controlplane.zookeeper.registered import RegistrySeen
 from planner.drain.plan import DrainPlan
 from planner.observed import KafkaSnapshot, SettingSeen, TopicPartition
 from planner.pulse import Pulse
@@ -150,6 +151,8 @@ class Observation:
     """What is not where it should be; None while something is in hand, unless replicas seem to be lost."""
     registered_id: str | None = None
     """ZooKeeper mode, asked for until it is fixed: the cluster id the ensemble holds, "" for none; None: not known."""
+    registry: RegistrySeen | None = None
+    """While the cluster migrates to KRaft: who leads by ZooKeeper's word, and what the migration has kept there."""
     restart_lock: Standing = "lost"
     """ZooKeeper mode: whether this server holds the lock restarts are made under."""
     missing: Mapping[str, str] = field(default_factory=dict)

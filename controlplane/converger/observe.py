@@ -15,6 +15,7 @@ from controlplane.converger.observation import JobSeen, Observation, ReportSeen,
 from controlplane.converger.placementwork import PlacementSeen, names_strangers, placement_of
 from controlplane.converger.ports import AGENT_REPORT, Ports
 from controlplane.converger.rebalanceasking import rebalance_job_id
+from controlplane.converger.rounds import round_of
 from controlplane.converger.settingwork import SettingWork, drift_work, is_between_steps, setting_work
 from controlplane.converger.topicwork import names_to_ask, topic_work
 from controlplane.converger.traffic import UNKNOWN, Traffic, TrafficWatch, sent_by
@@ -26,6 +27,7 @@ from controlplane.kafka.errors import KafkaFault
 from controlplane.places import places_of
 from controlplane.reports import AGENT_FINDINGS, ailing, reports_by_key
 from controlplane.view import ClusterView, once
+from controlplane.zookeeper.registered import RegistrySeen
 from events.ids import ClusterUid, IntentId
 from planner.drain.plan import DrainPlan, PlanUnreadable
 from planner.observed import KafkaSnapshot
@@ -47,8 +49,10 @@ FINDINGS_EVERY = timedelta(seconds=5)
 class Observer:
     """Observes clusters through the ports. Remembers only its last looks at Kafka: when, and how fast logs grow."""
 
-    def __init__(self, ports: Ports) -> None:
-        self._ports = ports
+    def __init__(self, ports: Ports, *, in_rounds: bool = False) -> None:
+        """`in_rounds`: a cluster at rest is looked at once in each of its rounds (`rounds`), not so long after the last
+        look."""
+        self._ports, self._in_rounds = ports, in_rounds
         self._snapshots: dict[str, KafkaSnapshot] = {}
         self._acted: set[str] = set()
         self._topics_at: dict[str, datetime] = {}
@@ -97,6 +101,7 @@ class Observer:
             handover=ways[0] if ways else Handover.REBIND,
             handovers=dict(zip(clouds, ways, strict=True)) if len(clouds) > 1 else {},
             registered_id=self._registered_id(view, missing),
+            registry=self._registry(view, missing),
             restart_lock=self._ports.restart_lock.standing(view) if view.in_zookeeper_mode else "lost",
             networks=self._ports.networks(view),
             groups=self._groups_of(view),
@@ -162,8 +167,21 @@ class Observer:
             missing["ensemble"] = str(error)
             return None
 
+    def _registry(self, view: ClusterView, missing: dict[str, str]) -> RegistrySeen | None:
+        if view.migration is None:
+            return None
+        try:
+            return self._ports.registry(view)
+        except KafkaFault as error:
+            missing["ensemble"] = str(error)
+            return None
+
     def _must_dial(self, view: ClusterView, known: KafkaSnapshot) -> bool:
-        is_due = self._ports.clock() - known.at >= LOOK_EVERY
+        now = self._ports.clock()
+        if self._in_rounds:
+            is_due = round_of(view.uid, now, LOOK_EVERY) != round_of(view.uid, known.at, LOOK_EVERY)
+        else:
+            is_due = now - known.at >= LOOK_EVERY
         return has_work(view) or view.uid in self._acted or is_due or self._is_ailing(view)
 
     def _is_ailing(self, view: ClusterView) -> bool:

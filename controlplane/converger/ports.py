@@ -9,11 +9,13 @@ from controlplane.converger.consoles import ReadsConsole, nobody_reads
 from controlplane.converger.observation import InventorySeen
 from controlplane.drift.record import Noted
 from controlplane.jobstore import JobStore
+from controlplane.kafka.errors import KafkaUnavailable
 from controlplane.kafka.gateway import KafkaGateway
 from controlplane.latest import LatestStore
 from controlplane.planstore import PlanStore
 from controlplane.view import ClusterView
 from controlplane.zookeeper.locks import Standing
+from controlplane.zookeeper.registered import RegistrySeen
 from events.clock import Clock
 from events.ids import ClusterUid, Epoch
 from events.store import EventStore
@@ -94,6 +96,10 @@ NO_RESTART_LOCK = NoRestartLock()
 NOTHING_NOTED: Noted = {}
 
 
+def _no_registry(view: ClusterView) -> RegistrySeen:
+    raise KafkaUnavailable(what="looking into ZooKeeper", where=str(view.uid), why="nobody has a way to it here")
+
+
 @dataclass(frozen=True, slots=True)
 class Ports:
     """Everything outside the pure core."""
@@ -118,6 +124,10 @@ class Ports:
     """ZooKeeper mode: the cluster id the ensemble holds, "" for none yet. Raises `KafkaFault`."""
     fix_cluster_id: Callable[[ClusterView, str], None] = lambda view, cluster_id: None
     """ZooKeeper mode: have the ensemble hold it; again is fine. Raises `KafkaFault`, also where it holds another."""
+    registry: Callable[[ClusterView], RegistrySeen] = _no_registry
+    """While a cluster migrates to KRaft: who leads by ZooKeeper's word. Raises `KafkaFault`."""
+    forget_migration: Callable[[ClusterView], None] = lambda view: None
+    """Deletes what a quorum has left in ZooKeeper; again is fine. Raises `KafkaFault`."""
     restart_lock: RestartLock = NO_RESTART_LOCK
     drift: Callable[[ClusterView], Noted] = lambda view: NOTHING_NOTED
     """The last audits of a cluster, by place; asks nobody."""

@@ -105,7 +105,7 @@ def _relieve(situation: Situation, old: InstanceView, heir: InstanceView) -> Ver
     if reason := _refusal(situation):
         return wait("ControllerStays", f"{heir.key} does not relieve {old.key}: {reason}", patience_s=0)
     view = situation.view
-    if view.restart is not None or any(_is_unaware(view, broker) for broker in view.brokers()):
+    if view.restarts or any(_is_unaware(view, broker) for broker in view.brokers()):
         return None
     return stop_for(situation, old, heir)
 

@@ -80,10 +80,8 @@ def _only_in(view: ClusterView, place: Place) -> ClusterView:
 
 def _adopted(
     view: ClusterView, intent: IntentView, place: Place, installation_id: str, boot_data: BootData
-) -> Resources | None:
-    """All that stands before the run, where some of it was found by its tags and never made by this state."""
-    if not any(i.adopted for i in view.alive()):
-        return None
+) -> Resources:
+    """All that stands before the run: its state may be lost, or older than that. Whoever runs it compares the two."""
     new = set(intent.keys) if intent.kind == "surge" else set()
     there = [i for i in view.alive() if i.phase is not Phase.REQUESTED and i.key not in new and not i.deleted]
     return _made(view, there, place, installation_id, boot_data)
@@ -155,6 +153,7 @@ def _instance(instance: InstanceView, boot_data: str) -> InstanceResource:
         boot_data=boot_data,
         made_from=_made_from(planned.image),
         spot=planned.spot,
+        ipv6=planned.ipv6,
     )
 
 

@@ -33,7 +33,12 @@ from planner.quantities import human_bytes
 
 PATIENCE_S = 3600.0
 
-WORDS = {"topics": "replicas of topics", "zones": "replicas moved apart", "gone": "replicas made anew"}
+WORDS = {
+    "topics": "replicas of topics",
+    "zones": "replicas moved apart",
+    "gone": "replicas made anew",
+    "leaders": "lists put into another order",
+}
 """What a batch is called, by its cause."""
 
 

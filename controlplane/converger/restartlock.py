@@ -25,8 +25,10 @@ def lock_first(situation: Situation, why: str) -> Verdict | None:
 def give_back(situation: Situation) -> Verdict | None:
     """Frees the lock once no restart is left, or the cluster is paused. None where there is none to free."""
     view = situation.view
-    if not view.in_zookeeper_mode or view.restart is not None or situation.seen.restart_lock == "lost":
+    if not view.in_zookeeper_mode or view.restarts or situation.seen.restart_lock == "lost":
         return None
+    if view.migration is not None and hold_on(view, situation.now) is None:
+        return None  # the migration restarts one after the other, and gives it back itself
     is_wanted = any(c.change is Change.RESTART for c in pending_changes(view))
     if is_wanted and hold_on(view, situation.now) is None:
         return None

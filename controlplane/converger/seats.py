@@ -21,10 +21,10 @@ _HANDED = (Phase.FENCING, Phase.FENCED, Phase.RELEASED)
 def seats(view: ClusterView) -> tuple[Seat, ...]:
     """The cluster's controller nodes, by id. One whose VM is on its way in gets its vote even if the spec has changed
     its mind meanwhile: it leaves in order afterwards."""
-    wanted = {n.node for n in desired_nodes(view.document)} if view.document else set()
+    wanted, service = _wanted(view), view.quorum_service
     had: dict[int, list[InstanceView]] = {}
     for instance in view.instances.values():
-        if not instance.is_broker:
+        if instance.planned.service == service:
             had.setdefault(instance.service_id, []).append(instance)
     there = {number: [i for i in held if i.phase in ALIVE] for number, held in sorted(had.items())}
     return tuple(_with_others(_seat(view, those, wanted), had[number]) for number, those in there.items() if those)
@@ -69,7 +69,7 @@ def remembered(view: ClusterView) -> tuple[InstanceView, ...]:
     there, ids = {i.node for i in view.controllers()}, {i.service_id for i in view.controllers()}
     left: dict[str, InstanceView] = {}
     for i in view.instances.values():
-        if i.drained and not i.is_broker and i.node not in there and i.service_id not in ids:
+        if i.drained and i.planned.service == view.quorum_service and i.node not in there and i.service_id not in ids:
             left[i.node] = max(i, left.get(i.node, i), key=lambda one: one.planned.generation)
     return tuple(left[n] for n in sorted(left))
 
@@ -84,11 +84,11 @@ def id_for(view: ClusterView, node: str, given: Collection[int]) -> int:
     """The id of a controller's node that has no VM: its own, unless another node has taken that over; else one that
     Kafka remembers of a node that is not to come back; else the next one that nobody ever had. `given` are others of
     the same intent."""
-    used = {i.service_id for i in view.controllers()}.union(given)
+    used = {i.service_id for i in (*view.controllers(), *view.beside_quorum())}.union(given)
     known = view.controller_ids.get(node)
     if known is not None and known not in used:
         return known
-    wanted = {n.node for n in desired_nodes(view.document)} if view.document else set()
+    wanted = _wanted(view)
     left = (i.service_id for i in remembered(view) if i.node not in wanted)
     renewed = next((number for number in left if number not in used), None)
     if renewed is not None:
@@ -142,12 +142,18 @@ def _with_others(seat: Seat, instances: list[InstanceView]) -> Seat:
 def _ids_to_be(view: ClusterView) -> frozenset[int]:
     """Ids of the controllers the spec asks for. Nodes that are still to be made take over those of nodes that leave;
     beyond them they have ids nobody was ever told."""
-    nodes = {n.node for n in desired_nodes(view.document) if n.service != "broker"} if view.document else set()
+    nodes = _wanted(view, view.quorum_service)
     ids = {i for n, i in view.controller_ids.items() if n in nodes}
     new = len(nodes) - len({n for n in view.controller_ids if n in nodes})
     left = sorted({i.service_id for i in view.controllers() if i.node not in nodes and not i.drained} - ids)
     passed = left[:new] if len(view.voters) >= LEAST_TO_RELIEVE else []
     return frozenset(ids.union(passed, range(-1, len(passed) - new - 1, -1)))
+
+
+def _wanted(view: ClusterView, service: str = "") -> set[str]:
+    """Names of the nodes that are to be there, of that service only where one is named."""
+    spec = view.working_spec()
+    return {n.node for n in desired_nodes(spec) if service in ("", n.service)} if spec else set()
 
 
 def _held_by(view: ClusterView, kafka: KafkaSnapshot, step: VoterStep) -> str:
@@ -159,8 +165,8 @@ def _held_by(view: ClusterView, kafka: KafkaSnapshot, step: VoterStep) -> str:
     handed = [i for i in handed if i.node != step.seat.node and not view.of_node(i.node)[-1].bound]
     if handed:
         return f"{handed[0].key} is being handed over"
-    if view.restart is not None:
-        return f"{view.restart.key} is being restarted"
+    if view.restarts:
+        return f"{min(view.restarts)} is being restarted"
     # A feature level that was being raised is no reason: the controller takes one change after the other, and a spec
     # that came meanwhile has the raise wait for its own nodes first.
     return ""

@@ -93,8 +93,8 @@ def _away(situation: Situation, kafka: KafkaSnapshot, instance: InstanceView) ->
     """Why it is away, and since when; None where it serves."""
     if instance.lost:
         return "its VM is gone", instance.lost_at
-    restart = situation.view.restart
-    if restart is not None and restart.key == instance.key:
+    restart = situation.view.restarts.get(instance.key)
+    if restart is not None:
         return "it is being restarted", restart.since
     for chaos in situation.view.chaos.values():
         if instance.key in chaos.keys and chaos.fault in _TAKEN_AWAY:

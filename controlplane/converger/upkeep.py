@@ -32,7 +32,7 @@ def asks_leaders_back(verdict: Verdict) -> bool:
 def _is_welcome(view: ClusterView) -> bool:
     """Whether leaders are to come home: always, or by the spec only at the end of what Kedge does itself."""
     policy = view.document.spec.balance if view.document else None
-    return policy is None or policy.preferred_leaders == "restore" or bool(view.demotions) or has_work(view)
+    return policy is None or policy.preferred_leaders != "leave" or bool(view.demotions) or has_work(view)
 
 
 def _may_ask(situation: Situation) -> bool:

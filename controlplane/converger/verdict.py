@@ -130,6 +130,11 @@ class FixClusterId:
 
 
 @dataclass(frozen=True, slots=True)
+class ForgetMigration:
+    """Delete the claim to lead, and how far it had come, that a quorum has left in ZooKeeper."""
+
+
+@dataclass(frozen=True, slots=True)
 class TakeRestartLock:
     """Take the restart lock of the cluster's ZooKeeper, now or not at all; `why` is what others are told."""
 
@@ -186,6 +191,7 @@ Effect = (
     | AddVoter
     | RemoveVoter
     | FixClusterId
+    | ForgetMigration
     | TakeRestartLock
     | ReleaseRestartLock
     | ElectPreferred

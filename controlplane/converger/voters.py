@@ -30,6 +30,8 @@ def volume_step(situation: Situation) -> Verdict | None:
     A quorum that has no majority without it is left to people: what it held may be the only copy.
     """
     view = situation.view
+    if _is_between(situation):
+        return None
     for instance in view.controllers():
         said = _says_lost(situation, instance)
         if said is None or view.is_broken(instance):
@@ -52,7 +54,7 @@ def voter_step(situation: Situation) -> Verdict | None:
     None where a gate is closed: what closes it may be mended by the steps below, which say what is waited for.
     """
     view, kafka = situation.view, situation.seen.fresh_kafka(situation.now)
-    if view.founding is None or kafka is None or is_shared(view):
+    if view.founding is None or kafka is None or is_shared(view) or _is_between(situation):
         return None
     if view.voter_change is not None:
         return _follow(situation, kafka, view.voter_change)
@@ -70,6 +72,15 @@ def voter_step(situation: Situation) -> Verdict | None:
             f"stopping {', '.join(keys)}: no voters any more", facts.FenceRequested(keys, "no voter any more")
         )
     return None
+
+
+def _is_between(situation: Situation) -> bool:
+    """Whether a quorum of controllers leads, or may, while the servers of the ensemble still vote: nobody's vote is
+    changed then."""
+    if situation.view.migration is None:
+        return False
+    kafka = situation.seen.fresh_kafka(situation.now)
+    return kafka is None or kafka.mode != "zookeeper"
 
 
 def voters_left_step(situation: Situation) -> Verdict | None:
@@ -103,6 +114,9 @@ def begin_voter_change(view: ClusterView, step: VoterStep) -> Verdict:
 def leave_step(situation: Situation, instance: InstanceView) -> Verdict:
     """A controller whose node is not wanted any more: its vote goes first, then its process, then its VM."""
     view, kafka = situation.view, situation.seen.fresh_kafka(situation.now)
+    if instance.planned.service != view.quorum_service:
+        gone = of_no_quorum(instance)
+        return record(f"{instance.key} leaves: the migration has left it without work", gone)
     if kafka is None:
         return wait("KafkaUnknown", f"{instance.key} leaves the quorum; Kafka's metadata cannot be read")
     strange = stranger_among(view, kafka)
@@ -113,9 +127,13 @@ def leave_step(situation: Situation, instance: InstanceView) -> Verdict:
         return wait("QuorumGate", f"{step.seat.node} keeps its vote for now: {step.gate.reason}")
     if step is not None:
         return begin_voter_change(view, step)
+    return record(f"{instance.key} leaves: it has no vote", of_no_quorum(instance))
+
+
+def of_no_quorum(instance: InstanceView) -> facts.VoterRemoved:
+    """Its node leaves, and has no vote to lose."""
     directory = instance.planned.volumes[0].directory_id
-    gone = facts.VoterRemoved("", instance.node, instance.service_id, directory, leaves=True)
-    return record(f"{instance.key} leaves: it has no vote", gone)
+    return facts.VoterRemoved("", instance.node, instance.service_id, directory, leaves=True)
 
 
 def _follow(situation: Situation, kafka: KafkaSnapshot, change: VoterChangeView) -> Verdict | None:

@@ -22,6 +22,7 @@ from controlplane.kafka.configs import (
 from controlplane.kafka.deadline import CALL_LIMIT_S, Deadline
 from controlplane.kafka.dialer import Connection, Dialer
 from controlplane.kafka.errors import KafkaRefused, KafkaUnavailable, require_ok
+from controlplane.kafka.groupoffsets import commit_offsets, read_group_offsets
 from controlplane.kafka.groups import read_groups
 from controlplane.kafka.logdirs import Wishes, prefer_log_dirs
 from controlplane.kafka.offsets import read_topic_logs
@@ -38,6 +39,7 @@ from controlplane.kafka.topics import ask_topics, read_own_configs
 from controlplane.kafka.values import read_broker_values, read_topic_values
 from controlplane.kafka.zookeeper_mode import LookUp, current_controller, read_mode, registered
 from planner.asked import TopicLogs, ValueSeen
+from planner.consumers.reset import OffsetSeen
 from planner.consumers.seen import GroupsSeen
 from planner.observed import KafkaSnapshot, Mode, PartitionSeen, SettingsSeen, TopicPartition
 from planner.rollout.live_step import LiveStep
@@ -215,6 +217,14 @@ class AdminGateway:
     def groups(self, names: Collection[str] | None = None) -> GroupsSeen:
         with self._call() as (connection, deadline):
             return read_groups(connection, names, deadline, self._now)
+
+    def group_offsets(self, group: str, topics: Collection[str], at: datetime | None) -> OffsetSeen | None:
+        with self._call() as (connection, deadline):
+            return read_group_offsets(connection, group, topics, at, deadline, self._now)
+
+    def commit_offsets(self, group: str, offsets: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, str]:
+        with self._call() as (connection, deadline):
+            return commit_offsets(connection, group, offsets, deadline, self._now)
 
     def add_voter(self, controller: int, directory_id: str, *, host: str, port: int) -> bool:
         request = AddRaftVoterRequest(

@@ -15,6 +15,7 @@ from planner.observed import FeatureSeen, KafkaSnapshot
 METADATA = "metadata.version"
 
 RELEASE_LEVELS: Mapping[int, Mapping[str, int]] = {
+    21: {"transaction.version": 0, "group.version": 0},  # 3.9, where a migration from ZooKeeper ends
     25: {"eligible.leader.replicas.version": 0, "share.version": 0, "streams.version": 0},
     27: {"eligible.leader.replicas.version": 1, "share.version": 0, "streams.version": 0},
     29: {"eligible.leader.replicas.version": 1, "share.version": 1, "streams.version": 1},
@@ -24,7 +25,7 @@ RELEASE_LEVELS: Mapping[int, Mapping[str, int]] = {
 broker may support more: share groups of 4.1 are a preview that level 1 would switch on for good."""
 
 _COMMON = {"kraft.version": 1, "transaction.version": 2, "group.version": 1}
-_METADATA_OF = {"4.0": 25, "4.1": 27, "4.2": 29, "4.3": 30}
+_METADATA_OF = {"3.9": 21, "4.0": 25, "4.1": 27, "4.2": 29, "4.3": 30}
 _VETO = re.compile(r"(?:[Ll]ocal )?([Cc]ontroller|[Bb]roker) (\d+) (only supports versions? \S+|does not support \S+)")
 
 

@@ -54,6 +54,26 @@ def falling_without(partitions: Iterable[PartitionSeen], broker: int) -> tuple[P
     return tuple(p for p in partitions if broker in p.isr and _survivors(p, broker) < p.min_isr)
 
 
+def falling_without_all(
+    partitions: Iterable[PartitionSeen], brokers: Collection[int], *, excused: Collection[str] = ()
+) -> tuple[PartitionSeen, ...]:
+    """Partitions that would have fewer replicas in sync than writes need once all of these brokers have stopped.
+
+    Topics in `excused` may fall below their min ISR by one broker's stop. That is no leave to take a second replica of
+    the same partition away: they count where they have more than one on these brokers.
+    """
+    gone = frozenset(brokers)
+    return tuple(
+        p
+        for p in partitions
+        if (
+            len(gone.intersection(p.replicas)) > 1
+            if p.name.topic in excused
+            else not gone.isdisjoint(p.isr) and sum(r not in gone and r not in p.removing for r in p.isr) < p.min_isr
+        )
+    )
+
+
 def may_move(
     partition: PartitionSeen, target: tuple[int, ...], *, allow_unavailable: frozenset[str] = frozenset()
 ) -> Gate:

@@ -2,11 +2,13 @@
 suite."""
 
 from collections.abc import Collection, Iterable, Mapping
+from datetime import datetime
 from typing import Protocol
 
 from controlplane.kafka.logdirs import Wishes
 from controlplane.kafka.throttle import ThrottlePlan
 from planner.asked import TopicLogs, ValueSeen
+from planner.consumers.reset import OffsetSeen
 from planner.consumers.seen import GroupsSeen
 from planner.observed import KafkaSnapshot, SettingsSeen, TopicPartition
 from planner.rollout.live_step import LiveStep
@@ -121,6 +123,16 @@ class KafkaGateway(Protocol):
     def groups(self, names: Collection[str] | None = None) -> GroupsSeen:
         """These consumer groups, or all up to a bound, with what they committed and where the logs end. `silent` names
         the brokers that did not answer: groups they coordinate are missing."""
+        ...
+
+    def group_offsets(self, group: str, topics: Collection[str], at: datetime | None) -> OffsetSeen | None:
+        """One consumer group, and where the logs begin and end of what it committed and of these topics; with `at` the
+        first record at or after it too. None for a group no broker knows."""
+        ...
+
+    def commit_offsets(self, group: str, offsets: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, str]:
+        """Put the offsets of a group without members. Returns the refused ones with Kafka's words: all of them where
+        somebody is a member by now."""
         ...
 
     def add_voter(self, controller: int, directory_id: str, *, host: str, port: int) -> bool:

@@ -60,8 +60,12 @@ def log_offsets(
     wanted: Iterable[TopicPartition],
     which: int,
     deadline: Deadline,
+    *,
+    with_none: bool = False,
 ) -> dict[TopicPartition, int]:
-    """That offset of each log; those whose leader did not answer are missing."""
+    """That offset of each log; those whose leader did not answer are missing. `which` may be a time, in ms since 1970:
+    the first record at or after it; where there is none -1, which is told `with_none` alone.
+    """
     by_leader: dict[int, dict[str, list[int]]] = {}
     for p in sorted(wanted):
         if (leader := leaders.get(p, -1)) >= 0:
@@ -73,7 +77,7 @@ def log_offsets(
         for answer in answers.values()
         for t in answer.topics
         for p in t.partitions
-        if p.error_code == 0 and p.offset >= 0
+        if p.error_code == 0 and (with_none or p.offset >= 0)
     }
 
 

@@ -44,7 +44,10 @@ def directory_uuid(directory_id: str) -> uuid.UUID:
     return uuid.UUID(bytes=base64.urlsafe_b64decode(directory_id + "=="))
 
 
-def directory_text(directory_id: uuid.UUID | str) -> str:
-    """A UUID, or its hex form as kafka-python returns it, in Kafka's own text form."""
+def directory_text(directory_id: uuid.UUID | str | None) -> str:
+    """A UUID, or its hex form as kafka-python returns it, in Kafka's own text form. None is how that returns Kafka's
+    zero, which the voters of a static quorum (kraft.version 0) are told with."""
+    if directory_id is None:
+        directory_id = uuid.UUID(int=0)
     value = directory_id if isinstance(directory_id, uuid.UUID) else uuid.UUID(directory_id)
     return base64.urlsafe_b64encode(value.bytes).rstrip(b"=").decode()

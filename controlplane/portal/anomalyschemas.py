@@ -23,6 +23,30 @@ class AnomalyOut(Message):
     told: bool = Field(description="whether people were told of it")
 
 
+class LineOut(Message):
+    """One line of a series: a value, or null, for each of its times."""
+
+    name: str
+    values: list[float | None]
+
+
+class SeriesOut(Message):
+    """One figure over time."""
+
+    name: str
+    unit: str
+    times: list[datetime]
+    lines: list[LineOut]
+
+
+class AnomalyDetailOut(Message):
+    """One anomaly, and what was measured about it."""
+
+    anomaly: AnomalyOut
+    series: list[SeriesOut]
+    why_none: str = Field(description="why there is no series, empty where there is one")
+
+
 class HealingOut(Message):
     """Whether anomalies of a kind are healed, and why not."""
 

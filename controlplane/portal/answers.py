@@ -128,7 +128,7 @@ def endpoints_out(view: ClusterView, names: Iterable[Observation] = ()) -> api.E
         return api.EndpointsOut(cluster=view.name, bootstrap=[], dns=None, security="plaintext", published_at=None)
     listener, bootstrap = document.spec.listeners[0], document.spec.bootstrap
     listed = listed_brokers(view)
-    addresses = [f"{view.address_of(i)}:{listener.port}" for i in listed] if bootstrap.list else []
+    addresses = [f"{view.address_of(i)}:{view.port_of(i)}" for i in listed] if bootstrap.list else []
     addresses += client_addresses(view) if bootstrap.list else ()
     return api.EndpointsOut(
         cluster=view.name,
@@ -289,6 +289,7 @@ def _instance(view: ClusterView, instance: InstanceView, agent: AgentSeen, now: 
         kafka_version=planned.kafka_version,
         shape=planned.shape,
         spot=planned.spot,
+        ipv6=planned.ipv6,
         phase=instance.phase,
         since=instance.since,
         address=view.address_of(instance),

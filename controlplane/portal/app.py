@@ -30,6 +30,7 @@ from controlplane.portal.pages import (
     matrix,
     moves,
     past,
+    resets,
     rollout,
     signing,
     topiclogs,
@@ -111,6 +112,9 @@ from controlplane.portal.routes import (
     proposals as proposal_routes,
 )
 from controlplane.portal.routes import (
+    resets as reset_routes,
+)
+from controlplane.portal.routes import (
     rollback as rollback_routes,
 )
 from controlplane.portal.routes import (
@@ -125,6 +129,7 @@ API = (
     topic_routes,
     looks,
     group_routes,
+    reset_routes,
     log_routes,
     drift,
     anomalies,
@@ -159,6 +164,7 @@ PAGES = (
     topiclogs,
     topicsettings,
     groups,
+    resets,
     anomaly_pages,
     moves,
     matrix,

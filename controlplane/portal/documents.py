@@ -36,7 +36,7 @@ def offer(
         document = document.model_copy(update={"metrics": _metrics_topic(view)})
     if logs:
         document = document.model_copy(update={"logs": logs_topic(view)})
-    if view.in_zookeeper_mode:
+    if super_digest:
         told = [s.model_copy(update={"super_digest": super_digest}) for s in document.services if s.name == "zookeeper"]
         document = document.model_copy(update={"services": tuple(told)}) if told else document
     content = document.model_dump_json(exclude={"epoch"})

@@ -3,7 +3,10 @@
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 
+from controlplane.groups.resets import reset_words
 from controlplane.portal import groupschemas as group_api
+from controlplane.resetview import ResetView
+from planner.consumers.history import LagPoint
 from planner.consumers.told import NO_MEMBERS, READING, REBALANCING, STUCK, UNREAD, GroupsTold, GroupTold, PartitionTold
 
 TONES = {STUCK: "bad", UNREAD: "bad", NO_MEMBERS: "warn", REBALANCING: "busy", READING: "ok"}
@@ -60,10 +63,14 @@ def group_out(cluster: str, group: GroupTold) -> group_api.GroupOut:
     )
 
 
-def group_detail(cluster: str, group: GroupTold) -> group_api.GroupDetailOut:
+def group_detail(
+    cluster: str, group: GroupTold, *, history: Sequence[LagPoint] = (), last_reset: ResetView | None = None
+) -> group_api.GroupDetailOut:
     """One group with its members and partitions, by topic."""
     return group_api.GroupDetailOut(
         group=group_out(cluster, group),
+        history=[group_api.LagPointOut(at=p.at, lag=p.lag) for p in history],
+        last_reset=last_reset and group_api.LastResetOut(at=last_reset.at, words=reset_words(last_reset)),
         read_at=group.at,
         members=[group_api.GroupMemberOut(**asdict(m)) for m in group.members],
         partitions=[_partition(p) for p in group.partitions],

@@ -47,6 +47,20 @@ class GroupOut(Message):
     unread: int
 
 
+class LagPointOut(Message):
+    """The lag of a group at one look."""
+
+    at: datetime
+    lag: int
+
+
+class LastResetOut(Message):
+    """Where people put its offsets last."""
+
+    at: datetime
+    words: str
+
+
 class GroupDetailOut(Message):
     """One group, all of it."""
 
@@ -54,6 +68,11 @@ class GroupDetailOut(Message):
     read_at: datetime
     members: list[GroupMemberOut]
     partitions: list[GroupPartitionOut]
+    history: list[LagPointOut] = Field(
+        default_factory=list,
+        description="its lag at looks of the last 12 hours, oldest first; nothing of times nobody looked",
+    )
+    last_reset: LastResetOut | None = None
 
 
 class GroupsOut(Message):

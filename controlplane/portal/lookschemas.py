@@ -58,3 +58,36 @@ class TopicLogsOut(Message):
     rates_from: str = Field(description="where bytes per second are from and how old; empty where there are none")
     left_out: int = Field(description="partitions that were not asked: there are more than one look reads")
     partitions: list[PartitionLogOut]
+
+
+class LedTopicOut(Message):
+    """A topic with partitions that a broker leads."""
+
+    topic: str
+    led: int
+    of: int = Field(description="partitions of the topic")
+    written_per_s: float | None = Field(description="bytes a second into those it leads; null where it is not known")
+
+
+class ReaderOut(Message):
+    """A consumer group that reads from a broker, or commits to it."""
+
+    group: str
+    word: str
+    coordinated: bool = Field(description="its offsets are committed to this broker")
+    led: int = Field(description="partitions it reads from this broker")
+    of: int = Field(description="partitions it reads")
+    clients: list[str] = Field(description="members that were given those, as `client at host`")
+
+
+class DependentsOut(Message):
+    """Who depends on a broker. Producers are not told by Kafka: `topics` says what is written."""
+
+    cluster: str
+    broker: int
+    read_at: datetime = Field(description="when the metadata was read")
+    topics: list[LedTopicOut]
+    followers: dict[int, int] = Field(description="by broker, the partitions it copies from this one")
+    sole: list[str] = Field(description="partitions it leads that nobody else is in sync with")
+    readers: list[ReaderOut]
+    readers_unknown: str = Field(description="why groups could not be read, empty where they could")

@@ -119,7 +119,7 @@ class PlansOut(Message):
     ok: bool
     problems: list[ProblemOut]
     plans: list[PlanOut]
-    digest: str = Field(default="", description="pins all plans at once: what `apply` takes as `plan_digest`")
+    digest: str = Field(default="", description="pins all of it, topics too: what `apply` takes as `plan_digest`")
     topics: list[str] = Field(default_factory=list, description="what would be declared of topics, a line each")
     reserved: list[str] = Field(default_factory=list, description="why a second person has to agree; empty: nobody has")
 
@@ -182,6 +182,7 @@ class InstanceOut(Message):
     kafka_version: str
     shape: str
     spot: bool = False
+    ipv6: bool = False
     phase: str
     since: datetime
     address: str

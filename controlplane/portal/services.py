@@ -9,9 +9,10 @@ from typing import Annotated, Protocol
 from fastapi import Depends, Request
 
 from controlplane.agents.desk import Agents, NoAgents
+from controlplane.anomalies.windows import NoWindows, Windows
 from controlplane.backup import BackupSummary
 from controlplane.chaosacts import Harmer, nothing_to_harm
-from controlplane.commands import Command, DeclareCluster
+from controlplane.commands import Command, DeclareCluster, DeclareTopics
 from controlplane.converger.behind import Replica
 from controlplane.converger.loop import Said
 from controlplane.converger.movewatch import Known
@@ -20,6 +21,7 @@ from controlplane.credentials import CredentialStore
 from controlplane.freezes.desk import Freezes, NoFreezes
 from controlplane.gitsync.desk import SourceDesk
 from controlplane.groups.desk import Groups, NoGroups
+from controlplane.groups.resets import GroupOffsets, NoGroupOffsets
 from controlplane.handlers import Outcome
 from controlplane.home import Installation
 from controlplane.images.desk import Images, NoImages
@@ -40,6 +42,7 @@ from controlplane.topicnames.index import TopicIndex
 from controlplane.view import ClusterView
 from events.clock import Clock
 from events.ids import ClusterUid, Epoch
+from events.spec.model import KafkaClusterDocument
 from events.store import EventStore
 from planner.observed import KafkaSnapshot
 from providers.pricebook import PriceBook
@@ -70,7 +73,7 @@ class Commands(Protocol):
 
     def handle(self, command: Command) -> Outcome: ...
 
-    def check(self, command: DeclareCluster) -> None: ...
+    def check(self, command: DeclareCluster | DeclareTopics, *, beside: KafkaClusterDocument | None = None) -> None: ...
 
     def current(self, name: str) -> ClusterView: ...
 
@@ -178,10 +181,14 @@ class PortalServices:
     """The provider people may sign in by, None where there is none."""
     groups: Groups = field(default_factory=NoGroups)
     """Consumer groups, asked of the brokers when a person asks."""
+    group_offsets: GroupOffsets = field(default_factory=NoGroupOffsets)
+    """Their offsets, read and put elsewhere when a person asks."""
     kafka_looks: KafkaLooks = field(default_factory=NoKafkaLooks)
     """Settings and logs, asked of the brokers when a person asks."""
     notifiers: Notifiers = field(default_factory=NoNotifiers)
     """Where anomalies are told to."""
+    windows: Windows = field(default_factory=NoWindows)
+    """Latencies of brokers as the metric lake has them."""
     topic_names: TopicIndex | None = None
     """The names of all topics, for the search; the app makes one where none is given."""
     loop: LoopDesk = field(default_factory=NoLoop)

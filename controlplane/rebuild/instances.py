@@ -132,9 +132,11 @@ def place(
         new_dirs=new_dirs,
         place=_place(vm, desired),
         spot=seen.spot,
+        ipv6=bool(seen.ipv6),
         new_disk=bool(relieves),
         relieves=relieves,
         vm_address=kind == "controller" and seen.node not in found.node_addresses,
+        port=service.port if service and kind == "broker" else 0,
     )
     differs = _differences(planned, desired)
     if desired is None or differs:
@@ -267,6 +269,7 @@ def _differences(planned: facts.PlannedInstance, desired: DesiredNode | None) ->
         ("Kafka", planned.kafka_version, desired.kafka_version),
         ("machine", planned.shape, desired.shape),
         ("pre-emptible VM", planned.spot, desired.spot),
+        ("IPv6", planned.ipv6, desired.ipv6),
         ("rack", planned.rack, desired.rack),
         ("service", planned.service, desired.service),
         ("disk", volume.kind, desired.disk_kind),

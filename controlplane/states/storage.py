@@ -193,8 +193,6 @@ class ServedState:
     def _access(self, issued: RunPass) -> Access:
         path = f"{PATHS}/{quote(self._key.cluster_uid, safe='')}/{quote(self._key.place, safe='')}"
         address = f"{self._states.url}{path}"
-        addresses = {"address": address, "lock_address": address, "unlock_address": address}
-        return Access(
-            {"http": {**addresses, **_RETRIES}},
-            {"TF_HTTP_USERNAME": issued.user, "TF_HTTP_PASSWORD": issued.password},
-        )
+        addresses = {f"TF_HTTP_{what}": address for what in ("ADDRESS", "LOCK_ADDRESS", "UNLOCK_ADDRESS")}
+        credentials = {"TF_HTTP_USERNAME": issued.user, "TF_HTTP_PASSWORD": issued.password}
+        return Access({"http": _RETRIES}, {**addresses, **credentials})

@@ -7,7 +7,15 @@ from events.spec.model import KafkaSection, Pool
 from events.spec.positions import Positions
 from events.spec.problems import Path, Problem, counted, shorten
 from events.spec.properties import SUCCESSORS, owned_because, unsafe_because
-from events.spec.releases import IN_ZOOKEEPER_MODE, SUPPORTED, as_numbers, levels, metadata_level_of, supported
+from events.spec.releases import (
+    IN_ZOOKEEPER_MODE,
+    MIGRATES,
+    SUPPORTED,
+    as_numbers,
+    levels,
+    metadata_level_of,
+    supported,
+)
 from events.spec.setting_table import Setting, came_with, has_table, lines_with, newest_known, release_line, settings_of
 from events.spec.setting_values import unreadable_because
 from events.spec.settings import DEFAULT_RF, REPLICATION_KEYS, as_integer, broker_count, shape_defaults, zone_count
@@ -38,11 +46,16 @@ def replication_problems(kafka: KafkaSection, pools: tuple[Pool, ...], where: Po
 
 def _version(kafka: KafkaSection, where: Positions) -> Iterator[Problem]:
     version, known = kafka.version, supported(kafka.mode)
-    if version in known:
+    if version in known or is_migrated(kafka):
         return
     same_line = [v for v in known if metadata_level_of(v) == metadata_level_of(version)]
     offer = same_line or sorted(known, key=as_numbers)[-1:]
     yield where.problem(p.KAFKA_VERSION, (*_KAFKA, "version"), _why_not(kafka), f"Use {offer[-1]}{_or_else(kafka)}.")
+
+
+def is_migrated(kafka: KafkaSection) -> bool:
+    """Whether it is what a migration from ZooKeeper leads to; that no new cluster is asks who knows the clusters."""
+    return kafka.mode == "kraft" and kafka.version == MIGRATES
 
 
 def _why_not(kafka: KafkaSection) -> str:
@@ -66,7 +79,7 @@ def _metadata_pin(kafka: KafkaSection, where: Positions) -> Iterator[Problem]:
     if pin is None:
         return
     path = (*_KAFKA, "metadataVersion")
-    known = levels(kafka.mode)
+    known = [metadata_level_of(MIGRATES)] if is_migrated(kafka) else levels(kafka.mode)
     fitting = [level for level in known if as_numbers(level) <= as_numbers(metadata_level_of(version))]
     fix = f"Use {' or '.join(fitting)}, or remove the pin." if fitting else "Remove the pin."
     if as_numbers(pin) > as_numbers(metadata_level_of(version)):

@@ -212,6 +212,12 @@ class Pool(Part):
         "and `azure` only; one that is taken is a lost VM and is replaced as such.",
         default=False,
     )
+    ipv6: Flag = classed(
+        STATIC,
+        "Give each VM an IPv6 address beside its private IPv4 one, as a way out: nobody is let in by it, and Kafka "
+        "stays on IPv4. Where the region in `<cloud>.yaml` says `ipv6: true`; not on `upcloud` and `local`.",
+        default=False,
+    )
     disk: Disk = classed(STATIC, "The data disks of each instance.")
     place: PlaceSpec = classed(
         STATIC, "Where the instances live. Brokers move when cloud, region or account change; the quorum stays."

@@ -1,7 +1,7 @@
 """Rules about networks: which one a pool is in, and who of outside may reach its brokers."""
 
 from collections.abc import Iterator, Mapping
-from ipaddress import IPv4Network
+from ipaddress import IPv4Network, IPv6Network
 
 from events.spec import problems as p
 from events.spec.domains import INTERNET, domain_of
@@ -87,6 +87,14 @@ def pool_problems(document: KafkaClusterDocument, pool: IPv4Network, where: Posi
             yield where.problem(p.CLIENTS, (*_CLIENTS, index), message, fix)
 
 
+def _no_network(text: str) -> str:
+    try:
+        IPv6Network(text, strict=False)
+    except ValueError:
+        return f"`{text}` is no network"
+    return f"`{text}` is of IPv6, and brokers listen at their private IPv4 addresses alone"
+
+
 def client_problems(
     access: Access, listeners: tuple[Listener, ...], pools: Mapping[int, Pool], where: Positions
 ) -> Iterator[Problem]:
@@ -98,7 +106,7 @@ def client_problems(
             network = IPv4Network(text, strict=False)
         except ValueError:
             fix = "Write an IPv4 network, as in `10.8.0.0/16`, or `10.8.0.7/32` for one address."
-            yield where.problem(p.CLIENTS, path, f"`{text}` is no network", fix)
+            yield where.problem(p.CLIENTS, path, _no_network(text), fix)
             continue
         if str(network) != text:
             message = f"`{text}` has bits beyond its length: nobody can tell whether one address is meant or a network"

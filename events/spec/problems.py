@@ -157,6 +157,9 @@ REATTACH_DISK = _kind(56, "reattach without persistent disk", "The disk that is 
 LISTENERS = _kind(57, "listener not offered", "Brokers serve clients on one listener for now.")
 NO_BOOTSTRAP = _kind(58, "no way for clients", "Clients need a name or a list to find the cluster.")
 WINDOW = _kind(59, "window that cannot be kept", "What is not urgent would wait for ever, or nobody would know when.")
+PARALLEL_RESTARTS = _kind(
+    65, "more restarts at once than may be away", "The ceiling of brokers that are away holds for restarts, too."
+)
 
 # Networks.
 NETWORKS = _kind(60, "pools of a place in two networks", "Members of a cluster have to reach one another.")
@@ -164,6 +167,7 @@ CLIENTS = _kind(61, "clients not possible", "A firewall that was misread lets in
 OPEN_TO_ALL = _kind(62, "open to everybody", "A plaintext listener serves whoever reaches it.")
 DOMAINS = _kind(63, "pools that cannot reach one another", "An address means nothing beyond the networks it is of.")
 PUBLIC = _kind(64, "plaintext on public addresses", "Whoever is on the way reads every record, and can write.")
+IPV6 = _kind(66, "IPv6 not possible", "A VM has what its cloud and its network give it, when it is made.")
 
 # A change.
 IMMUTABLE = _kind(70, "immutable field changed", "Names, places and roles of what lives cannot change under it.")

@@ -16,7 +16,7 @@ from events.spec.fields import CLASS_MEANING, Part, field_class, fields_of, is_l
 from events.spec.model import API_VERSION, KafkaClusterDocument
 from events.spec.problems import KINDS
 from events.spec.properties import OWNED, OWNED_PREFIXES
-from events.spec.releases import IN_ZOOKEEPER_MODE, SUPPORTED
+from events.spec.releases import IN_ZOOKEEPER_MODE, MIGRATES, SUPPORTED
 from events.spec.scalars import seconds
 from events.spec.topic_model import KafkaTopicDocument
 
@@ -133,7 +133,8 @@ def _kafka_section() -> list[str]:
         "halved at a time), `min.insync.replicas` live but never while a roll runs, every other one by a restart.",
         "[settings.md](settings.md) lists each with its defaults, and `kedge plan` says what will happen.",
         "",
-        f"In mode `zookeeper` the versions are {' and '.join(IN_ZOOKEEPER_MODE)} ([zookeeper.md](zookeeper.md)).",
+        f"In mode `zookeeper` the versions are {' and '.join(IN_ZOOKEEPER_MODE)}; a cluster that has migrated from",
+        f"there to `kraft` has {MIGRATES} until its next roll ([zookeeper.md](zookeeper.md)).",
         "",
         "| property | why Kedge owns it |",
         "|---|---|",

@@ -127,9 +127,10 @@ class Balance(Part):
         "In which zones replicas of a partition are to be, and when they are moved there.",
         default_factory=Placement,
     )
-    preferred_leaders: Literal["restore", "leave"] = classed(
+    preferred_leaders: Literal["restore", "even", "leave"] = classed(
         BEHAVIOURAL,
         "`restore`: leadership that others lead goes back to the first replica once that is in sync; nothing is "
-        "copied. `leave`: only at the end of Kedge's own work.",
+        "copied. `even`: and where a broker is first in more lists than `thresholdPercent` allows, lists are put into "
+        "another order. `leave`: only at the end of Kedge's own work.",
         default="restore",
     )

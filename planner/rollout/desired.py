@@ -43,6 +43,8 @@ class DesiredNode:
     """Its disk can become larger where it is."""
     spot: bool = False
     """Its VM is pre-emptible."""
+    ipv6: bool = False
+    """Its VM has an IPv6 address, too."""
     disk_count: int = 1
     """Disks of that kind and size each, with a log directory on every one."""
 
@@ -112,6 +114,7 @@ def _nodes_of(document: KafkaClusterDocument, pool: Pool) -> list[DesiredNode]:
             fixed_at=partial(digest_with_disk, inputs),
             grows=grows_in_place(pool),
             spot=pool.spot,
+            ipv6=pool.ipv6,
             disk_count=pool.disk.count,
         )
         for number in range(pool.size)

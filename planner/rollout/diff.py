@@ -56,6 +56,8 @@ class Incumbent:
     disk_count: int = 1
     spot: bool = False
     """Its VM is pre-emptible."""
+    ipv6: bool = False
+    """Its VM has an IPv6 address, too."""
     vm_address: bool = False
     """A controller that is reached at its VM's own address, which no other VM will have."""
     heap_mib: int = 0
@@ -227,6 +229,8 @@ def _difference(want: DesiredNode, have: Incumbent) -> str:
         return f"machine {have.shape} -> {want.shape}"
     if want.spot != have.spot:
         return f"{_kept(have.spot)} -> {_kept(want.spot)}"
+    if want.ipv6 != have.ipv6:
+        return f"{_reached(have.ipv6)} -> {_reached(want.ipv6)}"
     if have.disk_kind and want.disk_kind != have.disk_kind:
         return f"disk {have.disk_kind} -> {want.disk_kind}"
     if have.disk_gib and have.disk_count != want.disk_count:
@@ -234,6 +238,10 @@ def _difference(want: DesiredNode, have: Incumbent) -> str:
     if have.disk_gib and want.disk_gib != have.disk_gib:
         return _disk_words(want, have)
     return f"its fixed settings changed ({have.digest} -> {want.digest})"
+
+
+def _reached(ipv6: bool) -> str:
+    return "a VM with IPv6" if ipv6 else "a VM without IPv6"
 
 
 def _kept(spot: bool) -> str:

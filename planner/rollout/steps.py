@@ -88,6 +88,8 @@ class RolloutAssumptions:
     """Brokers' disks move to the next VM: nothing is copied."""
     founded: bool = False
     """There is a quorum: a controller that comes has to be given a vote."""
+    restarts_together: int = 1
+    """How many brokers of one rack may be restarted at the same time, where nothing stands against it then."""
 
 
 def rollout_plan(
@@ -188,20 +190,24 @@ def _restart_phases(restarts: Sequence[NodeChange], assumptions: RolloutAssumpti
     for service in sorted({c.service for c in restarts}):
         first, *others = [c for c in restarts if c.service == service]
         if not any(c.is_new_to_it for c in (first, *others)):
-            phases.append(_serial_restarts((first, *others), f"restart {1 + len(others)} {service}"))
+            phases.append(_restarts((first, *others), f"restart {1 + len(others)} {service}", assumptions))
             continue
         watched = RESTART_S + (assumptions.soak_s if others else 0.0)
         canary = _restart_step(first, watched, (*_RESTARTED, *(("soak",) if others else ())))
         then = f" and watch it for {assumptions.soak_s:.0f} s" if others else ""
         phases.append(RolloutPhase(f"restart the first {service} in place{then}", False, (canary,)))
-        phases += [_serial_restarts(others, f"restart {len(others)} more {service}")] if others else []
+        phases += [_restarts(others, f"restart {len(others)} more {service}", assumptions)] if others else []
     return phases
 
 
-def _serial_restarts(restarts: Sequence[NodeChange], title: str) -> RolloutPhase:
+def _restarts(restarts: Sequence[NodeChange], title: str, assumptions: RolloutAssumptions) -> RolloutPhase:
+    """Serial, also where brokers of one rack may go together: whether they do is known when their turn comes."""
     steps = tuple(_restart_step(c, RESTART_S, _RESTARTED) for c in restarts)
-    racks = ", ".join(dict.fromkeys(c.rack for c in restarts))
-    return RolloutPhase(f"{title}{'s' if len(steps) > 1 else ''}, one at a time, in {racks}", False, steps)
+    racks = [c.rack for c in restarts if c.service == "broker"]
+    most = min(assumptions.restarts_together, max((racks.count(rack) for rack in racks), default=1))
+    pace = f"up to {most} of a rack at a time where no partition needs two of them" if most > 1 else "one at a time"
+    where = ", ".join(dict.fromkeys(c.rack for c in restarts))
+    return RolloutPhase(f"{title}{'s' if len(steps) > 1 else ''}, {pace}, in {where}", False, steps)
 
 
 def _brokers_restarted(changes: Sequence[NodeChange], reason: str) -> list[NodeChange]:

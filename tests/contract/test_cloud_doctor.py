@@ -114,6 +114,13 @@ def test_what_nobody_can_tell_is_said_and_not_guessed(desk: Desk) -> None:
     )
 
 
+def test_vms_of_another_installation_are_told_by_its_name_and_number(desk: Desk) -> None:
+    assert "other installations" not in desk.findings()
+    desk.harness.create(resources(instance("n-0"), instance("n-1")))  # of "test"; this home has no id yet
+    found = desk.findings()["other installations"]
+    assert (found["well"], "2 of test" in found["told"]) == (True, True)
+
+
 def test_asking_changes_nothing(desk: Desk) -> None:
     before = desk.harness.cloud.list_place(desk.harness.place)
     desk.doctor()

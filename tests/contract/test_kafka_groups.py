@@ -5,6 +5,7 @@ KIP-848.
 """
 
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
 
@@ -15,6 +16,7 @@ from confluent_kafka import TopicPartition as ClientPartition
 from controlplane.kafka.admin import AdminGateway
 from controlplane.kafka.dialer import DirectDialer
 from controlplane.kafka.gateway import KafkaGateway
+from planner.consumers.reset import LogSpan
 from planner.consumers.seen import GroupSeen
 from planner.observed import TopicPartition
 from planner.topics.step import Growth, TopicStep
@@ -203,3 +205,56 @@ def _end(world: World, topic: str, partition: int) -> int | None:
 
 def _one(world: World, group: str) -> GroupSeen:
     return world.gateway.groups({group}).groups[0]
+
+
+# --- offsets put elsewhere --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["classic", "consumer"])
+def test_offsets_of_a_group_without_members_are_put_where_they_are_wanted(world: World, kind: str) -> None:
+    topic, group = f"again-{kind}", f"nightly-{kind}"
+    world.create_topic(topic, partitions=2, rf=1)
+    world.produce(topic, 0, 10)
+    world.join(group, topic, kind=kind)
+    world.commit(group, topic, 0, 7)
+    world.leave(group)
+    world.until(lambda: not _one(world, group).members, "the member to have left")
+    first, second = TopicPartition(topic, 0), TopicPartition(topic, 1)
+
+    seen = world.gateway.group_offsets(group, [], None)
+    assert seen is not None
+    assert seen.group.committed == {first: 7}
+    assert seen.spans[first] == LogSpan(0, 10)
+    assert world.gateway.commit_offsets(group, {first: 2, second: 0}) == {}
+    assert _one(world, group).committed == {first: 2, second: 0}
+
+
+@pytest.mark.parametrize("kind", ["classic", "consumer"])
+def test_kafka_itself_takes_no_offsets_of_others_while_a_group_has_members(world: World, kind: str) -> None:
+    topic, group = f"busy-{kind}", f"at-work-{kind}"
+    world.create_topic(topic, partitions=1, rf=1)
+    world.produce(topic, 0, 3)
+    world.join(group, topic, kind=kind)
+    world.commit(group, topic, 0, 3)
+    refused = world.gateway.commit_offsets(group, {TopicPartition(topic, 0): 0})
+    assert [str(p) for p in refused] == [f"{topic}-0"]
+    assert "UnknownMemberIdError" in refused[TopicPartition(topic, 0)]
+    assert _one(world, group).committed == {TopicPartition(topic, 0): 3}
+    world.leave(group)
+
+
+def test_a_time_finds_the_record_that_was_written_then_and_else_the_end(world: World) -> None:
+    world.create_topic("timed", partitions=1, rf=1)
+    world.produce("timed", 0, 2)
+    world.join("by-time", "timed")
+    world.commit("by-time", "timed", 0, 0)
+    world.leave("by-time")
+    name = TopicPartition("timed", 0)
+    for at, offset in ((datetime(2000, 1, 1, tzinfo=UTC), 0), (datetime(2100, 1, 1, tzinfo=UTC), 2)):
+        seen = world.gateway.group_offsets("by-time", [], at)
+        assert seen is not None
+        assert seen.spans[name] == LogSpan(0, 2, offset)
+
+
+def test_of_a_group_nobody_knows_there_are_no_offsets(world: World) -> None:
+    assert world.gateway.group_offsets("never-was", [], None) is None

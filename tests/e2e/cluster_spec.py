@@ -24,6 +24,8 @@ class ClusterSpec:
     version: str = "4.1.1"
     quorum: str = "controller"
     """What the controllers' pool hosts; `zookeeper` is a cluster in that mode."""
+    quorum_pool: str = CONTROLLERS
+    """Another name where the pool hosts something else than before."""
     controllers: int = 1
     controller_zones: int = 0
     """Zones of the controllers' pool; 0: as many as there are controllers."""
@@ -47,6 +49,9 @@ class ClusterSpec:
     healing: Mapping[str, Any] = field(default_factory=dict)
     """Beside those two."""
     balance: Mapping[str, Any] = field(default_factory=dict)
+    heap_mib: int = 160
+    """Of brokers."""
+    parallel_restarts: int = 1
 
     def rolled(self, *pools: str) -> "ClusterSpec":
         """The same with another machine for these pools: each of their VMs has to be replaced."""
@@ -72,7 +77,8 @@ class ClusterSpec:
                 "rollout": {
                     "strategy": self.strategy,
                     "surge": 1,
-                    "maxUnavailable": 1 if self.strategy == "reattach" else 0,
+                    "maxUnavailable": self._may_be_away(),
+                    "maxParallelRestarts": self.parallel_restarts,
                     "linger": self.linger_s,
                     "soak": 1,
                     "joinDeadline": self.join_deadline_s,
@@ -85,12 +91,16 @@ class ClusterSpec:
             },
         }
 
+    def _may_be_away(self) -> int:
+        """0 where nothing needs more: it is the spec's own default, which counts as one for restarts."""
+        return max(self.parallel_restarts, 1) if self.strategy == "reattach" or self.parallel_restarts > 1 else 0
+
     def _cures(self) -> dict[str, object]:
         return {"after": self.heal_after_s, "hungAfter": self.hung_after_s, **self.healing}
 
     def _usual(self) -> dict[str, object]:
         """Kafka 3 has no share groups."""
-        return {k: v for k, v in _KAFKA.items() if self.quorum == "controller" or not k.startswith("share.")}
+        return {k: v for k, v in _KAFKA.items() if not (self.version.startswith("3.") and k.startswith("share."))}
 
     def _brokers(self, pool: str, zone: str) -> dict[str, object]:
         return {
@@ -98,7 +108,7 @@ class ClusterSpec:
             "services": ["broker"],
             "size": self.sizes[pool],
             "machine": self.machines[pool],
-            "heapMib": 160,
+            "heapMib": self.heap_mib,
             "disk": {
                 "kind": "persistent",
                 "sizeGib": self.disk_gib,
@@ -109,7 +119,7 @@ class ClusterSpec:
 
     def _controllers(self) -> dict[str, object]:
         return {
-            "name": CONTROLLERS,
+            "name": self.quorum_pool,
             "services": [self.quorum],
             "size": self.controllers,
             "machine": self.machines[CONTROLLERS],

@@ -66,11 +66,11 @@ class LivingCluster:
 
     # --- its life -----------------------------------------------------------------------------------------------
 
-    def open(self) -> None:
+    def open(self, *, within_s: float = 120) -> None:
         """Starts the server, declares the cluster and waits until it is there."""
         self.start_server()
         self.uid = self.declare(self.spec).uid
-        self.converged(within_s=120)
+        self.converged(within_s=within_s)
 
     def start_server(self) -> None:
         """Starts the server (again) and waits until it answers and leads."""

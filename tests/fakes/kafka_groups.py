@@ -2,12 +2,15 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 
 from planner.asked import LogBounds, TopicLogs
+from planner.consumers.reset import LogSpan, OffsetSeen
 from planner.consumers.seen import GroupSeen, GroupsSeen, MemberSeen
 from planner.observed import TopicPartition
 from tests.fakes.kafka_parts import FakeBroker, FakePartition
+
+_UNDATED = datetime(2020, 1, 1, tzinfo=UTC)
 
 
 @dataclass(slots=True)
@@ -30,6 +33,8 @@ class FakeGroups:
         self.by_name: dict[str, FakeGroup] = {}
         self.firsts: dict[TopicPartition, int] = {}
         """Where logs begin once retention has taken something away; else at 0."""
+        self.written: dict[TopicPartition, list[tuple[int, datetime]]] = {}
+        """When records were written, by offset, as far as a test says so."""
         self.asked = 0
         """How often somebody looked."""
 
@@ -74,6 +79,32 @@ class FakeGroups:
         silent = tuple(sorted({g.coordinator for g in self.by_name.values()} - serving))
         return GroupsSeen(at, groups, ends, partitions, silent)
 
+    def offsets(self, group: str, topics: Collection[str], at: datetime | None, now: datetime) -> OffsetSeen | None:
+        """As the port tells it."""
+        seen = self.seen([group], now)
+        if not seen.groups:
+            return None
+        (found,) = seen.groups
+        wanted = [p for p in self._partitions if p in found.committed or p.topic in topics]
+        return OffsetSeen(found, {p: self._span(p, at) for p in wanted})
+
+    def put(self, group: str, offsets: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, str]:
+        """Somebody who is no member commits: Kafka takes that while nobody is one."""
+        known = self.by_name[group]
+        if known.members:
+            return dict.fromkeys(offsets, "The coordinator is not aware of this member (UnknownMemberIdError)")
+        known.committed |= offsets
+        return {}
+
+    def _span(self, name: TopicPartition, at: datetime | None) -> LogSpan:
+        bounds = self._bounds(name)
+        if at is None or bounds.end is None:
+            return LogSpan(bounds.first, bounds.end)
+        # What a test has not dated was written in 2020.
+        dated = self.written.get(name) or [(offset, _UNDATED) for offset in range(bounds.first or 0, bounds.end)]
+        later = [offset for offset, written in dated if written >= at]
+        return LogSpan(bounds.first, bounds.end, min(later, default=bounds.end))
+
     def logs(self, topic: str, at: datetime) -> TopicLogs | None:
         """Where the logs of a topic begin and end; a partition without a leader tells neither."""
         there = sorted(name for name in self._partitions if name.topic == topic)
@@ -84,3 +115,31 @@ class FakeGroups:
         if self._partitions[name].seen().leader < 0:
             return LogBounds(None, None)
         return LogBounds(self.firsts.get(name, 0), self.ends.get(name, 0))
+
+
+class GroupCalls:
+    """The calls of the port that concern groups and logs. `FakeKafka` has the rest."""
+
+    consumers: FakeGroups
+
+    def now(self) -> datetime:
+        raise NotImplementedError
+
+    def _require_quorum(self, what: str) -> None:
+        raise NotImplementedError
+
+    def topic_logs(self, topic: str) -> TopicLogs | None:
+        self._require_quorum("reading log offsets")
+        return self.consumers.logs(topic, self.now())
+
+    def groups(self, names: Collection[str] | None = None) -> GroupsSeen:
+        self._require_quorum("listing groups")
+        return self.consumers.seen(names, self.now())
+
+    def group_offsets(self, group: str, topics: Collection[str], at: datetime | None) -> OffsetSeen | None:
+        self._require_quorum("reading the group")
+        return self.consumers.offsets(group, topics, at, self.now())
+
+    def commit_offsets(self, group: str, offsets: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, str]:
+        self._require_quorum("committing offsets")
+        return self.consumers.put(group, offsets)

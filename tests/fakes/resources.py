@@ -29,6 +29,7 @@ def instance(
     intent: str = "",
     address: str | None = None,
     spot: bool = False,
+    ipv6: bool = False,
 ) -> InstanceResource:
     key = f"{node}.g{generation}"
     return InstanceResource(
@@ -42,6 +43,7 @@ def instance(
         boot_data=json.dumps({"node": node, "generation": generation, "odd": "${x} %{if} 'quote' \"$(id)\""}),
         address=address,
         spot=spot,
+        ipv6=ipv6,
     )
 
 

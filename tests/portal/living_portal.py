@@ -14,6 +14,7 @@ from controlplane.backup import BackupSummary
 from controlplane.commands import DeclareCluster, DeclareTopics, PauseCluster
 from controlplane.credentials import MemoryCredentialStore
 from controlplane.groups.desk import GroupDesk
+from controlplane.groups.resets import GroupOffsetDesk
 from controlplane.handlers import CommandHandler
 from controlplane.home import Installation
 from controlplane.images.desk import ImageDesk
@@ -38,6 +39,7 @@ from events.ids import Epoch
 from events.memory import MemoryEventStore
 from events.spec.model import KafkaClusterDocument
 from tests.builders import a_document
+from tests.fakes.windows import KeptWindows
 from tests.sim.failpoints import CrashingStore
 from tests.sim.topics import declared, topic_text
 from tests.sim.world import UID, World
@@ -93,6 +95,7 @@ class LivingPortal:
         self._playing = threading.Event()
         self._ended = threading.Event()
         self.people = People(passwords=Passwords(CHEAP))
+        self.windows = KeptWindows()
         self.watch = LoopWatch(self.world.clock)
         self.door = socket.create_server(("127.0.0.1", 0))
         port = self.door.getsockname()[1]
@@ -121,9 +124,11 @@ class LivingPortal:
             backup=_no_backup,
             clock=utc_now if self.provider else self.world.clock,  # a real provider goes by the real time
             people=self.people,
+            group_offsets=GroupOffsetDesk(lambda view: self.world.kafka),
             groups=GroupDesk(self.world.latest, lambda view: self.world.kafka, self.world.clock),
             kafka_looks=KafkaLookDesk(lambda view: self.world.kafka, self.world.clock),
             images=self._images(),
+            windows=self.windows,
             gate=PolicyGate(self.policies),
             loop=self._loop(),
             oidc=OidcSignIn(Provider(self.provider), self.people.oidc, b"server key") if self.provider else None,

@@ -78,3 +78,26 @@ def test_who_takes_it_is_chosen_and_the_form_is_for_everybodys_eyes(portal: Livi
     page.get_by_role("button", name="Yes, do it").click()
     expect(page.get_by_text("Kept empty: 1000")).to_be_visible()
     window.assert_content()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_rebalance_onto_chosen_brokers_is_planned_agreed_to_and_begun(
+    portal: LivingPortal, visit: Visit, scheme: str
+) -> None:
+    portal.converge(brokers=6)
+    portal.fill("<b>x", "refunds")
+    portal.ticks(70)
+    window = visit(portal, scheme=scheme)
+    page = window.page
+    window.go("/clusters/orders/moves")
+    page.get_by_text("Rebalance", exact=True).click()
+    for broker in ("1003", "1004", "1005"):
+        page.get_by_label(f"{broker} receives").check()
+    assert not serious(Axe().run(page).response)
+    page.get_by_role("button", name="See the plan").last.click()
+    expect(page.get_by_role("heading", name="Rebalance onto 1003, 1004, 1005")).to_be_visible()
+    assert not serious(Axe().run(page).response)
+    page.get_by_role("button", name="Yes, do it").click()
+    expect(page.get_by_text("A rebalance onto 1003, 1004, 1005")).to_be_visible()
+    assert not serious(Axe().run(page).response)
+    window.assert_content()

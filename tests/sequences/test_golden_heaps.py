@@ -72,7 +72,7 @@ def heap_too_large_but_taken_back_meanwhile(world: World) -> None:
     _born(world)
     world.machines.largest_heap_mib = 2048
     world.declare(a_document(heap=65536))
-    world.run(until=lambda w: w.view().restart is not None, ticks=20)
+    world.run(until=lambda w: bool(w.view().restarts), ticks=20)
     world.declare(a_document(heap=1024))
     world.converge(ticks=400)
     assert _of(world, "brokers") == {1024}

@@ -40,7 +40,7 @@ def rolling_restart(world: World) -> None:
 def rolling_restart_is_paused(world: World) -> None:
     _born(world)
     ask_for_restart(world)
-    world.run(until=lambda w: w.view().restart is not None, ticks=20)
+    world.run(until=lambda w: bool(w.view().restarts), ticks=20)
     world.person(facts.ClusterPaused("lunch", None))
     world.run(until=lambda w: w.sentence().startswith("paused"), ticks=60)
     assert sorted(_starts(world).values()) == [1, 1, 1, 1, 1, 2]
@@ -53,7 +53,7 @@ def rolling_restart_is_aborted(world: World) -> None:
     """The one in hand is seen through, and the others are not restarted after a resume either."""
     _born(world)
     ask_for_restart(world)
-    world.run(until=lambda w: w.view().restart is not None, ticks=20)
+    world.run(until=lambda w: bool(w.view().restarts), ticks=20)
     world.person(facts.RecycleAborted("second thoughts"))
     world.hold()
     world.person(facts.ClusterResumed("go on"))
@@ -99,7 +99,7 @@ def rolling_restart_meets_a_version_roll(world: World) -> None:
     """A VM that is replaced meanwhile was started anew by that: nobody is restarted twice."""
     _born(world)
     ask_for_restart(world)
-    world.run(until=lambda w: w.view().restart is not None, ticks=20)
+    world.run(until=lambda w: bool(w.view().restarts), ticks=20)
     world.declare(a_document(version="4.2.0"))
     world.converge(ticks=900)
     assert set(_starts(world).values()) == {1}

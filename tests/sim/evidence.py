@@ -29,6 +29,9 @@ class Fence:
     """Brokers that held replicas, or were to serve, and did not or were being stopped; () where this one was no loss:
     it did not serve itself, held nothing, or was stopped as its own cure."""
     most_away: int = 1
+    beside: tuple[str, ...] = ()
+    """Brokers asked to stop at the same moment, by key."""
+    most_beside: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +52,9 @@ class Evidence:
     stale: list[StaleWrite] = field(default_factory=list)
     created: list[str] = field(default_factory=list)
     """Instance keys, in the order their VMs were made."""
+    stillborn: list[str] = field(default_factory=list)
+    """Instance keys whose VM fate took before the run that made it was over: that run makes it anew, and the enrolment
+    token that the first one may have used lets nobody in twice."""
     homes: dict[int, set[str]] = field(default_factory=dict)
     """Broker id -> volumes it ever started on."""
     guarded: list[str] = field(default_factory=list)

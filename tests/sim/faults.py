@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from controlplane.replacement import Phase
 from events import facts
 from planner.observed import TopicPartition
 from tests.builders import a_document
@@ -113,7 +114,10 @@ class Trouble:
         victims = sorted(k for k, vm in machines.vms.items() if vm.alive)
         if not victims:
             return False
-        machines.power_cut(self._random.choice(victims))
+        victim = self._random.choice(victims)
+        if any(i.key == victim and i.phase is Phase.REQUESTED for i in view.alive()):
+            machines.evidence.stillborn.append(victim)
+        machines.power_cut(victim)
         return True
 
     def _process_dies(self) -> bool:

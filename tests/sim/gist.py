@@ -16,7 +16,7 @@ def gist(recorded: Recorded) -> str:
         return f"{data['name']} generation {data['generation']}"
     if recorded.type == "surge.completed":
         return ", ".join(i["key"] for i in data["instances"])
-    if recorded.type == "quorum.founded":
+    if recorded.type in ("quorum.founded", "migration.quorum_founded"):
         return f"{len(data['voters'])} controllers at {data['metadata_level']}"
     if recorded.type == "ensemble.founded":
         return f"{len(data['servers'])} servers, protocol {data['protocol_version']}"
@@ -34,10 +34,13 @@ def gist(recorded: Recorded) -> str:
     if recorded.type == "image.chosen":
         told = f"{data['kafka_version']}-r{data['number']}"
         return f"{told} ({data['security']}: {data['reason']})" if data["security"] else told
+    if recorded.type.startswith("migration.") and "generation" not in data:
+        return _of_migration(data)
     if recorded.type.startswith("topics."):
         return _of_topics(data)
     keep = ("key", "keys", "reason", "node", "old", "new", "feature", "level", "generation", "type", "status", "proof")
-    return " ".join(f"{k}={_short(data[k])}" for k in keep if k in data)
+    told = " ".join(f"{k}={_short(data[k])}" for k in keep if k in data)
+    return f"{told} beside={_short(data['beside'])}" if data.get("beside") else told
 
 
 def _of_rebalance(what: str, data: Any) -> str:
@@ -49,6 +52,14 @@ def _of_rebalance(what: str, data: Any) -> str:
         return f"batch {data['batch'] + 1}: {moved}"
     end = data.get("reason") or f"imbalance {data['imbalance']} %"
     return f"{moved}, {end}"
+
+
+def _of_migration(data: Any) -> str:
+    if "service" not in data:
+        return f"{data['mode']}: {data['reason']}"
+    knows = f" ({data['knows']})" if "knows" in data else ""
+    ends = "; ends the way back" if data.get("ends_way_back") else ""
+    return f"{data['service']} {_short(data['ids'])}{knows}: {data['reason']}{ends}"
 
 
 def _of_topics(data: Any) -> str:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from agent import wire
-from agent.wire import DIRECTORY_LOST, Document, FindingReport, LogDirReport, Report, ServiceDocument, ServiceReport
+from agent.wire import DIRECTORY_LOST, Document, FindingReport, Report, ServiceDocument, ServiceReport
 from controlplane.converger.observation import InventorySeen
 from controlplane.latest import LatestStore
 from controlplane.places import places_of
@@ -19,7 +19,7 @@ from providers.notices import MaintenanceNotice
 from tests.fakes.kafka import FakeKafka
 from tests.sim.evidence import Deletion, Evidence
 from tests.sim.tfruns import ordered, unasked
-from tests.sim.vms import BOOT_S, Illness, Process, Vm, listed, moved, understands
+from tests.sim.vms import BOOT_S, Illness, Process, Vm, file_systems, listed, moved, too_old
 
 Documents = Callable[[str, str], Document | None]
 """(cluster uid, instance key) -> desired document: the server's answer to an agent."""
@@ -216,6 +216,7 @@ class Machines:
                 key, CloudVolume(key, run.resources.cluster_uid, wanted.zone, wanted.size_gib, None)
             )
         else:
+            self.kafka.migration.deletes(key)
             self.volumes.pop(key, None)
 
     def _attach(self, run: TerraformRun, verb: str, key: str) -> None:
@@ -360,36 +361,44 @@ class Machines:
         return process.document.node_id
 
     def _start(self, vm: Vm, service: ServiceDocument) -> None:
+        serves = self.kafka.migration.starts(service)
         illness = self.illnesses.pop(vm.key, None)
         if illness is not None and illness.lasts:
             self.illnesses[vm.key] = Illness(illness.finding, self._clock(), lasts=True)
         if service.name == "broker":
-            self._speak(vm, service)
-            owner = self.broker_ids.get(service.node_id)
-            volume = self._home_volume(service)
-            self.kafka.settings.files[service.node_id] = dict(service.settings)
-            self.evidence.homes.setdefault(service.node_id, set()).add(volume)
-            if owner is None:
-                self.broker_ids[service.node_id] = volume
-                self._add_broker(service)
-            else:
-                for disk in service.log_dirs:
-                    if disk.fresh and len(service.log_dirs) > 1:
-                        self.kafka.renew_dir(service.node_id, path_of(disk.name))
-                        self.failed_disks.pop(service.node_id, None)
-                self.kafka.start_broker(service.node_id, version=service.kafka_version)
-            return
-        self._refuse_two(vm, service)
-        directory = service.log_dirs[0].directory_id
-        if self.kafka.directory_of(service.node_id) == directory:
-            self.kafka.start_controller(service.node_id, version=service.kafka_version)
+            self._start_broker(vm, service, serves)
         else:
-            if not service.log_dirs[0].fresh:
-                raise Violation(f"{vm.key} starts on an empty directory that nobody called fresh")
-            self.controller_ids.add(service.node_id)
-            self.kafka.add_controller(
-                service.node_id, voter=service.founder, version=service.kafka_version, directory_id=directory
-            )
+            self._start_controller(vm, service)
+        self.kafka.migration.progress()
+
+    def _start_broker(self, vm: Vm, service: ServiceDocument, serves: bool) -> None:
+        self._speak(vm, service)
+        owner = self.broker_ids.get(service.node_id)
+        volume = self._home_volume(service)
+        self.kafka.settings.files[service.node_id] = dict(service.settings)
+        self.evidence.homes.setdefault(service.node_id, set()).add(volume)
+        if owner is None:
+            self.broker_ids[service.node_id] = volume
+            self._add_broker(service)
+            return
+        for disk in service.log_dirs:
+            if disk.fresh and len(service.log_dirs) > 1:
+                self.kafka.renew_dir(service.node_id, path_of(disk.name))
+                self.failed_disks.pop(service.node_id, None)
+        if serves:
+            self.kafka.start_broker(service.node_id, version=service.kafka_version)
+
+    def _start_controller(self, vm: Vm, service: ServiceDocument) -> None:
+        self._refuse_two(vm, service)
+        directory, home = service.log_dirs[0].directory_id, self.kafka.migration.home_of(service.name)
+        if home.directory_of(service.node_id) == directory:
+            home.start_controller(service.node_id, version=service.kafka_version)
+            return
+        if not service.log_dirs[0].fresh:
+            raise Violation(f"{vm.key} starts on an empty directory that nobody called fresh")
+        self.controller_ids.add(service.node_id)
+        founder, version = service.founder, service.kafka_version
+        home.add_controller(service.node_id, voter=founder, version=version, directory_id=directory)
 
     def _add_broker(self, service: ServiceDocument) -> None:
         several = tuple(path_of(d.name) for d in service.log_dirs) if len(service.log_dirs) > 1 else ()
@@ -415,21 +424,19 @@ class Machines:
             return
         if self.ensemble_id != service.cluster_id:
             raise Violation(f"{vm.key} starts while ZooKeeper holds the id {self.ensemble_id or 'of nobody'}")
-        there = [v.process.document for v in self.vms.values() if v.alive and v.process and v.process.up]
-        old = [s for s in there if s.name == "broker" and not understands(s.kafka_version, service.protocol_version)]
-        if old:
-            raise Violation(
-                f"{vm.key} starts with protocol {service.protocol_version} beside Kafka {old[0].kafka_version}"
-            )
+        if old := too_old(self.vms.values(), service.protocol_version):
+            raise Violation(f"{vm.key} starts with protocol {service.protocol_version} beside Kafka {old[0]}")
         self.protocols[service.node_id] = service.protocol_version
 
     def _stop(self, service: ServiceDocument, *, graceful: bool) -> None:
+        self.kafka.migration.stops(service, graceful=graceful)
         if service.name != "broker":
-            self.kafka.stop_controller(service.node_id)
+            self.kafka.migration.home_of(service.name).stop_controller(service.node_id)
         elif not graceful:
             self.kafka.kill_broker(service.node_id)
         elif self.kafka.is_running(service.node_id) and not self.kafka.stop_broker(service.node_id):
             raise Violation(f"broker {service.node_id} was unregistered while it ran and hangs now")
+        self.kafka.migration.progress()
 
     def _power_off(self, vm: Vm, *, graceful: bool = False) -> None:
         if vm.process is not None and vm.process.up:
@@ -477,16 +484,8 @@ class Machines:
             node_id=service.node_id,
             since=self._clock(),
             findings=self._findings(vm) if up else (),
-            log_dirs=self._log_dirs(vm, service),
-        )
-
-    def _log_dirs(self, vm: Vm, service: ServiceDocument) -> tuple[LogDirReport, ...]:
-        """The file systems of what is attached, which grow with their volumes."""
-        there = {v.key: v.size_gib * 2**30 for v in self.volumes.values() if v.attached_to == vm.key}
-        return tuple(
-            LogDirReport(name=d.name, total_bytes=there[d.volume], free_bytes=there[d.volume], partitions=0)
-            for d in service.log_dirs
-            if d.volume in there
+            metrics=dict(self.kafka.migration.metrics(service)) if up else {},
+            log_dirs=file_systems(self.volumes.values(), vm, service),
         )
 
     def _findings(self, vm: Vm) -> tuple[FindingReport, ...]:

@@ -105,7 +105,10 @@ def concurrency(world: World) -> Iterator[str]:
     for f in world.evidence.fences:
         if f.service == "broker" and f.replicas and f.others_down:
             yield f"{f.key} was stopped with {f.replicas} replicas on it while brokers {f.others_down} were down"
-        if f.service == "broker" and len(f.others_away) >= f.most_away:
+        racks = {view.instances[key].planned.rack for key in (f.key, *f.beside)}
+        if len(f.beside) > f.most_beside or (f.beside and (f.service != "broker" or len(racks) > 1)):
+            yield f"{f.key} was stopped together with {f.beside}, of racks {sorted(racks)}"
+        if f.service == "broker" and len(f.others_away) + len(f.beside) >= f.most_away:
             yield f"{f.key} was stopped while brokers {f.others_away} were away, {f.most_away} may be"
         if f.service != "broker" and f.voters > 1 and f.others_up <= f.voters // 2:
             yield f"{f.key} was stopped while only {f.others_up} other controllers of {f.voters} ran"
@@ -119,9 +122,11 @@ def single_writer(world: World) -> Iterator[str]:
 
 
 def one_vm(world: World) -> Iterator[str]:
-    """P5: one VM per node and generation, each with its intent on record; no broker id on a second disk."""
+    """P5: one VM per node and generation, each with its intent on record; no broker id on a second disk. One more
+    only for each that died before its run was over."""
+    stillborn = Counter(world.evidence.stillborn)
     for key, times in Counter(world.evidence.created).items():
-        if times > 1:
+        if times > 1 + stillborn[key]:
             yield f"{key} was made {times} times"
     known = world.view().instances
     for key, vm in world.machines.vms.items():

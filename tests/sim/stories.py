@@ -1,7 +1,11 @@
 """What a simulated cluster is put through before the properties are judged."""
 
+from collections.abc import Callable
+
 from controlplane.converger.seats import size_to_bring_back
+from controlplane.zookeeper.migration import Knows
 from events import facts
+from events.spec.model import KafkaClusterDocument
 from providers.handover import Handover
 from tests.builders import a_document, a_zookeeper_document
 from tests.sim.faults import Trouble
@@ -97,3 +101,29 @@ def troubled_roll(
         trouble.bring_back(size_to_bring_back(world.view()))
     world.converge(ticks=1500)
     return world
+
+
+def count_told(world: World, knows: Knows) -> int:
+    """How many brokers a migration in hand has told that, by a step of its own."""
+    migration = world.view().migration
+    brokers = {i.service_id for i in world.view().brokers()}
+    return sum(told is knows for i, told in migration.knows.items() if i in brokers) if migration else 0
+
+
+def turned_when(world: World, when: Callable[[World], bool], spec: KafkaClusterDocument, ticks: int = 300) -> None:
+    """Applies that spec once it has come so far."""
+    world.run(until=when, ticks=ticks)
+    world.declare(spec)
+
+
+def life_of_a_migration(world: World) -> None:
+    """From ZooKeeper half of the way to KRaft and back, then all of it; converged and quiet after each."""
+    before, after = a_zookeeper_document(version="3.9.1"), a_document(version="3.9.1")
+    world.declare(before)
+    world.converge(ticks=200)
+    world.kafka.create_topic("orders", partitions=6, rf=3, min_isr=2, bytes_per_partition=20_000_000)
+    world.declare(after)
+    turned_when(world, lambda w: count_told(w, Knows.QUORUM) > 0, before)
+    world.converge(ticks=900)
+    world.declare(after)
+    world.converge(ticks=900)

@@ -1,9 +1,10 @@
 """VMs of the simulator, and how a cloud lists them."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from agent.wire import Document, ServiceDocument
+from agent.wire import Document, LogDirReport, ServiceDocument
 from providers.base import CloudInstance, CloudVolume, InstanceState
 
 BOOT_S = 3.0
@@ -58,8 +59,12 @@ class Illness:
     lasts: bool = False
 
 
-def understands(version: str, protocol: str) -> bool:
-    return [int(n) for n in version.split(".")[:2]] >= [int(n) for n in protocol.split(".")]
+def too_old(vms: Iterable[Vm], protocol: str) -> list[str]:
+    """Versions of brokers that are up and do not understand this `inter.broker.protocol.version`."""
+    there = [v.process.document for v in vms if v.alive and v.process and v.process.up]
+    wanted = [int(n) for n in protocol.split(".")]
+    versions = [s.kafka_version for s in there if s.name == "broker"]
+    return [v for v in versions if [int(n) for n in v.split(".")[:2]] < wanted]
 
 
 def listed(vm: Vm, now: float) -> CloudInstance:
@@ -78,3 +83,13 @@ def listed(vm: Vm, now: float) -> CloudInstance:
 
 def moved(volume: CloudVolume, to: str | None) -> CloudVolume:
     return replace(volume, attached_to=to)
+
+
+def file_systems(volumes: Iterable[CloudVolume], vm: Vm, service: ServiceDocument) -> tuple[LogDirReport, ...]:
+    """Those of what is attached, which grow with their volumes."""
+    there = {v.key: v.size_gib * 2**30 for v in volumes if v.attached_to == vm.key}
+    return tuple(
+        LogDirReport(name=d.name, total_bytes=there[d.volume], free_bytes=there[d.volume], partitions=0)
+        for d in service.log_dirs
+        if d.volume in there
+    )

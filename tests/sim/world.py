@@ -7,6 +7,7 @@ Crashing at the n-th one, for every n, is how a server's sudden death at every s
 import random
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -188,6 +189,8 @@ class World:
                 handover=self.handover_on,
                 registered_id=lambda _view: self._registered_id(),
                 fix_cluster_id=self._fix_cluster_id,
+                registry=lambda _view: self.kafka.migration.registry(),
+                forget_migration=self._forget_migration,
                 restart_lock=SimRestartLock(self.lock_nodes, self.points),
             ),
             self.brake or FleetBrake(),
@@ -210,6 +213,11 @@ class World:
         self._registered_id()
         self.machines.ensemble_id = self.machines.ensemble_id or cluster_id
         self.points.reach("after fix_cluster_id")
+
+    def _forget_migration(self, view: ClusterView) -> None:
+        self.points.reach("before forget_migration")
+        self.kafka.migration.forget()
+        self.points.reach("after forget_migration")
 
     def _take_over(self) -> None:
         """Another server begins while this one is in the middle of a tick. Its runs die with its lease."""
@@ -353,7 +361,8 @@ class World:
             named = event.data[stopped] if stopped else ()
             keys = (named,) if isinstance(named, str) else named
             cure = str(event.data.get("reason", "")).startswith("healing of ")
-            self.evidence.fences += [f for key in keys if (f := self._fence(key, cure=cure)) is not None]
+            fences = [f for key in keys if (f := self._fence(key, cure=cure)) is not None]
+            self.evidence.fences += [replace(f, beside=tuple(event.data.get("beside", ()))) for f in fences]
 
     def _vote_trouble(self, what: str, controller: int, directory: str) -> str:
         """What is wrong with a change of the voters that is about to be made, "" where nothing is."""
@@ -383,7 +392,7 @@ class World:
     def _rolls(self) -> bool:
         """Whether any VM is being made, emptied, handed over or restarted, or is still to be replaced."""
         view = self.view()
-        unsettled = view.drain or view.intents or view.restart or any(i.phase != "joined" for i in view.alive())
+        unsettled = view.drain or view.intents or view.restarts or any(i.phase != "joined" for i in view.alive())
         return bool(unsettled) or len({i.planned.kafka_version for i in view.alive()}) > 1
 
     def _fence(self, key: str, *, cure: bool) -> Fence | None:
@@ -408,7 +417,9 @@ class World:
             votes = voters.get(me.node_id) == me.log_dirs[0].directory_id
             up = self.kafka.voters_up() if votes else set()
             return Fence(key, me.name, hosted, tuple(down), len(up - {me.node_id}), len(voters) if votes else 0)
-        return Fence(key, me.name, hosted, tuple(down), len(up - {me.node_id}), len(voters), away, most)
+        together = view.document.spec.rollout.max_parallel_restarts if view.document else 1
+        others_up = len(up - {me.node_id})
+        return Fence(key, me.name, hosted, tuple(down), others_up, len(voters), away, most, most_beside=together - 1)
 
     def _is_a_loss(self, view: ClusterView, key: str) -> bool:
         """Whether the broker served up to now, and nothing ailed it that its stop is the cure of."""
@@ -421,7 +432,7 @@ class World:
         there = [i for i in view.brokers() if i.service_id != broker and not i.drained]
         members = {i.service_id for i in there if i.phase in (Phase.JOINED, Phase.DRAINING)}
         members |= {i.service_id for i in there if self.kafka_hosts(i.service_id)}
-        asked = {i.service_id for i in there if view.restart is not None and view.restart.key == i.key}
+        asked = {i.service_id for i in there if i.key in view.restarts}
         asked |= {i.service_id for i in there if i.phase is Phase.FENCING and view.hands_over(i)}
         return asked | {b for b in members if not self.kafka.serves(b)}
 

@@ -23,10 +23,12 @@ from controlplane.commands import (
     DeleteTopic,
     EvacuateBrokers,
     InjectChaos,
+    NoteOffsetsReset,
     PauseCluster,
     ReadmitBrokers,
     RebalanceCluster,
     ReplaceNode,
+    ResetOffsets,
     RestartServices,
     ResumeCluster,
     SwitchHealing,
@@ -55,6 +57,7 @@ from controlplane.portal.access.scopednetworks import ScopedNetworks
 from controlplane.portal.services import Commands, Fleet, PortalServices
 from controlplane.view import ClusterView
 from events.ids import ClusterUid
+from events.spec.model import KafkaClusterDocument
 from planner.observed import KafkaSnapshot
 
 VERB_OF: dict[type[Command], Verb] = {
@@ -78,6 +81,8 @@ VERB_OF: dict[type[Command], Verb] = {
     DeclareTopics: Verb.DECLARE,
     AdoptTopic: Verb.DECLARE,
     DeleteTopic: Verb.DELETE,
+    ResetOffsets: Verb.DECLARE,
+    NoteOffsetsReset: Verb.DECLARE,
 }
 """What each command of people does. One that is not listed is an administrator's."""
 
@@ -194,9 +199,9 @@ class NotedCommands:
             self.rights.trail.event_position = self.head()
         return outcome
 
-    def check(self, command: DeclareCluster) -> None:
+    def check(self, command: DeclareCluster | DeclareTopics, *, beside: KafkaClusterDocument | None = None) -> None:
         """See CommandHandler."""
-        self.commands.check(command)
+        self.commands.check(command, beside=beside)
 
     def current(self, name: str) -> ClusterView:
         """See CommandHandler."""
@@ -218,10 +223,13 @@ class ScopedCommands:
         self._judge(command)
         return self.commands.handle(command)
 
-    def check(self, command: DeclareCluster) -> None:
+    def check(self, command: DeclareCluster | DeclareTopics, *, beside: KafkaClusterDocument | None = None) -> None:
         """See CommandHandler. Raises Forbidden."""
-        self._judge(command)
-        self.commands.check(command)
+        if beside is None:
+            self._judge(command)
+        else:
+            self.rights.require(VERB_OF[type(command)], traits_of(beside), f"{command.name} as this spec has it")
+        self.commands.check(command, beside=beside)
 
     def current(self, name: str) -> ClusterView:
         """See CommandHandler. Raises Forbidden for a cluster that is not theirs."""

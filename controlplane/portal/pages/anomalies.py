@@ -11,11 +11,13 @@ from starlette.responses import Response
 from controlplane.commands import SwitchHealing
 from controlplane.portal.anomalyanswers import IN_WORDS, OPEN, TONES, anomaly_out, chosen_anomalies, healing_out
 from controlplane.portal.anomalyschemas import AnomalyOut
+from controlplane.portal.anomalyseries import measured
 from controlplane.portal.auth import Actor
+from controlplane.portal.pages.charts import series_chart
 from controlplane.portal.pages.cluster import head_of
 from controlplane.portal.pages.frame import Caller, CsrfChecked, onwards, page
 from controlplane.portal.pages.sheet import csv_answer
-from controlplane.portal.routes.anomalies import book_of
+from controlplane.portal.routes.anomalies import anomaly_of, book_of
 from controlplane.portal.routes.clusters import carry_out, living
 from controlplane.portal.services import Services
 from planner.anomalies.kinds import WORDS, Kind, State
@@ -66,6 +68,26 @@ def anomalies(
         q=q,
         kind=kind,
         state=state,
+    )
+
+
+@router.get("/anomalies/{anomaly}")
+def anomaly_page(request: Request, name: str, anomaly: str, services: Services, rights: Caller) -> Response:
+    """One of them, with what was measured about it."""
+    view = living(services, name)
+    found = anomaly_of(services, view, anomaly)
+    told = measured(services, view, found)
+    return page(
+        request,
+        "anomaly.html",
+        head=head_of(request, services, rights, view),
+        tab="anomalies",
+        anomaly=anomaly_out(view.name, found),
+        charts=[series_chart(s, found.found_at) for s in told.series],
+        why=told.why,
+        tones=TONES,
+        in_words=IN_WORDS,
+        words=WORDS,
     )
 
 

@@ -1,4 +1,4 @@
-"""What a broker runs with, by its own word: where each setting comes from, and what the spec says of it."""
+"""Closer looks at a broker: what it runs with by its own word, and who depends on it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,18 +9,22 @@ from starlette.responses import Response
 
 from controlplane.kafka.errors import KafkaFault
 from controlplane.kafka.throttle import FOLLOWER_RATE, LEADER_RATE
+from controlplane.portal.groupanswers import TONES
 from controlplane.portal.lookanswers import ORIGIN_WORDS
 from controlplane.portal.pages.cluster import head_of
 from controlplane.portal.pages.frame import Caller, page
 from controlplane.portal.pages.reported import told_settings
 from controlplane.portal.routes.clusters import living
-from controlplane.portal.routes.looks import broker_of
+from controlplane.portal.routes.looks import broker_of, dependents_seen
 from controlplane.portal.services import Services
 from controlplane.view import ClusterView, InstanceView
 from planner.asked import Origin, ValueSeen
 
 router = APIRouter(prefix="/clusters/{name}/brokers/{broker}", tags=["pages"], include_in_schema=False)
 
+
+MOST_ROWS = 200
+"""Of topics and of groups, those with the most; the API has all."""
 
 MIN_ISR = "min.insync.replicas"
 """Kedge sets it for all brokers live: topics without their own would get 1 from a broker's file."""
@@ -33,6 +37,27 @@ class RunningRow:
     name: str
     seen: ValueSeen
     by: str
+
+
+@router.get("/dependents")
+def broker_dependents(request: Request, name: str, broker: int, services: Services, rights: Caller) -> Response:
+    """Who depends on it. A page of its own: brokers are asked for groups, which may take some seconds."""
+    view = living(services, name)
+    found, kafka, why = dependents_seen(services, view, broker)
+    return page(
+        request,
+        "dependents.html",
+        head=head_of(request, services, rights, view),
+        tab="brokers",
+        broker=broker,
+        found=found,
+        snapshot=kafka,
+        why=why,
+        tones=TONES,
+        most=MOST_ROWS,
+        rates=services.fleet.traffic(view.uid).words(services.clock()),
+        ours=frozenset(i.service_id for i in view.brokers()),
+    )
 
 
 @router.get("/settings")

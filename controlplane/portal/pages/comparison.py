@@ -108,6 +108,8 @@ def _of_node(
     yield Field(node, "machine", desired.shape, instance.planned.shape)
     if desired.spot or instance.planned.spot:
         yield Field(node, "pre-emptible", _yes(desired.spot), _yes(instance.planned.spot))
+    if desired.ipv6 or instance.planned.ipv6:
+        yield Field(node, "IPv6", _yes(desired.ipv6), _yes(instance.planned.ipv6))
     yield Field(node, "rack", desired.rack, instance.planned.rack)
     has = {v.dir: _disk(v.kind, size_of(view, v)) for v in instance.planned.volumes}
     wanted = dict.fromkeys(directory_names(desired.disk_count), _disk(desired.disk_kind, desired.disk_gib))

@@ -5,9 +5,12 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
+from controlplane.groups.record import kept_lags
+from controlplane.groups.resets import reset_words
 from controlplane.kafka.errors import KafkaFault
 from controlplane.portal.groupanswers import SORTS, TONES, chosen_groups, group_out
 from controlplane.portal.groupschemas import GroupOut
+from controlplane.portal.pages.charts import lag_chart
 from controlplane.portal.pages.cluster import head_of
 from controlplane.portal.pages.frame import Caller, page
 from controlplane.portal.pages.sheet import csv_answer
@@ -86,6 +89,10 @@ def group_detail_page(
         ails=sum(p.state != READING for p in every),
         tones=TONES,
         ailing=ailing,
+        lags=lag_chart(kept_lags(services.latest, view.uid).get(group, ())),
+        last_reset=reset_words(view.resets[group]) if group in view.resets else "",
+        reset_at=view.resets[group].at if group in view.resets else None,
+        topics=sorted({p.topic for p in every}),
     )
 
 

@@ -13,11 +13,13 @@ from controlplane.portal import anomalyschemas as anomaly_api
 from controlplane.portal import answers
 from controlplane.portal import schemas as api
 from controlplane.portal.anomalyanswers import OPEN, anomalies_out, anomaly_out, chosen_anomalies, notifier_out
+from controlplane.portal.anomalyseries import measured
 from controlplane.portal.auth import Actor
 from controlplane.portal.problems import ApiError
 from controlplane.portal.routes.clusters import CommandId, carry_out, living
 from controlplane.portal.services import PortalServices, Services
 from controlplane.view import ClusterView
+from planner.anomalies.judge import Anomaly
 
 router = APIRouter(prefix=api.API_PREFIX, tags=["anomalies"])
 
@@ -82,6 +84,33 @@ def test_notifier(name: str, body: api.ReasonIn, services: Services) -> anomaly_
     except NotTold as error:
         return anomaly_api.NotifierTestedOut(name=name, told=False, sentence=str(error))
     return anomaly_api.NotifierTestedOut(name=name, told=True, sentence=f"{name} took the test notice")
+
+
+@router.get("/clusters/{name}/anomalies/{anomaly}")
+def get_anomaly(name: str, anomaly: str, services: Services) -> anomaly_api.AnomalyDetailOut:
+    """One of them, open or over, with what was measured about it from 6 hours before it was found to 2 hours after."""
+    view = living(services, name)
+    found = anomaly_of(services, view, anomaly)
+    told = measured(services, view, found)
+    series = [
+        anomaly_api.SeriesOut(
+            name=s.name,
+            unit=s.unit,
+            times=list(s.times),
+            lines=[anomaly_api.LineOut(name=n, values=list(values)) for n, values in s.lines.items()],
+        )
+        for s in told.series
+    ]
+    return anomaly_api.AnomalyDetailOut(anomaly=anomaly_out(view.name, found), series=series, why_none=told.why)
+
+
+def anomaly_of(services: PortalServices, view: ClusterView, anomaly: str) -> Anomaly:
+    """One by its id. 404 where there is none, or it is over and too old to be kept in mind."""
+    found = next((a for a in book_of(services, view).every() if a.id == anomaly), None)
+    if found is None:
+        then = f"kedge anomalies {view.name} --all lists them."
+        raise ApiError(404, "anomaly-not-found", f"{view.name} has no anomaly {anomaly!r}", next_step=then)
+    return found
 
 
 def book_of(services: PortalServices, view: ClusterView) -> AnomalyBook:

@@ -38,7 +38,7 @@ from controlplane.portal.past import At, past_detail, past_of
 from controlplane.portal.problems import ApiError
 from controlplane.portal.services import PortalServices, Proposed, Services
 from controlplane.portal.sourceanswers import spec_source_out
-from controlplane.portal.specs import Order, declare, declare_topics, judge
+from controlplane.portal.specs import Declared, Order, declare, judge
 from controlplane.view import ClusterView
 from events.ids import ClusterUid
 
@@ -53,10 +53,23 @@ def command_id(idempotency_key: Annotated[str, Header(max_length=200)] = "") -> 
 CommandId = Annotated[str, Depends(command_id)]
 
 
+PartOf = Annotated[str, Query(max_length=250, description="a part of the name; empty: any")]
+After = Annotated[str, Query(max_length=250, description="only names after this one: the last of the page before")]
+Most = Annotated[int | None, Query(ge=1, le=1000, description="how many at most; without it all")]
+
+
 @router.get("/clusters")
-def list_clusters(services: Services) -> list[api.ClusterOut]:
-    """All living clusters, by name."""
-    views = [v for v in services.fleet.views() if not v.deleted]
+def list_clusters(
+    services: Services,
+    q: PartOf = "",
+    team: Annotated[str, Query(max_length=250, description="`metadata.owner`; empty: any")] = "",
+    after: After = "",
+    limit: Most = None,
+) -> list[api.ClusterOut]:
+    """The living clusters, by name."""
+    living_ones = (v for v in services.fleet.views() if not v.deleted and q in v.name and v.name > after)
+    of_team = (v for v in living_ones if not team or (v.document is not None and v.document.metadata.owner == team))
+    views = sorted(of_team, key=lambda view: view.name)[:limit]
     now = services.clock()
     return [
         answers.cluster_out(
@@ -185,8 +198,7 @@ def apply(order: api.ApplyIn, services: Services, actor: Actor, key: CommandId) 
     What a policy leaves to a second person becomes a proposal, the whole file: nothing of it is declared yet.
     """
     judged = judge(services, order.text, file=order.file)
-    applied: list[Outcome] = []
-    topics: list[Outcome] = []
+    done = Declared()
     proposal = ""
     if judged.ok and judged.reserved:
         if order.plan_digest is not None and order.plan_digest != judged.digest:
@@ -202,15 +214,14 @@ def apply(order: api.ApplyIn, services: Services, actor: Actor, key: CommandId) 
             plan_digest=order.plan_digest,
             dry_run=order.dry_run,
         )
-        applied = declare(services, judged, how)
-        topics = declare_topics(services, judged, how)
-        spread(services, [*applied, *topics])
+        done = declare(services, judged, how)
+        spread(services, done.all)
     return api.ApplyOut(
         ok=judged.ok,
         problems=[answers.problem_out(p) for p in judged.problems],
-        applied=[answers.applied_out(o) for o in applied],
+        applied=[answers.applied_out(o) for o in done.clusters],
         plans=[answers.plan_out(p) for p in judged.plans],
-        topics=[api.TopicsAppliedOut(cluster=o.name, changed=o.changed, sentence=o.sentence) for o in topics],
+        topics=[api.TopicsAppliedOut(cluster=o.name, changed=o.changed, sentence=o.sentence) for o in done.topics],
         proposal=proposal,
         reserved=list(judged.reserved),
     )

@@ -4,6 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
+from controlplane.groups.record import kept_lags
 from controlplane.kafka.errors import KafkaFault
 from controlplane.portal import groupschemas as group_api
 from controlplane.portal import schemas as api
@@ -36,7 +37,9 @@ def list_groups(
 def get_group(name: str, group: str, services: Services) -> group_api.GroupDetailOut:
     """One group: its members, and where it stands in each partition."""
     view = living(services, name)
-    return group_detail(view.name, group_named(view, looked(services, view), group))
+    found = group_named(view, looked(services, view), group)
+    lags = kept_lags(services.latest, view.uid).get(group, ())
+    return group_detail(view.name, found, history=lags, last_reset=view.resets.get(group))
 
 
 def looked(services: PortalServices, view: ClusterView) -> GroupsTold:

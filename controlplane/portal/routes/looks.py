@@ -1,6 +1,7 @@
 """/v1/clusters/NAME: what brokers say of a topic or of themselves at the moment somebody asks."""
 
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import TypeVar
 
 from fastapi import APIRouter
@@ -8,11 +9,13 @@ from fastapi import APIRouter
 from controlplane.kafka.errors import KafkaFault
 from controlplane.portal import lookschemas as look_api
 from controlplane.portal import schemas as api
+from controlplane.portal.dependents import Dependents, dependents_of
 from controlplane.portal.lookanswers import topic_logs_out, values_out
 from controlplane.portal.problems import ApiError
 from controlplane.portal.routes.clusters import living
 from controlplane.portal.services import PortalServices, Services
 from controlplane.view import ClusterView, InstanceView
+from planner.observed import KafkaSnapshot
 
 router = APIRouter(prefix=api.API_PREFIX, tags=["topics"])
 
@@ -48,6 +51,41 @@ def get_broker_settings(name: str, broker: int, services: Services) -> look_api.
     broker_of(view, broker)
     found = _asked(view, lambda: services.kafka_looks.broker_values(view, broker))
     return values_out(view.name, found, view.document.spec.kafka.config if view.document else {})
+
+
+@router.get("/clusters/{name}/brokers/{broker}/dependents", tags=["clusters"])
+def get_dependents(name: str, broker: int, services: Services) -> look_api.DependentsOut:
+    """Who depends on a broker: the groups that read from it, the brokers that copy from it, what is written to it, and
+    the partitions nobody else could lead. Groups are asked of the brokers, and kept for 10 seconds."""
+    view = living(services, name)
+    found, kafka, why = dependents_seen(services, view, broker)
+    return look_api.DependentsOut(
+        cluster=view.name,
+        broker=broker,
+        read_at=kafka.at,
+        topics=[look_api.LedTopicOut(**asdict(t)) for t in found.topics],
+        followers=dict(found.followers),
+        sole=[str(p.name) for p in found.sole],
+        readers=[look_api.ReaderOut(**asdict(r) | {"clients": list(r.clients)}) for r in found.readers],
+        readers_unknown=why,
+    )
+
+
+def dependents_seen(services: PortalServices, view: ClusterView, broker: int) -> tuple[Dependents, KafkaSnapshot, str]:
+    """For the API and the page, with the metadata it is by, and why groups are not known. 404 for a broker that is not
+    ours, 503 before any metadata was read."""
+    broker_of(view, broker)
+    kafka = services.fleet.last_snapshot(view.uid)
+    if kafka is None:
+        then = f"kedge describe {view.name} says what it waits for; then ask again."
+        raise ApiError(503, "kafka-unknown", f"Kafka of {view.name} was not read yet by this server", next_step=then)
+    groups, why = None, ""
+    try:
+        groups = services.groups.look(view)
+    except KafkaFault as fault:
+        why = str(fault)
+    written = services.fleet.traffic(view.uid).write_bytes_per_s
+    return dependents_of(broker, kafka, written, groups), kafka, why
 
 
 def logs_of(services: PortalServices, view: ClusterView, topic: str) -> look_api.TopicLogsOut:

@@ -86,4 +86,4 @@ def now_of(services: PortalServices, proposal: ProposalView) -> tuple[Judged | N
         return None, in_force_digest(services.commands.current(made.clusters[0]), made.topic) == made.digest
     judged = judge(services, made.text, file=made.file)
     # A git source knows no metadata of Kafka: its digest is of another kind, and is compared at the next poll.
-    return judged, made.source != "api" or (judged.ok and judged.change_digest == made.digest)
+    return judged, made.source != "api" or (judged.ok and judged.digest == made.digest)

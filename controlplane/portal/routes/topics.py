@@ -11,7 +11,7 @@ from controlplane.portal.auth import Actor
 from controlplane.portal.pages.topicrates import RatedTopics
 from controlplane.portal.pages.topicrows import TopicRow
 from controlplane.portal.problems import ApiError
-from controlplane.portal.routes.clusters import CommandId, carry_out, living
+from controlplane.portal.routes.clusters import After, CommandId, Most, PartOf, carry_out, living
 from controlplane.portal.services import PortalServices, Services
 from controlplane.portal.topicanswers import topic_out, topics_out, with_learned
 from events.ids import ClusterUid
@@ -21,11 +21,14 @@ router = APIRouter(prefix=api.API_PREFIX, tags=["topics"])
 
 
 @router.get("/clusters/{name}/topics")
-def list_topics(request: Request, name: str, services: Services) -> topic_api.TopicsOut:
+def list_topics(
+    request: Request, name: str, services: Services, q: PartOf = "", after: After = "", limit: Most = None
+) -> topic_api.TopicsOut:
     """Every topic by name: those that are declared, and those Kafka had at the last look."""
     view = living(services, name)
     snapshot = services.fleet.last_snapshot(view.uid)
-    return topics_out(view, snapshot, rows_of(request, services, view.uid, snapshot), now=services.clock())
+    rows = rows_of(request, services, view.uid, snapshot)
+    return topics_out(view, snapshot, rows, now=services.clock(), part=q, after=after, most=limit)
 
 
 @router.get("/clusters/{name}/topics/{topic}")

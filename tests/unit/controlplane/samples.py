@@ -8,6 +8,7 @@ from controlplane.agentview import AgentOrderView
 from controlplane.healingview import DemotionView
 from controlplane.rebalanceview import RebalanceView
 from controlplane.replacement import Phase
+from controlplane.resetview import ResetView
 from controlplane.restartview import Before, RestartView, RollingRestartView, SettingChangeView
 from controlplane.view import (
     ChaosView,
@@ -25,6 +26,7 @@ from events import proposal_facts as proposals
 from events.spec.conversion import to_data
 from tests.builders import BEFORE, a_document, a_planned, a_view, an_instance
 from tests.unit.controlplane.external_samples import EXTERNAL_SAMPLES, external_states
+from tests.unit.controlplane.migration_samples import MIGRATION_SAMPLES, migration_states
 from tests.unit.controlplane.topic_samples import TOPIC_SAMPLES, topic_states
 
 A1, A2, CA1, CA2 = "brokers-a-0.g1", "brokers-a-0.g2", "controllers-a-0.g1", "controllers-a-0.g2"
@@ -91,6 +93,7 @@ SAMPLES: tuple[object, ...] = (
     facts.EnsembleFounded("k-id", "3.8", (facts.FoundingServer("zookeepers-a-0", 100, "127.64.0.1", 2181, "dir"),)),
     facts.ClusterIdFixed("kafka-cluster"),
     facts.ProtocolRaised("3.8", "3.9", "all brokers run Kafka 3.9.1"),
+    *MIGRATION_SAMPLES,
     facts.ClusterAdopted(
         "the tags of 6 VMs", 1007, (facts.SpentNode("brokers-a-0", 4, 3),), {"controllers-a-0": "127.64.0.1"}, True
     ),
@@ -165,6 +168,10 @@ SAMPLES: tuple[object, ...] = (
     facts.MovesSettled(("orders-4",)),
     facts.ChaosInjected("chaos-1", "kill-broker", (A1,), 60.0, "asked by anna: game day"),
     facts.ChaosEnded("chaos-1", "its time is over"),
+    facts.OffsetsResetRequested(
+        "reset-1", "billing", (facts.OffsetPut("orders", 0, 7, 0), facts.OffsetPut("orders", 1, None, 3)), "asked"
+    ),
+    facts.OffsetsReset("reset-1", "billing", {"orders-1": "it is not there (UnknownTopicOrPartitionError)"}),
     facts.VoterAddRequested(
         "change-1", "controllers-a-1", 103, "10.0.0.9", 9093, "dir-103", "3 of 3 voters keep up, it is 0 records behind"
     ),
@@ -261,9 +268,9 @@ def states() -> Mapping[type, ClusterView]:
         facts.RetireRequested: a_view(_old(Phase.FENCED)),
         facts.DestroyCompleted: a_view(intents=_open("intent-6", "destroy", A1)),
         facts.RetireCompleted: a_view(_old(Phase.RETIRING), intents=_open("intent-4", "retire", A1)),
-        facts.RestartCompleted: a_view(restart=_restart()),
-        facts.RestartRevertRequested: a_view(restart=_restart()),
-        facts.RestartReverted: a_view(restart=_restart()),
+        facts.RestartCompleted: a_view(restarts={A1: _restart()}),
+        facts.RestartRevertRequested: a_view(restarts={A1: _restart()}),
+        facts.RestartReverted: a_view(restarts={A1: _restart()}),
         facts.SettingsChanged: a_view(setting_change=_change()),
         facts.RollingRestartCompleted: a_view(
             rolling_restart=RollingRestartView("request-1", (A1,), (), "asked by anna", BEFORE)
@@ -282,6 +289,7 @@ def states() -> Mapping[type, ClusterView]:
         facts.ChaosEnded: a_view(
             chaos={"chaos-1": ChaosView("chaos-1", "kill-broker", (A1,), "asked by anna", BEFORE, 60.0)}
         ),
+        facts.OffsetsReset: a_view(resets={"billing": ResetView("reset-1", "billing", BEFORE, "asked by anna", 2)}),
         facts.BrokerDemoted: a_view(demotions={A1: DemotionView(1000, "slow", BEFORE)}),
         facts.DemotionEnded: a_view(demotions={A1: DemotionView(1000, "slow", BEFORE)}),
         facts.BrokerPromoted: a_view(demotions={A1: DemotionView(1000, "slow", BEFORE, ended="fast again")}),
@@ -291,6 +299,7 @@ def states() -> Mapping[type, ClusterView]:
         **topic_states(),
         **external_states(),
         facts.ProtocolRaised: a_view(protocol="3.8"),
+        **migration_states(),
         facts.AgentUpgraded: a_view(agent_orders=_agent_order()),
         facts.AgentUpgradeFailed: a_view(agent_orders=_agent_order()),
         facts.FeatureFinalised: replace(a_view(), finalising=("metadata.version", 29)),

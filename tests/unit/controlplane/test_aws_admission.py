@@ -41,3 +41,15 @@ def test_what_aws_does_not_have_is_refused_where_it_is_written(good: str, bad: s
     for one in found:
         assert words in one.message
         assert bad.split(": ")[-1] in lines[one.line - 1]
+
+
+def test_an_ephemeral_disk_on_a_machine_without_one_is_refused_where_the_machine_is_written() -> None:
+    before, services, after = EXAMPLE.partition("services: [broker]")
+    assert "kind: persistent" in after
+    text = before + services + after.replace("kind: persistent", "kind: ephemeral", 1)
+    (found,) = problems(text)
+    assert (found.code, found.severity) == ("KEDGE-SPEC-039", "error")
+    assert "'r7g.xlarge' of aws has no disk of its own" in found.message
+    assert "kind: persistent" in found.fix
+    assert "machine: r7g.xlarge" in text.splitlines()[found.line - 1]
+    assert problems(text.replace("machine: r7g.xlarge", "machine: i4g.xlarge")) == []

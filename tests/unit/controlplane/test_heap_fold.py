@@ -42,8 +42,7 @@ def _not_back(start: int) -> facts.RestartRevertRequested:
 def test_a_restart_tells_another_heap_and_what_was_planned_stays_on_record() -> None:
     view = _after(_restart(2, heap_mib=1024))
     assert (_heap(view), view.instances[A].planned.heap_mib) == (1024, 256)
-    assert view.restart is not None
-    assert view.restart.new_settings
+    assert view.restarts[A].new_settings
 
 
 def test_a_restart_about_something_else_keeps_the_heap() -> None:
@@ -53,8 +52,7 @@ def test_a_restart_about_something_else_keeps_the_heap() -> None:
 def test_who_does_not_come_back_gets_the_heap_it_had_last_not_the_one_it_was_born_with() -> None:
     view = _after(_restart(2, heap_mib=1024), DONE, _restart(3, heap_mib=8192), _not_back(4))
     assert _heap(view) == 1024
-    assert view.restart is not None
-    assert view.restart.new_settings
+    assert view.restarts[A].new_settings
 
 
 def test_a_canary_that_falls_while_it_is_watched_gets_its_heap_back() -> None:
@@ -63,8 +61,7 @@ def test_a_canary_that_falls_while_it_is_watched_gets_its_heap_back() -> None:
 
 def test_a_revert_of_a_restart_that_brought_nothing_says_so() -> None:
     view = _after(_restart(2), _not_back(3))
-    assert view.restart is not None
-    assert not view.restart.new_settings
+    assert not view.restarts[A].new_settings
 
 
 def test_what_an_earlier_spec_asked_for_says_nothing_against_the_one_in_force() -> None:

@@ -20,8 +20,12 @@ from planner.anomalies.kinds import Kind
 from tests.unit.docs.doc_pages import ROOT, bare, table_headed, text
 from tests.unit.docs.test_doc_conditions import condition_types
 
-HOW = frozenset({"JVM", "broker", "ZooKeeper", "made"})
-"""What a finding was brought about in: a real JVM, real brokers, a real ensemble, or values made for the test."""
+HOW = frozenset({"JVM", "broker", "ZooKeeper", "cloud", "Terraform", "made"})
+"""What a finding was brought about in: a real JVM, real brokers, a real ensemble, the local cloud, the real Terraform
+against a fake of a cloud's API, or values made for the test."""
+
+REAL = ("agent/", "kafka/", "e2e/", "terraform/")
+"""Where tests have real parts."""
 
 NOT_OF_HEALTH = frozenset(
     {
@@ -117,7 +121,7 @@ def test_whatever_may_be_found_has_a_test_that_provokes_it_and_one_that_it_is_qu
         assert ids, f"{found}: no test is named in {cell!r}"
         for path, name in ids:
             assert name in named_tests(path), f"{found}: {path} has no {name}"
-    is_real = any(path.startswith(("agent/", "kafka/", "e2e/")) for path, _ in _ID.findall(provoked))
+    is_real = any(path.startswith(REAL) for path, _ in _ID.findall(provoked))
     assert is_real == (how != "made"), f"{found}: said to be provoked in {how}"
 
 

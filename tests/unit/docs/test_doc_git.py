@@ -21,7 +21,7 @@ def _default(field: object) -> str:
     value = field.default  # type: ignore[attr-defined]
     if value is None:
         return "none"
-    return ", ".join(value) if isinstance(value, tuple) else str(value) or "empty"
+    return (", ".join(value) if isinstance(value, tuple) else str(value)) or "empty"
 
 
 def test_every_code_of_a_file_is_in_the_table() -> None:

@@ -65,6 +65,7 @@ rollouts = built(
     strategy=st.sampled_from(["migrate", "reattach"]),
     surge=st.integers(0, 2),
     max_unavailable=st.integers(0, 2),
+    max_parallel_restarts=st.integers(1, 2),
     soak_s=st.integers(0, 9),
     linger_s=st.integers(0, 9),
     pause=st.booleans(),

@@ -68,7 +68,7 @@ def test_a_misspelt_key_is_refused_with_the_one_that_was_meant() -> None:
             "20:7",
             "KEDGE-SPEC-020",
             "`spec.pools[1]` has no key `machin`",
-            "Did you mean `machine`? Known here: name, services, size, machine, alternatives, spot, disk, place, "
+            "Did you mean `machine`? Known here: name, services, size, machine, alternatives, spot, ipv6, disk, place, "
             "heapMib.",
         ),
     ]
@@ -83,8 +83,8 @@ def test_a_python_name_is_no_yaml_key() -> None:
             "KEDGE-SPEC-020",
             "`spec.rollout` has no key `max_unavailable`",
             (
-                "Did you mean `maxUnavailable`? Known here: strategy, surge, maxUnavailable, soak, "
-                "linger, pause, joinDeadline, throttleMibPerS, windows, allowUnavailable."
+                "Did you mean `maxUnavailable`? Known here: strategy, surge, maxUnavailable, "
+                "maxParallelRestarts, soak, linger, pause, joinDeadline, throttleMibPerS, windows, allowUnavailable."
             ),
         ),
     ]

@@ -17,13 +17,13 @@ def test_an_unsupported_version_is_refused_with_the_nearest_supported_one() -> N
 
 
 def test_a_version_of_the_zookeeper_days_says_why_it_is_refused() -> None:
-    result = load({7: "    version: 3.9.1"})
+    result = load({7: "    version: 3.8.1"})
     assert told(result) == [
         (
             "7:14",
             "KEDGE-SPEC-040",
             (
-                "Kafka 3.9.1 is not supported (versions below 4 need `mode: zookeeper`, with 3.8.1 or "
+                "Kafka 3.8.1 is not supported (versions below 4 need `mode: zookeeper`, with 3.8.1 or "
                 "3.9.1); supported: 4.1.1, 4.2.0, 4.3.0"
             ),
             "Use 4.3.0, or write `mode: zookeeper`; docs/zookeeper.md tells of migrating from there.",

@@ -1,5 +1,7 @@
 """Refusals about rolling, listeners and the clients' way in."""
 
+import pytest
+
 from tests.unit.events.spec_texts import load, told
 
 
@@ -27,6 +29,18 @@ def test_reattaching_with_every_broker_up_is_refused() -> None:
         ),
     ]
     assert not result.ok
+
+
+@pytest.mark.parametrize(("away", "restarts", "may"), [("", 2, 1), ("    maxUnavailable: 2\n", 3, 2)])
+def test_more_restarts_at_once_than_brokers_may_be_away_are_refused(away: str, restarts: int, may: int) -> None:
+    result = load({24: f"{away}    maxParallelRestarts: {restarts}"})
+    ((_, code, message, fix),) = told(result)
+    assert (code, message) == (
+        "KEDGE-SPEC-065",
+        f"{restarts} brokers are to be restarted at the same time, and {may} may be away by `maxUnavailable`",
+    )
+    assert fix == f"Use `maxUnavailable: {restarts}`, or `maxParallelRestarts: {may}`."
+    assert load({24: f"    maxUnavailable: {restarts}\n    maxParallelRestarts: {restarts}"}).ok
 
 
 def test_reattaching_an_ephemeral_disk_is_refused() -> None:

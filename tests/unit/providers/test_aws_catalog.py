@@ -57,5 +57,28 @@ def test_what_does_not_fit_is_named(region: str, machine: str, expected: str) ->
     assert found.fix
 
 
+def test_bare_metal_is_a_machine_like_any_other() -> None:
+    metal = AWS.machine("i4i.metal")
+    assert (metal.architecture, metal.shape.vcpus, metal.shape.memory_mib) == ("x86_64", 128, 1_048_576)
+    assert catalog("aws").shape("m7g.metal").nic_bytes_per_s == 3_750_000_000
+    assert list(catalog("aws").misfits("eu-west-1", "i4i.metal", disk="ephemeral")) == []
+
+
+def test_an_own_disk_is_asked_only_of_machines_that_may_have_one() -> None:
+    aws = catalog("aws")
+    assert list(aws.misfits("eu-west-1", "m7g.large", disk="persistent")) == []
+    found = list(aws.misfits("eu-west-1", "small", ("i4g.large", "m7i.large"), disk="ephemeral"))
+    assert [one.field for one in found] == ["machine", "alternatives"]
+    assert "'small' of aws has no disk of its own" in found[0].message
+    assert "i4g.large" in found[0].fix
+    assert "m7g.large" not in found[0].fix
+
+
+@pytest.mark.parametrize("cloud", ["digitalocean", "hetzner", "upcloud"])
+def test_where_every_machine_has_a_disk_or_nobody_knows_none_is_refused_for_it(cloud: str) -> None:
+    sold = catalog(cloud)
+    assert [m for name in sold.shapes for m in sold.misfits(sold.regions[0], name, disk="ephemeral")] == []
+
+
 def test_the_local_cloud_judges_no_place() -> None:
     assert list(catalog("local").misfits("anywhere", "anything")) == []

@@ -56,6 +56,14 @@ def test_a_snapshot_is_chosen_by_the_architecture_of_the_machine() -> None:
     assert variables(wanted)["instances"]["b-0.g1"]["image"] == "4712"
 
 
+def test_a_servers_own_disk_is_the_one_it_boots_from_and_its_agent_is_told_so() -> None:
+    made = variables(resources(instance("b-0")))["instances"]["b-0.g1"]["boot_data"]
+    (environment,) = (
+        f for f in json.loads(made.removeprefix("#cloud-config\n"))["write_files"] if "agent.env" in f["path"]
+    )
+    assert "KEDGE_AGENT_OWN_DISKS=root\n" in environment["content"]
+
+
 def test_every_vm_has_a_group_and_its_owner_is_in_labels() -> None:
     cloud = variables(resources(instance("b-0"), instance("b-1", zone="b")))["cloud"]
     assert (cloud["placement_group_b-0.g1"], cloud["placement_group_b-1.g1"]) == ("11", "11")

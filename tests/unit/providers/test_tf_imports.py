@@ -19,12 +19,13 @@ from providers.base import (
 )
 from providers.errors import NotImportable, ResourceConflict, UnsafeChange
 from providers.tf.abilities import Import
+from providers.tf.adoption import adopting_run
 from providers.tf.guard import check_import
 from providers.tf.imports import import_step, in_module
 from providers.tf.plan import Action, PlannedChange
 from providers.tf.renderedset import targets_of
 from tests.fakes.cloud import FakeCloud
-from tests.fakes.resources import PLACE, UID, address, attachment, binding, instance, resources, surge, volume
+from tests.fakes.resources import PLACE, UID, address, attachment, binding, instance, resources, run, surge, volume
 
 BROKER = (instance("b-0"), volume("b-0"), attachment("b-0.g1", "b-0.data.v1"))
 CONTROLLER = (
@@ -169,6 +170,49 @@ def test_a_lost_state_is_made_again_from_all_that_stands_before_the_run() -> Non
     assert targets_of(step.run.resources) == targets_of(resources(*BROKER, *CONTROLLER))
     assert step.run.creates == {"attachment/b-0.g1.data"}, "made again, which makes nothing"
     assert len(step.imports) == 7
+
+
+def test_before_a_run_that_only_deletes_a_lost_state_is_made_again_with_what_is_to_go() -> None:
+    cloud = standing_with(*BROKER, *CONTROLLER)
+    before = resources(*BROKER, *CONTROLLER)
+    retire = run(RunKind.RETIRE, resources(*CONTROLLER), deletes=targets_of(resources(*BROKER)))
+    step = import_step(replace(retire, adopts=before), None, cloud)
+    assert step is not None
+    assert targets_of(step.run.resources) == targets_of(before)
+    assert (step.run.creates, step.run.deletes) == (frozenset(), frozenset())
+    assert {i.address for i in step.imports} >= {'module.kedge.a_instance.instance["b-0.g1"]'}
+
+
+def test_what_an_older_state_lacks_is_imported_before_a_run_that_only_deletes() -> None:
+    cloud = standing_with(*BROKER, OTHER)
+    older = state_of(
+        ("a_instance", "instance", "b-0.g1"),
+        ("a_volume", "volume", "b-0.data.v1"),
+        ("a_attachment", "attachment", "b-0.g1.data"),
+    )
+    retire = run(RunKind.RETIRE, resources(OTHER), deletes=targets_of(resources(*BROKER)))
+    step = import_step(replace(retire, adopts=resources(*BROKER, OTHER)), older, cloud)
+    assert step is not None
+    assert [i.address for i in step.imports] == [f'module.kedge.a_instance.instance["{OTHER.key}"]']
+    assert targets_of(step.run.resources) == targets_of(resources(*BROKER, OTHER)), "and what the state has stays"
+
+
+def test_a_vm_an_earlier_try_of_the_same_run_is_deleting_is_not_taken_back_into_the_state() -> None:
+    cloud = standing_with(OTHER)
+    cloud.twins = (twin("b-0.g1", "i-ending", state=InstanceState.STOPPING, volumes=("b-0.data.v1",)),)
+    known = state_of(("a_instance", "instance", OTHER.key))
+    retire = run(RunKind.RETIRE, resources(OTHER), deletes=targets_of(resources(*BROKER)))
+    assert import_step(replace(retire, adopts=resources(*BROKER, OTHER)), known, cloud) is None
+
+
+def test_a_state_that_knows_all_that_stands_asks_nobody() -> None:
+    cloud = Importer()
+    cloud.failures.append(AssertionError("it was asked"))  # type: ignore[arg-type]
+    known = state_of(("a_instance", "instance", "b-0.g1"))
+    before = resources(instance("b-0"))
+    retire = run(RunKind.RETIRE, resources(), deletes=targets_of(before))
+    assert import_step(replace(retire, adopts=before), known, cloud) is None
+    assert adopting_run(replace(retire, adopts=before), targets_of(before), cloud) is None
 
 
 def test_what_is_forgotten_is_not_imported() -> None:

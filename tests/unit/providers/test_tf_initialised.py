@@ -2,6 +2,8 @@
 
 import os
 import threading
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,7 @@ import pytest
 from providers.errors import TerraformFailed
 from providers.tf.initialised import Initialised
 from providers.tf.runner import TerraformRunner
+from providers.tf.states import Access
 from providers.tf.workspace import Workspace, open_workspace
 
 SCRIPT = """#!/bin/sh
@@ -36,30 +39,37 @@ class House:
         self.program.write_text(SCRIPT.format(calls=root / "calls"))
         self.program.chmod(0o755)
 
-    def run(self, **variables: object) -> str:
+    def run(self, during: Callable[[], object] = lambda: None, *, plugins: str = "", **variables: object) -> str:
         """What Terraform finds in its data directory, and which providers were chosen, in a run of its own."""
         workspace = self.workspace(**variables)
         terraform = TerraformRunner(
             workspace,
-            environment={},
+            environment={"XDG_DATA_DIRS": plugins},
             stop=threading.Event(),
             on_progress=lambda _: None,
             timeout_s=20.0,
             binary=str(self.program),
         )
-        terraform.prepare(self.kept)
-        _, out, _ = terraform.cmd("version")
-        workspace.remove()
+        try:
+            with terraform.prepared(self.kept):
+                during()
+                _, out, _ = terraform.cmd("version")
+        finally:
+            workspace.remove()
         return out
 
     def workspace(self, **variables: object) -> Workspace:
         return open_workspace(
             self.root / "runs",
             module=self.module,
-            backend={"local": {"path": "state"}},
+            access=Access({"local": {"path": "state"}}),
             variables={"instances": {}, **variables},
             intent_id="i",
         )
+
+    def there(self) -> list[Path]:
+        """The data directories that were kept."""
+        return sorted(self.kept.directory.glob("*/*"))
 
     @property
     def inits(self) -> int:
@@ -82,29 +92,115 @@ def test_other_values_need_no_init(house: House) -> None:
     assert house.inits == 1
 
 
-def test_another_module_configuration_or_terraform_is_initialised_anew(house: House) -> None:
+def test_another_module_configuration_terraform_or_folder_of_plugins_is_initialised_anew(house: House) -> None:
     house.run()
     (house.module / "main.tf").write_text("# two\n")
     house.run()
     assert house.inits == 2
     house.run(another_variable=1)
     assert house.inits == 3
+    house.run(another_variable=1, plugins="/elsewhere")
+    assert house.inits == 4
     os.utime(house.program, ns=(1, 1))
     house.run(another_variable=1)
-    assert house.inits == 4
-    assert len(list(house.kept.directory.iterdir())) == 1, "only the last one is kept"
+    assert house.inits == 5
+
+
+def test_what_an_earlier_release_used_goes_a_week_after_its_last_use(house: House) -> None:
+    house.run()
+    (first,) = house.there()
+    house.run(another_variable=1)
+    assert len(house.there()) == 2, "somebody may run that release still"
+    long_ago_s = time.time() - 8 * 24 * 3600
+    os.utime(first / "in-use", (long_ago_s, long_ago_s))
+    house.run(a_third_variable=1)
+    assert first not in house.there()
+    assert len(house.there()) == 2
+    assert len(list(house.kept.directory.iterdir())) == 2, "its folder went, too"
+
+
+def test_what_is_in_use_stays_however_old_it_is(house: House) -> None:
+    house.run()
+    (first,) = house.there()
+
+    def meanwhile() -> None:
+        os.utime(first / "in-use", (0, 0))
+        house.run(another_variable=1)
+        assert first.is_dir()
+
+    assert house.run(meanwhile) == "made\nchosen\n"
+
+
+def test_each_use_is_noted(house: House) -> None:
+    house.run()
+    (first,) = house.there()
+    os.utime(first / "in-use", (0, 0))
+    house.run()
+    house.run(another_variable=1)
+    assert first.is_dir()
+    assert house.inits == 2
 
 
 def test_an_init_that_fails_leaves_nothing_to_take(house: House) -> None:
     house.program.write_text("#!/bin/sh\nmkdir -p $TF_DATA_DIR; exit 1\n")
     with pytest.raises(TerraformFailed):
         house.run()
-    assert house.kept.take(house.workspace(), binary=str(house.program)) is None
+    assert house.there() == []
 
 
-def test_what_was_dropped_is_made_again(house: House) -> None:
+def test_a_server_that_dies_during_init_leaves_nothing_to_take(house: House) -> None:
+    """What was made so far is in the folder of its run; the next run of that state deletes it."""
+    house.program.write_text(
+        SCRIPT.format(calls=house.root / "calls").replace("    echo made", "    exit 1; echo made")
+    )
+    with pytest.raises(TerraformFailed):
+        house.run()
+    house.program.write_text(SCRIPT.format(calls=house.root / "calls"))
+    assert house.run() == "made\nchosen\n"
+
+
+def test_a_deletion_that_was_cut_short_is_finished_and_never_taken_for_whole(house: House) -> None:
     house.run()
-    house.kept.drop()
-    house.kept.drop()
+    (first,) = house.there()
+    half = first.rename(first.with_suffix(".gone"))
+    (half / "in-use").unlink()
+    assert house.run() == "made\nchosen\n"
+    assert not half.exists()
+
+
+def test_of_two_that_initialise_at_once_one_is_kept_and_both_work(house: House) -> None:
+    """The second begins and ends while the first one is in its `init`."""
+    workspace = house.workspace()
+    made = workspace.directory / ".terraform"
+
+    def init() -> None:
+        made.mkdir()
+        assert house.run() == "made\nchosen\n"
+
+    with house.kept.opened(workspace, binary=str(house.program), plugins="", init=init) as given:
+        assert [given.data] == house.there()
+        assert (given.data / "modules" / "modules.json").exists(), "the second one's"
+    assert house.run() == "made\nchosen\n"
+    assert house.inits == 1
+
+
+def test_what_a_run_that_never_had_a_plan_used_is_doubted_and_made_again(house: House) -> None:
     house.run()
-    assert house.inits == 2
+    (first,) = house.there()
+
+    def fails() -> None:
+        raise TerraformFailed("terraform plan ended with exit code 1", [])
+
+    def meanwhile() -> None:
+        """A run that doubts it takes nothing from those that use it."""
+        with pytest.raises(TerraformFailed):
+            house.run(fails)
+        house.run()
+        assert first.is_dir()
+        assert house.inits == 2
+
+    assert house.run(meanwhile) == "made\nchosen\n"
+    house.run(another_variable=1)
+    assert not first.exists(), "doubted, and nobody uses it"
+    house.run()
+    assert house.inits == 3

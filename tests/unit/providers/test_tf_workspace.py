@@ -3,17 +3,28 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from providers.base import RunKind
 from providers.tf.modules import module_root
+from providers.tf.states import IN_A_FILE, STATE_PATH, Access
 from providers.tf.workspace import open_workspace, rendered
 from tests.fakes.resources import attachment, instance, resources, run, volume
 
 
-def test_a_value_that_looks_like_a_template_stays_data(tmp_path: Path) -> None:
+@pytest.fixture
+def module(tmp_path: Path) -> Path:
+    folder = tmp_path / "module"
+    folder.mkdir()
+    (folder / "main.tf").write_text("# one\n")
+    return folder
+
+
+def test_a_value_that_looks_like_a_template_stays_data(tmp_path: Path, module: Path) -> None:
     workspace = open_workspace(
         tmp_path / "runs",
-        module=tmp_path / "module",
-        backend={"local": {"path": str(tmp_path / "${x}" / "state")}},
+        module=module,
+        access=Access({"local": {"path": "${x}/state"}}),
         variables={"cluster_name": "${file('/etc/passwd')}"},
         intent_id="i",
     )
@@ -21,27 +32,53 @@ def test_a_value_that_looks_like_a_template_stays_data(tmp_path: Path) -> None:
     values = json.loads((workspace.directory / "kedge.auto.tfvars.json").read_text())
     assert values == {"cluster_name": "${file('/etc/passwd')}"}
     assert configuration["module"]["kedge"]["cluster_name"] == "${var.cluster_name}"
-    assert configuration["terraform"]["backend"]["local"]["path"] == f"{tmp_path}/$${{x}}/state"
+    assert configuration["terraform"]["backend"]["local"]["path"] == "$${x}/state"
 
 
-def test_the_module_is_named_by_a_relative_path_so_that_it_is_not_copied(tmp_path: Path) -> None:
-    workspace = open_workspace(
-        tmp_path / "runs", module=tmp_path / "module", backend={"local": {}}, variables={}, intent_id="i"
+def test_two_runs_of_different_states_are_the_same_to_an_init(tmp_path: Path, module: Path) -> None:
+    """What it remembers are places in the folder of the run: of the module, and of the state."""
+    opened = [
+        open_workspace(
+            tmp_path / name / "deeper" / "runs",
+            module=module,
+            access=Access(IN_A_FILE, folder=tmp_path / name),
+            variables={"cluster_name": name},
+            intent_id="i",
+        )
+        for name in ("one", "two")
+    ]
+    one, two = ((w.directory / "main.tf.json").read_text() for w in opened)
+    assert one == two
+    assert opened[0].fingerprint == opened[1].fingerprint
+    source = json.loads(one)["module"]["kedge"]["source"]
+    for workspace, name in zip(opened, ("one", "two"), strict=True):
+        assert (workspace.directory / source / "main.tf").resolve() == module / "main.tf"
+        assert not (workspace.directory / source).is_symlink(), "Terraform would remember where it leads to"
+        (workspace.directory / STATE_PATH).write_text(name)
+        assert (tmp_path / name / "terraform.tfstate").read_text() == name
+
+
+def test_a_module_that_grows_volumes_needs_no_init_of_its_own(tmp_path: Path, module: Path) -> None:
+    (module / "volumes.tf").write_text("    ignore_changes = all # grows: [type]\n")
+    access = Access({"local": {}})
+    plain, grows = (
+        open_workspace(tmp_path / "runs", module=module, access=access, variables={}, intent_id="i", grows=grows)
+        for grows in (False, True)
     )
-    source = json.loads((workspace.directory / "main.tf.json").read_text())["module"]["kedge"]["source"]
-    assert source == "../../module"
+    assert plain.fingerprint == grows.fingerprint
+    assert (grows.directory / "module" / "volumes.tf").read_text() == "    ignore_changes = [type]\n"
 
 
-def test_everything_rendered_is_for_its_owner_only(tmp_path: Path) -> None:
+def test_everything_rendered_is_for_its_owner_only(tmp_path: Path, module: Path) -> None:
     workspace = open_workspace(
-        tmp_path / "runs", module=tmp_path / "module", backend={"local": {}}, variables={}, intent_id="i"
+        tmp_path / "runs", module=module, access=Access({"local": {}}), variables={}, intent_id="i"
     )
     assert workspace.directory.stat().st_mode & 0o077 == 0
 
 
-def test_a_workspace_with_the_only_copy_of_a_state_is_kept(tmp_path: Path) -> None:
+def test_a_workspace_with_the_only_copy_of_a_state_is_kept(tmp_path: Path, module: Path) -> None:
     workspace = open_workspace(
-        tmp_path / "runs", module=tmp_path / "module", backend={"local": {}}, variables={}, intent_id="i"
+        tmp_path / "runs", module=module, access=Access({"local": {}}), variables={}, intent_id="i"
     )
     workspace.errored_state.write_text("{}")
     workspace.remove()

@@ -171,7 +171,7 @@ def test_replicas_in_one_zone_violate_a_goal_and_so_does_a_share_far_from_even_w
         (a_view(recycling=2, generation=2), Kind.GOAL_VIOLATION, "a roll to generation 2 is in hand"),
         (a_view(replaced_at=NOW - timedelta(minutes=5)), Kind.SLOW_BROKER, "a broker was replaced 5 min ago"),
         (
-            a_view(restart=RestartView(KEY, 1, NOW, False, None)),  # type: ignore[arg-type]
+            a_view(restarts={KEY: RestartView(KEY, 1, NOW, False, None)}),  # type: ignore[arg-type]
             Kind.BROKER_FAILURE,
             f"{KEY} is being restarted",
         ),

@@ -27,6 +27,8 @@ EVERY_VERB += [
     "proposals",
     "groups",
     "group",
+    "reset-offsets",
+    "dependents",
     "logs",
     "anomalies",
     "delete",

@@ -143,6 +143,33 @@ def test_a_file_of_topics_alone_is_planned_agreed_to_and_applied(world: World, t
     assert world.server.bodies("POST", "/apply")[0]["plan_digest"] is None
 
 
+def _planned(line: str, digest: str) -> api.PlansOut:
+    return api.PlansOut(ok=True, problems=[], plans=[], topics=[line], digest=digest)
+
+
+def test_a_yes_to_topics_alone_holds_on_to_what_was_shown(world: World) -> None:
+    world.server.plans(_planned("+ topic orders/payments: 6 partitions, 3 replicas", "ddd-eee"))
+    said = api.TopicsAppliedOut(cluster="orders", changed=True, sentence="1 topic of orders declared: payments")
+    world.server.on("POST", "/apply", api.ApplyOut(ok=True, problems=[], applied=[], plans=[], topics=[said]))
+    assert world.terminal("apply", "-f", world.spec("kind: KafkaTopic\n"), typed="y\n").exit_code == 0
+    assert world.server.bodies("POST", "/apply")[0]["plan_digest"] == "ddd-eee"
+
+
+def test_a_saved_plan_of_topics_is_refused_once_they_moved_and_it_says_which(world: World) -> None:
+    line = "~ topic orders/payments: partitions 3 -> 6"
+    out = str(world.home / "topics.plan")
+    world.server.plans(_planned(line, "ddd-eee"))
+    assert world.run("plan", "-f", world.spec("kind: KafkaTopic\n"), "-o", out).exit_code == 0
+    world.server.plans(_planned("~ topic orders/payments: partitions 4 -> 6", "ddd-fff"))
+    refused = world.run("apply", out, "-y")
+    assert refused.exit_code == 1
+    assert "topics: not any more: ~ topic orders/payments: partitions 3 -> 6" in refused.stderr
+    assert "topics: now: ~ topic orders/payments: partitions 4 -> 6" in refused.stderr
+    world.server.plans(_planned(line, "ddd-ggg"))
+    assert "ddd-eee -> ddd-ggg" in world.run("apply", out, "-y").stderr, "the same words, from somewhere else"
+    assert world.server.bodies("POST", "/apply") == []
+
+
 def test_a_topic_tells_the_band_that_is_declared_or_what_was_learned(world: World) -> None:
     def described(learned: str = "", **rate: Any) -> str:
         declared = DECLARED.model_copy(update=rate)

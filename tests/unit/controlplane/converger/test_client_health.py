@@ -189,7 +189,7 @@ def test_it_is_not_told_before_a_minute_of_well_brokers_of_dead_ones_or_during_a
     assert not registration_told(fenced, reports={"brokers-c-0.g1": down}).status, "it does not run: no riddle"
     assert not registration_told(fenced, reports={}).status, "nobody knows whether it runs"
     restarting = RestartView("brokers-c-0.g1", 1, BEFORE, False, Before(None, None))
-    assert not registration_told(fenced, view=a_view(restart=restarting)).status
+    assert not registration_told(fenced, view=a_view(restarts={restarting.key: restarting})).status
     assert not registration_told(fenced, view=a_view(an_instance("brokers-c-0", 1, Phase.FENCING))).status
 
 

@@ -286,6 +286,32 @@ def test_a_cluster_at_rest_is_dialled_once_a_minute() -> None:
     assert fleet.dialled == [GOOD, GOOD]
 
 
+def test_clusters_that_are_left_alone_are_dialled_once_a_minute_each_at_a_second_of_its_own() -> None:
+    fleet = Fleet(GOOD, BAD, rest_s=1.0)
+    at: dict[str, list[int]] = {GOOD: [], BAD: []}
+    for second in range(240):
+        before = len(fleet.dialled)
+        fleet.tick()
+        for uid in fleet.dialled[before:]:
+            at[uid].append(second)
+        fleet.now += timedelta(seconds=1)
+    for first, second, *later in at.values():
+        assert (first, 0 < second <= 60) == (0, True), "the first look of a server is at once"
+        assert later[:2] == [second + 60, second + 120]
+    assert at[GOOD][1:] != at[BAD][1:]
+
+
+def test_a_fleet_that_was_looked_at_in_one_tick_is_not_again() -> None:
+    fleet = Fleet(*(ClusterUid(f"{n:032x}") for n in range(20)), rest_s=60.0)
+    assert fleet.tick().clusters == 20
+    found = []
+    for _ in range(120):
+        fleet.now += timedelta(seconds=1)
+        found.append(fleet.tick().clusters)
+    assert sum(found) == 40
+    assert max(found) <= 4
+
+
 # --- who is ticked ----------------------------------------------------------------------------------------------------
 
 

@@ -16,6 +16,7 @@ from controlplane.converger.verdict import (
     Effect,
     ElectPreferred,
     FixClusterId,
+    ForgetMigration,
     PreferLogDirs,
     RaiseFeature,
     ReadConsole,
@@ -81,6 +82,7 @@ class Outside:
             clock=lambda: BEFORE,
             epoch=lambda: Epoch(7),
             fix_cluster_id=port.fix_cluster_id,
+            forget_migration=port.forget_migration,
             restart_lock=port,
         )
 
@@ -111,6 +113,7 @@ EFFECTS: list[tuple[Effect, list[str]]] = [
     (SetSettings(LiveStep({"num.io.threads": "8"})), ["change_settings"]),
     (ChangeTopics(TopicStep(delete=("old",))), ["change_topics"]),
     (FixClusterId("kafka-id"), ["fix_cluster_id"]),
+    (ForgetMigration(), ["forget_migration"]),
     (TakeRestartLock("3 services to restart"), ["take"]),
     (ReleaseRestartLock(), ["release"]),
 ]

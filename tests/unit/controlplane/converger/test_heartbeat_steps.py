@@ -135,7 +135,7 @@ def test_a_partition_that_is_led_by_a_second_time_goes_to_the_broker_that_has_no
         {"paused": "for lunch"},
         {"converged": 0},
         {"held": "adopted"},
-        {"restart": RestartView("brokers-a-0.g1", 1, NOW, False, Before(None, None))},
+        {"restarts": {"brokers-a-0.g1": RestartView("brokers-a-0.g1", 1, NOW, False, Before(None, None))}},
     ],
 )
 def test_nothing_is_placed_while_the_cluster_is_held_new_or_at_work(overrides: dict[str, Any]) -> None:
@@ -191,10 +191,10 @@ def test_a_short_silence_is_none_and_old_words_are_not_believed() -> None:
 
 def test_what_kedge_does_to_the_broker_itself_is_no_silence() -> None:
     restarting = RestartView("brokers-a-0.g1", 1, NOW, False, Before(None, None))
-    assert not silent(45, beating(restart=restarting)).status
+    assert not silent(45, beating(restarts={restarting.key: restarting})).status
     assert not silent(45, beating(an_instance("brokers-a-0", 1, Phase.DRAINING))).status
     other = RestartView("brokers-c-0.g1", 1, NOW, False, Before(None, None))
-    assert silent(45, beating(restart=other)).status, "another one's restart explains nothing"
+    assert silent(45, beating(restarts={other.key: other})).status, "another one's restart explains nothing"
 
 
 def test_a_broker_is_not_blamed_for_the_time_before_it_served() -> None:

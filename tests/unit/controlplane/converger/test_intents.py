@@ -166,6 +166,17 @@ def test_a_dead_vm_holds_nothing_whatever_the_record_of_its_disks_says() -> None
     assert verdict.events == (facts.ReleaseCompleted("i"),)
 
 
+@pytest.mark.parametrize("job", [None, SUCCEEDED])
+def test_a_bind_whose_vm_died_is_over_and_what_it_was_to_hold_passes_on(job: JobSeen | None) -> None:
+    """Its run would want the dead VM back, and be refused for ever; one that had just succeeded has nothing to show."""
+    heir = an_instance("brokers-a-0", 2, Phase.FAILED, bound=False, lost_at=BEFORE)
+    refused = _intent("bind", heir.key, failures=1, failed_at=BEFORE, error="UnsafeChange", retryable=False)
+    view = a_view(heir, an_instance("brokers-a-0", 1, Phase.RELEASED, bound=False), intents=refused)
+    if job is not None:
+        view = replace(view, intents=_intent("bind", heir.key))
+    assert _step(view, job, inventory=an_inventory(view, gone={heir.key})).events == (facts.BindCompleted("i"),)
+
+
 def test_a_bind_is_done_when_every_volume_is_there() -> None:
     heir = an_instance("controllers-a-0", 2, Phase.LAUNCHED)
     view = a_view(

@@ -207,7 +207,7 @@ def test_brokers_that_would_know_too_few_are_told_of_both_addresses_first() -> N
 
 def test_nobody_is_stopped_while_a_broker_is_being_told() -> None:
     busy = RestartView("brokers-a-0.g1", 2, BEFORE, canary=False, before=Before(None, None), new_settings=False)
-    assert relieving(moving(heir(), restart=busy)) is None
+    assert relieving(moving(heir(), restarts={busy.key: busy})) is None
 
 
 def test_the_seat_keeps_its_old_directory_until_the_new_one_is_told_to_run() -> None:

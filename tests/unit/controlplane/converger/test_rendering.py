@@ -36,6 +36,16 @@ def test_a_surge_creates_exactly_the_new_vm_and_what_is_its_own() -> None:
     assert {OLD, NEW} <= _instances(run)
 
 
+def test_every_run_is_told_what_stands_before_it_since_its_state_may_be_lost_or_older() -> None:
+    new = an_instance("brokers-a-0", 2, Phase.REQUESTED)
+    surge = _run(a_view(new), "surge", NEW).adopts
+    retire = _run(a_view(an_instance("brokers-a-0", 1, Phase.RETIRING)), "retire", OLD).adopts
+    for before in (surge, retire):
+        assert before is not None
+        assert {i.key for i in before.instances} == {i.key for i in a_view().alive()}
+        assert {v.key for v in before.volumes} == {v.key for i in a_view().alive() for v in i.planned.volumes}
+
+
 def test_a_new_controller_gets_its_nodes_address() -> None:
     run = _run(a_view(an_instance("controllers-a-0", 1, Phase.REQUESTED)), "surge", C_OLD)
     assert {"address/controllers-a-0", f"binding/{C_OLD}"} <= run.creates

@@ -183,7 +183,7 @@ def test_after_a_failure_nobody_is_restarted_and_the_way_on_is_said() -> None:
 
 def _restarting(since_s: float, **overrides: Any) -> ClusterView:
     restart = RestartView(A, 2, NOW - timedelta(seconds=since_s), True, Before(OLD, None), **overrides)
-    return _cluster(_instance("brokers-a-0", {"num.partitions": "6"}, starts=2), restart=restart)
+    return _cluster(_instance("brokers-a-0", {"num.partitions": "6"}, starts=2), restarts={A: restart})
 
 
 def _in_hand(view: ClusterView, *, state: str = "running", start: int = 2, **seen: Any) -> Verdict:

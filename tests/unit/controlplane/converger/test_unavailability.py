@@ -56,7 +56,7 @@ SINCE = "broker 1002 (brokers-c-0.g1, rack c) is away since 2026-01-01 11:58:20 
     ("view", "why"),
     [
         (a_view(SICK), "its VM is gone"),
-        (a_view(restart=_restarting(C)), "it is being restarted"),
+        (a_view(restarts={C: _restarting(C)}), "it is being restarted"),
         (_harmed(Fault.PAUSE, C), "chaos: pause"),
         (_harmed(Fault.SPLIT, C), "chaos: split"),
         (_harmed(Fault.KILL_RACK, C), "chaos: kill-rack"),
@@ -201,7 +201,7 @@ def _hand_over(*instances: InstanceView, **view: Any) -> Verdict | None:
 
 
 def test_a_handover_waits_while_another_broker_is_being_restarted() -> None:
-    verdict = _hand_over(restart=_restarting(C))
+    verdict = _hand_over(restarts={C: _restarting(C)})
     assert verdict is not None
     assert (verdict.events, verdict.wait and verdict.wait.reason) == ((), "MaxUnavailable")
     assert verdict.sentence.startswith(f"handover of brokers-a-0: {SINCE}it is being restarted")

@@ -50,6 +50,7 @@ def test_directory_ids_have_kafkas_text_form() -> None:
     assert directory_uuid(text).hex == "0929cab000aa58bd9074daf6e9b49437"
     assert directory_text(directory_uuid(text)) == text
     assert directory_text("0929cab0-00aa-58bd-9074-daf6e9b49437") == text
+    assert directory_text(None) == "A" * 22, "a voter of a static quorum"
 
 
 @pytest.mark.parametrize(

@@ -51,12 +51,16 @@ PAGE_ROUTES: dict[tuple[str, str], Verb | str] = {
     ("GET", "/clusters/{name}/topics/{topic}/settings"): Verb.READ,
     ("GET", "/clusters/{name}/topics/{topic}/logs"): Verb.READ,
     ("GET", "/clusters/{name}/brokers/{broker}/settings"): Verb.READ,
+    ("GET", "/clusters/{name}/brokers/{broker}/dependents"): Verb.READ,
     ("GET", "/clusters/{name}/groups"): Verb.READ,
     ("GET", "/clusters/{name}/groups.csv"): Verb.READ,
     ("GET", "/clusters/{name}/anomalies"): Verb.READ,
     ("GET", "/clusters/{name}/anomalies.csv"): Verb.READ,
+    ("GET", "/clusters/{name}/anomalies/{anomaly}"): Verb.READ,
     ("POST", "/clusters/{name}/healing"): Verb.STEER,
     ("GET", "/clusters/{name}/groups/{group:path}"): Verb.READ,
+    ("POST", "/clusters/{name}/offset-resets/plan"): Verb.DECLARE,
+    ("POST", "/clusters/{name}/offset-resets"): Verb.DECLARE,
     ("GET", "/clusters/{name}/moves"): Verb.READ,
     ("POST", "/clusters/{name}/moves/plan"): Verb.STEER,
     ("POST", "/clusters/{name}/moves/approve"): Verb.STEER,
@@ -97,6 +101,8 @@ FORMS: dict[tuple[str, str], dict[str, str]] = {
     ("POST", "/clusters/{name}/readmit"): {"sure": "true", "brokers": "1002"},
     ("POST", "/clusters/{name}/healing"): {"to": "off"},
     ("POST", "/clusters/{name}/rollback"): {"to": "1", "digest": "d", "key": "0" * 32},
+    ("POST", "/clusters/{name}/offset-resets/plan"): {"group": "billing", "to": "earliest"},
+    ("POST", "/clusters/{name}/offset-resets"): {"group": "billing", "offsets": '[["clicks", 0, 7, 0]]'},
     ("POST", "/clusters/{name}/topics/{topic}/rollback"): {"to": "1", "digest": "d", "key": "0" * 32},
 }
 """What a form has to hold so that it is carried out for whoever may."""
@@ -115,8 +121,12 @@ AS_THINGS_ARE = {
 """Refused with 409 to whoever may, too: there is no plan they looked at, no rebalance to cancel, no form that was
 filled, nobody has declared the topic, and what they would go back to is in force."""
 
-ASKS_KAFKA = {("GET", "/clusters/{name}/groups.csv")}
-"""Refused with 503 to whoever may, too: no broker answers, and a file has no place for the reason."""
+ASKS_KAFKA = {
+    ("GET", "/clusters/{name}/groups.csv"),
+    ("POST", "/clusters/{name}/offset-resets/plan"),
+    ("POST", "/clusters/{name}/offset-resets"),
+}
+"""Refused with 503 to whoever may, too: no broker answers, and a file has no place for the reason, nor has a plan."""
 
 
 def filled(path: str) -> str:
@@ -124,6 +134,7 @@ def filled(path: str) -> str:
     names = {
         "{name}": "orders",
         "{broker}": "1000",
+        "{anomaly}": "orders-1",
         "{entry}": "1",
         "{topic}": "payments",
         "{generation}": "1",

@@ -15,6 +15,7 @@ from controlplane.converger.loop import Converger, new_events
 from controlplane.converger.ports import Ports
 from controlplane.credentials import MemoryCredentialStore, Vm
 from controlplane.groups.desk import GroupDesk
+from controlplane.groups.resets import GroupOffsetDesk
 from controlplane.handlers import CommandHandler
 from controlplane.home import Installation
 from controlplane.jobstore import MemoryJobStore
@@ -44,6 +45,7 @@ from planner.observed import KafkaSnapshot
 from planner.rollout.desired import desired_nodes
 from providers.pricebook import PriceBook
 from tests.fakes.kafka import FakeKafka
+from tests.fakes.windows import KeptWindows
 from tests.unit.events.spec_texts import ORDERS
 
 TOKEN = "the-token"
@@ -100,6 +102,7 @@ class House:
         self.converger._observer._snapshots = self.snapshots  # type: ignore[assignment]
         self.backups: list[Path] = []
         self.kafka = FakeKafka(clock=lambda: self.now)
+        self.windows = KeptWindows()
         self.services = PortalServices(
             version="1.2.3",
             installation=Installation("inst", b"server key", TOKEN),
@@ -122,6 +125,8 @@ class House:
             people=People(passwords=Passwords(CHEAP), clock=lambda: self.now),
             public_hosts=self.public_hosts,
             audit=self.audit,
+            group_offsets=GroupOffsetDesk(lambda view: self.kafka),
+            windows=self.windows,
             groups=GroupDesk(self.latest, lambda view: self.kafka, lambda: self.now),
             prices=self.prices,
             kafka_looks=KafkaLookDesk(lambda view: self.kafka, lambda: self.now),

@@ -127,7 +127,8 @@ def proof(house: House, path: str) -> dict[str, str]:
 
 def pointed(case: schemathesis.Case, house: House) -> None:
     """Turns a request to things that are there, so that it gets beyond 404."""
-    names = {"node": "brokers-a-0", "topic": "payments", "group": "billing", "number": "waiting1"}
+    names = {"node": "brokers-a-0", "topic": "payments", "group": "billing", "number": "waiting1", "broker": 1000}
+    names |= {"anomaly": "orders-1"}
     if "/clusters/" in case.path:
         names["name"] = "orders"
     case.path_parameters.update({k: v for k, v in names.items() if k in case.path_parameters})

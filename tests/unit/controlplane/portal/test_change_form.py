@@ -265,10 +265,12 @@ def test_a_topic_that_changed_between_the_look_and_the_record_is_refused(house: 
     from controlplane.commands import CommandRefused, DeclareTopics, TopicDeclared
 
     text = TOPIC.replace("partitions: 3", "partitions: 6")
+    shown = house.client.post("/v1/plan", json={"text": text}).json()["digest"]
     topics = tuple(TopicDeclared(t) for t in load_documents(text, file="t.yaml").topics)
-    shown = ("~ topic orders/clicks: partitions 4 -> 6",)
-    command = DeclareTopics(name="orders", actor="person:ada", command_id="1", topics=topics, source="api", lines=shown)
-    with pytest.raises(CommandRefused, match="not what it was when it was agreed to"):
+    house.apply(TOPIC.replace("partitions: 3", "partitions: 4"))
+    who = {"name": "orders", "actor": "person:ada", "command_id": "1"}
+    command = DeclareTopics(**who, topics=topics, source="api", plan_digest=shown)
+    with pytest.raises(CommandRefused, match="what is in force of these topics changed since it was made"):
         house.services.commands.handle(command)
 
 

@@ -86,6 +86,12 @@ def test_who_may_not_declare_for_the_team_opens_nothing(desk: Desk) -> None:
     assert desk.forge.world.requests == []
 
 
+def test_a_binding_that_may_not_use_the_account_is_not_offered() -> None:
+    desk = Desk(GitHouse(binding=binding(path="kafka", team="payments", accounts=("aws/payments",))))
+    browser = desk.git.house.browser("ada", OWNER)
+    assert "Open a pull request" not in browser.post("/new", data=FIELDS).text
+
+
 def test_without_a_forge_nothing_is_offered() -> None:
     desk = Desk(GitHouse(binding=binding(path="kafka", team="payments")), has_forge=False)
     browser = desk.git.house.browser("ada", OWNER)

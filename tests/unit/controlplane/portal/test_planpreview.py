@@ -262,9 +262,7 @@ BROKER_HEAP = "      machine: medium\n      heapMib: 512"
 def test_another_heap_restarts_the_services_of_its_pool_one_by_one() -> None:
     plan = preview(running(), document({20: BROKER_HEAP}), snapshot=snapshot())
     assert plan.effects == {
-        "spec.pools[brokers].heapMib": (
-            "the services are restarted in place, one at a time: a heap is fixed when Java starts"
-        )
+        "spec.pools[brokers].heapMib": ("the services are restarted in place: a heap is fixed when Java starts")
     }
     steps = [s for p in plan.rollout.phases for s in p.steps]
     assert [(s.change, s.node, s.reason) for s in steps] == [

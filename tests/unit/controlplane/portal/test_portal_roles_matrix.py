@@ -23,7 +23,8 @@ from controlplane.portal.access.bindings import Binding
 from controlplane.portal.access.rights import Forbidden, rights_of
 from controlplane.portal.access.roles import ALLOWS, Role, Verb
 from controlplane.portal.access.scoped import VERB_OF, scoped
-from controlplane.streams import PROPOSALS
+from controlplane.streams import PROPOSALS, anomalies_stream
+from events.anomaly_facts import AnomalyFound
 from events.codec import encode
 from events.envelope import Origin
 from events.proposal_facts import ProposalMade
@@ -54,6 +55,10 @@ def house_with_topics() -> House:
     )
     propose(house, "waiting1")
     propose(house, "waiting2")
+    slow = AnomalyFound("orders-1", "orders", "slow-broker", "brokers-a-0", "200 ms", "waiting", "healing is off")
+    house.store.append(
+        anomalies_stream(house.view().uid), [encode(slow, "slow")], expected_version=0, origin=Origin("anomalies")
+    )
     return house
 
 
@@ -159,7 +164,7 @@ def test_a_command_is_judged_where_commands_are_handled(role: Role | None, scope
 def test_every_command_of_people_has_its_verb() -> None:
     kinds = {kind for _, kind in inspect.getmembers(commands, inspect.isclass) if issubclass(kind, Command)}
     healing = {commands.HealingCommand, commands.DemoteBroker, commands.PromoteBroker}
-    ours = {Command, ReportSync, ReportTopicsGone} | healing
+    ours = {Command, commands.GroupCommand, ReportSync, ReportTopicsGone} | healing
     assert kinds - set(VERB_OF) == ours, "what looks after clusters asks for these, and is no person"
 
 

@@ -35,6 +35,12 @@ def test_topics_of_a_cluster_that_is_not_ones_own_are_neither_found_nor_counted(
     assert "payroll" not in text
 
 
+def test_a_regular_expression_is_searched_and_a_slow_one_refused_in_words() -> None:
+    browser = two_clusters().browser("ada", ADMIN)
+    assert '<h2 id="topics">Topics <span class="soft">2</span></h2>' in browser.get("/search?q=/^payments$/").text
+    assert "alternatives are not offered: search for each" in browser.get("/search?q=/pay|led/").text
+
+
 def test_clusters_that_were_not_read_are_told_as_such() -> None:
     text = house_with_orders().browser("ada", ADMIN).get("/search?q=payments").text
     assert "Kafka of 1 cluster was not read yet" in text

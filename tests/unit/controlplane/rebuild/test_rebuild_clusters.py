@@ -48,7 +48,9 @@ def test_a_cluster_at_rest_comes_out_as_it_went_in() -> None:
     ran = what_ran()
     after = rebuilt(found(ran))
     assert after.findings == ()
-    assert {k: i.planned for k, i in after.view.instances.items()} == {k: i.planned for k, i in ran.instances.items()}
+    # Instances of old histories do not say their port; agents do.
+    planned = {k: replace(i.planned, port=9092 * i.is_broker) for k, i in ran.instances.items()}
+    assert {k: i.planned for k, i in after.view.instances.items()} == planned
     assert (after.view.founding, after.view.node_addresses) == (ran.founding, ran.node_addresses)
     assert (after.view.converged, after.view.generation, after.view.next_broker_id) == (1, 1, 1003)
     assert {i.intent for i in after.view.alive()} == {i.intent for i in ran.alive()}

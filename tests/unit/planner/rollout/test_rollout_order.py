@@ -273,3 +273,16 @@ def test_restarts_that_were_asked_for_are_one_serial_phase_a_service_and_nobody_
         ("restart 3 controllers, one at a time, in a, b, c", False, 3),
     ]
     assert all("soak" not in s.how for p in plan.phases for s in p.steps)
+
+
+def test_brokers_of_a_rack_that_may_restart_together_are_said_to_and_controllers_never_do() -> None:
+    asked = "asked by anna: leak"
+    wanted = {n.node: n for n in desired_nodes(a_document(brokers=5))}
+    same = {n: {"digest": wanted[n].digest, "kafka_version": "4.1.1"} for n in ("brokers-a-1", "brokers-b-1")}
+    extra = [_has(n, service_id=1010 + k, restart_asked=asked, **same[n]) for k, n in enumerate(same)]
+    changes = node_changes(wanted.values(), (*_all(restart_asked=asked), *extra))
+    three = rollout_plan(changes, assumptions=replace(ASSUMED, restarts_together=3))
+    assert [p.name for p in three.phases if p.name.startswith("restart")] == [
+        "restart 5 brokers, up to 2 of a rack at a time where no partition needs two of them, in a, b, c",
+        "restart 3 controllers, one at a time, in a, b, c",
+    ]

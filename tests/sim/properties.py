@@ -105,7 +105,7 @@ def concurrency(world: World) -> Iterator[str]:
     for f in world.evidence.fences:
         if f.service == "broker" and f.replicas and f.others_down:
             yield f"{f.key} was stopped with {f.replicas} replicas on it while brokers {f.others_down} were down"
-        racks = {view.instances[key].planned.rack for key in (f.key, *f.beside)}
+        racks = {view.instances[key].planned.rack for key in (f.key, *f.beside)} if f.beside else set()
         if len(f.beside) > f.most_beside or (f.beside and (f.service != "broker" or len(racks) > 1)):
             yield f"{f.key} was stopped together with {f.beside}, of racks {sorted(racks)}"
         if f.service == "broker" and len(f.others_away) + len(f.beside) >= f.most_away:

@@ -32,7 +32,7 @@ LIVED = [
     pytest.param("digitalocean", id="digitalocean-stand-in"),
     pytest.param("google", id="google-stand-in"),
 ]
-"""Where a VM's whole life is run. Not AWS: there the VM had no IPv6 address in the end; whether for moto or for our module is not known."""
+"""Where a VM's whole life is run. Not AWS: there it had no IPv6 address in the end, moto's fault or ours."""
 
 CLOUDS = [*LIVED, pytest.param("aws", marks=pytest.mark.soak)]
 

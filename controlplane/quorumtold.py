@@ -66,11 +66,14 @@ def _of_broker(view: ClusterView, instance: InstanceView) -> QuorumTold:
     stopped = told is Knows.STOPPED
     if not view.in_zookeeper_mode:
         return QuorumTold(voters=mine, metadata_level=_level(view))
-    coming = view.migration.voters if view.migration else ()
+    migration = view.migration
+    coming = migration.voters if migration else ()
+    founding = migration.founding if migration and told is Knows.QUORUM else None
     has_ensemble = stopped or told.has_ensemble
     return QuorumTold(
         ensemble=mine if has_ensemble else (),
         voters=coming if stopped or told.has_quorum else (),
+        metadata_level=founding.metadata_level if founding else "",
         protocol=(instance.protocol or view.protocol) if has_ensemble else "",
         stays_stopped=stopped,
     )

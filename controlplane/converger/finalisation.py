@@ -5,13 +5,15 @@ import sys
 from controlplane.converger.protocol import raise_step
 from controlplane.converger.rebalanceasking import asked_by_scale_up
 from controlplane.converger.seats import remembered, size_to_bring_back
-from controlplane.converger.verdict import RaiseFeature, Situation, Verdict, act, record, wait
+from controlplane.converger.verdict import RaiseFeature, Situation, Unregister, Verdict, act, record, wait
 from controlplane.externals import is_shared
 from controlplane.imagefold import awaits_image
 from controlplane.kafka.features import METADATA, Blocked, FeatureStep, metadata_level_of, next_feature_step
+from controlplane.kafka.gates import hosts_nothing
 from controlplane.replacement import Phase
 from controlplane.view import ClusterView, InstanceView
 from events import facts
+from planner.observed import KafkaSnapshot
 
 
 def finalisation_step(situation: Situation) -> Verdict | None:
@@ -43,6 +45,11 @@ def finalisation_step(situation: Situation) -> Verdict | None:
         return wait("FinalisationBlocked", f"cannot raise the feature levels to {target}: {step.reason}")
     if step is None:
         return _reached(view)
+    ghosts = _ghosts(view, kafka)
+    if ghosts:
+        ids = ", ".join(str(b) for b in ghosts)
+        sentence = f"unregistering broker {ids}: gone for good, and Kafka asks it before {step.name} is raised"
+        return act(sentence, *(Unregister(b) for b in ghosts))
     return _raise(situation, step, target)
 
 
@@ -75,6 +82,14 @@ def _raise(situation: Situation, step: FeatureStep, target: str) -> Verdict:
         return wait("Soak", sentence, patience_s=soak_s + 30)
     requested = facts.FinalisationRequested(step.name, step.level, f"all nodes support {target}")
     return record(f"finalising {step.name} at {step.level}", requested)
+
+
+def _ghosts(view: ClusterView, kafka: KafkaSnapshot) -> list[int]:
+    """Brokers whose VMs are retired, and which are registered all the same. Kafka 3.9 lists no fenced broker, so one
+    that left while a cluster ran it in KRaft mode was taken for forgotten; Kafka 4 lists it, and raises no level."""
+    retired = {i.service_id for i in view.in_phase(Phase.RETIRED) if i.is_broker}
+    gone = retired - {i.service_id for i in view.brokers()}
+    return sorted(b for b in gone if b in kafka.brokers and kafka.brokers[b].fenced and hosts_nothing(kafka, b).open)
 
 
 def _vetoes(view: ClusterView, step: FeatureStep) -> list[InstanceView]:

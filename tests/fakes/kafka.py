@@ -4,7 +4,7 @@ It passes the same contract suite as the gateway to real brokers. Nothing happen
 time, and only then do copies progress, sessions end and controllers catch up. The same calls give the same cluster.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -60,6 +60,12 @@ def _finalised_by(level: int) -> dict[str, int]:
     return {**common, **RELEASE_LEVELS[level]}
 
 
+def _listed(registered: Sequence[FakeBroker], live: Sequence[FakeBroker]) -> list[FakeBroker]:
+    """Fenced ones too, unless a KRaft broker may be asked that is older than Kafka 4 (KIP-1073)."""
+    is_old = any(b.is_krafts and b.version.startswith("3.") for b in live)
+    return [b for b in registered if not (b.fenced and is_old)]
+
+
 class FakeKafka(FakeControllers, GroupCalls):
     """One cluster: the `KafkaGateway` port, and beside it what a test or the simulator does to the machines."""
 
@@ -110,7 +116,7 @@ class FakeKafka(FakeControllers, GroupCalls):
         return KafkaSnapshot(
             at=self.now(),
             cluster_id=self.cluster_id,
-            brokers={b.id: BrokerSeen(b.id, b.rack, b.fenced, host=f"broker-{b.id}", port=9092) for b in brokers},
+            brokers={b.id: BrokerSeen(b.id, b.rack, b.fenced, f"broker-{b.id}", 9092) for b in _listed(brokers, live)},
             partitions=tuple(self._partitions[n].seen() for n in sorted(self._partitions)),
             quorum=quorum,
             features=features_seen(live, self.finalised),

@@ -1,5 +1,6 @@
 """The end of a roll, of a cluster, and what must hold in between: finalisation, upkeep, holds, conditions, deletion."""
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -16,6 +17,7 @@ from controlplane.converger.verdict import (
     ElectPreferred,
     RaiseFeature,
     StartRun,
+    Unregister,
     Verdict,
     Wait,
 )
@@ -67,6 +69,32 @@ def test_a_recorded_intent_raises_the_level() -> None:
     verdict = _finalise(_rolled(finalising=("metadata.version", 29)))
     assert verdict is not None
     assert verdict.effects == (RaiseFeature("metadata.version", 29),)
+
+
+GHOST = an_instance("brokers-a-0", 1, Phase.RETIRED, service_id=990)
+"""It left while Kafka 3.9 ran the cluster, which lists no fenced broker: on record unregistered, registered still."""
+
+
+def test_a_broker_that_left_unseen_is_unregistered_before_a_level_is_raised() -> None:
+    """A cluster that had come from ZooKeeper never reached 4.1: Kafka asked a retired broker of 3.9.1, for ever."""
+    view = _rolled(finalising=("metadata.version", 29))
+    there = replace(view, instances={**view.instances, "brokers-a-0.g0": GHOST})
+    verdict = _finalise(there, kafka=a_snapshot(brokers=(1000, 1001, 1002), fenced=(990,), features=OLD_LEVEL))
+    assert verdict is not None
+    assert verdict.effects == (Unregister(990),)
+
+
+def test_who_is_fenced_and_not_retired_or_holds_replicas_stays_registered() -> None:
+    view = _rolled(finalising=("metadata.version", 29))
+    ghost = replace(view, instances={**view.instances, "brokers-a-0.g0": GHOST})
+    hosting = a_snapshot(
+        a_partition("orders-0", (1000, 990)), brokers=(1000, 1001, 1002), fenced=(990,), features=OLD_LEVEL
+    )
+    strange = a_snapshot(brokers=(1000, 1001, 1002), fenced=(991,), features=OLD_LEVEL)
+    for kafka in (hosting, strange):
+        verdict = _finalise(ghost, kafka=kafka)
+        assert verdict is not None
+        assert not any(isinstance(e, Unregister) for e in verdict.effects)
 
 
 def test_a_level_that_kafka_shows_is_recorded() -> None:

@@ -1,10 +1,13 @@
-"""Clients that are not on the machine of the server: what cuts the server off does not cut them off. As root."""
+"""Clients that are not on the machine of the server, and ways that are cut for the server alone: what the server does
+not see goes on, and what it sees is not all there is. Linux, as root; VMs with a network each.
+"""
 
 import itertools
 import json
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
+import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from controlplane.kafka.workload import Workload
@@ -17,6 +20,8 @@ CLIENTS = "198.18.1.1"
 """Of the bridge, and of no VM."""
 
 _TOPICS = itertools.count(1)
+_PREFERENCE = "90"
+"""Before the rules of the main table."""
 
 
 @contextmanager
@@ -42,3 +47,20 @@ def traffic_from_elsewhere(cluster: LivingCluster, home: Path) -> Iterator[Workl
     audit = workload.audit(timeout_s=60)
     assert audit.acknowledged > 0
     assert (audit.lost, audit.duplicated, audit.failed) == (0, 0, 0), audit
+
+
+@contextmanager
+def unseen(cluster: LivingCluster, *port: str) -> Iterator[None]:
+    """No packet of this machine to that port (`dport 9092`) finds its way to a VM of the cluster:
+    blackhole routes by policy. Packets of the VMs still come, and among themselves nothing changes."""
+    addresses = sorted({i.address for i in cluster.detail().instances})
+    with ExitStack() as lifted:
+        for address in addresses:
+            _rule("add", address, port)
+            lifted.callback(_rule, "del", address, port)
+        yield
+
+
+def _rule(verb: str, address: str, port: Sequence[str]) -> None:
+    rule = ["to", f"{address}/32", "ipproto", "tcp", *port, "blackhole", "pref", _PREFERENCE]
+    subprocess.run(["ip", "rule", verb, *rule], check=True)

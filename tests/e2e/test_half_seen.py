@@ -1,5 +1,5 @@
-"""A rack that hears and is not heard, under traffic from elsewhere: nobody is dead, so Kedge waits and has nothing to
-undo afterwards.
+"""What is seen of a cluster is half of it: agents without brokers, a rack that hears and is not heard, or the other way
+round. Nobody is dead: Kedge waits, says what it does not know, and has nothing to undo afterwards.
 """
 
 import os
@@ -11,7 +11,7 @@ import pytest
 
 from controlplane.portal import chaosschemas as chaos_api
 from tests.e2e.cluster_spec import ClusterSpec
-from tests.e2e.elsewhere import traffic_from_elsewhere
+from tests.e2e.elsewhere import traffic_from_elsewhere, unseen
 from tests.e2e.invariants import settled
 from tests.e2e.living_cluster import LivingCluster
 from tests.e2e.traffic import RECORDS_PER_S
@@ -32,8 +32,30 @@ LASTS_S = 45
 """Longer than what is seen may be old (30 s)."""
 
 
-def test_a_rack_that_nobody_hears_is_waited_for_and_healed_by_itself(
+def test_brokers_that_the_server_cannot_reach_while_their_agents_report_are_waited_for(
     living_cluster: LivingCluster, tmp_path: Path
+) -> None:
+    cluster = living_cluster
+    old = cluster.instance("one-a-0").key
+    with traffic_from_elsewhere(cluster, tmp_path / "clients") as workload:
+        before = cluster.roll_slowly("one")
+        head, acknowledged = cluster.head(), workload.acknowledged
+        with unseen(cluster, "dport", "9092"):
+            sentences = _watched(cluster)
+            detail = cluster.detail()
+        assert all((i.report_age_s or 0) < 20 for i in detail.instances), "agents are heard all the time"
+        assert not {e.type for e in cluster.events(head)} & (DESTRUCTIVE | ANEW)
+        assert old in cluster.vms()
+        assert any("Kafka" in s for s in sentences), sentences
+        assert workload.acknowledged - acknowledged > LASTS_S * RECORDS_PER_S / 2, "clients elsewhere do not notice"
+        cluster.event("replacement.completed", before)
+        settled(cluster)
+    _replaced_once(cluster, before, "one-a-0")
+
+
+@pytest.mark.parametrize("way", ["out", "in"])
+def test_a_rack_that_is_cut_off_one_way_is_told_waited_for_and_healed_by_itself(
+    living_cluster: LivingCluster, tmp_path: Path, way: str
 ) -> None:
     """A broker and a controller: the other two racks have two of each, and go on."""
     cluster = living_cluster
@@ -41,7 +63,7 @@ def test_a_rack_that_nobody_hears_is_waited_for_and_healed_by_itself(
     assert {k.partition("-")[0] for k in away} == {"controllers", "three"}
     with traffic_from_elsewhere(cluster, tmp_path / "clients") as workload:
         head = cluster.head()
-        about = chaos_api.ChaosIn(fault="split", rack="c", for_s=LASTS_S, way="out", reason="e2e")
+        about = chaos_api.ChaosIn(fault="split", rack="c", for_s=LASTS_S, way=way, reason="e2e")
         cluster.client.inject_chaos(cluster.spec.name, about)
         before, acknowledged = cluster.head(), workload.acknowledged
         sentences = _watched(cluster)
@@ -70,3 +92,8 @@ def _watched(cluster: LivingCluster) -> set[str]:
 def _is_healthy(cluster: LivingCluster) -> bool | None:
     health = cluster.client.health(cluster.spec.name)
     return (health.healthy and not health.open) or None
+
+
+def _replaced_once(cluster: LivingCluster, before: int, node: str) -> None:
+    surges = [e for e in cluster.events(before) if e.type == "surge.requested"]
+    assert [i["node"] for e in surges for i in e.data["instances"]] == [node]

@@ -53,9 +53,9 @@ def never() -> None:
 def test_terraform_is_told_where_the_state_is_and_gets_a_pass_for_the_time_of_the_run(served: Served) -> None:
     server = served.server()
     with server.of(KEY).locked("run-1", on_lost=never) as access:
-        block = access.backend["http"]
-        assert block["address"] == "http://127.0.0.1:8428/terraform/v1/states/c0ffee/local.default.local-1"
-        assert block["address"] == block["lock_address"] == block["unlock_address"]
+        told = {name: access.environment[f"TF_HTTP_{name}"] for name in ("ADDRESS", "LOCK_ADDRESS", "UNLOCK_ADDRESS")}
+        assert set(told.values()) == {"http://127.0.0.1:8428/terraform/v1/states/c0ffee/local.default.local-1"}
+        assert not any("address" in name for name in access.backend["http"]), "one `init` serves every cluster"
         user, password = access.environment["TF_HTTP_USERNAME"], access.environment["TF_HTTP_PASSWORD"]
         shown = server.passes.check(user, password)
         assert shown is not None

@@ -245,7 +245,8 @@ class LivingCluster:
 
     def kafka(self) -> AdminGateway:
         """A person's own way to Kafka, beside the server's."""
-        return AdminGateway(self._dialer, "e2e", self.bootstrap)
+        # What brokers understand is asked once for each connection: those of another release get one of their own.
+        return AdminGateway(self._dialer, f"e2e, {self.spec.version}", self.bootstrap)
 
     def snapshot(self) -> KafkaSnapshot:
         """Metadata as Kafka tells it now; asked again while a broker has just gone."""

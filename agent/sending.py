@@ -119,6 +119,7 @@ class KafkaCarrier:
                 "bootstrap.servers": bootstrap,
                 "compression.type": "lz4",
                 "enable.idempotence": True,
+                "max.in.flight.requests.per.connection": 1,  # what is refused is not lost: docs/producers.md
                 "message.max.bytes": 64 * 2**20,  # the topic's limit is the one that counts, after compression
                 "message.timeout.ms": int(timeout_s * 1000),
                 "linger.ms": 0,

@@ -155,6 +155,8 @@ class Workload:
                 "bootstrap.servers": self._servers(),
                 "enable.idempotence": True,
                 "acks": "all",
+                # a second one in flight lets librdkafka report what no log holds, or store twice: docs/producers.md
+                "max.in.flight.requests.per.connection": 1,
                 "linger.ms": linger_ms,
                 "delivery.timeout.ms": _DELIVERY_S * 1000,
                 # spread single records instead of filling one partition at a time

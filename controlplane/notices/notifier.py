@@ -149,6 +149,7 @@ class TopicNotifier:
                 "bootstrap.servers": ",".join(self._binding.bootstrap),
                 "acks": "all",
                 "enable.idempotence": True,
+                "max.in.flight.requests.per.connection": 1,  # what is refused is not lost: docs/producers.md
                 "message.timeout.ms": int(TIMEOUT_S * 1000),
                 "log_level": 0,
             }

@@ -4,9 +4,15 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 if TYPE_CHECKING:
     from tests.postgres_server import PostgresServer
+
+# How long an example takes says how busy the machine is, and nothing of the code. Where CI is set Hypothesis tries the
+# same examples each time.
+settings.register_profile("kedge", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("kedge")
 
 
 @pytest.fixture(scope="session")

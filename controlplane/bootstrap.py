@@ -4,13 +4,11 @@ import logging
 import os
 import secrets
 import socket
-import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 from urllib.parse import urlsplit
 
 from sqlalchemy import Engine
@@ -23,8 +21,9 @@ from controlplane.backup import backup
 from controlplane.borndata import boot_data
 from controlplane.candidate import Candidate
 from controlplane.chaosacts import bring_about
-from controlplane.clouds import Clouds
+from controlplane.clouds import Clouds, unbootable_in
 from controlplane.converger.consoles import reading_through
+from controlplane.converger.curebudget import FleetCures
 from controlplane.converger.fleet import FleetBrake
 from controlplane.converger.intents import job_id
 from controlplane.converger.inventory import ListedInventory
@@ -60,6 +59,7 @@ from controlplane.loopwatch import LoopWatch
 from controlplane.migrate import upgrade
 from controlplane.networks.desk import NetworkDesk
 from controlplane.networks.setup import keeper_of, run_network
+from controlplane.pastplacement import past_placements_of
 from controlplane.planning import PlanningService, PlanningSettings, balanced
 from controlplane.planstore import SqlPlanStore
 from controlplane.policies.gate import PolicyGate
@@ -77,7 +77,6 @@ from controlplane.scheduler import Bell, Scheduler
 from controlplane.settings import LONGEST_CALL_S, Settings
 from controlplane.states.setup import (
     SharedClouds,
-    Storage,
     first_state,
     keys_print,
     refuse_beside_local,
@@ -86,7 +85,8 @@ from controlplane.states.setup import (
     storage_of,
 )
 from controlplane.states.storage import Leading
-from controlplane.topicnames.setup import TopicNames, topic_names_of
+from controlplane.terraformruns import module_root, run_terraform
+from controlplane.topicroom import TopicRoom, topics_of
 from controlplane.view import ClusterView
 from events.clock import utc_now
 from events.engine import build_engine
@@ -95,12 +95,9 @@ from events.sqlstore import SqlEventStore
 from planner.drain.infeasible import Infeasible
 from planner.drain.plan import DrainPlan
 from planner.drain.request import DrainRequest
-from providers.base import CloudProvider, TerraformRun
 from providers.handover import handover_of
+from providers.lateness import unlisted_s
 from providers.pricebook import read_price_book
-from providers.tf.execute import execute
-from providers.tf.modules import module_root as shipped_modules
-from providers.tf.progress import Progress
 from spark.supervisor import WorkerSettings
 
 _log = logging.getLogger(__name__)
@@ -125,7 +122,7 @@ class Services:
     sources: Sources
     names: Poller
     groups: GroupsRoom
-    topic_names: TopicNames
+    topics: TopicRoom
     drift: DriftRoom
     anomalies: AnomalyRoom
     agents: AgentsRoom
@@ -141,7 +138,7 @@ class Services:
         self.sources.stop()
         self.names.stop()
         self.groups.close()
-        self.topic_names.poller.stop()
+        self.topics.poller.stop()
         self.drift.poller.stop()
         self.anomalies.close()
         self.agents.poller.stop()
@@ -224,7 +221,7 @@ def build(
         jobs,
         plans,
         owner=candidate.owner,
-        run_terraform=partial(_run_terraform, settings, clouds, storage, partial(still_in_force, engine, storage)),
+        run_terraform=partial(run_terraform, settings, clouds, storage, partial(still_in_force, engine, storage)),
         run_network=partial(run_network, *files),
         run_audit=partial(run_audit, *files),
         solve=partial(_solve, planning, settings.metrics_lake),
@@ -234,12 +231,13 @@ def build(
         terraform_threads=settings.terraform_threads,
     )
     gateways = Gateways(DirectDialer(), installation.server_key)
+    inventory = ListedInventory(clouds, utc_now)
     ports = Ports(
         store=store,
         jobs=jobs,
         plans=plans,
         latest=latest,
-        inventory=ListedInventory(clouds, utc_now),
+        inventory=inventory,
         runner=runner,
         kafka=gateways.of,
         registered_id=gateways.registered_id,
@@ -252,6 +250,7 @@ def build(
         clock=utc_now,
         epoch=candidate.epoch,
         handover=lambda cloud: handover_of(clouds(cloud)),
+        unlisted_s=lambda cloud: unlisted_s(clouds(cloud)),
         networks=lambda view: networks.waits_for(view),
         drift=lambda view: drift.keeper.noted(view),
         console=reading_through(clouds),
@@ -261,7 +260,7 @@ def build(
     freezes = FreezeKeeper(tuple(binding.freeze for binding in settings.freezes))
     converger = Converger(
         ports,
-        FleetBrake(settings.max_rolling, settings.max_surge_per_account),
+        FleetBrake(settings.max_rolling, settings.max_surge_per_account, FleetCures(settings.max_cures_per_day)),
         workers=settings.workers,
         rest_s=settings.rest_s,
         loss_grace_s=settings.loss_grace_s,
@@ -270,13 +269,14 @@ def build(
         images=images,
         freezes=freezes,
     )
-    gate = PolicyGate(PolicyShelf(settings.home / "policies", partial(read_price_book, settings.home)))
+    gate = PolicyGate(PolicyShelf(settings.home / "policies", partial(read_price_book, settings.home)), converger)
     gate.policies.current()  # a broken file is told in the log at the start, not at the first change
     commands = CommandHandler(
         store,
         last_snapshot=converger.last_snapshot,
         clients_must_avoid=settings.networks.pool,
         gate=gate,
+        unbootable=partial(unbootable_in, clouds),
     )
     audit = SqlAuditStore(engine)
     people = people_of(settings, engine)
@@ -301,7 +301,9 @@ def build(
         clock=utc_now,
     )
     groups = groups_of(settings, fleet=converger, latest=latest, leadership=candidate, clock=utc_now)
-    topic_names = topic_names_of(fleet=converger, latest=latest, leadership=candidate, clock=utc_now)
+    topics = topics_of(
+        engine, fleet=converger, latest=latest, leadership=candidate, epoch=candidate.held_epoch, clock=utc_now
+    )
     drift = drift_of(settings, ports, runner, fleet=converger, networks=networks.at_rest, leadership=candidate)
     anomalies = anomalies_of(
         settings,
@@ -334,11 +336,12 @@ def build(
         jobs=jobs,
         ticked=converger,
         watch=watch,
+        tagged=inventory.by_tag,
         timers={
             "git source": sources.poller,
             "DNS names": names,
             "consumer groups": groups.poller,
-            "topic names": topic_names.poller,
+            "topics": topics.poller,
             "cloud audit": drift.poller,
             "anomalies": anomalies.poller,
             "agents": agents.poller,
@@ -380,10 +383,13 @@ def build(
         kafka_looks=KafkaLookDesk(groups.gateways.of, utc_now, lake=settings.metrics_lake),
         notifiers=anomalies.desk,
         windows=anomalies.windows,
-        topic_names=topic_names.index,
+        topic_names=topics.index,
+        placements=topics.placements,
+        past_placements=past_placements_of(settings.metrics_lake),
         oidc=oidc_of(settings, engine, installation),
         public_hosts=public_hosts(settings.portal_names, settings.portal_port),
         prices=partial(read_price_book, settings.home),
+        unbootable=partial(unbootable_in, clouds),
         harm=partial(bring_about, clouds),
         gate=gate,
         loop=loop,
@@ -423,7 +429,7 @@ def build(
         sources,
         names,
         groups,
-        topic_names,
+        topics,
         drift,
         anomalies,
         agents,
@@ -444,40 +450,9 @@ def release() -> str:
         return "0+checkout"
 
 
-def module_root(settings: Settings) -> Path:
-    """Where the Terraform modules are: the named folder if it is there, else those shipped with `providers`."""
-    named = settings.terraform_modules
-    return named if named is not None and named.is_dir() else shipped_modules()
-
-
 def _homes(engine: Engine, settings: Settings) -> int:
     """How many homes share the database: one, where no other could have joined."""
     return len(homes_of(engine)) if settings.terraform_state == HTTP else 1
-
-
-def _run_terraform(
-    settings: Settings,
-    clouds: Callable[[str], CloudProvider],
-    storage: Storage,
-    refuse_if_moved: Callable[[], None],
-    run: TerraformRun,
-    tell: Callable[[str], None],
-    stop: threading.Event,
-) -> Mapping[str, str]:
-    refuse_if_moved()
-
-    def on_progress(progress: Progress) -> None:
-        tell(" ".join(part for part in (progress.kind, progress.action, progress.target, progress.message) if part))
-
-    result = execute(
-        run,
-        provider=clouds(run.resources.place.cloud),
-        states=storage.states,
-        module_root=module_root(settings),
-        on_progress=on_progress,
-        stop=stop,
-    )
-    return {key: cloud_id for key, cloud_id in result.instances.items() if f"instance/{key}" in run.creates}
 
 
 def _solve(planning: PlanningService, lake: str, request: DrainRequest) -> DrainPlan | Infeasible:

@@ -10,7 +10,7 @@ import yaml
 
 from providers.errors import RateLimited
 from providers.tf.abilities import SharesCalls
-from tests.contract.test_cloud_provider import HARNESSES, Harness
+from tests.contract.cloud_harnesses import HARNESSES, Harness
 from tests.fakes.resources import instance, resources
 
 BURST = 1000

@@ -17,7 +17,7 @@ from providers.base import Resources
 from providers.catalogfile import sold_by
 from providers.errors import CloudUnavailable, QuotaExceeded, RateLimited
 from providers.quota import TellsQuotas, check_room
-from tests.contract.test_cloud_provider import HARNESSES, Harness
+from tests.contract.cloud_harnesses import HARNESSES, Harness
 from tests.fakes.clouds.digitalocean_shapes import VPC
 from tests.fakes.resources import instance, resources, volume
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.contract.test_cloud_provider import HARNESSES
+from tests.contract.cloud_harnesses import HARNESSES
 from tests.fakes.resources import instance, resources
 
 

@@ -19,7 +19,7 @@ from providers.google import permissions as google
 from providers.notices import TellsMaintenance
 from providers.policies import FOLDER, policies
 from providers.quota import TellsQuotas
-from tests.contract.test_cloud_provider import HARNESSES, Harness
+from tests.contract.cloud_harnesses import HARNESSES, Harness
 from tests.fakes.resources import instance, resources
 
 UNMETERED = ("token", "GetCallerIdentity", "projects.testIamPermissions")

@@ -16,7 +16,7 @@ import uvicorn
 from agent.wire import BootData
 from controlplane.agenttls import AgentTls
 from controlplane.authority import Authority, load_or_make
-from controlplane.bootstrap import build, module_root
+from controlplane.bootstrap import build
 from controlplane.borndata import boot_data
 from controlplane.candidate import Candidate
 from controlplane.clouds import Clouds, local_root
@@ -27,6 +27,7 @@ from controlplane.leadership import MemoryLeaseStore
 from controlplane.portal.auth import enrolment_token
 from controlplane.server import _address_for_agents, _Server
 from controlplane.settings import Settings, load_settings
+from controlplane.terraformruns import module_root
 from controlplane.view import ClusterView
 from events import facts
 from events.clock import utc_now

@@ -23,6 +23,10 @@ class NetworkRequested:
     zones: Mapping[str, int]
     clients: tuple[str, ...]
     reason: str
+    broker_ports: tuple[int, ...] = (9092,)
+    """TCP ports clients are let in at, members too."""
+    member_ports: tuple[int, ...] = (9093,)
+    """Ports of controllers, and of ZooKeeper where a cluster has it: for members alone."""
 
 
 @fact("network.zones_requested", schema=1)
@@ -47,17 +51,20 @@ class NetworkMade:
 @fact("network.change_requested", schema=1)
 @dataclass(frozen=True, slots=True)
 class NetworkChangeRequested:
-    """Intent: other clients are to be let in, by CIDR: the union over the clusters in the network."""
+    """Intent: others are to be let in: clients by CIDR, ports as in `network.requested`, each the union over the
+    clusters in the network."""
 
     id: str
     clients: tuple[str, ...]
     reason: str
+    broker_ports: tuple[int, ...] = (9092,)
+    member_ports: tuple[int, ...] = (9093,)
 
 
 @fact("network.changed", schema=1)
 @dataclass(frozen=True, slots=True)
 class NetworkChanged:
-    """Outcome: the firewall lets those clients in. `settings` as in `network.made`."""
+    """Outcome: the firewall lets those in. `settings` as in `network.made`."""
 
     id: str
     settings: str

@@ -42,6 +42,34 @@ class NetworkRunKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Ports:
+    """TCP ports a network's firewall knows, each list in order: those of `brokers`, where clients are let in as well,
+    and those only `members` reach, one another's: of controllers, and of ZooKeeper."""
+
+    brokers: tuple[int, ...] = (9092,)
+    members: tuple[int, ...] = (9093,)
+
+    def joined(self, other: "Ports") -> "Ports":
+        """Both together. No client is let in at a port of members, whatever a broker listens at."""
+        if other == self:
+            return self
+        members = {*self.members, *other.members}
+        brokers = {*self.brokers, *other.brokers} - members
+        return Ports(tuple(sorted(brokers)) or Ports().brokers, tuple(sorted(members)))
+
+    def without(self, other: "Ports") -> tuple[int, ...]:
+        """Those it has and the other has not, in order."""
+        return tuple(sorted({*self.brokers, *self.members} - {*other.brokers, *other.members}))
+
+
+USUAL_PORTS = Ports()
+"""What the modules of networks let in unless told: Kafka's own."""
+
+NO_PORTS = Ports((), ())
+"""What nobody needs anything of: a network always has some of both."""
+
+
+@dataclass(frozen=True, slots=True)
 class NetworkRun:
     """One guarded run on one network. `key` names its state for ever; `zones` are zone -> number of its subnet."""
 
@@ -53,6 +81,7 @@ class NetworkRun:
     cidr: str
     zones: Mapping[str, int] = field(default_factory=dict)
     clients: tuple[str, ...] = ()
+    ports: Ports = USUAL_PORTS
 
     @property
     def cloud_name(self) -> str:
@@ -114,7 +143,13 @@ class FindsNetworks(Protocol):
 
 
 def network_variables(run: NetworkRun, cloud: Mapping[str, str]) -> dict[str, object]:
-    """Variables of `terraform/modules/<cloud>-network`; the shape is terraform/README.md's. JSON-safe."""
+    """Variables of `terraform/modules/<cloud>-network`; the shape is terraform/README.md's. JSON-safe.
+
+    Ports are told where they are not the module's own default: UpCloud's, which filters nothing, knows none.
+    """
+    ports: dict[str, object] = {}
+    if run.ports != USUAL_PORTS:
+        ports = {"broker_ports": list(run.ports.brokers), "member_ports": list(run.ports.members)}
     return {
         "installation_id": run.installation_id,
         "name": run.cloud_name,
@@ -122,5 +157,6 @@ def network_variables(run: NetworkRun, cloud: Mapping[str, str]) -> dict[str, ob
         "cidr": run.cidr,
         "zones": dict(sorted(run.zones.items())),
         "clients": sorted(run.clients),
+        **ports,
         "cloud": dict(cloud),
     }

@@ -15,10 +15,10 @@ from controlplane.networks.pool import PoolExhausted, TooManyZones, next_cidr, n
 from controlplane.networks.view import NetworkState, NetworksView, NetworkView, NetworkWork
 from events import facts
 from providers.base import Place
-from providers.networks import NetworkRunKind
+from providers.networks import NO_PORTS, USUAL_PORTS, NetworkRunKind, Ports
 
 _FILTERS_NOTHING = ("upcloud",)
-"""Clouds without a wall inside a private network: no client can be named there (docs/clouds/upcloud.md)."""
+"""Clouds without a wall inside a private network: neither clients nor ports are told there (docs/clouds/upcloud.md)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +28,11 @@ class Want:
     zones: frozenset[str] = frozenset()
     clients: frozenset[str] = frozenset()
     clusters: tuple[str, ...] = ()
+    ports: Ports = NO_PORTS
 
-    def joined(self, zones: Collection[str], clients: Collection[str], cluster: str) -> "Want":
-        return Want(self.zones | set(zones), self.clients | set(clients), tuple(sorted({*self.clusters, cluster})))
+    def joined(self, zones: Collection[str], clients: Collection[str], cluster: str, ports: Ports) -> "Want":
+        clusters = tuple(sorted({*self.clusters, cluster}))
+        return Want(self.zones | set(zones), self.clients | set(clients), clusters, self.ports.joined(ports))
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,22 +100,26 @@ def decide_networks(view: NetworksView, fleet: Fleet) -> Decision:
     return Decision(starts=starts, problems=problems)
 
 
-def waits_for(view: NetworksView, place: Place, zones: Collection[str], problems: Mapping[Place, str]) -> str:
+def waits_for(
+    view: NetworksView, place: Place, zones: Collection[str], ports: Ports, problems: Mapping[Place, str]
+) -> str:
     """Why no VM can be made in that place's network yet, in words; "" when nothing is in the way."""
     network = view.at(place)
     if network is None:
         return f"waits for the network {place.network} in {place}: {problems.get(place, 'it is about to be asked for')}"
-    missing = sorted(set(zones) - network.zones.keys())
-    if network.is_ready and not missing:
+    missing, closed = sorted(set(zones) - network.zones.keys()), _closed(network, ports)
+    if network.is_ready and not missing and not closed:
         return ""
     what = f"waits for the network {place.network} in {place}"
     if network.is_ready:
-        what += f", which has nothing in {', '.join(missing)} yet"
+        lacks = [f"has nothing in {', '.join(missing)}"] if missing else []
+        lacks += [f"does not let in {_ports_in_words(closed)}"] if closed else []
+        what += f", which {' and '.join(lacks)} yet"
     return f"{what}: {problems.get(place) or in_words(network)}"
 
 
-def will_be_made(view: NetworksView, place: Place, zones: Collection[str], pool: AddressPool) -> str:
-    """What a plan says of a place's network, "" when it is there with all zones."""
+def will_be_made(view: NetworksView, place: Place, zones: Collection[str], ports: Ports, pool: AddressPool) -> str:
+    """What a plan says of a place's network, "" when it is there with all zones and lets in all ports."""
     network = view.at(place)
     if network is None:
         try:
@@ -125,6 +131,8 @@ def will_be_made(view: NetworksView, place: Place, zones: Collection[str], pool:
         return f"network {place.network} in {place} gets {', '.join(missing)} first"
     if network.state is NetworkState.REMOVING:
         return f"network {place.network} in {place} is being removed; it is made again first"
+    if closed := _closed(network, ports):
+        return f"network {place.network} in {place} lets in {_ports_in_words(closed)} first"
     return ""
 
 
@@ -133,7 +141,7 @@ def in_words(network: NetworkView) -> str:
     work = network.work
     if work is None:
         return str(network.state)
-    doing = {NetworkRunKind.GROW: "zones are being added", NetworkRunKind.ACCESS: "clients are being changed"}
+    doing = {NetworkRunKind.GROW: "zones are being added", NetworkRunKind.ACCESS: "the firewall is being changed"}
     told = doing.get(work.kind, str(network.state))
     first = work.message.partition("\n")[0]
     return f"{told}; try {work.tries} failed: {work.error}: {first}" if work.tries else told
@@ -166,19 +174,26 @@ def _left(network: NetworkView, leaving: Leaving | None) -> Iterator[object]:
 
 
 def _next_work(network: NetworkView, want: Want) -> Iterator[object]:
-    """Zones and clients are not taken back one by one: a network only grows."""
+    """Zones are not taken back one by one; clients and ports are, once no living cluster needs them."""
     if missing := sorted(want.zones - network.zones.keys()):
         reason = f"{', '.join(want.clusters)} {_names(want)} {', '.join(missing)}"
         yield facts.NetworkZonesRequested(network.id, numbered(want.zones, network.zones), reason)
-    elif (clients := _clients(network.place, want)) != network.clients:
-        yield facts.NetworkChangeRequested(network.id, clients, f"clients of {', '.join(want.clusters)}")
+    else:
+        yield from _other_access(network, network, want)
+
+
+def _other_access(network: NetworkView, known: NetworkView | NetworkWork, want: Want) -> Iterator[object]:
+    clients, ports = _clients(network.place, want), _ports(network.place, want)
+    changed = [w for w, a, b in (("clients", clients, known.clients), ("ports", ports, known.ports)) if a != b]
+    if changed:
+        reason = f"{' and '.join(changed)} of {', '.join(want.clusters)}"
+        yield facts.NetworkChangeRequested(network.id, clients, reason, ports.brokers, ports.members)
 
 
 def _other_target(network: NetworkView, work: NetworkWork, want: Want) -> Iterator[object]:
     """A try failed and the specs say something else by now: that is tried, and not what failed."""
     if work.kind is NetworkRunKind.ACCESS:
-        if (clients := _clients(network.place, want)) != work.clients:
-            yield facts.NetworkChangeRequested(network.id, clients, f"clients of {', '.join(want.clusters)}")
+        yield from _other_access(network, work, want)
     elif not want.zones <= work.zones.keys() or not work.zones.keys() <= want.zones | network.zones.keys():
         zones = numbered(want.zones, network.zones)
         yield facts.NetworkZonesRequested(network.id, zones, f"zones of {', '.join(want.clusters)} as they are now")
@@ -203,6 +218,7 @@ def _wanted(view: NetworksView, fleet: Fleet) -> Iterator[object]:
         cidr = next_cidr(fleet.pool.cidr, fleet.pool.prefix, taken)
         taken.append(cidr)
         count += 1
+        ports = _ports(place, want)
         yield facts.NetworkRequested(
             id=f"network-{count}-{place.network}",
             cloud=place.cloud,
@@ -213,6 +229,8 @@ def _wanted(view: NetworksView, fleet: Fleet) -> Iterator[object]:
             zones=zones,
             clients=_clients(place, want),
             reason=f"{', '.join(want.clusters)} {_names(want)} it",
+            broker_ports=ports.brokers,
+            member_ports=ports.members,
         )
 
 
@@ -229,6 +247,19 @@ def _is_due(network: NetworkView, work: NetworkWork, fleet: Fleet) -> bool:
 
 def _clients(place: Place, want: Want) -> tuple[str, ...]:
     return () if place.cloud in _FILTERS_NOTHING else tuple(sorted(want.clients))
+
+
+def _ports(place: Place, want: Want) -> Ports:
+    return USUAL_PORTS if place.cloud in _FILTERS_NOTHING else want.ports
+
+
+def _closed(network: NetworkView, ports: Ports) -> tuple[int, ...]:
+    """Ports a cluster needs that the network does not let in."""
+    return () if network.place.cloud in _FILTERS_NOTHING else ports.without(network.ports)
+
+
+def _ports_in_words(ports: tuple[int, ...]) -> str:
+    return f"{'port' if len(ports) == 1 else 'ports'} {', '.join(map(str, ports))}"
 
 
 def _names(want: Want) -> str:

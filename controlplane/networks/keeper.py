@@ -25,6 +25,7 @@ from controlplane.networks.view import NetworkState, NetworksView, NetworkView, 
 from controlplane.places import declared_places, left_places, place_named, place_of, places_of
 from controlplane.streams import NETWORKS
 from controlplane.view import ClusterView, once
+from controlplane.zookeeper.members import Member
 from events.clock import Clock
 from events.codec import encode
 from events.envelope import NewEvent, Origin, Recorded
@@ -34,10 +35,14 @@ from events.store import EventStore
 from providers import errors as provider_errors
 from providers.base import Listing, Place
 from providers.errors import ProviderError
-from providers.networks import NetworkRun, NetworkRunKind
+from providers.networks import USUAL_PORTS, NetworkRun, NetworkRunKind, Ports
 
 MAX_DECISIONS = 5
 """Decisions one tick takes in a row while each records something."""
+
+_SERVER = Member(1, "any")
+_ZOOKEEPER = (_SERVER.port, _SERVER.peer_port, _SERVER.election_port)
+"""For clients, which brokers are, and for its servers among themselves."""
 
 
 class NetworkRunner(Protocol):
@@ -99,14 +104,15 @@ class NetworkKeeper:
         """What is missing before VMs of the cluster can be made, in words; empty where nothing is."""
         with self._lock:
             known, problems = self._view, self._problems
-        told = (waits_for(known, p, _zones(view, p), problems) for p in declared_places(view) if self.is_ours(p))
+        ours, ports = (p for p in declared_places(view) if self.is_ours(p)), _ports(view)
+        told = (waits_for(known, p, _zones(view, p), ports, problems) for p in ours)
         return tuple(one for one in told if one)
 
     def planned(self, view: ClusterView) -> tuple[str, ...]:
         """What is to be done about networks before the first VM of the document in force, for a plan."""
         known = self.view()
-        ours = (p for p in declared_places(view) if self.is_ours(p))
-        told = (will_be_made(known, p, _zones(view, p), self._pool) for p in ours)
+        ours, ports = (p for p in declared_places(view) if self.is_ours(p)), _ports(view)
+        told = (will_be_made(known, p, _zones(view, p), ports, self._pool) for p in ours)
         return tuple(one for one in told if one)
 
     def is_ours(self, place: Place) -> bool:
@@ -128,7 +134,7 @@ class NetworkKeeper:
             for place, zones in _zones_by_place(view):
                 if self.is_ours(place):
                     clients = view.document.spec.access.clients
-                    found[place] = found.get(place, Want()).joined(zones, clients, view.name)
+                    found[place] = found.get(place, Want()).joined(zones, clients, view.name, _ports(view))
         return found
 
     def _left_by(self, views: Iterable[ClusterView], wants: Collection[Place]) -> dict[Place, Leaving]:
@@ -159,6 +165,7 @@ class NetworkKeeper:
             cidr=str(network.cidr),
             zones=network.zones,
             clients=network.clients,
+            ports=network.ports,
         )
 
     def tick(self, views: Sequence[ClusterView]) -> int:
@@ -240,6 +247,7 @@ class NetworkKeeper:
             kind=work.kind,
             zones=work.zones,
             clients=work.clients if work.kind is not NetworkRunKind.GROW else network.clients,
+            ports=work.ports if work.kind is not NetworkRunKind.GROW else network.ports,
         )
 
 
@@ -270,3 +278,13 @@ def _zones_by_place(view: ClusterView) -> tuple[tuple[Place, tuple[str, ...]], .
 def _zones(view: ClusterView, place: Place) -> tuple[str, ...]:
     pools = view.document.spec.pools if view.document else ()
     return tuple(zone for pool in pools if place_named(pool.place) == place for zone in pool.place.zones)
+
+
+@once
+def _ports(view: ClusterView) -> Ports:
+    """Where its brokers listen, those that stand at an older port among them, and its controllers; in all its places.
+    Servers of ZooKeeper are reached until the last of them is retired, whatever the spec says by then."""
+    brokers = {view.broker_port, *(view.port_of(broker) for broker in view.brokers())}
+    kept = any(i.planned.service == "zookeeper" for i in view.alive())
+    members = {*USUAL_PORTS.members, *(_ZOOKEEPER if view.in_zookeeper_mode or kept else ())}
+    return Ports((), tuple(sorted(members))).joined(Ports(tuple(sorted(brokers)), ()))

@@ -14,7 +14,7 @@ from events.codec import decode
 from events.envelope import Recorded
 from events.errors import EventsError
 from providers.base import Place
-from providers.networks import NetworkRunKind
+from providers.networks import USUAL_PORTS, NetworkRunKind, Ports
 
 
 class NetworkState(StrEnum):
@@ -35,6 +35,7 @@ class NetworkWork:
     requested_at: datetime
     zones: Mapping[str, int]
     clients: tuple[str, ...]
+    ports: Ports
     reason: str
     tries: int = 0
     failed_at: datetime | None = None
@@ -49,7 +50,7 @@ class NetworkWork:
 
 @dataclass(frozen=True, slots=True)
 class NetworkView:
-    """One network. `zones` and `clients` are what it has, `work` what it is to get."""
+    """One network. `zones`, `clients` and `ports` are what it has, `work` what it is to get."""
 
     id: str
     place: Place
@@ -58,6 +59,7 @@ class NetworkView:
     state: NetworkState = NetworkState.MAKING
     zones: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
     clients: tuple[str, ...] = ()
+    ports: Ports = USUAL_PORTS
     settings: Mapping[str, Any] | None = None
     work: NetworkWork | None = None
     changed_at: datetime | None = None
@@ -119,32 +121,41 @@ def evolve(view: NetworksView, recorded: Recorded) -> NetworksView:
 
 
 def _requested(e: facts.NetworkRequested, recorded: Recorded) -> NetworkView:
-    work = _work(recorded, NetworkRunKind.MAKE, e.zones, e.clients, e.reason)
+    work = _work(recorded, NetworkRunKind.MAKE, e.zones, e.clients, _ports(e), e.reason)
     place = Place(e.cloud, e.region, e.account, e.name)
     return NetworkView(e.id, place, IPv4Network(e.cidr), recorded.recorded_at, work=work)
 
 
 def _work(
-    recorded: Recorded, kind: NetworkRunKind, zones: Mapping[str, int], clients: tuple[str, ...], reason: str
+    recorded: Recorded,
+    kind: NetworkRunKind,
+    zones: Mapping[str, int],
+    clients: tuple[str, ...],
+    ports: Ports,
+    reason: str,
 ) -> NetworkWork:
-    return NetworkWork(recorded.event_id, kind, recorded.recorded_at, MappingProxyType(dict(zones)), clients, reason)
+    numbers = MappingProxyType(dict(zones))
+    return NetworkWork(recorded.event_id, kind, recorded.recorded_at, numbers, clients, ports, reason)
+
+
+def _ports(e: facts.NetworkRequested | facts.NetworkChangeRequested) -> Ports:
+    return Ports(e.broker_ports, e.member_ports)
 
 
 def _zones_requested(n: NetworkView, e: facts.NetworkZonesRequested, r: Recorded) -> NetworkView:
     making = n.work is not None and n.work.kind is NetworkRunKind.MAKE
-    clients = n.work.clients if making and n.work else n.clients
+    clients, ports = (n.work.clients, n.work.ports) if making and n.work else (n.clients, n.ports)
     kind = NetworkRunKind.MAKE if making else NetworkRunKind.GROW
-    return replace(n, work=_work(r, kind, e.zones, clients, e.reason))
+    return replace(n, work=_work(r, kind, e.zones, clients, ports, e.reason))
 
 
 def _change_requested(n: NetworkView, e: facts.NetworkChangeRequested, r: Recorded) -> NetworkView:
-    return replace(n, work=_work(r, NetworkRunKind.ACCESS, n.zones, e.clients, e.reason))
+    return replace(n, work=_work(r, NetworkRunKind.ACCESS, n.zones, e.clients, _ports(e), e.reason))
 
 
 def _removal_requested(n: NetworkView, e: facts.NetworkRemovalRequested, r: Recorded) -> NetworkView:
     # What a run that had not ended was to get may be there: it is removed with the rest.
-    zones, clients = (n.work.zones, n.work.clients) if n.work else (n.zones, n.clients)
-    work = _work(r, NetworkRunKind.REMOVE, zones, clients, e.reason)
+    work = _work(r, NetworkRunKind.REMOVE, *_meant(n), e.reason)
     return replace(n, state=NetworkState.REMOVING, work=work)
 
 
@@ -152,16 +163,22 @@ def _done(n: NetworkView, e: facts.NetworkMade | facts.NetworkChanged, r: Record
     if n.work is None:
         raise LookupError(f"network {n.id} had nothing in hand")
     settings = MappingProxyType(json.loads(e.settings))
-    done = replace(n, state=NetworkState.MADE, zones=n.work.zones, clients=n.work.clients, settings=settings)
-    return replace(done, work=None)
+    work = n.work
+    done = replace(n, zones=work.zones, clients=work.clients, ports=work.ports)
+    return replace(done, state=NetworkState.MADE, settings=settings, work=None)
 
 
 def _dropped(n: NetworkView, e: facts.NetworkRemovalDropped, r: Recorded) -> NetworkView:
     if n.settings is not None:
         return replace(n, state=NetworkState.MADE, work=None)
     # It was never made: that goes on.
-    zones, clients = (n.work.zones, n.work.clients) if n.work else (n.zones, n.clients)
-    return replace(n, state=NetworkState.MAKING, work=_work(r, NetworkRunKind.MAKE, zones, clients, e.reason))
+    return replace(n, state=NetworkState.MAKING, work=_work(r, NetworkRunKind.MAKE, *_meant(n), e.reason))
+
+
+def _meant(n: NetworkView) -> tuple[Mapping[str, int], tuple[str, ...], Ports]:
+    """What it has, or what a run in hand is to give it."""
+    of = n.work or n
+    return of.zones, of.clients, of.ports
 
 
 def _removed(n: NetworkView, e: facts.NetworkRemoved, r: Recorded) -> NetworkView:

@@ -12,7 +12,7 @@ from providers.errors import ResourceConflict
 from providers.networks import NetworkRun
 from providers.tf.imports import in_module
 
-_MEMBERS = {9092: "brokers", 9093: "controllers"}
+_NAMED = {9092: "brokers", 9093: "controllers"}
 
 
 def network_pieces(ec2: Any, run: NetworkRun) -> dict[str, str]:
@@ -37,7 +37,7 @@ def network_pieces(ec2: Any, run: NetworkRun) -> dict[str, str]:
     found = {
         "module.kedge.aws_vpc.network": vpc,
         **{in_module("aws_subnet.zone", str(s["AvailabilityZone"])): str(s["SubnetId"]) for s in _of(subnets, run)},
-        **dict(_rules(rules)),
+        **dict(_rules(rules, run)),
     }
     if groups:
         found["module.kedge.aws_security_group.kafka"] = str(groups[0]["GroupId"])
@@ -49,14 +49,18 @@ def _of(subnets: Sequence[Mapping[str, Any]], run: NetworkRun) -> Iterator[Mappi
     return (s for s in subnets if s["AvailabilityZone"] in run.zones and tags_of(s).get("kedge-network"))
 
 
-def _rules(rules: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
+def _rules(rules: Sequence[Mapping[str, Any]], run: NetworkRun) -> Iterator[tuple[str, str]]:
+    """Those the run renders; any other is of an earlier change, or of a person, and is not imported."""
+    brokers, every = set(run.ports.brokers), {*run.ports.brokers, *run.ports.members}
     for rule in rules:
         found, where = str(rule["SecurityGroupRuleId"]), "module.kedge.aws_vpc_security_group_"
+        port = rule.get("FromPort")
         if rule["IsEgress"]:
             if rule.get("Description"):
-                yield f"{where}egress_rule.out", found
+                yield f"{where}egress_rule.{'out' if rule.get('CidrIpv4') else 'out_ipv6[0]'}", found
         elif rule.get("ReferencedGroupInfo"):
-            if rule["FromPort"] in _MEMBERS:
-                yield f'{where}ingress_rule.members["{_MEMBERS[rule["FromPort"]]}"]', found
-        elif rule.get("CidrIpv4"):
-            yield f'{where}ingress_rule.clients["{rule["CidrIpv4"]}"]', found
+            if port in every:
+                yield in_module("aws_vpc_security_group_ingress_rule.members", _NAMED.get(port, f"port {port}")), found
+        elif (cidr := rule.get("CidrIpv4")) in run.clients and port in brokers:
+            key = str(cidr) if port == 9092 else f"{cidr} {port}"
+            yield in_module("aws_vpc_security_group_ingress_rule.clients", key), found

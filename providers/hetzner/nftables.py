@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from ipaddress import IPv4Network
 
-PORTS = {"brokers": 9092, "controllers": 9093}
+from providers.networks import USUAL_PORTS, Ports
 
 _METADATA = "169.254.169.254"
 
 
-def rules(members: Sequence[str], clients: Sequence[str] = ()) -> str:
-    """A ruleset for `nft -f`: `members` reach brokers and controllers, `clients` brokers, and nobody anything else.
+def rules(members: Sequence[str], clients: Sequence[str] = (), ports: Ports = USUAL_PORTS) -> str:
+    """A ruleset for `nft -f`: `members` reach all `ports`, `clients` those of brokers, and nobody anything else.
 
     All are IPv4 networks by CIDR, never addresses of single nodes: a new VM changes no rule of another. Nobody logs in.
     The metadata service, which holds the boot data, answers to root alone. Raises `ValueError` for what is no network.
@@ -17,9 +17,11 @@ def rules(members: Sequence[str], clients: Sequence[str] = ()) -> str:
     inside, outside = _networks(members), _networks(clients)
     if not inside:
         raise ValueError("without networks of members no broker would reach another")
-    lines = [f"tcp dport {{ {', '.join(map(str, PORTS.values()))} }} ip saddr {{ {inside} }} accept"]
+    every = sorted({*ports.brokers, *ports.members})
+    lines = [f"tcp dport {{ {', '.join(map(str, every))} }} ip saddr {{ {inside} }} accept"]
     if outside:
-        lines.append(f"tcp dport {PORTS['brokers']} ip saddr {{ {outside} }} accept")
+        one, several = str(ports.brokers[0]), f"{{ {', '.join(map(str, ports.brokers))} }}"
+        lines.append(f"tcp dport {one if len(ports.brokers) == 1 else several} ip saddr {{ {outside} }} accept")
     return _TEMPLATE.format(accepted="\n    ".join(lines), metadata=_METADATA)
 
 

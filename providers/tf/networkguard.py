@@ -32,6 +32,15 @@ MEMBER_RULES: Mapping[str, frozenset[str]] = {
 }
 """Where members are told by their subnets, a zone more changes these."""
 
+PORT_RULES: Mapping[str, frozenset[str]] = {
+    "azurerm_network_security_rule.members": frozenset({"destination_port_range", "destination_port_ranges"}),
+    "google_compute_firewall.members": frozenset({"allow"}),
+}
+"""Where all ports of members are in one rule, another port changes these."""
+
+_RULE_OF_A_PORT = frozenset({"aws_vpc_security_group_ingress_rule.members"})
+"""A rule for each port: made and deleted with it."""
+
 _ROOT = "module.kedge."
 
 
@@ -89,10 +98,14 @@ def _growing(change: PlannedChange, name: str, raw: Mapping[str, Any]) -> Iterat
 def _changing_access(change: PlannedChange, name: str, raw: Mapping[str, Any]) -> Iterator[str]:
     if name in CLIENT_RULES and change.action in (Action.CREATE, Action.UPDATE, Action.DELETE):
         return
-    if name in FIREWALLS and change.action is Action.UPDATE:
-        yield from _elsewhere(raw, FIREWALLS[name])
+    if name in _RULE_OF_A_PORT and change.action in (Action.CREATE, Action.DELETE):
+        return
+    if change.imported and name in _RULES and change.action is Action.UPDATE:
+        return  # made by a run that was killed: see `_making`
+    if name in _ACCESS and change.action is Action.UPDATE:
+        yield from _elsewhere(raw, _ACCESS[name])
     else:
-        yield f"the plan would {change.action} it; a change of clients touches the firewall's rules for clients alone"
+        yield f"the plan would {change.action} it; a change of access touches rules for clients and ports alone"
 
 
 def _removing(change: PlannedChange, name: str, raw: Mapping[str, Any]) -> Iterator[str]:
@@ -114,6 +127,8 @@ _ALLOWED = {
     NetworkRunKind.ACCESS: _changing_access,
     NetworkRunKind.REMOVE: _removing,
 }
+
+_ACCESS = {**FIREWALLS, **PORT_RULES}
 
 _RULES = (
     CLIENT_RULES

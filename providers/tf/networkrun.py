@@ -161,9 +161,7 @@ class _Bench:
 
     def _imports(self) -> tuple[Import, ...]:
         """What of this network exists, by its marks, and the state does not know."""
-        if self.run.kind not in (NetworkRunKind.MAKE, NetworkRunKind.GROW):
-            return ()
-        if not isinstance(self.provider, FindsNetworks):
+        if self.run.kind is NetworkRunKind.REMOVE or not isinstance(self.provider, FindsNetworks):
             return ()
         left = self._left_behind()
         known = addresses_in(left[-1].read_bytes() if left else self.state.read())

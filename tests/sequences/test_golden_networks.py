@@ -7,6 +7,7 @@ import pytest
 
 from controlplane.networks.decide import AddressPool
 from providers.errors import QuotaExceeded
+from providers.networks import Ports
 from tests.sequences.recorded import GOLDEN
 from tests.sim.networkworld import POOL, NetworkWorld
 
@@ -104,6 +105,33 @@ def network_that_was_deleted_by_hand_is_repaired(world: NetworkWorld) -> None:
     world.judge_settled()
 
 
+def network_with_other_ports(world: NetworkWorld) -> None:
+    """A cluster waits until its ports are let in. An older port is closed once no broker stands at it, those of
+    ZooKeeper once no cluster has an ensemble there."""
+    world.declare("orders", clients=(OFFICE,))
+    world.settle(12)
+    world.boot("orders", 9092)
+    world.declare("orders", clients=(OFFICE,), port=9192)
+    world.tick()
+    assert "does not let in port 9192 yet" in world.waits("orders")[0]
+    world.settle(6)
+    assert not world.waits("orders")
+    assert world.cloud["network-1-default"].ports.brokers == (9092, 9192)
+    world.boot("orders", 9192)
+    world.settle(6)
+    world.judge_settled()
+    world.declare("legacy", mode="zookeeper")
+    world.tick()
+    assert "does not let in ports 2181, 2888, 3888, 9092 yet" in world.waits("legacy")[0]
+    world.settle(6)
+    world.judge_settled()
+    assert not world.waits("legacy")
+    world.delete("legacy")
+    world.settle(6)
+    world.judge_settled()
+    assert (world.cloud["network-1-default"].ports) == Ports((9192,), (9093,))
+
+
 def network_of_a_place_that_was_left(world: NetworkWorld) -> None:
     """It stands while a VM is in it, and goes by itself once the cluster has moved away."""
     world.declare("orders")
@@ -145,6 +173,7 @@ STORIES = (
     network_with_vms_left_standing_stays,
     network_is_needed_again_before_it_goes,
     network_that_was_deleted_by_hand_is_repaired,
+    network_with_other_ports,
     network_of_a_place_that_was_left,
     network_of_a_place_others_are_in,
 )

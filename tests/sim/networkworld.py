@@ -22,7 +22,7 @@ from events.ids import ClusterUid, Epoch, IntentId
 from events.memory import MemoryEventStore
 from providers.base import CloudInstance, InstanceState, Listing, Place
 from providers.errors import ProviderError
-from providers.networks import NetworkRun, NetworkRunKind
+from providers.networks import USUAL_PORTS, NetworkRun, NetworkRunKind, Ports
 from tests.builders import a_document, an_instance
 
 START = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -42,6 +42,7 @@ class MadeNetwork:
     cidr: str
     zones: set[str] = field(default_factory=set)
     clients: set[str] = field(default_factory=set)
+    ports: Ports = USUAL_PORTS
 
 
 @dataclass
@@ -103,16 +104,29 @@ class NetworkWorld:
         network: str = "default",
         zones: Collection[str] = ("a",),
         clients: Collection[str] = (),
+        port: int = 9092,
+        mode: str = "kraft",
     ) -> None:
-        """A cluster with one zone list, in a cloud whose networks are Kedge's."""
+        """A cluster with one zone list, in a cloud whose networks are Kedge's. Its VMs stay where they are."""
         document = a_document(name=name)
         place = {"cloud": "aws", "region": region, "account": account, "network": network, "zones": tuple(zones)}
         pools = tuple(p.model_copy(update={"place": p.place.model_copy(update=place)}) for p in document.spec.pools)
         access = document.spec.access.model_copy(update={"clients": tuple(clients)})
-        spec = document.spec.model_copy(update={"pools": pools, "access": access})
+        kafka = document.spec.kafka.model_copy(update={"mode": mode})
+        listener = document.spec.listeners[0].model_copy(update={"port": port})
+        parts = {"pools": pools, "access": access, "kafka": kafka, "listeners": (listener,)}
+        spec = document.spec.model_copy(update=parts)
+        there = self.clusters[name].instances if name in self.clusters else {}
         view = replace(empty_view(f"uid-{name}"), name=name, document=document.model_copy(update={"spec": spec}))
-        self.clusters[name] = view
-        self._tell(f"{name} is declared in {network} of {account}/{region}, zones {', '.join(zones)}")
+        self.clusters[name] = replace(view, instances=there)
+        more = ("" if port == 9092 else f", port {port}") + ("" if mode == "kraft" else f", mode {mode}")
+        self._tell(f"{name} is declared in {network} of {account}/{region}, zones {', '.join(zones)}{more}")
+
+    def boot(self, name: str, port: int) -> None:
+        """A broker of it stands, at that port; the one before it is retired."""
+        vm = replace(an_instance("brokers-a-0"), place=places_of(self.clusters[name])[0], port=port)
+        self.clusters[name] = replace(self.clusters[name], instances={vm.key: vm})
+        self._tell(f"{name} has its broker at port {port}")
 
     def delete(self, name: str, *, retain: bool = False) -> None:
         """The cluster is gone; with `retain` a VM of it stands on."""
@@ -246,6 +260,8 @@ class NetworkWorld:
                 network = self.view.at(next(iter(self.keeper.wants([view]))))
                 assert network is not None
                 assert network.id in self.cloud, f"{view.name} was told a network that is gone"
+                for broker in view.brokers():
+                    assert view.port_of(broker) in self.cloud[network.id].ports.brokers, f"{view.name}: shut out"
         standing = {n.id for n in self.view.standing()}
         assert set(self.cloud) <= standing, f"{set(self.cloud) - standing}: made, and nobody knows"
         assert not self.view.unreadable, self.view.unreadable
@@ -260,6 +276,7 @@ class NetworkWorld:
             there = self.cloud[network.id]
             assert want.zones <= there.zones
             assert want.clients == there.clients
+            assert want.ports == there.ports
             assert there.cidr == str(network.cidr)
 
     # The cloud
@@ -295,6 +312,7 @@ class NetworkWorld:
             assert made.cidr == run.cidr
             made.zones |= set(run.zones)
             made.clients = set(run.clients)
+            made.ports = run.ports
         self._point("before its end is told")
         result = {"settings": {"subnets": sorted(run.zones)}}
         self.jobs.succeed(IntentId(job_id), epoch=one.epoch, result=result)

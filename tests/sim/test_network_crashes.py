@@ -2,17 +2,18 @@
 
 import pytest
 
+from providers.networks import Ports
 from tests.sim.networkworld import NetworkWorld
 
 OFFICE = "192.168.8.0/24"
 
 
 def life(world: NetworkWorld) -> None:
-    """Two clusters in one network, one in another account's; zones and clients come; one network goes."""
+    """Two clusters in one network, one in another account's; zones, clients and a port come; one network goes."""
     world.declare("orders", zones=("a", "b"))
     world.declare("events", account="other")
     world.settle(12)
-    world.declare("carts", zones=("c",), clients=(OFFICE,))
+    world.declare("carts", zones=("c",), clients=(OFFICE,), port=9192)
     world.settle(25)
     world.delete("events")
     world.remove("default", account="other")
@@ -41,6 +42,7 @@ def test_without_a_crash_everything_is_as_declared() -> None:
     ]
     default = world.view.standing()[0]
     assert (dict(default.zones), default.clients) == ({"a": 0, "b": 1, "c": 2}, (OFFICE,))
+    assert default.ports == Ports((9092, 9192), (9093,))
 
 
 @pytest.mark.parametrize("point", range(1, POINTS + 1))

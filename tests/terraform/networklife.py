@@ -1,5 +1,6 @@
 """A bench of any cloud whose regions leave their network to Kedge, and the runs on such a network."""
 
+import json
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -13,7 +14,7 @@ import yaml
 from providers.base import Place
 from providers.hetzner.cloud import HetznerCloud
 from providers.networks import NetworkRun, NetworkRunKind
-from providers.tf.networkrun import NetworkResult, execute_network
+from providers.tf.networkrun import NetworkResult, execute_network, network_state_key
 from providers.tf.statefile import LocalStates
 from tests.fakes.clouds import digitalocean as digitalocean_fake
 from tests.fakes.clouds.hetzner import TOKEN, fake_hetzner
@@ -78,6 +79,44 @@ class NetworkBench:
             case "hetzner":
                 return {"a": "fsn1", "b": "hel1", "c": "nbg1"}[letter]
         return f"{self.place.region}-{letter}"
+
+
+def let_in(bench: NetworkBench) -> dict[str, set[int]]:
+    """Who is let in at which TCP ports, by the rules in the network's state: `members`, or clients by CIDR.
+
+    On Hetzner members are let in by VMs themselves: what its module tells them.
+    """
+    run = bench.wanted(NetworkRunKind.ACCESS, intent="look")
+    body = LocalStates(bench.of.state_root).of(network_state_key(run)).read()
+    found: dict[str, set[int]] = {}
+    for resource in json.loads(body or b"{}")["resources"]:
+        for one in resource["instances"]:
+            for who, port in _rules(resource["type"], one["attributes"]):
+                found.setdefault(who, set()).add(int(port))
+    if bench.place.cloud == "hetzner":
+        made = bench.made[bench.place]
+        found["members"] = {*made.get("broker_ports", [9092]), *made.get("member_ports", [9093])}
+    return found
+
+
+def _rules(kind: str, has: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    match kind:
+        case "aws_vpc_security_group_ingress_rule":
+            yield has["cidr_ipv4"] or "members", has["from_port"]
+        case "azurerm_network_security_rule" if has["access"] == "Allow":
+            sources = has["source_address_prefixes"]
+            for port in has["destination_port_ranges"] or [has["destination_port_range"]]:
+                yield from (("members" if s.startswith("10.64.") else s, port) for s in sources)
+        case "google_compute_firewall":
+            for port in [port for rule in has["allow"] for port in rule["ports"]]:
+                yield from ((source, port) for source in has["source_ranges"] or ["members"])
+        case "digitalocean_firewall":
+            for rule in has["inbound_rule"]:
+                first, _, last = rule["port_range"].partition("-")
+                for port in range(int(first), int(last or first) + 1):
+                    yield from ((source, str(port)) for source in rule["source_addresses"] or ["members"])
+        case "hcloud_firewall":
+            yield from ((source, rule["port"]) for rule in has["rule"] or () for source in rule["source_ips"])
 
 
 def left_to_kedge(file: Path) -> None:

@@ -10,12 +10,12 @@ import pytest
 
 from providers.base import Resources
 from providers.errors import UnsafeChange
-from providers.networks import NetworkMissing, NetworkRunKind
+from providers.networks import NetworkMissing, NetworkRunKind, Ports
 from providers.tf.networkrun import network_state_key
 from providers.tf.statebody import addresses_in
 from providers.tf.statefile import LocalStates
 from tests.fakes.resources import instance, resources
-from tests.terraform.networklife import NetworkBench, network_bench
+from tests.terraform.networklife import NetworkBench, let_in, network_bench
 
 pytestmark = [pytest.mark.terraform, pytest.mark.timeout(400)]
 
@@ -26,6 +26,7 @@ MAKE, GROW, ACCESS, REMOVE = (
     NetworkRunKind.REMOVE,
 )
 OFFICE, OTHER = "192.168.8.0/24", "192.168.9.0/24"
+PORTS = Ports((9092, 9192), (2181, 2888, 3888, 9093))
 
 
 @pytest.fixture(
@@ -56,14 +57,17 @@ def test_a_network_is_made_used_grown_opened_and_removed(bench: NetworkBench) ->
         opened = bench.run(ACCESS, intent="open", clients=(OFFICE,), **zones)
         assert opened.changed
         assert all("clients" in a or a.endswith("firewall.kafka") for a in opened.changed), opened.changed
-        widened = bench.run(ACCESS, intent="more", clients=(OFFICE, OTHER), **zones)
-        assert widened.changed
-        assert bench.run(ACCESS, intent="more", clients=(OFFICE, OTHER), **zones).changed == ()
+        told = {"clients": (OFFICE, OTHER), "ports": PORTS, **zones}
+        assert bench.run(ACCESS, intent="more", **told).changed
+        clients = set(PORTS.brokers)
+        assert let_in(bench) == {"members": {*PORTS.brokers, *PORTS.members}, OFFICE: clients, OTHER: clients}
+        assert bench.run(ACCESS, intent="more", **told).changed == ()
         with pytest.raises(UnsafeChange, match="changes nothing that is there"):
             bench.run(MAKE, intent="not-this", clients=(), **zones)
         assert bench.run(ACCESS, intent="none", clients=(), **zones).changed
+        assert let_in(bench) == {"members": {9092, 9093}}
     if bench.place.cloud in ("aws", "azure", "google", "hetzner"):  # elsewhere a zone is a word, and nothing is made
-        with pytest.raises(UnsafeChange, match="would delete it; a change of clients touches"):
+        with pytest.raises(UnsafeChange, match="would delete it; a change of access touches"):
             bench.run(ACCESS, intent="fewer-zones")
 
     assert bench.run(REMOVE, intent="remove", **zones).changed

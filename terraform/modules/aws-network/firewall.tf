@@ -7,8 +7,19 @@ resource "aws_security_group" "kafka" {
   tags        = merge(local.owner, { Name = "${var.name}-kafka" })
 }
 
+locals {
+  # Kafka's own ports have names, as in the states of releases that knew no others.
+  named  = { "9092" = "brokers", "9093" = "controllers" }
+  inward = { for port in setunion(var.broker_ports, var.member_ports) : lookup(local.named, tostring(port), "port ${port}") => port }
+  client = merge([
+    for port in var.broker_ports : {
+      for cidr in var.clients : (port == 9092 ? cidr : "${cidr} ${port}") => { cidr = cidr, port = port }
+    }
+  ]...)
+}
+
 resource "aws_vpc_security_group_ingress_rule" "members" {
-  for_each = { brokers = 9092, controllers = 9093 }
+  for_each = local.inward
 
   security_group_id            = aws_security_group.kafka.id
   description                  = "${each.key}, from members"
@@ -19,14 +30,14 @@ resource "aws_vpc_security_group_ingress_rule" "members" {
 }
 
 resource "aws_vpc_security_group_ingress_rule" "clients" {
-  for_each = var.clients
+  for_each = local.client
 
   security_group_id = aws_security_group.kafka.id
   description       = "clients of Kafka"
-  cidr_ipv4         = each.value
+  cidr_ipv4         = each.value.cidr
   ip_protocol       = "tcp"
-  from_port         = 9092
-  to_port           = 9092
+  from_port         = each.value.port
+  to_port           = each.value.port
 }
 
 # Agents call the server, and nobody calls an agent.

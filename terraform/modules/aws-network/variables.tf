@@ -60,6 +60,26 @@ variable "clients" {
   }
 }
 
+variable "broker_ports" {
+  description = "TCP ports brokers serve at: those clients are let in at, and members."
+  type        = set(number)
+  default     = [9092]
+  validation {
+    condition     = length(var.broker_ports) >= 1 && alltrue([for p in var.broker_ports : p >= 1 && p <= 65535 && floor(p) == p])
+    error_message = "broker_ports: at least one, each of 1 to 65535."
+  }
+}
+
+variable "member_ports" {
+  description = "TCP ports only members reach, one another's: of controllers, and 2181, 2888 and 3888 where a cluster has a ZooKeeper ensemble. None of them is one of `broker_ports`."
+  type        = set(number)
+  default     = [9093]
+  validation {
+    condition     = length(var.member_ports) >= 1 && alltrue([for p in var.member_ports : p >= 1 && p <= 65535 && floor(p) == p])
+    error_message = "member_ports: at least one, each of 1 to 65535."
+  }
+}
+
 variable "cloud" {
   description = "AWS's own: `account_id`, the account the credentials must be of; `ipv6`, whether the subnets have it (false)."
   type        = map(string)

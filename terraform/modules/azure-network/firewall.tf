@@ -2,6 +2,10 @@
 # style only; inline rules beside them would take turns with them at every apply.
 locals {
   subnets = [for zone in sort(keys(var.zones)) : cidrsubnet(var.cidr, 4, var.zones[zone])]
+  members = {
+    brokers     = { ports = [for p in var.broker_ports : tostring(p)], priority = 100 }
+    controllers = { ports = [for p in var.member_ports : tostring(p)], priority = 110 }
+  }
 }
 
 resource "azurerm_network_security_group" "kafka" {
@@ -12,7 +16,7 @@ resource "azurerm_network_security_group" "kafka" {
 }
 
 resource "azurerm_network_security_rule" "members" {
-  for_each = { brokers = { port = 9092, priority = 100 }, controllers = { port = 9093, priority = 110 } }
+  for_each = local.members
 
   name                         = "${each.key}-from-members"
   resource_group_name          = azurerm_resource_group.network.name
@@ -23,7 +27,8 @@ resource "azurerm_network_security_rule" "members" {
   protocol                     = "Tcp"
   source_port_range            = "*"
   source_address_prefixes      = local.subnets
-  destination_port_range       = tostring(each.value.port)
+  destination_port_range       = length(each.value.ports) == 1 ? each.value.ports[0] : null
+  destination_port_ranges      = length(each.value.ports) == 1 ? null : each.value.ports
   destination_address_prefixes = local.subnets
 }
 
@@ -39,7 +44,8 @@ resource "azurerm_network_security_rule" "clients" {
   protocol                     = "Tcp"
   source_port_range            = "*"
   source_address_prefixes      = var.clients
-  destination_port_range       = "9092"
+  destination_port_range       = length(local.members.brokers.ports) == 1 ? local.members.brokers.ports[0] : null
+  destination_port_ranges      = length(local.members.brokers.ports) == 1 ? null : local.members.brokers.ports
   destination_address_prefixes = local.subnets
 }
 

@@ -3,6 +3,9 @@
 locals {
   ipv6     = lookup(var.cloud, "ipv6", "false") == "true"
   anywhere = concat(["0.0.0.0/0"], local.ipv6 ? ["::/0"] : [])
+  ports    = setunion(var.broker_ports, var.member_ports)
+  # One range where it is Kafka's own two, as in the states of releases that knew no others.
+  inward = local.ports == toset([9092, 9093]) ? ["9092-9093"] : [for p in local.ports : tostring(p)]
 }
 
 resource "digitalocean_tag" "members" {
@@ -13,18 +16,21 @@ resource "digitalocean_firewall" "kafka" {
   name = "${var.name}-${var.region}-kafka"
   tags = [digitalocean_tag.members.id]
 
-  inbound_rule {
-    protocol    = "tcp"
-    port_range  = "9092-9093"
-    source_tags = [digitalocean_tag.members.id]
+  dynamic "inbound_rule" {
+    for_each = local.inward
+    content {
+      protocol    = "tcp"
+      port_range  = inbound_rule.value
+      source_tags = [digitalocean_tag.members.id]
+    }
   }
 
   dynamic "inbound_rule" {
-    for_each = length(var.clients) > 0 ? [var.clients] : []
+    for_each = [for p in var.broker_ports : tostring(p) if length(var.clients) > 0]
     content {
       protocol         = "tcp"
-      port_range       = "9092"
-      source_addresses = inbound_rule.value
+      port_range       = inbound_rule.value
+      source_addresses = var.clients
     }
   }
 

@@ -5,7 +5,7 @@ locals {
 }
 
 resource "google_compute_firewall" "members" {
-  for_each = { brokers = "9092", controllers = "9093" }
+  for_each = { brokers = var.broker_ports, controllers = var.member_ports }
 
   name        = "${var.name}-${each.key}"
   description = "${local.description}: ${each.key}, from members"
@@ -16,12 +16,12 @@ resource "google_compute_firewall" "members" {
 
   allow {
     protocol = "tcp"
-    ports    = [each.value]
+    ports    = [for p in each.value : tostring(p)]
   }
 }
 
 resource "google_compute_firewall" "clients" {
-  for_each = length(var.clients) > 0 ? { brokers = "9092" } : {}
+  for_each = { for name, ports in { brokers = var.broker_ports } : name => ports if length(var.clients) > 0 }
 
   name          = "${var.name}-clients"
   description   = "${local.description}: clients of Kafka"
@@ -32,6 +32,6 @@ resource "google_compute_firewall" "clients" {
 
   allow {
     protocol = "tcp"
-    ports    = [each.value]
+    ports    = [for p in each.value : tostring(p)]
   }
 }

@@ -6,14 +6,14 @@ resource "hcloud_firewall" "kafka" {
   labels = local.owner
 
   dynamic "rule" {
-    for_each = length(var.clients) == 0 ? [] : [var.clients]
+    for_each = [for p in var.broker_ports : tostring(p) if length(var.clients) > 0]
 
     content {
       description = "clients of Kafka"
       direction   = "in"
       protocol    = "tcp"
-      port        = "9092"
-      source_ips  = rule.value
+      port        = rule.value
+      source_ips  = var.clients
     }
   }
 

@@ -1,6 +1,6 @@
 output "settings" {
   description = "The region's section in `hetzner.yaml`, images left out."
-  value = {
+  value = merge({
     network          = tonumber(hcloud_network.own.id)
     subnets          = { for zone, subnet in hcloud_network_subnet.zone : zone => subnet.ip_range }
     node_network     = tonumber(hcloud_network.node.id)
@@ -8,5 +8,9 @@ output "settings" {
     node_range       = hcloud_network_subnet.node.ip_range
     clients          = sort(var.clients)
     placement_groups = [for n in sort(keys(hcloud_placement_group.spread)) : tonumber(hcloud_placement_group.spread[n].id)]
-  }
+    }, {
+    # Told where they are not what a region has anyway: what older releases made gives what it gave.
+    for name, ports in { broker_ports = var.broker_ports, member_ports = var.member_ports } :
+    name => [for p in ports : p] if ports != { broker_ports = toset([9092]), member_ports = toset([9093]) }[name]
+  })
 }

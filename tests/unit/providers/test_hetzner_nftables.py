@@ -5,6 +5,7 @@ import re
 import pytest
 
 from providers.hetzner.nftables import rules
+from providers.networks import Ports
 
 
 def accepted(text: str) -> list[str]:
@@ -16,6 +17,14 @@ def test_members_reach_brokers_and_controllers_and_clients_brokers() -> None:
     assert accepted(text)[1:] == [
         "tcp dport { 9092, 9093 } ip saddr { 10.20.0.0/21, 10.20.8.0/21 } accept",
         "tcp dport 9092 ip saddr { 10.8.0.0/16 } accept",
+    ]
+
+
+def test_other_ports_are_let_in_as_told_and_those_of_members_from_no_client() -> None:
+    text = rules(["10.20.0.0/20"], ["10.8.0.0/16"], Ports((9092, 9192), (2181, 2888, 3888, 9093)))
+    assert accepted(text)[1:] == [
+        "tcp dport { 2181, 2888, 3888, 9092, 9093, 9192 } ip saddr { 10.20.0.0/20 } accept",
+        "tcp dport { 9092, 9192 } ip saddr { 10.8.0.0/16 } accept",
     ]
 
 

@@ -73,10 +73,34 @@ def test_a_change_of_clients_touches_their_rules(cloud: str) -> None:
     judged(cloud, ACCESS, change(*CLIENTS[cloud]))
 
 
+PORTS = {
+    "aws": ("aws_vpc_security_group_ingress_rule.members", ["create"], None),
+    "azure": ("azurerm_network_security_rule.members", ["update"], "destination_port_ranges"),
+    "digitalocean": ("digitalocean_firewall.kafka", ["update"], "inbound_rule"),
+    "google": ("google_compute_firewall.members", ["update"], "allow"),
+    "hetzner": ("hcloud_firewall.kafka", ["update"], "rule"),
+}
+"""How another port looks there."""
+
+
+@pytest.mark.parametrize("cloud", PORTS)
+def test_another_port_touches_the_rules_of_members(cloud: str) -> None:
+    judged(cloud, ACCESS, change(*PORTS[cloud]))
+
+
+def test_a_rule_of_members_keeps_whom_it_is_for() -> None:
+    with pytest.raises(UnsafeChange, match="would change its source_address_prefixes"):
+        judged("azure", ACCESS, change("azurerm_network_security_rule.members", ["update"], "source_address_prefixes"))
+    with pytest.raises(UnsafeChange, match="would change its source_tags"):
+        judged("google", ACCESS, change("google_compute_firewall.members", ["update"], "source_tags"))
+    with pytest.raises(UnsafeChange, match="would update it"):
+        judged("aws", ACCESS, change("aws_vpc_security_group_ingress_rule.members", ["update"], "cidr_ipv4"))
+
+
 @pytest.mark.parametrize("cloud", NETWORKS)
 def test_a_change_of_clients_touches_nothing_else(cloud: str) -> None:
     for actions in (["create"], ["update"], ["delete"]):
-        with pytest.raises(UnsafeChange, match="rules for clients alone"):
+        with pytest.raises(UnsafeChange, match="a change of access touches"):
             judged(cloud, ACCESS, change(NETWORKS[cloud], actions, "name"))
 
 
@@ -86,7 +110,7 @@ def test_a_change_of_clients_touches_nothing_else(cloud: str) -> None:
 def test_a_firewall_keeps_whom_it_is_for(cloud: str, resource: str) -> None:
     with pytest.raises(UnsafeChange, match="would change its apply_to"):
         judged(cloud, ACCESS, change(resource, ["update"], "apply_to"))
-    with pytest.raises(UnsafeChange, match="rules for clients alone"):
+    with pytest.raises(UnsafeChange, match="a change of access touches"):
         judged(cloud, ACCESS, change(resource, ["delete"]))
 
 

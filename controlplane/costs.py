@@ -17,6 +17,7 @@ from events.spec.storage_rules import disks_in_words
 from planner.observed import KafkaSnapshot
 from planner.rollout.diff import Change
 from planner.rollout.steps import RolloutPlan, RolloutStep
+from providers.base import Place
 from providers.figures import HOURS_PER_MONTH, Price
 from providers.offers import MachineOffer, Offers
 from providers.pricebook import PriceBook
@@ -194,7 +195,7 @@ def drain_crossing(
     if snapshot is None:
         return Crossing(None, tuple(s.node for s in drained), Bill(()))
     ids = {i.node: i.service_id for i in view.brokers() if not i.lost}
-    abroad = {n: _held_bytes(snapshot, ids[n]) for n in leaving if n in {s.node for s in drained}}
+    abroad = {s.node: _held_bytes(snapshot, ids[s.node]) for s in drained if s.node in leaving}
     staying = (s for s in drained if s.node in ids and s.node not in abroad and _stays_in_zone(s))
     known = {s.node: _crossing_bytes(snapshot, ids[s.node]) for s in staying}
     parts = []
@@ -204,10 +205,11 @@ def drain_crossing(
         if market is not None and of_pool:
             gib = Decimal(sum(of_pool)) / _GIB
             parts.append(CostPart(f"{pool.name}: bytes from zone to zone", gib, market.cross_zone_per_gib))
-        left = [abroad[s.node] for s in _steps_of(pool, rollout) if s.node in abroad]
-        if left:
-            # The catalogue has no price of leaving a region: nobody has read one.
-            parts.append(CostPart(f"{pool.name}: bytes from place to place", Decimal(sum(left)) / _GIB, None))
+        going = [s.node for s in _steps_of(pool, rollout) if s.node in abroad]
+        for place in dict.fromkeys(leaving[node] for node in going):
+            left = [abroad[node] for node in going if leaving[node] == place]
+            price = _egress(place, pool, book)
+            parts.append(CostPart(f"{pool.name}: bytes from place to place", Decimal(sum(left)) / _GIB, price))
     unknown = tuple(s.node for s in drained if s.node not in known and s.node not in abroad)
     return Crossing(sum(known.values()) + sum(abroad.values()), unknown, Bill(tuple(parts)))
 
@@ -223,11 +225,19 @@ def _is_sold(document: KafkaClusterDocument, book: PriceBook) -> bool:
     return any(_offers(pool, book) is not None for pool in document.spec.pools)
 
 
-def _leaving(view: ClusterView, document: KafkaClusterDocument) -> set[str]:
-    """Nodes of brokers whose pool is to be in another place: all they hold goes there."""
+def _leaving(view: ClusterView, document: KafkaClusterDocument) -> dict[str, Place]:
+    """Nodes of brokers whose pool is to be in another place, and where they are: all they hold goes there."""
     places = {pool.name: pool.place.name for pool in document.spec.broker_pools}
-    there = (i for i in view.brokers() if not i.lost and i.planned.pool in places)
-    return {i.node for i in there if str(place_of(view, i)) != places[i.planned.pool]}
+    there = ((i, place_of(view, i)) for i in view.brokers() if not i.lost and i.planned.pool in places)
+    return {i.node: place for i, place in there if str(place) != places[i.planned.pool]}
+
+
+def _egress(left: Place, pool: Pool, book: PriceBook) -> Price | None:
+    """What a GiB costs that goes from there to the pool's place; nobody has a figure between accounts of a region."""
+    if (left.cloud, left.region) == (pool.place.cloud, pool.place.region):
+        return None
+    market = book.offers(left.cloud, left.region)
+    return market.egress_per_gib if market else None
 
 
 def _held_bytes(snapshot: KafkaSnapshot, broker: int) -> int:

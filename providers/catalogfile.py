@@ -30,7 +30,8 @@ class Machine:
 class CatalogFile:
     """One cloud's catalogue. A figure nobody has a source for counts as 0, so that nobody divides by a guess.
 
-    `raw` holds `sources`, `shapes` (neutral size -> type), `regions.names`, `disks` and `machines`; and `handover`
+    `raw` holds `sources`, `racks` (`providers.racks`), `shapes` (neutral size -> type), `regions.names`, `disks` and
+    `machines`; and `handover`
     where that is `none` (`providers.handover`), `spot` with a source where there are pre-emptible VMs, `ipv6` with one,
     and why there is none (`why_not`), or none for who votes (`why_no_voter`).
     """

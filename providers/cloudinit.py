@@ -6,7 +6,9 @@ The same text for all clouds, but for commands of a cloud's own. `tests/boot` bo
 import json
 from collections.abc import Sequence
 from importlib.resources import files
-from typing import Literal
+from typing import Annotated, Literal
+
+from pydantic import StringConstraints
 
 from providers.base import InstanceResource
 from providers.errors import PlaceUnknown
@@ -17,6 +19,10 @@ BOOT_FILE = "/var/lib/kedge-agent/boot.json"
 
 LIMIT_BYTES = 16 * 1024
 """EC2's limit of user data, the smallest of the six clouds."""
+
+_KINDS = "ssh-ed25519|ssh-rsa|ecdsa-sha2-nistp(256|384|521)|sk-(ssh-ed25519|ecdsa-sha2-nistp256)@openssh.com"
+PublicKey = Annotated[str, StringConstraints(pattern=rf"^({_KINDS}) [A-Za-z0-9+/=]+( [^\n]*)?$", max_length=2048)]
+"""A line of `authorized_keys` without options, as `ssh-keygen` writes it into a .pub file."""
 
 _HEADER = "#cloud-config\n"
 _AGENT_UNIT, _SOFTWARE_UNIT = "kedge-agent.service", "kedge-software.service"
@@ -30,11 +36,13 @@ def user_data(
     software: Software | None,
     own_disks: Literal["device", "root"] = "device",
     commands: Sequence[Sequence[str]] = (),
+    ssh_keys: Sequence[str] = (),
 ) -> str:
     """Text of the user data. Pure: the same arguments give the same bytes. JSON is YAML too, which cloud-init reads.
 
     `commands` run at every boot before the network is there. `own_disks`: where this cloud's VMs have an ephemeral
-    disk. Raises `PlaceUnknown` for a Kafka version that the mirror has not, or a text beyond every cloud's limit.
+    disk. Who has one of `ssh_keys`, which are public ones, may log in as the image's own user. Raises `PlaceUnknown`
+    for a Kafka version that the mirror has not, or a text beyond every cloud's limit.
     """
     wanted = _files(boot_data, kafka_version, software, own_disks)
     units = [*([_SOFTWARE_UNIT] if software else []), _AGENT_UNIT]
@@ -50,6 +58,8 @@ def user_data(
     }
     if commands:
         config["bootcmd"] = [list(command) for command in commands]
+    if ssh_keys:
+        config["ssh_authorized_keys"] = list(ssh_keys)
     text = _HEADER + json.dumps(config, sort_keys=True, separators=(",", ":"))
     if len(text.encode()) > LIMIT_BYTES:
         raise PlaceUnknown(f"user data has {len(text.encode())} bytes, no cloud takes more than {LIMIT_BYTES}")
@@ -62,6 +72,7 @@ def born_with(
     *,
     own_disks: Literal["device", "root"] = "device",
     commands: Sequence[Sequence[str]] = (),
+    ssh_keys: Sequence[str] = (),
 ) -> str:
     """The user data of an instance as it is rendered."""
     return user_data(
@@ -70,6 +81,7 @@ def born_with(
         software=_with_its_own(software, instance),
         own_disks=own_disks,
         commands=commands,
+        ssh_keys=ssh_keys,
     )
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from providers.catalogfile import UNKNOWN, CatalogFile
 from providers.figures import HOURS_PER_MONTH, Figure, Price
 from providers.overrides import DiskIn, MachineIn, RegionIn
+from providers.racks import Racks, racks_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +81,9 @@ class Offers:
     region: str
     machines: MappingProxyType[str, MachineOffer]
     disks: MappingProxyType[str, DiskOffer]
+    racks: tuple[Racks, ...] = ()
     cross_zone_per_gib: Price | None = None
+    egress_per_gib: Price | None = None
     unmatched: tuple[str, ...] = ()
 
     def machine(self, name: str) -> MachineOffer | None:
@@ -92,7 +95,8 @@ class Offers:
         """Names of figures that were read too long ago, as in `m7g.large price_per_hour`."""
         named = [(offer.type, *f) for offer in self.machines.values() for f in offer.figures()]
         named += [(disk.kind, *f) for disk in self.disks.values() for f in disk.figures()]
-        named += [("traffic", "cross_zone_per_gib", self.cross_zone_per_gib)]
+        traffic = {"cross_zone_per_gib": self.cross_zone_per_gib, "egress_per_gib": self.egress_per_gib}
+        named += [("traffic", *figure) for figure in traffic.items()]
         return tuple(f"{what} {name}" for what, name, figure in named if figure and figure.is_old(today))
 
 
@@ -107,7 +111,9 @@ def offers(shipped: CatalogFile, region: str, override: RegionIn) -> Offers:
         region,
         MappingProxyType(machines),
         MappingProxyType({kind: _disk(shipped, override, kind) for kind in disks}),
+        racks_in(shipped),
         override.price(override.traffic.cross_zone_per_gib),
+        override.price(override.traffic.egress_per_gib),
         tuple(unmatched),
     )
 

@@ -68,6 +68,8 @@ class DiskIn(_Part):
 class TrafficIn(_Part):
     cross_zone_per_gib: PriceIn | None = None
     """What one GiB from zone to zone costs in all, both sides together."""
+    egress_per_gib: PriceIn | None = None
+    """What one GiB costs that leaves the region for a place in another one, or on another cloud."""
 
 
 class RegionIn(_Part):

@@ -12,6 +12,7 @@ from controlplane.cli.tables import listing
 from controlplane.cli.terminal import styled
 from providers.figures import Figure, Price
 from providers.offers import DiskOffer, MachineOffer, Offers
+from providers.racks import Racks
 
 _UNKNOWN = "unknown"
 _MACHINES = ("TYPE", "SIZE", "ARCH", "VCPUS", "MEMORY", "NIC", "OWN DISK", "HOUR", "MONTH", "FROM")
@@ -26,6 +27,11 @@ def offers_lines(offers: Offers, today: date) -> Iterator[RenderableType]:
     yield listing(_DISKS, [_disk(one, sources) for one in offers.disks.values()])
     crossing = offers.cross_zone_per_gib
     yield styled(f"from zone to zone: {_money(crossing, ' a GiB')}{f' [{sources.of(crossing)}]' if crossing else ''}")
+    leaving = offers.egress_per_gib
+    yield styled(f"out of the region: {_money(leaving, ' a GiB')}{f' [{sources.of(leaving)}]' if leaving else ''}")
+    for one in offers.racks:
+        zones = f" (zones with {one.zones})" if one.zones else ""
+        yield styled(f"a rack is a {one.kind}{zones}: {one.apart} [{sources.of(one)}]")
     yield from sources.lines()
 
 
@@ -52,7 +58,12 @@ def offers_document(offers: Offers, today: date) -> dict[str, Any]:
             }
             for one in offers.disks.values()
         ],
+        "racks": [
+            {"kind": str(r.kind), "zones": r.zones or None, "apart": r.apart, "source": r.source, "read": str(r.read)}
+            for r in offers.racks
+        ],
         "cross_zone_per_gib": _figure(offers.cross_zone_per_gib, today),
+        "egress_per_gib": _figure(offers.egress_per_gib, today),
     }
 
 
@@ -63,7 +74,7 @@ class _Sources:
         self._today = today
         self._numbers: dict[tuple[str, date], int] = {}
 
-    def of(self, *figures: Figure | None) -> str:
+    def of(self, *figures: Figure | Racks | None) -> str:
         """The numbers of the sources of some figures, as in `1, 2`."""
         numbers = [
             self._numbers.setdefault((f.source, f.read), len(self._numbers) + 1) for f in figures if f is not None

@@ -5,6 +5,7 @@ from typing import Annotated
 from pydantic import AnyHttpUrl, BaseModel, ConfigDict, Field, StringConstraints
 
 from providers.base import Place
+from providers.cloudinit import PublicKey
 from providers.madenetworks import NetworkedAccount
 from providers.settingsfile import CloudSettings
 
@@ -37,6 +38,8 @@ class AwsAccount(NetworkedAccount):
     id: _AccountId
     profile: str | None = None
     """Name in the AWS configuration files; without one, boto3's default chain."""
+    ssh_keys: tuple[PublicKey, ...] = ()
+    """Public keys VMs of later intents are born with. No firewall Kedge makes lets anybody in by SSH."""
     regions: dict[str, AwsRegion] = Field(default_factory=dict)
 
 

@@ -22,6 +22,7 @@ def module_variables(
         if zone not in region.subnets:
             there = ", ".join(sorted(region.subnets))
             raise PlaceUnknown(f"{resources.place}: no subnet for zone {zone!r} in aws.yaml; it has {there}")
+    keys = account.ssh_keys
     return variables.module_variables(
         resources,
         cloud={
@@ -29,7 +30,7 @@ def module_variables(
             "security_groups": " ".join(region.security_groups),
             **{f"subnet_{zone}": subnet for zone, subnet in sorted(region.subnets.items())},
         },
-        instance=lambda i: {**_instance(resources, i, region), "boot_data": born_with(i, software)},
+        instance=lambda i: {**_instance(resources, i, region), "boot_data": born_with(i, software, ssh_keys=keys)},
     )
 
 

@@ -6,6 +6,7 @@ from typing import Annotated
 from pydantic import AnyHttpUrl, BaseModel, ConfigDict, Field, StringConstraints, field_validator
 
 from providers.base import Place
+from providers.cloudinit import PublicKey
 from providers.madenetworks import NetworkedAccount
 from providers.settingsfile import CloudSettings
 
@@ -43,6 +44,8 @@ class GoogleAccount(NetworkedAccount):
     number: _ProjectNumber
     service_account_file: Path | None = None
     """Key file of a service account; without one, the application default credentials of the server's environment."""
+    ssh_keys: tuple[PublicKey, ...] = ()
+    """Public keys VMs of later intents are born with. No firewall Kedge makes lets anybody in by SSH."""
     regions: dict[str, GoogleRegion] = Field(default_factory=dict)
 
     @field_validator("regions")

@@ -22,6 +22,7 @@ def module_variables(
         if zone not in region.subnetworks:
             there = ", ".join(sorted(region.subnetworks))
             raise PlaceUnknown(f"{resources.place}: no subnetwork for zone {zone!r} in google.yaml; it has {there}")
+    keys = account.ssh_keys
     return variables.module_variables(
         resources,
         cloud={
@@ -29,7 +30,7 @@ def module_variables(
             "network_tags": " ".join(region.network_tags),
             **{f"subnetwork_{zone}": subnetwork for zone, subnetwork in sorted(region.subnetworks.items())},
         },
-        instance=lambda i: {**_instance(resources, i, region), "boot_data": born_with(i, software)},
+        instance=lambda i: {**_instance(resources, i, region), "boot_data": born_with(i, software, ssh_keys=keys)},
     )
 
 

@@ -6,7 +6,9 @@ from typing import Annotated
 from pydantic import AfterValidator, AnyHttpUrl, BaseModel, ConfigDict, Field, PositiveInt, StringConstraints
 
 from providers.base import Place
+from providers.cloudinit import PublicKey
 from providers.madenetworks import NetworkedAccount
+from providers.networks import USUAL_PORTS, Ports
 from providers.settingsfile import CloudSettings
 
 
@@ -16,6 +18,7 @@ def _network(value: str) -> str:
 
 _Cidr = Annotated[str, AfterValidator(_network)]
 _Zone = Annotated[str, StringConstraints(pattern=r"^[a-z]+[0-9]*(-[a-z0-9]+)?$")]
+_Port = Annotated[int, Field(ge=1, le=65535)]
 _Variable = Annotated[str, StringConstraints(pattern=r"^[A-Z][A-Z0-9_]*$")]
 
 
@@ -38,6 +41,10 @@ class HetznerRegion(BaseModel):
     node_range: _Cidr
     clients: tuple[_Cidr, ...] = ()
     """Networks clients of Kafka come from; VMs of later generations let them in."""
+    broker_ports: tuple[_Port, ...] = Field(default=USUAL_PORTS.brokers, min_length=1)
+    """Where clients are let in, and members."""
+    member_ports: tuple[_Port, ...] = Field(default=USUAL_PORTS.members, min_length=1)
+    """Where only members are: 9093, and 2181, 2888 and 3888 for clusters in ZooKeeper mode."""
     placement_groups: tuple[PositiveInt, ...] = Field(default=(), max_length=50)
     """Groups of type `spread`, ten VMs each. Without any, nothing keeps two VMs off one host."""
     ipv6: bool = False
@@ -45,16 +52,33 @@ class HetznerRegion(BaseModel):
     images: dict[str, dict[str, PositiveInt]] = Field(default_factory=dict)
     """Kafka version -> architecture (`arm64`, `x86_64`) -> snapshot. Keep one for as long as VMs of it stand."""
 
+    @property
+    def ports(self) -> Ports:
+        """What the packet filter of a VM lets in."""
+        return Ports(self.broker_ports, self.member_ports)
+
 
 class HetznerAccount(NetworkedAccount):
     """A project. Hetzner tells of no token whose it is, so a region's network stands for the project."""
 
     network_fields = frozenset(
-        {"network", "subnets", "node_network", "member_range", "node_range", "clients", "placement_groups"}
+        {
+            "network",
+            "subnets",
+            "node_network",
+            "member_range",
+            "node_range",
+            "clients",
+            "broker_ports",
+            "member_ports",
+            "placement_groups",
+        }
     )
 
     token_variable: _Variable = "HCLOUD_TOKEN"  # noqa: S105  # a name, no secret
     """Environment variable with the token of that project."""
+    ssh_keys: tuple[PublicKey, ...] = ()
+    """Public keys VMs of later intents are born with. No firewall Kedge makes lets anybody in by SSH."""
     regions: dict[str, HetznerRegion] = Field(default_factory=dict)
 
 

@@ -1,5 +1,7 @@
 """The rendered set of one cluster as variables of `terraform/modules/hetzner`; the shape is terraform/README.md's."""
 
+from collections.abc import Sequence
+
 from providers import tags, variables
 from providers.base import InstanceResource, Resources
 from providers.catalog import EPHEMERAL
@@ -23,6 +25,7 @@ def module_variables(
     standing: Standing,
     *,
     software: Software | None = None,
+    ssh_keys: Sequence[str] = (),
     impatient: bool = False,
 ) -> dict[str, object]:
     """JSON-safe variables. Pure. `impatient`: ask after actions often, which a stand-in for Hetzner does not mind.
@@ -36,7 +39,10 @@ def module_variables(
         resources,
         cloud=_cloud(resources, region, standing)
         | ({"poll_interval": "50ms", "poll_function": "constant"} if impatient else {}),
-        instance=lambda i: _instance(resources, i, region, addresses.get(i.node), software),
+        instance=lambda i: {
+            **_instance(resources, i, region, addresses.get(i.node)),
+            "boot_data": user_data(i, region, software, ssh_keys),
+        },
         address=lambda a: addresses[a.node],
     )
 
@@ -75,7 +81,6 @@ def _instance(
     instance: InstanceResource,
     region: HetznerRegion,
     owned: str | None,
-    software: Software | None,
 ) -> dict[str, object]:
     kind = sold_by("hetzner").machine(instance.shape)
     ephemeral = held_by(resources, instance, ephemeral=True)
@@ -89,6 +94,5 @@ def _instance(
     return {
         "shape": kind.type,
         "image": str(image_for(resources, instance, region.images, kind)),
-        "boot_data": user_data(instance, region, software),
         "tags": labels_of(tags.instance_tags(resources, instance, more)),
     }

@@ -6,6 +6,7 @@ from typing import Annotated, Self
 from pydantic import AfterValidator, AnyHttpUrl, BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 from providers.base import Place
+from providers.cloudinit import PublicKey
 from providers.madenetworks import NetworkedAccount
 from providers.settingsfile import CloudSettings
 
@@ -44,6 +45,8 @@ class UpcloudAccount(NetworkedAccount):
     username: Annotated[str, StringConstraints(min_length=1)]
     token_variable: _Variable | None = None
     """Environment variable with the API token; without one, what UpCloud's SDK finds in the environment."""
+    ssh_keys: tuple[PublicKey, ...] = ()
+    """Public keys VMs of later intents are born with. No firewall Kedge makes lets anybody in by SSH."""
     regions: dict[_Region, UpcloudRegion] = Field(default_factory=dict)
 
     @model_validator(mode="after")

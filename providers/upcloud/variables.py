@@ -2,7 +2,7 @@
 
 import hashlib
 import ipaddress
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from providers import tags, variables
 from providers.base import InstanceResource, Listing, Resources
@@ -25,6 +25,7 @@ def module_variables(
     in_use: Mapping[str, Owner | None] = {},
     *,
     software: Software | None = None,
+    ssh_keys: Sequence[str] = (),
 ) -> dict[str, object]:
     """JSON-safe variables. Pure. `in_use` is what `addresses_in_use` gives of the place.
 
@@ -43,7 +44,10 @@ def module_variables(
             "encrypt": "true" if region.encrypt else "false",
             **({"server_group": region.server_group} if region.server_group else {}),
         },
-        instance=lambda i: {**_instance(resources, i, region), "boot_data": born_with(i, software, own_disks="root")},
+        instance=lambda i: {
+            **_instance(resources, i, region),
+            "boot_data": born_with(i, software, own_disks="root", ssh_keys=ssh_keys),
+        },
         address=lambda a: chosen[a.node],
     )
 

@@ -231,3 +231,19 @@ def test_all_that_a_moving_broker_holds_goes_from_place_to_place_at_an_unknown_p
         assert crossing is not None
         assert (crossing.bytes, crossing.unknown) == (12 * GIB, ())
         assert crossing.bill.unknown == ("brokers: bytes from place to place",)
+
+
+def test_what_leaves_a_region_is_priced_where_its_egress_is_known() -> None:
+    here = PLACE.replace("region:", "route: backbone, region:")
+    there = here.replace("eu-west-1", "eu-central-1")
+    moved = on_aws({16: here, 22: there, 24: "    strategy: migrate\n    maxUnavailable: 1"})
+    looked = seen((1000, (1000, 1001), 5), (1001, (1001, 1000), 7))
+    known = book(aws_page(traffic={"egress_per_gib": {"value": "0.02", "source": "page", "currency": "USD"}}))
+    for prices, totals, unknown in (
+        (known, {"USD": Decimal("0.24")}, ()),
+        (book(), {}, ("brokers: bytes from place to place",)),
+    ):
+        plan = steps((A, Change.REPLACE, 60.0))
+        crossing = drain_crossing(placed(running(on_aws())), moved, plan, looked, prices)
+        assert crossing is not None
+        assert (crossing.bytes, crossing.bill.totals, crossing.bill.unknown) == (12 * GIB, totals, unknown)

@@ -12,14 +12,19 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
+from providers.aws.settings import AwsSettings
 from providers.boot import install
 from providers.cloudinit import BOOT_FILE, LIMIT_BYTES, born_with, user_data
 from providers.errors import PlaceUnknown
+from providers.google.settings import GoogleSettings
+from providers.hetzner.settings import HetznerSettings
 from providers.software import Software
+from providers.upcloud.settings import UpcloudSettings
 from providers.variables import ANY, chosen_image
 from tests.fakes.resources import instance
 
 SHA = "ab" * 32
+KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ ada@example.com"
 TOLD: dict[str, Any] = {
     "agent": {"url": "https://mirror.example/kedge-agent.tar.gz", "sha256": SHA},
     "kafka": {"4.2.0": {"url": "https://mirror.example/kafka_2.13-4.2.0.tgz", "sha256": SHA}},
@@ -42,6 +47,29 @@ def test_the_same_intent_is_the_same_text_and_far_below_what_clouds_take() -> No
     told = user_data(BOOT_DATA, kafka_version="4.2.0", software=SOFTWARE)
     assert told == user_data(BOOT_DATA, kafka_version="4.2.0", software=SOFTWARE)
     assert len(told.encode()) < LIMIT_BYTES
+
+
+def test_public_keys_are_of_the_images_own_user_and_without_any_not_a_byte_is_another() -> None:
+    plain = born_with(instance("b-0"), None)
+    keyed = born_with(instance("b-0"), None, ssh_keys=(KEY,))
+    assert plain == born_with(instance("b-0"), None, ssh_keys=())
+    assert "ssh_authorized_keys" not in plain
+    assert cloud_config(keyed) == {**cloud_config(plain), "ssh_authorized_keys": [KEY]}
+
+
+@pytest.mark.parametrize("settings", [AwsSettings, GoogleSettings, HetznerSettings, UpcloudSettings])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        "-----BEGIN OPENSSH PRIVATE KEY-----",
+        "ssh-ed25519",
+        'command="reboot" ssh-ed25519 AAAA',
+        "ssh-ed25519 AAAA ada\nssh-ed25519 AAAA eve",
+    ],
+)
+def test_what_is_no_line_with_one_public_key_is_refused(settings: Any, wrong: str) -> None:
+    with pytest.raises(ValidationError, match="ssh_keys"):
+        settings.model_validate({"accounts": {"production": {"ssh_keys": [wrong]}}})
 
 
 def test_only_root_may_read_the_boot_data_which_holds_a_token() -> None:

@@ -2,10 +2,13 @@
 
 import sys
 import threading
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from controlplane.settings import Settings
-from providers.base import CloudProvider
+from providers.base import CloudProvider, Place
+from providers.bootable import TellsBootable
+from providers.errors import ProviderError
 from providers.networks import MadeNetworks, none_made
 from providers.registry import load
 
@@ -41,6 +44,17 @@ class Clouds:
             "enforce_disk": settings.enforce_disk,
             "network": settings.vm_network,
         }
+
+
+def unbootable_in(
+    clouds: Callable[[str], CloudProvider], place: Place, machine: str, version: str, revision: Mapping[str, str]
+) -> str:
+    """See `TellsBootable`. "" of a cloud that cannot be asked: what is unknown refuses nobody."""
+    try:
+        provider = clouds(place.cloud)
+        return provider.unbootable(place, machine, version, revision) if isinstance(provider, TellsBootable) else ""
+    except ProviderError:
+        return ""
 
 
 def settings_file_of(settings: Settings, cloud: str) -> Path | None:

@@ -1,10 +1,11 @@
 """How the loop of this server does, for whoever looks after it: beats, timers, jobs, clusters whose ticks fail."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
+from controlplane.converger.inventory import TaggedVms
 from controlplane.converger.loop import Poisoned
 from controlplane.job import Job
 from controlplane.jobstore import JobStore
@@ -27,7 +28,8 @@ class JobTold:
 class LoopStanding:
     """`head` is the log's last position, `position` the one this server's views are folded to.
 
-    `timers` by what they are for, `jobs` the newest first, `poisoned` the longest in trouble first.
+    `timers` by what they are for, `jobs` the newest first, `poisoned` the longest in trouble first. `tagged` are the
+    VMs of this installation in places this server has listed, whosever they are.
     """
 
     server: str = ""
@@ -39,6 +41,7 @@ class LoopStanding:
     timers: Mapping[str, Sequence[Looked]] = field(default_factory=dict)
     jobs: Sequence[JobTold] = ()
     poisoned: Sequence[Poisoned] = ()
+    tagged: Sequence[TaggedVms] = ()
 
     @property
     def lag(self) -> int:
@@ -93,6 +96,7 @@ class ServerLoop:
     watch: LoopWatch
     timers: Mapping[str, Timers]
     progress: Mapping[str, str]
+    tagged: Callable[[], Sequence[TaggedVms]] = tuple
 
     def standing(self) -> LoopStanding:
         """See LoopDesk."""
@@ -107,4 +111,5 @@ class ServerLoop:
             timers={name: timers.looks() for name, timers in self.timers.items()},
             jobs=[JobTold(job, self.progress.get(job.intent_id, "")) for job in self.jobs.newest(MOST_JOBS)],
             poisoned=self.ticked.poisoned(),
+            tagged=self.tagged(),
         )

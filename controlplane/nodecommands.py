@@ -59,7 +59,8 @@ def restart_asked(view: ClusterView, command: RestartServices) -> Asked:
 def replacement_asked(view: ClusterView, command: ReplaceNode, kafka: KafkaSnapshot | None) -> Asked:
     """Raises CommandRefused. Without metadata (`kafka` None) the converger's own gates have to do."""
     instance = _to_replace(view, command)
-    if instance.key in view.to_replace:
+    gives_up_more = command.new_disk and instance.key in view.to_replace and not view.to_replace[instance.key].new_disk
+    if instance.key in view.to_replace and not gives_up_more:
         return Asked(None, f"{instance.key} is to be replaced already, {view.to_replace[instance.key].reason}")
     new_disk_of_controller = command.new_disk and not instance.is_broker
     if instance.lost and not new_disk_of_controller:
@@ -205,6 +206,9 @@ def _to_replace(view: ClusterView, command: ReplaceNode) -> InstanceView:
     if not there:
         nodes = ", ".join(sorted({i.node for i in alive})) or "none"
         raise CommandRefused("unknown-node", f"{view.name} has no node `{command.node}`", f"Nodes: {nodes}.")
+    if command.new_disk:
+        # The disk that is given up is that of the VM that has one: a successor nobody could make yet has none.
+        there = [i for i in there if i.phase is not Phase.REQUESTED] or there
     return there[-1]
 
 

@@ -1,5 +1,6 @@
 """Is a cloud ready for us? One finding a line: settings, credentials and account, regions, images, quota."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -87,6 +88,11 @@ def _of_place(provider: CloudProvider, place: Place) -> Iterator[Finding]:
     if others:
         told = ", ".join(f"{count} of {name}" for name, count in others.items())
         yield Finding(f"{place}: other installations", True, f"VMs of other installations of Kedge, left alone: {told}")
+    if listing.instances:
+        whose = Counter((i.cluster_name, i.cluster_uid) for i in listing.instances)
+        told = ", ".join(f"{count} of {name or 'a cluster'} ({uid})" for (name, uid), count in sorted(whose.items()))
+        told = f"VMs by their tags: {told}; `kedge loop` tells which the server lacks"
+        yield Finding(f"{place}: clusters", True, told)
     if isinstance(provider, MakesNetworks) and provider.makes_network(place):
         told = f"its network is Kedge's to make; {len(listing.instances)} VMs of this installation"
         yield Finding(f"{place}: credentials", True, told)

@@ -81,6 +81,14 @@ class CloudSettings(BaseModel, Generic[AccountT]):
         regions: Mapping[str, BaseModel] = getattr(account, "regions", {})
         return bool(getattr(regions[place.region], "ipv6", False))
 
+    def told_images(self, place: Place) -> Mapping[str, Any]:
+        """The images of a region by Kafka version, whoever makes its network. Raises `PlaceUnknown` as above."""
+        account = self.account(place)
+        if leaves_network(account, place):
+            return dict(account.left_to_kedge[place.region].get("images") or {})
+        regions: Mapping[str, BaseModel] = getattr(account, "regions", {})
+        return dict(getattr(regions[place.region], "images", {}))
+
     def account(self, place: Place) -> AccountT:
         """Raises `PlaceUnknown` naming the accounts there are."""
         if place.account not in self.accounts:

@@ -9,7 +9,7 @@ from rich.text import Text
 from controlplane.cli.quantities import ago, counted, human_seconds
 from controlplane.cli.tables import listing
 from controlplane.cli.terminal import styled
-from controlplane.portal.loopschemas import BeatOut, JobOut, LoopOut, PoisonOut, TimerOut
+from controlplane.portal.loopschemas import BeatOut, JobOut, LoopOut, PoisonOut, TimerOut, UnclaimedOut
 
 SHOWN_BEATS = 10
 _STATE_STYLE = {"running": "cyan", "succeeded": "green", "failed": "red"}
@@ -26,6 +26,10 @@ def loop_lines(told: LoopOut, *, now: datetime, everything: bool) -> Iterator[Re
         yield listing(headers, [_poison(p, now) for p in told.poisoned])
     else:
         yield "no cluster's ticks fail"
+    if told.unclaimed:
+        yield ""
+        headers = ["VMS OF CLUSTERS THIS SERVER DOES NOT HAVE", "CLUSTER", "VMS", "IDS", "LISTED"]
+        yield listing(headers, [_unclaimed(u, now) for u in told.unclaimed])
     jobs = [j for j in told.jobs if everything or j.ended_at is None]
     ended = len(told.jobs) - len(jobs)
     yield ""
@@ -69,6 +73,12 @@ def _poison(found: PoisonOut, now: datetime) -> _Row:
     since = ago(found.since, now) if found.since else "-"
     after = _ahead(found.next_at, now) if found.next_at else "by a person"
     return [styled(found.cluster, "red"), since, str(found.failures or "-"), after, found.error]
+
+
+def _unclaimed(found: UnclaimedOut, now: datetime) -> _Row:
+    more = f" and {found.vms - len(found.ids)} more" if found.vms > len(found.ids) else ""
+    whose = f"{found.name} ({found.uid})" if found.name else found.uid
+    return [styled(found.place, "yellow"), whose, str(found.vms), ", ".join(found.ids) + more, ago(found.at, now)]
 
 
 def _job(job: JobOut, now: datetime) -> _Row:

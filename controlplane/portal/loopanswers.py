@@ -16,6 +16,9 @@ from events.envelope import Recorded
 from events.ids import ClusterUid
 
 UNREADABLE = "its history cannot be read: "
+NAMED = 5
+"""Ids of VMs that are told; of others only how many."""
+
 LATE_BEATS = 3
 """So many intervals without a beat of all clusters are late: a beat waits for the one before it."""
 
@@ -39,6 +42,7 @@ def loop_out(
         timers=[_timer_out(of, looked) for of, looks in standing.timers.items() for looked in looks],
         jobs=[_job_out(told, names) for told in standing.jobs],
         poisoned=[*_unreadable(views), *(_poison_out(p, names) for p in standing.poisoned)],
+        unclaimed=_unclaimed(standing, views),
     )
 
 
@@ -118,6 +122,16 @@ def _poison_out(found: Poisoned, names: Mapping[ClusterUid, str]) -> api.PoisonO
         since=found.since,
         next_at=found.until,
     )
+
+
+def _unclaimed(standing: LoopStanding, views: Sequence[ClusterView]) -> list[api.UnclaimedOut]:
+    """Nobody touches those. While this server is behind the log it may only not have read of their cluster yet."""
+    known = {view.uid for view in views if not view.deleted}
+    return [
+        api.UnclaimedOut(place=t.place, uid=t.uid, name=t.name, vms=len(t.ids), ids=list(t.ids[:NAMED]), at=t.at)
+        for t in standing.tagged
+        if t.uid not in known and not standing.lag
+    ]
 
 
 def _unreadable(views: Sequence[ClusterView]) -> list[api.PoisonOut]:

@@ -77,6 +77,17 @@ class PoisonOut(Message):
     next_at: datetime | None
 
 
+class UnclaimedOut(Message):
+    """VMs with this installation's tags, of a cluster this server does not have. They are left alone."""
+
+    place: str
+    uid: str = Field(description="of the cluster, by their tags")
+    name: str = Field(description="what the cluster was called, where the cloud tells")
+    vms: int
+    ids: list[str] = Field(description="the cloud's ids, of the first few")
+    at: datetime = Field(description="when the place was listed")
+
+
 class LoopOut(Message):
     """How the loop of the server that answers does."""
 
@@ -93,3 +104,7 @@ class LoopOut(Message):
     timers: list[TimerOut]
     jobs: list[JobOut] = Field(description="those that are kept, newest first")
     poisoned: list[PoisonOut]
+    unclaimed: list[UnclaimedOut] = Field(
+        default_factory=list,
+        description="VMs of clusters this server does not have, in places of those it has, by its last listings",
+    )

@@ -21,10 +21,12 @@ from providers.aws.settings import AwsSettings
 from providers.aws.tags import tags_of
 from providers.aws.variables import module_variables
 from providers.base import InstanceState, Listing, Place, Resources
+from providers.bootable import unbootable
 from providers.callbudget import TokenBucket
 from providers.console import tail
 from providers.doctor import Finding
 from providers.errors import PlaceUnknown, ProviderError, ResourceConflict
+from providers.lateness import UNLISTED_S
 from providers.networks import MadeNetworks, NetworkRun, ipv6_word, none_made
 from providers.notices import MaintenanceNotice
 from providers.settingsfile import zones_of
@@ -64,9 +66,17 @@ class AwsCloud:
     def name(self) -> str:
         return "aws"
 
+    def unlisted_s(self) -> float:
+        """See `ListsLate`: EC2 is eventually consistent, and names are mere tags."""
+        return UNLISTED_S
+
     def zones(self, region: str) -> tuple[str, ...]:
         """Zones of a region that have a subnet in some account; names mean what that account's names mean."""
         return zones_of(self._settings, self.name, region, lambda told: told.subnets)
+
+    def unbootable(self, place: Place, machine: str, kafka_version: str, revision: Mapping[str, str]) -> str:
+        """See `TellsBootable`."""
+        return unbootable(self._settings, place, machine, kafka_version, revision)
 
     def list_place(self, place: Place) -> Listing:
         """One paged listing each of VMs, volumes and interfaces, for all clusters. Terminated VMs are not in it."""

@@ -21,6 +21,7 @@ from providers.azure.settings import AzureSettings
 from providers.azure.tags import tags_of
 from providers.azure.variables import module_variables
 from providers.base import InstanceState, Listing, Place, Resources
+from providers.bootable import unbootable
 from providers.callbudget import TokenBucket
 from providers.doctor import Finding
 from providers.errors import PlaceUnknown, ProviderError, ResourceConflict
@@ -69,6 +70,10 @@ class AzureCloud:
     def zones(self, region: str) -> tuple[str, ...]:
         """Zones of a region in some account's settings; names mean what that account's names mean."""
         return zones_of(self._settings, self.name, region, lambda told: told.zones)
+
+    def unbootable(self, place: Place, machine: str, kafka_version: str, revision: Mapping[str, str]) -> str:
+        """See `TellsBootable`."""
+        return unbootable(self._settings, place, machine, kafka_version, revision)
 
     def list_place(self, place: Place) -> Listing:
         """One paged listing each of VMs, their states, disks and network interfaces, for all clusters."""

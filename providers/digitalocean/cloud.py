@@ -8,6 +8,7 @@ from typing import Any
 
 from providers import tags
 from providers.base import InstanceState, Listing, Place, Resources
+from providers.bootable import unbootable
 from providers.callbudget import TokenBucket
 from providers.digitalocean.access import Access
 from providers.digitalocean.errors import is_not_found, recognise, translated
@@ -20,6 +21,7 @@ from providers.digitalocean.variables import module_variables
 from providers.doctor import Finding
 from providers.errors import PlaceUnknown, ProviderError, ResourceConflict
 from providers.handover import Handover
+from providers.lateness import UNLISTED_S
 from providers.networks import MadeNetworks, ipv6_word, none_made
 from providers.quota import Quota
 from providers.settingsfile import zones_of
@@ -61,9 +63,17 @@ class DigitaloceanCloud:
         """A private address stays with its VM; reserved addresses are public."""
         return Handover.NONE
 
+    def unlisted_s(self) -> float:
+        """See `ListsLate`: names of Droplets may be there twice."""
+        return UNLISTED_S
+
     def zones(self, region: str) -> tuple[str, ...]:
         """Labels of racks in that region in some account. They promise nothing: DigitalOcean has no zones."""
         return zones_of(self._settings, self.name, region, lambda told: told.racks)
+
+    def unbootable(self, place: Place, machine: str, kafka_version: str, revision: Mapping[str, str]) -> str:
+        """See `TellsBootable`."""
+        return unbootable(self._settings, place, machine, kafka_version, revision)
 
     def list_place(self, place: Place) -> Listing:
         """One paged listing each of Droplets and volumes, for all clusters. A deleted Droplet is in none."""

@@ -10,6 +10,7 @@ from google.api_core.exceptions import GoogleAPICallError
 
 from providers import tags
 from providers.base import InstanceState, Listing, Place, Resources
+from providers.bootable import unbootable
 from providers.callbudget import TokenBucket
 from providers.console import LAST_BYTES, tail
 from providers.doctor import Finding
@@ -76,6 +77,10 @@ class GoogleCloud:
     def zones(self, region: str) -> tuple[str, ...]:
         """Zones of a region that have a subnetwork in some account."""
         return zones_of(self._settings, self.name, region, lambda told: told.subnetworks)
+
+    def unbootable(self, place: Place, machine: str, kafka_version: str, revision: Mapping[str, str]) -> str:
+        """See `TellsBootable`."""
+        return unbootable(self._settings, place, machine, kafka_version, revision)
 
     def list_place(self, place: Place) -> Listing:
         """One paged listing each of VMs, disks and addresses, for all clusters. A deleted VM is not in it."""

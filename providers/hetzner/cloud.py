@@ -10,6 +10,7 @@ from hcloud import APIException, Client
 
 from providers import tags
 from providers.base import InstanceState, Listing, Place, Resources
+from providers.bootable import unbootable
 from providers.callbudget import TokenBucket
 from providers.doctor import Finding
 from providers.errors import PlaceUnknown, ProviderError, ResourceConflict
@@ -65,6 +66,10 @@ class HetznerCloud:
         """A VM leaves the node network, the next one enters it with the same address; neither is stopped for it."""
         return Handover.REBIND
 
+    def unbootable(self, place: Place, machine: str, kafka_version: str, revision: Mapping[str, str]) -> str:
+        """See `TellsBootable`."""
+        return unbootable(self._settings, place, machine, kafka_version, revision)
+
     def list_place(self, place: Place) -> Listing:
         """One paged listing each of servers and volumes, for all clusters. Deleted servers are not in it."""
         client, region = self._reach(place)
@@ -110,7 +115,10 @@ class HetznerCloud:
             self.list_place(place)
         standing = self._standing.get(place, Standing())
         impatient = self._settings.endpoint_url is not None
-        return module_variables(resources, region, standing, software=self._settings.software, impatient=impatient)
+        keys = self._settings.account(resources.place).ssh_keys
+        return module_variables(
+            resources, region, standing, software=self._settings.software, ssh_keys=keys, impatient=impatient
+        )
 
     def makes_network(self, place: Place) -> bool:
         """See `MakesNetworks`."""

@@ -23,6 +23,7 @@ from providers.local.machine import Machines, power_cut
 from providers.local.network import RANGES, NetworkName, name_of
 from providers.local.record import locked
 from providers.local.traces import count_strangers, read_agent_traces, read_spent_generations
+from providers.notices import MaintenanceNotice, NoticeKind
 from providers.tags import instance_tags
 from providers.traces import AgentTrace
 from providers.variables import module_variables
@@ -138,6 +139,15 @@ class LocalCloud:
     def strangers(self, place: Place) -> Mapping[str, int]:
         """See `SeesStrangers`."""
         return count_strangers(self._reach(place), self.installation_id)
+
+    def notices(self, place: Place) -> Mapping[str, MaintenanceNotice]:
+        """See `TellsMaintenance`: what the fault switch says, since no host of this cloud ever goes down."""
+        there = read_listing(layout_of(self.root, place), place, self.installation_id).instances
+        dates = {i.id: at for i in there if (at := self.faults.vm("maintenance_at_s", i.key)) is not None}
+        return {
+            vm: MaintenanceNotice(NoticeKind.STOP, datetime.fromtimestamp(at, UTC), words="fault switch")
+            for vm, at in dates.items()
+        }
 
     def power_cut(self, place: Place, instance: str) -> None:
         """Tests and demos only: the VM loses power. Its record and its disks stay; the listing says `GONE`."""

@@ -13,7 +13,7 @@ from typing import Literal
 
 from providers.local.record import locked, read_record, write_record
 
-VmSwitch = Literal["never_boots", "boots_late_s", "dies_after_s", "slow_create_s", "no_capacity"]
+VmSwitch = Literal["never_boots", "boots_late_s", "dies_after_s", "slow_create_s", "no_capacity", "maintenance_at_s"]
 Counter = Literal["api_errors", "rate_limits", "list_lag", "ignored_destroys"]
 
 
@@ -23,6 +23,7 @@ class Faults:
 
     - `never_boots`: the VM runs, its agent never starts. `boots_late_s`, `dies_after_s`: seconds.
     - `slow_create_s`: seconds between the record of a VM and its start. `no_capacity`: creating it fails.
+    - `maintenance_at_s`: the cloud announces that the VM's host goes down then, in seconds since 1970 (UTC).
     - `api_errors`, `rate_limits`: the next n calls fail. `list_lag`: the next n listings repeat the last one.
     - `ignored_destroys`: the next n destroys by Terraform report success and leave the VM running.
     """

@@ -8,10 +8,12 @@ from pathlib import Path
 
 from providers import tags
 from providers.base import InstanceState, Listing, Place, Resources
+from providers.bootable import unbootable
 from providers.callbudget import TokenBucket
 from providers.doctor import Finding
 from providers.errors import PlaceUnknown, ProviderError, ResourceConflict
 from providers.handover import Handover
+from providers.lateness import UNLISTED_S
 from providers.networks import MadeNetworks, none_made
 from providers.quota import Quota
 from providers.settingsfile import zones_of
@@ -64,6 +66,10 @@ class UpcloudCloud:
     def name(self) -> str:
         return "upcloud"
 
+    def unlisted_s(self) -> float:
+        """See `ListsLate`: titles of servers may be there twice."""
+        return UNLISTED_S
+
     def zones(self, region: str) -> tuple[str, ...]:
         """Racks of a region in some account. They are labels: UpCloud has nothing below its own zone."""
         return zones_of(self._settings, self.name, region, lambda told: told.zones)
@@ -71,6 +77,10 @@ class UpcloudCloud:
     def handover(self) -> Handover:
         """Disks and private addresses are given to a server when it is made: the old one goes first."""
         return Handover.DELETE_FIRST
+
+    def unbootable(self, place: Place, machine: str, kafka_version: str, revision: Mapping[str, str]) -> str:
+        """See `TellsBootable`."""
+        return unbootable(self._settings, place, machine, kafka_version, revision)
 
     def list_place(self, place: Place) -> Listing:
         """One paged listing each of servers and storages, and the account's addresses, for all clusters."""
@@ -114,7 +124,8 @@ class UpcloudCloud:
         Raises what `list_place` does, if there was none yet.
         """
         region, others = self._settings.region(resources.place), self._others_addresses(resources)
-        return module_variables(resources, region, others, software=self._settings.software)
+        keys = self._settings.account(resources.place).ssh_keys
+        return module_variables(resources, region, others, software=self._settings.software, ssh_keys=keys)
 
     def makes_network(self, place: Place) -> bool:
         """See `MakesNetworks`."""

@@ -27,6 +27,7 @@ from providers.errors import (
     TerraformFailed,
 )
 from providers.handover import Handover, handover_of
+from providers.lateness import unlisted_s
 from providers.tf.guard import check, check_import
 from providers.tf.imports import import_step, there
 from providers.tf.plan import Action, PlannedChange
@@ -125,6 +126,9 @@ class CloudMachines(Machines):
 
     def handover_on(self, cloud: str) -> Handover:
         return handover_of(self.hands[cloud].cloud)
+
+    def unlisted_in(self, cloud: str) -> float:
+        return unlisted_s(self.hands[cloud].cloud)
 
     # --- the Inventory port -----------------------------------------------------------------------------------
 

@@ -42,6 +42,9 @@ class CloudWorld(World):
     def handover_on(self, cloud: str) -> Handover:
         return self.machines.handover_on(cloud)
 
+    def unlisted_in(self, cloud: str) -> float:
+        return self.machines.unlisted_in(cloud)
+
     def start_server(self) -> None:
         self.machines.restart_inventory()
         super().start_server()

@@ -13,8 +13,10 @@ from pathlib import Path
 
 import pytest
 
+from controlplane.commands import ReplaceNode
 from controlplane.converger.observation import InventorySeen
-from controlplane.view import ClusterView, ConditionView
+from controlplane.nodecommands import replacement_asked
+from controlplane.view import ClusterView, ConditionView, InstanceView
 from events import facts
 from providers.base import TerraformRun
 from providers.errors import AuthFailed, CloudUnavailable, ProviderError, QuotaExceeded
@@ -169,8 +171,38 @@ def test_a_vm_somebody_made_with_our_tags_is_told_and_left_alone_through_a_roll(
     whole(world)
 
 
-def test_a_volume_somebody_deleted_stops_runs_by_its_name_and_destroys_nothing(world: MishapWorld) -> None:
+def test_a_volume_somebody_deleted_stops_runs_by_its_name_until_its_node_is_given_a_new_disk(
+    world: MishapWorld,
+) -> None:
     """Nothing makes it anew by itself: which disk a broker should have is known, what was on it is not."""
+    victim, volume = delete_a_volume(world)
+    before = world.machines.there()
+    world.roll()
+    world.run(until=lambda w: "Blocked" in w.view().conditions and w.view().conditions["Blocked"].status, ticks=200)
+    for _ in range(60):
+        world.tick()
+    blocked = world.told("Blocked")
+    assert blocked.reason == "RunRefused"
+    assert f"does not list {volume}: if it is gone, {victim.node} needs a new disk" in blocked.message
+    assert world.machines.there() == before
+    asked = ReplaceNode(name="orders", actor="person:a", command_id="c", reason="", node=victim.node, new_disk=True)
+    given_up = replacement_asked(world.view(), asked, None).fact
+    assert isinstance(given_up, facts.NodeReplaceRequested)
+    world.person(given_up)
+    whole(world)
+    assert volume not in {v.key for i in world.view().alive() for v in i.planned.volumes}
+
+
+def test_a_broker_whose_volume_somebody_deleted_is_cured_like_any_that_lost_its_disk(world: MishapWorld) -> None:
+    victim, volume = delete_a_volume(world)
+    world.machines.fall_ill(victim.key, "log_dir_failed", lasts=True)
+    world.run(until=lambda w: victim.key not in {i.key for i in w.view().alive()}, ticks=300)
+    whole(world)
+    assert volume not in {v.key for i in world.view().alive() for v in i.planned.volumes}
+
+
+def delete_a_volume(world: MishapWorld) -> tuple[InstanceView, str]:
+    """Of the first broker, in the cloud's console."""
     victim = world.view().brokers()[0]
     (volume,) = (v.key for v in victim.planned.volumes)
     hands = world.hands[CLOUD]
@@ -179,15 +211,7 @@ def test_a_volume_somebody_deleted_stops_runs_by_its_name_and_destroys_nothing(w
     hands._do("POST", f"volumes/{number}/actions/detach")
     hands._do("DELETE", f"volumes/{number}")
     world.machines.clouds[CLOUD].is_stale = True
-    world.machines.fall_ill(victim.key, "log_dir_failed", lasts=True)
-    before = world.machines.there()
-    world.run(until=lambda w: "Blocked" in w.view().conditions and w.view().conditions["Blocked"].status, ticks=200)
-    blocked = world.told("Blocked")
-    assert blocked.reason == "RunRefused"
-    assert f"volume/{volume}" in blocked.message
-    for _ in range(60):
-        world.tick()
-    assert world.machines.there() == before
+    return victim, volume
 
 
 @pytest.mark.parametrize("what", ["lost", "older"])

@@ -53,3 +53,17 @@ def test_an_ephemeral_disk_on_a_machine_without_one_is_refused_where_the_machine
     assert "kind: persistent" in found.fix
     assert "machine: r7g.xlarge" in text.splitlines()[found.line - 1]
     assert problems(text.replace("machine: r7g.xlarge", "machine: i4g.xlarge")) == []
+
+
+def test_a_living_clusters_name_in_another_account_is_refused_as_a_move_and_makes_no_second_cluster() -> None:
+    """A name is one cluster's, in whichever account: who meant another cluster is told what this would do."""
+    first = load_documents(EXAMPLE.encode(), file="orders.yaml").documents[0]
+    living = replace(ClusterView(ClusterUid("c0ffee")), name="orders-prod", document=first, generation=1)
+    text = EXAMPLE.replace("account: production", "account: staging")
+    loaded = load_documents(text.encode(), file="orders.yaml")
+    assert loaded.problems == ()
+    found = admission_problems(living, loaded.documents[0], positions=loaded.positions[0], snapshot=None)
+    assert {(one.code, one.severity) for one in found} == {("KEDGE-SPEC-063", "error")}
+    for one in found:
+        assert "moves from aws/production/eu-west-1 to aws/staging/eu-west-1" in one.message
+        assert "account: staging" in "\n".join(text.splitlines()[one.line - 4 : one.line + 4])

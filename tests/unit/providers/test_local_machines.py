@@ -198,6 +198,15 @@ def test_the_switch_dies_is_a_power_cut_by_itself(cloud: LocalCloud) -> None:
     assert process.wait_until(lambda: commands(cloud) == [], timeout_s=5)
 
 
+def test_the_switch_of_maintenance_announces_it_for_the_vm_it_means(cloud: LocalCloud) -> None:
+    boot(cloud)
+    assert cloud.notices(PLACE) == {}
+    cloud.faults.set_vm("maintenance_at_s", {"n-0.g1": 1_800_000_000, "n-1.g1": 1_800_000_000})
+    ((vm, notice),) = cloud.notices(PLACE).items()
+    assert vm == cloud.list_place(PLACE).instances[0].id
+    assert notice.sentence == "stop not before 2027-01-15 08:00 UTC (fault switch)"
+
+
 def test_switches_name_only_the_vms_they_mean(cloud: LocalCloud) -> None:
     cloud.faults.set_vm("never_boots", {"n-0.g2": 1})
     boot(cloud)

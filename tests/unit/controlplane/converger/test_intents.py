@@ -82,6 +82,25 @@ def test_a_failed_intent_is_tried_again_after_its_back_off_but_not_for_ever(
     assert (verdict.effects[0] if verdict.effects else verdict.wait and verdict.wait.reason) == expected
 
 
+@pytest.mark.parametrize(
+    ("kind", "since_s", "starts"),
+    [("surge", 29, False), ("surge", 30, True), ("bind", 29, False), ("retire", 2, True), ("release", 2, True)],
+)
+def test_what_a_failed_run_may_have_made_has_time_to_be_listed_before_it_is_tried_again(
+    kind: str, since_s: float, starts: bool
+) -> None:
+    """A run that only deletes makes nothing, and is tried again after its back-off."""
+    failed = _intent(kind, SURGING.key, failures=1, tries=1, failed_at=NOW - timedelta(seconds=since_s), error="killed")
+    verdict = _step(a_view(SURGING, intents=failed), unlisted_s={"local": 30.0})
+    assert verdict.effects == ((StartRun("i", "i.1"),) if starts else ())
+    assert starts or "again in 1 s: what it may have made is not listed" in verdict.sentence
+
+
+def test_a_person_who_resumes_does_not_have_it_made_twice() -> None:
+    resumed = _surge(failures=0, tries=7, failed_at=NOW - timedelta(seconds=5))
+    assert _step(resumed, unlisted_s={"local": 30.0}).effects == ()
+
+
 def test_what_only_a_person_can_mend_names_the_command() -> None:
     refused = _step(_surge(failures=1, failed_at=BEFORE, retryable=False)).wait
     spent = _step(_surge(failures=MAX_RUN_FAILURES, failed_at=BEFORE)).wait

@@ -68,6 +68,16 @@ def test_a_cluster_sees_its_own_and_nothing_else() -> None:
     assert (seen.gone, seen.at) == (frozenset(), NOW)
 
 
+def test_vms_are_told_by_the_clusters_in_their_tags_though_only_one_of_them_is_known() -> None:
+    """No call more than a look at the known one makes; what is gone is nobody's."""
+    sky = Sky()
+    assert sky.inventory.by_tag() == ()
+    sky.inventory.seen(sky.view(ONE))
+    told = {t.uid: (t.place, t.name, len(t.ids)) for t in sky.inventory.by_tag()}
+    assert told == {uid: ("local/default/local-1", "", len(NODES)) for uid in (ONE, TWO)}
+    assert (sky.cloud.listings, sky.cloud.asked) == (1, [])
+
+
 def test_one_listing_serves_all_clusters_of_a_place() -> None:
     sky = Sky()
     for uid in (ONE, TWO, ONE):

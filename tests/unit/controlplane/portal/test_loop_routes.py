@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pytest
 from fastapi.testclient import TestClient
 
+from controlplane.converger.inventory import TaggedVms
 from controlplane.converger.loop import Poisoned, TickReport
 from controlplane.jobstore import MemoryJobStore
 from controlplane.loopdesk import ServerLoop
@@ -112,6 +113,31 @@ def test_a_cluster_whose_ticks_fail_is_named_with_its_error_and_since_when(house
     told = client.get("/v1/loop").json()["poisoned"]
     assert [(p["cluster"], p["failures"], p["error"]) for p in told] == [("orders", 4, "broker 1001 answers nobody")]
     assert "broker 1001 answers nobody" in client.get("/loop", headers={"Accept": "text/html"}).text
+
+
+def test_vms_of_a_cluster_this_server_does_not_have_are_told_with_their_place(house: House) -> None:
+    tagged = [
+        TaggedVms("aws/default/eu-west-1", house.view().uid, "orders", ("i-1",), START),
+        TaggedVms("aws/default/eu-west-1", "lost", "payments", tuple(f"i-{n}" for n in range(7)), START),
+    ]
+    client = with_loop(house, tagged=lambda: tagged)
+    (told,) = client.get("/v1/loop").json()["unclaimed"]
+    assert (told["uid"], told["name"], told["vms"], told["ids"]) == (
+        "lost",
+        "payments",
+        7,
+        ["i-0", "i-1", "i-2", "i-3", "i-4"],
+    )
+    page = client.get("/loop", headers={"Accept": "text/html"}).text
+    assert "VMs of clusters this server does not have" in page
+    assert "and 2 more" in page
+    assert "VMs of clusters" not in with_loop(house).get("/loop", headers={"Accept": "text/html"}).text
+
+
+def test_a_server_that_has_not_read_the_whole_log_calls_no_cluster_unknown(house: House) -> None:
+    behind = SimpleNamespace(position=house.store.head() - 1, poisoned=list)
+    tagged = [TaggedVms("aws/default/eu-west-1", "young", "payments", ("i-1",), START)]
+    assert with_loop(house, ticked=behind, tagged=lambda: tagged).get("/v1/loop").json()["unclaimed"] == []
 
 
 @pytest.mark.parametrize("path", ["/loop", "/v1/loop"])

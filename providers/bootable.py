@@ -1,0 +1,61 @@
+"""Whether a machine could boot what its cloud's settings file has for it: said before anything is declared.
+
+A VM of one architecture boots no image, and runs no agent, of another. Rendering refuses it too, amid a roll.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any, Protocol, runtime_checkable
+
+from providers.base import Place
+from providers.catalogfile import sold_by
+from providers.errors import PlaceUnknown
+from providers.madefrom import EVERY, X86_64
+from providers.settingsfile import CloudSettings
+from providers.variables import ANY
+
+_BUNDLE = re.compile(r"kedge-agent-.+-cp[0-9]+-(?P<processor>[a-z0-9_]+)\.tar\.gz$")
+"""How `kedge agent-bundle` calls what it writes; it holds compiled packages."""
+
+_ARCHITECTURES = {"aarch64": "arm64", "arm64": "arm64", "x86_64": X86_64, "amd64": X86_64}
+"""Processor as Python calls it -> architecture as the catalogues do."""
+
+
+@runtime_checkable
+class TellsBootable(Protocol):
+    """Knows what its settings file has for a machine."""
+
+    def unbootable(self, place: Place, machine: str, kafka_version: str, revision: Mapping[str, str]) -> str:
+        """Why no VM of that machine could serve there, "" where one could, or it cannot be told. `revision`: the
+        images by architecture of the revision VMs are made from, none where the settings' own serve."""
+        ...
+
+
+def unbootable(
+    settings: CloudSettings[Any], place: Place, machine: str, kafka_version: str, revision: Mapping[str, str]
+) -> str:
+    """See `TellsBootable.unbootable`. A place or a machine that is unknown is told by others."""
+    try:
+        kind, told = sold_by(place.cloud).machine(machine), settings.told_images(place)
+    except PlaceUnknown:
+        return ""
+    images = revision or told.get(kafka_version, told.get(ANY))
+    for_which = _architectures(images)
+    if for_which is not None and kind.architecture not in for_which:
+        there = ", ".join(sorted(for_which)) or "none"
+        whose = "its revision has images" if revision else f"{place.cloud}.yaml has images of Kafka {kafka_version}"
+        return f"machine {machine!r} is {kind.architecture}, and in {place} {whose} for {there} alone"
+    agent = settings.software.agent.url.path if settings.software is not None else None
+    found = _BUNDLE.search(agent or "")
+    built_for = _ARCHITECTURES.get(found["processor"], "") if found else ""
+    if built_for and built_for != kind.architecture:
+        whose = f"`software.agent` of {place.cloud}.yaml"
+        return f"machine {machine!r} is {kind.architecture}, and {whose} is for {built_for}"
+    return ""
+
+
+def _architectures(images: object) -> frozenset[str] | None:
+    """Of those an image is for; None where any machine boots them, or none is told of."""
+    if not isinstance(images, Mapping) or not images or EVERY in images:
+        return None
+    return frozenset(map(str, images))

@@ -1,10 +1,11 @@
-"""The fold of hung moves and of moves of others: part of `controlplane.cluster.evolve`."""
+"""The fold of hung moves, of elections in vain and of moves of others: part of `controlplane.cluster.evolve`."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 
 from controlplane.foldmoves import Rules, current_drain, frozen
+from controlplane.movesview import DeposedController
 from controlplane.view import ClusterView
 from events import facts
 from planner.hungmoves import Diagnosis, MoveCure, PastMoveCure
@@ -31,6 +32,16 @@ def _cure(view: ClusterView, e: facts.MoveCureRequested, at: datetime) -> Cluste
             leader_rates=_raised(moves.leader_rates if same else {}, e.leader_rates),
         ),
     )
+
+
+def _election_cure(view: ClusterView, e: facts.ElectionCureRequested, at: datetime) -> ClusterView:
+    cure = PastMoveCure(MoveCure(e.cure), Diagnosis.CONTROLLER, at)
+    return replace(view, moves=replace(view.moves, cures=(*view.moves.cures, cure)[-REMEMBERED:]))
+
+
+def _depose(view: ClusterView, e: facts.ControllerElectionRequested, at: datetime) -> ClusterView:
+    deposed = DeposedController(e.controller, e.epoch, at, e.reason)
+    return replace(view, moves=replace(view.moves, deposed=deposed))
 
 
 def _cancel(view: ClusterView, e: facts.MovesCancelRequested, at: datetime) -> ClusterView:
@@ -64,6 +75,8 @@ def _without(asked: Mapping[str, str], partitions: Iterable[str]) -> Mapping[str
 
 RULES: Rules = {
     facts.MoveCureRequested: _cure,
+    facts.ElectionCureRequested: _election_cure,
+    facts.ControllerElectionRequested: _depose,
     facts.MovesCancelRequested: _cancel,
     facts.MovesAdopted: _adopt,
     facts.MovesSettled: _settled,

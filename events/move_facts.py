@@ -12,8 +12,9 @@ from events.registry import fact
 @dataclass(frozen=True, slots=True)
 class MoveCureRequested:
     """Moves of ours that hang get a cure: `raise_throttle` (to `follower_rates` and `leader_rates`, bytes/s by broker,
-    for the drain in hand), `take_back` (these partitions return to their replicas before) or `restart_controller`
-    (`key`, whose restart is recorded beside it). `diagnosis` is the kind of trouble, `reason` its words with numbers.
+    for the drain in hand), `take_back` (these partitions return to their replicas before), `restart_controller`
+    (`key`, whose restart is recorded beside it) or, in ZooKeeper mode, `reelect_controller` (whose is recorded beside
+    it). `diagnosis` is the kind of trouble, `reason` its words with numbers.
     """
 
     drain: str
@@ -24,6 +25,31 @@ class MoveCureRequested:
     key: str = ""
     follower_rates: Mapping[str, int] = field(default_factory=dict)
     leader_rates: Mapping[str, int] = field(default_factory=dict)
+
+
+@fact("election_cure.requested", schema=1)
+@dataclass(frozen=True, slots=True)
+class ElectionCureRequested:
+    """Leaders that `partitions` of the cluster are without, or not at home with, whatever is asked, get another
+    controller: `cure` is `restart_controller` (`key`, whose restart is recorded beside it) or, in ZooKeeper mode,
+    `reelect_controller`. `reason` has an example, and numbers. It counts with the cures of moves."""
+
+    cure: str
+    diagnosis: str
+    partitions: int
+    reason: str
+    key: str = ""
+
+
+@fact("controller_election.requested", schema=1)
+@dataclass(frozen=True, slots=True)
+class ControllerElectionRequested:
+    """ZooKeeper mode: the brokers are to elect a controller in place of this one, a broker; `epoch` is of the election
+    it won, so that no later controller is meant. Recorded beside the cure it is."""
+
+    controller: int
+    epoch: int
+    reason: str
 
 
 @fact("moves.cancel_requested", schema=1)

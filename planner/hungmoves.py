@@ -41,6 +41,8 @@ class MoveCure(StrEnum):
     RAISE_THROTTLE = "raise_throttle"
     TAKE_BACK = "take_back"
     RESTART_CONTROLLER = "restart_controller"
+    REELECT_CONTROLLER = "reelect_controller"
+    """ZooKeeper mode: the controller is a broker, which need not stop for another one to be elected."""
 
 
 _CURES = {
@@ -88,9 +90,9 @@ class PastMoveCure:
 
 @dataclass(frozen=True, slots=True)
 class MovePolicy:
-    """`after`: how long a move may stand still. `a_day`: cures the cluster gets. `restart`: whether the active
-    controller may be restarted. `ceiling`: the most a throttle may be raised to, bytes/s by broker, -1 for all others;
-    empty is no ceiling."""
+    """`after`: how long a move may stand still. `a_day`: cures the cluster gets. `restart`: whether another controller
+    may be had, by a restart or an election. `ceiling`: the most a throttle may be raised to, bytes/s by broker, -1 for
+    all others; empty is no ceiling."""
 
     after: timedelta = timedelta(seconds=300)
     a_day: int = 4
@@ -151,7 +153,7 @@ def prescribe_moves(
     """The gentlest cure of these moves, which are ours; or why there is none, "" when nothing hangs."""
     reasons = []
     for cure in _GENTLEST:
-        ill = [h for h in hung if _CURES.get(h.diagnosis) is cure]
+        ill = [h for h in hung if _cure_of(h.diagnosis, kafka) is cure]
         for diagnosis in dict.fromkeys(h.diagnosis for h in ill):
             judged = _judge(cure, diagnosis, [h for h in ill if h.diagnosis is diagnosis], kafka, past, policy)
             if isinstance(judged, MovePrescription):
@@ -162,6 +164,46 @@ def prescribe_moves(
     return None, reasons[0] if reasons else ""
 
 
+def controller_cure(kafka: KafkaSnapshot) -> MoveCure:
+    """How another controller is had."""
+    return MoveCure.REELECT_CONTROLLER if kafka.mode == "zookeeper" else MoveCure.RESTART_CONTROLLER
+
+
+def active_controller(kafka: KafkaSnapshot) -> int:
+    """Who leads the cluster: the leader of the quorum, or a broker in ZooKeeper mode."""
+    return kafka.controller if kafka.mode == "zookeeper" else kafka.quorum.leader
+
+
+def why_no_cure(past: Sequence[PastMoveCure], policy: MovePolicy, at: datetime) -> str:
+    """Why nothing more is done for now: too many cures in a day, or the last one has time left to show. "" if not."""
+    recent = [c for c in past if at - c.at < WITHIN]
+    if len(recent) >= policy.a_day:
+        return f"{len(recent)} cures of moves and elections in a day are the most this cluster gets"
+    if recent:
+        pause = policy.after * 2 ** max(0, len(recent) - 1)
+        left_s = (recent[-1].at + pause - at).total_seconds()
+        if left_s > 0:
+            return f"the last cure ({recent[-1].cure}) has {left_s / 60:.0f} min more to show"
+    return ""
+
+
+def why_no_other_controller(policy: MovePolicy) -> str:
+    """The spec's word on it, "" where it may be."""
+    return "" if policy.restart else "the spec allows no restart, and no other controller, without asking"
+
+
+def other_controller_words(kafka: KafkaSnapshot) -> str:
+    """What is done, in words."""
+    if kafka.mode == "zookeeper":
+        return f"the brokers are made to elect a controller anew, in place of broker {kafka.controller}"
+    return f"the active controller {kafka.quorum.leader} is restarted, so that another one takes over"
+
+
+def _cure_of(diagnosis: Diagnosis, kafka: KafkaSnapshot) -> MoveCure | None:
+    cure = _CURES.get(diagnosis)
+    return controller_cure(kafka) if cure is MoveCure.RESTART_CONTROLLER else cure
+
+
 def _judge(
     cure: MoveCure,
     diagnosis: Diagnosis,
@@ -170,21 +212,15 @@ def _judge(
     past: Sequence[PastMoveCure],
     policy: MovePolicy,
 ) -> MovePrescription | str:
-    recent = [c for c in past if kafka.at - c.at < WITHIN]
-    if len(recent) >= policy.a_day:
-        return f"{len(recent)} cures of moves in a day are the most this cluster gets"
-    if recent:
-        pause = policy.after * 2 ** max(0, len(recent) - 1)
-        left_s = (recent[-1].at + pause - kafka.at).total_seconds()
-        if left_s > 0:
-            return f"the last cure ({recent[-1].cure}) has {left_s / 60:.0f} min more to show"
+    refused = why_no_cure(past, policy, kafka.at)
+    if refused:
+        return refused
     if cure is MoveCure.RAISE_THROTTLE:
         return _raised(ill, kafka, policy)
-    if cure is MoveCure.RESTART_CONTROLLER:
-        if not policy.restart:
-            return "the spec allows no restart without asking"
-        words = f"the active controller {kafka.quorum.leader} is restarted, so that another one takes over"
-        return MovePrescription(cure, diagnosis, tuple(ill), words)
+    if cure is controller_cure(kafka):
+        return why_no_other_controller(policy) or MovePrescription(
+            cure, diagnosis, tuple(ill), other_controller_words(kafka)
+        )
     safe = tuple(h for h in ill if h.may_take_back)
     if not safe:
         return f"{ill[0].name} cannot be taken back: too few of its replicas before are in sync"
@@ -249,8 +285,9 @@ def _still(
         words = f"and no live replica in sync is there to copy from (replicas {holders}, ISR {list(partition.isr)})"
         return hung(Diagnosis.SOURCE_DEAD, holders[0] if holders else -1, words)
     if not late:
-        words = f"though all of {list(partition.target)} are in sync: controller {kafka.quorum.leader} does not end it"
-        return hung(Diagnosis.CONTROLLER, kafka.quorum.leader, words)
+        controller = active_controller(kafka)
+        words = f"though all of {list(partition.target)} are in sync: controller {controller} does not end it"
+        return hung(Diagnosis.CONTROLLER, controller, words)
     dead = [r for r in late if r not in live]
     if dead:
         return hung(Diagnosis.TARGET_DEAD, dead[0], f"broker {dead[0]}, which is to have it, does not serve")

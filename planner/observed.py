@@ -192,6 +192,8 @@ class KafkaSnapshot:
     known at all."""
     controller: int = -1
     """ZooKeeper mode: the broker that leads the cluster."""
+    controller_epoch: int = -1
+    """ZooKeeper mode: of that controller, it grows with each election; -1 where ZooKeeper was not asked."""
     cordoned: frozenset[int] = frozenset()
     """Live brokers all of whose log directories are cordoned by `*`: they get no new replica (Kafka 4.3, KIP-1066)."""
     failed_dirs: Mapping[int, FailedDirsSeen] = field(default_factory=dict)

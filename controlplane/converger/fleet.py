@@ -1,5 +1,5 @@
-"""The fleet's brake: how many clusters may roll at once, how many surge VMs an account may have, and an image that
-broke twice stops everywhere.
+"""The fleet's brake: how many clusters may roll at once, how many surge VMs an account may have, how many cures begin
+in a day, and an image that broke twice stops everywhere.
 
 What is counted follows from events alone, so a restarted server brakes where the last one did.
 
@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from controlplane.converger.curebudget import NO_CURES, FleetCures
 from controlplane.converger.inhand import has_work
 from controlplane.converger.surgebudget import SurgeBudget, surge_vms
 from controlplane.converger.verdict import Allowance, Verdict, Wait
@@ -25,6 +26,8 @@ from controlplane.view import ClusterView
 from events import facts
 from events.codec import decode
 from events.envelope import Recorded
+from planner.hungmoves import MoveCure
+from planner.maintenance import FINDING as MAINTENANCE
 
 MAX_IMAGE_FAILURES = 2
 """Failed replacements on one Kafka version, fleet-wide, before no further cluster begins to roll to it."""
@@ -34,19 +37,30 @@ MAX_SURGE_PER_ACCOUNT = 20
 
 
 def is_counted(verdict: Verdict) -> bool:
-    """Whether the verdict takes something the brake counts: a place among the rolling, or surge VMs."""
-    return any(isinstance(e, facts.RecycleStarted | facts.SurgeRequested) for e in verdict.events)
+    """Whether the verdict takes something the brake counts: a place among the rolling, surge VMs, or a cure."""
+    return any(isinstance(e, facts.RecycleStarted | facts.SurgeRequested) or is_a_cure(e) for e in verdict.events)
+
+
+def is_a_cure(event: object) -> bool:
+    """Whether a process or a VM is given up for it. Throttles and moves are put right in each cluster by itself."""
+    if isinstance(event, facts.MoveCureRequested):
+        return event.cure in (MoveCure.RESTART_CONTROLLER, MoveCure.REELECT_CONTROLLER)
+    if isinstance(event, facts.HealingRequested):
+        return event.finding != MAINTENANCE  # which has a cause that is known, and a date
+    return isinstance(event, facts.ElectionCureRequested)
 
 
 @dataclass(slots=True)
 class FleetBrake:
-    """`max_rolling` clusters may roll at a time, with `max_surge_per_account` surge VMs in each cloud account.
+    """`max_rolling` clusters may roll at a time, with `max_surge_per_account` surge VMs in each cloud account; `cures`
+    are those begun in a day, with their limit.
 
     Hold `taking` from the count to the record of what was taken: two clusters must not take the same last place.
     """
 
     max_rolling: int = MAX_ROLLING
     max_surge_per_account: int = MAX_SURGE_PER_ACCOUNT
+    cures: FleetCures = NO_CURES
     failed_images: Counter[str] = field(default_factory=Counter)
     taking: threading.RLock = field(default_factory=threading.RLock)
     _rolling: dict[str, str] = field(default_factory=dict)
@@ -108,11 +122,11 @@ class FleetBrake:
     def allowance(self, view: ClusterView) -> Allowance:
         """What this cluster may begin now. One that already rolls may go on, within the account's budget."""
         if not has_work(view):
-            return Allowance()
+            return Allowance(cures=self.cures)
         with self.taking:
             reason = "" if self._has_a_place(view) else self._why_not(view)
             upgrade, repair = (self._budget.share(view, mends=mends) for mends in (False, True))
-        return Allowance(not reason, reason, upgrade, repair)
+        return Allowance(not reason, reason, upgrade, repair, self.cures)
 
     def words(self, view: ClusterView) -> str:
         """For a plan: what the brake would say to a roll of this cluster now."""
@@ -126,7 +140,7 @@ class FleetBrake:
         return f"{rolling}; {used}"
 
     def take_in(self, recorded: Recorded) -> None:
-        """Counts failed joins by Kafka version; a person's resume forgives them. Notes who gave its roll up.
+        """Counts failed joins by Kafka version, and cures; a person's resume forgives them. Notes who gave its roll up.
 
         Takes no lock: it is called under the fold's, which whoever holds `taking` may wait for.
         """
@@ -134,6 +148,9 @@ class FleetBrake:
             return
         uid = str(cluster_uid_of(recorded.stream) or "")
         event = decode(recorded)
+        if is_a_cure(event):
+            self.cures = self.cures.with_one(recorded.recorded_at, uid)
+            return
         match event:
             case facts.SurgeRequested(instances=instances):
                 self._aborted.discard(uid)
@@ -143,6 +160,7 @@ class FleetBrake:
             case facts.JoinFailed(key=key):
                 self.failed_images[self._images.get((recorded.stream, key), "")] += 1
             case facts.ClusterResumed():
+                self.cures = self.cures.forgiven_by(uid)
                 for version in {v for (stream, _), v in self._images.items() if stream == recorded.stream}:
                     self.failed_images.pop(version, None)
             case facts.RecycleAborted():
@@ -220,5 +238,8 @@ _COUNTED = frozenset(
         "cluster.aborted",
         "recycle.started",
         "recycle.completed",
+        "healing.requested",
+        "move_cure.requested",
+        "election_cure.requested",
     }
 )

@@ -1,16 +1,13 @@
 """The conditions of moves: what hangs and why, whose it is, and elections that nobody wins."""
 
+from controlplane.converger.elections import elections_in_vain, why_not_cured
 from controlplane.converger.hungmoves import STRANGERS_GRACE, hung_of, strangers_moves
-from controlplane.converger.upkeep import displaced_leaders
 from controlplane.converger.verdict import Situation
 from events import facts
 
 REASSIGNMENT_HUNG = "ReassignmentHung"
 STRANGERS_MOVES = "StrangersMoves"
 ELECTIONS_FAIL = "ElectionsFail"
-
-IN_VAIN = 3
-"""Elections asked for in vain until it is told: the first may have met metadata that lags."""
 
 _NAMED = 3
 
@@ -51,19 +48,15 @@ def strangers_told(situation: Situation) -> facts.ConditionChanged | None:
 
 def elections_fail(situation: Situation) -> facts.ConditionChanged | None:
     """Leaders that do not come home though they were asked to, again and again."""
-    kafka, asked = situation.seen.fresh_kafka(situation.now), situation.seen.elections
+    kafka = situation.seen.fresh_kafka(situation.now)
     if kafka is None:
         return None
-    away = displaced_leaders(kafka)
-    document = situation.view.document
-    patience_s = document.spec.healing.hung_after_s if document else 0.0
-    lasts = asked.since is not None and situation.seconds_since(asked.since) >= patience_s
-    if not away or asked.asked < IN_VAIN or not lasts:
+    found = elections_in_vain(situation, kafka)
+    if found is None:
         return facts.ConditionChanged(ELECTIONS_FAIL, False, "Free", "")
-    first = kafka.by_name[away[0]]
+    left = why_not_cured(situation, kafka)
     message = (
-        f"{len(away)} partitions are not led by their first replica though it is in sync; asked {asked.asked} times. "
-        f"{first.name} is led by {first.leader} instead of {first.replicas[0]}. It is asked again, every 5 min. "
+        f"{found.sentence}. It is asked again, every 5 min.{f' {left}.' if left else ''} "
         f"Next: kedge describe {situation.view.name}"
     )
-    return facts.ConditionChanged(ELECTIONS_FAIL, True, "LeadersAway", message)
+    return facts.ConditionChanged(ELECTIONS_FAIL, True, str(found.trouble), message)

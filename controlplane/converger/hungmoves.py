@@ -2,7 +2,7 @@
 
     no progress for healing.hungAfter -> diagnosis -> raise the throttle
                                                    -> take back ours, plan anew (a dead target gets a new VM)
-                                                   -> restart the active controller, under the quorum's gate
+                                                   -> another controller (`controllercure`)
 
 Moves of others are waited for and told; only a person has them taken back.
 """
@@ -11,12 +11,11 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from controlplane.bandwidth import nic_bytes_per_s
-from controlplane.converger.handovers import controller_gate, service_down
+from controlplane.converger.controllercure import other_controller, reelection_due
 from controlplane.converger.observation import STALE_AFTER
 from controlplane.converger.pausing import hold_on
 from controlplane.converger.restarts import restart_in_hand_step
 from controlplane.converger.verdict import CancelMoves, Situation, Verdict, act, record, wait
-from controlplane.replacement import Phase
 from controlplane.view import ClusterView, DrainView, InstanceView
 from events import facts
 from planner.drain.residual import residual
@@ -44,6 +43,7 @@ STRANGERS_GRACE = timedelta(minutes=10)
 NIC_FRACTION = 0.8
 """Without `rollout.throttleMibPerS` a throttle is raised to this share of a broker's bandwidth at most."""
 
+_OTHER_CONTROLLER = (MoveCure.RESTART_CONTROLLER, MoveCure.REELECT_CONTROLLER)
 _DISK_FINDINGS = frozenset({"log_dir_failed", "disk_full"})
 
 
@@ -65,6 +65,9 @@ def hung_step(situation: Situation) -> Verdict | None:
     asked = _asked_of_others(view, kafka)
     if asked is not None:
         return asked
+    reelection = reelection_due(situation, kafka)
+    if reelection is not None:
+        return reelection
     if view.drain is None:
         return None
     if view.restarts:
@@ -80,7 +83,7 @@ def hung_of(situation: Situation) -> Hung:
     document, kafka = situation.view.document, situation.seen.fresh_kafka(situation.now)
     if document is None or kafka is None or not situation.seen.pulses:  # most ticks: nothing moves
         return Hung()
-    policy = _policy(situation)
+    policy = move_policy(situation)
     around = Surroundings(situation.seen.traffic.write_bytes_per_s, _disk_trouble(situation, kafka))
     found = hung_moves(kafka, situation.seen.pulses, around, policy.after)
     if not found:
@@ -88,6 +91,9 @@ def hung_of(situation: Situation) -> Hung:
     mine = {p.name for p in _ours(situation, kafka)}
     known = [h for h in found if h.name in mine and not _is_cared_for(situation, h)]
     prescription, refusal = prescribe_moves(known, kafka, situation.view.moves.cures, policy)
+    if prescription is not None and prescription.cure in _OTHER_CONTROLLER:
+        refusal = situation.allowance.cures.why_none(situation.now)
+        prescription = None if refusal else prescription
     return Hung(found, prescription, refusal)
 
 
@@ -135,12 +141,12 @@ def _asked_of_others(view: ClusterView, kafka: KafkaSnapshot) -> Verdict | None:
 
 def _begin(situation: Situation, drain: DrainView, kafka: KafkaSnapshot, cure: MovePrescription) -> Verdict | None:
     why = f"{cure.moves[0].sentence}; {cure.reason}"
-    key, beside = "", tuple[facts.RestartRequested, ...]()
-    if cure.cure is MoveCure.RESTART_CONTROLLER:
-        controller = _active_controller(situation, kafka)
-        if controller is None or hold_on(situation.view, situation.now) is not None:
+    key, beside = "", tuple[object, ...]()
+    if cure.cure in _OTHER_CONTROLLER:
+        other = other_controller(situation, kafka, why)
+        if other is None or hold_on(situation.view, situation.now) is not None:
             return None
-        key, beside = controller.key, (_controller_restart(situation, controller, why),)
+        key, beside = other.key, (other.event,)
     event = facts.MoveCureRequested(
         drain=drain.id,
         cure=str(cure.cure),
@@ -152,30 +158,6 @@ def _begin(situation: Situation, drain: DrainView, kafka: KafkaSnapshot, cure: M
         leader_rates={str(b): rate for b, rate in sorted(cure.leader_rates.items())},
     )
     return record(f"{len(cure.moves)} moves hang ({cure.diagnosis}): {why}", event, *beside)
-
-
-def _controller_restart(situation: Situation, controller: InstanceView, why: str) -> facts.RestartRequested:
-    return facts.RestartRequested(
-        key=controller.key,
-        generation=situation.view.generation,
-        start=controller.starts + 1,
-        config={},
-        told={},
-        canary=False,
-        reason=f"another controller is to take over: {why}",
-    )
-
-
-def _active_controller(situation: Situation, kafka: KafkaSnapshot) -> InstanceView | None:
-    """The one to restart; None while the gate of the quorum is closed or a VM comes, goes or is handed over."""
-    view = situation.view
-    settling = view.in_phase(Phase.REQUESTED, Phase.LAUNCHED, Phase.FENCING, Phase.FENCED, Phase.RELEASED)
-    active = [i for i in view.controllers() if i.service_id == kafka.quorum.leader and i.phase is Phase.JOINED]
-    if view.intents or settling or len(active) != 1 or active[0].lost or view.in_zookeeper_mode:
-        return None
-    if service_down(situation, active[0], service="controller") is not None:
-        return None
-    return active[0] if controller_gate(situation, kafka, active[0]).open else None
 
 
 def _is_taking_back(view: ClusterView, drain: DrainView) -> bool:
@@ -247,7 +229,8 @@ def _is_cared_for(situation: Situation, hung: HungMove) -> bool:
     return any(i.lost for i in situation.view.brokers() if i.service_id == hung.broker)
 
 
-def _policy(situation: Situation) -> MovePolicy:
+def move_policy(situation: Situation) -> MovePolicy:
+    """What the spec lets be done about moves that hang, and elections."""
     document = situation.view.document
     if document is None:
         return MovePolicy()

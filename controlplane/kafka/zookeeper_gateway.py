@@ -31,6 +31,7 @@ class ZooKeeperGateway(AdminGateway):
         super().__init__(dialer, cluster, bootstrap, mode="zookeeper", look_up=registry.look)
         self._where = cluster
         self._ensemble = ensemble
+        self._registry = registry
         self._roll = roll
 
     def snapshot(self) -> KafkaSnapshot:
@@ -60,6 +61,12 @@ class ZooKeeperGateway(AdminGateway):
         if config.member(controller) is None:
             return False
         return self._reconfigured(lambda: self._ensemble.leave(controller, from_version=config.version))
+
+    def reelect_controller(self, broker: int, epoch: int) -> bool:
+        try:
+            return self._registry.depose(broker, epoch)
+        except ZooKeeperFault as fault:
+            raise as_kafka_fault(fault) from fault
 
     def _look(self) -> EnsembleSeen:
         return self._ensemble.look(self._roll().members)

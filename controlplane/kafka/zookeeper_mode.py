@@ -6,6 +6,7 @@ broker, takes reassignments and elections; the others answer NOT_CONTROLLER, or 
 
 from collections import Counter
 from collections.abc import Callable, Collection
+from dataclasses import dataclass
 from typing import Any
 
 from kafka.protocol.metadata import ApiVersionsRequest, MetadataRequest
@@ -24,6 +25,14 @@ LookUp = Callable[[], RegistrySeen]
 """ZooKeeper's own word on who is registered. Raises ZooKeeperUnavailable or ZooKeeperRefused."""
 
 
+@dataclass(frozen=True, slots=True)
+class CurrentController:
+    """The broker that leads a cluster, and the epoch of its election; -1 where ZooKeeper was not asked."""
+
+    broker: int
+    epoch: int = -1
+
+
 def read_mode(connection: Connection, deadline: Deadline) -> Mode:
     """By the messages a broker knows (KIP-595: DescribeQuorum is a KRaft broker's)."""
     request = ApiVersionsRequest(client_software_name="kedge", client_software_version="1", min_version=3)
@@ -39,7 +48,7 @@ def in_kraft_mode(connection: Connection, live: Collection[int], deadline: Deadl
     return frozenset(n for n, a in answers.items() if _is_krafts(a))
 
 
-def current_controller(connection: Connection, look_up: LookUp | None, deadline: Deadline) -> int:
+def current_controller(connection: Connection, look_up: LookUp | None, deadline: Deadline) -> CurrentController:
     """The broker that leads the cluster, proved not to live in the past. Raises KafkaUnavailable.
 
     With `look_up` ZooKeeper says who it is, and the controller's own picture of the live brokers has to be ZooKeeper's.
@@ -51,7 +60,7 @@ def current_controller(connection: Connection, look_up: LookUp | None, deadline:
     answers = connection.ask_each(requests, timeout_s=deadline.capped(_ANSWER_S))
     named = {n: a.controller_id for n, a in answers.items()}
     if look_up is None:
-        return _agreed(named, live, connection.name)
+        return CurrentController(_agreed(named, live, connection.name))
     told = registered(look_up, connection.name)
     if told.kraft_epoch >= 0:  # then brokers in ZooKeeper mode name just anybody as the controller
         raise _unavailable(connection.name, f"controller {told.controller} of a KRaft quorum leads it: it migrates")
@@ -64,7 +73,7 @@ def current_controller(connection: Connection, look_up: LookUp | None, deadline:
     if believed != set(told.brokers):
         theirs, ours = sorted(told.brokers), sorted(believed)
         raise _unavailable(where, f"its metadata is old (it knows brokers {ours}, in ZooKeeper there are {theirs})")
-    return told.controller
+    return CurrentController(told.controller, told.controller_epoch)
 
 
 def registered(look_up: LookUp, where: str) -> RegistrySeen:

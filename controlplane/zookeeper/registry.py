@@ -12,7 +12,13 @@ from datetime import datetime
 from typing import Any, Protocol, TypeVar
 
 from kazoo.client import KazooClient
-from kazoo.exceptions import NodeExistsError, NoNodeError
+from kazoo.exceptions import (
+    BadVersionError,
+    NodeExistsError,
+    NoNodeError,
+    RolledBackError,
+    RuntimeInconsistency,
+)
 
 from controlplane.zookeeper.ensemble import utc_now
 from controlplane.zookeeper.errors import ZooKeeperRefused
@@ -38,6 +44,11 @@ class Registry(Protocol):
 
     def partitions(self) -> Mapping[TopicPartition, RegisteredPartition]:
         """Who leads each partition and is in sync, as whoever leads the cluster has written it there."""
+        ...
+
+    def depose(self, broker: int, epoch: int) -> bool:
+        """Delete `/controller` where it is this broker's, of this epoch: the brokers elect one at once, and obey the
+        one before no more, as its epoch is old. False, and nothing changed, where it is another's by now."""
         ...
 
 
@@ -101,6 +112,29 @@ class KazooRegistry:
                 why=f"this ensemble belongs to cluster {there}, not {cluster_id}",
                 next_step="Nothing was changed: find out whose servers these are.",
             )
+
+    def depose(self, broker: int, epoch: int) -> bool:
+        """In one transaction with a check of `/controller_epoch`, as Kafka itself does it (3.9, `KafkaZkClient`,
+        `deleteController`): each election writes both in one, so no newer controller can be met."""
+        what = f"electing another controller than broker {broker}"
+        with session(self._endpoints(), self._password, what=what, where=self._cluster) as client:
+            client.sync("/")
+            try:
+                reign, reign_stat = client.get(_EPOCH)
+                told, stat = client.get(_CONTROLLER)
+            except NoNodeError:
+                return False  # nobody reigns: an election is under way
+            named = int(str(json.loads(told).get("brokerid", -1)))
+            if (named, int(reign)) != (broker, epoch) or not stat.ephemeralOwner:
+                return False
+            change = client.transaction()
+            change.check(_EPOCH, reign_stat.version)
+            change.delete(_CONTROLLER, stat.version)
+            failed = [answer for answer in change.commit() if isinstance(answer, Exception)]
+            for problem in failed:
+                if not isinstance(problem, BadVersionError | NoNodeError | RolledBackError | RuntimeInconsistency):
+                    raise problem
+            return not failed
 
     def forget_migration(self) -> None:
         """Delete what a quorum left that is gone for good: its claim to lead, which no session ends, and its notes.

@@ -1,7 +1,8 @@
 """The smallest moves that mend what breaks a rule: a replica is replaced where it stands, all others stay.
 
-Leaders stay where they can. Arrivals and departures of one batch are spread over brokers: no link carries more than
-`MOST_A_LINK` of its copies. What cannot be mended now is left, with the reason.
+Leaders stay where they can. Arrivals and departures of one batch are spread over brokers, and over the links between
+them: no broker gets, and no leader gives, more than `MOST_A_BROKER` of its copies, and no pair of a leader and a
+receiver carries more than `MOST_A_PAIR`. What cannot be mended now is left, with the reason.
 """
 
 from collections import Counter
@@ -20,8 +21,11 @@ MOST_AT_A_TIME = 20
 MOST_BYTES = 20 * 1024**3
 """Bytes one batch copies, but for a single partition that is larger."""
 
-MOST_A_LINK = 5
+MOST_A_BROKER = 5
 """Copies of one batch onto one broker, or off one leader."""
+
+MOST_A_PAIR = 3
+"""Of those, from one leader to one receiver: Kafka copies from the leader alone, so these share one way."""
 
 MOST_LOOKED_AT = 5000
 """Partitions a batch is sought among: the others have their turn when these are in place."""
@@ -70,6 +74,8 @@ class _Batch:
         self._room = {b: room[b] for b in ground.receivers if b in room}
         self._into: Counter[int] = Counter()
         self._out: Counter[int] = Counter()
+        self._between: Counter[tuple[int, int]] = Counter()
+        """Leader and receiver -> copies."""
         shelf = shelf_of(kafka, ground.receivers)
         self._stored, self._held = shelf.stored_bytes, shelf.replicas
         self._bytes = 0
@@ -94,18 +100,23 @@ class _Batch:
     def _take(self, planned: Move, p: PartitionSeen) -> None:
         """Into the batch, or not: then it has its turn later."""
         size = p.size_bytes * len(planned.added)
-        is_full = self.moves and self._bytes + size > self._most_bytes
-        if is_full or self._out[p.leader] >= MOST_A_LINK or any(self._into[b] >= MOST_A_LINK for b in planned.added):
+        if self.moves and self._bytes + size > self._most_bytes:
+            return
+        if self._out[p.leader] >= MOST_A_BROKER or any(self._is_taken(p.leader, b) for b in planned.added):
             return
         self.moves.append(Move(planned.topic, planned.partition, planned.before, planned.after, size))
         self._bytes += size
         self._out[p.leader] += len(planned.added)
         for broker in planned.added:
             self._into[broker] += 1
+            self._between[p.leader, broker] += 1
             self._room[broker] -= p.size_bytes
             self._shift(broker, p.size_bytes, 1)
         for broker in planned.removed:
             self._shift(broker, -p.size_bytes, -1)
+
+    def _is_taken(self, leader: int, receiver: int) -> bool:
+        return self._into[receiver] >= MOST_A_BROKER or self._between[leader, receiver] >= MOST_A_PAIR
 
     def _shift(self, broker: int, size_bytes: int, replicas: int) -> None:
         self._stored[broker] += size_bytes
@@ -142,8 +153,8 @@ class _Batch:
     def _home(
         self, p: PartitionSeen, replicas: Sequence[int], leaving: int, *, new_zone: bool
     ) -> tuple[int | None, str]:
-        """The broker that takes the place: a zone without a replica, then who gets least of this batch, then who
-        stores least. Or why there is none."""
+        """The broker that takes the place: a zone without a replica, then who gets least of this batch, least of it
+        from this leader, then who stores least. Or why there is none."""
         racks = self._ground.racks
         used = Counter(racks[b] for b in replicas if b != leaving and b in racks)
         free = [b for b in self._ground.receivers if b not in p.replicas and b not in replicas]
@@ -155,5 +166,9 @@ class _Batch:
         able = [b for b in free if self._room.get(b, -1) >= p.size_bytes]
         if not able:
             return None, "no broker that may take one has room for it on its disk"
-        chosen = min(able, key=lambda b: (used[racks[b]], self._into[b], self._stored[b], self._held[b], b))
-        return chosen, ""
+
+        def burden(b: int) -> tuple[int, ...]:
+            taken, between = self._is_taken(p.leader, b), self._between[p.leader, b]
+            return used[racks[b]], taken, self._into[b], between, self._stored[b], self._held[b], b
+
+        return min(able, key=burden), ""

@@ -1,10 +1,14 @@
 """The controllers of a fake cluster: processes on disks, their registrations, who votes and who leads."""
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-from controlplane.kafka.errors import KafkaUnavailable
+from controlplane.kafka.errors import KafkaRefused, KafkaUnavailable
 from events.ids import kafka_uuid
 from tests.fakes.kafka_parts import FakeController, FakeHangs
+
+if TYPE_CHECKING:
+    from tests.fakes.migration import FakeMigration
 
 CATCH_UP_S = 1.0
 """A fresh controller has the metadata log after this time."""
@@ -15,6 +19,7 @@ class FakeControllers:
 
     cluster_id: str
     hangs: FakeHangs
+    migration: "FakeMigration"
     _seconds: float
 
     def __init__(self) -> None:
@@ -33,6 +38,11 @@ class FakeControllers:
     def leader(self) -> int:
         """The member that leads, -1 while none does."""
         return self._leader
+
+    @property
+    def active(self) -> int:
+        """Who leads the cluster: a member of the quorum, or a broker in ZooKeeper mode."""
+        return self._leader if self.migration.quorum_leads else self.migration.controller
 
     def exchange(self, other: "FakeControllers") -> None:
         """The two quorums change places: this is the other's from now on, and the other this one's."""
@@ -83,6 +93,7 @@ class FakeControllers:
         found = self._controllers[controller]
         found.running, found.stopped_at = False, self._seconds
         self.hangs.controllers.discard(controller)
+        self.hangs.electors.discard(controller)
         self._elect_controller()
 
     # ---- the port -----------------------------------------------------------------------------------------------
@@ -106,6 +117,13 @@ class FakeControllers:
         del self._voters[controller]
         self._elect_controller()
         return True
+
+    def reelect_controller(self, broker: int, epoch: int) -> bool:
+        what = f"electing another controller than {broker}"
+        self._require_quorum(what)
+        if self.migration.quorum_leads:
+            raise KafkaRefused(what=what, where=self.cluster_id, words="no ZooKeeper", error="UnsupportedVersion")
+        return self.migration.depose(broker, epoch)
 
     # ---- inside -------------------------------------------------------------------------------------------------
 

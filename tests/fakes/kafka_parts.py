@@ -68,14 +68,19 @@ class FakeBroker:
 @dataclass(slots=True)
 class FakeHangs:
     """What stands still though everybody is up: brokers that fetch nothing for new replicas, controllers that end no
-    move while they are active (a fresh process does again), elections that change no leader."""
+    move while they are active (a fresh process does again), elections that change no leader: none at all, or none of
+    the `electors` while one of them is active."""
 
     fetchers: set[int] = field(default_factory=set)
     controllers: set[int] = field(default_factory=set)
     elections: bool = False
+    electors: set[int] = field(default_factory=set)
 
     def ends_moves(self, controller: int) -> bool:
         return controller not in self.controllers
+
+    def elects(self, controller: int) -> bool:
+        return not self.elections and controller not in self.electors
 
 
 @dataclass(slots=True)

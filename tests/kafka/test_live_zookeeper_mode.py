@@ -18,10 +18,12 @@ from controlplane.kafka.errors import KafkaRefused, KafkaUnavailable
 from controlplane.kafka.gates import broker_is_empty, may_stop_broker
 from controlplane.kafka.throttle import ThrottlePlan, throttle_for
 from controlplane.kafka.unregister import may_unregister
+from controlplane.kafka.zookeeper_gateway import ZooKeeperGateway
 from controlplane.zookeeper.changes import Join, Leave, Settled, next_change
 from controlplane.zookeeper.ensemble import KazooEnsemble
 from controlplane.zookeeper.errors import ZooKeeperRefused, ZooKeeperUnavailable
 from controlplane.zookeeper.members import EnsembleSeen, Member
+from controlplane.zookeeper.quorum import Roll
 from controlplane.zookeeper.registry import KazooRegistry
 from planner.observed import PartitionSeen, TopicPartition
 from planner.rollout.live_step import LiveStep
@@ -212,6 +214,40 @@ def test_preferred_leaders_come_back_after_a_restart(cluster: Cluster) -> None:
     assert cluster.gateway.elect_preferred([TopicPartition("flow", 99)]) == 0
     assert cluster.gateway.elect_preferred(None) >= 1
     cluster.until(lambda: all(p.leader == p.replicas[0] for p in cluster.partitions("flow")), "preferred leaders")
+
+
+def test_a_controller_is_elected_anew_only_in_place_of_the_one_that_is_named(cluster: Cluster) -> None:
+    gateway = ZooKeeperGateway(
+        cluster.dialer,
+        "live",
+        lambda: cluster.processes.bootstrap,
+        ensemble=cluster.ensemble,
+        registry=cluster.registry,
+        roll=lambda: Roll(tuple(cluster.members()), {}, {}),
+    )
+    before, registered = gateway.snapshot(), cluster.registry.look()
+    stuck, epoch = before.controller, before.controller_epoch
+    assert (stuck, epoch) == (registered.controller, registered.controller_epoch)
+    other = next(b for b in RACKS if b != stuck)
+    assert not gateway.reelect_controller(stuck, epoch - 1)
+    assert not gateway.reelect_controller(other, epoch)
+    assert cluster.registry.look().controller_epoch == epoch
+
+    assert gateway.reelect_controller(stuck, epoch)
+    cluster.until(lambda: gateway.snapshot().controller_epoch == epoch + 1, "a controller to be elected")
+    assert not gateway.reelect_controller(stuck, epoch), "the next one is not meant"
+    after = cluster.registry.look()
+    assert after.controller_epoch == epoch + 1
+    assert {b.id: b.session for b in after.brokers.values()} == {b.id: b.session for b in registered.brokers.values()}
+
+    name = TopicPartition("moved", 0)
+    holds = cluster.partitions("moved")[0].replicas
+    assert gateway.reassign({name: tuple(reversed(holds))}) == {}
+    cluster.until(
+        lambda: cluster.partitions("moved")[0].replicas == tuple(reversed(holds)), "the new one to end a move"
+    )
+    with pytest.raises(KafkaRefused, match="no ZooKeeper is known"):
+        cluster.gateway.reelect_controller(stuck, epoch + 1)
 
 
 @pytest.mark.soak

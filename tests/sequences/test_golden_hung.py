@@ -5,9 +5,10 @@ from collections.abc import Callable
 import pytest
 
 from events import facts
+from events.spec.model import KafkaClusterDocument
 from planner.observed import TopicPartition
-from tests.builders import a_document
-from tests.sequences.recorded import assert_told_as_recorded
+from tests.builders import a_document, a_zookeeper_document
+from tests.sequences.recorded import assert_told_as_recorded, told_as_recorded_by
 from tests.sim.world import World
 
 HEALING = "hungAfter: 20s"
@@ -78,6 +79,26 @@ def hung_by_a_controller(world: World) -> None:
     assert _types(world).count("restart.completed") == 1
 
 
+def hung_by_a_controller_in_zookeeper_mode(world: World) -> None:
+    """The controller is a broker: it goes on running, and the brokers are made to elect another one."""
+    world.declare(a_zookeeper_document(healing=HEALING))
+    world.converge()
+    world.kafka.create_topic("orders", partitions=12, rf=3, min_isr=2, bytes_per_partition=50_000_000)
+    world.declare(a_zookeeper_document(healing=HEALING, version="3.9.1", config=', metadataVersion: "3.8"'))
+    world.run(until=lambda w: bool(w.view().drain and w.view().drain.batch >= 0), ticks=100)
+    stuck = world.kafka.active
+    world.kafka.hangs.controllers.add(stuck)
+    world.run(until=lambda w: "controller_election.requested" in _types(w), ticks=100)
+    assert _cures(world) == [("ControllerStuck", "reelect_controller")]
+    _watch(world, 5)
+    assert world.kafka.active != stuck
+    world.kafka.hangs.controllers.clear()
+    world.converge(ticks=900)
+    assert _types(world).count("controller_election.requested") == 1
+    assert "restart.requested" not in _types(world)
+    assert world.kafka.under_min_isr_s == 0
+
+
 def hung_for_no_known_reason(world: World) -> None:
     """A broker serves and fetches nothing: what hangs is taken back and planned anew, and copies once it fetches."""
     _moving(world)
@@ -110,7 +131,8 @@ def strangers_move_is_told_and_cancelled(world: World) -> None:
 
 
 def elections_in_vain_are_asked_for_less_and_less(world: World) -> None:
-    """No controller gives leadership back: told after a while, asked again every five minutes at most."""
+    """No controller gives leadership back: told after a while, asked again every five minutes at most, and each of the
+    four controllers a day that are had for it is as idle as the one before."""
     world.declare(a_document(healing=HEALING))
     world.converge()
     world.kafka.create_topic("orders", partitions=3, rf=3, min_isr=2, bytes_per_partition=1_000_000)
@@ -120,12 +142,47 @@ def elections_in_vain_are_asked_for_less_and_less(world: World) -> None:
     effects = 0
     for _ in range(400):
         effects += world.tick()[1]
-    assert effects <= 12
+    assert effects <= 30
+    assert [r.data["cure"] for r in world.history() if r.type == "election_cure.requested"] == [
+        "restart_controller"
+    ] * 4
     assert world.view().conditions["ElectionsFail"].status
     world.kafka.hangs.elections = False
     _watch(world, 320)
     assert world.kafka.is_at_rest()
     assert not world.view().conditions["ElectionsFail"].status
+
+
+def elections_fail_until_another_controller_is_had(world: World) -> None:
+    """One controller elects nobody: its process is started anew, and the leaders are home at once."""
+    _leaders_away(world, a_document(healing=HEALING))
+    world.run(until=lambda w: "election_cure.requested" in _types(w), ticks=100)
+    world.converge()
+    _watch(world, 10)
+    assert world.kafka.is_at_rest()
+    assert _types(world).count("restart.completed") == 1
+    assert not world.view().conditions["ElectionsFail"].status
+
+
+def elections_fail_until_another_broker_is_elected_the_controller(world: World) -> None:
+    """The same in ZooKeeper mode, where nothing is restarted."""
+    _leaders_away(world, a_zookeeper_document(healing=HEALING))
+    world.run(until=lambda w: "election_cure.requested" in _types(w), ticks=100)
+    _watch(world, 20)
+    assert world.kafka.is_at_rest()
+    assert _types(world).count("controller_election.requested") == 1
+    assert "restart.requested" not in _types(world)
+    assert not world.view().conditions["ElectionsFail"].status
+
+
+def _leaders_away(world: World, document: KafkaClusterDocument) -> None:
+    """A broker was away and is back, and the controller of then gives it no leader back."""
+    world.declare(document)
+    world.converge()
+    world.kafka.create_topic("orders", partitions=3, rf=3, min_isr=2, bytes_per_partition=1_000_000)
+    world.kafka.stop_broker(1002)
+    world.kafka.start_broker(1002)
+    world.kafka.hangs.electors.add(world.kafka.active)
 
 
 STORIES = (
@@ -135,9 +192,20 @@ STORIES = (
     hung_for_no_known_reason,
     strangers_move_is_told_and_cancelled,
     elections_in_vain_are_asked_for_less_and_less,
+    elections_fail_until_another_controller_is_had,
+)
+
+IN_ZOOKEEPER_MODE = (
+    hung_by_a_controller_in_zookeeper_mode,
+    elections_fail_until_another_broker_is_elected_the_controller,
 )
 
 
 @pytest.mark.parametrize("story", STORIES, ids=lambda story: story.__name__)
 def test_the_story_of_hung_moves_is_as_it_was(story: Callable[[World], None]) -> None:
     assert_told_as_recorded(story)
+
+
+@pytest.mark.parametrize("story", IN_ZOOKEEPER_MODE, ids=lambda story: story.__name__)
+def test_the_story_of_a_stuck_controller_in_zookeeper_mode_is_as_it_was(story: Callable[[World], None]) -> None:
+    told_as_recorded_by(World(version="3.8.1"), story)

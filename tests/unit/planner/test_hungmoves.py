@@ -235,7 +235,7 @@ def test_no_more_cures_a_day_than_allowed() -> None:
     past = tuple(PastMoveCure(MoveCure.TAKE_BACK, Diagnosis.UNKNOWN, NOW - timedelta(hours=h)) for h in (20, 12, 8, 6))
     none, why = prescribed(ill(Diagnosis.UNKNOWN), past=past)
     assert none is None
-    assert "4 cures of moves in a day" in why
+    assert "4 cures of moves and elections in a day" in why
 
 
 def test_the_controller_is_left_alone_where_the_spec_says_so() -> None:

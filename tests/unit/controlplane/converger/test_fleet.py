@@ -1,12 +1,15 @@
 """The fleet's brake and the back-off, derived from events alone."""
 
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from controlplane.converger.backoff import CAP_S, delay_s
-from controlplane.converger.fleet import MAX_IMAGE_FAILURES, FleetBrake
+from controlplane.converger.curebudget import FleetCures
+from controlplane.converger.fleet import MAX_IMAGE_FAILURES, FleetBrake, is_counted
+from controlplane.converger.verdict import Verdict
 from controlplane.replacement import Phase
 from controlplane.streams import cluster_stream, cluster_uid_of
 from controlplane.view import ClusterView
@@ -14,6 +17,7 @@ from events import facts
 from events.codec import encode
 from events.envelope import Recorded
 from events.ids import ClusterUid
+from planner.maintenance import FINDING as MAINTENANCE
 from tests.builders import NOW, a_document, a_planned, a_view, an_instance
 
 
@@ -30,6 +34,7 @@ def _surge(version: str = "4.2.0") -> facts.SurgeRequested:
 
 
 FAILED = facts.JoinFailed("brokers-a-0.g2", "late")
+AT_REST = a_view(uid="r")
 WANTS = a_view(uid="d", generation=2, document=a_document(version="4.2.0"))
 
 
@@ -118,6 +123,36 @@ def test_a_resume_of_an_uninvolved_cluster_forgives_nothing() -> None:
     failures = [("a", _surge()), ("a", FAILED), ("b", _surge()), ("b", FAILED)]
     brake = _told(FleetBrake(), *failures, ("c", facts.ClusterResumed("by the way")))
     assert not brake.allowance(WANTS).may_roll
+
+
+SICK = facts.HealingRequested("brokers-a-0.g1", "brokers-a-0", "deadlock", "restart", "a fresh process")
+STUCK = facts.MoveCureRequested("drain-1", "restart_controller", "ControllerStuck", ("orders-0",), "it ends nothing")
+SLOW = facts.MoveCureRequested("drain-1", "raise_throttle", "ThrottleTooLow", ("orders-0",), "it is raised")
+PASSED_OVER = facts.ElectionCureRequested("restart_controller", "LeadersAway", 3, "asked 5 times")
+
+
+def test_so_many_cures_begin_in_the_fleet_in_a_day_and_no_more() -> None:
+    brake = _told(FleetBrake(cures=FleetCures(3)), ("a", SICK), ("b", STUCK), ("a", SLOW))
+    assert brake.allowance(AT_REST).cures.why_none(NOW) == ""
+    held = _told(brake, ("c", PASSED_OVER)).allowance(AT_REST).cures.why_none(NOW)
+    assert held.startswith("3 cures in 3 clusters within a day are the most the fleet begins by itself")
+    assert brake.allowance(WANTS).cures.why_none(NOW) == held, "whether it has work in hand or not"
+    assert brake.allowance(AT_REST).cures.why_none(NOW + timedelta(hours=23)) == held
+    assert brake.allowance(AT_REST).cures.why_none(NOW + timedelta(hours=24)) == ""
+
+
+def test_a_resume_of_a_cluster_that_was_cured_lets_the_fleet_cure_again() -> None:
+    brake = _told(FleetBrake(cures=FleetCures(2)), ("a", SICK), ("b", SICK), ("c", facts.ClusterResumed("by the way")))
+    assert brake.allowance(AT_REST).cures.why_none(NOW)
+    assert not _told(brake, ("b", facts.ClusterResumed("it was a host"))).allowance(AT_REST).cures.why_none(NOW)
+
+
+def test_a_cure_is_counted_while_nobody_else_can_take_the_last_one() -> None:
+    assert is_counted(Verdict("", events=(SICK,)))
+    assert is_counted(Verdict("", events=(PASSED_OVER,)))
+    assert not is_counted(Verdict("", events=(SLOW,)))
+    announced = facts.HealingRequested("brokers-a-0.g1", "brokers-a-0", MAINTENANCE, "replace", "its host goes down")
+    assert not is_counted(Verdict("", events=(announced,)))
 
 
 def test_other_events_are_not_even_decoded() -> None:

@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
+from controlplane.converger.conditions import condition_changes
+from controlplane.converger.curebudget import FleetCures
 from controlplane.converger.healing import healing_gate, healing_left_step, healing_step
-from controlplane.converger.verdict import Situation
+from controlplane.converger.verdict import Allowance, Situation, Verdict
 from controlplane.restartview import ReplaceView
 from events import facts
 from tests.builders import BEFORE, NOW, a_document, a_partition, a_report, a_situation, a_snapshot, a_view, an_instance
@@ -39,6 +41,18 @@ def test_a_finding_that_lasts_begins_a_restart_with_its_own_words() -> None:
     )
     assert isinstance(restart, facts.RestartRequested)
     assert (restart.key, restart.start, restart.config, restart.told, restart.canary) == (SICK, 2, {}, {}, False)
+
+
+def test_nothing_is_cured_once_the_fleet_has_had_its_cures_of_the_day_and_that_is_told() -> None:
+    begun = FleetCures(2, ((NOW - timedelta(hours=3), "another"), (NOW - timedelta(hours=1), "cluster")))
+    here = situation(allowance=Allowance(cures=begun))
+    assert healing_step(here) is None
+    assert healing_left_step(here) is None
+    told = next(c for c in condition_changes(here, Verdict("at rest")) if c.type == "Ailing")
+    assert (told.status, told.reason) == (True, "FleetBrake")
+    assert "2 cures in 2 clusters within a day are the most the fleet begins by itself" in told.message
+    past = replace(here, now=NOW, allowance=Allowance(cures=replace(begun, most=3)))
+    assert healing_step(past) is not None
 
 
 def test_a_controller_is_cured_like_a_broker() -> None:

@@ -1,21 +1,30 @@
 """Hung moves in a tick: whose they are, what is recorded, and what survives another server."""
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+import pytest
+
+from controlplane.converger.controllercure import STANDS
+from controlplane.converger.curebudget import FleetCures
+from controlplane.converger.elections import election_step
 from controlplane.converger.hungconditions import elections_fail, reassignment_hung, strangers_told
 from controlplane.converger.hungmoves import hung_step, strangers_moves
 from controlplane.converger.movewatch import Elections, MoveWatch
 from controlplane.converger.pacing import paced
 from controlplane.converger.upkeep import upkeep_step
-from controlplane.converger.verdict import CancelMoves, ClearThrottles, Situation
+from controlplane.converger.verdict import Allowance, CancelMoves, ClearThrottles, ReelectController, Situation
 from controlplane.kafka.throttle import ThrottlePlan
 from controlplane.latest import MemoryLatestStore
+from controlplane.migrationview import MigrationView
+from controlplane.movesview import DeposedController
 from controlplane.replacement import Phase
 from controlplane.view import MovesView
 from events import facts
 from events.ids import ClusterUid
-from planner.observed import PartitionSeen, ThrottlesSeen
+from planner.hungmoves import Diagnosis, MoveCure, PastMoveCure
+from planner.observed import PartitionSeen, QuorumSeen, ThrottlesSeen, VoterSeen
 from planner.pulse import Pulse, felt
 from tests.builders import (
     BEFORE,
@@ -28,6 +37,7 @@ from tests.builders import (
     a_situation,
     a_snapshot,
     a_view,
+    a_zookeeper_document,
     an_instance,
 )
 from tests.fakes.kafka import FakeKafka
@@ -36,6 +46,20 @@ LONG_AGO = NOW - timedelta(seconds=400)
 ALL = (1000, 1001, 1002, 1010)
 HEIR = an_instance("brokers-a-0", 2, service_id=1010)
 MOVE = a_move("orders-0")
+
+
+REIGN = {"mode": "zookeeper", "controller": 1001, "controller_epoch": 7}
+A_MIGRATION = MigrationView("kraft", 2, BEFORE, a_document())
+
+
+def zookeeper_view(**changes: Any) -> dict[str, Any]:
+    return {"document": a_zookeeper_document(), "protocol": "3.8", **changes}
+
+
+def quorum_with(**one: Any) -> QuorumSeen:
+    """Three servers that follow, the last one but for what is said of it."""
+    told = {"lag": 0, "is_voter": True, **one}
+    return QuorumSeen(100, 1, (VoterSeen(100, "a", 0, True), VoterSeen(101, "b", 0, True), VoterSeen(102, "c", **told)))
 
 
 def moving(**about: Any) -> PartitionSeen:
@@ -96,6 +120,56 @@ def test_a_controller_that_is_stuck_is_restarted_under_the_gate_of_the_quorum() 
     assert isinstance(cure, facts.MoveCureRequested)
     assert isinstance(restart, facts.RestartRequested)
     assert (cure.cure, cure.key, restart.key) == ("restart_controller", "controllers-a-0.g1", "controllers-a-0.g1")
+
+
+def test_in_zookeeper_mode_the_brokers_elect_another_controller_in_place_of_the_stuck_one() -> None:
+    verdict = hung_step(situation(moving(isr=ALL), view=zookeeper_view(), **REIGN))
+    assert verdict is not None
+    cure, election = verdict.events
+    assert isinstance(cure, facts.MoveCureRequested)
+    assert (cure.cure, cure.diagnosis, cure.key) == ("reelect_controller", "ControllerStuck", "")
+    assert isinstance(election, facts.ControllerElectionRequested)
+    assert (election.controller, election.epoch) == (1001, 7)
+
+
+@pytest.mark.parametrize(
+    ("view", "seen"),
+    [
+        pytest.param({}, {"quorum": quorum_with(lag=10**6)}, id="a server of the ensemble lags"),
+        pytest.param({}, {"quorum": quorum_with(silent_s=99.0)}, id="a server of the ensemble is silent"),
+        pytest.param({}, {"controller": -1}, id="a controller is being elected"),
+        pytest.param({}, {"controller_epoch": -1}, id="ZooKeeper was not asked"),
+        pytest.param({"paused": "lunch"}, {}, id="paused"),
+        pytest.param({"migration": A_MIGRATION}, {}, id="it migrates to KRaft"),
+        pytest.param({"document": a_zookeeper_document(healing="restart: false")}, {}, id="the spec allows none"),
+        pytest.param({"intents": {"i": None}}, {}, id="a VM comes or goes"),
+    ],
+)
+def test_no_election_of_a_controller_is_begun_while_it_could_do_harm(
+    view: dict[str, Any], seen: dict[str, Any]
+) -> None:
+    assert hung_step(situation(moving(isr=ALL), view=zookeeper_view(**view), **{**REIGN, **seen})) is None
+
+
+def test_no_other_controller_is_had_once_the_fleet_has_had_its_cures_of_the_day() -> None:
+    here = replace(situation(moving(isr=ALL)), allowance=Allowance(cures=BRAKED))
+    assert hung_step(here) is None
+    told = reassignment_hung(here)
+    assert told is not None
+    assert "1 cures in 1 clusters within a day are the most the fleet begins by itself" in told.message
+
+
+def test_the_election_that_was_asked_for_is_held_once_and_only_in_place_of_whom_it_names() -> None:
+    asked = DeposedController(1001, 7, BEFORE, "it ends nothing")
+    view = zookeeper_view(moves=MovesView(deposed=asked))
+    still = hung_step(situation(a_partition("orders-0"), drain=False, view=view, **REIGN))
+    assert still is not None
+    assert still.effects == (ReelectController(1001, 7),)
+    for later in ({"controller_epoch": 8}, {"controller": 1002}, {"quorum": quorum_with(silent_s=99.0)}):
+        seen = {**REIGN, **later}
+        assert hung_step(situation(a_partition("orders-0"), drain=False, view=view, **seen)) is None
+    old = zookeeper_view(moves=MovesView(deposed=replace(asked, asked_at=NOW - STANDS)))
+    assert hung_step(situation(a_partition("orders-0"), drain=False, view=old, **REIGN)) is None
 
 
 def test_no_controller_is_restarted_while_a_vm_comes_or_goes() -> None:
@@ -209,11 +283,91 @@ def test_elections_in_vain_are_told_with_their_number() -> None:
     told = elections_fail(a_situation(a_view(), **seen))
     assert told is not None
     assert told.status
-    assert "asked 5 times. orders-0 is led by 1001 instead of 1000" in told.message
+    assert "asked 5 times in 6 min 40 s. orders-0 is led by 1001 instead of 1000" in told.message
     patient = a_view(document=a_document(healing="hungAfter: 1h"))
     early = elections_fail(a_situation(patient, **seen))
     assert early is not None
     assert not early.status
+
+
+IN_VAIN = Elections(5, LONG_AGO, NOW)
+AT_REST = {"recycling": False, "converged": 1}
+
+
+def failing(*partitions: PartitionSeen, elections: Elections = IN_VAIN, seen: Any = None, **view: Any) -> Situation:
+    kafka = a_snapshot(*(partitions or (AWAY,)), **(seen or {}))
+    return a_situation(a_view(**{**AT_REST, **view}), kafka=kafka, elections=elections)
+
+
+def test_elections_in_vain_get_another_controller_by_a_restart_of_the_active_one() -> None:
+    verdict = election_step(failing())
+    assert verdict is not None
+    cure, restart = verdict.events
+    assert isinstance(cure, facts.ElectionCureRequested)
+    assert (cure.cure, cure.diagnosis, cure.partitions) == ("restart_controller", "BrokerPassedOver", 1)
+    assert isinstance(restart, facts.RestartRequested)
+    assert (cure.key, restart.key) == ("controllers-a-0.g1", "controllers-a-0.g1")
+
+
+def test_elections_in_vain_in_zookeeper_mode_get_another_controller_by_an_election() -> None:
+    verdict = election_step(failing(seen=REIGN, **zookeeper_view()))
+    assert verdict is not None
+    cure, election = verdict.events
+    assert isinstance(cure, facts.ElectionCureRequested)
+    assert (cure.cure, cure.key) == ("reelect_controller", "")
+    assert election == facts.ControllerElectionRequested(1001, 7, cure.reason)
+
+
+def test_what_is_known_of_elections_in_vain_is_told() -> None:
+    homes = a_partition("orders-1", (1001, 1000, 1002), leader=1001)
+    others = a_partition("orders-2", (1002, 1000, 1001), leader=1001)
+    first_leads = a_partition("orders-3", (1000, 1001, 1002), leader=1000)
+
+    def reason(*partitions: PartitionSeen) -> str:
+        told = elections_fail(failing(*partitions))
+        assert told is not None
+        return told.reason
+
+    assert reason(AWAY, homes) == "BrokerPassedOver"
+    assert reason(AWAY, homes, others) == "LeadersAway"
+    assert reason(AWAY, first_leads) == "LeadersAway"
+    assert reason(AWAY, a_partition("orders-4", leader=-1)) == "NoLeader"
+
+
+BRAKED = FleetCures(1, ((BEFORE, "another"),))
+PAST = tuple(
+    PastMoveCure(MoveCure.RESTART_CONTROLLER, Diagnosis.CONTROLLER, NOW - timedelta(hours=h)) for h in (20, 15, 10, 9)
+)
+
+
+@pytest.mark.parametrize(
+    "here",
+    [
+        pytest.param(failing(elections=Elections(2, LONG_AGO, NOW)), id="asked twice only"),
+        pytest.param(failing(elections=Elections(5, BEFORE, NOW)), id="for less than hungAfter"),
+        pytest.param(failing(a_partition()), id="every leader is home"),
+        pytest.param(failing(recycling=True), id="a roll runs"),
+        pytest.param(failing(seen={"quorum": quorum_with(lag=10**6)}), id="another controller lags"),
+        pytest.param(failing(moves=MovesView(cures=PAST)), id="four cures in a day"),
+        pytest.param(failing(moves=MovesView(cures=(replace(PAST[0], at=BEFORE),))), id="the last one is young"),
+        pytest.param(failing(document=a_document(healing="restart: false")), id="the spec allows none"),
+        pytest.param(replace(failing(), allowance=Allowance(cures=BRAKED)), id="the fleet had its cures of the day"),
+    ],
+)
+def test_no_other_controller_is_had_for_elections(here: Situation) -> None:
+    assert election_step(here) is None
+
+
+def test_the_condition_of_elections_says_why_nothing_more_is_done() -> None:
+    told = elections_fail(failing(moves=MovesView(cures=PAST)))
+    assert told is not None
+    assert "4 cures of moves and elections in a day are the most this cluster gets." in told.message
+    rolling = elections_fail(failing(recycling=True))
+    assert rolling is not None
+    assert "No other controller is elected while anything else is in hand." in rolling.message
+    due = elections_fail(failing())
+    assert due is not None
+    assert "every 5 min. Next: kedge describe" in due.message
 
 
 def test_a_topic_list_left_over_is_cleared_though_no_rate_is_set() -> None:

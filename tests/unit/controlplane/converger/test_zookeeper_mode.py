@@ -10,6 +10,7 @@ from controlplane.converger.ensemble import ensemble_step
 from controlplane.converger.protocol import old_protocol, raise_step
 from controlplane.converger.verdict import FixClusterId
 from controlplane.planpreview import preview
+from controlplane.replacement import Phase
 from controlplane.view import ClusterView
 from events import facts
 from events.spec.positions import NOWHERE
@@ -29,7 +30,7 @@ def _view(**changes: object) -> ClusterView:
         )
         for k, i in view.instances.items()
     }
-    return replace(view, instances=told, **changes)  # type: ignore[arg-type]
+    return replace(view, **{"instances": told, **changes})
 
 
 def test_no_broker_is_told_to_start_before_the_ensemble_holds_the_cluster_id() -> None:
@@ -39,6 +40,17 @@ def test_no_broker_is_told_to_start_before_the_ensemble_holds_the_cluster_id() -
     assert broker.services == ()
     assert server is not None
     assert [s.name for s in server.services] == ["zookeeper"]
+
+
+def test_an_ensemble_is_founded_with_the_protocol_that_is_pinned() -> None:
+    """Founded with that of 3.9 its brokers would have no way back to the one the pin names."""
+    pinned = a_zookeeper_document(version="3.9.1", config=', metadataVersion: "3.8"')
+    young = {k: replace(i, phase=Phase.LAUNCHED) for k, i in _view().instances.items()}
+    verdict = ensemble_step(a_situation(_view(founding=None, document=pinned, instances=young)))
+    assert verdict is not None
+    [founded] = verdict.events
+    assert isinstance(founded, facts.EnsembleFounded)
+    assert founded.protocol_version == "3.8"
 
 
 def test_a_server_is_told_its_ensemble_and_nothing_of_kraft() -> None:

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from planner.observed import KafkaSnapshot, PartitionSeen
-from planner.placement.corrections import MOST_A_LINK, MOST_AT_A_TIME, corrections
+from planner.placement.corrections import MOST_A_BROKER, MOST_A_PAIR, MOST_AT_A_TIME, corrections
 from planner.placement.deviations import Rule, misplaced
 from planner.placement.policy import AntiAffinity, Ground, TopicPolicy
 from tests.builders import a_partition, a_snapshot
@@ -51,6 +51,7 @@ def test_no_correction_breaks_a_rule(drawn: tuple[KafkaSnapshot, Ground, dict[in
     bad = misplaced(kafka, ground, lambda topic: TopicPolicy(policy))
     said = corrections(kafka, bad, ground, room)
     into: Counter[int] = Counter()
+    between: Counter[tuple[int, int]] = Counter()
     arriving: Counter[int] = Counter()
     assert len(said.moves) <= MOST_AT_A_TIME
     assert {m.name for m in said.moves} | said.left.keys() <= {d.name for d in bad}
@@ -65,8 +66,10 @@ def test_no_correction_breaks_a_rule(drawn: tuple[KafkaSnapshot, Ground, dict[in
         assert NOBODY in move.before or zones(move.after, ground) > zones(move.before, ground), "no move for nothing"
         assert move.bytes == was.size_bytes * len(move.added)
         into.update(move.added)
+        between.update((was.leader, b) for b in move.added)
         arriving.update(dict.fromkeys(move.added, was.size_bytes))
-    assert all(count <= MOST_A_LINK for count in into.values())
+    assert all(count <= MOST_A_BROKER for count in into.values())
+    assert all(count <= MOST_A_PAIR for count in between.values())
     assert all(size <= room[b] for b, size in arriving.items())
 
 

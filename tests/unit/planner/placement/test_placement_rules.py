@@ -1,12 +1,15 @@
 """Replicas in the wrong place, and the moves that mend them: single cases, in figures."""
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
 
+from planner.drain.plan import Move
 from planner.heartbeats import HEARTBEAT_TOPIC
 from planner.observed import KafkaSnapshot, PartitionSeen, TopicPartition
-from planner.placement.corrections import MOST_A_LINK, MOST_AT_A_TIME, corrections
+from planner.placement.corrections import MOST_A_BROKER, MOST_A_PAIR, MOST_AT_A_TIME, corrections
 from planner.placement.deviations import Deviation, Rule, judged, misplaced
 from planner.placement.policy import AntiAffinity, Ground, TopicPolicy
 from tests.builders import a_partition, a_snapshot
@@ -110,10 +113,33 @@ def test_links_carry_even_shares_of_a_batch_and_the_rest_comes_later() -> None:
     said = corrections(kafka, found(*parts), EVERYBODY, ROOM)
     into = [b for m in said.moves for b in m.added]
     leaders = [m.before[0] for m in said.moves]
-    assert len(said.moves) == 2 * MOST_A_LINK <= MOST_AT_A_TIME
-    assert {into.count(b) for b in (1002, 1005)} == {MOST_A_LINK}
-    assert {leaders.count(b) for b in (1000, 1001)} == {MOST_A_LINK}
+    assert len(said.moves) == 2 * MOST_A_BROKER <= MOST_AT_A_TIME
+    assert {into.count(b) for b in (1002, 1005)} == {MOST_A_BROKER}
+    assert {leaders.count(b) for b in (1000, 1001)} == {MOST_A_BROKER}
     assert said.left == {}
+
+
+def pairs(moves: Sequence[Move]) -> Counter[tuple[int, int]]:
+    """Copies by leader and receiver; the leader stands first in these tests."""
+    return Counter((m.before[0], b) for m in moves for b in m.added)
+
+
+def test_a_pair_of_brokers_carries_no_more_than_its_share_where_all_come_from_one_leader() -> None:
+    parts = [a_partition(f"orders-{n}", TOGETHER) for n in range(20)]
+    said = corrections(look(*parts), found(*parts), EVERYBODY, ROOM)
+    assert pairs(said.moves) == {(1000, 1002): MOST_A_PAIR, (1000, 1005): MOST_A_BROKER - MOST_A_PAIR}
+    alone = corrections(look(*parts), found(*parts), EVERYBODY, {b: r for b, r in ROOM.items() if b != 1005})
+    assert pairs(alone.moves) == {(1000, 1002): MOST_A_PAIR}, "the rest has its turn in the next batch"
+
+
+def test_what_leaders_give_is_dealt_out_over_the_links_and_not_pair_by_pair() -> None:
+    """Two leaders in turn, two receivers in turn: by arrivals alone each leader would always meet the same receiver."""
+    parts = [a_partition(f"orders-{n}", ((1000, 1003, 1001), (1003, 1000, 1004))[n % 2]) for n in range(8)]
+    said = corrections(look(*parts), found(*parts), EVERYBODY, ROOM)
+    carried = pairs(said.moves)
+    assert len(said.moves) == 8
+    assert len(carried) == 4, carried
+    assert set(carried.values()) == {2}, carried
 
 
 def test_a_batch_ends_at_its_bytes_but_a_single_log_goes_whatever_its_size() -> None:

@@ -1,0 +1,41 @@
+"""What is recorded of moves that hung, of elections in vain, and of moves of others."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from types import MappingProxyType
+
+from planner.hungmoves import PastMoveCure
+
+
+@dataclass(frozen=True, slots=True)
+class DeposedController:
+    """ZooKeeper mode: the broker in whose place a controller is to be elected, and the epoch it was elected with."""
+
+    broker: int
+    epoch: int
+    asked_at: datetime
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class MovesView:
+    """What was done about moves that hung and elections in vain, oldest first, and what people asked about moves of
+    others.
+
+    `taking_back` are moves of the drain `cured`, as it was after `tries` plans; `follower_rates` and `leader_rates`
+    (bytes/s by broker) what its throttles were raised to. `cancelling` and `adopted` name moves of others, with who
+    asked.
+    """
+
+    cures: tuple[PastMoveCure, ...] = ()
+    cured: str = ""
+    tries: int = 0
+    taking_back: tuple[str, ...] = ()
+    diagnosis: str = ""
+    why: str = ""
+    follower_rates: Mapping[int, int] = field(default_factory=lambda: MappingProxyType({}))
+    leader_rates: Mapping[int, int] = field(default_factory=lambda: MappingProxyType({}))
+    cancelling: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    adopted: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    deposed: DeposedController | None = None

@@ -7,6 +7,7 @@ from agent.wire import ServiceReport
 from controlplane.converger.ensemble import CLIENT_PORT, ensemble_step
 from controlplane.converger.foresight import foreseen_drain, plan_job_id
 from controlplane.converger.observation import InventorySeen
+from controlplane.converger.protocol import target_of
 from controlplane.converger.seats import stranger_among, voter_change_due
 from controlplane.converger.verdict import ReadConsole, Situation, StartPlanning, Verdict, record, wait
 from controlplane.externals import is_shared
@@ -113,7 +114,7 @@ def founding_step(situation: Situation) -> Verdict | None:
         )
         for i in sorted(ready, key=lambda i: i.service_id)
     )
-    level = ".".join(view.document.spec.kafka.version.split(".")[:2])
+    level = target_of(view.document)
     founded = facts.QuorumFounded(kafka_uuid("kafka", view.uid), level, voters)
     return record(f"the quorum is founded with {len(voters)} controllers at level {level}", founded)
 

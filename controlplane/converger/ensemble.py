@@ -6,12 +6,12 @@
 A broker that finds no id in ZooKeeper makes one up, so none is started before.
 """
 
+from controlplane.converger.protocol import target_of
 from controlplane.converger.verdict import FixClusterId, Situation, Verdict, act, record, wait
 from controlplane.replacement import Phase
 from controlplane.view import ClusterView
 from events import facts
 from events.ids import kafka_uuid
-from events.spec.releases import metadata_level_of
 
 CLIENT_PORT = 2181
 
@@ -57,6 +57,6 @@ def _found(view: ClusterView) -> Verdict | None:
         )
         for i in sorted(ready, key=lambda i: i.service_id)
     )
-    protocol = metadata_level_of(view.document.spec.kafka.version)
+    protocol = target_of(view.document)
     founded = facts.EnsembleFounded(kafka_uuid("kafka", view.uid), protocol, servers)
     return record(f"the ensemble is founded with {len(servers)} servers, protocol {protocol}", founded)

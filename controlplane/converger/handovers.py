@@ -12,7 +12,7 @@ when the quorum has caught up, or every replica is back in its ISR. With three v
 
 from controlplane.converger.arrivals import has_reported, state_of
 from controlplane.converger.departures import request_retire
-from controlplane.converger.seats import must_leave_first, voter_change_due
+from controlplane.converger.seats import lacks_majority, must_leave_first, voter_change_due
 from controlplane.converger.unavailability import may_go_away, says_it_is_down
 from controlplane.converger.verdict import Situation, Verdict, record, wait
 from controlplane.converger.wholeness import cluster_is_whole
@@ -190,6 +190,10 @@ def stop_for(situation: Situation, old: InstanceView, new: InstanceView) -> Verd
         return record(f"{old.key} is gone already", facts.FenceRequested((old.key,), "its VM is gone"))
     kafka = situation.seen.fresh_kafka(situation.now)
     if kafka is None:
+        lost = lacks_majority(situation.view)
+        if lost:
+            again = f"kedge describe {situation.view.name}"
+            return wait("MetadataLost", f"handover of {old.node}: {lost}", next_command=again, patience_s=0)
         return wait("KafkaUnknown", f"handover of {old.node}: Kafka's metadata cannot be read")
     room = may_go_away(situation, kafka, old) if old.is_broker else None
     if room is not None and not room.open:

@@ -18,7 +18,8 @@ NO_FORMAT_ROLL = (
 
 
 def target_of(document: KafkaClusterDocument) -> str:
-    """The protocol version a cluster ends at: the pin, or that of its release, as in `3.9`."""
+    """The protocol version a cluster is founded with or ends at, in KRaft mode the metadata level: the pin, or that of
+    its release, as in `3.9`."""
     return document.spec.kafka.metadata_version or metadata_level_of(document.spec.kafka.version)
 
 

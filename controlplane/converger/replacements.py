@@ -31,7 +31,7 @@ from events.ids import intent_id
 from planner.anomalies.kinds import Kind
 from planner.rollout.desired import DesiredNode, desired_nodes
 from planner.rollout.diff import Change, Incumbent, NodeChange, node_changes
-from planner.rollout.order import Work, first_nodes, next_work
+from planner.rollout.order import Work, first_nodes, next_work, who_leads
 from planner.rollout.passing import passed_on
 from providers.base import Place
 from providers.handover import Handover
@@ -131,9 +131,8 @@ def _next(situation: Situation, changes: Sequence[NodeChange]) -> Work | None:
     document = situation.view.document
     if document is None:
         return None
-    kafka = situation.seen.kafka
-    leader = kafka.quorum.leader if kafka else -1
-    return next_work(changes, surge=max(1, document.spec.rollout.surge), quorum_leader=leader)
+    leaders = who_leads(situation.seen.kafka)
+    return next_work(changes, surge=max(1, document.spec.rollout.surge), leaders=leaders)
 
 
 def _with_failed_disks(view: ClusterView, changes: Sequence[NodeChange]) -> tuple[NodeChange, ...]:

@@ -28,7 +28,7 @@ from controlplane.view import ClusterView, InstanceView, once
 from events import facts
 from planner.observed import KafkaSnapshot
 from planner.rollout.diff import Change, NodeChange
-from planner.rollout.order import restart_order
+from planner.rollout.order import restart_order, who_leads
 
 
 def restart_in_hand_step(situation: Situation) -> Verdict | None:
@@ -90,20 +90,20 @@ def restart_step(situation: Situation) -> Verdict | None:
         reason = situation.seen.missing.get("kafka", "Kafka's metadata is older than 30 s")
         return wait("KafkaUnknown", f"not restarting {left[0].node}: {reason}")
     if situation.repairs_only:
-        first = restart_order(left, quorum_leader=kafka.quorum.leader)[0]
+        first = restart_order(left, leaders=who_leads(kafka))[0]
         return _watch(situation, kafka, first.service)
     if not situation.allowance.may_roll:
         return wait("FleetBrake", f"waiting to restart {len(left)} services: {situation.allowance.reason}")
     if view.recycling != view.generation:
         return _begin(situation, left)
-    change = restart_order(left, quorum_leader=kafka.quorum.leader)[0]
+    change = restart_order(left, leaders=who_leads(kafka))[0]
     watched = _watch(situation, kafka, change.service)
     if watched is not None:
         return watched
     locked = lock_first(situation, f"{len(left)} services of {view.name} to restart: {change.reason}")
     if locked is not None:
         return locked
-    return _restart(situation, kafka, restart_order(left, quorum_leader=kafka.quorum.leader))
+    return _restart(situation, kafka, restart_order(left, leaders=who_leads(kafka)))
 
 
 def _all_run_as_told(view: ClusterView) -> bool:

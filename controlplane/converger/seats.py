@@ -57,6 +57,26 @@ def address_of_seat(view: ClusterView, seat: Seat) -> str:
     return next((view.seat_address(i) for i in there if i.service_id == seat.id), "")
 
 
+def lacks_majority(view: ClusterView) -> str:
+    """Why nobody can change the quorum, and what it needs, where so many voters have lost their disks that the others
+    are no majority; "" while they are one."""
+    voting = [i for i in view.controllers() if _votes_from_its_disk(view, i)]
+    broken = sorted(i.node for i in voting if view.is_broken(i))
+    intact, needed = len(view.voters) - len(broken), len(view.voters) // 2 + 1
+    if not broken or intact >= needed:
+        return ""
+    return (
+        f"{' and '.join(broken)} have lost their disks, and {intact} of {len(view.voters)} voters is no majority: "
+        f"{needed - intact} of them must serve again with the disk it had. Until then nobody is stopped, and no vote "
+        "is removed"
+    )
+
+
+def _votes_from_its_disk(view: ClusterView, instance: InstanceView) -> bool:
+    voter = view.voters.get(instance.service_id)
+    return voter is not None and voter.directory_id == instance.planned.volumes[0].directory_id
+
+
 def must_leave_first(view: ClusterView, heir: InstanceView) -> bool:
     """Whether the directory this successor does not take over still has a vote, as far as is recorded."""
     voter = view.voters.get(heir.service_id)

@@ -14,15 +14,18 @@ from planner.observed import FeatureSeen, KafkaSnapshot
 
 METADATA = "metadata.version"
 
+_NONE_YET = {"eligible.leader.replicas.version": 0, "share.version": 0, "streams.version": 0}
+
 RELEASE_LEVELS: Mapping[int, Mapping[str, int]] = {
-    21: {"transaction.version": 0, "group.version": 0},  # 3.9, where a migration from ZooKeeper ends
-    25: {"eligible.leader.replicas.version": 0, "share.version": 0, "streams.version": 0},
-    27: {"eligible.leader.replicas.version": 1, "share.version": 0, "streams.version": 0},
+    21: {"transaction.version": 0, "group.version": 0, **_NONE_YET},  # 3.9, where a migration from ZooKeeper ends
+    25: _NONE_YET,
+    27: {**_NONE_YET, "eligible.leader.replicas.version": 1},
     29: {"eligible.leader.replicas.version": 1, "share.version": 1, "streams.version": 1},
     30: {"eligible.leader.replicas.version": 1, "share.version": 1, "streams.version": 1},
 }
-"""Levels a release turns on, by its metadata.version (`StorageTool version-mapping`, 4.1.1, 4.2.0 and 4.3.0). A
-broker may support more: share groups of 4.1 are a preview that level 1 would switch on for good."""
+"""Levels a release turns on, by its metadata.version (`StorageTool version-mapping`, 4.1.1, 4.2.0 and 4.3.0, all of
+which also take 3.9 and 4.0; held to them by tests/kafka/test_live_feature_levels.py). A broker may support more: share
+groups of 4.1 are a preview that level 1 would switch on for good."""
 
 _COMMON = {"kraft.version": 1, "transaction.version": 2, "group.version": 1}
 _METADATA_OF = {"3.9": 21, "4.0": 25, "4.1": 27, "4.2": 29, "4.3": 30}
@@ -58,6 +61,11 @@ def metadata_level_of(version: str) -> int:
     return _METADATA_OF[release]
 
 
+def release_levels(metadata_level: int) -> dict[str, int]:
+    """Levels of the features beside metadata.version that belong to a release, by its metadata.version."""
+    return {**_COMMON, **RELEASE_LEVELS.get(metadata_level, {})}
+
+
 def next_feature_step(snapshot: KafkaSnapshot, target_metadata_level: int) -> FeatureStep | Blocked | None:
     """The next level to finalise: metadata.version first, as others depend on it, then the others by name.
 
@@ -69,7 +77,7 @@ def next_feature_step(snapshot: KafkaSnapshot, target_metadata_level: int) -> Fe
         return Blocked(f"no live broker tells {METADATA}: is this a KRaft cluster?")
     if metadata.finalised < target_metadata_level:
         return _step(METADATA, metadata, target_metadata_level)
-    wanted = {**_COMMON, **RELEASE_LEVELS.get(target_metadata_level, {})}
+    wanted = release_levels(target_metadata_level)
     for name in sorted(set(snapshot.features) - {METADATA}):
         feature = snapshot.features[name]
         level = wanted.get(name, feature.finalised)

@@ -36,9 +36,15 @@ def supported(mode: str) -> tuple[str, ...]:
     return IN_ZOOKEEPER_MODE if mode == "zookeeper" else tuple(SUPPORTED)
 
 
+OLDER_LEVELS = ("3.9", "4.0")
+"""Metadata levels that Kafka 4 takes beside those of the supported versions, and that a cluster may be at: 3.9 is where
+a migration from ZooKeeper ends. (4.1.1, 4.2.0 and 4.3.0 take 3.3-IV3 and later, by `StorageTool version-mapping`.)"""
+
+
 def levels(mode: str) -> list[str]:
-    """The metadata levels, in ZooKeeper mode the protocol versions, that can be pinned there."""
-    return [metadata_level_of(version) for version in supported(mode)]
+    """The metadata levels, in ZooKeeper mode the protocol versions, that can be pinned there, oldest first."""
+    older = () if mode == "zookeeper" else OLDER_LEVELS
+    return [*older, *(metadata_level_of(version) for version in supported(mode))]
 
 
 def metadata_level_of(version: str) -> str:

@@ -4,12 +4,14 @@
     outdated controllers, one at a time, the quorum's leader last > what is surplus, all in one drain >
     what only has to be started anew, one at a time in the same order (`restart_order`)
 
+In ZooKeeper mode a broker is the active controller: it goes last of all brokers, so that one election is enough.
 Brokers go before controllers: that order was run on real clusters (4.1 -> 4.2), and a broker needs no new controller.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+from planner.observed import KafkaSnapshot
 from planner.rollout.diff import Change, NodeChange
 
 
@@ -22,10 +24,15 @@ class Work:
     reason: str
 
 
-def next_work(changes: Sequence[NodeChange], *, surge: int, quorum_leader: int) -> Work | None:
+def who_leads(kafka: KafkaSnapshot | None) -> frozenset[int]:
+    """Ids of the quorum's leader and, in ZooKeeper mode, of the broker that is the active controller; -1 for nobody."""
+    return frozenset({kafka.quorum.leader, kafka.controller}) if kafka is not None else frozenset()
+
+
+def next_work(changes: Sequence[NodeChange], *, surge: int, leaders: Collection[int]) -> Work | None:
     """The next piece of work, None when every node is kept.
 
-    `surge` is how many brokers of one rack may be replaced together; `quorum_leader` a controller id or -1.
+    `surge` is how many brokers of one rack may be replaced together; `leaders` those of `who_leads`.
     """
     lost = [c for c in changes if c.change is Change.REPLACE and c.incumbent and c.incumbent.to_mend]
     missing = [c for c in changes if c.change is Change.CREATE]
@@ -35,9 +42,9 @@ def next_work(changes: Sequence[NodeChange], *, surge: int, quorum_leader: int) 
     if left_behind and not lost:
         gone = _of_one_kind(left_behind)
         return Work(Change.REMOVE, gone, f"{len(gone)} surplus nodes have lost their VM")
-    outdated = sorted((c for c in changes if c.change is Change.REPLACE), key=lambda c: _urgency(c, quorum_leader))
+    outdated = sorted((c for c in changes if c.change is Change.REPLACE), key=lambda c: _urgency(c, leaders))
     if outdated:
-        group = _group(outdated, surge)
+        group = _group(outdated, surge, leaders)
         return Work(Change.REPLACE, group, "; ".join(c.reason for c in group))
     surplus = [c for c in changes if c.change is Change.REMOVE]
     if surplus:
@@ -48,11 +55,11 @@ def next_work(changes: Sequence[NodeChange], *, surge: int, quorum_leader: int) 
     return None
 
 
-def restart_order(changes: Sequence[NodeChange], *, quorum_leader: int) -> tuple[NodeChange, ...]:
-    """Services to start anew where they are, one after the other: brokers rack by rack, then controllers, the quorum's
-    leader (a controller id or -1) last."""
+def restart_order(changes: Sequence[NodeChange], *, leaders: Collection[int]) -> tuple[NodeChange, ...]:
+    """Services to start anew where they are, one after the other: brokers rack by rack, then controllers, those of
+    `leaders` (`who_leads`) last of their kind."""
     restarts = [c for c in changes if c.change is Change.RESTART]
-    return tuple(sorted(restarts, key=lambda c: _urgency(c, quorum_leader)))
+    return tuple(sorted(restarts, key=lambda c: _urgency(c, leaders)))
 
 
 def first_nodes(work: Work, count: int) -> Work:
@@ -69,16 +76,18 @@ def _of_one_kind(surplus: Sequence[NodeChange]) -> tuple[NodeChange, ...]:
     return brokers or tuple(surplus)
 
 
-def _urgency(change: NodeChange, quorum_leader: int) -> tuple[bool, bool, bool, str, str]:
-    incumbent = change.incumbent
-    lost = incumbent is not None and incumbent.to_mend
-    leads = incumbent is not None and incumbent.service != "broker" and incumbent.service_id == quorum_leader
-    return (not lost, change.service != "broker", leads, change.rack, change.node)
+def _urgency(change: NodeChange, leaders: Collection[int]) -> tuple[bool, bool, bool, str, str]:
+    lost = change.incumbent is not None and change.incumbent.to_mend
+    return (not lost, change.service != "broker", _leads(change, leaders), change.rack, change.node)
 
 
-def _group(outdated: Sequence[NodeChange], surge: int) -> tuple[NodeChange, ...]:
+def _leads(change: NodeChange, leaders: Collection[int]) -> bool:
+    return change.incumbent is not None and change.incumbent.service_id in leaders
+
+
+def _group(outdated: Sequence[NodeChange], surge: int, leaders: Collection[int]) -> tuple[NodeChange, ...]:
     first = outdated[0]
-    if first.service != "broker":
+    if first.service != "broker" or _leads(first, leaders):
         return (first,)
-    same_rack = [c for c in outdated if c.service == "broker" and c.rack == first.rack]
+    same_rack = [c for c in outdated if c.service == "broker" and c.rack == first.rack and not _leads(c, leaders)]
     return tuple(same_rack[: max(1, surge)])

@@ -83,7 +83,8 @@ class RolloutAssumptions:
     linger_s: float
     soak_s: float
     surge: int
-    quorum_leader: int = -1
+    leaders: frozenset[int] = frozenset()
+    """Who goes last of its kind (`order.who_leads`)."""
     reattach: bool = False
     """Brokers' disks move to the next VM: nothing is copied."""
     founded: bool = False
@@ -104,13 +105,13 @@ def rollout_plan(
     `protocol` (ZooKeeper mode) the protocol version every broker is started anew with after that."""
     phases = _growth_phases(changes)
     left = list(changes)
-    while (work := next_work(left, surge=assumptions.surge, quorum_leader=assumptions.quorum_leader)) is not None:
+    while (work := next_work(left, surge=assumptions.surge, leaders=assumptions.leaders)) is not None:
         steps = tuple(_step(c, assumptions) for c in work.nodes)
         phases.append(RolloutPhase(_title(work.change, work.nodes), len(steps) > 1, steps))
         done = {c.node for c in work.nodes}
         left = [c for c in left if c.node not in done]
     phases = _with_brokers_told(phases, changes)
-    phases += _restart_phases(restart_order(changes, quorum_leader=assumptions.quorum_leader), assumptions)
+    phases += _restart_phases(restart_order(changes, leaders=assumptions.leaders), assumptions)
     if finalise:
         raised = RolloutStep(
             Change.KEEP,

@@ -95,6 +95,21 @@ def zookeeper_server_loses_its_disk(world: World) -> None:
     assert changes == ["voter.remove_requested", "voter.removed", "voter.add_requested", "voter.added"]
 
 
+def two_zookeeper_servers_lose_their_disks(world: World) -> None:
+    """One of three is no majority: nobody is stopped, formatted or removed, and it is said what is needed."""
+    _born(world)
+    before = world.kafka.voters()
+    for rack in "bc":
+        world.machines.lose_volume(f"zookeepers-{rack}-0.g1")
+    _wait(world, 60)
+    blocked = world.view().conditions["Blocked"]
+    assert (blocked.status, blocked.reason) == (True, "MetadataLost")
+    assert "1 of them must serve again with the disk it had" in blocked.message
+    assert world.kafka.voters() == before
+    assert not {"instance.fence_requested", "voter.remove_requested", "retire.requested"} & set(_kinds(world))
+    assert all(vm.alive for vm in world.machines.vms.values())
+
+
 def three_zookeeper_servers_become_five(world: World) -> None:
     _born(world)
     world.declare(a_zookeeper_document(controllers=5))
@@ -114,6 +129,7 @@ STORIES = (
     zookeeper_cluster_keeps_its_protocol_pinned,
     zookeeper_server_dies_and_is_handed_over,
     zookeeper_server_loses_its_disk,
+    two_zookeeper_servers_lose_their_disks,
     three_zookeeper_servers_become_five,
     restarts_wait_for_who_has_the_lock,
 )

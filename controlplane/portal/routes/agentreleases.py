@@ -6,6 +6,7 @@ from controlplane.agents.desk import Offered
 from controlplane.portal import agentschemas as api
 from controlplane.portal.agentanswers import agents_out
 from controlplane.portal.auth import Actor
+from controlplane.portal.paging import After, Most, PartOf, by_name
 from controlplane.portal.routes.clusters import CommandId
 from controlplane.portal.schemas import API_PREFIX
 from controlplane.portal.services import Services
@@ -14,9 +15,11 @@ router = APIRouter(prefix=API_PREFIX, tags=["agents"])
 
 
 @router.get("/agents")
-def list_agents(services: Services) -> api.AgentsOut:
-    """Every version, and every VM with the agent it runs."""
-    return agents_out(services.agents.standing())
+def list_agents(services: Services, q: PartOf = "", after: After = "", limit: Most = None) -> api.AgentsOut:
+    """Every version, and every VM with the agent it runs, cluster by cluster. Pages are of clusters."""
+    out = agents_out(services.agents.standing())
+    clusters = [cluster for cluster in out.clusters if q in cluster.name]
+    return out.model_copy(update={"clusters": by_name(clusters, lambda cluster: cluster.name, after=after, most=limit)})
 
 
 @router.post("/agents")

@@ -1,5 +1,7 @@
 """Refusals about Kafka: versions, properties, and replication that the pools cannot carry."""
 
+import pytest
+
 from tests.unit.events.spec_texts import load, told
 
 
@@ -39,23 +41,28 @@ def test_a_metadata_level_newer_than_the_version_is_refused() -> None:
             "8:22",
             "KEDGE-SPEC-041",
             "metadata level 4.2 is newer than Kafka 4.1.1, which cannot know it",
-            "Use 4.1, or remove the pin.",
+            "Use 3.9 or 4.0 or 4.1, or remove the pin.",
         ),
     ]
     assert not result.ok
 
 
 def test_an_unsupported_metadata_level_is_refused() -> None:
-    result = load({7: "    version: 4.1.1\n    metadataVersion: 3.9"})
+    result = load({7: "    version: 4.1.1\n    metadataVersion: 3.8"})
     assert told(result) == [
         (
             "8:22",
             "KEDGE-SPEC-041",
-            "metadata level 3.9 is not supported; supported: 4.1, 4.2, 4.3",
-            "Use 4.1, or remove the pin.",
+            "metadata level 3.8 is not supported; supported: 3.9, 4.0, 4.1, 4.2, 4.3",
+            "Use 3.9 or 4.0 or 4.1, or remove the pin.",
         ),
     ]
     assert not result.ok
+
+
+@pytest.mark.parametrize("level", ["3.9", "4.0", "4.1"])
+def test_a_level_the_version_takes_may_be_pinned(level: str) -> None:
+    assert load({7: f'    version: 4.1.1\n    metadataVersion: "{level}"'}).ok
 
 
 def test_a_property_of_each_node_is_owned_by_kedge() -> None:

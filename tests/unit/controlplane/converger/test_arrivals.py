@@ -137,6 +137,20 @@ def test_the_quorum_is_founded_once_all_controllers_have_their_address() -> None
     assert founded.voters[0].directory_id == a_volume("controllers-a-0").directory_id
 
 
+@pytest.mark.parametrize("level", ["3.9", "4.0", "4.1"])
+def test_a_quorum_is_founded_at_the_level_that_is_pinned(level: str) -> None:
+    """Founded at its version's, the cluster would have no way back to the one the pin names."""
+    controllers = [an_instance(n, 1, Phase.LAUNCHED) for n in NODES[3:]]
+    known = {n: f"10.0.0.{k}" for k, n in enumerate(NODES[3:])}
+    pinned = a_document(version="4.2.0", config=f', metadataVersion: "{level}"')
+    view = a_view(*controllers, founding=None, node_addresses=known, document=pinned)
+    verdict = founding_step(a_situation(view))
+    assert verdict is not None
+    founded = verdict.events[0]
+    assert isinstance(founded, facts.QuorumFounded)
+    assert founded.metadata_level == level
+
+
 @pytest.mark.parametrize(
     ("phases", "addresses"),
     [

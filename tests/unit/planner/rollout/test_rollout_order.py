@@ -7,9 +7,9 @@ import pytest
 
 from planner.rollout.desired import DesiredNode, desired_nodes
 from planner.rollout.diff import Change, Incumbent, NodeChange, node_changes
-from planner.rollout.order import Work, next_work
+from planner.rollout.order import Work, next_work, restart_order, who_leads
 from planner.rollout.steps import BOOT_S, KAFKA_REACHES_OF_THROTTLE, RolloutAssumptions, RolloutPlan, rollout_plan
-from tests.builders import a_document
+from tests.builders import a_document, a_snapshot
 
 NODES = {n.node: n for n in desired_nodes(a_document())}
 NEWER = {n.node: n for n in desired_nodes(a_document(version="4.2.0", brokers=6))}
@@ -25,7 +25,7 @@ def _has(node: str, **overrides: Any) -> Incumbent:
 
 
 def _work(*incumbents: Incumbent, wanted: Any = NODES, surge: int = 1, leader: int = 100) -> Work | None:
-    return next_work(node_changes(wanted.values(), incumbents), surge=surge, quorum_leader=leader)
+    return next_work(node_changes(wanted.values(), incumbents), surge=surge, leaders={leader})
 
 
 def _all(**overrides: Any) -> list[Incumbent]:
@@ -118,10 +118,41 @@ def _order(surge: int = 1, leader: int = 101) -> list[list[str]]:
     wanted = {n.node: n for n in desired_nodes(a_document(brokers=6))}
     left: list[NodeChange] = list(node_changes(wanted.values(), [_has(n, digest="old") for n in wanted]))
     order: list[list[str]] = []
-    while (work := next_work(left, surge=surge, quorum_leader=leader)) is not None:
+    while (work := next_work(left, surge=surge, leaders={leader})) is not None:
         order.append([c.node for c in work.nodes])
         left = [c for c in left if c.node not in order[-1]]
     return order
+
+
+def test_the_active_controller_of_zookeeper_mode_is_the_last_of_all_brokers_and_goes_alone() -> None:
+    """Each stop of an active controller is an election: of the first broker it may be one for every broker."""
+    active = IDS["brokers-a-0"]
+    assert [group for group in _order(surge=2, leader=active) if group[0].startswith("brokers")] == [
+        ["brokers-a-1"],
+        ["brokers-b-0", "brokers-b-1"],
+        ["brokers-c-0", "brokers-c-1"],
+        ["brokers-a-0"],
+    ]
+
+
+def test_services_that_are_only_restarted_keep_to_that_order() -> None:
+    asked = [_has(n, restart_asked="asked by anna") for n in NODES]
+    changes = node_changes(NODES.values(), asked)
+    leaders = {IDS["brokers-b-0"], IDS["controllers-a-0"]}
+    assert [c.node for c in restart_order(changes, leaders=leaders)] == [
+        "brokers-a-0",
+        "brokers-c-0",
+        "brokers-b-0",
+        "controllers-b-0",
+        "controllers-c-0",
+        "controllers-a-0",
+    ]
+
+
+def test_who_leads_is_known_of_both_modes() -> None:
+    assert who_leads(None) == frozenset()
+    assert who_leads(a_snapshot(mode="zookeeper", controller=1001)) == {100, 1001}
+    assert who_leads(a_snapshot()) == {100, -1}, "in KRaft mode no broker is the controller"
 
 
 def test_brokers_go_rack_by_rack_then_controllers_with_the_leader_last() -> None:

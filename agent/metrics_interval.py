@@ -62,8 +62,9 @@ def shares(total: int, weights: Sequence[int]) -> list[int]:
 
 
 def _partitions(before: Reading | None, now: Reading) -> list[PartitionFigures]:
-    in_bytes = _by_partition(before, now, "topic_in_bytes")
-    out_bytes = _by_partition(before, now, "topic_out_bytes")
+    led = _led_throughout(before, now) if before is not None else {}
+    in_bytes = _by_partition(led, before.topic_in_bytes, now.topic_in_bytes) if before is not None else {}
+    out_bytes = _by_partition(led, before.topic_out_bytes, now.topic_out_bytes) if before is not None else {}
     return [
         PartitionFigures(
             topic=topic,
@@ -76,22 +77,29 @@ def _partitions(before: Reading | None, now: Reading) -> list[PartitionFigures]:
     ]
 
 
-def _by_partition(before: Reading | None, now: Reading, field: str) -> dict[TopicPartition, int]:
-    """A topic's bytes over the partitions led in both readings, by how far their logs grew.
+def _led_throughout(before: Reading, now: Reading) -> dict[str, tuple[list[TopicPartition], list[int]]]:
+    """By topic the partitions led in both readings, and how far the log of each grew.
 
-    A topic without a counter had no traffic on this broker since its start. One that gained or lost a leader in the
-    interval is unknown: bytes of a partition that left are in the topic's sum.
+    A topic that gained or lost a leader in the interval is unknown: bytes of a partition that left are in its sum.
     """
-    if before is None:
-        return {}
-    counted, counted_before = getattr(now, field), getattr(before, field)
+    led_before = _by_topic(before.leads)
+    return {
+        topic: (led, [_growth(before, now, partition) for partition in led])
+        for topic, led in _by_topic(now.leads).items()
+        if led == led_before.get(topic)
+    }
+
+
+def _by_partition(
+    led: Mapping[str, tuple[list[TopicPartition], list[int]]], before: Mapping[str, int], now: Mapping[str, int]
+) -> dict[TopicPartition, int]:
+    """A topic's bytes over its partitions, by how far their logs grew. A topic without a counter had no traffic on this
+    broker since its start."""
     found: dict[TopicPartition, int] = {}
-    for topic, led in _by_topic(now.leads).items():
-        if led != _by_topic(before.leads).get(topic):
-            continue
-        total = counted.get(topic, 0) - counted_before.get(topic, 0)
+    for topic, (partitions, growth) in led.items():
+        total = now.get(topic, 0) - before.get(topic, 0)
         if total >= 0:
-            found.update(zip(led, shares(total, [_growth(before, now, partition) for partition in led]), strict=True))
+            found.update(zip(partitions, shares(total, growth), strict=True))
     return found
 
 

@@ -52,9 +52,8 @@ def log_dir_reports(service: ServiceDocument, layout: Layout) -> tuple[LogDirRep
     reports = []
     for log_dir in service.log_dirs:
         with contextlib.suppress(OSError):
-            names = [entry.name for entry in layout.data(log_dir).iterdir() if entry.is_dir()]
+            partitions = _partitions_in(layout.data(log_dir))
             total_bytes, free_bytes = volume_usage(layout, log_dir)
-            partitions = sum(is_partition(name) for name in names)
             reports.append(
                 LogDirReport(name=log_dir.name, total_bytes=total_bytes, free_bytes=free_bytes, partitions=partitions)
             )
@@ -80,6 +79,12 @@ def is_partition(directory: str) -> bool:
     """True for a replica's directory, also one on its way out. The metadata log, which every node has, is none."""
     match = _PARTITION.fullmatch(directory)
     return match is not None and match["topic"] != "__cluster_metadata"
+
+
+def _partitions_in(directory: Path) -> int:
+    """How many. The listing itself says what is a directory: thousands of calls to ask are half of an agent's time."""
+    with os.scandir(directory) as entries:
+        return sum(is_partition(entry.name) and entry.is_dir() for entry in entries)
 
 
 def _used_bytes(directory: Path) -> int:

@@ -108,7 +108,7 @@ class Reporting:
             metrics={**watch.metrics, "unexpected_exits": float(watch.record.unexpected_exits)},
             findings=(
                 *(self._finding(finding, local.now_s) for finding in watch.findings),
-                *_lost_directory(local.services[name], status),
+                *_lost_directories(name, local.services[name], status),
             ),
             log_lines=dict(watch.log_lines),
             old_clients=watch.old_clients,
@@ -124,8 +124,10 @@ class Reporting:
         )
 
 
-def _lost_directory(facts: ServiceFacts, status: Status) -> tuple[FindingReport, ...]:
-    """Of a service that does not run, the one thing that is known."""
-    if facts.running is not None or not facts.storage.is_lost:
+def _lost_directories(name: ServiceName, facts: ServiceFacts, status: Status) -> tuple[FindingReport, ...]:
+    """Of a service that does not run, the one thing that is known. A broker may have several directories: each is named
+    behind a colon."""
+    if facts.running is not None:
         return ()
-    return (FindingReport(name=DIRECTORY_LOST, since=status.since, message=facts.storage.reason),)
+    told = [f"{DIRECTORY_LOST}:{lost}" if name == "broker" else DIRECTORY_LOST for lost in facts.storage.lost]
+    return tuple(FindingReport(name=finding, since=status.since, message=facts.storage.reason) for finding in told)

@@ -17,8 +17,13 @@ class StorageFacts:
 
     state: Literal["ready", "blank", "refused"]
     reason: str = ""
-    is_lost: bool = False
-    """Refused, since what the service kept is gone: an empty directory, or another one of the same node."""
+    lost: tuple[str, ...] = ()
+    """Directories (by name) it is refused for, since what the service kept there is gone: empty, or another one of
+    the same node."""
+
+    @property
+    def is_lost(self) -> bool:
+        return bool(self.lost)
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,8 +31,9 @@ _A_FRESH_PROCESS_HELPS = frozenset(
         "metadata_errors",
     }
 )
-_THE_DISK_FAILED = frozenset({"log_dir_failed"})
-"""A new process would find the same disk. What is in neither set is for a person: more brokers, more disk."""
+_THE_DISK_FAILED = frozenset({"log_dir_failed", "directory_lost"})
+"""A new process would find the same disk, or nothing on it. What is in neither set is for a person: more brokers, more
+disk."""
 
 LASTED = timedelta(hours=6)
 """A restart after which the same finding stays away for so long was a cure; sooner, the next cure is a new VM."""

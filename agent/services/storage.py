@@ -28,7 +28,7 @@ def storage_facts(service: ServiceDocument, layout: Layout, *, used: Sequence[st
     """Looks at every log directory of the service; all are attached. `used`: directory ids Kafka ran on here."""
     if service.name != "broker" and len(service.log_dirs) != 1:
         return StorageFacts("refused", f"a {service.name} has exactly one log directory, not {len(service.log_dirs)}")
-    blank = False
+    blank, gone = False, []
     for log_dir in service.log_dirs:
         data = _directory(service, log_dir, layout)
         try:
@@ -37,9 +37,13 @@ def storage_facts(service: ServiceDocument, layout: Layout, *, used: Sequence[st
         except (OSError, ValueError) as error:
             return StorageFacts("refused", f"volume {log_dir.volume}: {data} cannot be read: {error}")
         facts = judge_directory(service, log_dir, meta=meta, is_empty=is_empty, was_used=log_dir.directory_id in used)
-        if facts.state == "refused":
+        if facts.state == "refused" and not facts.is_lost:
             return facts
         blank = blank or facts.state == "blank"
+        gone += [facts] if facts.is_lost else []
+    if gone:
+        said, lost = "; ".join(f.reason for f in gone), tuple(name for f in gone for name in f.lost)
+        return StorageFacts("refused", said, lost)
     return StorageFacts("blank" if blank else "ready")
 
 
@@ -47,7 +51,7 @@ def judge_directory(
     service: ServiceDocument, log_dir: LogDir, *, meta: Mapping[str, str] | None, is_empty: bool, was_used: bool
 ) -> StorageFacts:
     """The rule, without I/O. `meta` is None when there is no meta.properties."""
-    where = f"volume {log_dir.volume}"
+    where, gone = f"volume {log_dir.volume}", (log_dir.name,)
     if meta is not None:
         wanted = _meta(service, log_dir, has_migrated=meta.get("version") == "0")
         wrong = {k: (meta.get(k), v) for k, v in wanted.items() if meta.get(k) != v}
@@ -55,13 +59,13 @@ def judge_directory(
             return StorageFacts("ready")
         what = ", ".join(f"{key} is {found!r}, should be {wanted!r}" for key, (found, wanted) in wrong.items())
         said = f"{where} belongs to somebody else: {what}; nothing was touched"
-        return StorageFacts("refused", said, is_lost=wrong.keys() == {"directory.id"})
+        return StorageFacts("refused", said, lost=gone if wrong.keys() == {"directory.id"} else ())
     if not log_dir.fresh:
         said = f"{where} should hold data but has no meta.properties; it is not formatted again"
-        return StorageFacts("refused", said, is_lost=is_empty)
+        return StorageFacts("refused", said, lost=gone if is_empty else ())
     if was_used:
         said = f"{where} held Kafka's data on this VM and has lost it; it is not formatted again"
-        return StorageFacts("refused", said, is_lost=is_empty)
+        return StorageFacts("refused", said, lost=gone if is_empty else ())
     if not is_empty:
         return StorageFacts("refused", f"{where} is called fresh but is not empty, and has no meta.properties")
     return StorageFacts("blank")

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Protocol
 
-from agent.wire import Report
+from agent.wire import DIRECTORY_LOST, Report
 from controlplane.anomalies.book import EMPTY, AnomalyBook, folded, read_book
 from controlplane.anomalies.evidence import REPORTS_YOUNG, DiskFailure, Seen, evidence
 from controlplane.anomalies.rates import NoRates, Rates, TopicRates
@@ -48,6 +48,8 @@ HOLD = timedelta(hours=1)
 LONGEST_HOLD = timedelta(hours=24)
 
 _FAILED_DIR = "log_dir_failed"
+_LOST_DIR = f"{DIRECTORY_LOST}:"
+"""Of a broker; a controller's disk that holds nothing is on record."""
 
 
 class Handles(Protocol):
@@ -285,5 +287,5 @@ def _failed_dirs(value: Mapping[str, object]) -> list[str]:
         f"{finding.message} (since {finding.since:%Y-%m-%d %H:%M} UTC)"
         for service in report.services
         for finding in service.findings
-        if finding.name.partition(":")[0] == _FAILED_DIR
+        if finding.name.partition(":")[0] == _FAILED_DIR or finding.name.startswith(_LOST_DIR)
     ]

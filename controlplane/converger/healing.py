@@ -1,4 +1,4 @@
-"""What is done by itself about what agents find wrong inside services that run.
+"""What is done by itself about what agents find wrong inside services that run, and of brokers that lost a directory.
 
     a finding that lasts -> healing.requested + restart.requested       (the gate of a restart, the sick one excepted)
                          -> healing.requested + node.replace_requested  (the machine of a roll does the rest)
@@ -7,10 +7,12 @@ It begins before anything of a roll does, since a sick service keeps the roll fr
 in hand. Which cure, and how often, is `planner.healing`'s to say.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 
+from agent.wire import DIRECTORY_LOST, FindingReport, ServiceReport
+from controlplane.converger.arrivals import service_report
 from controlplane.converger.handovers import controller_gate, service_down, sick_broker_gate
 from controlplane.converger.observation import STALE_AFTER
 from controlplane.converger.verdict import Situation, Verdict, record, wait
@@ -24,7 +26,7 @@ from planner.anomalies.kinds import Kind
 from planner.healing import Ailment, Cure, HealingPolicy, Prescription, Refusal, prescribe
 from planner.observed import KafkaSnapshot
 
-_DISK_FAILED = "log_dir_failed"
+_DISK_FAILED = ("log_dir_failed", DIRECTORY_LOST)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +68,19 @@ def _replacing(situation: Situation, ailment: Ailment) -> facts.NodeReplaceReque
     instance, reason = situation.view.instances[ailment.key], f"healing of {ailment.finding}"
     if not ailment.finding.startswith(_DISK_FAILED) or not instance.is_broker:
         return facts.NodeReplaceRequested(ailment.key, reason)
-    failed = failed_disks(situation.seen.fresh_kafka(situation.now), instance)
+    failed = _lost_disks(situation, instance) or failed_disks(situation.seen.fresh_kafka(situation.now), instance)
     if failed and not why_not_alone(situation.view, instance):
         return facts.NodeReplaceRequested(ailment.key, reason, disks=failed)
     return facts.NodeReplaceRequested(ailment.key, reason, new_disk=True)
+
+
+def _lost_disks(situation: Situation, instance: InstanceView) -> tuple[str, ...]:
+    """Directories its agent finds nothing on while the broker does not run; empty where they are all it has."""
+    service = service_report(situation, instance)
+    findings = service.findings if service is not None else ()
+    lost = {f.name.partition(":")[2] for f in findings if f.name.startswith(f"{DIRECTORY_LOST}:")}
+    names = [v.dir for v in instance.planned.volumes]
+    return tuple(name for name in names if name in lost) if lost < set(names) else ()
 
 
 def healing_left_step(situation: Situation) -> Verdict | None:
@@ -83,14 +94,18 @@ def healing_left_step(situation: Situation) -> Verdict | None:
 
 
 def health_of(situation: Situation) -> Health:
-    """Findings of services that serve, by reports young enough to act on, judged against what was done before."""
+    """Findings of services, by reports young enough to act on, judged against what was done before."""
     view, document = situation.view, situation.view.document
     if document is None or not situation.seen.reports:  # at rest no report is read: most ticks are of clusters at rest
         return Health(None, ())
     spec = document.spec.healing
     disks = heals(view, Kind.DISK_FAILURE, situation.now)
     policy = HealingPolicy(spec.restart, spec.replace, timedelta(seconds=spec.after_s), spec.per_day, disks=disks)
-    return Health(*prescribe(_ailments(situation), view.cures, policy, situation.now))
+    prescription, refusals = prescribe(_ailments(situation), view.cures, policy, situation.now)
+    braked = situation.allowance.cures.why_none(situation.now) if prescription is not None else ""
+    if prescription is not None and braked:
+        return Health(None, (Refusal(prescription.ailment, braked, gave_up=False), *refusals))
+    return Health(prescription, refusals)
 
 
 def healing_gate(situation: Situation, kafka: KafkaSnapshot, instance: InstanceView) -> Gate:
@@ -122,7 +137,15 @@ def _ailments(situation: Situation) -> Iterator[Ailment]:
         if instance.lost or instance.key in in_hand or seen is None:
             continue
         service = seen.service(instance.planned.service)
-        if service is None or situation.now - seen.received_at > STALE_AFTER or service.state != "running":
+        if service is None or situation.now - seen.received_at > STALE_AFTER:
             continue
-        for found in service.findings:
+        for found in _to_be_cured(instance, service):
             yield Ailment(instance.node, instance.key, found.name, found.since, found.message)
+
+
+def _to_be_cured(instance: InstanceView, service: ServiceReport) -> Iterable[FindingReport]:
+    """All of a service that runs. Of a broker that does not, what its agent looked at to find out why: that nothing is
+    where its data was. A controller's disk is the quorum's affair (`voters.volume_step`)."""
+    if service.state == "running":
+        return service.findings
+    return [f for f in service.findings if instance.is_broker and f.name.partition(":")[0] == DIRECTORY_LOST]

@@ -283,6 +283,11 @@ class LivingCluster:
     def power_cut(self, key: str) -> None:
         assert machine.power_cut(self.vm(key)) > 0, f"{key} had no process"
 
+    def lose_directory(self, key: str, directory: str = "data") -> None:
+        """What Kafka keeps on that volume is gone, all at once: removed file by file, a broker makes some anew."""
+        kept = (self.vm(key) / "volumes" / directory / "kafka").resolve()
+        kept.rename(self.home / f"lost-{kept.parent.name}")
+
     @contextmanager
     def frozen(self, key: str) -> Iterator[None]:
         """The VM stands still for the length of the block: the cloud says running, nobody hears of it."""

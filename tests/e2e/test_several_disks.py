@@ -1,7 +1,5 @@
 """Brokers with two disks under traffic: one that fails is replaced alone, the other passes on, and both are rolled."""
 
-import shutil
-
 import pytest
 
 from controlplane.portal import nodeschemas as node_api
@@ -14,6 +12,7 @@ from tests.e2e.traffic import traffic
 pytestmark = [pytest.mark.soak, pytest.mark.kafka, pytest.mark.timeout(400)]
 
 SPEC = ClusterSpec(name="two-disks", disks=2, heal_after_s=3)
+SERVER_SETTINGS = {"KEDGE_ANOMALIES_POLL_S": "1"}
 
 
 def test_a_disk_that_fails_is_replaced_and_the_other_one_stays(living_cluster: LivingCluster) -> None:
@@ -22,7 +21,7 @@ def test_a_disk_that_fails_is_replaced_and_the_other_one_stays(living_cluster: L
     with traffic(cluster.bootstrap):
         assert [len(d.replicas) > 0 for d in _dirs(cluster, sick.service_id)] == [True, True]
         kept = _identity(cluster, sick.key, "data")
-        shutil.rmtree((cluster.vm(sick.key) / "volumes" / "data2" / "kafka").resolve())
+        cluster.lose_directory(sick.key, "data2")
         asked = cluster.event("healing.requested", before, within_s=90).data
         assert (asked["key"], asked["finding"], asked["cure"]) == (sick.key, "log_dir_failed", "replace")
         assert cluster.event("node.replace_requested", before).data["disks"] == ["data2"]
@@ -49,6 +48,31 @@ def test_a_person_has_one_disk_replaced(living_cluster: LivingCluster) -> None:
     settled(cluster)
 
 
+def test_a_broker_that_stops_over_its_first_disk_gets_that_one_anew(living_cluster: LivingCluster) -> None:
+    """Kafka's metadata is on the first disk, so a broker ends when that fails; its agent says what it finds there."""
+    cluster = living_cluster
+    before, sick = cluster.head(), cluster.instance("three-c-0")
+    kept = _volumes(cluster, sick.key)["data2"]
+    assert _failed_disks(cluster) == set()
+    with traffic(cluster.bootstrap):
+        identity = _identity(cluster, sick.key, "data2")
+        cluster.lose_directory(sick.key)
+        asked = cluster.event("healing.requested", before).data
+        assert (asked["key"], asked["finding"], asked["cure"]) == (sick.key, "directory_lost:data", "replace")
+        assert cluster.event("node.replace_requested", before).data["disks"] == ["data"]
+        cluster.until(lambda: "three-c-0" in _failed_disks(cluster) or None, "the anomaly disk-failure", timeout_s=60)
+        cluster.event("retire.completed", before)
+        cluster.converged()
+        heir = cluster.instance("three-c-0")
+        assert heir.service_id == sick.service_id
+        assert _identity(cluster, heir.key, "data2") == identity
+        assert _volumes(cluster, heir.key) == {"data": "three-c-0.data.v2", "data2": kept}
+        assert [len(d.replicas) > 0 for d in _dirs(cluster, heir.service_id)] == [True, True]
+    assert not [e for e in cluster.events(before) if e.type == "drain.requested"]
+    cluster.until(lambda: not _failed_disks(cluster) or None, "the anomaly to be over", timeout_s=90)
+    settled(cluster)
+
+
 def test_brokers_with_two_disks_are_rolled(living_cluster: LivingCluster) -> None:
     cluster = living_cluster
     with traffic(cluster.bootstrap):
@@ -59,6 +83,12 @@ def test_brokers_with_two_disks_are_rolled(living_cluster: LivingCluster) -> Non
         "data2": "one-a-0.data2.v2",
     }
     settled(cluster)
+
+
+def _failed_disks(cluster: LivingCluster) -> set[str]:
+    """Nodes with an anomaly of that kind that is not over."""
+    found = cluster.client.anomalies(cluster.spec.name).anomalies
+    return {a.subject for a in found if a.kind == "disk-failure" and a.state != "over"}
 
 
 def _dirs(cluster: LivingCluster, broker: int) -> tuple[LogDirSeen, ...]:

@@ -1,5 +1,5 @@
 """What people and a cloud do to a cluster at rest is told in a condition and an anomaly, and over once it is put right:
-a topic changed by hand, replicas in one zone, a second VM of a node.
+a topic changed by hand, replicas in one zone, a second VM of a node, one nobody asked for.
 """
 
 import json
@@ -14,6 +14,7 @@ from confluent_kafka.cimpl import NewPartitions, NewTopic
 from controlplane.portal import anomalyschemas as anomaly_api
 from controlplane.portal import schemas as api
 from planner.observed import TopicPartition
+from providers import tags
 from tests.e2e.cluster_spec import ClusterSpec
 from tests.e2e.living_cluster import LivingCluster
 
@@ -27,6 +28,7 @@ SPEC = ClusterSpec(
 )
 """Zone c has two brokers, so that two replicas fit into it. Nothing is healed while it is looked at."""
 
+FOUR = frozenset({"TopicsDegraded", "Misplaced", "Twins", "Orphans"})
 TOLD_WITHIN_S = 120.0
 """A cluster at rest is looked at every minute."""
 
@@ -46,7 +48,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LivingCluster]
 def test_what_others_change_is_told_and_over_once_it_is_put_right(cluster: LivingCluster) -> None:
     _declare_topic(cluster, partitions=2)
     cluster.until(lambda: "payments" in _topics(cluster) or None, "the declared topic", timeout_s=TOLD_WITHIN_S)
-    assert not _told(cluster).keys() & {"TopicsDegraded", "Misplaced", "Twins"}
+    assert not _told(cluster).keys() & FOUR
     assert _anomalies(cluster) == {}, "nothing is found in a cluster that is well"
 
     before = cluster.head()
@@ -54,11 +56,11 @@ def test_what_others_change_is_told_and_over_once_it_is_put_right(cluster: Livin
     admin.create_partitions([NewPartitions("payments", 4)])["payments"].result(20)
     in_c = sorted(i.service_id for i in cluster.detail().instances if i.node.startswith("three-"))
     admin.create_topics([NewTopic("together", 1, replica_assignment=[in_c])])["together"].result(20)
-    twin = _copy_of(cluster, "two-b-0")
+    twin, orphan = _copy_of(cluster, "two-b-0"), _copy_of(cluster, "one-a-0", generation="7")
 
     cluster.until(
-        lambda: {"TopicsDegraded", "Misplaced", "Twins"} <= _told(cluster).keys() or None,
-        "the three conditions",
+        lambda: set(FOUR) <= _told(cluster).keys() or None,
+        "the four conditions",
         timeout_s=TOLD_WITHIN_S,
     )
     told = _told(cluster)
@@ -68,6 +70,8 @@ def test_what_others_change_is_told_and_over_once_it_is_put_right(cluster: Livin
     assert f"together-0 has 2 of 2 replicas {in_c} in zone c" in told["Misplaced"].message
     assert told["Twins"].reason == "TwinFound"
     assert f"as {cluster.instance('two-b-0').key}" in told["Twins"].message
+    assert told["Orphans"].reason == "OrphanFound"
+    assert "as one-a-0.g7" in told["Orphans"].message
     cluster.until(lambda: "topic-anomaly" in _waiting(cluster) or None, "its anomaly to wait", timeout_s=60)
     said = _anomalies(cluster)["topic-anomaly"]
     assert said.subject == "payments"
@@ -78,8 +82,9 @@ def test_what_others_change_is_told_and_over_once_it_is_put_right(cluster: Livin
     other = cluster.instance("one-a-0").service_id
     assert cluster.kafka().reassign({TopicPartition("together", 0): (in_c[0], other)}) == {}
     shutil.rmtree(twin)
+    shutil.rmtree(orphan)
     cluster.until(
-        lambda: not _told(cluster).keys() & {"TopicsDegraded", "Misplaced", "Twins"} or None,
+        lambda: not _told(cluster).keys() & FOUR or None,
         "nothing to tell any more",
         timeout_s=TOLD_WITHIN_S,
     )
@@ -116,10 +121,13 @@ def _waiting(cluster: LivingCluster) -> set[str]:
     return {kind for kind, a in _anomalies(cluster).items() if a.state == "waiting"}
 
 
-def _copy_of(cluster: LivingCluster, node: str) -> os.PathLike[str]:
-    """Somebody made another VM with the tags of that one: the cloud lists both as running."""
+def _copy_of(cluster: LivingCluster, node: str, *, generation: str = "") -> os.PathLike[str]:
+    """Somebody made another VM with the tags of that one, or of a generation nobody asked for: the cloud lists both as
+    running."""
     own = cluster.vm(cluster.instance(node).key)
+    record = json.loads((own / "vm.json").read_text())
+    record["tags"][tags.GENERATION] = generation or record["tags"][tags.GENERATION]
     copy = own.with_name(f"copied-{own.name}")
     copy.mkdir()
-    (copy / "vm.json").write_text(json.dumps(json.loads((own / "vm.json").read_text())))
+    (copy / "vm.json").write_text(json.dumps(record))
     return copy

@@ -127,6 +127,28 @@ def one_disk_fails_where_disks_cannot_be_told_apart(world: World) -> None:
     assert len(_drains(world)) == 1
 
 
+def first_disk_of_two_is_lost_and_the_broker_stops_over_it(world: World) -> None:
+    """Kafka's metadata is there, so the broker ends and does not start again; the other disk passes on all the same."""
+    _born(world, disks=TWO)
+    world.machines.lose_volume("brokers-b-0.g1", "data")
+    world.run(until=lambda w: _fills(w), ticks=300)
+    assert "brokers-b-0.data.v1" in world.machines.volumes
+    world.converge(ticks=300)
+    assert _volumes_of(world, "brokers-b-0") == ["brokers-b-0.data.v2", "brokers-b-0.data2.v1"]
+    assert not _drains(world)
+
+
+def only_disk_of_a_broker_is_lost(world: World) -> None:
+    """There is nothing to hand over: a new broker is made, and what the lost one had is copied from the others."""
+    _born(world)
+    world.machines.lose_volume("brokers-b-0.g1")
+    world.run(until=lambda w: not w.is_converged(), ticks=120)
+    world.converge(ticks=600)
+    assert _volumes_of(world, "brokers-b-0") == ["brokers-b-0.data.v2"]
+    assert len(_drains(world)) == 1
+    assert not world.kafka.is_running(1001)
+
+
 def heir_dies_while_it_fills_its_new_disk(world: World) -> None:
     """The node gets another VM; the disks there are pass on, the failed one goes in the end."""
     _born(world, disks=TWO)
@@ -149,6 +171,8 @@ STORIES = [
     one_disk_of_two_is_replaced_because_a_person_asked,
     one_disk_of_two_fails_and_is_replaced,
     one_disk_fails_where_disks_cannot_be_told_apart,
+    first_disk_of_two_is_lost_and_the_broker_stops_over_it,
+    only_disk_of_a_broker_is_lost,
     heir_dies_while_it_fills_its_new_disk,
 ]
 

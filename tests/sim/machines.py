@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from agent import wire
-from agent.wire import DIRECTORY_LOST, Document, FindingReport, Report, ServiceDocument, ServiceReport
+from agent.wire import Document, FindingReport, Report, ServiceDocument, ServiceReport
 from controlplane.converger.observation import InventorySeen
 from controlplane.latest import LatestStore
 from controlplane.places import places_of
@@ -19,7 +19,7 @@ from providers.notices import MaintenanceNotice
 from tests.fakes.kafka import FakeKafka
 from tests.sim.evidence import Deletion, Evidence
 from tests.sim.tfruns import ordered, unasked
-from tests.sim.vms import BOOT_S, Illness, Process, Vm, file_systems, listed, moved, too_old
+from tests.sim.vms import BOOT_S, Illness, Process, Vm, file_systems, listed, lost_directories, moved, too_old
 
 Documents = Callable[[str, str], Document | None]
 """(cluster uid, instance key) -> desired document: the server's answer to an agent."""
@@ -66,7 +66,7 @@ class Machines:
         """No process comes up with a larger heap: the VM has no more; 0 where every VM is large enough."""
         self.stillborn: set[str] = set()
         """Nodes whose next VM never boots."""
-        self.blank: set[str] = set()
+        self.blank: dict[str, datetime] = {}
         """Volumes that have lost what was on them."""
         self.volume_places: dict[str, str] = {}
         self.illnesses: dict[str, Illness] = {}
@@ -317,12 +317,13 @@ class Machines:
     def _lost_directory(self, service: ServiceDocument) -> bool:
         return any(d.volume in self.blank for d in service.log_dirs)
 
-    def lose_volume(self, key: str) -> None:
-        """What the service of this VM has kept is gone; the volume itself is there. Kafka stops over it."""
+    def lose_volume(self, key: str, directory: str = "") -> None:
+        """What the service of this VM has kept there is gone; the volume itself is there. Kafka stops over it."""
         vm = self.vms[key]
         if vm.process is None:
             raise Violation(f"{key} has no service to lose its disk")
-        self.blank |= {d.volume for d in vm.process.document.log_dirs}
+        lost = [d.volume for d in vm.process.document.log_dirs if directory in ("", d.name)]
+        self.blank |= dict.fromkeys(lost, self._clock())
         self.stop_process(key)
 
     def _is_equipped(self, vm: Vm, service: ServiceDocument) -> bool:
@@ -461,17 +462,13 @@ class Machines:
     def _service_report(self, vm: Vm, service: ServiceDocument) -> ServiceReport:
         up = vm.process is not None and vm.process.up
         if not up and service.state == "running" and self._is_equipped(vm, service) and self._lost_directory(service):
-            volume = service.log_dirs[0].volume
-            lost = FindingReport(
-                name=DIRECTORY_LOST, since=self._clock(), message=f"volume {volume} has no meta.properties"
-            )
             return ServiceReport(
                 name=service.name,
                 state="failed",
                 start_id=service.start_id,
                 node_id=service.node_id,
                 since=self._clock(),
-                findings=(lost,),
+                findings=lost_directories(service, self.blank),
             )
         state = (
             "stopped" if service.start_id in vm.spent else "running" if up else "starting" if vm.process else "waiting"

@@ -70,8 +70,13 @@ def _one_fails(world: World, chosen: random.Random) -> None:
     machines, kafka, cured = world.machines, world.kafka, {c.node for c in world.view().cures}
     serving = [i for i in world.view().brokers() if i.key in machines.vms and kafka.serves(i.service_id)]
     running = [i for i in serving if machines.vms[i.key].process and i.node not in cured]
-    if machines.are_well and kafka.is_at_rest() and len(serving) == 3 and running:
-        machines.fail_disk(chosen.choice(running).key, chosen.choice(("data", "data2")))
+    if not (machines.are_well and kafka.is_at_rest() and len(serving) == 3 and running):
+        return
+    key, disk = chosen.choice(running).key, chosen.choice(("data", "data2"))
+    if disk == "data":
+        machines.lose_volume(key, disk)  # Kafka's metadata is on the first one: a broker stops over it
+    else:
+        machines.fail_disk(key, disk)
 
 
 @pytest.mark.parametrize("seed", range(2400, 2404))

@@ -1,10 +1,10 @@
 """VMs of the simulator, and how a cloud lists them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from agent.wire import Document, LogDirReport, ServiceDocument
+from agent.wire import DIRECTORY_LOST, Document, FindingReport, LogDirReport, ServiceDocument
 from providers.base import CloudInstance, CloudVolume, InstanceState
 
 BOOT_S = 3.0
@@ -83,6 +83,19 @@ def listed(vm: Vm, now: float) -> CloudInstance:
 
 def moved(volume: CloudVolume, to: str | None) -> CloudVolume:
     return replace(volume, attached_to=to)
+
+
+def lost_directories(service: ServiceDocument, blank: Mapping[str, datetime]) -> tuple[FindingReport, ...]:
+    """What the agent finds of a service that does not start. `blank`: volumes that hold nothing, and since when."""
+    return tuple(
+        FindingReport(
+            name=f"{DIRECTORY_LOST}:{d.name}" if service.name == "broker" else DIRECTORY_LOST,
+            since=blank[d.volume],
+            message=f"volume {d.volume} has no meta.properties",
+        )
+        for d in service.log_dirs
+        if d.volume in blank
+    )
 
 
 def file_systems(volumes: Iterable[CloudVolume], vm: Vm, service: ServiceDocument) -> tuple[LogDirReport, ...]:

@@ -80,6 +80,25 @@ def test_an_empty_directory_that_should_hold_data_is_lost_and_a_damaged_one_is_n
     assert not storage_facts(stale(), layout, used=()).is_lost, "something is there: a person looks first"
 
 
+def test_of_several_directories_those_that_are_lost_are_named(layout: Layout) -> None:
+    more = LogDir(name="more", volume="brokers-a-0.more.v1", directory_id="YnJva2VyLWRpci10d28tMg", fresh=True)
+    two = broker(log_dirs=(*broker().log_dirs, more))
+    format_(two, layout)
+    used = tuple(d.directory_id for d in two.log_dirs)
+    assert not storage_facts(two, layout, used=used).lost
+    (layout.data(two.log_dirs[0]) / "meta.properties").unlink()
+    assert storage_facts(two, layout, used=used).lost == ("data",)
+    meta = layout.data(more) / "meta.properties"
+    own = meta.read_text()
+    meta.write_text(own.replace("node.id=1000", "node.id=1001"))
+    assert not storage_facts(two, layout, used=used).lost, "a stranger's disk is there: a person looks first"
+    meta.unlink()
+    facts = storage_facts(two, layout, used=used)
+    assert facts.lost == ("data", "more")
+    assert "brokers-a-0.data.v1" in facts.reason
+    assert "brokers-a-0.more.v1" in facts.reason
+
+
 def test_another_directory_of_the_same_node_is_lost_and_anothers_is_not(layout: Layout) -> None:
     format_(broker(), layout)
     meta = layout.data(broker().log_dirs[0]) / "meta.properties"

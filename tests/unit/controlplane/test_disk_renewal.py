@@ -218,3 +218,27 @@ def test_a_failed_disk_is_replaced_alone_where_that_can_be_and_never_handed_over
     assert _cure() == facts.NodeReplaceRequested(KEY, "healing of log_dir_failed", disks=("data2",))
     elsewhere = _cure(document=GOOGLE)
     assert elsewhere == facts.NodeReplaceRequested(KEY, "healing of log_dir_failed", new_disk=True)
+
+
+def _cure_of_lost(*findings: str, key: str = KEY, **more: Any) -> object | None:
+    """What is begun where the service of that VM does not start, since nothing is in those directories."""
+    view = a_view_of_two(**more)
+    told = [{"name": name, "since": BEFORE, "message": "it is empty"} for name in findings]
+    reports = {**an_observation(view).reports, key: a_report(view.instances[key], "failed", findings=told)}
+    kafka = a_snapshot(brokers=(1001, 1002), fenced=(1000,))
+    verdict = healing_step(a_situation(view, reports=reports, kafka=kafka))
+    return verdict.events[1] if verdict is not None else None
+
+
+def test_a_broker_that_does_not_start_for_a_lost_directory_gets_that_one_anew() -> None:
+    alone = facts.NodeReplaceRequested(KEY, "healing of directory_lost:data", disks=("data",))
+    assert _cure_of_lost("directory_lost:data") == alone
+    everything = facts.NodeReplaceRequested(KEY, "healing of directory_lost:data", new_disk=True)
+    assert _cure_of_lost("directory_lost:data", "directory_lost:data2") == everything
+    assert _cure_of_lost("directory_lost:data", document=GOOGLE) == everything
+
+
+def test_what_else_is_told_of_a_broker_that_does_not_run_is_not_cured_and_a_controllers_disk_is_the_quorums() -> None:
+    assert _cure_of_lost("deadlock") is None
+    assert _cure_of_lost("log_dir_failed") is None
+    assert _cure_of_lost("directory_lost", key="controllers-a-0.g1") is None

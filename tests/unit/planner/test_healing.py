@@ -52,8 +52,9 @@ def test_a_restart_that_lasted_is_given_again() -> None:
     assert cure_of(past(60, node="brokers-b-0")) is Cure.RESTART
 
 
-def test_a_failed_disk_gets_a_new_vm_at_once() -> None:
-    assert cure_of(ailment=replace(STUCK, finding="log_dir_failed")) is Cure.REPLACE
+@pytest.mark.parametrize("finding", ["log_dir_failed", "directory_lost:data"])
+def test_a_failed_disk_gets_a_new_vm_at_once(finding: str) -> None:
+    assert cure_of(ailment=replace(STUCK, finding=finding)) is Cure.REPLACE
 
 
 @pytest.mark.parametrize("finding", ["request_handlers_busy", "disk_full:data", "disk_filling:data", "of tomorrow"])

@@ -15,6 +15,7 @@ from controlplane.commands import Command, DemoteBroker, PromoteBroker
 from controlplane.healingview import DemotionView, SwitchView
 from controlplane.latest import MemoryLatestStore
 from controlplane.replacement import Phase
+from controlplane.reports import keep_report
 from controlplane.restartview import RestartView
 from controlplane.streams import anomalies_stream
 from controlplane.view import ClusterView, ConditionView
@@ -24,7 +25,7 @@ from planner.anomalies.judge import Finding
 from planner.anomalies.kinds import Kind, State
 from planner.anomalies.slow import BrokerWindow
 from planner.observed import KafkaSnapshot, PartitionSeen
-from tests.builders import NOW, a_document, a_partition, a_snapshot, a_view, an_instance
+from tests.builders import NOW, a_document, a_partition, a_report, a_snapshot, a_view, an_instance
 
 KEY, NODE = "brokers-a-0.g1", "brokers-a-0"
 CALM = {"produce_local_p99_ms": 8.0, "request_queue_p99_ms": 6.0}
@@ -311,3 +312,19 @@ def test_the_stream_of_another_release_is_told_and_nothing_is_written() -> None:
     book = folded(scene.book(), [strange])
     assert "anomaly.dreamt" in book.unreadable
     assert book.version == 2
+
+
+@pytest.mark.parametrize(
+    ("finding", "is_found"),
+    [("log_dir_failed", True), ("directory_lost:data", True), ("directory_lost", False), ("deadlock", False)],
+    ids=["offline", "of a broker that does not start", "of a controller: that is on record", "another finding"],
+)
+def test_a_disk_an_agent_found_failed_is_one_until_the_agent_tells_it_no_more(finding: str, is_found: bool) -> None:
+    scene = Scene()
+    instance = scene.fleet.view.instances[KEY]
+    for passed, findings in ((0, [{"name": finding, "since": NOW, "message": "as found"}]), (30, [])):
+        scene.now += timedelta(seconds=passed)
+        told = a_report(instance, findings=findings, received_at=scene.now).report
+        keep_report(scene.latest, scene.fleet.view.uid, KEY, told.model_copy(update={"seq": passed}), scene.now)
+        open_ = [(a.kind, a.subject) for a in scene.look(seconds=1).open_.values()]
+        assert open_ == ([(Kind.DISK_FAILURE, NODE)] if is_found and findings else [])

@@ -17,6 +17,7 @@ from agent.health import judge
 from agent.wire import DIRECTORY_LOST
 from controlplane.converger.registrations import Fault
 from planner.anomalies.kinds import Kind
+from planner.hungmoves import Diagnosis
 from tests.unit.docs.doc_pages import ROOT, bare, table_headed, text
 from tests.unit.docs.test_doc_conditions import condition_types
 
@@ -127,3 +128,18 @@ def test_whatever_may_be_found_has_a_test_that_provokes_it_and_one_that_it_is_qu
 
 def test_the_table_has_no_row_for_what_is_never_found() -> None:
     assert set(rows()) == set(whatever_may_be_found())
+
+
+def test_operators_find_each_finding_with_what_it_means_what_kedge_does_and_what_they_can_do() -> None:
+    """In the order of their names. A row may be of several; what follows a colon is the directory's name."""
+    table = table_headed(text("docs/operating.md"), "finding")
+    named = [list(dict.fromkeys(re.findall(r"`(\w+)", row[0]))) for row in table]
+    assert sorted(name for names in named for name in names) == agent_findings()
+    assert [names[0] for names in named] == sorted(names[0] for names in named)
+    assert not [row[0] for row in table if len(row) != 4 or not all(row)]
+
+
+def test_operators_find_each_reason_a_move_hangs_for_with_what_kedge_does_and_what_they_can_do() -> None:
+    table = table_headed(text("docs/operating.md"), "reason of `ReassignmentHung`")
+    assert {bare(row[0]) for row in table} == {d.value for d in Diagnosis}
+    assert not [row[0] for row in table if len(row) != 4 or not all(row)]

@@ -53,6 +53,10 @@ class GitBinding(BaseModel):
         description="public OpenPGP keys of authors, as `gpg --export` writes them; without a list all are claimed",
     )
 
+    webhook_secret_env: str = Field(
+        default="", description="name of the server's variable that holds the secret of the forge's webhook"
+    )
+    webhook_secret_file: Path | None = Field(default=None, description="file that holds it")
     forge: ForgeBinding | None = Field(
         default=None, description="the GitHub or GitLab behind the repository: commit statuses and pull requests"
     )
@@ -107,6 +111,7 @@ class GitBinding(BaseModel):
         has_token = bool(self.token_env or self.token_file)
         has_key = bool(self.ssh_key_file or self.known_hosts_file)
         require_reference(self.token_env, self.token_file)
+        require_reference(self.webhook_secret_env, self.webhook_secret_file, key="webhook_secret")
         if has_token and self.transport not in ("https", "http"):
             raise ValueError("a token goes with https alone")
         if has_key and self.transport != "ssh":

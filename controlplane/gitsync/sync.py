@@ -270,6 +270,7 @@ class SourceSync:
             positions=declared.positions,
             origin=self._origin(file, tip),
             rolling=self._rolling,
+            beside=tuple(one.document for one in file.documents),
         )
 
     # --- telling ------------------------------------------------------------------------------------------------

@@ -1,8 +1,10 @@
 """Policy files as they are read, with everything that is wrong with them, and the tests they carry."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import yaml
@@ -16,6 +18,7 @@ from controlplane.policies.judge import (
     judge_topics,
 )
 from controlplane.policies.model import POLICY_KIND, Policy, PolicyTest
+from controlplane.policies.quota import OtherCluster, judge_cluster_quotas, judge_topic_quotas
 from controlplane.policies.verdict import Verdict
 from events.spec.document import LoadResult, load_documents
 from events.spec.model import KafkaClusterDocument
@@ -112,7 +115,8 @@ def _fault(policy: Policy, test: PolicyTest, book: PriceBook) -> str:
                 verdict = verdict.beside(judge_deletion((policy,), document))
         else:
             spec = _documents(test.spec, f"{test.name}: spec")
-            verdict = _judged((policy,), spec, before, book, rolling=test.rolling)
+            have = {(topic.spec.cluster, topic.topic): topic.spec.partitions for topic in in_force.topics}
+            verdict = _judged((policy,), spec, before, book, rolling=test.rolling, have=have)
     except ValueError as error:
         return str(error)
     told = [f"{'.'.join(map(str, r.path))}: {r.message}" for r in verdict.refusals] + [r.what for r in verdict.reasons]
@@ -131,21 +135,37 @@ def _judged(
     book: PriceBook,
     *,
     rolling: int | None,
+    have: Mapping[tuple[str, str], int] = MappingProxyType({}),
 ) -> Verdict:
-    """`rolling` None: as many as the file changes."""
+    """`rolling` None: as many as the file changes. `have`: partitions in force, by cluster and topic."""
     documents = {document.metadata.name: document for document in loaded.documents}
     changed = sum(name in before and before[name] != document for name, document in documents.items())
     verdict = Verdict()
     for name, document in documents.items():
         change = ClusterChange(before.get(name), document, changed if rolling is None else rolling)
+        others = _others({**before, **documents}, have, name)
         verdict = verdict.beside(judge_cluster(policies, change, book))
+        verdict = verdict.beside(judge_cluster_quotas(policies, change, others, book))
     homes = {**before, **documents}
     for name in dict.fromkeys(topic.spec.cluster for topic in loaded.topics):
         if name not in homes:
             raise ValueError(f"the cluster `{name}` of a topic is not in the file: put it beside the topic")
         own = [topic for topic in loaded.topics if topic.spec.cluster == name]
-        verdict = verdict.beside(judge_topics(policies, TopicsChange(homes[name], own, 0)))
+        others, names = _others(homes, have, name), {topic.topic for topic in own}
+        beside = sum(n for (home, topic), n in have.items() if home == name and topic not in names)
+        now = sum(n for (home, topic), n in have.items() if home == name and topic in names)
+        topics = TopicsChange(homes[name], own, beside, partitions_now=now)
+        verdict = verdict.beside(judge_topics(policies, topics)).beside(judge_topic_quotas(policies, topics, others))
     return verdict
+
+
+def _others(
+    homes: Mapping[str, KafkaClusterDocument], have: Mapping[tuple[str, str], int], name: str
+) -> list[OtherCluster]:
+    partitions = Counter[str]()
+    for (home, _), count in have.items():
+        partitions[home] += count
+    return [OtherCluster(document, partitions[home]) for home, document in homes.items() if home != name]
 
 
 def _documents(documents: Sequence[Mapping[str, Any]], file: str) -> LoadResult:

@@ -43,6 +43,8 @@ class TopicsChange:
     partitions_beside: int | None
     owners: Mapping[str, str] = field(default_factory=dict)
     """Owner in force of topics that are declared."""
+    partitions_now: int | None = 0
+    """What these topics have already, None where Kafka was not read."""
 
 
 def judge_cluster(policies: Iterable[Policy], change: ClusterChange, book: PriceBook) -> Verdict:
@@ -114,10 +116,11 @@ def judge_rebalance(policies: Iterable[Policy], cluster: KafkaClusterDocument | 
 
 
 def _speaks(selector: Selector, before: KafkaClusterDocument | None, after: KafkaClusterDocument) -> bool:
-    return any(document is not None and _fits(selector, document) for document in (before, after))
+    return any(document is not None and fits(selector, document) for document in (before, after))
 
 
-def _fits(selector: Selector, document: KafkaClusterDocument) -> bool:
+def fits(selector: Selector, document: KafkaClusterDocument) -> bool:
+    """Whether a policy speaks of a cluster as it is there."""
     meta = document.metadata
     clouds = {pool.place.cloud for pool in document.spec.pools}
     return (
@@ -133,6 +136,7 @@ def _cluster_limits(policy: Policy, change: ClusterChange) -> Iterator[Refusal]:
         here = (*_POOLS, index)
         for allowed, value, path in (
             (limits.clouds, pool.place.cloud, (*here, "place", "cloud")),
+            (limits.accounts, f"{pool.place.cloud}/{pool.place.account}", (*here, "place", "account")),
             (limits.regions, pool.place.region, (*here, "place", "region")),
             (limits.machines, pool.machine, (*here, "machine")),
             *((limits.machines, other, (*here, "alternatives")) for other in pool.alternatives),
@@ -210,12 +214,12 @@ def _cost(policy: Policy, change: ClusterChange, book: PriceBook) -> list[Refusa
     if change.before is not None and _units(bill) == _units(monthly_bill(change.before, book)):
         return []
     if ceiling is not None and (known := _known(bill, ceiling)) > ceiling.amount:
-        message = f"it costs {_words(known, ceiling)}, at most {ceiling.amount} may be"
+        message = f"it costs {money_words(known, ceiling)}, at most {ceiling.amount} may be"
         return [Refusal(policy.name, _POOLS, message, "Ask for fewer or smaller machines and disks.")]
     if asks is not None and (known := _known(bill, asks)) > asks.amount:
-        return [Reason(policy.name, f"it costs {_words(known, asks)}, more than {asks.amount}")]
+        return [Reason(policy.name, f"it costs {money_words(known, asks)}, more than {asks.amount}")]
     limit = ceiling or asks
-    missing = _unknown(change.after, bill, limit, book) if limit is not None else []
+    missing = missing_prices(change.after, bill, limit, book) if limit is not None else []
     return [Reason(policy.name, f"the price of {missing[0]} is unknown")] if missing else []
 
 
@@ -227,7 +231,7 @@ def _known(bill: Bill, limit: Money) -> Decimal:
     return bill.totals.get(limit.currency, Decimal(0))
 
 
-def _unknown(document: KafkaClusterDocument, bill: Bill, limit: Money, book: PriceBook) -> list[str]:
+def missing_prices(document: KafkaClusterDocument, bill: Bill, limit: Money, book: PriceBook) -> list[str]:
     """Parts without a price in that currency, and pools in a place nobody has a price list of."""
 
     def is_other(part: CostPart) -> bool:
@@ -241,5 +245,6 @@ def _unknown(document: KafkaClusterDocument, bill: Bill, limit: Money, book: Pri
     return [part.what for part in bill.parts if is_other(part)] + silent
 
 
-def _words(amount: Decimal, limit: Money) -> str:
+def money_words(amount: Decimal, limit: Money) -> str:
+    """An amount in the currency of the limit."""
     return f"{amount.quantize(Decimal('0.01'))} {limit.currency} a month"

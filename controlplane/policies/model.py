@@ -7,7 +7,7 @@ import re
 from decimal import Decimal
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
 
 from events.spec.upkeep import TierName
@@ -72,6 +72,8 @@ class Limits(PolicyPart):
     """What is refused. Empty lists and None forbid nothing."""
 
     clouds: Words = ()
+    accounts: Words = ()
+    """Each `CLOUD/ACCOUNT`."""
     regions: Words = ()
     machines: Words = ()
     max_brokers: Count | None = None
@@ -82,6 +84,17 @@ class Limits(PolicyPart):
     tiers: dict[TierName, TierLimits] = {}
     monthly_cost: Money | None = None
     max_rolling: Count | None = None
+
+
+class Quota(PolicyPart):
+    """What each team may have in all its clusters together that the policy speaks of."""
+
+    max_brokers: Count | None = None
+    max_partitions: Count | None = None
+    monthly_cost: Money | None = None
+
+
+NO_QUOTA = Quota()
 
 
 class Reserved(PolicyPart):
@@ -123,8 +136,15 @@ class Policy(PolicyPart):
     metadata: PolicyMetadata
     selector: Selector = Selector()
     limits: Limits = Limits()
+    quota: Quota = NO_QUOTA
     reserved: Reserved = Reserved()
     tests: tuple[PolicyTest, ...] = Field(default=(), max_length=200)
+
+    @model_validator(mode="after")
+    def _quota_is_of_clusters(self) -> "Policy":
+        if self.selector.tiers and self.quota != NO_QUOTA:
+            raise ValueError("a quota is of clusters: a policy with `selector.tiers` speaks of topics alone")
+        return self
 
     @property
     def name(self) -> str:

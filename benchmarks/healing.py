@@ -36,7 +36,7 @@ REST_S = 60.0
 LOOK_EVERY_S = 0.2
 GAME_EVENTS = 15
 GAME_WITHIN_S = 330.0
-"""No fault begins later: the rest of eight minutes is for the cluster to come up and for the audit."""
+"""No fault begins later, at scale 1: the rest of eight minutes is for the cluster to come up and for the audit."""
 _OF_NETWORK_AND_DISK = ("split", "packet-loss", "slow-disk", "full-disk")
 CURES = ("healing.requested", "move_cure.requested", "instance.lost", "node.replace_requested")
 ALARMS = (*CURES, "surge.requested", "drain.requested")
@@ -130,7 +130,7 @@ def _game(cluster: LivingCluster, scale: float) -> dict[str, Any]:
             heal_within_s=180,
             faults=(*FAULTS, *(_OF_NETWORK_AND_DISK if _has_networks() else ())),
         )
-        report = game.play(max(1, round(GAME_EVENTS * scale)), GAME_WITHIN_S)
+        report = game.play(max(1, round(GAME_EVENTS * scale)), GAME_WITHIN_S * max(1.0, scale))
     return report.model_dump() | {"acknowledged": workload.acknowledged, "lost": 0}
 
 

@@ -1,9 +1,14 @@
 """May this document come into force on that cluster? Asked by `plan` and by `apply`, so both give one answer."""
 
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+
 from controlplane.converger.protocol import target_of
 from controlplane.footprint import bytes_per_pool
+from controlplane.imagefold import image_in, image_in_force
 from controlplane.kafka.features import METADATA, metadata_level_of
 from controlplane.migrationadmission import in_force, migration_admission, newborn_problems
+from controlplane.places import place_named
 from controlplane.scaledownroom import room_after
 from controlplane.view import ClusterView
 from events.spec import problems as p
@@ -13,6 +18,7 @@ from events.spec.problems import Problem, counted, has_errors
 from events.spec.releases import as_numbers
 from events.spec.rules import check_change
 from planner.observed import KafkaSnapshot
+from providers.base import Place
 from providers.catalog import catalog
 from providers.registry import names
 
@@ -20,19 +26,29 @@ _OF_POOL = ("machine", "alternatives", "spot", "ipv6")
 _KINDS = {"spot": p.SPOT, "ipv6": p.IPV6}
 
 
+Unbootable = Callable[[Place, str, str, Mapping[str, str]], str]
+"""See `providers.bootable.TellsBootable`; "" also where the place cannot be told of."""
+
+
 def admission_problems(
-    view: ClusterView, document: KafkaClusterDocument, *, positions: Positions, snapshot: KafkaSnapshot | None
+    view: ClusterView,
+    document: KafkaClusterDocument,
+    *,
+    positions: Positions,
+    snapshot: KafkaSnapshot | None,
+    unbootable: Unbootable = lambda place, machine, version, revision: "",
 ) -> list[Problem]:
     """What refuses the step from what is in force, warnings too."""
     missing = _clouds(document, positions) or _places(document, positions)
     if missing:
         return missing
     before = in_force(view, document)
+    wrong_images = _architectures(view, before, document, positions, unbootable)
     if before is None:
-        return list(newborn_problems(document, positions))
+        return [*newborn_problems(document, positions), *wrong_images]
     held = bytes_per_pool(view, snapshot)
     found = check_change(before, document, data_bytes_per_pool=held, positions=positions)
-    found = [*found, *migration_admission(view, document, positions)]
+    found = [*found, *migration_admission(view, document, positions), *wrong_images]
     if snapshot is not None and not has_errors(found):
         found = [*found, *_room(view, document, positions, snapshot)]
     return [*found, *_levels(view, document, positions), *_single_copies(document, positions, snapshot)]
@@ -76,6 +92,35 @@ def _places(document: KafkaClusterDocument, positions: Positions) -> list[Proble
     ]
 
 
+def _architectures(
+    view: ClusterView,
+    before: KafkaClusterDocument | None,
+    document: KafkaClusterDocument,
+    positions: Positions,
+    unbootable: Unbootable,
+) -> Iterator[Problem]:
+    """A VM whose image, or agent, is for another processor would never serve. Asked only of pools that get new VMs by
+    this step: what stands was made, and nothing else may wait for a settings file."""
+    kafka = document.spec.kafka
+    image = image_in_force(replace(view, document=document))
+    if not kafka.image.is_idle and image is None:
+        return  # the catalogue's revision is chosen later, and then held to the machine
+    known = {pool.name: pool for pool in before.spec.pools} if before is not None else {}
+    rolls = before is None or before.spec.kafka.version != kafka.version
+    for index, pool in enumerate(document.spec.pools):
+        old, place = known.get(pool.name), place_named(pool.place)
+        if old is not None and not rolls and all(getattr(old, f) == getattr(pool, f) for f in _MADE_BY):
+            continue
+        planned = image_in(image.chosen, place.cloud, place.region) if image is not None else None
+        for field, machine in (("machine", pool.machine), *(("alternatives", other) for other in pool.alternatives)):
+            if why := unbootable(place, machine, kafka.version, planned.ids if planned is not None else {}):
+                fix = f"Choose another machine, or mend {place.cloud}.yaml (docs/images-and-security.md)."
+                yield positions.problem(p.PLACE, ("spec", "pools", index, field), f"pool `{pool.name}`: {why}", fix)
+
+
+_MADE_BY = ("machine", "alternatives", "place")
+
+
 def _single_copies(
     document: KafkaClusterDocument, positions: Positions, snapshot: KafkaSnapshot | None
 ) -> list[Problem]:
@@ -112,10 +157,21 @@ def _levels(view: ClusterView, document: KafkaClusterDocument, positions: Positi
         return _protocol(view, document, positions)
     reached = finalised_level(view)
     if metadata_level_of(version) >= reached:
-        return []
+        return _late_pin(view, document, positions, reached)
     message = f"metadata level {reached} is finalised and Kafka {version} reads only up to {metadata_level_of(version)}"
     fix = "Stay on the release that was finalised, or a later one. To keep a way back, pin `metadataVersion` first."
     return [positions.problem(p.METADATA_PIN, ("spec", "kafka", "version"), message, fix)]
+
+
+def _late_pin(view: ClusterView, document: KafkaClusterDocument, positions: Positions, reached: int) -> list[Problem]:
+    """A new pin below the level that is finalised would look like a way back, and be none. One that has been there is
+    left alone: its spec was accepted."""
+    pin, before = document.spec.kafka.metadata_version, view.document.spec.kafka if view.document else None
+    if pin is None or metadata_level_of(pin) >= reached or (before is not None and before.metadata_version == pin):
+        return []
+    message = f"metadata level {reached} is finalised, and a pin at {pin} ({metadata_level_of(pin)}) keeps no way back"
+    fix = "Remove the pin, or pin the level of a later release before the roll to it."
+    return [positions.problem(p.METADATA_PIN, ("spec", "kafka", "metadataVersion"), message, fix)]
 
 
 def _protocol(view: ClusterView, document: KafkaClusterDocument, positions: Positions) -> list[Problem]:

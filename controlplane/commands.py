@@ -26,8 +26,8 @@ class DeclareCluster(Command):
 
     `positions` place problems in the file; `source` is shown in the history. With `plan_digest` only if the plan, with
     these `warnings` of the file, is still exactly that one. `origin` is the file's address in git, None for the API.
-    `rolling`: living clusters that the whole change rolls, for policies. `approval`: the proposal a second person
-    agreed to, "" without one.
+    `rolling`: living clusters that the whole change rolls, and `beside` all documents of it, for policies. `approval`:
+    the proposal a second person agreed to, "" without one.
     """
 
     document: KafkaClusterDocument
@@ -37,6 +37,7 @@ class DeclareCluster(Command):
     plan_digest: str | None = None
     origin: SpecOrigin | None = None
     rolling: int = 1
+    beside: tuple[KafkaClusterDocument, ...] = ()
     approval: str = ""
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import singledispatchmethod
 from ipaddress import IPv4Network
 
-from controlplane.admission import admission_problems
+from controlplane.admission import Unbootable, admission_problems
 from controlplane.balancecommands import rebalance_asked, rebalance_cancelled
 from controlplane.chaoscommands import chaos_asked
 from controlplane.cluster import fold
@@ -139,6 +139,7 @@ class CommandHandler:
         new_uid: Callable[[], ClusterUid] = new_cluster_uid,
         clients_must_avoid: IPv4Network | None = None,
         gate: PolicyGate | None = None,
+        unbootable: Unbootable = lambda place, machine, version, revision: "",
     ) -> None:
         """`clients_must_avoid`: the pool networks of Kedge get their addresses from. `gate` asks the policies."""
         self._store = store
@@ -146,6 +147,7 @@ class CommandHandler:
         self._new_uid = new_uid
         self._clients_must_avoid = clients_must_avoid
         self._gate = gate or PolicyGate()
+        self._unbootable = unbootable
 
     def handle(self, command: Command) -> Outcome:
         """Does it, or says that nothing had to be done.
@@ -182,7 +184,7 @@ class CommandHandler:
     def admission(self, view: ClusterView, document: KafkaClusterDocument, positions: Positions) -> list[Problem]:
         """What speaks against that step from what is in force, warnings too. `plan` and `apply` ask the same."""
         snapshot = self._last_snapshot(view.uid)
-        found = admission_problems(view, document, positions=positions, snapshot=snapshot)
+        found = admission_problems(view, document, positions=positions, snapshot=snapshot, unbootable=self._unbootable)
         if self._clients_must_avoid is not None:
             found = [*found, *pool_problems(document, self._clients_must_avoid, positions)]
         return found
@@ -242,7 +244,8 @@ class CommandHandler:
         found = self.admission(view, command.document, command.positions)
         if has_errors(found):
             raise SpecRefused([problem for problem in found if problem.is_error])
-        _obey(self._gate.cluster(view, command.document, command.rolling), command, command.positions)
+        verdict = self._gate.cluster(view, command.document, command.rolling, command.beside)
+        _obey(verdict, command, command.positions)
         generation = view.generation + 1
         declared = facts.ClusterDeclared(
             view.uid, command.name, generation, to_data(command.document), source=command.source
@@ -472,9 +475,10 @@ def _needs_resume(history: _History) -> bool:
         return True
     if view.rebalance is not None and view.rebalance.failures:
         return True
-    # The fleet's brake counts failed joins until a person resumes, also those that a later attempt made good.
-    last = [e.type for e in history.events if e.type in ("instance.join_failed", "cluster.resumed")]
-    return last[-1:] == ["instance.join_failed"]
+    # The fleet's brake counts failed joins and cures until a person resumes, also what a later attempt made good.
+    counted = {"instance.join_failed", "healing.requested", "election_cure.requested", "move_cure.requested"}
+    last = [e.type for e in history.events if e.type in counted or e.type == "cluster.resumed"]
+    return bool(last) and last[-1] in counted
 
 
 def _outcome(view: ClusterView, changed: bool, sentence: str, *, created: bool = False) -> Outcome:

@@ -30,9 +30,11 @@ from events.spec.storage_rules import grows_in_place
 from planner.drain.throttle import KAFKA_REACHES
 from planner.observed import KafkaSnapshot
 from planner.rollout.diff import Change, NodeChange
+from planner.rollout.order import who_leads
 from planner.rollout.setting_change import SettingChange, setting_changes
 from planner.rollout.setting_class import SettingClass
 from planner.rollout.steps import RolloutAssumptions, RolloutPlan, rollout_plan
+from providers.racks import RackKind, racks_of
 
 NO_ADDRESS_SURVIVES = (
     "no address of the last published bootstrap list survives the roll: every broker gets a new VM and there is no "
@@ -232,7 +234,7 @@ def _assumptions(
         linger_s=policy.linger_s,
         soak_s=policy.soak_s,
         surge=max(1, policy.surge),
-        quorum_leader=snapshot.quorum.leader if snapshot else -1,
+        leaders=who_leads(snapshot),
         reattach=policy.strategy == "reattach",
         founded=view.founding is not None,
         restarts_together=policy.max_parallel_restarts,
@@ -248,9 +250,21 @@ def _unknown_networks(document: KafkaClusterDocument) -> Iterator[str]:
             yield f"the network of machine {machine} on {cloud} is unknown: times and drains rest on {basis}"
 
 
+def _labels(document: KafkaClusterDocument) -> Iterator[str]:
+    """A warning for each set of racks that nothing keeps apart."""
+    told: dict[tuple[str, tuple[str, ...]], str] = {}
+    for pool in document.spec.pools:
+        racks = {zone: racks_of(pool.place.cloud, zone) for zone in pool.place.zones}
+        labels = {zone: one.apart for zone, one in racks.items() if one is not None and one.kind is RackKind.LABEL}
+        if len(labels) > 1:
+            told[pool.place.cloud, tuple(sorted(labels))] = next(iter(labels.values()))
+    for (cloud, zones), apart in sorted(told.items()):
+        yield f"racks {', '.join(zones)} of {cloud} are labels, all copies of a partition may fail together: {apart}"
+
+
 def _warnings(view: ClusterView, nodes: Sequence[NodeChange]) -> list[str]:
     lost = [NO_ADDRESS_SURVIVES] if _clients_are_lost(view, nodes) else []
-    lost += _unknown_networks(view.document) if view.document else ()
+    lost += (*_unknown_networks(view.document), *_labels(view.document)) if view.document else ()
     lost += quorum_warnings(view, nodes)
     return [*lost, ONE_CONTROLLER] if _hands_over_the_only_controller(view, nodes) else lost
 

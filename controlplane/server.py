@@ -128,7 +128,7 @@ def _serve(
     services.sources.start()
     services.names.start()
     services.groups.poller.start()
-    services.topic_names.poller.start()
+    services.topics.poller.start()
     services.drift.poller.start()
     services.anomalies.poller.start()
     services.agents.poller.start()

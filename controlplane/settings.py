@@ -15,6 +15,7 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
+from controlplane.converger.curebudget import MAX_CURES_PER_DAY
 from controlplane.converger.fleet import MAX_ROLLING, MAX_SURGE_PER_ACCOUNT
 from controlplane.converger.verdict import LOSS_GRACE_S
 from controlplane.dns.binding import ZoneBinding
@@ -91,6 +92,9 @@ class Settings(BaseSettings):
     max_rolling: int = Field(default=MAX_ROLLING, ge=1, description="clusters that may roll at a time")
     max_surge_per_account: int = Field(
         default=MAX_SURGE_PER_ACCOUNT, ge=1, description="VMs beyond one per node, all clusters of an account together"
+    )
+    max_cures_per_day: int = Field(
+        default=MAX_CURES_PER_DAY, ge=1, description="cures all clusters together begin in 24 h, then a person looks"
     )
     spark_master: str = Field(
         default="local[*]", description="`local[*]`, a standalone/YARN/Kubernetes master, `sc://`; `off`: no Spark"

@@ -93,6 +93,18 @@ class LatestRow(SQLModel, table=True):
     past_boots: list[str] = Field(sa_column=Column(JSON, nullable=False))
 
 
+class TopicPlacementRow(SQLModel, table=True):
+    """Where the partitions of one topic are; `sha256` is that of what is packed. Observed: it may be lost."""
+
+    __tablename__ = "topic_placement"
+
+    cluster_uid: str = Field(primary_key=True)
+    topic: str = Field(primary_key=True)
+    sha256: str
+    packed: bytes = Field(sa_column=Column(LargeBinary, nullable=False))
+    changed_at: datetime = Field(sa_column=_time())
+
+
 class AgentCredentialRow(SQLModel, table=True):
     """The credential one VM's agent made for itself, by its hash. The first one enrolled for a VM is the only one.
 
@@ -281,6 +293,7 @@ HOME = table_of(HomeRow)
 JOB = table_of(JobRow)
 PLAN_BLOB = table_of(PlanBlobRow)
 LATEST = table_of(LatestRow)
+TOPIC_PLACEMENT = table_of(TopicPlacementRow)
 AGENT_CREDENTIAL = table_of(AgentCredentialRow)
 TERRAFORM_STATE = table_of(TerraformStateRow)
 TERRAFORM_LOCK = table_of(TerraformLockRow)

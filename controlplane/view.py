@@ -13,6 +13,7 @@ from controlplane.evacuationview import EvacuationView as EvacuationView
 from controlplane.externalview import ExternalView
 from controlplane.healingview import DemotionView, SwitchView
 from controlplane.migrationview import MigrationView, with_both_quorums
+from controlplane.movesview import MovesView as MovesView
 from controlplane.rebalanceview import BatchSpent, LastRebalance, RebalanceView
 from controlplane.reliefview import relieved_by
 from controlplane.replacement import ALIVE, Phase
@@ -32,7 +33,6 @@ from events.ids import ClusterUid
 from events.spec.domains import Address, advertised, domain_of
 from events.spec.model import KafkaClusterDocument
 from planner.healing import PastCure
-from planner.hungmoves import PastMoveCure
 from providers.base import Place
 
 FIRST_CONTROLLER_ID = 100
@@ -218,27 +218,6 @@ class ConditionView:
     reason: str
     message: str
     since: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class MovesView:
-    """What was done about moves that hung, oldest first, and what people asked about those of others.
-
-    `taking_back` are moves of the drain `cured`, as it was after `tries` plans; `follower_rates` and `leader_rates`
-    (bytes/s by broker) what its throttles were raised to. `cancelling` and `adopted` name moves of others, with who
-    asked.
-    """
-
-    cures: tuple[PastMoveCure, ...] = ()
-    cured: str = ""
-    tries: int = 0
-    taking_back: tuple[str, ...] = ()
-    diagnosis: str = ""
-    why: str = ""
-    follower_rates: Mapping[int, int] = field(default_factory=lambda: MappingProxyType({}))
-    leader_rates: Mapping[int, int] = field(default_factory=lambda: MappingProxyType({}))
-    cancelling: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
-    adopted: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,6 +80,8 @@ from events.migration_facts import MigrationQuorumFounded as MigrationQuorumFoun
 from events.migration_facts import MigrationServiceStarted as MigrationServiceStarted
 from events.migration_facts import MigrationServiceStopped as MigrationServiceStopped
 from events.migration_facts import MigrationTurned as MigrationTurned
+from events.move_facts import ControllerElectionRequested as ControllerElectionRequested
+from events.move_facts import ElectionCureRequested as ElectionCureRequested
 from events.move_facts import MoveCureRequested as MoveCureRequested
 from events.move_facts import MovesAdopted as MovesAdopted
 from events.move_facts import MovesCancelRequested as MovesCancelRequested

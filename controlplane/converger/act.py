@@ -7,6 +7,7 @@ from controlplane.bandwidth import nic_bytes_per_s, usable_bytes_per_s
 from controlplane.converger.consoles import keep_console
 from controlplane.converger.diskroom import DISK_LIMIT_FRACTION
 from controlplane.converger.foresight import with_arrivals
+from controlplane.converger.missingvolumes import given_up
 from controlplane.converger.ports import Ports
 from controlplane.converger.rebalanceasking import rebalance_request
 from controlplane.converger.rendering import terraform_run
@@ -24,6 +25,7 @@ from controlplane.converger.verdict import (
     RaiseFeature,
     ReadConsole,
     Reassign,
+    ReelectController,
     ReleaseRestartLock,
     RemoveVoter,
     SetCordons,
@@ -38,6 +40,7 @@ from controlplane.converger.verdict import (
     Unregister,
 )
 from controlplane.externals import external_brokers
+from controlplane.kafka.gateway import KafkaGateway
 from controlplane.movecap import cap_mib_per_s
 from controlplane.view import ClusterView, DrainView, InstanceView
 from events.ids import Epoch
@@ -98,10 +101,8 @@ def _ask_kafka(effect: Effect, view: ClusterView, ports: Ports) -> str:
             kafka.set_cordons(cordoned, lifted)
         case Unregister(broker=broker):
             kafka.unregister_broker(broker)
-        case AddVoter(controller=controller, directory_id=directory, host=host, port=port):
-            kafka.add_voter(controller, directory, host=host, port=port)
-        case RemoveVoter(controller=controller, directory_id=directory):
-            kafka.remove_voter(controller, directory)
+        case AddVoter() | RemoveVoter() | ReelectController():
+            _change_quorum(effect, kafka)
         case ElectPreferred(partitions=partitions):
             kafka.elect_preferred(partitions)
         case RaiseFeature(feature=feature, level=level):
@@ -115,6 +116,16 @@ def _ask_kafka(effect: Effect, view: ClusterView, ports: Ports) -> str:
         case _:
             raise TypeError(f"no way to carry out {effect!r}")
     return ""
+
+
+def _change_quorum(effect: AddVoter | RemoveVoter | ReelectController, kafka: KafkaGateway) -> None:
+    match effect:
+        case AddVoter(controller=controller, directory_id=directory, host=host, port=port):
+            kafka.add_voter(controller, directory, host=host, port=port)
+        case RemoveVoter(controller=controller, directory_id=directory):
+            kafka.remove_voter(controller, directory)
+        case ReelectController(broker=broker, epoch=reign):
+            kafka.reelect_controller(broker, reign)
 
 
 def _refusals(count: int, first: tuple[object, str] | None) -> str:
@@ -133,6 +144,7 @@ def _start_run(effect: StartRun, situation: Situation, ports: Ports, epoch: Epoc
         installation_id=ports.installation_id,
         boot_data=boot_data,
         gone=inventory.gone if inventory else frozenset(),
+        given_up=given_up(view, situation.seen.fresh_inventory(situation.now)),
     )
     ports.runner.terraform(effect.job, run, epoch=epoch)
     return ""

@@ -85,7 +85,9 @@ def _ailing(situation: Situation) -> facts.ConditionChanged:
         return facts.ConditionChanged(AILING, False, "Free", "")
     told = "; ".join(f"{r.ailment.key}: {r.ailment.finding} ({r.ailment.message}): {r.reason}" for r in left[:3])
     message = f"{told}. Next: kedge describe {situation.view.name}"
-    return facts.ConditionChanged(AILING, True, "GaveUp" if left[0].gave_up else "Resting", message)
+    braked = situation.allowance.cures.why_none(situation.now)
+    reason = "GaveUp" if left[0].gave_up else "FleetBrake" if braked else "Resting"
+    return facts.ConditionChanged(AILING, True, reason, message)
 
 
 def _twins(situation: Situation) -> facts.ConditionChanged | None:

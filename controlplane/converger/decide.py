@@ -16,6 +16,7 @@ from controlplane.converger.deletion import deletion_step
 from controlplane.converger.demotions import demotion_step
 from controlplane.converger.departures import departure_step
 from controlplane.converger.drains import drain_step
+from controlplane.converger.elections import election_step
 from controlplane.converger.evacuations import evacuation_step
 from controlplane.converger.externalbrokers import external_departure_step, external_drain_step, import_step
 from controlplane.converger.finalisation import finalisation_step
@@ -76,6 +77,7 @@ NEXT: tuple[Step, ...] = (
     voters_left_step,
     migration_step,
     healing_step,
+    election_step,
     maintenance_step,
     demotion_step,
     settings_step,

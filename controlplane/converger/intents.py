@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from controlplane.converger.backoff import delay_s
 from controlplane.converger.capacity import substitution_step
 from controlplane.converger.growth import grown_step
+from controlplane.converger.missingvolumes import unlisted_volumes, was_given_up_since
 from controlplane.converger.observation import InventorySeen, JobSeen
 from controlplane.converger.rendering import place_of_intent
 from controlplane.converger.verdict import Situation, StartRun, TerminateInstance, Verdict, act, record, wait
@@ -67,9 +68,8 @@ def _died_unbound(situation: Situation, intent: IntentView) -> Verdict | None:
 def _start(situation: Situation, intent: IntentView, what: str) -> Verdict:
     if (dead := _died_unbound(situation, intent)) is not None:
         return dead
-    if intent.failures and not intent.retryable:
-        sentence = f"Terraform: {what} was refused: {intent.error}"
-        return wait("RunRefused", sentence, next_command=_resume(situation), patience_s=0)
+    if intent.failures and not intent.retryable and not was_given_up_since(situation.view, intent):
+        return _refused(situation, intent, what)
     other_machine = substitution_step(situation, intent)
     if other_machine is not None:
         return other_machine
@@ -77,11 +77,37 @@ def _start(situation: Situation, intent: IntentView, what: str) -> Verdict:
         sentence = f"Terraform: {what} failed {intent.failures} times, last: {intent.error}"
         return wait("RunFailed", sentence, next_command=_resume(situation), patience_s=0)
     if intent.failed_at is not None:
-        left = delay_s(intent.failures) - situation.seconds_since(intent.failed_at)
+        since_s = situation.seconds_since(intent.failed_at)
+        left = delay_s(intent.failures) - since_s
         if left > 0:
             sentence = f"Terraform: {what} failed {intent.failures} times ({intent.error}), again in {left:.0f} s"
             return wait("RunFailed", sentence)
+        if (unlisted := _may_be_unlisted_s(situation, intent) - since_s) > 0:
+            return wait(
+                "RunFailed",
+                f"Terraform: {what} failed ({intent.error}), again in {unlisted:.0f} s: what it may have made is not "
+                "listed by the cloud at once, and would be made twice",
+            )
     return act(f"Terraform: starting {what}", StartRun(intent.id, job_id(intent)))
+
+
+def _may_be_unlisted_s(situation: Situation, intent: IntentView) -> float:
+    """How long after a try of it a listing may lack what was made. A run that only deletes makes nothing."""
+    makes = intent.kind in ("surge", "bind")
+    return situation.seen.unlisted_s.get(place_of_intent(situation.view, intent).cloud, 0.0) if makes else 0.0
+
+
+def _refused(situation: Situation, intent: IntentView, what: str) -> Verdict:
+    """A person has to look. Of a volume that a plan would make anew they are told how its node gets on without it."""
+    view, sentence = situation.view, f"Terraform: {what} was refused: {intent.error}"
+    unlisted = unlisted_volumes(view, situation.seen.fresh_inventory(situation.now))
+    named = sorted(key for key in unlisted if f"volume/{key}" in intent.error)
+    if not named:
+        return wait("RunRefused", sentence, next_command=_resume(situation), patience_s=0)
+    node = unlisted[named[0]].node
+    sentence += f"; {place_of_intent(view, intent)} does not list {named[0]}: if it is gone, {node} needs a new disk"
+    command = f"kedge replace {view.name} --node {node} --new-disk"
+    return wait("RunRefused", sentence, next_command=command, patience_s=0)
 
 
 def _resume(situation: Situation) -> str:

@@ -37,6 +37,17 @@ class _Indexed:
     addresses: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class TaggedVms:
+    """VMs of this installation in a place by their tags: of which cluster, and which `ids`, at the listing's time."""
+
+    place: str
+    uid: str
+    name: str
+    ids: tuple[str, ...]
+    at: datetime
+
+
 class ListedInventory:
     """Listings of all places, each read again once it is older than `max_age_s`; `rest_age_s` for who is at rest."""
 
@@ -103,6 +114,19 @@ class ListedInventory:
                 if len(silent) == len(places):
                     raise
         return told, silent
+
+    def by_tag(self) -> tuple[TaggedVms, ...]:
+        """By place and cluster, whatever the listings this server made last have that was not gone. Asks nobody."""
+        with self._lock:
+            places = list(self._places.values())
+        found = []
+        for indexed in places:
+            for uid, carrying in indexed.instances.items():
+                there = [i for i in carrying if i.state is not InstanceState.GONE]
+                if there:
+                    ids, place = tuple(sorted(i.id for i in there)), str(indexed.listing.place)
+                    found.append(TaggedVms(place, uid, there[0].cluster_name, ids, indexed.listing.at))
+        return tuple(sorted(found, key=lambda t: (t.place, t.uid)))
 
     def terminate(self, view: ClusterView, cloud_id: str) -> None:
         """See Inventory."""

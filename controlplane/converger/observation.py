@@ -143,6 +143,8 @@ class Observation:
     """What the cluster's cloud can do with a node's address and disks; None while that cannot be told."""
     handovers: Mapping[str, Handover | None] = field(default_factory=dict)
     """The same by name of the cloud, where the cluster is on several."""
+    unlisted_s: Mapping[str, float] = field(default_factory=dict)
+    """By name of a cloud, where something is being made: how long that may be missing in listings."""
     settings: SettingsObserved | None = None
     """Asked for only where something is to be set, and at rest as often as the metadata is read."""
     topics: TopicsObserved | None = None

@@ -1,6 +1,6 @@
 """Reads what one tick sees of one cluster, and no more than it needs: Kafka is dialled where work is in hand."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 
 from controlplane.converger.behind import BehindWatch, Replica
@@ -100,6 +100,7 @@ class Observer:
             traffic=self.traffic(view.uid) if has_work(view) else UNKNOWN,
             handover=ways[0] if ways else Handover.REBIND,
             handovers=dict(zip(clouds, ways, strict=True)) if len(clouds) > 1 else {},
+            unlisted_s=self._unlisted_s(clouds, missing) if view.intents else {},
             registered_id=self._registered_id(view, missing),
             registry=self._registry(view, missing),
             restart_lock=self._ports.restart_lock.standing(view) if view.in_zookeeper_mode else "lost",
@@ -157,6 +158,15 @@ class Observer:
         except provider_errors.ProviderError as error:
             missing["handover"] = str(error)
             return None
+
+    def _unlisted_s(self, clouds: Iterable[str], missing: dict[str, str]) -> dict[str, float]:
+        told: dict[str, float] = {}
+        for cloud in clouds:
+            try:
+                told[cloud] = self._ports.unlisted_s(cloud)
+            except provider_errors.ProviderError as error:
+                missing["inventory"] = str(error)
+        return told
 
     def _registered_id(self, view: ClusterView, missing: dict[str, str]) -> str | None:
         if not view.in_zookeeper_mode or view.founding is None or view.cluster_id_fixed:

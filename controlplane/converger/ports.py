@@ -133,3 +133,5 @@ class Ports:
     """The last audits of a cluster, by place; asks nobody."""
     handover: Callable[[str], Handover] = lambda cloud: Handover.REBIND
     """Name of a cloud -> what it can do with a node's address. Raises `ProviderError` where that cannot be told."""
+    unlisted_s: Callable[[str], float] = lambda cloud: 0.0
+    """Name of a cloud -> how long what a run has made there may be missing in listings. Raises as above."""

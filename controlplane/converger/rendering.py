@@ -28,9 +28,16 @@ BootData = Callable[[InstanceView], str]
 
 
 def terraform_run(
-    view: ClusterView, intent: IntentView, *, installation_id: str, boot_data: BootData, gone: frozenset[str]
+    view: ClusterView,
+    intent: IntentView,
+    *,
+    installation_id: str,
+    boot_data: BootData,
+    gone: frozenset[str],
+    given_up: frozenset[str] = frozenset(),
 ) -> TerraformRun:
     """The run of an open intent. `gone` are keys the inventory proves gone: they leave the state before anything.
+    So do the volumes `given_up` (`missingvolumes`), which the run would make anew otherwise.
 
     But for those the run is about: a surge adopts what it made half-way, and what a retire deletes is deleted for good,
     dead or not, so that its disk goes with it.
@@ -42,6 +49,10 @@ def terraform_run(
         dead -= set(intent.keys)
     standing = [i for i in _standing(view, intent, kind) if i.key not in dead]
     forget = frozenset(f for key in dead for f in (f"instance/{key}", *_ties(view.instances[key])))
+    # What a retire deletes needs no forgetting: a volume that is gone counts as deleted.
+    lost = given_up - set(intent.volumes)
+    untied = [a for i in standing for a in _attachments(i) if a.volume in lost]
+    forget |= {f"volume/{key}" for key in lost} | {f"attachment/{a.key}" for a in untied}
     return TerraformRun(
         intent_id=intent.id,
         kind=kind,
@@ -51,8 +62,10 @@ def terraform_run(
             cluster_name=view.name,
             place=place,
             instances=tuple(_instance(i, boot_data(i)) for i in standing),
-            volumes=_volumes(view, intent, kind),
-            attachments=tuple(a for i in standing if _is_bound(i, intent) for a in _attachments(i)),
+            volumes=tuple(v for v in _volumes(view, intent, kind) if v.key not in lost),
+            attachments=tuple(
+                a for i in standing if _is_bound(i, intent) for a in _attachments(i) if a.volume not in lost
+            ),
             addresses=_addresses(view, intent, kind),
             bindings=tuple(Binding(i.node, i.key) for i in standing if _owns_address(i) and _is_bound(i, intent)),
         ),

@@ -36,9 +36,11 @@ def _is_welcome(view: ClusterView) -> bool:
 
 
 def _may_ask(situation: Situation) -> bool:
-    """Twice at once (metadata lags a moment), then after 2, 4, 8 ... 300 s."""
-    asked = situation.seen.elections
-    return asked.asked_at is None or situation.seconds_since(asked.asked_at) >= delay_s(asked.asked - 1)
+    """Twice at once (metadata lags a moment), then after 2, 4, 8 ... 300 s; at once of another controller."""
+    asked, cures = situation.seen.elections, situation.view.moves.cures
+    if asked.asked_at is None or (cures and cures[-1].at > asked.asked_at):
+        return True
+    return situation.seconds_since(asked.asked_at) >= delay_s(asked.asked - 1)
 
 
 @once_a_reading

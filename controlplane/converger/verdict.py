@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
+from controlplane.converger.curebudget import NO_CURES, FleetCures
 from controlplane.converger.observation import Observation
 from controlplane.images.offer import NOTHING, ImageOffer
 from controlplane.kafka.logdirs import Wishes
@@ -123,6 +124,14 @@ class RemoveVoter:
 
 
 @dataclass(frozen=True, slots=True)
+class ReelectController:
+    """ZooKeeper mode: have a controller elected in place of this broker, where it is still the one of this epoch."""
+
+    broker: int
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
 class FixClusterId:
     """Write the cluster's id to its ZooKeeper ensemble, before the first broker would make one up."""
 
@@ -190,6 +199,7 @@ Effect = (
     | Unregister
     | AddVoter
     | RemoveVoter
+    | ReelectController
     | FixClusterId
     | ForgetMigration
     | TakeRestartLock
@@ -239,6 +249,8 @@ class Allowance:
     reason: str = ""
     upgrade: SurgeShare = SurgeShare()
     repair: SurgeShare = SurgeShare()
+    cures: FleetCures = NO_CURES
+    """Begun in the fleet so far: a cure asks them first."""
 
 
 LOSS_GRACE_S = 300.0

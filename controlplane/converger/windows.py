@@ -75,6 +75,7 @@ BEGINNINGS: Mapping[str, Beginning] = {
     "voters_left_step": Beginning(_ENDS, "only says what a change of the quorum waits for"),
     "migration_step": Beginning(_ENDS, "sees a migration through; its point of no return asks for a window itself"),
     "healing_step": Beginning(_ENDS, "a cure is a repair"),
+    "election_step": Beginning(_ENDS, "a cure: another controller where leaders are not elected; no data is moved"),
     "maintenance_step": Beginning(_ENDS, "the cloud takes the VM down, window or not"),
     "demotion_step": Beginning(_ENDS, "a cure: leadership goes off a slow broker, no data is moved"),
     "settings_step": Beginning(_ENDS, "live settings stop no process and move no data"),

@@ -242,6 +242,11 @@ class AdminGateway:
         )
         return self._change(request, f"removing voter {controller}", already=_NO_SUCH_VOTER)
 
+    def reelect_controller(self, broker: int, epoch: int) -> bool:
+        words = "no ZooKeeper is known of this cluster: where a quorum leads, its active controller is restarted"
+        what = f"electing another controller than {broker}"
+        raise KafkaRefused(what=what, where=self._cluster, words=words, error="UnsupportedVersion")
+
     def close(self) -> None:
         self._dialer.hang_up(self._cluster)
 
@@ -289,7 +294,7 @@ class AdminGateway:
         """Whom to send what only a controller takes. KRaft brokers pass it on, so any does (None)."""
         if self._mode_of(connection, deadline) == "kraft":
             return None
-        return current_controller(connection, self._look_up, deadline)
+        return current_controller(connection, self._look_up, deadline).broker
 
     def _require_kraft(self, connection: Connection, what: str, why: str, deadline: Deadline) -> None:
         if self._mode_of(connection, deadline) == "zookeeper":

@@ -144,6 +144,11 @@ class KafkaGateway(Protocol):
         """Take the voter with this id *and* directory out of the quorum. Returns False when it is none."""
         ...
 
+    def reelect_controller(self, broker: int, epoch: int) -> bool:
+        """ZooKeeper mode: end the reign of this controller, of this epoch, so that the brokers elect one anew; it may
+        be the same broker again. Returns False where another reigns by now, or none. Elsewhere KafkaRefused."""
+        ...
+
     def close(self) -> None:
         """Drop the connections."""
         ...

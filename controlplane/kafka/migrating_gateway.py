@@ -45,7 +45,6 @@ class MigratingGateway(ZooKeeperGateway):
     ) -> None:
         """`controllers`: their `host:port`, read at every call."""
         super().__init__(dialer, cluster, bootstrap, ensemble=ensemble, registry=registry, roll=roll)
-        self._registry = registry
         self._controllers = controllers
 
     def snapshot(self) -> KafkaSnapshot:
@@ -84,6 +83,9 @@ class MigratingGateway(ZooKeeperGateway):
     def remove_voter(self, controller: int, directory_id: str) -> bool:
         self._refuse(f"taking {controller} out")
 
+    def reelect_controller(self, broker: int, epoch: int) -> bool:
+        self._refuse(f"electing another controller than {broker}")
+
     def _controller(self, connection: Connection, deadline: Deadline) -> int | None:
         """While a broker leads, the others would pass on what is the controller's to nobody who takes it, and hang."""
         krafts = in_kraft_mode(connection, connection.refresh_nodes(deadline), deadline)
@@ -91,7 +93,7 @@ class MigratingGateway(ZooKeeperGateway):
             return min(krafts)
         if registered(self._registry.look, self._where).kraft_epoch >= 0:
             return None  # brokers that are told of both pass it on to the quorum
-        return current_controller(connection, self._registry.look, deadline)
+        return current_controller(connection, self._registry.look, deadline).broker
 
     def _log(self, told: RegistrySeen, deadline: Deadline) -> MetadataLog:
         """The quorum's log, with a majority behind its leader and ZooKeeper written up to its end."""

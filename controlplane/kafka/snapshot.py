@@ -6,6 +6,7 @@ that never was whole.
 """
 
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -53,7 +54,8 @@ def read_snapshot(
     if mode == "zookeeper":
         controller = current_controller(connection, look_up, deadline)
         live = connection.refresh_nodes(deadline)
-        return _read(connection, controller, live, at, deadline, mode=mode)
+        seen = _read(connection, controller.broker, live, at, deadline, mode=mode)
+        return replace(seen, controller_epoch=controller.epoch)
     return _from_one_broker(connection, deadline, lambda node, live: _read(connection, node, live, at, deadline))
 
 

@@ -9,12 +9,14 @@ from typing import Any
 
 from fastapi import FastAPI
 
-from controlplane.portal.auth import AGENT_PATHS, INSTANCE_HEADER, OPEN_PATHS
+from controlplane.portal.auth import AGENT_PATHS, HOOK_PATHS, INSTANCE_HEADER, OPEN_PATHS
+from controlplane.portal.hooks import SIGNATURE_HEADER, TOKEN_HEADER
 from controlplane.portal.schemas import ErrorOut
 
 PROBLEM = "application/problem+json"
 
 _PERSON, _AGENT, _INSTANCE = "token", "agentCredential", "agentInstance"
+_SIGNED, _SHOWN = "hookSignature", "hookToken"
 _SCHEMES: dict[str, Any] = {
     _PERSON: {
         "type": "http",
@@ -28,6 +30,18 @@ _SCHEMES: dict[str, Any] = {
         "name": INSTANCE_HEADER,
         "description": "`<cluster uid>/<node>.g<generation>`: whose credential it is",
     },
+    _SIGNED: {
+        "type": "apiKey",
+        "in": "header",
+        "name": SIGNATURE_HEADER,
+        "description": "GitHub's: `sha256=` and the HMAC of the raw body, keyed by the secret of the binding",
+    },
+    _SHOWN: {
+        "type": "apiKey",
+        "in": "header",
+        "name": TOKEN_HEADER,
+        "description": "GitLab's: the secret of the binding",
+    },
 }
 
 _ALWAYS = {
@@ -37,12 +51,13 @@ _ALWAYS = {
 }
 _KNOWN_ONLY = {
     401: "nobody this server knows, or not any more",
-    429: "too many wrong tokens from this address",
+    429: "too many wrong tokens, or signatures, from this address",
 }
 _WITH_PATH = {404: "there is no such thing, or the caller may not see it"}
 _WITH_INPUT = {422: "the request is not what this call takes, or what it asks for makes no sense"}
 _WITH_BODY = {400: "the body cannot be read", 413: "the request is too large"}
 _WRITES = {409: "refused as things are now; `next` says what can be done"}
+_PROOFS = {name.lower() for name in ("Authorization", INSTANCE_HEADER, SIGNATURE_HEADER, TOKEN_HEADER)}
 _TAKES_NOTHING = {"validate", "plan"}
 """Of the writes by method, those that write nothing."""
 
@@ -69,13 +84,14 @@ def _complete(path: str, method: str, operation: dict[str, Any]) -> None:
     refusals = dict(_ALWAYS)
     if path not in OPEN_PATHS:
         refusals |= _KNOWN_ONLY
-    if "{" in path:
+    is_hook = path.startswith(HOOK_PATHS)
+    if "{" in path and not is_hook:
         refusals |= _WITH_PATH
     if parameters or "requestBody" in operation:
         refusals |= _WITH_INPUT
     if "requestBody" in operation:
         refusals |= _WITH_BODY
-    if method != "get" and path.rsplit("/", 1)[-1] not in _TAKES_NOTHING:
+    if method != "get" and not is_hook and path.rsplit("/", 1)[-1] not in _TAKES_NOTHING:
         refusals |= _WRITES
     told = operation["responses"]
     for status, why in refusals.items():
@@ -89,9 +105,11 @@ def _complete(path: str, method: str, operation: dict[str, Any]) -> None:
 def _security(path: str) -> list[dict[str, list[str]]]:
     if path in OPEN_PATHS:
         return []
+    if path.startswith(HOOK_PATHS):
+        return [{_SIGNED: []}, {_SHOWN: []}]
     return [{_AGENT: [], _INSTANCE: []}] if path.startswith(AGENT_PATHS) else [{_PERSON: []}]
 
 
 def _is_proof(parameter: dict[str, Any]) -> bool:
     """Headers that `security` tells of."""
-    return parameter["in"] == "header" and parameter["name"].lower() in ("authorization", INSTANCE_HEADER.lower())
+    return parameter["in"] == "header" and parameter["name"].lower() in _PROOFS

@@ -8,6 +8,7 @@ from controlplane.portal.approvals import ProposalDesk
 from controlplane.portal.feed import Feed
 from controlplane.portal.gate import Gate
 from controlplane.portal.history import History
+from controlplane.portal.hooks import Hooks
 from controlplane.portal.pages import (
     agents as agent_pages,
 )
@@ -77,6 +78,7 @@ from controlplane.portal.routes import (
     clusters,
     drift,
     generations,
+    hooks,
     looks,
     metrics,
     networks,
@@ -141,6 +143,7 @@ API = (
     agent_releases,
     chaos,
     sources,
+    hooks,
     generations,
     rollback_routes,
     proposal_routes,
@@ -196,6 +199,7 @@ def create_app(services: PortalServices) -> FastAPI:
     )
     app.state.services = services
     app.state.tailer = live.Tailer(services.store, services.fleet)
+    app.state.hooks = Hooks(services.sources, services.leadership)
     app.state.feed = Feed(services.fleet, also_close=app.state.tailer.close)
     app.state.history = History()
     app.state.rolls = Rolls(services.store)

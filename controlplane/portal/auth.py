@@ -31,6 +31,9 @@ OPEN_PAGES = frozenset({"/login", "/oidc/begin", "/oidc/callback", "/oidc/out"})
 RUN_PATHS = "/terraform/"
 """Prefix of what Terraform calls, with the credentials of its run: those routes check them."""
 
+HOOK_PATHS = "/hooks/git/"
+"""Prefix of what forges call when somebody pushed: signed with a secret of the binding, which the route checks."""
+
 INSTANCE_HEADER = "X-Kedge-Instance"
 
 _INSTANCE = re.compile(r"([0-9a-f]{8,64})/([a-z0-9][a-z0-9-]{0,200})\.g([1-9][0-9]{0,8})", re.ASCII)

@@ -22,6 +22,7 @@ from controlplane.portal.audit.clerk import Call, Strangers, entry_of
 from controlplane.portal.auth import (
     AGENT_PATHS,
     API_PATHS,
+    HOOK_PATHS,
     OPEN_PAGES,
     OPEN_PATHS,
     RUN_PATHS,
@@ -41,6 +42,8 @@ _log = logging.getLogger(__name__)
 MAX_BODY_BYTES = 1024 * 1024
 MAX_STATE_BYTES = 64 * 1024 * 1024
 """Of what Terraform sends, which is read only once its run is known: some KiB per VM."""
+MAX_HOOK_BYTES = 25 * 1024 * 1024
+"""Of what a forge sends: GitHub's own limit. It is never held as a whole."""
 
 _HEADERS = {
     "Cache-Control": "no-store",
@@ -68,7 +71,7 @@ class Gate:
             await self._app(scope, receive, send)
             return
         headers, door = Headers(scope=scope), door_of(scope)
-        most = MAX_STATE_BYTES if scope["path"].startswith(RUN_PATHS) else MAX_BODY_BYTES
+        most = _most_bytes(scope["path"])
         headers_sent = _with_headers(send, _HEADERS | _OFF_LOOPBACK if door is Door.PEOPLE else _HEADERS)
         refused = wrong_door(door, scope["path"]) or self._refusal(headers, door) or _too_large(headers, most)
         rights: Rights | None = None
@@ -106,6 +109,8 @@ class Gate:
         path, now = scope["path"], self._services.clock()
         if path in OPEN_PATHS or path.startswith((AGENT_PATHS, RUN_PATHS)):
             return whole_rights("machine", via="agent" if path.startswith(AGENT_PATHS) else "run")
+        if path.startswith(HOOK_PATHS):
+            return Rights("nobody", ())  # whatever it shows beside its signature opens nothing
         authorization = headers.get("authorization", "")
         if authorization:
             shown, door, client = bearer_of(authorization), door_of(scope), _client(scope)
@@ -158,7 +163,7 @@ class Gate:
         entry = entry_of(call, rights, status, views=views, name=name, now=now)
         if entry is None:
             return
-        if rights is None:
+        if rights is None or call.path.startswith(HOOK_PATHS):
             is_admitted, left_out = self._strangers.admits(call.client, now)
             if not is_admitted:
                 return
@@ -195,6 +200,12 @@ def _stranger(request: Request) -> Response:
 def login_address(wanted: str) -> str:
     """The login page, which leads on to a page of ours."""
     return "/login" if wanted in ("", "/") else f"/login?next={quote(wanted, safe='/')}"
+
+
+def _most_bytes(path: str) -> int:
+    if path.startswith(RUN_PATHS):
+        return MAX_STATE_BYTES
+    return MAX_HOOK_BYTES if path.startswith(HOOK_PATHS) else MAX_BODY_BYTES
 
 
 def _too_large(headers: Headers, most: int) -> ApiError | None:

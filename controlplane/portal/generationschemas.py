@@ -5,6 +5,7 @@ from datetime import date, datetime
 from pydantic import Field
 
 from controlplane.portal.costschemas import BillOut, MoneyOut
+from controlplane.portal.pastschemas import PastOut
 from controlplane.portal.schemas import Message
 
 
@@ -34,4 +35,5 @@ class GenerationsOut(Message):
     generations: list[GenerationOut]
     total: int
     old: list[str] = Field(description="sources that were read more than 90 days ago")
+    past: PastOut | None = Field(default=None, description="set where these are the generations there were")
     problem: str = Field(default="", description="why the home's catalog.yaml could not be read")

@@ -28,20 +28,19 @@ from planner.observed import KafkaSnapshot
 
 At = Annotated[str, Query(max_length=64, description="a position of the log, or a time in ISO 8601")]
 
-NOT_KEPT = (
-    "not kept: which broker had which partition, what agents reported and what the cloud said are observations, of "
-    "which the latest alone is there"
-)
-
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """A cluster as of `position`, which was recorded `at`; `events` are its own up to there, oldest first."""
+    """A cluster as of `position`, which was recorded `at`; `events` are its own up to there, oldest first.
+
+    `moment` is what was asked for: `at`, or a later time by which nothing else was recorded.
+    """
 
     view: ClusterView
     events: tuple[Recorded, ...]
     position: int
     at: datetime
+    moment: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,26 +88,27 @@ def past_of(services: PortalServices, name: str, at: str, zone: tzinfo = UTC) ->
     Raises ApiError 422 for what is neither, 404 where there was no such cluster.
     """
     store = services.store
-    position = _position(store, at, zone)
-    found = [p for v in services.fleet.views() if v.name == name and (p := _as_of(store, v.uid, position)) is not None]
+    position, moment = _position(store, at, zone)
+    asked = [view.uid for view in services.fleet.views() if view.name == name]
+    found = [p for uid in asked if (p := _as_of(store, uid, position, moment)) is not None]
     if not found:
         title = f"there was no cluster {name!r} at position {position}"
         raise ApiError(404, "no-cluster-then", title, next_step="`kedge events` tells when it was declared.")
     return max(found, key=lambda past: past.events[0].position)
 
 
-def past_detail(past: Past) -> api.ClusterDetailOut:
+def past_detail(past: Past, placement: str) -> api.ClusterDetailOut:
     """What is known of it. Ages are as of then."""
     told = cluster_detail(past.view, PastFleet(past.view), agents={}, now=past.at)
-    return told.model_copy(update={"past": past_out(past)})
+    return told.model_copy(update={"past": past_out(past, placement)})
 
 
-def past_out(past: Past) -> PastOut:
-    """That an answer is of the past."""
-    return PastOut(position=past.position, at=past.at, placement=NOT_KEPT)
+def past_out(past: Past, placement: str) -> PastOut:
+    """That an answer is of the past, and what is known of the placement of then."""
+    return PastOut(position=past.position, at=past.at, placement=placement)
 
 
-def _as_of(store: EventStore, uid: ClusterUid, position: int) -> Past | None:
+def _as_of(store: EventStore, uid: ClusterUid, position: int, moment: datetime | None) -> Past | None:
     """None where it was not there yet, or not any more."""
     view, own = empty_view(uid), []
     for event in store.read_stream(cluster_stream(uid)):
@@ -119,22 +119,24 @@ def _as_of(store: EventStore, uid: ClusterUid, position: int) -> Past | None:
     if not own or view.deleted:
         return None
     recorded = store.read_all(position - 1, limit=1)
-    return Past(view, tuple(own), position, recorded[0].recorded_at if recorded else own[-1].recorded_at)
+    recorded_at = recorded[0].recorded_at if recorded else own[-1].recorded_at
+    return Past(view, tuple(own), position, recorded_at, moment or recorded_at)
 
 
-def _position(store: EventStore, at: str, zone: tzinfo) -> int:
+def _position(store: EventStore, at: str, zone: tzinfo) -> tuple[int, datetime | None]:
+    """The position, and the moment where one was asked for."""
     head = store.head()
     if at.isascii() and at.isdigit() and len(at) < 19:
         if not 1 <= int(at) <= head:
             raise _no_place(f"the log has the positions 1 to {head}")
-        return int(at)
+        return int(at), None
     moment = moment_in(at, zone)
     if moment is None:
         raise _no_place(f"{at!r} is neither a position of the log nor a time as in 2026-01-31T14:00Z")
     found = position_at(store, moment, head=head)
     if not found:
         raise _no_place(f"nothing was recorded by {at}")
-    return found
+    return found, moment
 
 
 def _no_place(why: str) -> ApiError:

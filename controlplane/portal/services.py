@@ -8,6 +8,7 @@ from typing import Annotated, Protocol
 
 from fastapi import Depends, Request
 
+from controlplane.admission import Unbootable
 from controlplane.agents.desk import Agents, NoAgents
 from controlplane.anomalies.windows import NoWindows, Windows
 from controlplane.backup import BackupSummary
@@ -31,6 +32,7 @@ from controlplane.latest import LatestStore
 from controlplane.loopdesk import LoopDesk, NoLoop
 from controlplane.networks.desk import Networks, NoNetworks
 from controlplane.notices.desk import NoNotifiers, Notifiers
+from controlplane.pastplacement import NoPastPlacements, PastPlacements
 from controlplane.policies.gate import PolicyGate
 from controlplane.portal.access.people import People
 from controlplane.portal.access.rights import Rights
@@ -39,6 +41,7 @@ from controlplane.portal.oidc.signin import OidcSignIn
 from controlplane.proposals.view import ProposalView
 from controlplane.states.storage import ServedStates
 from controlplane.topicnames.index import TopicIndex
+from controlplane.topicplacement.sight import NoPlacements, Placements
 from controlplane.view import ClusterView
 from events.clock import Clock
 from events.ids import ClusterUid, Epoch
@@ -173,6 +176,8 @@ class PortalServices:
     """Users, their roles and sessions."""
     prices: Callable[[], PriceBook] = PriceBook
     """What clouds sell, as it is now. Raises `PlaceUnknown` when the home's `catalog.yaml` makes no sense."""
+    unbootable: Unbootable = lambda place, machine, version, revision: ""
+    """Why no VM of a machine could serve in a place, by the settings of its cloud."""
     harm: Harmer = nothing_to_harm
     """Brings about a fault that a person asked for and that is recorded."""
     audit: AuditStore = field(default_factory=MemoryAuditStore)
@@ -191,6 +196,10 @@ class PortalServices:
     """Latencies of brokers as the metric lake has them."""
     topic_names: TopicIndex | None = None
     """The names of all topics, for the search; the app makes one where none is given."""
+    placements: Placements = field(default_factory=NoPlacements)
+    """Where topics are by what was recorded: for clusters whose Kafka this server has not read itself."""
+    past_placements: PastPlacements = field(default_factory=NoPastPlacements)
+    """Where partitions were, as the metric lake has it."""
     loop: LoopDesk = field(default_factory=NoLoop)
     """How the loop of this server does."""
     gate: PolicyGate = field(default_factory=PolicyGate)

@@ -102,7 +102,9 @@ def judge(services: PortalServices, text: str, *, file: str) -> Judged:
         positions, warnings = loaded.positions[index], _warnings(loaded, index)
         view = services.commands.current(document.metadata.name)
         snapshot = services.fleet.last_snapshot(view.uid)
-        problems += admission_problems(view, document, positions=positions, snapshot=snapshot)
+        problems += admission_problems(
+            view, document, positions=positions, snapshot=snapshot, unbootable=services.unbootable
+        )
         wanted = replace(view, document=document, generation=view.generation + (view.document != document))
         brake = services.brake(wanted)
         plan = preview(view, document, snapshot=snapshot, warnings=warnings, brake=brake)
@@ -116,7 +118,7 @@ def judge(services: PortalServices, text: str, *, file: str) -> Judged:
     judged = _judge_topics(services, loaded, Judged(file, (), tuple(documents)), problems, reserved)
     for one in documents:
         view = services.commands.current(one.document.metadata.name)
-        verdict = services.gate.cluster(view, one.document, judged.rolling)
+        verdict = services.gate.cluster(view, one.document, judged.rolling, [other.document for other in documents])
         problems += [refusal.problem(one.positions) for refusal in verdict.refusals]
         reserved += [f"{one.document.metadata.name}: {reason}" for reason in verdict.reasons]
     if has_errors(problems):
@@ -202,6 +204,7 @@ def _command(whole: Judged, judged: JudgedDocument, pin: str | None, order: Orde
         warnings=judged.warnings,
         plan_digest=pin,
         rolling=whole.rolling,
+        beside=tuple(one.document for one in whole.documents),
         approval=order.approval,
     )
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from controlplane.anomalies.ratelearning import learned_now
 from controlplane.latest import LatestStore
 from controlplane.portal import topicschemas as topic_api
-from controlplane.portal.pages.topicrows import TopicRow, is_internal
+from controlplane.portal.pages.topicrows import PartitionRow, TopicRow, is_internal
 from controlplane.topicview import TopicView
 from controlplane.view import ClusterView
 from events.ids import ClusterUid
@@ -35,6 +35,7 @@ def topics_out(
     part: str = "",
     after: str = "",
     most: int | None = None,
+    recorded: bool = False,
 ) -> topic_api.TopicsOut:
     """The topics with `part` in their name, by name: those that are declared and those `found` in the snapshot.
 
@@ -44,7 +45,13 @@ def topics_out(
     names = sorted(name for name in {*rows, *view.topics.by_name} if part in name)
     age_s = max(0.0, (now - snapshot.at).total_seconds()) if snapshot else None
     topics = [topic_out(view, name, rows.get(name)) for name in [n for n in names if n > after][:most]]
-    return topic_api.TopicsOut(cluster=view.name, metadata_age_s=age_s, topics=topics, total=len(names))
+    return topic_api.TopicsOut(
+        cluster=view.name,
+        metadata_age_s=age_s,
+        topics=topics,
+        total=len(names),
+        recorded=recorded and snapshot is not None,
+    )
 
 
 def topic_out(view: ClusterView, name: str, row: TopicRow | None) -> topic_api.TopicOut:
@@ -60,6 +67,37 @@ def topic_out(view: ClusterView, name: str, row: TopicRow | None) -> topic_api.T
         internal=is_internal(name),
         declared=_declared(known) if known else None,
         observed=_observed(row) if row else None,
+    )
+
+
+def partitions_out(
+    view: ClusterView,
+    topic: str,
+    rows: Sequence[PartitionRow],
+    *,
+    age_s: float,
+    recorded: bool,
+    after: int = -1,
+    most: int | None = None,
+) -> topic_api.PartitionsOut:
+    """A page of `rows`, which come by number."""
+    told = [
+        topic_api.PartitionOut(
+            partition=row.number,
+            state=row.word,
+            leader=row.seen.leader,
+            replicas=list(row.seen.replicas),
+            isr=list(row.seen.isr),
+            min_isr=row.seen.min_isr,
+            adding=list(row.seen.adding),
+            removing=list(row.seen.removing),
+            size_bytes=row.size_bytes,
+            behind_since=dict(row.behind_since),
+        )
+        for row in [row for row in rows if row.number > after][:most]
+    ]
+    return topic_api.PartitionsOut(
+        cluster=view.name, topic=topic, metadata_age_s=age_s, recorded=recorded, partitions=told, total=len(rows)
     )
 
 

@@ -4,6 +4,7 @@ from datetime import datetime
 
 from pydantic import Field
 
+from controlplane.portal.pastschemas import PastOut
 from controlplane.portal.schemas import Message
 
 
@@ -55,6 +56,16 @@ class ObservedTopicOut(Message):
     write_bytes_per_s: float | None = Field(default=None, description="of one copy; null until Kafka was read twice")
 
 
+class PlacedThenOut(Message):
+    """A partition as the metric lake has it: who held it while the window was open, and who of these led it at some
+    time of that. Nobody is in `led_by` where no leader told of it."""
+
+    partition: int
+    brokers: list[int]
+    led_by: list[int]
+    log_bytes: int | None = Field(description="the largest log of its replicas, a mean over the window")
+
+
 class TopicOut(Message):
     """One topic. `state`: Observed (nobody's), Declared, InSync, Changing, Degraded or Deleting."""
 
@@ -71,13 +82,45 @@ class TopicOut(Message):
         description="what was learned of its rate for the hour that runs, or why nothing; empty in lists, and where "
         "nothing is to be learned",
     )
+    past: PastOut | None = Field(default=None, description="set where this is the topic as it was")
+    placed: list[PlacedThenOut] = Field(default=[], description="its partitions of then, in lists and of now empty")
+
+
+class PartitionOut(Message):
+    """One partition. `state` is the worst that is to be said of it, as the page says it; `behind_since`, by broker, is
+    told by a server that has read Kafka itself."""
+
+    partition: int
+    state: str
+    leader: int = Field(description="-1 where there is none")
+    replicas: list[int]
+    isr: list[int]
+    min_isr: int
+    adding: list[int]
+    removing: list[int]
+    size_bytes: int | None
+    behind_since: dict[int, datetime] = Field(default={})
+
+
+class PartitionsOut(Message):
+    """Partitions of a topic by number; `total` counts all that match, of which `partitions` may be a page."""
+
+    cluster: str
+    topic: str
+    metadata_age_s: float
+    recorded: bool = Field(description="as `recorded` of topics")
+    partitions: list[PartitionOut]
+    total: int
 
 
 class TopicsOut(Message):
     """The topics of a cluster by name. `metadata_age_s` is null while Kafka was not read yet; `total` counts all that
-    match, of which `topics` may be a page."""
+    match, of which `topics` may be a page. `recorded`: the server that answers has not read Kafka itself, so sizes and
+    rates are null."""
 
     cluster: str
     metadata_age_s: float | None
     topics: list[TopicOut]
     total: int
+    recorded: bool = False
+    past: PastOut | None = Field(default=None, description="set where these are the topics as they were")

@@ -11,6 +11,8 @@ from events.spec.problems import Path, Problem
 from events.spec.rollout import RolloutPolicy, RolloutWindow
 
 CONTROLLER_LISTENER = "CONTROLLER"
+MEMBERS_ALONE = (2181, 2888, 3888, 9093)
+"""Ports of ZooKeeper and of controllers: clients of one cluster would be let in to the quorum of another there."""
 
 
 def rollout_problems(rollout: RolloutPolicy, pools: Mapping[int, Pool], where: Positions) -> Iterator[Problem]:
@@ -80,6 +82,10 @@ def access_problems(listeners: tuple[Listener, ...], bootstrap: Bootstrap, where
             message = f"the name `{CONTROLLER_LISTENER}` belongs to the quorum's own listener"
             fix = "Use `PLAINTEXT`."
             yield where.problem(p.LISTENERS, ("spec", "listeners", index, "name"), message, fix)
+        if listener.port in MEMBERS_ALONE:
+            message = f"port {listener.port} is one of controllers or of ZooKeeper: firewalls let in members alone"
+            fix = "Use 9092, or another port that is not one of " + ", ".join(map(str, MEMBERS_ALONE)) + "."
+            yield where.problem(p.LISTENERS, ("spec", "listeners", index, "port"), message, fix)
     if len(listeners) > 1:
         message = f"{len(listeners)} listeners are given; one is offered for now"
         fix = "Keep one of them."

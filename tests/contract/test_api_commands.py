@@ -243,6 +243,17 @@ def test_resuming_forgives_a_failed_join_that_was_made_good_since(handler: Comma
     assert not handler.handle(replace(resume, command_id="c3")).changed
 
 
+def test_resuming_a_cluster_that_was_cured_lets_the_fleet_cure_again(
+    handler: CommandHandler, store: EventStore
+) -> None:
+    """The fleet's brake counts its cures of a day until a person has looked."""
+    uid = handler.handle(declare()).uid
+    record(store, uid, facts.ElectionCureRequested("reelect_controller", "LeadersAway", 3, "asked 5 times"))
+    resume = ResumeCluster(name=NAME, actor="p", command_id="c2", reason="")
+    assert handler.handle(resume).changed
+    assert not handler.handle(replace(resume, command_id="c3")).changed
+
+
 def test_only_a_roll_can_be_aborted_and_only_once(handler: CommandHandler, store: EventStore) -> None:
     uid = handler.handle(declare()).uid
     abort = AbortRecycle(name=NAME, actor="p", command_id="c2", reason="wrong version")

@@ -55,6 +55,12 @@ def test_min_isr_is_the_value_leaders_apply(world: World) -> None:
     assert world.gateway.snapshot().under_min_isr() == ()
 
 
+def test_where_a_quorum_leads_no_controller_is_elected_by_zookeeper(world: World) -> None:
+    assert world.gateway.snapshot().controller_epoch == -1
+    with pytest.raises(KafkaRefused):
+        world.gateway.reelect_controller(1000, 1)
+
+
 def test_a_throttled_move_is_seen_while_it_runs_and_ends_with_the_target(world: World) -> None:
     world.create_topic("moved", partitions=1, rf=2, min_isr=1, bytes_per_partition=20 * MB)
     name = TopicPartition("moved", 0)

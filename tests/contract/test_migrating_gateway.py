@@ -63,6 +63,7 @@ def test_what_makes_no_sense_between_two_homes_is_refused_and_elections_are_not(
         lambda: world.gateway.update_feature("metadata.version", 21, validate_only=True),
         lambda: world.gateway.add_voter(106, "CSnKsACqWL2QdNr26bSUNw", host="127.0.44.126", port=9093),
         lambda: world.gateway.remove_voter(103, "CSnKsACqWL2QdNr26bSUNw"),
+        lambda: world.gateway.reelect_controller(1000, 1),
     )
     for call in calls:
         with pytest.raises(KafkaRefused, match="migrates from ZooKeeper to KRaft"):

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from controlplane.kafka.errors import KafkaRefused, KafkaUnavailable
-from controlplane.kafka.features import RELEASE_LEVELS, metadata_level_of
+from controlplane.kafka.features import metadata_level_of, release_levels
 from controlplane.kafka.logdirs import Wishes
 from controlplane.kafka.throttle import ThrottlePlan
 from planner.asked import ValueSeen
@@ -56,8 +56,7 @@ class FellBelow:
 
 
 def _finalised_by(level: int) -> dict[str, int]:
-    common = {"metadata.version": level, "transaction.version": 2, "group.version": 1, "kraft.version": 1}
-    return {**common, **RELEASE_LEVELS[level]}
+    return {"metadata.version": level, **release_levels(level)}
 
 
 def _listed(registered: Sequence[FakeBroker], live: Sequence[FakeBroker]) -> list[FakeBroker]:
@@ -126,6 +125,7 @@ class FakeKafka(FakeControllers, GroupCalls):
             cordoned=frozenset(b.id for b in live if b.cordoned),
             mode=self.migration.mode,
             controller=self.migration.controller,
+            controller_epoch=self.migration.controller_epoch,
         )
 
     def reassign(self, targets: Mapping[TopicPartition, tuple[int, ...]]) -> Mapping[TopicPartition, str]:
@@ -138,7 +138,7 @@ class FakeKafka(FakeControllers, GroupCalls):
             else:
                 self._partitions[name].reassign(list(target))
                 if not self._partitions[name].adding:
-                    self._partitions[name].settle(self._brokers, self.hangs.ends_moves(self._leader))
+                    self._partitions[name].settle(self._brokers, self.hangs.ends_moves(self.active))
         self._shelves.sort_in()
         self._note_falls("a reassignment")
         return refused
@@ -194,7 +194,8 @@ class FakeKafka(FakeControllers, GroupCalls):
     def elect_preferred(self, partitions: Iterable[TopicPartition] | None) -> int:
         self._require_quorum("electing preferred leaders")
         elected = 0
-        wanted = () if self.hangs.elections else self._partitions if partitions is None else set(partitions)
+        wanted: Iterable[TopicPartition] = self._partitions if partitions is None else set(partitions)
+        wanted = wanted if self.hangs.elects(self.active) else ()
         for name in sorted(set(wanted) & set(self._partitions)):
             p = self._partitions[name]
             preferred = p.target[0]
@@ -480,14 +481,14 @@ class FakeKafka(FakeControllers, GroupCalls):
             if broker.fence_at is not None and broker.fence_at <= self._seconds:
                 self._fence(broker, f"broker {broker.id} died")
         for p in self._partitions.values():
-            p.settle(self._brokers, self.hangs.ends_moves(self._leader))
+            p.settle(self._brokers, self.hangs.ends_moves(self.active))
         self._note_falls("a reassignment")
 
     def _fence(self, broker: FakeBroker, cause: str) -> None:
         broker.fenced, broker.fence_at = True, None
         for p in self._partitions.values():
             p.leave_isr(broker.id)
-            p.settle(self._brokers, self.hangs.ends_moves(self._leader))
+            p.settle(self._brokers, self.hangs.ends_moves(self.active))
         self._note_falls(cause)
 
     def _note_falls(self, cause: str) -> None:

@@ -22,7 +22,16 @@ LEVELS = {"metadata.version": 21, "kraft.version": 1}
 """What a quorum of 3.9 that is formatted for 3.9 has finalised."""
 
 _NUMBERS = {state: number for number, state in STATES.items()}
-_REFUSED = ("reassigning", "cancelling", "unregistering", "finalising", "validating", "adding voter", "removing voter")
+_REFUSED = (
+    "reassigning",
+    "cancelling",
+    "unregistering",
+    "finalising",
+    "validating",
+    "adding voter",
+    "removing voter",
+    "electing another",
+)
 """What the gateway takes from nobody while a cluster migrates."""
 _RUNNING = 3.0
 """`BrokerState` of a broker that serves."""
@@ -61,6 +70,8 @@ class FakeMigration:
         self.cuts = 0
         """How often what a quorum left in ZooKeeper was deleted."""
         self._claim = -1
+        self._reigns, self._reign = -1, 0
+        """The broker that leads, and how many have been elected."""
         self._controllers: set[int] = set()
         self._registered: set[int] = set()
         """Brokers in ZooKeeper mode that are registered with the quorum, running or not."""
@@ -138,7 +149,23 @@ class FakeMigration:
     @property
     def controller(self) -> int:
         """The broker that leads, -1 where a quorum does."""
-        return -1 if self.quorum_leads else min((b.id for b in self._brokers.values() if b.serves), default=-1)
+        if self.quorum_leads:
+            return -1
+        self._elect({b.id for b in self._brokers.values() if b.serves})
+        return self._reigns
+
+    @property
+    def controller_epoch(self) -> int:
+        return -1 if self.controller < 0 else self._reign
+
+    def depose(self, broker: int, epoch: int) -> bool:
+        """What `Registry.depose` does: another broker wins, where there is one."""
+        if (self.controller, self._reign) != (broker, epoch):
+            return False
+        there = {b.id for b in self._brokers.values() if b.serves}
+        self._reigns = -1
+        self._elect(there - {broker} or there)
+        return True
 
     def refuse(self, what: str) -> None:
         """As the gateway to a cluster that migrates does. Raises KafkaRefused."""
@@ -172,7 +199,7 @@ class FakeMigration:
             at=self._kafka.now(),
             cluster_id=self._kafka.cluster_id,
             brokers={b: RegisteredBroker(b, f"broker-{b}", 9092, self._brokers[b].rack, session=b) for b in there},
-            controller=self._claim if self._claim >= 0 else min(there, default=-1),
+            controller=self._claim if self._claim >= 0 else self.controller,
             controller_epoch=1 + self.cuts,
             kraft_epoch=1 if self._claim >= 0 else -1,
             has_migration=self.has_migration,
@@ -206,6 +233,11 @@ class FakeMigration:
         return frozenset(n for n, knows in self.knows.items() if knows.has_ensemble and n not in free)
 
     # ---- inside -------------------------------------------------------------------------------------------------
+
+    def _elect(self, candidates: set[int]) -> None:
+        if self._reigns not in candidates:
+            self._reigns = min(candidates, default=-1)
+            self._reign += self._reigns >= 0
 
     @property
     def _dependants(self) -> str:

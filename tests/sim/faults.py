@@ -245,7 +245,7 @@ class Trouble:
         if kind == 0:
             hangs.fetchers.add(self._random.choice(sorted(self._world.machines.broker_ids)))
         elif kind == 1:
-            hangs.controllers.add(kafka.snapshot().quorum.leader)
+            hangs.controllers.add(kafka.active)
         else:
             hangs.elections = True
         self._later(self._random.randint(30, 150), self._nothing_hangs)

@@ -138,6 +138,10 @@ class World:
         """What that cloud can do with a node's address."""
         return self.machines.handover
 
+    def unlisted_in(self, cloud: str) -> float:
+        """How long what was made there may be missing in listings."""
+        return 0.0
+
     # --- people -----------------------------------------------------------------------------------------------
 
     def declare(self, document: KafkaClusterDocument) -> None:
@@ -187,6 +191,7 @@ class World:
                 clock=self.clock,
                 epoch=lambda: self._right_to_act(own),
                 handover=self.handover_on,
+                unlisted_s=self.unlisted_in,
                 registered_id=lambda _view: self._registered_id(),
                 fix_cluster_id=self._fix_cluster_id,
                 registry=lambda _view: self.kafka.migration.registry(),

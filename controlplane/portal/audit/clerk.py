@@ -1,8 +1,8 @@
 """What the gate writes down of a call once its answer is known, and before anybody gets that answer.
 
 Every call that changes something and every call that is denied. Machines' own work is left out while it is let in:
-reports of agents and states of Terraform are observations, some a second. Strangers are noted so often a minute and no
-more: they are not to fill the disk.
+reports of agents and states of Terraform are observations, some a second, and a forge's webhook only wakes a poll.
+Strangers are noted so often a minute and no more: they are not to fill the disk.
 """
 
 import threading
@@ -19,7 +19,7 @@ from controlplane.view import ClusterView
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 ASKS_ONLY = frozenset({"/v1/validate", "/v1/plan"})
 """POST because a spec is long: they record nothing."""
-WORK_OF_MACHINES = ("/agent/v1/report", "/terraform/")
+WORK_OF_MACHINES = ("/agent/v1/report", "/terraform/", "/hooks/")
 DENIED = (401, 403, 421, 429)
 
 _STRANGERS_A_MINUTE = 30

@@ -1,7 +1,9 @@
 """A cluster as it was at a position of the log: what was declared, decided and in hand then."""
 
+from typing import Annotated
+
 import yaml
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from controlplane.portal.pages.changes import changes_of
@@ -9,7 +11,8 @@ from controlplane.portal.pages.frame import page
 from controlplane.portal.pages.rollout import rows_of
 from controlplane.portal.pages.stages import fold
 from controlplane.portal.pages.zones import zone_called, zone_of
-from controlplane.portal.past import NOT_KEPT, At, past_detail, past_of
+from controlplane.portal.past import At, past_detail, past_of
+from controlplane.portal.pasttopics import brokers_then, partitions_then
 from controlplane.portal.services import Services
 
 router = APIRouter(prefix="/clusters/{name}", tags=["pages"], include_in_schema=False)
@@ -18,12 +21,19 @@ LAST_EVENTS = 10
 
 
 @router.get("/past")
-def past(request: Request, name: str, services: Services, at: At = "") -> Response:
-    """The state at `at`: a position or a time; without one at the newest position."""
+def past(
+    request: Request,
+    name: str,
+    services: Services,
+    at: At = "",
+    topic: Annotated[str, Query(max_length=250)] = "",
+) -> Response:
+    """The state at `at`: a position or a time; without one at the newest position. With the partitions of one topic."""
     services.fleet.catch_up()
     found = past_of(services, name, at.strip() or str(max(1, services.store.head())), zone_called(zone_of(request)))
     roll = fold(found.events)
-    detail = past_detail(found)
+    placement = services.past_placements.then(found.view.uid, found.moment)
+    detail = past_detail(found, placement.reason)
     text = yaml.safe_dump(detail.document, sort_keys=False, allow_unicode=True)
     return page(
         request,
@@ -35,6 +45,9 @@ def past(request: Request, name: str, services: Services, at: At = "") -> Respon
         text=text,
         changes=changes_of(found.events[-LAST_EVENTS:]),
         newest=services.store.head(),
-        not_kept=NOT_KEPT,
+        placement=placement,
+        brokers=brokers_then(placement),
+        topic=topic.strip(),
+        partitions=partitions_then(placement, topic.strip()),
         at=at,
     )

@@ -12,7 +12,7 @@ from controlplane.portal.pages.sheet import csv_answer
 from controlplane.portal.pages.topicrows import SORTS, TopicRow, chosen_topics, is_internal, partition_rows
 from controlplane.portal.problems import ApiError
 from controlplane.portal.routes.clusters import living
-from controlplane.portal.routes.topics import rows_of
+from controlplane.portal.routes.topics import is_recorded, rows_of, topics_seen
 from controlplane.portal.services import Services
 from controlplane.portal.topicanswers import state_of, topic_out, with_learned
 
@@ -37,7 +37,7 @@ def topics(
 ) -> Response:
     """The table. Topics of Kafka itself are there where they are asked for, or searched by their name."""
     view = living(services, name)
-    snapshot = services.fleet.last_snapshot(view.uid)
+    snapshot = topics_seen(services, view.uid)
     every = rows_of(request, services, view.uid, snapshot)
     shows = internal or q.strip().startswith("__")
     found = chosen_topics(every, text=q, sort=sort, down=down, internal=shows)
@@ -53,6 +53,7 @@ def topics(
         internal=internal,
         kafkas_own=sum(is_internal(r.name) for r in every),
         snapshot=snapshot,
+        recorded=is_recorded(services, view.uid),
         rates=services.fleet.traffic(view.uid).words(services.clock()),
         q=q,
         sort=sort if sort in SORTS else "name",
@@ -66,10 +67,10 @@ def topics_csv(
 ) -> Response:
     """All rows that match as comma-separated values. Without metadata there is nothing to put into it: 409."""
     view = living(services, name)
-    snapshot = services.fleet.last_snapshot(view.uid)
+    snapshot = topics_seen(services, view.uid)
     if snapshot is None:
         then = "Try again when its brokers are up: the cluster's page says what it waits for."
-        raise ApiError(409, "kafka-unknown", f"Kafka of {name} was not read yet by this server", next_step=then)
+        raise ApiError(409, "kafka-unknown", f"Kafka of {name} was not read yet by any server", next_step=then)
     rows = chosen_topics(rows_of(request, services, view.uid, snapshot), text=q, sort=sort, down=down)
     return csv_answer(f"{view.name}-topics.csv", [f.name for f in fields(TopicRow)], rows)
 
@@ -80,7 +81,7 @@ def topic_detail(
 ) -> Response:
     """One topic, a row a partition; with `ailing` those alone that lack a replica or a leader."""
     view = living(services, name)
-    snapshot = services.fleet.last_snapshot(view.uid)
+    snapshot = topics_seen(services, view.uid)
     alone = snapshot and replace(snapshot, partitions=snapshot.by_topic.get(topic, ()))
     every = partition_rows(alone, services.fleet.behind(view.uid)) if alone else []
     if snapshot is not None and not every:
@@ -99,6 +100,7 @@ def topic_detail(
         found=len(shown),
         ails=sum(r.ails for r in every),
         snapshot=snapshot,
+        recorded=is_recorded(services, view.uid),
         ailing=ailing,
         ours=frozenset(i.service_id for i in view.brokers()),
     )

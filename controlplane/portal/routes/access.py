@@ -22,6 +22,7 @@ from controlplane.portal.answers import in_utc
 from controlplane.portal.audit.entry import Outcome
 from controlplane.portal.audit.store import AuditBroken, AuditFilter
 from controlplane.portal.pages.frame import Caller
+from controlplane.portal.paging import AfterId, Most, following
 from controlplane.portal.problems import ApiError
 from controlplane.portal.services import Services
 
@@ -40,12 +41,15 @@ def whoami(rights: Caller) -> WhoOut:
 
 
 @router.get("/tokens")
-def list_tokens(services: Services, rights: Caller, everyone: bool = False) -> list[TokenOut]:
+def list_tokens(
+    services: Services, rights: Caller, everyone: bool = False, after: AfterId = "", limit: Most = None
+) -> list[TokenOut]:
     """The caller's tokens, the newest first; with `everyone` all, for administrators."""
     if everyone:
         rights.require_everywhere(Verb.ADMINISTER, "tokens of others")
     now = services.clock()
-    return [_token_out(t, now) for t in services.people.tokens.all() if everyone or t.maker == rights.subject]
+    own = [t for t in services.people.tokens.all() if everyone or t.maker == rights.subject]
+    return [_token_out(t, now) for t in following(own, lambda token: token.id, after)[:limit]]
 
 
 @router.post("/tokens")

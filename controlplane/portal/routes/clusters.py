@@ -34,6 +34,7 @@ from controlplane.portal.auth import Actor
 from controlplane.portal.feed import MAX_WAIT_S, RECHECK_EVERY_S, Feed
 from controlplane.portal.history import History, page_of
 from controlplane.portal.moveproposals import propose_rebalance
+from controlplane.portal.paging import After, Most, PartOf, by_name
 from controlplane.portal.past import At, past_detail, past_of
 from controlplane.portal.problems import ApiError
 from controlplane.portal.services import PortalServices, Proposed, Services
@@ -53,11 +54,6 @@ def command_id(idempotency_key: Annotated[str, Header(max_length=200)] = "") -> 
 CommandId = Annotated[str, Depends(command_id)]
 
 
-PartOf = Annotated[str, Query(max_length=250, description="a part of the name; empty: any")]
-After = Annotated[str, Query(max_length=250, description="only names after this one: the last of the page before")]
-Most = Annotated[int | None, Query(ge=1, le=1000, description="how many at most; without it all")]
-
-
 @router.get("/clusters")
 def list_clusters(
     services: Services,
@@ -67,9 +63,9 @@ def list_clusters(
     limit: Most = None,
 ) -> list[api.ClusterOut]:
     """The living clusters, by name."""
-    living_ones = (v for v in services.fleet.views() if not v.deleted and q in v.name and v.name > after)
+    living_ones = (v for v in services.fleet.views() if not v.deleted and q in v.name)
     of_team = (v for v in living_ones if not team or (v.document is not None and v.document.metadata.owner == team))
-    views = sorted(of_team, key=lambda view: view.name)[:limit]
+    views = by_name(of_team, lambda view: view.name, after=after, most=limit)
     now = services.clock()
     return [
         answers.cluster_out(
@@ -86,7 +82,7 @@ def get_cluster(name: str, services: Services, at: At = "") -> api.ClusterDetail
     With `at`, a position of the log or a time, one as it was then: what is declared and decided, nothing observed.
     """
     if at:
-        return past_detail(past_of(services, name, at))
+        return past_detail(past_of(services, name, at), services.past_placements.hint)
     view = living(services, name)
     now = services.clock()
     agents = answers.agents_seen(

@@ -7,6 +7,7 @@ from fastapi import APIRouter, Query
 from controlplane.portal import schemas as api
 from controlplane.portal.generations import generations_out
 from controlplane.portal.generationschemas import GenerationsOut
+from controlplane.portal.past import At, past_of, past_out
 from controlplane.portal.routes.clusters import living
 from controlplane.portal.services import Services
 from controlplane.streams import cluster_stream
@@ -15,10 +16,17 @@ router = APIRouter(prefix=api.API_PREFIX, tags=["clusters"])
 
 
 @router.get("/clusters/{name}/generations")
-def get_generations(name: str, services: Services, limit: Annotated[int, Query(ge=1, le=200)] = 20) -> GenerationsOut:
+def get_generations(
+    name: str, services: Services, limit: Annotated[int, Query(ge=1, le=200)] = 20, at: At = ""
+) -> GenerationsOut:
     """The generations of a cluster, the newest first, each with its cost a month and the difference to the one before.
 
-    Prices are those of now: an older spec is told with what it would cost today.
+    Prices are those of now: an older spec is told with what it would cost today. With `at`, a position of the log or a
+    time, those there were then, and which was in force then.
     """
+    if at:
+        past = past_of(services, name, at)
+        then = generations_out(services, past.view, past.events, limit=limit)
+        return then.model_copy(update={"past": past_out(past, services.past_placements.hint)})
     view = living(services, name)
     return generations_out(services, view, services.store.read_stream(cluster_stream(view.uid)), limit=limit)

@@ -5,6 +5,7 @@ from fastapi import APIRouter
 from controlplane.portal import imageschemas as api
 from controlplane.portal.auth import Actor
 from controlplane.portal.imageanswers import image_named, images_out
+from controlplane.portal.paging import AfterId, Most, following
 from controlplane.portal.routes.clusters import CommandId
 from controlplane.portal.schemas import API_PREFIX
 from controlplane.portal.services import Services
@@ -14,9 +15,10 @@ router = APIRouter(prefix=API_PREFIX, tags=["images"])
 
 
 @router.get("/images")
-def list_images(services: Services) -> api.ImagesOut:
-    """Every revision, the newest first."""
-    return images_out(services.images.standings())
+def list_images(services: Services, after: AfterId = "", limit: Most = None) -> api.ImagesOut:
+    """Every revision, the newest first; `after` is the name of one."""
+    standings = services.images.standings()
+    return images_out(following(standings, lambda standing: standing.revision.name, after)[:limit])
 
 
 @router.get("/images/{name}")

@@ -92,7 +92,7 @@ def rolls(
     With `at`, a position of the log or a time, as they were then.
     """
     if at:
-        return _past_rolls(past_of(services, name, at), limit=limit)
+        return _past_rolls(past_of(services, name, at), services.past_placements.hint, limit=limit)
     view = living(services, name)
     found = rolls_of(services.store.read_stream(cluster_stream(view.uid)))
     pending = pending_rollout(view, services.fleet.last_snapshot(view.uid))
@@ -106,7 +106,7 @@ def rolls(
     )
 
 
-def _past_rolls(past: Past, *, limit: int) -> node_api.RollsOut:
+def _past_rolls(past: Past, placement: str, *, limit: int) -> node_api.RollsOut:
     found = rolls_of(past.events)
     return node_api.RollsOut(
         cluster=past.view.name,
@@ -114,7 +114,7 @@ def _past_rolls(past: Past, *, limit: int) -> node_api.RollsOut:
         rolls=rolls_out(found, pending_rollout(past.view, None), now=past.at, limit=limit),
         rebalance=rebalance_out(past.view),
         total=len(found),
-        past=past_out(past),
+        past=past_out(past, placement),
     )
 
 

@@ -6,16 +6,20 @@ from controlplane.portal import schemas as api
 from controlplane.portal.access.bindings import Binding, binding
 from controlplane.portal.access.rights import Rights
 from controlplane.portal.access.roles import Verb
+from controlplane.portal.paging import After, Most, PartOf, by_name
 from controlplane.portal.services import Services
 
 router = APIRouter(prefix=api.API_PREFIX, tags=["people"])
 
 
 @router.get("/users")
-def list_users(request: Request, services: Services) -> list[api.UserOut]:
-    """Everybody, with what they may do."""
+def list_users(
+    request: Request, services: Services, q: PartOf = "", after: After = "", limit: Most = None
+) -> list[api.UserOut]:
+    """Everybody by name, with what they may do."""
     _require(request)
     bindings = services.people.users.bindings()
+    users = [user for user in services.people.users.all() if q in user.name]
     return [
         api.UserOut(
             name=user.name,
@@ -24,7 +28,7 @@ def list_users(request: Request, services: Services) -> list[api.UserOut]:
             made_at=user.made_at,
             bindings=[_binding_out(b) for b in bindings if b.subject == user.subject],
         )
-        for user in services.people.users.all()
+        for user in by_name(users, lambda user: user.name, after=after, most=limit)
     ]
 
 

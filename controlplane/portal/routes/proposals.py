@@ -8,6 +8,7 @@ from controlplane.portal.access.roles import Verb
 from controlplane.portal.approvals import in_force_digest
 from controlplane.portal.moveproposals import REBALANCE, is_still_so
 from controlplane.portal.pages.frame import Caller
+from controlplane.portal.paging import AfterId, Most, following
 from controlplane.portal.problems import ApiError
 from controlplane.portal.schemas import API_PREFIX
 from controlplane.portal.services import PortalServices, Proposals, Services
@@ -18,10 +19,14 @@ router = APIRouter(prefix=API_PREFIX, tags=["proposals"])
 
 
 @router.get("/proposals")
-def list_proposals(services: Services, everything: bool = False) -> list[api.ProposalOut]:
+def list_proposals(
+    services: Services, everything: bool = False, after: AfterId = "", limit: Most = None
+) -> list[api.ProposalOut]:
     """Those that are open, the newest first; with `everything` also those that are decided."""
-    found = desk_of(services).all()
-    return [api.proposal_out(p) for p in found if everything or p.state in (ProposalState.OPEN, ProposalState.APPROVED)]
+    # One that was decided since the page before is still where the next one begins.
+    found = following(desk_of(services).all(), lambda proposal: proposal.id, after)
+    shown = [p for p in found if everything or p.state in (ProposalState.OPEN, ProposalState.APPROVED)]
+    return [api.proposal_out(p) for p in shown[:limit]]
 
 
 @router.get("/proposals/{number}")

@@ -1,19 +1,24 @@
 """/v1/clusters/NAME/topics: what is declared and what is there, and what is asked for single topics."""
 
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Annotated
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Query, Request
 
 from controlplane.commands import AdoptTopic, DeleteTopic
 from controlplane.portal import schemas as api
 from controlplane.portal import topicschemas as topic_api
 from controlplane.portal.auth import Actor
 from controlplane.portal.pages.topicrates import RatedTopics
-from controlplane.portal.pages.topicrows import TopicRow
+from controlplane.portal.pages.topicrows import TopicRow, partition_rows
+from controlplane.portal.paging import After, Most, PartOf
+from controlplane.portal.past import At, past_of
+from controlplane.portal.pasttopics import past_topic_out, past_topics_out
 from controlplane.portal.problems import ApiError
-from controlplane.portal.routes.clusters import After, CommandId, Most, PartOf, carry_out, living
+from controlplane.portal.routes.clusters import CommandId, carry_out, living
 from controlplane.portal.services import PortalServices, Services
-from controlplane.portal.topicanswers import topic_out, topics_out, with_learned
+from controlplane.portal.topicanswers import partitions_out, topic_out, topics_out, with_learned
 from events.ids import ClusterUid
 from planner.observed import KafkaSnapshot
 
@@ -22,25 +27,78 @@ router = APIRouter(prefix=api.API_PREFIX, tags=["topics"])
 
 @router.get("/clusters/{name}/topics")
 def list_topics(
-    request: Request, name: str, services: Services, q: PartOf = "", after: After = "", limit: Most = None
+    request: Request,
+    name: str,
+    services: Services,
+    q: PartOf = "",
+    after: After = "",
+    limit: Most = None,
+    at: At = "",
 ) -> topic_api.TopicsOut:
-    """Every topic by name: those that are declared, and those Kafka had at the last look."""
+    """Every topic by name: those that are declared, and those Kafka had at the last look.
+
+    With `at`, a position of the log or a time, those that were declared then, and those the metric lake has of then.
+    """
+    if at:
+        past = past_of(services, name, at)
+        placement = services.past_placements.then(past.view.uid, past.moment)
+        return past_topics_out(past, placement, part=q, after=after, most=limit)
     view = living(services, name)
-    snapshot = services.fleet.last_snapshot(view.uid)
+    snapshot = topics_seen(services, view.uid)
     rows = rows_of(request, services, view.uid, snapshot)
-    return topics_out(view, snapshot, rows, now=services.clock(), part=q, after=after, most=limit)
+    recorded = is_recorded(services, view.uid)
+    return topics_out(view, snapshot, rows, now=services.clock(), part=q, after=after, most=limit, recorded=recorded)
 
 
 @router.get("/clusters/{name}/topics/{topic}")
-def get_topic(request: Request, name: str, topic: str, services: Services) -> topic_api.TopicOut:
-    """One topic: what is declared, what is observed, and what keeps them apart."""
+def get_topic(request: Request, name: str, topic: str, services: Services, at: At = "") -> topic_api.TopicOut:
+    """One topic: what is declared, what is observed, and what keeps them apart.
+
+    With `at`, a position of the log or a time, what was declared then, and where the metric lake has its partitions.
+    """
+    if at:
+        past = past_of(services, name, at)
+        told = past_topic_out(past, services.past_placements.then(past.view.uid, past.moment), topic)
+        if told is None:
+            title = f"of {name} nobody knows a topic called {topic} at position {past.position}"
+            raise ApiError(404, "topic-not-found", title, next_step=f"kedge describe {name} --at {past.position}")
+        return told
     view = living(services, name)
-    snapshot = services.fleet.last_snapshot(view.uid)
+    snapshot = topics_seen(services, view.uid)
     row = next((r for r in rows_of(request, services, view.uid, snapshot) if r.name == topic), None)
     if row is None and topic not in view.topics.by_name:
         then = f"kedge topics {name} lists them; one made a moment ago is in the next metadata."
         raise ApiError(404, "topic-not-found", f"{name} has no topic called {topic}", next_step=then)
     return with_learned(topic_out(view, topic, row), services.latest, view.uid, services.clock())
+
+
+@router.get("/clusters/{name}/topics/{topic}/partitions")
+def list_partitions(
+    name: str,
+    topic: str,
+    services: Services,
+    after: Annotated[int, Query(ge=-1, le=2**31, description="only numbers above this one: the last before")] = -1,
+    limit: Most = None,
+    ailing: Annotated[bool, Query(description="those alone that lack a replica or a leader")] = False,
+) -> topic_api.PartitionsOut:
+    """Where the partitions of a topic are, by number, as Kafka's metadata was read last."""
+    view = living(services, name)
+    snapshot = topics_seen(services, view.uid)
+    parts = snapshot.by_topic.get(topic, ()) if snapshot else ()
+    if snapshot is None or not parts:
+        why = "Kafka was not read yet" if snapshot is None else "one made a moment ago is in the next metadata"
+        title = f"of {name} no partitions of a topic called {topic} are known"
+        raise ApiError(404, "topic-not-found", title, detail=why, next_step=f"kedge topics {name} lists topics.")
+    rows = partition_rows(replace(snapshot, partitions=parts), services.fleet.behind(view.uid))
+    return partitions_out(
+        view,
+        topic,
+        [r for r in rows if not ailing or r.ails],
+        age_s=max(0.0, (services.clock() - snapshot.at).total_seconds()),
+        recorded=is_recorded(services, view.uid),
+        after=after,
+        most=limit,
+    )
 
 
 @router.post("/clusters/{name}/topics/{topic}/adopt")
@@ -67,6 +125,18 @@ def delete_topic(
         retain=body.retain,
     )
     return carry_out(services, command)
+
+
+def topics_seen(services: PortalServices, uid: ClusterUid) -> KafkaSnapshot | None:
+    """Where topics are by the last look of this server, else by what another one, or this one before its start,
+    recorded. Of the latter nothing but partitions is known. Raises StoreUnavailable.
+    """
+    return services.fleet.last_snapshot(uid) or services.placements.of(uid)
+
+
+def is_recorded(services: PortalServices, uid: ClusterUid) -> bool:
+    """Whether what `topics_seen` tells was not read by this server."""
+    return services.fleet.last_snapshot(uid) is None
 
 
 def rows_of(

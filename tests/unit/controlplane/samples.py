@@ -163,6 +163,8 @@ SAMPLES: tuple[object, ...] = (
         {"1003": 4},
         {"1000": 4},
     ),
+    facts.ElectionCureRequested("reelect_controller", "LeadersAway", 3, "3 partitions are led elsewhere"),
+    facts.ControllerElectionRequested(1001, 7, "3 partitions are led elsewhere"),
     facts.MovesAdopted(("orders-4",), "asked by anna: our own tool"),
     facts.MovesCancelRequested(("orders-4",), "asked by anna: nobody's"),
     facts.MovesSettled(("orders-4",)),

@@ -114,6 +114,16 @@ def test_what_has_ended_and_old_beats_are_shown_when_asked_for(world: World) -> 
     assert "55 s ago" in whole
 
 
+def test_vms_of_clusters_the_server_does_not_have_are_listed(world: World) -> None:
+    ids = [f"i-{n}" for n in range(5)]
+    lost = api.UnclaimedOut(place="aws/default/eu-west-1", uid="u9", name="payments", vms=7, ids=ids, at=START)
+    world.server.on("GET", "/loop", told(unclaimed=[lost]))
+    shown = world.run("loop").stdout
+    assert "VMS OF CLUSTERS THIS SERVER DOES NOT HAVE" in shown
+    assert "payments (u9)" in shown
+    assert "and 2 more" in shown
+
+
 def test_a_server_at_rest_says_so_in_words(world: World) -> None:
     rest = {"poisoned": [], "jobs": [], "timers": [], "beats": [], "beats_ever": 0, "lag": 0, "position": 120}
     world.server.on("GET", "/loop", told(**rest))

@@ -113,9 +113,9 @@ class House:
             fleet=self.converger,
             leadership=self.lead,
             commands=CommandHandler(
-                self.store, last_snapshot=self.converger.last_snapshot, gate=PolicyGate(self.policies)
+                self.store, last_snapshot=self.converger.last_snapshot, gate=PolicyGate(self.policies, self.converger)
             ),
-            gate=PolicyGate(self.policies),
+            gate=PolicyGate(self.policies, self.converger),
             planner_state=lambda: "starting",
             progress=lambda view: self.progress,
             brake=self.converger.brake_on,

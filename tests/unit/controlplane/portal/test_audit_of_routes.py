@@ -191,6 +191,7 @@ def test_reports_of_agents_and_states_of_terraform_are_no_peoples_doing() -> Non
     assert {p for _, p in CHANGING if p.startswith(WORK_OF_MACHINES)} == {
         "/agent/v1/report",
         "/terraform/v1/states/{cluster_uid}/{place}",
+        "/hooks/git/{name}",
     }
 
 

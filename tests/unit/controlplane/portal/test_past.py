@@ -1,14 +1,19 @@
 """A cluster as it was: what was declared and decided by a position or a moment, and nothing that is of now."""
 
-from datetime import timedelta
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
 
 from controlplane.portal.access.bindings import Binding
 from controlplane.portal.access.roles import Role
+from controlplane.portal.app import create_app
 from events import facts
+from events.ids import ClusterUid
+from spark.metrics.placement import Held, WindowPlacement
 from tests.builders import a_partition, a_snapshot
-from tests.unit.controlplane.portal.portal_house import START, House, three_brokers
+from tests.unit.controlplane.portal.portal_house import START, TOKEN, House, three_brokers
 from tests.unit.controlplane.portal.test_portal_roles_matrix import OURS
 from tests.unit.events.spec_texts import ORDERS
 
@@ -94,3 +99,90 @@ def test_the_page_says_that_it_is_the_past_and_leads_back(house: House) -> None:
 def test_who_may_not_read_a_cluster_may_not_read_its_past(house: House) -> None:
     stranger = house.browser("eve", Binding("", Role.VIEWER, "team:search"))
     assert stranger.get("/clusters/orders/past?at=2").status_code == 404
+
+
+class Lake:
+    """A lake that knows two partitions of one topic from 13:00 on."""
+
+    hint = "in the lake"
+
+    def __init__(self) -> None:
+        self.asked: list[datetime] = []
+
+    def then(self, uid: ClusterUid, moment: datetime) -> WindowPlacement:
+        self.asked.append(moment)
+        if moment < START + timedelta(hours=1):
+            return WindowPlacement(reason="not kept: too long ago")
+        held = {
+            ("payments", 0): Held((1000, 1001), (1001,), 2048),
+            ("payments", 1): Held((1001, 1002), (), None),
+        }
+        return WindowPlacement(by_partition=held, brokers=(1000, 1001, 1002), reason="2 partitions, told by 3 brokers")
+
+
+def with_lake(house: House) -> Lake:
+    lake = Lake()
+    house.app = create_app(replace(house.services, past_placements=lake))
+    return lake
+
+
+def asked(house: House, path: str, **params: object) -> Any:
+    person = house.client_with({"Authorization": f"Bearer {TOKEN}"})
+    return person.get(f"/v1/clusters/orders{path}", params={key: str(value) for key, value in params.items()})
+
+
+def test_topics_of_then_are_those_the_lake_saw_at_the_moment_asked_for(house: House) -> None:
+    lake, moment = with_lake(house), START + timedelta(minutes=90)
+    told = asked(house, "/topics", at=moment.isoformat()).json()
+    assert (told["total"], [t["name"] for t in told["topics"]]) == (1, ["payments"])
+    assert told["past"]["placement"] == "2 partitions, told by 3 brokers"
+    assert told["metadata_age_s"] is None
+    assert lake.asked == [moment], "not the moment of the last event before it"
+    one = asked(house, "/topics/payments", at=moment.isoformat()).json()
+    assert one["placed"] == [
+        {"partition": 0, "brokers": [1000, 1001], "led_by": [1001], "log_bytes": 2048},
+        {"partition": 1, "brokers": [1001, 1002], "led_by": [], "log_bytes": None},
+    ]
+    assert one["observed"] is None
+    assert asked(house, "/topics/nothing", at=moment.isoformat()).status_code == 404
+
+
+def test_where_the_lake_does_not_go_back_so_far_that_is_told(house: House) -> None:
+    with_lake(house)
+    told = asked(house, "/topics", at="2026-01-01T12:30").json()
+    assert (told["total"], told["past"]["placement"]) == (0, "not kept: too long ago")
+
+
+def test_without_a_lake_past_placement_is_not_kept(house: House) -> None:
+    told = asked(house, "/topics", at=house.store.head()).json()
+    assert told["past"]["placement"].startswith("not kept: ")
+    assert asked(house, "", at="2026-01-01T12:30").json()["past"]["placement"].startswith("not kept: ")
+
+
+def test_the_page_of_the_past_shows_brokers_and_the_partitions_of_a_topic(house: House) -> None:
+    with_lake(house)
+    browser = house.browser("ada", Binding("", Role.ADMIN, "*"))
+    text = browser.get("/clusters/orders/past?at=2026-01-01T13:30&topic=payments").text
+    assert "2 partitions, told by 3 brokers" in text
+    assert '<th scope="row">1001</th><td class="num">2</td><td class="num">1</td>' in text
+    assert "<td>1000, 1001</td><td>1001</td>" in text
+    assert "<td>1001, 1002</td><td>not told</td>" in text
+    before = browser.get("/clusters/orders/past?at=2026-01-01T12:30").text
+    assert "not kept: too long ago" in before
+    assert "Brokers then" not in before
+
+
+def test_generations_are_those_there_were_then(house: House) -> None:
+    now = asked(house, "/generations").json()
+    then = asked(house, "/generations", at="2026-01-01T13:30").json()
+    assert [g["generation"] for g in now["generations"]] == [2, 1]
+    assert [(g["generation"], g["in_force"]) for g in then["generations"]] == [(1, True)]
+    assert (then["past"]["at"], then["total"]) == ("2026-01-01T13:00:00Z", 1)
+    assert now["past"] is None
+
+
+@pytest.mark.parametrize("path", ["/topics", "/topics/payments", "/generations"])
+def test_a_moment_that_makes_no_sense_and_a_cluster_that_was_not_are_refused(house: House, path: str) -> None:
+    assert asked(house, path, at="yesterday").status_code == 422
+    nobody = house.client.get("/v1/clusters/nothing" + path, params={"at": "1"})
+    assert nobody.status_code == 404

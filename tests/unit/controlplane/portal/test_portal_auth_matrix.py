@@ -11,7 +11,7 @@ from events.ids import ClusterUid, IntentId, NodeName
 from tests.unit.controlplane.portal.page_routes import PAGE_ROUTES, filled
 from tests.unit.controlplane.portal.portal_house import TOKEN, House
 
-PERSON, PAGE, AGENT, OPEN, DOOR, RUN = "person", "page", "agent", "open", "door", "run"
+PERSON, PAGE, AGENT, OPEN, DOOR, RUN, HOOK = "person", "page", "agent", "open", "door", "run", "hook"
 
 ROUTES = {
     ("GET", "/v1/clusters"): PERSON,
@@ -65,6 +65,7 @@ ROUTES = {
     ("GET", "/v1/clusters/{name}/topics"): PERSON,
     ("GET", "/v1/clusters/{name}/topics/{topic}"): PERSON,
     ("GET", "/v1/clusters/{name}/topics/{topic}/logs"): PERSON,
+    ("GET", "/v1/clusters/{name}/topics/{topic}/partitions"): PERSON,
     ("GET", "/v1/clusters/{name}/topics/{topic}/settings"): PERSON,
     ("GET", "/v1/clusters/{name}/brokers/{broker}/settings"): PERSON,
     ("POST", "/v1/clusters/{name}/topics/{topic}/adopt"): PERSON,
@@ -123,6 +124,7 @@ ROUTES = {
     ("POST", "/agent/v1/enrol"): OPEN,
     ("GET", "/agent/v1/ca"): OPEN,
     ("GET", "/healthz"): OPEN,
+    ("POST", "/hooks/git/{name}"): HOOK,  # let in by test_forge_hooks.py
     **{
         (method, "/terraform/v1/states/{cluster_uid}/{place}"): RUN  # let in by test_terraform_routes.py
         for method in ("GET", "POST", "LOCK", "UNLOCK")
@@ -155,6 +157,7 @@ LET_IN = {
     AGENT: {"an agent"},
     OPEN: set(CALLERS),
     RUN: set[str](),
+    HOOK: set[str](),
 }
 
 
@@ -186,7 +189,9 @@ def test_a_route_lets_in_whom_the_table_says(house: House, method: str, path: st
         assert response.headers["content-type"] == "application/problem+json"
 
 
-@pytest.mark.parametrize("path", ["/", "/docs", "/redoc", "/v1/nothing", "/static", "/login/", "/healthz/", "/agent"])
+@pytest.mark.parametrize(
+    "path", ["/", "/docs", "/redoc", "/v1/nothing", "/static", "/login/", "/healthz/", "/agent", "/hooks/git"]
+)
 def test_a_path_nobody_thought_of_asks_for_the_token_first(house: House, path: str) -> None:
     assert house.client_with({}).get(path).status_code == 401
 

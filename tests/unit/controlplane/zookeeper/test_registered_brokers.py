@@ -9,7 +9,7 @@ import pytest
 
 from controlplane.kafka.deadline import Deadline
 from controlplane.kafka.errors import KafkaUnavailable
-from controlplane.kafka.zookeeper_mode import current_controller, read_mode
+from controlplane.kafka.zookeeper_mode import CurrentController, current_controller, read_mode
 from controlplane.zookeeper.errors import ZooKeeperUnavailable
 from controlplane.zookeeper.registered import RegisteredBroker, RegistrySeen
 
@@ -43,12 +43,12 @@ def registry(*brokers: int, controller: int = 1, kraft_epoch: int = -1) -> Regis
     return RegistrySeen(datetime(2026, 1, 1, tzinfo=UTC), "c", there, controller, 1, kraft_epoch)
 
 
-def found(connection: Named, seen: RegistrySeen | None = None) -> int:
+def found(connection: Named, seen: RegistrySeen | None = None) -> CurrentController:
     return current_controller(connection, None if seen is None else lambda: seen, Deadline(10.0, lambda: 0.0))
 
 
 def test_the_controller_is_whom_zookeeper_names_and_who_knows_what_zookeeper_knows() -> None:
-    assert found(Named({1: 1, 2: 1, 3: 2}), registry(1, 2, 3)) == 1
+    assert found(Named({1: 1, 2: 1, 3: 2}), registry(1, 2, 3)) == CurrentController(1, epoch=1)
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_a_picture_that_may_be_old_is_not_taken(connection: Named, seen: Registr
 
 
 def test_without_zookeepers_word_most_of_the_brokers_decide() -> None:
-    assert found(Named({1: 1, 2: 1, 3: 3})) == 1
+    assert found(Named({1: 1, 2: 1, 3: 3})) == CurrentController(1, epoch=-1)
 
 
 def test_a_zookeeper_that_does_not_answer_leaves_the_cluster_unknown() -> None:

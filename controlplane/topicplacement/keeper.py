@@ -1,0 +1,94 @@
+"""Records where the partitions of every topic are, by the server that reads Kafka: a row where one changed, and for
+each cluster a row with the time of the look.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from controlplane.fleets import SeenFleet
+from controlplane.latest import LatestStore, Observation, Subject
+from controlplane.topicplacement.packed import hash_of, packed, shape_of, text_of
+from controlplane.topicplacement.store import PlacementStore, TopicRecord
+from events.ids import ClusterUid, Epoch
+from planner.observed import KafkaSnapshot, PartitionSeen
+
+LOOKS = "topic-looks"
+"""Kind of the latest values with the time of the look at each cluster, and when rows of it were written last."""
+
+_SUBJECT = "topics"
+
+
+@dataclass(frozen=True, slots=True)
+class _Recorded:
+    """A cluster as this server has recorded it: the look, the shape of each topic, and which look wrote rows last."""
+
+    at: datetime
+    shapes: Mapping[str, int]
+    written_at: datetime
+
+
+class PlacementKeeper:
+    """`Polled` by the leader. What it knows to be written counts for its epoch alone: another server may have led.
+
+    `epoch`: that which this server leads in, None while it does not.
+    """
+
+    def __init__(
+        self, fleet: SeenFleet, store: PlacementStore, latest: LatestStore, epoch: Callable[[], Epoch | None]
+    ) -> None:
+        self._fleet, self._store, self._latest, self._epoch = fleet, store, latest, epoch
+        self._known: dict[ClusterUid, _Recorded] = {}
+        self._known_in: Epoch | None = None
+
+    def poll(self) -> None:
+        """One round over the fleet: a cluster that was not looked at since costs nothing. Raises StoreUnavailable."""
+        epoch = self._epoch()
+        if epoch is None:
+            return
+        views = [v for v in self._fleet.views() if not v.deleted]
+        if epoch != self._known_in:
+            self._known, self._known_in = {}, epoch
+            for gone in self._store.clusters() - {v.uid for v in views}:
+                self._store.drop(gone)
+        looks = [look for view in views if (look := self._look(view.uid)) is not None]
+        self._latest.put_all(looks)
+        for gone in self._known.keys() - {v.uid for v in views}:
+            self._store.drop(gone)
+            del self._known[gone]
+
+    def _look(self, uid: ClusterUid) -> Observation | None:
+        snapshot, known = self._fleet.last_snapshot(uid), self._known.get(uid)
+        if snapshot is None or (known is not None and known.at == snapshot.at):
+            return None
+        known = self._known[uid] = self._recorded(uid, snapshot, known)
+        value = {"cluster_id": snapshot.cluster_id, "written_at": known.written_at.isoformat()}
+        return Observation(Subject(LOOKS, uid, _SUBJECT), value, "kafka", snapshot.at)
+
+    def _recorded(self, uid: ClusterUid, snapshot: KafkaSnapshot, known: _Recorded | None) -> _Recorded:
+        """Writes what is not as it was."""
+        topics = snapshot.by_topic
+        shapes = {topic: shape_of(parts) for topic, parts in topics.items()}
+        if known is None:
+            kept = self._store.hashes(uid)
+            found = [_record(topic, parts, snapshot.at) for topic, parts in topics.items()]
+            changed = [record for record in found if kept.get(record.topic) != record.sha256]
+            gone = kept.keys() - topics.keys()
+        else:
+            others = [topic for topic, shape in shapes.items() if known.shapes.get(topic) != shape]
+            changed = [_record(topic, topics[topic], snapshot.at) for topic in others]
+            gone = known.shapes.keys() - topics.keys()
+        self._store.keep(uid, changed, gone, snapshot.at)
+        # The first look of an epoch says that it wrote: the leader before may have done so and told nobody any more.
+        is_same = known is not None and not changed and not gone
+        return _Recorded(snapshot.at, shapes, known.written_at if known is not None and is_same else snapshot.at)
+
+
+def look_of(latest: LatestStore, uid: ClusterUid) -> Observation | None:
+    """The newest look at a cluster, whoever looked. Raises StoreUnavailable."""
+    return latest.get(Subject(LOOKS, uid, _SUBJECT))
+
+
+def _record(topic: str, partitions: Sequence[PartitionSeen], at: datetime) -> TopicRecord:
+    text = text_of(partitions)
+    return TopicRecord(topic, hash_of(text), packed(text), at)

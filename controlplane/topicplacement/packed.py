@@ -1,0 +1,73 @@
+"""The placement of a topic's partitions as bytes: who leads each, who holds it, who is in sync. Pure.
+
+Sizes and offsets are left out: they change at every look, and these bytes are written where something changed.
+"""
+
+import hashlib
+import json
+import zlib
+from collections.abc import Sequence
+from operator import attrgetter
+
+from planner.observed import PartitionSeen, TopicPartition
+
+_MOST_BYTES = 64 * 1024 * 1024
+"""Of one topic, unpacked: more is no list of partitions."""
+_FORM = 1
+
+_SHAPE = attrgetter("leader", "replicas", "isr", "adding", "removing", "min_isr", "configured_min_isr")
+
+
+def shape_of(partitions: Sequence[PartitionSeen]) -> int:
+    """Stands for the placement in this process alone: two looks at 50 partitions are told apart in some 20 µs."""
+    return hash((len(partitions), *map(_SHAPE, partitions)))
+
+
+def text_of(partitions: Sequence[PartitionSeen]) -> bytes:
+    """What is packed, and what its hash is of; partitions come in order of their number."""
+    rows = [(p.name.partition, *_SHAPE(p)) for p in sorted(partitions, key=lambda p: p.name.partition)]
+    return json.dumps({"form": _FORM, "partitions": rows}, separators=(",", ":")).encode()
+
+
+def hash_of(text: bytes) -> str:
+    """Stands for the placement on every server and for ever."""
+    return hashlib.sha256(text).hexdigest()
+
+
+def packed(text: bytes) -> bytes:
+    return zlib.compress(text, 1)
+
+
+def unpacked(topic: str, data: bytes) -> tuple[PartitionSeen, ...] | None:
+    """The partitions, sizes unknown; None where the bytes are broken, or another release wrote them."""
+    try:
+        unpacking = zlib.decompressobj()
+        told = json.loads(unpacking.decompress(data, _MOST_BYTES))
+        if not unpacking.eof or told["form"] != _FORM:
+            return None
+        return tuple(_partition(topic, *row) for row in told["partitions"])
+    except (zlib.error, ValueError, KeyError, TypeError):
+        return None  # the next look writes it anew
+
+
+def _partition(
+    topic: str,
+    number: int,
+    leader: int,
+    replicas: list[int],
+    isr: list[int],
+    adding: list[int],
+    removing: list[int],
+    min_isr: int,
+    configured_min_isr: int,
+) -> PartitionSeen:
+    return PartitionSeen(
+        name=TopicPartition(topic, number),
+        leader=leader,
+        replicas=tuple(replicas),
+        isr=tuple(isr),
+        min_isr=min_isr,
+        adding=tuple(adding),
+        removing=tuple(removing),
+        configured_min_isr=configured_min_isr,
+    )

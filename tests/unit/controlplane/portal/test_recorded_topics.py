@@ -1,0 +1,86 @@
+"""Topics of a cluster whose Kafka the server that is asked has not read: as they were recorded, with their age."""
+
+from dataclasses import replace
+
+from fastapi.testclient import TestClient
+
+from controlplane.latest import MemoryLatestStore
+from controlplane.portal.access.bindings import Binding
+from controlplane.portal.access.roles import Role
+from controlplane.portal.app import create_app
+from controlplane.topicplacement.keeper import PlacementKeeper
+from controlplane.topicplacement.sight import RecordedPlacements
+from controlplane.topicplacement.store import MemoryPlacementStore
+from events.ids import Epoch
+from tests.builders import a_partition, a_snapshot
+from tests.unit.controlplane.portal.portal_house import TOKEN, House
+from tests.unit.controlplane.portal.test_portal_roles_matrix import house_with_orders
+
+ADMIN = Binding("", Role.ADMIN, "*")
+
+
+def restarted_house() -> House:
+    """A server that read Kafka, recorded what it read, and has started anew three minutes later."""
+    house = house_with_orders()
+    uid = house.view().uid
+    out = a_partition("payments-1", (1001, 1002), isr=(1001,), min_isr=1)
+    house.snapshots[uid] = a_snapshot(a_partition("payments-0"), out, a_partition("refunds-0"), at=house.now)
+    store, latest = MemoryPlacementStore(), MemoryLatestStore()
+    PlacementKeeper(house.services.fleet, store, latest, lambda: Epoch(1)).poll()
+    del house.snapshots[uid]
+    sight = RecordedPlacements(store, latest, lambda: house.now)
+    house.app = create_app(replace(house.services, placements=sight))
+    house.pass_time(minutes=3)
+    return house
+
+
+def person(house: House) -> TestClient:
+    return house.client_with({"Authorization": f"Bearer {TOKEN}"})
+
+
+def test_the_table_of_topics_is_there_with_its_age_and_says_whose_it_is() -> None:
+    house = restarted_house()
+    text = house.browser("ada", ADMIN).get("/clusters/orders/topics").text
+    assert 'href="/clusters/orders/topics/payments"' in text
+    assert "by another server, or before this one started: sizes are not known here" in text
+    assert "3 min ago" in text
+
+
+def test_the_partitions_of_a_topic_are_there_with_what_is_wrong_with_them() -> None:
+    house = restarted_house()
+    browser = house.browser("ada", ADMIN)
+    text = browser.get("/clusters/orders/topics/payments").text
+    assert "out of sync" in text
+    assert "size unknown" in text
+    assert browser.get("/clusters/orders/topics/nothing").status_code == 404
+
+
+def test_the_api_tells_what_was_recorded_as_such_and_figures_that_nobody_read_as_unknown() -> None:
+    house = restarted_house()
+    found = person(house).get("/v1/clusters/orders/topics").json()
+    assert (found["recorded"], found["metadata_age_s"], found["total"]) == (True, 180.0, 2)
+    observed = found["topics"][0]["observed"]
+    assert (observed["partitions"], observed["under_replicated"], observed["size_bytes"]) == (2, 1, None)
+    one = person(house).get("/v1/clusters/orders/topics/refunds").json()
+    assert one["observed"]["min_isr"] == 2
+    sheet = house.browser("ada", ADMIN).get("/clusters/orders/topics.csv")
+    assert sheet.text.count("\n") == 3
+
+
+def test_what_this_server_reads_itself_goes_before_what_was_recorded() -> None:
+    house = restarted_house()
+    house.snapshots[house.view().uid] = a_snapshot(a_partition("fresh-0"), at=house.now)
+    found = person(house).get("/v1/clusters/orders/topics").json()
+    assert (found["recorded"], [t["name"] for t in found["topics"]]) == (False, ["fresh"])
+    assert "by another server" not in house.browser("ada", ADMIN).get("/clusters/orders/topics").text
+
+
+def test_a_cluster_nobody_ever_read_has_no_age() -> None:
+    house = house_with_orders()
+    found = house.client.get("/v1/clusters/orders/topics").json()
+    assert (found["recorded"], found["metadata_age_s"], found["topics"]) == (False, None, [])
+
+
+def test_topics_of_a_cluster_one_may_not_read_stay_unknown() -> None:
+    stranger = restarted_house().browser("eve", Binding("", Role.VIEWER, "team:search"))
+    assert stranger.get("/clusters/orders/topics").status_code == 404

@@ -14,6 +14,7 @@ from controlplane.converger.heartbeatconditions import heartbeats_silent
 from controlplane.converger.hungconditions import elections_fail, reassignment_hung, strangers_told
 from controlplane.converger.images import image_told
 from controlplane.converger.isrconditions import at_min_isr
+from controlplane.converger.livesettings import ADOPTED, settings_adopted
 from controlplane.converger.maintenance import maintenance_told
 from controlplane.converger.pausing import hold_on
 from controlplane.converger.placementconditions import MISPLACED, misplaced_told
@@ -32,7 +33,7 @@ ORPHANS = "Orphans"
 FALLBACK = "MachineFallback"
 AILING = "Ailing"
 
-_BY_NAME = (TOPICS_DEGRADED, CLOUD_DRIFT_FOUND, NETWORK_DRIFT, EXTERNAL_EMPTY, MISPLACED, ORPHANS)
+_BY_NAME = (TOPICS_DEGRADED, CLOUD_DRIFT_FOUND, NETWORK_DRIFT, EXTERNAL_EMPTY, MISPLACED, ORPHANS, ADOPTED)
 """What names what it is about: other names are a change."""
 
 
@@ -175,5 +176,6 @@ _TOLD: tuple[Callable[[Situation], facts.ConditionChanged | None], ...] = (
     agents_told,
     external_empty,
     misplaced_told,
+    settings_adopted,
 )
 """What is told whatever the verdict: None, or the condition as it should be."""

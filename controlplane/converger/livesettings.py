@@ -18,6 +18,8 @@ from events.ids import intent_id
 READ_BACK_S = 60.0
 """Brokers show a live value within a second; one that does not after this time is told as a condition."""
 
+ADOPTED = "SettingsAdopted"
+
 _NAMED = 3
 
 
@@ -70,6 +72,21 @@ def settings_left_step(situation: Situation) -> Verdict | None:
     if work is None:
         return None
     return wait("SettingsPending", f"{_words(work.live)} not set yet: {_why_not(situation)}")
+
+
+def settings_adopted(situation: Situation) -> facts.ConditionChanged | None:
+    """What brokers have by hand and the spec adopts. None while they are not asked."""
+    view, seen = situation.view, situation.seen.settings
+    if view.document is None or not view.document.spec.kafka.adopt:
+        return facts.ConditionChanged(ADOPTED, False, "Free", "")
+    if seen is None or not seen.is_drift:
+        return None
+    if not seen.kept:
+        return facts.ConditionChanged(ADOPTED, False, "Free", "")
+    told = "; ".join(f"broker {d.broker} has {d.name}={d.value}, not {d.wanted}" for d in seen.kept[:_NAMED])
+    more = f" and {len(seen.kept) - _NAMED} more" if len(seen.kept) > _NAMED else ""
+    message = f"{told}{more}: left, since kafka.adopt names it. Write the value into the spec, or end the adoption"
+    return facts.ConditionChanged(ADOPTED, True, "OtherValue", message)
 
 
 def _put_right(situation: Situation) -> Verdict | None:

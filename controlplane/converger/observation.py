@@ -95,7 +95,7 @@ class SettingsObserved:
     """What the brokers that answered say of the values they should hold (`wanted`, under their live names).
 
     `step` is what would be sent next; `refusals` what each broker says to it, None for a yes. Both are empty when every
-    value is as it should be.
+    value is as it should be. `kept`: where a broker has another value than the spec, which adopts it.
     """
 
     wanted: Mapping[str, str]
@@ -104,6 +104,7 @@ class SettingsObserved:
     deviations: tuple[Deviation, ...] = ()
     step: LiveStep = NO_STEP
     refusals: Mapping[int, str | None] = field(default_factory=dict)
+    kept: tuple[Deviation, ...] = ()
 
     @property
     def offered(self) -> Mapping[str, str | None]:

@@ -241,18 +241,19 @@ class Observer:
     def _settings(self, view: ClusterView, missing: dict[str, str]) -> SettingsObserved | None:
         """What the brokers say of the values to be set, or, at rest, of those they should hold."""
         work = _work_to_ask_for(view)
-        if work is None or not work.live:
+        if work is None or not (work.live or work.adopted):
             return None
         kafka = self._ports.kafka(view)
         try:
-            seen = kafka.running_settings(frozenset(work.live))
+            seen = kafka.running_settings(frozenset(work.live) | work.adopted.keys())
             found = deviations(work.live, seen, unset_is_right=work.is_drift)
             step = next_live_step(found, seen)
             refusals = kafka.setting_refusals(step) if step else {}
         except KafkaFault as error:
             missing["settings"] = str(error)
             return None
-        return SettingsObserved(work.live, work.is_drift, seen.brokers, found, step, refusals)
+        kept = deviations(work.adopted, seen, unset_is_right=True)
+        return SettingsObserved(work.live, work.is_drift, seen.brokers, found, step, refusals, kept)
 
     def _topics(self, view: ClusterView, snapshot: KafkaSnapshot, missing: dict[str, str]) -> TopicsObserved | None:
         """What is set on topics, and what Kafka says to what is to be done next about them."""

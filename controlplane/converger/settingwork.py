@@ -10,6 +10,7 @@ from controlplane.replacement import Phase
 from controlplane.restartview import SettingChangeView
 from controlplane.settingfold import with_values
 from controlplane.view import ClusterView, once
+from events.spec.setting_synonyms import time_setting
 from planner.rollout.diff import Change
 from planner.rollout.setting_class import SettingClass, setting_class
 from planner.rollout.settings_left import SettingsLeft, Told, settings_left
@@ -20,7 +21,7 @@ class SettingWork:
     """Values Kafka is to hold, and what the spec says of the settings they stand for (`SettingsChangeRequested`).
 
     `change` is the id of the one in hand, "" for what has not begun. `is_drift`: nothing is new, the values are to be
-    as they were.
+    as they were. `adopted`: values the spec names, and leaves to whoever sets others (`kafka.adopt`).
     """
 
     live: Mapping[str, str]
@@ -28,6 +29,7 @@ class SettingWork:
     told: Mapping[str, str | None] = field(default_factory=dict)
     change: str = ""
     is_drift: bool = False
+    adopted: Mapping[str, str] = field(default_factory=dict)
 
 
 @once
@@ -54,7 +56,10 @@ def drift_work(view: ClusterView) -> SettingWork | None:
     if not _is_at_rest(view) or is_shared(view):
         return None
     held = {**view.live, **_live_of_spec(view)}
-    return SettingWork(dict(sorted(held.items())), is_drift=True) if held else None
+    adopted = _adopted(view) & held.keys()
+    live = {name: value for name, value in sorted(held.items()) if name not in adopted}
+    left = {name: held[name] for name in sorted(adopted)}
+    return SettingWork(live, is_drift=True, adopted=left) if held else None
 
 
 def is_between_steps(view: ClusterView) -> bool:
@@ -98,6 +103,13 @@ def _rolls(view: ClusterView) -> bool:
 def _is_at_rest(view: ClusterView) -> bool:
     reached = view.generation > 0 and view.converged == view.generation and not view.recycling
     return reached and view.setting_change is None and view.setting_refusal is None and is_between_steps(view)
+
+
+def _adopted(view: ClusterView) -> frozenset[str]:
+    """The names Kafka takes live of what the spec adopts."""
+    named = view.document.spec.kafka.adopt if view.document else ()
+    times = {name: time.live_name for name in named if (time := time_setting(name)) is not None}
+    return frozenset(times.get(name, name) for name in named)
 
 
 def _live_of_spec(view: ClusterView) -> dict[str, str]:

@@ -16,7 +16,17 @@ from events.spec.releases import (
     metadata_level_of,
     supported,
 )
-from events.spec.setting_table import Setting, came_with, has_table, lines_with, newest_known, release_line, settings_of
+from events.spec.setting_synonyms import time_setting
+from events.spec.setting_table import (
+    Setting,
+    UpdateMode,
+    came_with,
+    has_table,
+    lines_with,
+    newest_known,
+    release_line,
+    settings_of,
+)
 from events.spec.setting_values import unreadable_because
 from events.spec.settings import DEFAULT_RF, REPLICATION_KEYS, as_integer, broker_count, shape_defaults, zone_count
 from events.spec.suggestions import did_you_mean
@@ -32,6 +42,7 @@ def kafka_problems(kafka: KafkaSection, where: Positions) -> Iterator[Problem]:
     yield from _metadata_pin(kafka, where)
     for key, value in kafka.config.items():
         yield from _property(key, value, kafka.version, where)
+    yield from _adopted(kafka, where)
     if kafka.config.get(_UNCLEAN, "").lower() == "true":
         message = f"`{_UNCLEAN}` is on: a replica that lags may lead, and records are lost"
         fix = "Remove it, or leave it if losing acknowledged records is acceptable here."
@@ -88,6 +99,22 @@ def _metadata_pin(kafka: KafkaSection, where: Positions) -> Iterator[Problem]:
     elif pin not in known:
         message = f"metadata level {pin} is not supported; supported: {', '.join(known)}"
         yield where.problem(p.METADATA_PIN, path, message, fix)
+
+
+def _adopted(kafka: KafkaSection, where: Positions) -> Iterator[Problem]:
+    """What may be adopted: a property the spec sets, which is what brokers are held to, and which Kafka takes live."""
+    path: Path = (*_KAFKA, "adopt")
+    known = settings_of(kafka.version) if has_table(kafka.version) else {}
+    for index, key in enumerate(kafka.adopt):
+        shown, setting = f"`{shorten(key)}`", known.get(key)
+        if key in kafka.adopt[:index]:
+            yield where.problem(p.REPEATED, (*path, index), f"{shown} is listed twice", "List it once.")
+        elif key not in kafka.config:
+            message = f"`config` does not set {shown}: what it does not set is left as it is on every broker anyway"
+            yield where.problem(p.ADOPTED, (*path, index), message, "Remove it, or set it in `config`.")
+        elif setting is not None and setting.update_mode is UpdateMode.READ_ONLY and time_setting(key) is None:
+            message = f"Kafka reads {shown} when it starts: nobody can change it on a running broker"
+            yield where.problem(p.ADOPTED, (*path, index), message, "Remove it.")
 
 
 def _property(key: str, value: str, version: str, where: Positions) -> Iterator[Problem]:

@@ -90,6 +90,13 @@ class KafkaSection(Part):
         default_factory=dict,
         item_class="kafka-property",
     )
+    adopt: tuple[PropertyKey, ...] = classed(
+        BEHAVIOURAL,
+        "Names of properties in `config` that people or tools may change on running brokers: another value is told "
+        "(condition `SettingsAdopted`) and left. A new value in `config` is set all the same. Others are put right.",
+        default=(),
+        max_length=50,
+    )
     metadata_version: MetadataLevel | None = classed(
         DYNAMIC,
         "Pins the metadata level, as in `4.1`, to keep the way back to that version open. "

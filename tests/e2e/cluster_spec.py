@@ -43,6 +43,8 @@ class ClusterSpec:
     join_deadline_s: int = 60
     config: Mapping[str, object] = field(default_factory=dict)
     """Kafka settings beside the usual ones."""
+    adopt: tuple[str, ...] = ()
+    """Those of them that people may change by hand."""
     dns: str = ""
     heal_after_s: int = 60
     hung_after_s: int = 300
@@ -72,6 +74,7 @@ class ClusterSpec:
                     "version": self.version,
                     **({"mode": "zookeeper"} if self.quorum == "zookeeper" else {}),
                     "config": {**self._usual(), **self.config},
+                    **({"adopt": list(self.adopt)} if self.adopt else {}),
                 },
                 "pools": [self._controllers(), *(self._brokers(pool, zone) for pool, zone in POOLS.items())],
                 "rollout": {

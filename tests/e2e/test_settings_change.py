@@ -43,6 +43,24 @@ def test_what_somebody_set_by_hand_is_put_right(living_cluster: LivingCluster) -
     settled(cluster)
 
 
+def test_what_somebody_set_by_hand_is_told_and_left_where_the_spec_adopts_it(living_cluster: LivingCluster) -> None:
+    cluster = living_cluster
+    cluster.declare(replace(cluster.spec, adopt=("message.max.bytes",)))
+    settled(cluster)
+    before, broker = cluster.head(), min(cluster.snapshot().brokers)
+    cluster.kafka().change_settings(LiveStep({}, {broker: {"message.max.bytes": "3000000"}}))
+    told = cluster.until(lambda: _told(cluster, "SettingsAdopted"), "the other value to be told", timeout_s=90)
+    assert f"broker {broker} has message.max.bytes=3000000, not 2000000" in told
+    settled(cluster)
+    assert "settings.change_requested" not in _types(cluster, before)
+    assert _running(cluster, "message.max.bytes") == {"2000000", "3000000"}
+    cluster.declare(replace(cluster.spec, adopt=()))
+    cluster.event("settings.changed", before, within_s=90)
+    settled(cluster)
+    assert _running(cluster, "message.max.bytes") == {"2000000"}
+    assert _told(cluster, "SettingsAdopted") is None
+
+
 def test_what_a_broker_refuses_is_told_in_its_words_and_nothing_is_applied(living_cluster: LivingCluster) -> None:
     cluster = living_cluster
     before = cluster.head()
@@ -137,3 +155,7 @@ def _is_java(pid: int) -> bool:
 
 def _types(cluster: LivingCluster, after: int) -> list[str]:
     return [e.type for e in cluster.events(after) if e.type not in ("condition.changed", "cluster.declared")]
+
+
+def _told(cluster: LivingCluster, condition: str) -> str | None:
+    return next((c.message for c in cluster.detail().conditions if c.type == condition and c.status), None)

@@ -32,6 +32,11 @@ def _running(world: World, name: str) -> list[str | None]:
     return [seen[name].value for _, seen in sorted(world.kafka.running_settings({name}).brokers.items())]
 
 
+def _is_adopted(world: World) -> bool:
+    told = world.view().conditions.get("SettingsAdopted")
+    return told is not None and told.status
+
+
 def _told(world: World, name: str) -> set[str | None]:
     return {i.settings.get(name) for i in world.view().alive()}
 
@@ -95,6 +100,30 @@ def setting_changed_by_hand(world: World) -> None:
     world.converge(ticks=30)
     assert _running(world, "num.io.threads") == ["8", "8", "8"]
     assert settings.own[1001] == {"background.threads": "5"}
+
+
+def setting_changed_by_hand_is_adopted(world: World) -> None:
+    """It is told and left while the spec says so, a new value of the spec is set over it, and without the word it is
+    put right."""
+    _born(world, "num.io.threads: 8")
+    adopting = "{{num.io.threads: {}}}, adopt: [num.io.threads]".format
+    world.declare(a_document(config=f", config: {adopting(8)}"))
+    world.converge(ticks=20)
+    world.kafka.settings.by_hand(1001, "num.io.threads", "5")
+    world.disturbed()
+    world.run(until=_is_adopted, ticks=100)
+    world.converge(ticks=30)
+    assert _running(world, "num.io.threads") == ["8", "5", "8"]
+    world.declare(a_document(config=f", config: {adopting(6)}"))
+    world.converge(ticks=60)
+    assert _running(world, "num.io.threads") == ["6", "6", "6"]
+    world.kafka.settings.by_hand(1001, "num.io.threads", "4")
+    world.disturbed()
+    world.run(until=_is_adopted, ticks=100)
+    world.declare(_with("num.io.threads: 6"))
+    world.run(until=lambda w: _running(w, "num.io.threads") == ["6", "6", "6"], ticks=100)
+    world.converge(ticks=30)
+    assert not _is_adopted(world)
 
 
 def setting_changed_mid_roll(world: World) -> None:
@@ -296,6 +325,7 @@ SCENARIOS: tuple[Callable[[World], None], ...] = (
     setting_refused,
     setting_refused_until_resumed,
     setting_changed_by_hand,
+    setting_changed_by_hand_is_adopted,
     setting_changed_mid_roll,
     min_isr_changed_with_a_version,
     setting_changed_while_a_broker_is_down,

@@ -464,3 +464,23 @@ def test_unclean_leader_election_is_a_warning() -> None:
         ),
     ]
     assert result.ok
+
+
+def test_what_may_be_adopted_is_set_in_the_spec_and_taken_live() -> None:
+    config = "      num.io.threads: 8\n      log.retention.hours: 24\n      num.partitions: 3"
+    assert told(load({9: f"{config}\n    adopt: [num.io.threads, log.retention.hours]"})) == []
+    refused = told(load({9: f"{config}\n    adopt: [num.partitions, num.network.threads]"}))
+    assert [(at, code, message) for at, code, message, _ in refused] == [
+        (
+            "12:13",
+            "KEDGE-SPEC-053",
+            "Kafka reads `num.partitions` when it starts: nobody can change it on a running broker",
+        ),
+        (
+            "12:29",
+            "KEDGE-SPEC-053",
+            "`config` does not set `num.network.threads`: what it does not set is left as it is on every broker anyway",
+        ),
+    ]
+    twice = told(load({9: f"{config}\n    adopt: [num.io.threads, num.io.threads]"}))
+    assert [code for _, code, _, _ in twice] == ["KEDGE-SPEC-036"]

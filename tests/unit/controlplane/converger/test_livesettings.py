@@ -6,7 +6,12 @@ from typing import Any
 
 import pytest
 
-from controlplane.converger.livesettings import settings_in_hand_step, settings_left_step, settings_step
+from controlplane.converger.livesettings import (
+    settings_adopted,
+    settings_in_hand_step,
+    settings_left_step,
+    settings_step,
+)
 from controlplane.converger.observation import SettingsObserved
 from controlplane.converger.settingwork import drift_work, setting_work
 from controlplane.converger.toldsettings import config_to_make, settings_to_make
@@ -186,3 +191,27 @@ def test_what_was_changed_by_hand_is_put_right_by_an_intent_of_its_own() -> None
     assert (request.live, request.config, request.told) == ({"num.io.threads": "16"}, {}, {})
     assert "broker 1001 has num.io.threads=3, not 16" in request.reason
     assert settings_step(a_situation(view, settings=replace(seen, deviations=(), step=LiveStep()))) is None
+
+
+ADOPTING = a_document(config=f", config: {{{SAID}}}, adopt: [num.io.threads]")
+
+
+def test_an_adopted_setting_is_told_while_it_differs_and_never_put_right() -> None:
+    view = _at_rest(document=ADOPTING)
+    work = drift_work(view)
+    assert work is not None
+    assert (work.live, work.adopted) == ({"min.insync.replicas": "1"}, {"num.io.threads": "16"})
+    off = Deviation(1001, "num.io.threads", "3", "16", is_own=True)
+    seen = replace(_observed(work.live, LiveStep()), is_drift=True, kept=(off,))
+    assert settings_step(a_situation(view, settings=seen)) is None
+    told = settings_adopted(a_situation(view, settings=seen))
+    assert told is not None
+    assert told.status
+    assert "broker 1001 has num.io.threads=3, not 16" in told.message
+    quiet = settings_adopted(a_situation(view, settings=replace(seen, kept=())))
+    assert quiet is not None
+    assert not quiet.status
+    assert settings_adopted(a_situation(view)) is None, "nobody was asked: what was told stays"
+    unnamed = settings_adopted(a_situation(_at_rest(), settings=seen))
+    assert unnamed is not None
+    assert not unnamed.status

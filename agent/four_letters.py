@@ -18,6 +18,8 @@ DIGEST: Mapping[str, str] = {
     "outstanding_requests": "zk_outstanding_requests",
     "latency_avg_ms": "zk_avg_latency",
     "latency_max_ms": "zk_max_latency",
+    "updates_total": "zk_cnt_updatelatency",
+    "update_ms_total": "zk_sum_updatelatency",
     "connections": "zk_num_alive_connections",
     "sessions": "zk_global_sessions",
     "znodes": "zk_znode_count",

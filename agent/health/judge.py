@@ -24,6 +24,11 @@ LAG_MS, LAG_FOR_S = 30_000, 30.0
 second while it follows."""
 SESSION_FOR_S = 30.0
 """A session lasts 18 s without ZooKeeper (zookeeper.session.timeout.ms); then the broker is gone for the others."""
+OUTSTANDING, OVERLOADED_FOR_S = 100, 60.0
+"""ZooKeeper itself takes no more from its clients at 1,000 (zookeeper.globalOutstandingLimit)."""
+UPDATE_MS, SLOW_FOR_S, UPDATES = 500.0, 60.0, 10
+"""Half of what ZooKeeper warns of for writing its log alone (fsync.warningthresholdms): an election or a change of an
+ISR takes several updates. Fewer updates than that in the time say nothing."""
 FILLING_FOR_S, FILLING_FULL_IN_S = 120.0, 86_400.0
 FULL_SHARE = 0.05
 
@@ -177,6 +182,28 @@ def _zookeeper(history: Sequence[Vitals]) -> Iterator[tuple[str, str, dict[str, 
         yield "zookeeper_session", message, {"for_s": SESSION_FOR_S}
 
 
+def _ensemble(history: Sequence[Vitals]) -> Iterator[tuple[str, str, dict[str, float]]]:
+    waiting = [v.outstanding_requests for v in _last(history, OVERLOADED_FOR_S) or ()]
+    told = [n for n in waiting if n is not None]
+    if told and len(told) == len(waiting) and min(told) >= OUTSTANDING:
+        message = (
+            f"{told[-1]} requests wait for this server, and never fewer than {min(told)} in {OVERLOADED_FOR_S:.0f} s"
+        )
+        yield "zookeeper_overloaded", message, {"outstanding": float(told[-1])}
+    stretch = _last(history, SLOW_FOR_S) or ()
+    if not stretch:
+        return
+    first, last = stretch[0], stretch[-1]
+    if first.updates_total is None or last.updates_total is None:
+        return
+    if first.update_ms_total is None or last.update_ms_total is None:
+        return
+    updates = last.updates_total - first.updates_total
+    if updates >= UPDATES and (mean_ms := (last.update_ms_total - first.update_ms_total) / updates) >= UPDATE_MS:
+        message = f"an update took {mean_ms:.0f} ms on average in the last {SLOW_FOR_S:.0f} s ({updates} updates)"
+        yield "zookeeper_slow", message, {"update_ms": mean_ms, "updates": float(updates)}
+
+
 _RULES: tuple[_Rule, ...] = (
     _deadlock,
     _heap,
@@ -188,6 +215,7 @@ _RULES: tuple[_Rule, ...] = (
     _metadata,
     _identity,
     _zookeeper,
+    _ensemble,
 )
 
 

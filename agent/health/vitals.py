@@ -30,6 +30,11 @@ class Vitals:
     metadata_errors: int | None = None
     zookeeper_session: str | None = None
     """Of a broker in ZooKeeper mode: CONNECTED, or another state of ZooKeeper's client."""
+    outstanding_requests: int | None = None
+    """Of a ZooKeeper server: that it has taken and not answered."""
+    updates_total: int | None = None
+    update_ms_total: float | None = None
+    """How long those updates took together."""
     identity: tuple[str, str] | None = None
     """(node id, Kafka version) as the process itself has it."""
     wanted: tuple[str, str] | None = None

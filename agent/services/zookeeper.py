@@ -2,8 +2,10 @@
 
 import contextlib
 from collections.abc import Mapping
+from dataclasses import replace
 
 from agent import four_letters
+from agent.health.vitals import Vitals
 from agent.layout import Layout
 from agent.probes import Health, volume_usage
 from agent.records import ServiceRecord
@@ -69,6 +71,22 @@ class ZooKeeperService(JavaService):
         except OSError:
             return {}
 
+    def vitals(self, service: ServiceDocument, usage: tuple[LogDirReport, ...], *, at_s: float) -> Vitals | None:
+        """Those of its process, and what it says of its clients' requests."""
+        vitals = super().vitals(service, usage, at_s=at_s)
+        if vitals is None or not (told := self.digest(service)):
+            return vitals
+        return replace(
+            vitals,
+            outstanding_requests=_whole(told.get("outstanding_requests")),
+            updates_total=_whole(told.get("updates_total")),
+            update_ms_total=told.get("update_ms_total"),
+        )
+
     def note(self, service: ServiceDocument) -> str:
         ignored = ignored_zookeeper_settings(service)
         return f"settings ignored, Kedge owns these keys: {', '.join(ignored)}" if ignored else ""
+
+
+def _whole(number: float | None) -> int | None:
+    return None if number is None else int(number)

@@ -30,11 +30,19 @@ _DIGEST = {
     "heap_used_bytes": "Bytes of its heap in use.",
     "active_controllers": "1 for the active controller.",
     "offline_partitions": "Partitions without a leader, by the active controller.",
+    "outstanding_requests": "ZooKeeper: requests it has taken and not answered.",
+    "latency_avg_ms": "ZooKeeper: mean time of a request since it began.",
+    "latency_max_ms": "ZooKeeper: longest time of a request since it began.",
+    "fsync_avg_ms": "ZooKeeper: mean time to have its log on the disk.",
+    "connections": "ZooKeeper: open connections of clients.",
+    "sessions": "ZooKeeper: sessions of the whole ensemble.",
+    "znodes": "ZooKeeper: nodes of its tree.",
 }
 _DIGEST_TOTALS = {
     "bytes_in_total": "Bytes clients have produced to it since it began.",
     "bytes_out_total": "Bytes clients have fetched from it since it began.",
     "messages_in_total": "Records clients have produced to it since it began.",
+    "updates_total": "ZooKeeper: changes it has made since it began.",
     "unexpected_exits": "Times it ended though nobody asked it to.",
 }
 

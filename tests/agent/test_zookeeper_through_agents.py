@@ -3,11 +3,15 @@
 Server 1 founds the ensemble, server 2 joins it, broker 1000 keeps its metadata there. The tests run in order.
 """
 
+import os
+import signal
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from kazoo.interfaces import IAsyncResult
 
 from agent.wire import EnsembleMember, LogDir, ServiceDocument, ServiceReport
 from controlplane.zookeeper.authority import super_digest, super_password
@@ -15,6 +19,7 @@ from controlplane.zookeeper.changes import Join, next_change
 from controlplane.zookeeper.ensemble import KazooEnsemble
 from controlplane.zookeeper.members import Member
 from controlplane.zookeeper.registry import KazooRegistry
+from controlplane.zookeeper.sessions import session
 from tests.agent.agent_vm import AgentVm, eventually
 from tests.agent.control_server import ControlServer
 from tests.agent.small_cluster import ONE_BROKER, document
@@ -153,6 +158,51 @@ def test_a_member_restarts_with_the_membership_zookeeper_has_written_since(ensem
     assert {m.id for m in config.participants} == {1, 2}
     eventually(lambda: 1000 in ensemble.registry.look().brokers, timeout_s=20)
     assert ensemble.registry.look().brokers[1000].session == before, "the broker's session outlived it"
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(300)
+def test_an_ensemble_whose_follower_hardly_runs_is_found_slow_and_overloaded(ensemble: Ensemble) -> None:
+    reports = {i: ensemble.running(i, f"z{i}-2") for i in MEMBERS}
+    (leader,) = (i for i, report in reports.items() if report.metrics["leads"])
+    (follower,) = MEMBERS.keys() - {leader}
+    over = threading.Event()
+    threads = [
+        threading.Thread(target=_run_hardly, args=(reports[follower].pid, over)),
+        threading.Thread(target=_keep_writing, args=(MEMBERS[leader].endpoint, over)),
+    ]
+    try:
+        for thread in threads:
+            thread.start()
+        instance = ensemble.vms[leader].instance
+        both = {"zookeeper_slow", "zookeeper_overloaded"}
+        ensemble.control.wait_for_service(
+            instance, "zookeeper", lambda s: {f.name for f in s.findings} == both, timeout_s=200
+        )
+    finally:
+        over.set()
+        for thread in threads:
+            thread.join()
+    ensemble.control.wait_for_service(instance, "zookeeper", lambda s: not s.findings, timeout_s=80)
+
+
+def _run_hardly(pid: int, over: threading.Event) -> None:
+    """A process that gets 50 ms every three seconds: it lives, follows, and holds all others up."""
+    while not over.is_set():
+        os.kill(pid, signal.SIGSTOP)
+        over.wait(3)
+        os.kill(pid, signal.SIGCONT)
+        over.wait(0.05)
+
+
+def _keep_writing(server: str, over: threading.Event) -> None:
+    """300 updates wait for it at any time."""
+    with session([server], PASSWORD, what="writing", where="a test") as client:
+        client.ensure_path("/flood")
+        waiting: list[IAsyncResult] = []
+        while not over.wait(0.05):
+            waiting = [update for update in waiting if not update.ready()]
+            waiting += [client.set_async("/flood", b"x" * 100) for _ in range(300 - len(waiting))]
 
 
 @pytest.mark.soak

@@ -28,6 +28,7 @@ WELL = Vitals(
     offline_log_dirs=0,
     metadata_lag_ms=200,
     metadata_errors=0,
+    outstanding_requests=3,
     free_bytes={"data": 50_000 * MIB},
     total_bytes={"data": 100_000 * MIB},
 )
@@ -88,6 +89,7 @@ def test_what_is_wrong_at_once_is_told_at_once(change: dict[str, object], name: 
         ("network_processor_idle", 0.02, "network_processors_busy"),
         ("metadata_lag_ms", 45_000, "metadata_lag"),
         ("zookeeper_session", "CONNECTING", "zookeeper_session"),
+        ("outstanding_requests", 250, "zookeeper_overloaded"),
     ],
 )
 def test_what_may_pass_is_told_only_when_it_has_lasted(field: str, bad: float, name: str) -> None:
@@ -196,3 +198,26 @@ def test_thinned_points_keep_both_ends() -> None:
     few = thinned(points, 10)
     assert (len(few), few[0], few[-1]) == (10, points[0], points[-1])
     assert thinned(few, 10) == few
+
+
+def _updates(each_s: float, mean_ms: float) -> Callable[[int], dict[str, object]]:
+    """Of an ensemble that makes so many updates a second, each of which takes so long."""
+    made = EVERY_S * each_s
+    return lambda k: {"updates_total": int(made * k), "update_ms_total": made * k * mean_ms}
+
+
+def test_updates_that_take_half_a_second_make_an_ensemble_slow() -> None:
+    (found,) = judge(history(10, _updates(2, 800)))
+    assert found.name == "zookeeper_slow"
+    assert found.message == "an update took 800 ms on average in the last 60 s (120 updates)"
+    later = [
+        replace(v, update_ms_total=v.updates_total * 3.0) for v in history(10, _updates(2, 800)) if v.updates_total
+    ]
+    assert names(later) == []
+
+
+def test_an_ensemble_that_keeps_up_is_not_found_slow() -> None:
+    assert names(history(20, _updates(50, 12))) == []
+    assert names(history(20, _updates(0.1, 3000))) == [], "six updates a minute say nothing"
+    waits = {8: 400, 9: 300}
+    assert names(history(20, lambda k: {"outstanding_requests": waits.get(k, 2)})) == [], "a burst is no overload"

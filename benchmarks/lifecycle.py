@@ -34,7 +34,12 @@ DATA_MIB = 200.0
 LOOK_EVERY_S = 0.1
 SPEC = ClusterSpec(name="lifecycle", controllers=3)
 REATTACH = replace(SPEC, strategy="reattach")
-BAD_SETTINGS: Sequence[tuple[str, int]] = (("replica.fetch.wait.max.ms", 60000),)
+BAD_SETTINGS: Sequence[tuple[str, int]] = (
+    ("replica.fetch.wait.max.ms", 60_000),
+    ("replica.socket.timeout.ms", 100),
+    ("group.consumer.min.session.timeout.ms", 70_000),
+    ("group.share.min.heartbeat.interval.ms", 20_000),
+)
 """Kafka holds each against another setting when it starts, and ends; the spec's own rules cannot know."""
 
 

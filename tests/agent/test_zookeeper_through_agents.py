@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from kazoo.interfaces import IAsyncResult
 
+from agent.four_letters import ask, standing
 from agent.wire import EnsembleMember, LogDir, ServiceDocument, ServiceReport
 from controlplane.zookeeper.authority import super_digest, super_password
 from controlplane.zookeeper.changes import Join, next_change
@@ -163,12 +164,11 @@ def test_a_member_restarts_with_the_membership_zookeeper_has_written_since(ensem
 @pytest.mark.soak
 @pytest.mark.timeout(300)
 def test_an_ensemble_whose_follower_hardly_runs_is_found_slow_and_overloaded(ensemble: Ensemble) -> None:
-    reports = {i: ensemble.running(i, f"z{i}-2") for i in MEMBERS}
-    (leader,) = (i for i, report in reports.items() if report.metrics["leads"])
-    (follower,) = MEMBERS.keys() - {leader}
+    eventually(lambda: sorted(map(_mode, MEMBERS)) == ["follower", "leader"], timeout_s=30)
+    follower, leader = sorted(MEMBERS, key=_mode)
     over = threading.Event()
     threads = [
-        threading.Thread(target=_run_hardly, args=(reports[follower].pid, over)),
+        threading.Thread(target=_run_hardly, args=(ensemble.running(follower, f"z{follower}-2").pid, over)),
         threading.Thread(target=_keep_writing, args=(MEMBERS[leader].endpoint, over)),
     ]
     try:
@@ -183,7 +183,12 @@ def test_an_ensemble_whose_follower_hardly_runs_is_found_slow_and_overloaded(ens
         over.set()
         for thread in threads:
             thread.join()
-    ensemble.control.wait_for_service(instance, "zookeeper", lambda s: not s.findings, timeout_s=80)
+    told = len(ensemble.control.reports[instance])
+    ensemble.control.wait_for_service(instance, "zookeeper", lambda s: not s.findings, after=told, timeout_s=120)
+
+
+def _mode(server: int) -> str:
+    return standing(ask(MEMBERS[server].address, 2181, "srvr")).mode
 
 
 def _run_hardly(pid: int, over: threading.Event) -> None:

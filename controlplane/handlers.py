@@ -12,6 +12,7 @@ from controlplane.admission import Unbootable, admission_problems
 from controlplane.balancecommands import rebalance_asked, rebalance_cancelled
 from controlplane.chaoscommands import chaos_asked
 from controlplane.cluster import fold
+from controlplane.clustercommands import cluster_deleted, source_taken_over
 from controlplane.commands import (
     AbortRecycle,
     AdoptMoves,
@@ -55,7 +56,6 @@ from controlplane.specsource import (
     fact_of,
     is_news,
     refuse_declaration,
-    refuse_deletion,
     source_name,
 )
 from controlplane.streams import cluster_stream
@@ -255,12 +255,8 @@ class CommandHandler:
 
     @_decide.register
     def _take_over(self, command: TakeOverSource, history: _History) -> _Decision:
-        view = history.view
-        _refuse_deleted(view)
-        if source_name(view) == command.source:
-            return _Decision(None, f"the spec of {view.name} comes from {command.source} already")
-        taken = fact_of(SpecOrigin(command.source, "", "", "", "", ""), reason=command.reason or "taken over")
-        return _Decision(taken, f"the spec of {view.name} comes from {command.source} from here on")
+        _refuse_deleted(history.view)
+        return _asked(source_taken_over(history.view, command))
 
     @_decide.register
     def _report_sync(self, command: ReportSync, history: _History) -> _Decision:
@@ -403,26 +399,10 @@ class CommandHandler:
 
     @_decide.register
     def _delete(self, command: DeleteCluster, history: _History) -> _Decision:
-        view = history.view
-        if command.confirm != view.name:
-            message = f"to delete {view.name} its name must be typed out; {command.confirm!r} is not it"
-            raise CommandRefused("name-mismatch", message, f"kedge delete {view.name} --confirm {view.name}")
-        if view.tombstone:
-            return _Decision(None, f"{view.name} is being deleted already")
-        _refuse(refuse_deletion(view))
-        if view.held:
-            message = f"{view.name} is held: {view.held}. Nothing is destroyed on what was guessed"
-            raise CommandRefused("held", message, f"Look at `kedge describe {view.name}`, and resume it first.")
-        if command.only_at is not None and command.only_at != view.generation:
-            message = f"{view.name} is at generation {view.generation}, and generation {command.only_at} was meant"
-            raise CommandRefused("generation-moved", message, "Look at what is in force now, and ask again.")
-        _obey(self._gate.deletion(view), command)
-        policy = view.document.spec.deletion_policy if view.document else "retain"
-        fate = "its VMs and disks are destroyed" if policy == "destroy" else "its VMs and disks stay"
-        return _Decision(
-            facts.ClusterDeletionRequested(view.name, command.reason or "asked for"),
-            f"{view.name} is deleted: {fate}, as its deletion policy says",
-        )
+        asked = cluster_deleted(history.view, command)
+        if asked.fact is not None:
+            _obey(self._gate.deletion(history.view), command)
+        return _asked(asked)
 
 
 def _asked(asked: Asked) -> _Decision:

@@ -22,6 +22,7 @@ from controlplane.portal.pages import (
     brokersettings,
     changespec,
     cluster,
+    clusterverbs,
     comparison,
     fleet,
     freezes,
@@ -37,6 +38,7 @@ from controlplane.portal.pages import (
     topiclogs,
     topics,
     topicsettings,
+    topicverbs,
 )
 from controlplane.portal.pages import (
     images as image_pages,
@@ -159,6 +161,7 @@ API = (
 PAGES = (
     fleet,
     cluster,
+    clusterverbs,
     node_pages,
     rollout,
     brokers,
@@ -166,6 +169,7 @@ PAGES = (
     topics,
     topiclogs,
     topicsettings,
+    topicverbs,
     groups,
     resets,
     anomaly_pages,

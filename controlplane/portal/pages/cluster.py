@@ -32,6 +32,8 @@ class Head:
     story: Story
     may_steer: bool
     may_declare: bool = False
+    may_delete: bool = False
+    may_hand_over: bool = False
 
     @property
     def roll(self) -> Roll:
@@ -108,7 +110,13 @@ def head_of(request: Request, services: PortalServices, rights: Rights, view: Cl
     rolls: Rolls = request.app.state.rolls
     story = rolls.of(view.uid)
     return Head(
-        fleet_row(services, view), view, story, rights.may_on(Verb.STEER, view), rights.may_on(Verb.DECLARE, view)
+        fleet_row(services, view),
+        view,
+        story,
+        may_steer=rights.may_on(Verb.STEER, view),
+        may_declare=rights.may_on(Verb.DECLARE, view),
+        may_delete=rights.may_on(Verb.DELETE, view),
+        may_hand_over=rights.may_on(Verb.HAND_OVER, view),
     )
 
 

@@ -88,6 +88,7 @@ def topic_detail(
         then = f"The topics of {name} are listed on its page; one made a moment ago is in the next metadata."
         raise ApiError(404, "topic-not-found", f"{name} has no topic called {topic}", next_step=then)
     shown = [r for r in every if r.ails] if ailing else every
+    known = view.topics.by_name.get(topic)
     return page(
         request,
         "topic.html",
@@ -102,5 +103,7 @@ def topic_detail(
         snapshot=snapshot,
         recorded=is_recorded(services, view.uid),
         ailing=ailing,
+        is_dying=known is not None and bool(known.tombstone),
+        is_adoptable=not is_internal(topic) and (known is None or not (known.owned or known.tombstone)),
         ours=frozenset(i.service_id for i in view.brokers()),
     )

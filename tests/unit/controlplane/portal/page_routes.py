@@ -24,6 +24,10 @@ PAGE_ROUTES: dict[tuple[str, str], Verb | str] = {
     ("POST", "/new"): KNOWN,
     ("GET", "/clusters/{name}/change"): Verb.DECLARE,
     ("POST", "/clusters/{name}/change"): Verb.DECLARE,
+    ("GET", "/clusters/{name}/delete"): Verb.DELETE,
+    ("POST", "/clusters/{name}/delete"): Verb.DELETE,
+    ("GET", "/clusters/{name}/take-over"): Verb.HAND_OVER,
+    ("POST", "/clusters/{name}/take-over"): Verb.HAND_OVER,
     ("GET", "/clusters/{name}/rollback"): Verb.DECLARE,
     ("POST", "/clusters/{name}/rollback"): Verb.DECLARE,
     ("GET", "/clusters/{name}/topics/{topic}/change"): Verb.DECLARE,
@@ -31,6 +35,10 @@ PAGE_ROUTES: dict[tuple[str, str], Verb | str] = {
     ("GET", "/clusters/{name}/topics/{topic}/declarations"): Verb.READ,
     ("GET", "/clusters/{name}/topics/{topic}/rollback"): Verb.DECLARE,
     ("POST", "/clusters/{name}/topics/{topic}/rollback"): Verb.DECLARE,
+    ("GET", "/clusters/{name}/topics/{topic}/delete"): Verb.DELETE,
+    ("POST", "/clusters/{name}/topics/{topic}/delete"): Verb.DELETE,
+    ("GET", "/clusters/{name}/topics/{topic}/adopt"): Verb.DECLARE,
+    ("POST", "/clusters/{name}/topics/{topic}/adopt"): Verb.DECLARE,
     ("GET", "/proposals"): KNOWN,
     ("GET", "/proposals/{number}"): Verb.READ,
     ("POST", "/proposals/{number}/approve"): Verb.APPROVE,
@@ -111,15 +119,20 @@ AS_THINGS_ARE = {
     ("POST", "/clusters/{name}/moves/approve"),
     ("POST", "/clusters/{name}/moves/cancel"),
     ("POST", "/clusters/{name}/change"),
+    ("POST", "/clusters/{name}/delete"),
+    ("POST", "/clusters/{name}/take-over"),
     ("GET", "/clusters/{name}/rollback"),
     ("POST", "/clusters/{name}/rollback"),
     ("GET", "/clusters/{name}/topics/{topic}/change"),
     ("POST", "/clusters/{name}/topics/{topic}/change"),
     ("GET", "/clusters/{name}/topics/{topic}/rollback"),
     ("POST", "/clusters/{name}/topics/{topic}/rollback"),
+    ("GET", "/clusters/{name}/topics/{topic}/delete"),
+    ("POST", "/clusters/{name}/topics/{topic}/delete"),
+    ("POST", "/clusters/{name}/topics/{topic}/adopt"),
 }
-"""Refused with 409 to whoever may, too: there is no plan they looked at, no rebalance to cancel, no form that was
-filled, nobody has declared the topic, and what they would go back to is in force."""
+"""Refused with 409 to whoever may, too: there is no plan or page they looked at, no rebalance to cancel, no form that
+was filled, nobody has declared the topic, and what they would go back to is in force."""
 
 ASKS_KAFKA = {
     ("GET", "/clusters/{name}/groups.csv"),

@@ -204,17 +204,22 @@ def service_report(situation: Situation, instance: InstanceView) -> ServiceRepor
 
 
 def controller_serves(situation: Situation, instance: InstanceView) -> bool:
-    """Whether this very start of a controller that is to take over from ZooKeeper follows its leader, or leads: by its
-    own metrics, since no broker tells of it before all of them are KRaft's."""
+    """Whether this very start of a controller follows its leader, or leads, by its own metrics: where no broker tells
+    of it, in a migration before all of them are KRaft's, and at a birth without any. A ZooKeeper server that runs does.
+    """
     report = service_report(situation, instance)
     if report is None or report.state != "running" or report.start_id != start_id(instance) or instance.lost:
         return False
+    if instance.planned.service == "zookeeper":
+        return True
     return report.metrics.get("quorum_leader", -1) >= 0 and report.metrics.get("quorum_high_watermark", 0) > 0
 
 
 def serves(situation: Situation, instance: InstanceView, *, newer_than: datetime) -> bool:
     """Whether this very start runs, and Kafka, by metadata newer than that time, counts on it."""
     if instance.planned.service == "controller" and situation.view.migration is not None:
+        return controller_serves(situation, instance)
+    if not instance.is_broker and _nobody_can_tell(situation.view):
         return controller_serves(situation, instance)
     kafka, report = situation.seen.fresh_kafka(situation.now), service_report(situation, instance)
     if kafka is None or report is None or kafka.at <= newer_than:
@@ -233,6 +238,14 @@ def serves(situation: Situation, instance: InstanceView, *, newer_than: datetime
         for m in kafka.quorum.members
         if (m.id, m.directory_id) == (instance.service_id, directory)
     )
+
+
+def _nobody_can_tell(view: ClusterView) -> bool:
+    """Whether the cluster is being born and no broker is left to ask: none of them joined in time. They are made anew
+    once the controllers are in, so these cannot wait for a broker's word."""
+    if view.converged or is_shared(view):
+        return False
+    return not any(i.phase in (Phase.LAUNCHED, Phase.JOINED) and not i.lost for i in view.brokers())
 
 
 def _is_overdue(situation: Situation, instance: InstanceView) -> bool:

@@ -1,4 +1,4 @@
-"""Faults of `kedge chaos` on a real cluster under traffic, each alone: a full disk, packets that are lost.
+"""Faults of `kedge chaos` on a real cluster under traffic, each alone: a rack killed, a full disk, lost packets.
 
 Each VM has a network and a disk of its own. What was told while the fault lasted is printed.
 """
@@ -56,6 +56,25 @@ def test_a_full_disk_stops_its_broker_alone_which_comes_back_once_there_is_room(
     assert any(full.key in words or str(full.service_id) in words for words in told), told
     assert not REPLACES & {e.type for e in cluster.events(before)}
     assert cluster.instance("three-c-0").key == full.key
+    settled(cluster)
+
+
+def test_a_rack_that_is_killed_is_told_and_made_anew_with_nothing_lost(living_cluster: LivingCluster) -> None:
+    """Its broker and its controller. The others are a majority, and hold every partition."""
+    cluster = living_cluster
+    before = cluster.head()
+    gone = {i.key for i in cluster.detail().instances if i.rack == "a"}
+    assert {key.partition("-")[0] for key in gone} == {"one", "controllers"}
+    with traffic(cluster.bootstrap, may_fall_below_min_isr=True), _heard(cluster) as told:
+        _inject(cluster, "kill-rack", rack="a", for_s=60)
+        for key in sorted(gone):
+            cluster.event("instance.lost", before, where=key)
+        cluster.converged()
+        _healthy(cluster)
+    print("told:", *sorted(told), sep="\n  ")
+    assert any(key in words for key in gone for words in told), told
+    assert not gone & {i.key for i in cluster.detail().instances}
+    assert len(cluster.detail().instances) == 6
     settled(cluster)
 
 

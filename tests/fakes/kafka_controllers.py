@@ -39,6 +39,10 @@ class FakeControllers:
         """The member that leads, -1 while none does."""
         return self._leader
 
+    def quorum_metrics(self) -> dict[str, float]:
+        """What a controller that runs says of its quorum."""
+        return {"quorum_leader": float(self._leader), "quorum_high_watermark": 100.0 * (self._leader >= 0)}
+
     @property
     def active(self) -> int:
         """Who leads the cluster: a member of the quorum, or a broker in ZooKeeper mode."""

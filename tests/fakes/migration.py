@@ -174,9 +174,11 @@ class FakeMigration:
             raise KafkaRefused(what=what, where=self._kafka.cluster_id, words=words, error="MigrationInHand")
 
     def metrics(self, service: ServiceDocument) -> Mapping[str, float]:
-        """Of a process that runs; empty while nothing migrates."""
-        if not self.begun or service.name == "zookeeper":
+        """Of a process that runs; while nothing migrates, controllers alone tell who leads them."""
+        if service.name == "zookeeper":
             return {}
+        if not self.begun:
+            return self._kafka.quorum_metrics() if service.name == "controller" else {}
         if service.name == "broker":
             return {"broker_state": _RUNNING} if self._kafka.serves(service.node_id) else {}
         leader = self.home_of("controller").leader

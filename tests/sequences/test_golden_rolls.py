@@ -90,6 +90,15 @@ def vm_never_joins(world: World) -> None:
     world.converge(ticks=900)
 
 
+def no_broker_joins_at_the_birth(world: World) -> None:
+    """Nobody is left to tell of the quorum: its controllers are in by their own word, and brokers are made anew."""
+    world.machines.stillborn.update({"brokers-a-0", "brokers-b-0", "brokers-c-0"})
+    world.declare(a_document())
+    world.converge(ticks=900)
+    assert {i.planned.generation for i in world.view().brokers()} == {2}
+    assert {i.planned.generation for i in world.view().controllers()} == {1}
+
+
 def topic_arrives_while_it_lingers(world: World) -> None:
     _born(world)
     _with_data(world)
@@ -255,6 +264,7 @@ SCENARIOS: tuple[Callable[[World], None], ...] = (
     new_broker_dies_mid_drain,
     old_broker_dies_mid_drain,
     vm_never_joins,
+    no_broker_joins_at_the_birth,
     topic_arrives_while_it_lingers,
     somebody_reassigns_by_hand,
     terraform_dies_half_way,

@@ -192,10 +192,10 @@ def _mode(server: int) -> str:
 
 
 def _run_hardly(pid: int, over: threading.Event) -> None:
-    """A process that gets 50 ms every four seconds: it lives, follows, and holds all others up."""
+    """A process that gets 50 ms every three seconds: it lives, follows, and holds all others up."""
     while not over.is_set():
         os.kill(pid, signal.SIGSTOP)
-        over.wait(4)
+        over.wait(3)
         os.kill(pid, signal.SIGCONT)
         over.wait(0.05)
 
@@ -205,7 +205,7 @@ def _keep_writing(server: str, over: threading.Event) -> None:
     with session([server], PASSWORD, what="writing", where="a test") as client:
         client.ensure_path("/flood")
         waiting: list[IAsyncResult] = []
-        while not over.wait(0.005):
+        while not over.wait(0.01):
             waiting = [update for update in waiting if not update.ready()]
             waiting += [client.set_async("/flood", b"x" * 100) for _ in range(300 - len(waiting))]
 

@@ -252,11 +252,13 @@ def _is_believed(boot: BootData, state: Path) -> bool:
 def test_people_are_not_served_there_and_plain_http_is_not_answered(tmp_path: Path, authority: Authority) -> None:
     believing = ssl.create_default_context(cadata=authority.pem)
     with served(tmp_path, authority) as door:
-        answer = httpx.get(f"{door.url}/v1/clusters", headers={"Authorization": f"Bearer {TOKEN}"}, verify=believing)
+        answer = httpx.get(
+            f"{door.url}/v1/clusters", headers={"Authorization": f"Bearer {TOKEN}"}, verify=believing, timeout=30
+        )
         assert (answer.status_code, answer.json()["code"]) == (403, "agents-only")
         # Whoever claims to have come another way is not believed.
         lie = {"Authorization": f"Bearer {TOKEN}", "X-Forwarded-Proto": "http", "Host": "127.0.0.1:8428"}
-        assert httpx.get(f"{door.url}/v1/clusters", headers=lie, verify=believing).status_code == 403
+        assert httpx.get(f"{door.url}/v1/clusters", headers=lie, verify=believing, timeout=30).status_code == 403
         with pytest.raises(httpx.HTTPError):
             httpx.get(f"http{door.url.removeprefix('https')}/agent/v1/ca")
 

@@ -289,7 +289,7 @@ def test_a_leader_answers_over_tls_where_vms_were_told_so(tmp_path: Path) -> Non
         assert server.rounds(15)
         assert len(server.servers) == 2
         believing = ssl.create_default_context(cadata=authority.pem)
-        assert httpx.get(f"{told.url}/agent/v1/ca", verify=believing).json()["code"] == "no-ca"
+        assert httpx.get(f"{told.url}/agent/v1/ca", verify=believing, timeout=30).json()["code"] == "no-ca"
 
 
 def test_a_leader_answers_where_vms_were_told_once_that_address_is_free(tmp_path: Path) -> None:

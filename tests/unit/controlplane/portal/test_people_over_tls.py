@@ -80,11 +80,13 @@ def served(tmp_path: Path, tls: PeopleTls) -> Iterator[tuple[House, str, str]]:
 
 def test_people_elsewhere_are_served_over_tls_and_nobody_else_is(tmp_path: Path, authority: Authority) -> None:
     believing = ssl.create_default_context(cadata=authority.pem)
-    with served(tmp_path, PeopleTls(*write_pair(tmp_path, authority, HOST))) as (_, url, loopback):
-        people = httpx.Client(base_url=url, verify=believing)
+    with (
+        served(tmp_path, PeopleTls(*write_pair(tmp_path, authority, HOST))) as (_, url, loopback),
+        httpx.Client(base_url=url, verify=believing, timeout=30) as people,
+        httpx.Client(base_url=loopback, timeout=30, headers={"Authorization": f"Bearer {TOKEN}"}) as here,
+    ):
         page = people.get("/login")
         assert (page.status_code, page.headers["strict-transport-security"]) == (200, "max-age=31536000")
-        here = httpx.Client(base_url=loopback, headers={"Authorization": f"Bearer {TOKEN}"})
         made = here.post("/v1/tokens", json={"label": "ci", "role": "viewer"}).json()["text"]
         assert people.get("/v1/whoami", headers={"Authorization": f"Bearer {made}"}).status_code == 200
         assert people.get("/v1/whoami", headers={"Authorization": f"Bearer {TOKEN}"}).status_code == 401
@@ -94,7 +96,7 @@ def test_people_elsewhere_are_served_over_tls_and_nobody_else_is(tmp_path: Path,
         assert here.get("/v1/whoami").status_code == 200
         assert "strict-transport-security" not in here.get("/login").headers
         with pytest.raises(httpx.HTTPError):
-            httpx.get(url.replace("https", "http") + "/login")
+            httpx.get(url.replace("https", "http") + "/login", timeout=5)
 
 
 def test_a_changed_certificate_is_shown_without_a_restart_and_a_broken_one_is_not(
@@ -106,7 +108,7 @@ def test_a_changed_certificate_is_shown_without_a_restart_and_a_broken_one_is_no
 
         def answers() -> bool:
             try:
-                return httpx.get(f"{url}/login", verify=believing).status_code == 200
+                return httpx.get(f"{url}/login", verify=believing, timeout=30).status_code == 200
             except httpx.ConnectError:
                 return False
 

@@ -1,19 +1,23 @@
 """`kedge chaos` on the local cloud: signals to processes of a VM, and hands on its disks and its network.
 
 What lasts is ended by a process of its own (`python -m providers.local.harm relieve ...`), started before the harm is
-done: the VM goes on after its time though we are gone.
+done: the VM goes on after its time though we are gone. It ends the harm it was started for, never a later one.
 """
 
 import errno
+import fcntl
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
+from typing import TextIO
 
 from providers import process
 from providers.harm import PLAIN, CannotHarm, Harm, Manner
@@ -46,11 +50,7 @@ def harm_vm(vm_dir: Path, root: Path, harm: Harm, for_s: float, manner: Manner =
         _signal(_of(vm_dir, _is_agent), signal.SIGKILL, f"{vm_dir.name} has no running agent")
     else:
         _prepare(vm_dir, root, harm)
-        _relieve_later(vm_dir, harm, for_s)
-        try:
-            _begin(vm_dir, harm, manner, for_s)
-        except OSError as error:
-            raise CannotHarm(f"{harm} of {vm_dir.name}: {error}") from error
+        _last(vm_dir, harm, manner, for_s)
 
 
 def relief_of(vm_dir: Path, harm: Harm) -> Callable[[], None]:
@@ -78,14 +78,43 @@ def relieve(vm_dir: Path, harm: Harm) -> None:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """`relieve VM_DIR HARM SECONDS`."""
-    verb, vm_dir, harm, seconds = arguments
+    """`relieve VM_DIR HARM SECONDS OF_WHICH`."""
+    verb, vm_dir, harm, seconds, of_which = arguments
     if verb != "relieve":
         raise SystemExit(f"no verb {verb!r}")
     relief = relief_of(Path(vm_dir), Harm(harm))
     time.sleep(float(seconds))
-    relief()
+    with _which(Path(vm_dir), Harm(harm)) as latest:
+        if latest is None or latest.read() == of_which:  # None: the VM is gone, and its disks may be there
+            relief()
     return 0
+
+
+def _last(vm_dir: Path, harm: Harm, manner: Manner, for_s: float) -> None:
+    of_which = uuid.uuid4().hex
+    with _which(vm_dir, harm) as latest:
+        if latest is None:
+            raise CannotHarm(f"{vm_dir.name} does not exist")
+        latest.truncate(0)
+        latest.write(of_which)
+        latest.flush()
+        _relieve_later(vm_dir, harm, for_s, of_which)
+        try:
+            _begin(vm_dir, harm, manner, for_s)
+        except OSError as error:
+            raise CannotHarm(f"{harm} of {vm_dir.name}: {error}") from error
+
+
+@contextmanager
+def _which(vm_dir: Path, harm: Harm) -> Iterator[TextIO | None]:
+    """Which harm of the kind was the latest, held while one begins or ends; None where the VM is gone."""
+    if not vm_dir.is_dir():
+        yield None
+        return
+    with (vm_dir / f"{harm}.latest").open("a+") as latest:
+        fcntl.flock(latest, fcntl.LOCK_EX)
+        latest.seek(0)
+        yield latest
 
 
 def _prepare(vm_dir: Path, root: Path, harm: Harm) -> None:
@@ -159,8 +188,8 @@ def _free(disks: Iterable[Path]) -> None:
         (disk / _FILLING).unlink(missing_ok=True)
 
 
-def _relieve_later(vm_dir: Path, harm: Harm, for_s: float) -> None:
-    command = [sys.executable, "-m", "providers.local.harm", "relieve", str(vm_dir), str(harm), str(for_s)]
+def _relieve_later(vm_dir: Path, harm: Harm, for_s: float, of_which: str) -> None:
+    command = [sys.executable, "-m", "providers.local.harm", "relieve", str(vm_dir), str(harm), str(for_s), of_which]
     environment = {"PATH": os.environ.get("PATH", os.defpath), "PYTHONPATH": package_path()}
     started = subprocess.Popen(
         command,

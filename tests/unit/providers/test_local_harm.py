@@ -1,6 +1,7 @@
 """Harm on purpose to VMs of the local cloud: who it hits, and that what lasts ends by itself."""
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -103,6 +104,35 @@ def test_a_pause_ends_by_itself(cloud: LocalCloud) -> None:
     cloud.harm(PLACE, ID, Harm.PAUSE, 4.0)
     assert process.wait_until(lambda: states(cloud) == {"T"}, **FAST)
     assert process.wait_until(lambda: "T" not in states(cloud), **FAST)
+
+
+def test_the_end_of_one_harm_does_not_end_a_later_one(cloud: LocalCloud) -> None:
+    """Found by a split of 1.5 s, cut short by the process that was to end the split before it."""
+    mount = vm_dir(cloud) / "volumes" / "data"
+    mount.symlink_to(vm_dir(cloud))
+    cloud.harm(PLACE, ID, Harm.LOSE_VOLUME, 1.0)
+    first = relieving(cloud)
+    mount.with_name("data.lost").rename(mount)
+    cloud.harm(PLACE, ID, Harm.LOSE_VOLUME, 600.0)
+    try:
+        assert process.wait_until(lambda: not relieving(cloud) & first, **FAST)
+        assert not mount.exists()
+    finally:
+        for pid in relieving(cloud):
+            os.kill(pid, signal.SIGKILL)
+
+
+def relieving(cloud: LocalCloud) -> set[int]:
+    """Processes that are to end a harm of the VM."""
+    found = set()
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (entry / "cmdline").read_text().split("\0")
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        if "providers.local.harm" in words and str(vm_dir(cloud)) in words:
+            found.add(int(entry.name))
+    return found
 
 
 def test_a_lost_volume_comes_back_with_its_data(cloud: LocalCloud, tmp_path: Path) -> None:

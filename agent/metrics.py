@@ -127,3 +127,9 @@ def value_of(item: Any) -> Any:
 def number(value: object) -> float | None:
     """A value that is a number as one; None for anything else, a truth value too."""
     return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+
+
+def whole(value: object) -> int | None:
+    """A value that is a number as a whole one, cut off; None for anything else."""
+    told = number(value)
+    return None if told is None else int(told)

@@ -182,7 +182,7 @@ def _zookeeper(history: Sequence[Vitals]) -> Iterator[tuple[str, str, dict[str, 
         yield "zookeeper_session", message, {"for_s": SESSION_FOR_S}
 
 
-def _ensemble(history: Sequence[Vitals]) -> Iterator[tuple[str, str, dict[str, float]]]:
+def _overloaded(history: Sequence[Vitals]) -> Iterator[tuple[str, str, dict[str, float]]]:
     waiting = [v.outstanding_requests for v in _last(history, OVERLOADED_FOR_S) or ()]
     told = [n for n in waiting if n is not None]
     if told and len(told) == len(waiting) and min(told) >= OUTSTANDING:
@@ -190,6 +190,9 @@ def _ensemble(history: Sequence[Vitals]) -> Iterator[tuple[str, str, dict[str, f
             f"{told[-1]} requests wait for this server, and never fewer than {min(told)} in {OVERLOADED_FOR_S:.0f} s"
         )
         yield "zookeeper_overloaded", message, {"outstanding": float(told[-1])}
+
+
+def _slow(history: Sequence[Vitals]) -> Iterator[tuple[str, str, dict[str, float]]]:
     stretch = _last(history, SLOW_FOR_S) or ()
     if not stretch:
         return
@@ -215,7 +218,8 @@ _RULES: tuple[_Rule, ...] = (
     _metadata,
     _identity,
     _zookeeper,
-    _ensemble,
+    _overloaded,
+    _slow,
 )
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from agent.health.vitals import Vitals
-from agent.metrics import Jolokia, number, value_of
+from agent.metrics import Jolokia, number, value_of, whole
 from agent.wire import LogDirReport
 
 _THREADING = "java.lang:type=Threading"
@@ -80,19 +80,19 @@ def read_vitals(jolokia: Jolokia, *, at_s: float, pid: int, log_dirs: Sequence[L
         at_s=at_s,
         pid=pid,
         deadlocked=_thread_names(jolokia, deadlocked) if deadlocked else (),
-        threads=_whole(told["threads"]),
+        threads=whole(told["threads"]),
         threads_max=threads_max(proc, pid),
-        descriptors=_whole(told["descriptors"]),
-        descriptors_max=_whole(told["descriptors_max"]),
+        descriptors=whole(told["descriptors"]),
+        descriptors_max=whole(told["descriptors_max"]),
         old_used_bytes=used,
         old_max_bytes=most,
         collecting_ms_total=_sum(told["collecting"], "CollectionTime"),
         request_handler_idle=number(told["request_handler_idle"]),
         network_processor_idle=number(told["network_processor_idle"]),
-        cleaner_dead_threads=_whole(told["cleaner_dead_threads"]),
+        cleaner_dead_threads=whole(told["cleaner_dead_threads"]),
         uncleanable_partitions=_sum(told["uncleanable"], "Value"),
-        offline_log_dirs=_whole(told["offline_log_dirs"]),
-        metadata_lag_ms=_whole(told["metadata_lag_ms"]),
+        offline_log_dirs=whole(told["offline_log_dirs"]),
+        metadata_lag_ms=whole(told["metadata_lag_ms"]),
         zookeeper_session=told["zookeeper_session"] if isinstance(told["zookeeper_session"], str) else None,
         identity=_identity(told["app_info"]),
         metadata_errors=_both(told["metadata_load_errors"], told["metadata_apply_errors"]),
@@ -127,15 +127,15 @@ def _old_generation(pools: object) -> tuple[int | None, int | None]:
     for bean, told in pools.items() if isinstance(pools, dict) else ():
         usage = told.get("CollectionUsage") if isinstance(told, dict) else None
         if _OLD.search(bean) and isinstance(usage, dict):
-            most = _whole(usage.get("max"))
-            return _whole(usage.get("used")), most if most and most > 0 else None
+            most = whole(usage.get("max"))
+            return whole(usage.get("used")), most if most and most > 0 else None
     return None, None
 
 
 def _sum(beans: object, attribute: str) -> int | None:
     """The attribute of all beans of a pattern, added up; None where none tells it."""
     told = [b.get(attribute) for b in beans.values() if isinstance(b, dict)] if isinstance(beans, dict) else []
-    known = [v for v in (_whole(value) for value in told) if v is not None]
+    known = [v for v in (whole(value) for value in told) if v is not None]
     return sum(known) if known else None
 
 
@@ -150,13 +150,8 @@ def _identity(beans: object) -> tuple[str, str] | None:
 
 
 def _both(one: object, other: object) -> int | None:
-    known = [n for n in (_whole(one), _whole(other)) if n is not None]
+    known = [n for n in (whole(one), whole(other)) if n is not None]
     return sum(known) if known else None
-
-
-def _whole(value: object) -> int | None:
-    told = number(value)
-    return None if told is None else int(told)
 
 
 def _limit_of_processes(limits: Path) -> int | None:

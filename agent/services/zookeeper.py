@@ -7,6 +7,7 @@ from dataclasses import replace
 from agent import four_letters
 from agent.health.vitals import Vitals
 from agent.layout import Layout
+from agent.metrics import whole
 from agent.probes import Health, volume_usage
 from agent.records import ServiceRecord
 from agent.services.java import JavaService
@@ -78,15 +79,11 @@ class ZooKeeperService(JavaService):
             return vitals
         return replace(
             vitals,
-            outstanding_requests=_whole(told.get("outstanding_requests")),
-            updates_total=_whole(told.get("updates_total")),
+            outstanding_requests=whole(told.get("outstanding_requests")),
+            updates_total=whole(told.get("updates_total")),
             update_ms_total=told.get("update_ms_total"),
         )
 
     def note(self, service: ServiceDocument) -> str:
         ignored = ignored_zookeeper_settings(service)
         return f"settings ignored, Kedge owns these keys: {', '.join(ignored)}" if ignored else ""
-
-
-def _whole(number: float | None) -> int | None:
-    return None if number is None else int(number)

@@ -1,7 +1,6 @@
 """VMs of the local cloud with a network of their own: who reaches whom, what a split cuts, and that nothing is left."""
 
 import json
-import os
 import shutil
 import socket
 import sys
@@ -24,10 +23,8 @@ from providers.local.slowdisk import check_limits
 from providers.local.splits import check_network
 from providers.local.verbs import perform
 from tests.fakes.resources import PLACE, UID, instance, resources
+from tests.marks import A_NETWORK_FOR_EACH_VM
 
-AS_ROOT = pytest.mark.skipif(
-    os.geteuid() != 0 or shutil.which("ip") is None, reason="a network for each VM needs root and `ip`"
-)
 ECHO = """
 import socket
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -108,7 +105,7 @@ def lan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Lan]:
         reap(tmp_path / "cloud")
 
 
-@AS_ROOT
+@A_NETWORK_FOR_EACH_VM
 def test_a_split_cuts_whom_it_names_the_way_it_names_and_ends_by_itself(lan: Lan) -> None:
     assert lan.reaches(lan.two, from_key=lan.one)
     lan.harm(Harm.SPLIT, 1.5, Manner(everyone=False, addresses=(lan.addresses[lan.two],)))
@@ -123,7 +120,7 @@ def test_a_split_cuts_whom_it_names_the_way_it_names_and_ends_by_itself(lan: Lan
     assert process.wait_until(lambda: lan.reaches(lan.one), **FAST)
 
 
-@AS_ROOT
+@A_NETWORK_FOR_EACH_VM
 def test_a_one_way_split_drops_what_goes_out_and_takes_what_comes_in(lan: Lan) -> None:
     def heard() -> bytes:
         with inside(lan.vm(lan.one), lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) as ear:
@@ -141,7 +138,7 @@ def test_a_one_way_split_drops_what_goes_out_and_takes_what_comes_in(lan: Lan) -
         heard()
 
 
-@AS_ROOT
+@A_NETWORK_FOR_EACH_VM
 def test_lost_packets_are_some_of_them_until_the_time_is_over(lan: Lan) -> None:
     lan.harm(Harm.PACKET_LOSS, 30.0, Manner(loss=0.5, way=Way.IN))
     answers = [lan.reaches(lan.one) for _ in range(24)]
@@ -149,7 +146,7 @@ def test_lost_packets_are_some_of_them_until_the_time_is_over(lan: Lan) -> None:
     assert not all(answers)
 
 
-@AS_ROOT
+@A_NETWORK_FOR_EACH_VM
 def test_inside_a_vm_the_servers_loopback_address_leads_to_this_machine(lan: Lan) -> None:
     with socket.create_server((GATEWAY, 7008)) as server:
         server.settimeout(5)
@@ -158,7 +155,7 @@ def test_inside_a_vm_the_servers_loopback_address_leads_to_this_machine(lan: Lan
     assert caller[0] == lan.addresses[lan.one], "a split by the VM's address has to hold for it"
 
 
-@AS_ROOT
+@A_NETWORK_FOR_EACH_VM
 def test_a_nodes_address_goes_from_one_vm_to_the_next(lan: Lan) -> None:
     moving = "198.18.254.9"
     lan.addresses["node"] = moving
@@ -171,7 +168,7 @@ def test_a_nodes_address_goes_from_one_vm_to_the_next(lan: Lan) -> None:
     assert not lan.reaches("node")
 
 
-@AS_ROOT
+@A_NETWORK_FOR_EACH_VM
 def test_a_vm_that_is_gone_leaves_no_network_and_a_killed_installation_is_swept(lan: Lan) -> None:
     one, two = namespace(lan.vm(lan.one)), namespace(lan.vm(lan.two))
     lan.cloud.terminate(PLACE, f"{UID}/{lan.one}")
@@ -181,7 +178,7 @@ def test_a_vm_that_is_gone_leaves_no_network_and_a_killed_installation_is_swept(
     assert not [m for m in namespaces._MADE.glob("kedge-*") if str(lan.cloud.root) in m.read_text()]
 
 
-@AS_ROOT
+@A_NETWORK_FOR_EACH_VM
 def test_a_network_whose_vm_was_deleted_by_hand_is_swept_too(lan: Lan) -> None:
     deleted = lan.vm(lan.one)
     assert power_cut(deleted) > 0

@@ -3,8 +3,6 @@
 Each VM has a network and a disk of its own. What was told while the fault lasted is printed.
 """
 
-import os
-import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Event, Thread
@@ -17,12 +15,13 @@ from tests.e2e.cluster_spec import ClusterSpec
 from tests.e2e.invariants import settled
 from tests.e2e.living_cluster import LivingCluster
 from tests.e2e.traffic import traffic
+from tests.marks import A_NETWORK_FOR_EACH_VM
 
 pytestmark = [
     pytest.mark.soak,
     pytest.mark.kafka,
     pytest.mark.timeout(470),
-    pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("ip"), reason="a network for each VM needs root and `ip`"),
+    A_NETWORK_FOR_EACH_VM,
 ]
 
 SPEC = ClusterSpec(name="faults", controllers=3)

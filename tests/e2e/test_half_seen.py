@@ -2,8 +2,6 @@
 round. Nobody is dead: Kedge waits, says what it does not know, and has nothing to undo afterwards.
 """
 
-import os
-import shutil
 import time
 from pathlib import Path
 
@@ -15,12 +13,13 @@ from tests.e2e.elsewhere import traffic_from_elsewhere, unseen
 from tests.e2e.invariants import settled
 from tests.e2e.living_cluster import LivingCluster
 from tests.e2e.traffic import RECORDS_PER_S
+from tests.marks import A_NETWORK_FOR_EACH_VM
 
 pytestmark = [
     pytest.mark.soak,
     pytest.mark.kafka,
     pytest.mark.timeout(450),
-    pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("ip"), reason="a network for each VM needs root and `ip`"),
+    A_NETWORK_FOR_EACH_VM,
 ]
 
 SPEC = ClusterSpec(name="half", controllers=3, heal_after_s=60, config={"replica.lag.time.max.ms": 5000})

@@ -93,6 +93,10 @@ class FakeControllers:
         known = self._controllers
         return {c for c, d in self._voters.items() if c in known and known[c].running and known[c].directory_id == d}
 
+    def just_stopped(self) -> set[int]:
+        """Controllers that stopped in this very moment: no agent has told of it, and Kafka calls them alive."""
+        return {c for c, known in self._controllers.items() if not known.running and known.stopped_at == self._seconds}
+
     def stop_controller(self, controller: int) -> None:
         found = self._controllers[controller]
         found.running, found.stopped_at = False, self._seconds

@@ -84,6 +84,7 @@ def a_broker_is_stopped_while_another_is_about_to_restart(world: World) -> None:
 def a_controller_is_stopped_without_a_majority(world: World) -> None:
     world.machines.vms["controllers-b-0.g1"].deaf = True
     world.machines.stop_process("controllers-b-0.g1")
+    world.tick()  # in the moment it dies nobody can know it
     _record(world, facts.FenceRequested(("controllers-a-0.g1",), "on a whim"))
 
 

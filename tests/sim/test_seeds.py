@@ -83,6 +83,10 @@ def test_seed_9061_controllers_leave_though_a_feature_level_was_being_raised_whe
     troubled_roll(9061, chance=0.15, voting=True, steps=400)
 
 
+def test_seed_7156_a_controller_is_restarted_in_the_moment_another_one_dies_and_nobody_could_know() -> None:
+    troubled_roll(7156, chance=0.15, ailing=True, asking=True, steps=100)
+
+
 def test_seed_88123_a_broker_stopped_for_an_heir_that_died_gets_another_though_the_spec_wants_no_change() -> None:
     troubled_roll(88123, chance=0.15, asking=True, settings=True, strategy="reattach", max_unavailable=1)
 

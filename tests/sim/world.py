@@ -420,7 +420,9 @@ class World:
         voters = self.kafka.voters()
         if me.name != "broker":
             votes = voters.get(me.node_id) == me.log_dirs[0].directory_id
-            up = self.kafka.voters_up() if votes else set()
+            asked = {i.service_id for i in view.controllers() if i.key in view.restarts or i.phase is not Phase.JOINED}
+            unknowable = self.kafka.just_stopped() & set(voters) - asked
+            up = self.kafka.voters_up() | unknowable if votes else set()
             return Fence(key, me.name, hosted, tuple(down), len(up - {me.node_id}), len(voters) if votes else 0)
         together = view.document.spec.rollout.max_parallel_restarts if view.document else 1
         others_up = len(up - {me.node_id})

@@ -109,4 +109,4 @@ def test_it_converges_and_keeps_every_record_though_racks_and_pairs_of_brokers_d
 @pytest.mark.soak
 @pytest.mark.timeout(7200)
 def test_it_converges_after_many_more_losses() -> None:
-    sweep("losing_roll, steps=400, seed", range(25000, 25200), lambda s: losing_roll(s, steps=400))
+    sweep("losing_roll, steps=400, seed", range(25000, 25400), lambda s: losing_roll(s, steps=400))

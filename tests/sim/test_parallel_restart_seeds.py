@@ -29,4 +29,4 @@ def test_it_converges_though_brokers_restart_together(seed: int) -> None:
 @pytest.mark.soak
 @pytest.mark.timeout(7200)
 def test_it_converges_though_brokers_restart_together_swept() -> None:
-    sweep("parallel restarts, seed", range(61000, 61100), _restarts_together)
+    sweep("parallel restarts, seed", range(61000, 61200), _restarts_together)

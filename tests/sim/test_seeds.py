@@ -105,7 +105,7 @@ def test_it_converges_after_much_more_trouble_with_people_who_ask() -> None:
     def run(seed: int) -> object:
         return troubled_roll(seed, chance=0.15, asking=True, settings=seed % 2 == 0, brokers=6 if seed % 3 == 0 else 3)
 
-    sweep("troubled_roll, chance=0.15, asking=True, seed", range(5000, 5100), run)
+    sweep("troubled_roll, chance=0.15, asking=True, seed", range(5000, 5300), run)
 
 
 @pytest.mark.soak
@@ -114,7 +114,7 @@ def test_it_converges_after_much_more_trouble_with_illnesses() -> None:
     def run(seed: int) -> object:
         return troubled_roll(seed, chance=0.15, ailing=True, asking=seed % 2 == 0, steps=500)
 
-    sweep("troubled_roll, chance=0.15, ailing=True, steps=500, seed", range(7000, 7100), run)
+    sweep("troubled_roll, chance=0.15, ailing=True, steps=500, seed", range(7000, 7300), run)
 
 
 @pytest.mark.soak
@@ -125,7 +125,7 @@ def test_it_converges_after_much_more_trouble_with_moves_that_hang() -> None:
             seed, chance=0.15, hanging=True, rivals=seed % 2 == 0, steps=400, healing="hungAfter: 20s, perDay: 20"
         )
 
-    sweep("troubled_roll, chance=0.15, hanging=True, steps=400, seed", range(8000, 8100), run)
+    sweep("troubled_roll, chance=0.15, hanging=True, steps=400, seed", range(8000, 8300), run)
 
 
 @pytest.mark.soak
@@ -135,7 +135,7 @@ def test_it_converges_after_much_more_trouble_with_voters() -> None:
         handover = Handover.DELETE_FIRST if seed % 3 == 0 else Handover.REBIND
         return troubled_roll(seed, chance=0.15, voting=True, rivals=seed % 2 == 0, steps=400, handover=handover)
 
-    sweep("troubled_roll, chance=0.15, voting=True, steps=400, seed", range(9000, 9100), run)
+    sweep("troubled_roll, chance=0.15, voting=True, steps=400, seed", range(9000, 9300), run)
 
 
 @pytest.mark.soak
@@ -144,13 +144,13 @@ def test_it_converges_after_much_more_trouble_with_settings() -> None:
     def run(seed: int) -> object:
         return troubled_roll(seed, chance=0.15, settings=True, rivals=seed % 2 == 0)
 
-    sweep("troubled_roll, chance=0.15, settings=True, seed", range(4000, 4100), run)
+    sweep("troubled_roll, chance=0.15, settings=True, seed", range(4000, 4300), run)
 
 
 @pytest.mark.soak
 @pytest.mark.timeout(7200)
 def test_it_converges_after_much_more_trouble() -> None:
-    sweep("troubled_roll, chance=0.15, seed", range(2000, 2300), lambda seed: troubled_roll(seed, chance=0.15))
+    sweep("troubled_roll, chance=0.15, seed", range(2000, 2600), lambda seed: troubled_roll(seed, chance=0.15))
 
 
 @pytest.mark.soak
@@ -159,7 +159,7 @@ def test_it_converges_after_much_more_trouble_with_rivals() -> None:
     def run(seed: int) -> object:
         return troubled_roll(seed, chance=0.15, rivals=True)
 
-    sweep("troubled_roll, chance=0.15, rivals=True, seed", range(3000, 3100), run)
+    sweep("troubled_roll, chance=0.15, rivals=True, seed", range(3000, 3300), run)
 
 
 @pytest.mark.soak
@@ -169,4 +169,4 @@ def test_it_converges_after_much_more_trouble_where_an_old_vm_goes_first() -> No
         spec: dict[str, Any] = {"strategy": "reattach", "max_unavailable": 1} if seed % 2 else {}
         return troubled_roll(seed, chance=0.15, handover=Handover.DELETE_FIRST, **spec)
 
-    sweep("troubled_roll, chance=0.15, handover=DELETE_FIRST, seed", range(6000, 6100), run)
+    sweep("troubled_roll, chance=0.15, handover=DELETE_FIRST, seed", range(6000, 6300), run)

@@ -303,12 +303,16 @@ class World:
 
     def converge(self, *, ticks: int = 400) -> None:
         """Ticks until the declared generation is reached, then makes sure that nothing happens any more (P6)."""
-        self.run(until=lambda w: w.is_converged(), ticks=ticks)
+        self.run(until=lambda w: w.is_converged() and w._noticed_every_loss(), ticks=ticks)
         self.settle()
 
     def is_converged(self) -> bool:
         view = self.view()
         return view.generation > 0 and view.converged == view.generation and not has_work(view)
+
+    def _noticed_every_loss(self) -> bool:
+        vms = self.machines.vms
+        return all(i.lost or i.key not in vms or vms[i.key].alive for i in self.view().in_phase(Phase.JOINED))
 
     def is_held(self) -> bool:
         """Whether it waits for a person."""

@@ -11,10 +11,11 @@ from controlplane.converger.backoff import delay_s
 from controlplane.converger.copying import hand_over, starting_now, stretch_of, throttle_effects
 from controlplane.converger.deadends import detours, in_the_way
 from controlplane.converger.diskroom import overfull_disk, untold_disks
-from controlplane.converger.drainprogress import Progress, progress_of
+from controlplane.converger.drainprogress import Progress, held_up, progress_of
 from controlplane.converger.foresight import plan_job_id
 from controlplane.converger.pacing import paced
 from controlplane.converger.pausing import hold_on
+from controlplane.converger.seats import wanted_nodes
 from controlplane.converger.upkeep import displaced_leaders
 from controlplane.converger.verdict import (
     CancelMoves,
@@ -59,9 +60,11 @@ def drain_step(situation: Situation) -> Verdict | None:
         return wait("KafkaUnknown", f"drain of {_names(drain)}: {_why_unknown(situation)}")
     if why := _unwanted(situation.view, drain):
         return _taken_back(drain, kafka, why)
-    dead = [t for t in drain.successors.values() if _is_gone(situation, t)] or [
-        i.service_id for i in in_the_way(situation, kafka, drain.outgoing, drain.targets)
-    ]
+    dead = (
+        [t for t in drain.successors.values() if _is_gone(situation, t)]
+        or _lost_heirs(situation.view, drain)
+        or [i.service_id for i in in_the_way(situation, kafka, drain.outgoing, drain.targets)]
+    )
     if dead:
         return _give_up(situation, drain, kafka, dead)
     if not drain.plan_sha256:
@@ -279,7 +282,7 @@ def _report(situation: Situation, drain: DrainView, plan: DrainPlan, kafka: Kafk
     pace = paced(situation, plan, kafka, left.running, ())
     sentence = (
         f"drain of {_names(drain)}: {len(left.finished)} of {len(plan.moves)} moves done, {len(left.running)} running, "
-        f"{_progress(situation, drain, plan, kafka, left)}"
+        f"{held_up(left.running, kafka) or _progress(situation, drain, plan, kafka, left)}"
     )
     steady = pace.throttle.seen == kafka.throttles
     effects = () if steady else throttle_effects(pace.throttle)
@@ -376,6 +379,19 @@ def _give_up(situation: Situation, drain: DrainView, kafka: KafkaSnapshot, dead:
 def _is_gone(situation: Situation, broker: int) -> bool:
     instances = [i for i in situation.view.brokers() if i.service_id == broker]
     return not instances or any(i.lost for i in instances)
+
+
+def _lost_heirs(view: ClusterView, drain: DrainView) -> list[int]:
+    """Brokers that were to take over and died before this drain began, so that it does not name them. What they were
+    made for is done by the next ones, which nobody makes while it is in hand."""
+    leaving = [] if drain.stays else [view.instances[k] for k in drain.keys]
+    found = []
+    for old in (i for i in leaving if i.service_id not in drain.successors):
+        later = [i for i in view.of_node(old.node) if i.planned.generation > old.planned.generation]
+        heirs = [i for i in later if i.key not in drain.keys]
+        if heirs and all(i.lost for i in heirs) and old.node in wanted_nodes(view):
+            found.append(heirs[-1].service_id)
+    return found
 
 
 def _settles_within_s(plan: DrainPlan) -> float:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
+from controlplane.converger.births import is_unfounded
 from controlplane.converger.drains import request_drain
 from controlplane.converger.images import with_image, withdrawn_first
 from controlplane.converger.nodevolumes import (
@@ -56,8 +57,20 @@ def replacement_step(situation: Situation) -> Verdict | None:
         handed = drain_replaced(situation, [p for p in pairs if not p[0].lost])
     if handed is not None and not (ill and handed.wait is not None):
         return handed
-    if work is None:
-        return None
+    return _work_on(situation, work, changes, mends=mends) if work is not None else None
+
+
+def lost_controllers_step(situation: Situation) -> Verdict | None:
+    """Those of the quorum whose VM is gone, and nobody else. None when none has to be made."""
+    view = situation.view
+    changes = without_relief(view, pending_changes(view))
+    keys = {i.key for i in view.controllers() if i.lost and i.phase is Phase.JOINED}
+    lost = [c for c in changes if c.change is Change.REPLACE and c.incumbent and c.incumbent.key in keys]
+    work = _next(situation, lost)
+    return _work_on(situation, work, changes, mends=True) if work is not None else None
+
+
+def _work_on(situation: Situation, work: Work, changes: Sequence[NodeChange], *, mends: bool) -> Verdict:
     held = _held_back(situation, work, mends=mends)
     if held is not None:
         return held
@@ -308,7 +321,7 @@ def _plan_instance(
     holders = [i for i in past if i.phase not in (Phase.RETIRED, Phase.FAILED, Phase.RETIRING)]
     old = max(holders, key=lambda i: i.planned.generation, default=None)
     relieved = to_relieve(view, change, way)
-    heir = _takes_over(past) if want.service != "broker" else old is not None and _reattaches(view, old.key, want)
+    heir = _takes_over(view, past) if want.service != "broker" else old is not None and _reattaches(view, old.key, want)
     # A broker's disk is that of who holds the node now: a later VM that failed may have had one of its own elsewhere.
     line = past if want.service != "broker" or old is None else [old]
     stays = _place_to_stay_in(view, line, want) if heir and not relieved else None
@@ -362,8 +375,11 @@ def _new_dirs(view: ClusterView, old: InstanceView | None) -> tuple[str, ...]:
     return asked.disks if asked is not None else ()
 
 
-def _takes_over(past: Sequence[InstanceView]) -> bool:
-    """Whether a controller's node is still somebody's: one that left the quorum for good begins anew, as its old id."""
+def _takes_over(view: ClusterView, past: Sequence[InstanceView]) -> bool:
+    """Whether a controller's node is still somebody's: one that left the quorum for good begins anew, as its old id,
+    and so does one that never came up before there was a quorum."""
+    if is_unfounded(view):
+        return False
     newest = max(past, key=lambda i: i.planned.generation, default=None)
     return newest is not None and not newest.drained
 

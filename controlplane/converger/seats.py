@@ -21,7 +21,7 @@ _HANDED = (Phase.FENCING, Phase.FENCED, Phase.RELEASED)
 def seats(view: ClusterView) -> tuple[Seat, ...]:
     """The cluster's controller nodes, by id. One whose VM is on its way in gets its vote even if the spec has changed
     its mind meanwhile: it leaves in order afterwards."""
-    wanted, service = _wanted(view), view.quorum_service
+    wanted, service = wanted_nodes(view), view.quorum_service
     had: dict[int, list[InstanceView]] = {}
     for instance in view.instances.values():
         if instance.planned.service == service:
@@ -108,7 +108,7 @@ def id_for(view: ClusterView, node: str, given: Collection[int]) -> int:
     known = view.controller_ids.get(node)
     if known is not None and known not in used:
         return known
-    wanted = _wanted(view)
+    wanted = wanted_nodes(view)
     left = (i.service_id for i in remembered(view) if i.node not in wanted)
     renewed = next((number for number in left if number not in used), None)
     if renewed is not None:
@@ -162,7 +162,7 @@ def _with_others(seat: Seat, instances: list[InstanceView]) -> Seat:
 def _ids_to_be(view: ClusterView) -> frozenset[int]:
     """Ids of the controllers the spec asks for. Nodes that are still to be made take over those of nodes that leave;
     beyond them they have ids nobody was ever told."""
-    nodes = _wanted(view, view.quorum_service)
+    nodes = wanted_nodes(view, view.quorum_service)
     ids = {i for n, i in view.controller_ids.items() if n in nodes}
     new = len(nodes) - len({n for n in view.controller_ids if n in nodes})
     left = sorted({i.service_id for i in view.controllers() if i.node not in nodes and not i.drained} - ids)
@@ -170,7 +170,7 @@ def _ids_to_be(view: ClusterView) -> frozenset[int]:
     return frozenset(ids.union(passed, range(-1, len(passed) - new - 1, -1)))
 
 
-def _wanted(view: ClusterView, service: str = "") -> set[str]:
+def wanted_nodes(view: ClusterView, service: str = "") -> set[str]:
     """Names of the nodes that are to be there, of that service only where one is named."""
     spec = view.working_spec()
     return {n.node for n in desired_nodes(spec) if service in ("", n.service)} if spec else set()

@@ -1,6 +1,7 @@
 """The quorum of a real cluster grows, loses a disk and shrinks again, while clients write."""
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -16,6 +17,23 @@ pytestmark = [pytest.mark.soak, pytest.mark.kafka, pytest.mark.timeout(400)]
 
 SPEC = ClusterSpec(name="voting", controllers=1, controller_zones=3, join_deadline_s=60)
 GROWN = ClusterSpec(name="voting", controllers=3, controller_zones=3, join_deadline_s=60)
+
+
+def test_the_only_controller_killed_in_a_drain_is_back_before_the_drain_goes_on(living_cluster: LivingCluster) -> None:
+    cluster = living_cluster
+    with traffic(cluster.bootstrap):
+        before = cluster.roll_slowly("one")
+        known = _voters(cluster)
+        victim = next(i for i in cluster.detail().instances if i.service == "controller")
+        cluster.power_cut(victim.key)
+        cluster.event("instance.lost", before, where=victim.key)
+        cluster.event("replacement.completed", before, where=victim.node)
+        cluster.declare(replace(cluster.spec, throttle_mib_per_s=64))
+        settled(cluster)
+    (heir,) = [i.key for i in cluster.detail().instances if i.service == "controller"]
+    told = [(e.type, e.data.get("key", "")) for e in cluster.events(before)]
+    assert told.index(("instance.joined", heir)) < [kind for kind, _ in told].index("instance.drained")
+    assert _voters(cluster) == known, "the disk was kept, and with it the vote"
 
 
 def test_one_controller_becomes_three_and_brokers_know_of_them(living_cluster: LivingCluster) -> None:

@@ -230,6 +230,38 @@ def somebody_adds_a_voter_by_hand(world: World) -> None:
     assert len(world.kafka.voters()) == 3
 
 
+def only_controller_dies_in_a_drain(world: World) -> None:
+    """The drain waits for metadata that nobody has before the controller is back: it must not keep it waiting."""
+    _born(world, 1)
+    world.declare(a_document(controllers=1, version="4.2.0"))
+    world.run(until=lambda w: (d := w.view().drain) is not None and d.moving_at is not None, ticks=100)
+    world.machines.power_cut("controllers-a-0.g1")
+    world.converge(ticks=1500)
+    assert world.kafka.voters_up()
+
+
+def most_controllers_die_in_a_drain(world: World) -> None:
+    """One after the other is made anew; the drain goes on as soon as they are a majority."""
+    _born(world)
+    world.declare(a_document(version="4.2.0"))
+    world.run(until=lambda w: w.view().drain is not None, ticks=100)
+    for node in "ab":
+        world.machines.power_cut(f"controllers-{node}-0.g1")
+    world.converge(ticks=2000)
+    assert len(world.kafka.voters_up()) == 3
+
+
+def only_controller_dies_while_a_newcomer_fails(world: World) -> None:
+    """Nobody can say that the newcomer holds nothing before the controller is back: it is kept, and waits."""
+    _born(world, 1)
+    world.machines.stillborn.add("brokers-a-0")
+    world.declare(a_document(controllers=1, version="4.2.0"))
+    world.run(until=lambda w: "brokers-a-0.g2" in w.view().instances, ticks=100)
+    world.machines.power_cut("controllers-a-0.g1")
+    world.converge(ticks=1500)
+    assert world.kafka.voters_up()
+
+
 def _blocked(world: World) -> str:
     condition = world.view().conditions.get("Blocked")
     return condition.reason if condition is not None and condition.status else ""
@@ -256,6 +288,9 @@ SCENARIOS = (
     controllers_that_left_stand_in_the_way_of_a_version,
     votes_are_paused,
     somebody_adds_a_voter_by_hand,
+    only_controller_dies_in_a_drain,
+    most_controllers_die_in_a_drain,
+    only_controller_dies_while_a_newcomer_fails,
 )
 
 

@@ -108,6 +108,17 @@ def topic_arrives_while_it_lingers(world: World) -> None:
     world.converge(ticks=600)
 
 
+def topic_arrives_after_the_heir_has_died(world: World) -> None:
+    """What came to the emptied broker has nowhere to go in its rack before the next heir is made: that comes first."""
+    _born(world)
+    _with_data(world)
+    world.declare(a_document(version="4.2.0"))
+    world.run(until=lambda w: any(i.phase == "lingering" for i in w.view().alive()), ticks=100)
+    world.machines.power_cut("brokers-a-0.g2")
+    _with_data(world, "payments")
+    world.converge(ticks=900)
+
+
 def somebody_reassigns_by_hand(world: World) -> None:
     _born(world)
     _with_data(world)
@@ -266,6 +277,7 @@ SCENARIOS: tuple[Callable[[World], None], ...] = (
     vm_never_joins,
     no_broker_joins_at_the_birth,
     topic_arrives_while_it_lingers,
+    topic_arrives_after_the_heir_has_died,
     somebody_reassigns_by_hand,
     terraform_dies_half_way,
     pause_and_resume,

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import datetime
 
-from controlplane.foldmoves import Rules, frozen
+from controlplane.foldmoves import Rules, counted_anew, frozen
 from controlplane.view import ClusterView
 from events import facts
 
@@ -13,7 +13,7 @@ def _founded(view: ClusterView, e: facts.EnsembleFounded, at: datetime) -> Clust
     voters = tuple(facts.FoundingVoter(s.node, s.id, s.address, s.port, s.directory_id) for s in e.servers)
     founding = facts.QuorumFounded(e.kafka_cluster_id, e.protocol_version, voters)
     known = frozen({v.id: v for v in voters})
-    return replace(view, founding=founding, voters=known, protocol=e.protocol_version)
+    return counted_anew(replace(view, founding=founding, voters=known, protocol=e.protocol_version), at)
 
 
 def _id_fixed(view: ClusterView, e: facts.ClusterIdFixed, at: datetime) -> ClusterView:

@@ -26,6 +26,12 @@ def change(view: ClusterView, key: str, **changes: Any) -> ClusterView:
     return replace(view, instances=frozen({**view.instances, key: instance}))
 
 
+def counted_anew(view: ClusterView, at: datetime) -> ClusterView:
+    """Those on their way could not serve before: what they have for it counts from now."""
+    arriving = {k: replace(i, since=at) for k, i in view.instances.items() if i.phase is Phase.LAUNCHED}
+    return replace(view, instances=frozen({**view.instances, **arriving}))
+
+
 def open_intent(
     view: ClusterView,
     intent: str,

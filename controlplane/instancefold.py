@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from controlplane import balancefold, relieffold, settingfold
-from controlplane.foldmoves import Rules, change, close_intent, frozen, move, open_intent
+from controlplane.foldmoves import Rules, change, close_intent, counted_anew, frozen, move, open_intent
 from controlplane.places import planned_place
 from controlplane.replacement import Phase
 from controlplane.view import ClusterView, InstanceView
@@ -120,7 +120,7 @@ def _lost(view: ClusterView, e: facts.InstanceLost, at: datetime) -> ClusterView
 
 
 def _founded(view: ClusterView, e: facts.QuorumFounded, at: datetime) -> ClusterView:
-    return replace(view, founding=e, voters=frozen({v.id: v for v in e.voters}))
+    return counted_anew(replace(view, founding=e, voters=frozen({v.id: v for v in e.voters})), at)
 
 
 def _taken_over(view: ClusterView, e: facts.ClusterAdopted, at: datetime) -> ClusterView:

@@ -39,7 +39,7 @@ def quorum_told(view: ClusterView, instance: InstanceView) -> QuorumTold:
     if service != view.quorum_service:
         return _beside(view, instance)
     first = view.founding.voters if view.founding else ()
-    founder = instance.planned.generation == 1 and _directory(instance) in {v.directory_id for v in first}
+    founder = _is_first(instance) and _directory(instance) in {v.directory_id for v in first}
     voters = list_for(view, instance)
     if service == "zookeeper":
         return QuorumTold(ensemble=first if founder else voters, founder=founder)
@@ -83,7 +83,7 @@ def _beside(view: ClusterView, instance: InstanceView) -> QuorumTold:
     """A controller that is to take over, or who a migration has left without work; a server goes on until it is told
     to stop, like any other that is not wanted."""
     if instance.planned.service == "zookeeper":
-        return QuorumTold(ensemble=view.left_voters, founder=instance.planned.generation == 1)
+        return QuorumTold(ensemble=view.left_voters, founder=_is_first(instance))
     migration = view.migration
     if migration is None or migration.founding is None:
         return QuorumTold(voters=view.left_voters, stays_stopped=True)
@@ -100,6 +100,12 @@ def _beside(view: ClusterView, instance: InstanceView) -> QuorumTold:
 
 def _level(view: ClusterView) -> str:
     return view.founding.metadata_level if view.founding else ""
+
+
+def _is_first(instance: InstanceView) -> bool:
+    """Whether nobody of its node served before it: its first VM, or one made anew because that never came up. Of a VM
+    that was found by its tags only the generation is known."""
+    return instance.planned.generation == 1 or not (instance.planned.handover or instance.adopted)
 
 
 def _brings_its_disk(instance: InstanceView) -> bool:

@@ -1,5 +1,6 @@
 """The fold of a roll: drains, fences, handovers, retirements, levels. Part of `controlplane.cluster.evolve`."""
 
+from collections.abc import Collection
 from dataclasses import replace
 from datetime import datetime
 
@@ -103,7 +104,9 @@ def _fence(view: ClusterView, e: facts.FenceRequested, at: datetime) -> ClusterV
 
 
 def _fenced(view: ClusterView, e: facts.NodeFenced, at: datetime) -> ClusterView:
-    return relieffold.begun(change(move(view, e.key, Phase.FENCED, at), e.key, fenced_at=at), at)
+    # One that its bind made has the disk of its node: others served from that.
+    unheard = e.proof == "silence" and not view.instances[e.key].planned.handover
+    return relieffold.begun(change(move(view, e.key, Phase.FENCED, at), e.key, fenced_at=at, unheard=unheard), at)
 
 
 def _reverted(view: ClusterView, e: facts.FenceReverted, at: datetime) -> ClusterView:
@@ -148,7 +151,15 @@ def _retired(view: ClusterView, e: facts.RetireCompleted, at: datetime) -> Clust
     view = nodefold.gone(close_intent(view, e.intent), keys)
     for key in keys:
         view = move(view, key, Phase.RETIRED, at)
-    return replace(view, replaced_at=at)
+    return replace(_without_addresses_of(view, keys), replaced_at=at)
+
+
+def _without_addresses_of(view: ClusterView, keys: Collection[str]) -> ClusterView:
+    """Before the founding a node's address goes with its VM, and the next one has another: no quorum names it yet."""
+    if view.founding is not None:
+        return view
+    gone = {view.instances[key].node for key in keys} - view.nodes().keys()
+    return replace(view, node_addresses=frozen({n: a for n, a in view.node_addresses.items() if n not in gone}))
 
 
 def _replaced(view: ClusterView, e: facts.ReplacementCompleted, at: datetime) -> ClusterView:

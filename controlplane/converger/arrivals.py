@@ -4,6 +4,7 @@ from collections.abc import Collection, Sequence
 from datetime import datetime
 
 from agent.wire import ServiceReport
+from controlplane.converger.births import founders, founders_wanted, is_unfounded, lacks_founders
 from controlplane.converger.ensemble import CLIENT_PORT, ensemble_step
 from controlplane.converger.foresight import foreseen_drain, plan_job_id
 from controlplane.converger.observation import InventorySeen
@@ -95,14 +96,12 @@ def _distrust(situation: Situation, racks: Sequence[str], vanished: int) -> Verd
 def founding_step(situation: Situation) -> Verdict | None:
     """Fixes the first quorum once every founding controller's address is known."""
     view = situation.view
+    if is_unfounded(view) and _nobody_spoke_of_one(situation):
+        return None
     if view.in_zookeeper_mode:
         return ensemble_step(situation)
-    if view.founding is not None or view.document is None or is_shared(view):
-        return None
-    founders = [i for i in view.controllers() if i.planned.generation == 1]
-    wanted = sum(p.size for p in view.document.spec.pools if "controller" in p.services)
-    ready = [i for i in founders if i.phase is Phase.LAUNCHED and view.seat_address(i)]
-    if len(ready) < wanted:
+    ready = founders(view)
+    if not is_unfounded(view) or view.document is None or len(ready) < founders_wanted(view):
         return None
     voters = tuple(
         facts.FoundingVoter(
@@ -112,11 +111,19 @@ def founding_step(situation: Situation) -> Verdict | None:
             CONTROLLER_PORT,
             i.planned.volumes[0].directory_id,
         )
-        for i in sorted(ready, key=lambda i: i.service_id)
+        for i in ready
     )
     level = target_of(view.document)
     founded = facts.QuorumFounded(kafka_uuid("kafka", view.uid), level, voters)
     return record(f"the quorum is founded with {len(voters)} controllers at level {level}", founded)
+
+
+def _nobody_spoke_of_one(situation: Situation) -> bool:
+    """A quorum of one waits for its agent: nobody could replace the only voter, should its VM never boot. Of three the
+    others are a majority without it."""
+    return founders_wanted(situation.view) == 1 and not all(
+        has_reported(situation, i) for i in founders(situation.view)
+    )
 
 
 def arrival_step(situation: Situation) -> Verdict | None:
@@ -133,6 +140,8 @@ def arrival_step(situation: Situation) -> Verdict | None:
         failed = [facts.JoinFailed(i.key, _why_late(situation, i)) for i in late]
         sentence = f"{', '.join(i.key for i in late)} did not join in time"
         return Verdict(sentence, tuple(failed), tuple(ReadConsole(i.key) for i in late))
+    if lacks_founders(situation.view):
+        return None  # nobody can join before the quorum is founded: who is to be made for that is not waited for
     waited_for = [i for i in arriving if i.bound and not _vote_waits_for_a_cure(situation, i)]
     if not waited_for or _quorum_needs_another(situation):
         return None
@@ -154,7 +163,7 @@ def _quorum_needs_another(situation: Situation) -> bool:
     if situation.seen.fresh_kafka(situation.now) is not None:
         return False
     newest = [situation.view.of_node(node)[-1] for node in {i.node for i in situation.view.controllers()}]
-    return any(i.lost or i.phase in (Phase.FENCED, Phase.RELEASED) for i in newest)
+    return any(i.lost or not i.bound or i.phase in (Phase.FENCED, Phase.RELEASED) for i in newest)
 
 
 def follows_without_vote(situation: Situation, instance: InstanceView) -> bool:
@@ -249,6 +258,9 @@ def _nobody_can_tell(view: ClusterView) -> bool:
 
 
 def _is_overdue(situation: Situation, instance: InstanceView) -> bool:
+    if is_unfounded(situation.view) and has_reported(situation, instance):
+        # It is told nothing before the quorum is founded, which another one may keep waiting.
+        return False
     if not instance.bound and has_reported(situation, instance):
         # A successor that only waits for its node's volume and address.
         return False

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from controlplane.converger.arrivals import has_reported, service_report, start_id
+from controlplane.converger.births import is_founder
 from controlplane.converger.deadends import in_the_way
 from controlplane.converger.drains import request_drain
 from controlplane.converger.verdict import Situation, Unregister, Verdict, act, record, wait
@@ -64,11 +65,12 @@ def _fence_proofs(situation: Situation) -> Verdict | None:
 
 
 def _never_spoke(situation: Situation, instance: InstanceView) -> bool:
-    """A VM made by its bind that nobody ever heard of, and whose service Kafka does not count on: deleting it with its
-    release ends what may run there, so nobody has to prove before that it stopped.
+    """A VM made by its bind, or a first member of the quorum, that nobody ever heard of, and whose service Kafka does
+    not count on: deleting it with its release ends what may run there, so nobody has to prove before that it stopped.
     """
-    kafka = situation.seen.fresh_kafka(situation.now)
-    if not instance.planned.deferred or kafka is None or has_reported(situation, instance):
+    kafka, view = situation.seen.fresh_kafka(situation.now), situation.view
+    first = instance.planned.service == view.quorum_service and not instance.planned.handover and not view.migration
+    if not (instance.planned.deferred or first) or kafka is None or has_reported(situation, instance):
         return False
     if instance.is_broker:
         return instance.service_id not in kafka.live_brokers()
@@ -163,6 +165,9 @@ def _failed(situation: Situation) -> Verdict | None:
     failed = situation.view.in_phase(Phase.FAILED)
     if not failed:
         return None
+    founders = [i for i in failed if is_founder(situation.view, i)]
+    if founders:
+        return request_retire(situation, founders, "it did not come up, and nothing is on its disk before the founding")
     unbound = [i for i in failed if not i.bound]
     if unbound:
         return request_retire(situation, unbound, "never took over its node")

@@ -6,6 +6,7 @@
 A broker that finds no id in ZooKeeper makes one up, so none is started before.
 """
 
+from controlplane.converger.births import founders, founders_wanted
 from controlplane.converger.protocol import target_of
 from controlplane.converger.verdict import FixClusterId, Situation, Verdict, act, record, wait
 from controlplane.replacement import Phase
@@ -46,16 +47,14 @@ def _is_late(situation: Situation) -> bool:
 def _found(view: ClusterView) -> Verdict | None:
     if view.document is None:
         return None
-    founders = [i for i in view.controllers() if i.planned.generation == 1]
-    wanted = view.document.spec.controller_pool.size
-    ready = [i for i in founders if i.phase is Phase.LAUNCHED and view.node_addresses.get(i.node)]
-    if len(ready) < wanted:
+    ready = founders(view)
+    if len(ready) < founders_wanted(view):
         return None
     servers = tuple(
         facts.FoundingServer(
             i.node, i.service_id, view.node_addresses[i.node], CLIENT_PORT, i.planned.volumes[0].directory_id
         )
-        for i in sorted(ready, key=lambda i: i.service_id)
+        for i in ready
     )
     protocol = target_of(view.document)
     founded = facts.EnsembleFounded(kafka_uuid("kafka", view.uid), protocol, servers)

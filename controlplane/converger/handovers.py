@@ -108,9 +108,10 @@ def _take_from(situation: Situation, holder: InstanceView, new: InstanceView) ->
         return wait("QuorumGate", f"handover of {new.node}: its lost directory leaves the quorum first: {reason}")
     if holder.phase is Phase.FENCED:
         intent = intent_id(situation.view.uid, "release", holder.key, 1)
-        gone_too = ", with its VM" if new.awaits_bind else ""
+        with_vm = new.awaits_bind or holder.unheard
+        gone_too = ", with its VM" if with_vm else ""
         sentence = f"releasing the volume and the address of {holder.key}{gone_too}"
-        return record(sentence, facts.ReleaseRequested(intent, holder.key, with_vm=new.awaits_bind))
+        return record(sentence, facts.ReleaseRequested(intent, holder.key, with_vm=with_vm))
     return None
 
 

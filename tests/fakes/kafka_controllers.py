@@ -71,6 +71,11 @@ class FakeControllers:
         self._elect_controller()
         return own
 
+    def found(self, voters: Mapping[int, str]) -> None:
+        """The first quorum, as each of its members formats itself with: who never comes up votes in it, too."""
+        if not self._voters:
+            self._voters.update(voters)
+
     def start_controller(self, controller: int, *, version: str | None = None) -> None:
         """A stopped controller comes back on its own disk, so with the same directory id."""
         found = self._controllers[controller]

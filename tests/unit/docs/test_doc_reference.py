@@ -97,7 +97,7 @@ def test_the_files_a_home_keeps_are_in_the_table(tmp_path: Path) -> None:
 
 def _quotes() -> list[tuple[str, Block]]:
     found = []
-    for block in blocks(text("docs/life-of-a-roll.md")):
+    for block in (*blocks(text("docs/life-of-a-roll.md")), *blocks(text("docs/quorum.md"))):
         if block.mark.startswith("golden: "):
             found.append((block.mark.removeprefix("golden: "), block))
     return found

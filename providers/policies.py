@@ -12,7 +12,9 @@ import yaml
 from providers import tags
 from providers.aws import permissions as aws
 from providers.azure import permissions as azure
+from providers.digitalocean import permissions as digitalocean
 from providers.google import permissions as google
+from providers.upcloud import permissions as upcloud
 
 FOLDER = Path(__file__).parents[1] / "docs" / "clouds" / "policies"
 
@@ -36,7 +38,9 @@ def policies() -> Mapping[str, str]:
     return {
         "aws.json": json.dumps(aws.policy(tags.INSTALLATION), indent=2) + "\n",
         "azure.json": json.dumps(role, indent=2) + "\n",
+        "digitalocean.yaml": yaml.safe_dump({"scopes": list(digitalocean.needed())}, sort_keys=False),
         "google.yaml": yaml.safe_dump(custom, sort_keys=False),
+        "upcloud.json": json.dumps(upcloud.permissions("kedge"), indent=2) + "\n",
     }
 
 

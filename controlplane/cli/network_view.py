@@ -17,7 +17,7 @@ _STYLE = {"made": "green", "being made": "cyan", "being removed": "yellow"}
 
 def network_table(networks: Sequence[NetworkOut], *, now: datetime) -> Table:
     """One line a network."""
-    headers = ["NAME", "CLOUD", "ACCOUNT", "REGION", "CIDR", "STATE", "AGE", "CLIENTS", "CLUSTERS"]
+    headers = ["NAME", "CLOUD", "ACCOUNT", "REGION", "CIDR", "STATE", "AGE", "CLIENTS", "PORTS", "CLUSTERS"]
     rows: list[list[Text | str]] = [
         [
             network.name,
@@ -28,11 +28,18 @@ def network_table(networks: Sequence[NetworkOut], *, now: datetime) -> Table:
             styled("failing" if network.tries else network.state, "red" if network.tries else _STYLE[network.state]),
             ago(network.since, now),
             ", ".join(network.clients) or "none",
+            _ports(network),
             ", ".join(network.clusters) or "-",
         ]
         for network in networks
     ]
     return listing(headers, rows)
+
+
+def _ports(network: NetworkOut) -> str:
+    """Those of brokers, then those its VMs alone reach."""
+    brokers, members = (",".join(map(str, p)) or "-" for p in (network.broker_ports, network.member_ports))
+    return f"{brokers} + {members}"
 
 
 def network_lines(found: NetworksOut) -> Iterator[RenderableType]:

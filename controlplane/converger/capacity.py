@@ -5,6 +5,7 @@ was made stays what it is. Its digest is that of the spec, so nothing is rolled 
 """
 
 from collections.abc import Mapping
+from datetime import timedelta
 
 from controlplane.converger.rendering import place_of_intent
 from controlplane.converger.verdict import Situation, Verdict, record, wait
@@ -21,7 +22,8 @@ def substitution_step(situation: Situation, intent: IntentView) -> Verdict | Non
     if not any(_list_of(situation.view, i) for i in waiting):
         return None
     inventory = situation.seen.fresh_inventory(situation.now)
-    is_old = inventory is None or (intent.failed_at is not None and inventory.at <= intent.failed_at)
+    late = timedelta(seconds=may_be_unlisted_s(situation, intent))
+    is_old = inventory is None or (intent.failed_at is not None and inventory.at <= intent.failed_at + late)
     if inventory is None or is_old or inventory.silence(place_of_intent(situation.view, intent)):
         return wait("InventoryUnknown", f"no capacity; waiting for an inventory that shows what {intent.kind} made")
     machines = {
@@ -33,6 +35,12 @@ def substitution_step(situation: Situation, intent: IntentView) -> Verdict | Non
         return None
     told = ", ".join(f"{key} as {machine}" for key, machine in machines.items())
     return record(f"no capacity: making {told}", facts.MachineSubstituted(intent.id, machines, intent.error))
+
+
+def may_be_unlisted_s(situation: Situation, intent: IntentView) -> float:
+    """How long after a try of it a listing may lack what was made. A run that only deletes makes nothing."""
+    makes = intent.kind in ("surge", "bind")
+    return situation.seen.unlisted_s.get(place_of_intent(situation.view, intent).cloud, 0.0) if makes else 0.0
 
 
 def fallen_back(view: ClusterView) -> Mapping[str, str]:

@@ -6,7 +6,7 @@ A run that ended well is an outcome only once the inventory shows its effect: wh
 from collections.abc import Mapping, Sequence
 
 from controlplane.converger.backoff import delay_s
-from controlplane.converger.capacity import substitution_step
+from controlplane.converger.capacity import may_be_unlisted_s, substitution_step
 from controlplane.converger.growth import grown_step
 from controlplane.converger.missingvolumes import unlisted_volumes, was_given_up_since
 from controlplane.converger.observation import InventorySeen, JobSeen
@@ -82,19 +82,13 @@ def _start(situation: Situation, intent: IntentView, what: str) -> Verdict:
         if left > 0:
             sentence = f"Terraform: {what} failed {intent.failures} times ({intent.error}), again in {left:.0f} s"
             return wait("RunFailed", sentence)
-        if (unlisted := _may_be_unlisted_s(situation, intent) - since_s) > 0:
+        if (unlisted := may_be_unlisted_s(situation, intent) - since_s) > 0:
             return wait(
                 "RunFailed",
                 f"Terraform: {what} failed ({intent.error}), again in {unlisted:.0f} s: what it may have made is not "
                 "listed by the cloud at once, and would be made twice",
             )
     return act(f"Terraform: starting {what}", StartRun(intent.id, job_id(intent)))
-
-
-def _may_be_unlisted_s(situation: Situation, intent: IntentView) -> float:
-    """How long after a try of it a listing may lack what was made. A run that only deletes makes nothing."""
-    makes = intent.kind in ("surge", "bind")
-    return situation.seen.unlisted_s.get(place_of_intent(situation.view, intent).cloud, 0.0) if makes else 0.0
 
 
 def _refused(situation: Situation, intent: IntentView, what: str) -> Verdict:

@@ -21,6 +21,9 @@ class NetworkOut(_Told):
     told: str
     zones: list[str]
     clients: list[str]
+    broker_ports: list[int] = Field(default_factory=list)
+    """What its firewall lets in: from clients and the network's own VMs, and `member_ports` from those VMs alone."""
+    member_ports: list[int] = Field(default_factory=list)
     clusters: list[str]
     since: datetime
     tries: int = 0

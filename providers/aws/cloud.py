@@ -2,8 +2,8 @@
 
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from providers.aws.errors import is_not_found, recognise, translated
 from providers.aws.examination import examine_region
 from providers.aws.imports import imports_of
 from providers.aws.inventory import PAGE, count_owners, read_listing, read_states
+from providers.aws.lookahead import look_ahead
 from providers.aws.networkpieces import network_pieces
 from providers.aws.notices import read_notices
 from providers.aws.settings import AwsSettings
@@ -160,6 +161,13 @@ class AwsCloud:
         """See `ExaminesPlaces`."""
         ec2, _ = self._reach(place)
         return examine_region(ec2, place, self._settings.region(place))
+
+    def look_ahead(self, wanted: Resources, new: Set[str]) -> Iterator[Finding]:
+        """See `LooksAhead`."""
+        ec2, _ = self._reach(wanted.place)
+        first = next(i for i in wanted.instances if f"instance/{i.key}" in new)
+        rendered: Any = self.variables(replace(wanted, instances=(first,), bindings=()))["instances"]
+        return look_ahead(ec2, wanted, new, self._settings.region(wanted.place), rendered[first.key])
 
     def notices(self, place: Place) -> Mapping[str, MaintenanceNotice]:
         """See `TellsMaintenance`."""

@@ -68,7 +68,7 @@ def translated(what: str) -> Iterator[None]:
     try:
         yield
     except ClientError as error:
-        raise from_code(_code(error), f"{what}: {_message(error)}", status=_status(error)) from error
+        raise from_code(code_of(error), f"{what}: {_message(error)}", status=_status(error)) from error
     except _NO_CREDENTIALS as error:
         raise AuthFailed(f"{what}: {error}") from error
     except BotoCoreError as error:
@@ -102,10 +102,11 @@ def is_throttle(parsed: Mapping[str, Any]) -> bool:
 
 def is_not_found(error: ClientError) -> bool:
     """Whether AWS answered, for the very instance it was asked about, that there is none."""
-    return _code(error) == "InvalidInstanceID.NotFound"
+    return code_of(error) == "InvalidInstanceID.NotFound"
 
 
-def _code(error: ClientError) -> str:
+def code_of(error: ClientError) -> str:
+    """AWS's own word for it."""
     return str(error.response.get("Error", {}).get("Code", ""))
 
 

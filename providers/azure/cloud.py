@@ -1,7 +1,7 @@
 """Azure as a `CloudProvider`: Terraform makes and deletes, the SDK reads, and one thing is terminated at a time."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from providers.azure.examination import examine_region, read_quotas
 from providers.azure.ids import canonical, machine_of
 from providers.azure.imports import imports_of
 from providers.azure.inventory import count_owners, read_listing, read_states, state_of
+from providers.azure.lookahead import look_ahead
 from providers.azure.notices import read_notices
 from providers.azure.settings import AzureSettings
 from providers.azure.tags import tags_of
@@ -166,6 +167,11 @@ class AzureCloud:
         """See `TellsQuotas`."""
         clients, _ = self._reach(place)
         return read_quotas(clients, place)
+
+    def look_ahead(self, wanted: Resources, new: Set[str]) -> Iterator[Finding]:
+        """See `LooksAhead`."""
+        clients, _ = self._reach(wanted.place)
+        return look_ahead(clients, wanted, new, self._settings.region(wanted.place))
 
     def notices(self, place: Place) -> Mapping[str, MaintenanceNotice]:
         """See `TellsMaintenance`."""

@@ -1,7 +1,7 @@
 """What `kedge doctor` asks Azure: permissions, group, subnets, images, sizes, usage. Nothing is changed."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from azure.core.exceptions import HttpResponseError
@@ -9,7 +9,7 @@ from azure.core.rest import HttpRequest
 
 from providers.azure.access import Clients
 from providers.azure.errors import is_not_there, translated
-from providers.azure.permissions import lacking, needed
+from providers.azure.permissions import TO_MAKE, lacking, needed
 from providers.azure.settings import AzureRegion, AzureZone
 from providers.base import Place
 from providers.catalogfile import sold_by
@@ -55,6 +55,22 @@ def read_quotas(clients: Clients, place: Place) -> tuple[Quota, ...]:
     return quotas_in(told)
 
 
+def lacking_to_make(clients: Clients, place: Place, region: AzureRegion) -> tuple[str, ...]:
+    """Operations of a surge that the identity lacks on the resource group; one call. Raises `ProviderError`."""
+    group = f"/subscriptions/{clients.account_id}/resourceGroups/{region.resource_group}"
+    return lacking(_permissions_on(clients, f"{place}: permissions", group), TO_MAKE)
+
+
+def free_addresses(clients: Clients, place: Place, subnets: Iterable[str]) -> dict[str, int]:
+    """By subnet's id in lower case, of those that are there; a call for each network. Raises `ProviderError`."""
+    wanted = {s.lower() for s in subnets}
+    free: dict[str, int] = {}
+    for network in sorted({s.rpartition("/subnets/")[0] for s in subnets}):
+        told = _get(clients, f"{place}: {network}", f"{network}/usages", NETWORK_API)
+        free |= {str(u["id"]).lower(): int(u["limit"] - u["currentValue"]) for u in told["value"]}
+    return {subnet: left for subnet, left in free.items() if subnet in wanted}
+
+
 def quotas_in(usages: Iterable[Mapping[str, Any]]) -> tuple[Quota, ...]:
     """Of "Usage - List": `cores`, `virtualMachines`, and the family of each size of the catalogue. Pure."""
     families: dict[str, set[str]] = {}
@@ -91,23 +107,27 @@ def _group(clients: Clients, place: Place, group: str) -> _Look:
 def _permissions(clients: Clients, place: Place, group: str) -> Finding:
     what = f"{place}: permissions"
     try:
-        told = _get(clients, what, f"{group}/providers/Microsoft.Authorization/permissions", _PERMISSIONS_API)
+        told = _permissions_on(clients, what, group)
     except ProviderError as error:
         return Finding(what, None, f"Azure does not tell them: {error}")
-    if missing := lacking(told["value"]):
+    if missing := lacking(told):
         return Finding(what, False, f"on the resource group they lack {', '.join(missing)}", _GRANT)
     return Finding(what, True, f"all {len(needed())} that are needed on the resource group")
 
 
+def _permissions_on(clients: Clients, what: str, group: str) -> Sequence[Mapping[str, Any]]:
+    told = _get(clients, what, f"{group}/providers/Microsoft.Authorization/permissions", _PERMISSIONS_API)
+    found: Sequence[Mapping[str, Any]] = told["value"]
+    return found
+
+
 def _subnet(clients: Clients, place: Place, zone: AzureZone) -> _Look:
     def look() -> tuple[bool | None, str]:
-        network = zone.subnet.rpartition("/subnets/")[0]
-        told = _get(clients, f"{place}: {zone.subnet}", f"{network}/usages", NETWORK_API)
-        here = [u for u in told["value"] if str(u["id"]).lower() == zone.subnet.lower()]
-        if not here:
+        free = free_addresses(clients, place, [zone.subnet])
+        if zone.subnet.lower() not in free:
             raise NotFound(f"{place}: there is no {zone.subnet}")
-        free = int(here[0]["limit"] - here[0]["currentValue"])
-        return free > 0, f"{free} free addresses"
+        left = free[zone.subnet.lower()]
+        return left > 0, f"{left} free addresses"
 
     return look
 

@@ -47,6 +47,14 @@ OF_CALLS: Mapping[str, tuple[str, ...]] = {
 }
 
 
+TO_MAKE = (
+    "Microsoft.Compute/disks/write",
+    "Microsoft.Compute/virtualMachines/write",
+    "Microsoft.Network/networkInterfaces/write",
+)
+"""What a surge changes in its resource group; what it reads or joins may be given elsewhere, and is not told there."""
+
+
 def needed() -> tuple[str, ...]:
     """Every operation, sorted."""
     return tuple(sorted({one for several in OF_CALLS.values() for one in several}))

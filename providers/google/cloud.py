@@ -2,7 +2,7 @@
 
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -21,12 +21,14 @@ from providers.google.examination import examine_region, read_quotas
 from providers.google.imports import imports_of
 from providers.google.inventory import PAGE, count_owners, id_of, read_listing, read_machine, state_of
 from providers.google.notices import read_notices
+from providers.google.permissions import needed_to_make
 from providers.google.settings import GoogleSettings
 from providers.google.tags import decoded
 from providers.google.variables import module_variables
 from providers.handover import Handover
 from providers.networks import MadeNetworks, ipv6_word, none_made
 from providers.notices import MaintenanceNotice
+from providers.preflight import of_permissions
 from providers.quota import Quota
 from providers.settingsfile import zones_of
 from providers.sightings import Sightings
@@ -175,6 +177,12 @@ class GoogleCloud:
         """See `TellsQuotas`."""
         self._reach(place)
         return read_quotas(self._access, place)
+
+    def look_ahead(self, wanted: Resources, new: Set[str]) -> Iterator[Finding]:
+        """See `LooksAhead`. Google tells nobody how many addresses of a subnetwork are free."""
+        place, making = wanted.place, needed_to_make()
+        self._reach(place)
+        return of_permissions(place, lambda: set(making) - self._access.permissions(place, making))
 
     def notices(self, place: Place) -> Mapping[str, MaintenanceNotice]:
         """See `TellsMaintenance`."""

@@ -42,6 +42,15 @@ OF_METHODS: Mapping[str, tuple[str, ...]] = {
 }
 
 
+_MAKING = ("instances.insert", "disks.insert", "addresses.insert")
+
+
+def needed_to_make() -> tuple[str, ...]:
+    """Of a surge, without what may be held on one thing alone, as on a shared network: a project tells only its own."""
+    named = {one for method in _MAKING for one in OF_METHODS[method]}
+    return tuple(sorted(one for one in named if ".use" not in one))
+
+
 def needed() -> tuple[str, ...]:
     """Every permission, sorted."""
     return tuple(sorted({one for several in OF_METHODS.values() for one in several}))

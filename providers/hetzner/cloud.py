@@ -2,7 +2,7 @@
 
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from providers.errors import PlaceUnknown, ProviderError, ResourceConflict
 from providers.handover import Handover
 from providers.hetzner.access import Access
 from providers.hetzner.errors import is_not_found, recognise, translated
-from providers.hetzner.examination import examine_region
+from providers.hetzner.examination import examine_region, look_ahead
 from providers.hetzner.imports import imports_of
 from providers.hetzner.inventory import PAGE, Standing, count_owners, find, read_listing, read_states
 from providers.hetzner.networkpieces import network_pieces
@@ -156,6 +156,11 @@ class HetznerCloud:
         """See `ExaminesPlaces`."""
         client, region = self._reach(place)
         return examine_region(client, place, region)
+
+    def look_ahead(self, wanted: Resources, new: Set[str]) -> Iterator[Finding]:
+        """See `LooksAhead`."""
+        client, region = self._reach(wanted.place)
+        return look_ahead(client, wanted, new, region)
 
     def calls(self, place: Place) -> TokenBucket:
         """See `SharesCalls`."""

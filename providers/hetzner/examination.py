@@ -1,15 +1,16 @@
 """What `kedge doctor` asks Hetzner: the token, images, types, placement groups, networks. Nothing is changed."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 from typing import Any
 
 from hcloud import APIException, Client
 
-from providers.base import Place
+from providers.base import Place, Resources
 from providers.catalogfile import sold_by
 from providers.doctor import Finding, looked_at
 from providers.hetzner.errors import translated
 from providers.hetzner.settings import HetznerRegion
+from providers.preflight import of_addresses
 
 MEMBERS_OF_A_GROUP = 10
 """Servers a spread group takes, and `MEMBERS_OF_A_NETWORK` a network (docs.hetzner.cloud, limits)."""
@@ -39,6 +40,14 @@ def examine_region(client: Client, place: Place, region: HetznerRegion) -> Itera
             yield looked_at(what, _image(client, what, architecture, image), _CORRECT)
     yield looked_at(f"{place}: types", _types(client, place), "Use types by their own names.")
     yield Finding(f"{place}: quota", None, "Hetzner's API does not tell a project's limits", _QUOTA)
+
+
+def look_ahead(client: Client, wanted: Resources, new: Set[str], region: HetznerRegion) -> Iterator[Finding]:
+    """Room in the network for the new VMs; one call. The token was judged by `doctor`, with a request that writes."""
+    what = f"network {region.network}"
+    told = _get(client, f"{wanted.place}: {what}", f"/networks/{region.network}")["network"]
+    needed = sum(f"instance/{i.key}" in new for i in wanted.instances)
+    yield from of_addresses({"": (what, MEMBERS_OF_A_NETWORK - len(told["servers"]))}, {"": needed})
 
 
 def _may_write(client: Client, place: Place) -> _Look:

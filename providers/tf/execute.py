@@ -10,6 +10,7 @@ from providers.base import CloudProvider, RunKind, TerraformRun
 from providers.catalogfile import sold_by
 from providers.errors import TerraformFailed
 from providers.networks import check_ipv6
+from providers.preflight import LooksAhead, check_ahead
 from providers.quota import TellsQuotas, check_room
 from providers.tf.abilities import GrowsVolumes, Import, RepeatsCreates, SharesCalls
 from providers.tf.adoption import adopting_run
@@ -18,7 +19,7 @@ from providers.tf.guard import check, check_import
 from providers.tf.imports import import_step
 from providers.tf.initialised import Initialised
 from providers.tf.plan import Action, StateResource, planned_changes, resources_before
-from providers.tf.progress import OnProgress
+from providers.tf.progress import OnProgress, Progress, ProgressKind
 from providers.tf.renderedset import targets_of
 from providers.tf.runner import TerraformRunner
 from providers.tf.statebody import instance_ids_in, serial_of, targets_in
@@ -70,7 +71,8 @@ def execute(
 
     What exists and the state does not know is adopted or imported first, as a step of its own.
 
-    Raises `QuotaExceeded` before a surge that the account has no room for, as far as its cloud tells that; else
+    Raises `QuotaExceeded` or `AuthFailed` before a surge that the account, its networks or its credentials have no
+    room for, as far as the cloud tells that; else
     `UnsafeChange` (nothing was applied), `NotImportable`, `RunInProgress`, `RunInterrupted` (stop was
     set, or time is over), whatever typed error the cloud gave, else `TerraformFailed`.
     """
@@ -92,6 +94,8 @@ def execute(
         check_ipv6(provider, run.resources, new)
         if run.kind is RunKind.SURGE and isinstance(provider, TellsQuotas):
             check_room(provider, run.resources, new, sold_by(provider.name))
+        if run.kind is RunKind.SURGE and isinstance(provider, LooksAhead):
+            check_ahead(provider, run.resources, new, here.say)
         changed = here.perform(run, variables)
         if run.kind is RunKind.GROW and isinstance(provider, GrowsVolumes):
             provider.grow_volumes(run.resources, run.grows)
@@ -117,6 +121,10 @@ class _Bench:
     on_progress: OnProgress
     stop: threading.Event
     timeout_s: float
+
+    def say(self, told: str) -> None:
+        """To whoever watches the run."""
+        self.on_progress(Progress(ProgressKind.WARNING, "", "", told))
 
     def perform(
         self, run: TerraformRun, variables: Mapping[str, object], imports: Sequence[Import] = ()

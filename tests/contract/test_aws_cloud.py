@@ -10,8 +10,9 @@ from providers import tags
 from providers.aws.cloud import SETTLES_S, AwsCloud
 from providers.base import InstanceState
 from providers.errors import AuthFailed, CloudUnavailable, RateLimited
-from tests.fakes.clouds.aws import OTHER_ACCOUNT, Fault, MotoCloud, moto_cloud
+from tests.fakes.clouds.aws import OTHER_ACCOUNT, MotoCloud, moto_cloud
 from tests.fakes.clouds.aws_hands import PLACE, REGION, AwsHarness, write_settings
+from tests.fakes.clouds.faults import Fault
 from tests.fakes.resources import instance, resources, volume
 
 NEVER_THERE = "i-0123456789abcdef0"

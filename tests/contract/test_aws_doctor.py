@@ -11,8 +11,9 @@ import yaml
 from typer.testing import CliRunner, Result
 
 from controlplane.cli.main import app
-from tests.fakes.clouds.aws import OTHER_ACCOUNT, Fault, MotoCloud, moto_cloud
+from tests.fakes.clouds.aws import OTHER_ACCOUNT, MotoCloud, moto_cloud
 from tests.fakes.clouds.aws_hands import write_settings
+from tests.fakes.clouds.faults import Fault
 
 
 @dataclass
@@ -88,7 +89,7 @@ def test_a_cloud_that_refuses_is_told_with_what_to_do(desk: Desk) -> None:
     desk.aws.faults.append(Fault("DescribeInstances", "UnauthorizedOperation", 403, times=99))
     ran = desk.doctor()
     assert ran.exit_code == 1
-    assert "Check the credentials of the account profile" in ran.stdout
+    assert "Check the credentials of the account profile" in " ".join(ran.stdout.split())
 
 
 def test_without_settings_it_says_which_file_is_missing(desk: Desk) -> None:

@@ -12,7 +12,8 @@ import yaml
 
 from providers.aws.cloud import AwsCloud
 from providers.base import Place
-from tests.fakes.clouds.aws import ACCOUNT, serving
+from tests.fakes.clouds.aws import ACCOUNT
+from tests.fakes.clouds.loopback import serving
 
 PLACE = Place("aws", "eu-west-1", "production")
 CLUSTERS = 500

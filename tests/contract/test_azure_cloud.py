@@ -13,9 +13,10 @@ from providers.azure.ids import canonical
 from providers.base import InstanceState
 from providers.errors import AuthFailed, CloudUnavailable, NotYetGone, RateLimited, ResourceConflict
 from providers.handover import Handover, handover_of
-from tests.fakes.clouds.azure import OTHER_ACCOUNT, OTHER_TENANT, AzureCloudFake, Fault, azure_cloud
+from tests.fakes.clouds.azure import OTHER_ACCOUNT, OTHER_TENANT, AzureCloudFake, azure_cloud
 from tests.fakes.clouds.azure_hands import GROUP, NETWORK, PLACE, SECRET, AzureHarness, write_settings
 from tests.fakes.clouds.azure_things import Refusal
+from tests.fakes.clouds.faults import Fault
 from tests.fakes.resources import UID, address, attachment, binding, instance, resources, volume
 
 NEVER_THERE = f"{GROUP}/providers/Microsoft.Compute/virtualMachines/orders-n-9-g1-0123456789abcdef0123"
@@ -78,14 +79,17 @@ def test_a_page_that_fails_fails_the_listing(bench: Bench, skip: int) -> None:
 def test_a_throttled_page_is_asked_for_again_after_the_pause_azure_names(bench: Bench) -> None:
     bench.create(resources(*nodes(7)))
     bench.azure.page = 5
-    bench.azure.faults.append(Fault("LIST virtualmachines", "TooManyRequests", 429, skip=1, retry_after_s=1))
+    bench.azure.faults.append(
+        Fault("LIST virtualmachines", "TooManyRequests", 429, skip=1, headers={"Retry-After": "1"})
+    )
     started = time.monotonic()
     assert len(bench.another(attempts=2).list_place(PLACE).instances) == 7
     assert time.monotonic() - started >= 1.0
 
 
 def test_a_long_pause_is_told_and_not_slept_through(bench: Bench) -> None:
-    bench.azure.faults.append(Fault("LIST virtualmachines", "TooManyRequests", 429, times=9, retry_after_s=300))
+    wait = {"Retry-After": "300"}
+    bench.azure.faults.append(Fault("LIST virtualmachines", "TooManyRequests", 429, times=9, headers=wait))
     started = time.monotonic()
     with pytest.raises(RateLimited, match=r"azure/production/westeurope: listing.*pause of 300 s"):
         bench.another(attempts=3).list_place(PLACE)
@@ -153,7 +157,7 @@ def test_a_vm_that_changes_is_not_terminated_now(bench: Bench) -> None:
 def test_a_deletion_that_was_done_and_answered_with_an_error_is_seen(bench: Bench) -> None:
     bench.create(resources(*nodes(1)))
     vm = bench.cloud.list_place(PLACE).instances[0].id
-    bench.azure.faults.append(Fault("DELETE virtualmachines", "InternalServerError", 500, made=True))
+    bench.azure.faults.append(Fault("DELETE virtualmachines", "InternalServerError", 500, done=True))
     with pytest.raises(CloudUnavailable):
         bench.cloud.terminate(PLACE, vm)
     assert bench.cloud.describe(PLACE, [vm]) == {vm: InstanceState.GONE}

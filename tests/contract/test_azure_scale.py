@@ -13,8 +13,9 @@ import pytest
 import yaml
 
 from providers.azure.cloud import AzureCloud
-from tests.fakes.clouds.azure import ACCOUNT, TENANT, serving
+from tests.fakes.clouds.azure import ACCOUNT, TENANT
 from tests.fakes.clouds.azure_hands import CLIENT, GROUP, IMAGES, KEY, NETWORK, PLACE, REGION, SECRET
+from tests.fakes.clouds.loopback import serving
 
 CLUSTERS = 500
 PAGE = 1000

@@ -11,9 +11,10 @@ from providers.base import InstanceState
 from providers.digitalocean.cloud import SETTLES_S, DigitaloceanCloud
 from providers.errors import AuthFailed, CloudUnavailable, NotYetGone, RateLimited
 from providers.handover import Handover, handover_of
-from tests.fakes.clouds.digitalocean import OTHER_TEAM, TOKEN, Fault, digitalocean_cloud
+from tests.fakes.clouds.digitalocean import OTHER_TEAM, TOKEN, digitalocean_cloud
 from tests.fakes.clouds.digitalocean_hands import PLACE, REGION, DigitaloceanHarness, write_settings
 from tests.fakes.clouds.digitalocean_http import Answer
+from tests.fakes.clouds.faults import Fault
 from tests.fakes.resources import attachment, instance, resources, volume
 
 NEVER_THERE = "99999999"
@@ -65,7 +66,7 @@ def test_a_listing_asks_by_pages_and_not_by_machines(bench: Bench) -> None:
 
 def test_a_page_that_fails_fails_the_listing(bench: Bench) -> None:
     bench.create(resources(*nodes(12)))
-    bench.fake.faults.append(Fault(LIST, 500, skip=2))
+    bench.fake.faults.append(Fault(LIST, "server_error", skip=2))
     with pytest.raises(CloudUnavailable, match="listing"):
         bench.another(page=5).list_place(PLACE)
 
@@ -87,12 +88,13 @@ def test_a_vm_deleted_between_two_pages_hides_no_other(bench: Bench) -> None:
 
 def test_a_throttled_page_is_asked_for_again(bench: Bench) -> None:
     bench.create(resources(*nodes(7)))
-    bench.fake.faults.append(Fault(LIST, 429, skip=1, headers={"retry-after": "0"}))
+    bench.fake.faults.append(Fault(LIST, "too_many_requests", 429, skip=1, headers={"retry-after": "0"}))
     assert len(bench.another(page=5, attempts=2).list_place(PLACE).instances) == 7
 
 
 def test_a_throttle_of_minutes_is_told_at_once(bench: Bench) -> None:
-    bench.fake.faults.append(Fault(LIST, 429, "API Rate limit exceeded.", headers={"retry-after": "300"}))
+    said, wait = "API Rate limit exceeded.", {"retry-after": "300"}
+    bench.fake.faults.append(Fault(LIST, "too_many_requests", 429, message=said, headers=wait))
     with pytest.raises(RateLimited, match=r"digitalocean/production/nyc3: listing: API Rate limit exceeded"):
         bench.another(attempts=3).list_place(PLACE)
     assert bench.fake.calls[LIST] == 1
@@ -193,7 +195,7 @@ def test_a_twin_is_listed_beside_the_first(bench: Bench) -> None:
 def test_a_vm_that_was_made_though_the_call_failed_is_listed(bench: Bench) -> None:
     bench.create(resources(*nodes(1)))
     words = bench.fake.droplets[int(bench.id_of("n-0.g1"))]["tags"]
-    bench.fake.faults.append(Fault("POST /v2/droplets", 500, made=True))
+    bench.fake.faults.append(Fault("POST /v2/droplets", "server_error", done=True))
     given = b'{"name": "n", "region": "nyc3", "size": "s", "image": 1, "tags": ["%s"]}' % '", "'.join(words).encode()
     status, _, _ = bench.fake.answer("POST", "/v2/droplets", {"Authorization": f"Bearer {TOKEN}"}, given)
     assert status == 500

@@ -63,6 +63,21 @@ def test_only_the_folder_of_the_binding_is_read(upstream: Upstream) -> None:
     assert a_clone(upstream, path="nowhere").entries(commit) == []
 
 
+@pytest.mark.parametrize("name", ["..", ".", "/etc", ".git"])
+def test_a_tree_with_a_name_that_leads_out_of_it_is_refused_before_it_is_read(upstream: Upstream, name: str) -> None:
+    """No git writes such a tree by itself; one that checks what it fetches does not take it."""
+    upstream.push({"orders.yaml": ORDERS})
+    inner = upstream.git("rev-parse", "HEAD^{tree}")
+    raw = upstream.work / "raw"
+    raw.write_bytes(b"40000 " + name.encode() + b"\0" + bytes.fromhex(inner))
+    tree = upstream.git("hash-object", "-t", "tree", "-w", "--literally", str(raw))
+    upstream.git("reset", "--quiet", "--soft", upstream.git("commit-tree", tree, "-m", "out of here"))
+    upstream.force_push()
+    with pytest.raises(SourceFault) as refused:
+        a_clone(upstream).tip(None)
+    assert (refused.value.reason, "contains" in refused.value.message) == ("Refused", True)
+
+
 def test_a_branch_that_stands_still_is_not_fetched_again(upstream: Upstream) -> None:
     upstream.push({"orders.yaml": ORDERS})
     clone = a_clone(upstream)

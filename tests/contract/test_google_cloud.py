@@ -13,7 +13,8 @@ from providers.errors import AuthFailed, CloudUnavailable, NotFound, RateLimited
 from providers.google.cloud import SETTLES_S, GoogleCloud
 from providers.handover import Handover, handover_of
 from providers.tf.abilities import GivesEnvironment, ImportsResources, RecognisesErrors
-from tests.fakes.clouds.google import OTHER_NUMBER, TOKEN, Fault, google_fake
+from tests.fakes.clouds.faults import Fault
+from tests.fakes.clouds.google import OTHER_NUMBER, TOKEN, google_fake
 from tests.fakes.clouds.google_hands import HOME, PLACE, SECOND, GoogleHarness, service_account, write_settings
 from tests.fakes.resources import attachment, instance, resources, volume
 

@@ -12,9 +12,10 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 
 from providers.google.cloud import GoogleCloud
-from tests.fakes.clouds.google import GoogleFake, serving
+from tests.fakes.clouds.google import GoogleFake
 from tests.fakes.clouds.google_hands import HOME, PLACE, write_settings
 from tests.fakes.clouds.google_world import BASE, NUMBER, PROJECT
+from tests.fakes.clouds.loopback import serving
 
 CLUSTERS = 500
 BOOT_DATA = "#cloud-config\n" + "x" * 2000

@@ -18,7 +18,8 @@ from providers.errors import (
     ResourceConflict,
 )
 from providers.google.errors import recognise
-from tests.fakes.clouds.google import Fault, GoogleFake, google_fake
+from tests.fakes.clouds.faults import Fault
+from tests.fakes.clouds.google import GoogleFake, google_fake
 from tests.fakes.clouds.google_hands import HOME
 from tests.fakes.clouds.google_world import PROJECT
 from tests.standins.google import open_stand_in

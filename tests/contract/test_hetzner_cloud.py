@@ -22,7 +22,8 @@ from providers.handover import DeclaresHandover, Handover
 from providers.hetzner.cloud import HetznerCloud
 from providers.tf.abilities import GivesEnvironment, RecognisesErrors
 from providers.traces import SeesStrangers
-from tests.fakes.clouds.hetzner import OTHER_TOKEN, TOKEN, FakeHetzner, Fault, fake_hetzner
+from tests.fakes.clouds.faults import Fault
+from tests.fakes.clouds.hetzner import OTHER_TOKEN, TOKEN, FakeHetzner, fake_hetzner
 from tests.fakes.clouds.hetzner_hands import PLACE, HetznerHarness, write_settings
 from tests.fakes.resources import address, instance, resources, volume
 

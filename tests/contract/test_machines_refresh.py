@@ -10,7 +10,8 @@ import yaml
 
 from controlplane.cli import exits
 from providers.overrides import Overrides, read_overrides
-from tests.fakes.clouds.hetzner import TOKEN, FakeHetzner, Fault, fake_hetzner
+from tests.fakes.clouds.faults import Fault
+from tests.fakes.clouds.hetzner import TOKEN, FakeHetzner, fake_hetzner
 from tests.fakes.clouds.hetzner_hands import write_settings
 from tests.fakes.clouds.price_lists import sells_hetzner
 from tests.unit.controlplane.cli.cli_world import START, World

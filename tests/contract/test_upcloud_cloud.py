@@ -16,7 +16,9 @@ from providers.tags import INSTALLATION
 from providers.upcloud.cloud import SETTLES_S, UpcloudCloud
 from providers.upcloud.errors import from_code
 from providers.upcloud.tags import ADDRESS, REGION, VOLUME, labels_of
-from tests.fakes.clouds.upcloud import OTHER_USERNAME, TOKEN, Fault, UpcloudServer, serving, upcloud_cloud
+from tests.fakes.clouds.faults import Fault
+from tests.fakes.clouds.loopback import serving
+from tests.fakes.clouds.upcloud import OTHER_USERNAME, TOKEN, UpcloudServer, upcloud_cloud
 from tests.fakes.clouds.upcloud_hands import HOME, PLACE, UpcloudHarness, write_settings
 from tests.fakes.clouds.upcloud_things import Body, RefusedError
 from tests.fakes.resources import UID, address, attachment, binding, instance, resources, volume
@@ -95,13 +97,13 @@ def test_any_part_that_fails_fails_the_listing(bench: Bench, part: str) -> None:
 
 def test_a_throttled_page_is_asked_for_again_after_the_pause_upcloud_wants(bench: Bench) -> None:
     bench.create(resources(*nodes(7)))
-    bench.upcloud.faults.append(Fault("ListServers", "TOO_MANY_REQUESTS", 429, skip=1, retry_after_s=4))
+    bench.upcloud.faults.append(Fault("ListServers", "TOO_MANY_REQUESTS", 429, skip=1, headers={"Retry-After": "4"}))
     assert len(bench.another(page=5, attempts=2).list_place(PLACE).instances) == 7
     assert bench.clock.slept == [4.0]
 
 
 def test_a_pause_that_is_too_long_is_not_slept_through_and_nobody_calls_until_then(bench: Bench) -> None:
-    bench.upcloud.faults.append(Fault("ListServers", "TOO_MANY_REQUESTS", 429, retry_after_s=3600))
+    bench.upcloud.faults.append(Fault("ListServers", "TOO_MANY_REQUESTS", 429, headers={"Retry-After": "3600"}))
     cloud = bench.another(attempts=2)
     with pytest.raises(RateLimited, match="TOO_MANY_REQUESTS"):
         cloud.list_place(PLACE)

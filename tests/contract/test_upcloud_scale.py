@@ -14,7 +14,8 @@ import yaml
 
 from providers.base import Place
 from providers.upcloud.cloud import UpcloudCloud
-from tests.fakes.clouds.upcloud import TOKEN, USERNAME, Answer, serving
+from tests.fakes.clouds.loopback import Answer, serving
+from tests.fakes.clouds.upcloud import TOKEN, USERNAME
 
 PLACE = Place("upcloud", "fi-hel1", "production")
 CLUSTERS, PAGE = 500, 100

@@ -19,6 +19,7 @@ from providers.base import RunKind, TerraformRun
 from providers.errors import ResourceConflict, TerraformFailed
 from providers.tf.runfolder import processes_of
 from providers.tf.statefile import state_file
+from tests.fakes.clouds.aws import action_of
 from tests.fakes.clouds.aws_hands import PLACE, AwsHarness
 from tests.fakes.resources import UID, address, attachment, binding, instance, resources, run, surge, targets, volume
 from tests.terraform.awslife import AwsBench, aws_bench
@@ -118,7 +119,7 @@ def killed_during(bench: AwsBench, run: TerraformRun, *actions: str) -> None:
 
     def kill(method: str, path: str, headers: dict[str, str], body: bytes) -> Any:
         told = answer(method, path, headers, body)
-        done = dict(parse_qsl(body.decode())).get("Action", "")
+        done = action_of(dict(parse_qsl(body.decode())))
         if done in left:
             left.discard(done)
             for pid in processes_of(run_id):

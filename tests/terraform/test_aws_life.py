@@ -17,8 +17,9 @@ from providers.base import InstanceState, Resources, RunKind
 from providers.cloudinit import BOOT_FILE
 from providers.errors import AuthFailed, NoCapacity, RunInterrupted
 from tests.borndata import files_of
-from tests.fakes.clouds.aws import ACCOUNT, OTHER_ACCOUNT, Fault
+from tests.fakes.clouds.aws import ACCOUNT, OTHER_ACCOUNT
 from tests.fakes.clouds.aws_hands import REGION, AwsHarness
+from tests.fakes.clouds.faults import Fault
 from tests.fakes.resources import (
     UID,
     address,
@@ -121,7 +122,7 @@ def test_a_cluster_lives_and_leaves_nothing_on_aws(bench: AwsBench, tmp_path: Pa
 
 def test_awss_own_words_arrive_typed(bench: AwsBench) -> None:
     wanted = AwsHarness(bench.cloud, bench.aws).here(resources(instance("b-0")))
-    fault = Fault("RunInstances", "InsufficientInstanceCapacity", times=99)
+    fault = Fault("RunInstances", "InsufficientInstanceCapacity", 400, times=99)
     bench.aws.faults.append(fault)
     with pytest.raises(NoCapacity, match="InsufficientInstanceCapacity"):
         bench.execute(surge(wanted))

@@ -25,8 +25,8 @@ from providers.errors import (
     UnsafeChange,
 )
 from providers.tf.statefile import state_file
-from tests.fakes.clouds.azure import Fault
 from tests.fakes.clouds.azure_hands import PLACE, REGION, SECRET
+from tests.fakes.clouds.faults import Fault
 from tests.fakes.resources import UID, address, attachment, binding, instance, run, surge, targets, volume
 from tests.terraform.azurelife import AzureBench, azure_bench
 
@@ -183,7 +183,7 @@ def test_an_interrupted_surge_is_taken_up_again_without_a_twin(bench: AzureBench
 @pytest.mark.soak
 def test_a_vm_that_was_made_and_answered_with_an_error_is_imported(bench: AzureBench) -> None:
     wanted = bench.set_of(*BROKER)
-    bench.azure.faults.append(Fault("PUT virtualmachines", "InternalServerError", 500, times=3, made=True))
+    bench.azure.faults.append(Fault("PUT virtualmachines", "InternalServerError", 500, times=3, done=True))
     with pytest.raises(CloudUnavailable, match="InternalServerError"):
         bench.execute(surge(wanted, intent="azure-1"))
     (made,) = bench.listing().instances

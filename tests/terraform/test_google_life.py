@@ -28,7 +28,8 @@ from providers.errors import (
 from providers.google.permissions import OF_METHODS
 from providers.tf.runfolder import processes_of
 from tests.borndata import files_of
-from tests.fakes.clouds.google import TOKEN, Fault
+from tests.fakes.clouds.faults import Fault
+from tests.fakes.clouds.google import TOKEN
 from tests.fakes.clouds.google_hands import HOME
 from tests.fakes.resources import UID, address, attachment, binding, instance, resources, run, surge, targets, volume
 from tests.terraform.googlelife import GoogleBench, google_bench

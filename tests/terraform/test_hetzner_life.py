@@ -29,7 +29,8 @@ from providers.errors import (
 from providers.hetzner.cloud import HetznerCloud
 from providers.tf.statefile import state_file
 from tests.borndata import files_of
-from tests.fakes.clouds.hetzner import OTHER_TOKEN, TOKEN, Fault, fake_hetzner
+from tests.fakes.clouds.faults import Fault
+from tests.fakes.clouds.hetzner import OTHER_TOKEN, TOKEN, fake_hetzner
 from tests.fakes.clouds.hetzner_hands import PLACE, in_place, write_settings
 from tests.fakes.resources import UID, address, attachment, binding, instance, resources, run, surge, targets, volume
 from tests.terraform.hetznerlife import HetznerBench, hcloud_plugins

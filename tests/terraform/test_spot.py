@@ -13,6 +13,7 @@ import pytest
 
 from providers.aws.permissions import CHANGES, MAKES, READS
 from providers.base import InstanceState, Resources, RunKind
+from tests.fakes.clouds.aws import DRY, action_of
 from tests.fakes.clouds.aws_hands import REGION, AwsHarness
 from tests.fakes.clouds.azure_hands import AzureHarness
 from tests.fakes.resources import attachment, instance, resources, run, surge, targets, volume
@@ -41,14 +42,14 @@ def on_aws(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Opened]:
 
         def listening(method: str, path: str, headers: dict[str, str], body: bytes) -> Any:
             asked = dict(parse_qsl(body.decode()))
-            told.extend([asked] if asked.get("Action") == "RunInstances" else [])
+            told.extend([asked] if action_of(asked) == "RunInstances" else [])
             return bench.aws.answer(method, path, headers, body)
 
         bench.aws.answering = listening
 
         def bought(vm_id: str) -> dict[str, Any]:
             ec2 = bench.aws.client(REGION)
-            known = {*READS, *MAKES, *CHANGES, "GetCallerIdentity"}
+            known = {*READS, *MAKES, *CHANGES, "GetCallerIdentity", f"RunInstances{DRY}"}
             assert {*bench.aws.calls} <= known, "docs/clouds/policies/aws.json"
             found = ec2.describe_instances(InstanceIds=[vm_id])["Reservations"]
             (machine,) = [m for reservation in found for m in reservation["Instances"]]

@@ -25,7 +25,8 @@ from providers.errors import (
 )
 from providers.upcloud.tags import ADDRESS, labels_of
 from tests.borndata import files_of
-from tests.fakes.clouds.upcloud import OTHER_USERNAME, Fault
+from tests.fakes.clouds.faults import Fault
+from tests.fakes.clouds.upcloud import OTHER_USERNAME
 from tests.fakes.clouds.upcloud_hands import HOME, UpcloudHarness
 from tests.fakes.resources import UID, address, attachment, binding, instance, resources, run, surge, targets, volume
 from tests.terraform.upcloudlife import SECRET, UpcloudBench, upcloud_bench

@@ -64,6 +64,8 @@ def _out(standing: NetworkStanding) -> api.NetworkOut:
         told=standing.told,
         zones=sorted(network.zones),
         clients=list(network.clients),
+        broker_ports=list(network.ports.brokers),
+        member_ports=list(network.ports.members),
         clusters=list(standing.clusters),
         since=standing.since,
         tries=network.work.tries if network.work else 0,

@@ -16,7 +16,8 @@ from providers.aws.tags import VOLUME, tags_of
 from providers.base import Place, Resources
 from providers.catalog import EPHEMERAL
 from providers.errors import RateLimited
-from tests.fakes.clouds.aws import ACCOUNT, Fault, MotoCloud, moto_cloud
+from tests.fakes.clouds.aws import ACCOUNT, MotoCloud, moto_cloud
+from tests.fakes.clouds.faults import Fault
 
 REGION, SECOND_REGION = "eu-west-1", "eu-central-1"
 PLACE = Place("aws", REGION, "production")
@@ -151,7 +152,7 @@ class AwsHarness:
         self.aws.faults.append(Fault("*", code, status))
 
     def lag(self, listings: int) -> None:
-        self.aws.lag = listings
+        self.aws.faults.lag = listings
 
     def ignore_one_destroy(self) -> None:
         self.aws.ignored_terminations = 1

@@ -14,12 +14,13 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from tests.fakes.clouds.allowances import azure_sizes, azure_usages
 from tests.fakes.clouds.azure_things import MACHINES, Refusal, Things
+from tests.fakes.clouds.faults import Faults
+from tests.fakes.clouds.loopback import Answer, Answering, serving
 
 ACCOUNT = "00000000-1111-2222-3333-444444444444"
 OTHER_ACCOUNT = "99999999-1111-2222-3333-444444444444"
@@ -45,25 +46,6 @@ _OPERATION = re.compile(
 )
 _ACCOUNT = re.compile(r"^/subscriptions/(?P<account>[^/]+)$")
 
-Answer = Callable[[str, str, dict[str, str], bytes], tuple[int, dict[str, str], bytes]]
-"""(method, path, headers, body) -> (status, headers, body)"""
-
-
-@dataclass(slots=True)
-class Fault:
-    """What the next calls of an action get instead of an answer. `skip` of them pass first; `made` acts all the same.
-
-    An action is a method and a type, as `PUT virtualMachines`, or `LIST disks`; `*` is any.
-    """
-
-    action: str
-    code: str
-    status: int = 400
-    times: int = 1
-    skip: int = 0
-    made: bool = False
-    retry_after_s: int = 0
-
 
 @dataclass(slots=True)
 class Operation:
@@ -78,7 +60,7 @@ class Operation:
 
 @dataclass(slots=True)
 class AzureCloudFake:
-    """A running server. `calls` counts what was asked; `lag` listings of VMs repeat the one before."""
+    """A running server. `calls` counts what was asked; `faults` are before it."""
 
     port: int = 0
     account: str = ACCOUNT
@@ -86,9 +68,8 @@ class AzureCloudFake:
     state: str = "Enabled"
     things: Things = field(default_factory=Things)
     calls: Counter[str] = field(default_factory=Counter)
-    faults: list[Fault] = field(default_factory=list)
+    faults: Faults = field(default_factory=Faults)
     page: int = 1000
-    lag: int = 0
     ignored_terminations: int = 0
     limits: dict[str, int] = field(default_factory=dict)
     """Of usages, by name."""
@@ -99,21 +80,20 @@ class AzureCloudFake:
     """How long a change of a VM takes. 0: it is over at the next call."""
     failing_operations: list[tuple[str, str]] = field(default_factory=list)
     """(code, message) the next creates of VMs end with, after they were accepted."""
-    answering: Answer | None = None
+    answering: Answering | None = None
     """A test's own way to answer, in the place of `answer`, which it may call."""
     operations: dict[str, Operation] = field(default_factory=dict)
-    last_listing: dict[str, Any] | None = None
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}"
 
-    def told(self, method: str, path: str, headers: dict[str, str], body: bytes) -> tuple[int, dict[str, str], bytes]:
+    def told(self, method: str, path: str, headers: dict[str, str], body: bytes) -> Answer:
         """What the server says."""
         return (self.answering or self.answer)(method, path, headers, body)
 
-    def answer(self, method: str, path: str, headers: dict[str, str], body: bytes) -> tuple[int, dict[str, str], bytes]:
+    def answer(self, method: str, path: str, headers: dict[str, str], body: bytes) -> Answer:
         """One call: a fault, or what Azure would say. One at a time."""
         with self.lock:
             self._end_operations(time.monotonic())
@@ -123,18 +103,14 @@ class AzureCloudFake:
                 return self._blob(url.path, query, headers)
             action = _action(method, url.path.lower())
             self.calls[action] += 1
-            fault = next((f for f in self.faults if f.action in (action, "*") and f.times > 0), None)
-            if fault is not None and fault.skip > 0:
-                fault.skip, fault = fault.skip - 1, None
+            given = json.loads(body or b"{}")
             try:
+                fault = self.faults.meets(action, lambda: self._act(method, url.path, query, given))
                 if fault is not None:
-                    fault.times -= 1
-                    if fault.made:
-                        self._act(method, url.path, query, json.loads(body or b"{}"))
-                    raise Refusal(fault.status, fault.code, "fault of a test", fault.retry_after_s)
+                    raise Refusal(fault.status, fault.code, fault.said, fault.headers)
                 if not headers.get("Authorization", "").startswith("Bearer "):
                     raise Refusal(401, "AuthenticationFailed", "Authentication failed. No bearer token.")
-                status, more, told = self._act(method, url.path, query, json.loads(body or b"{}"))
+                status, more, told = self._act(method, url.path, query, given)
             except Refusal as refusal:
                 status, more, told = refusal.status, refusal.headers, refusal.body
             text = b"" if told is None else json.dumps(told).encode()
@@ -226,7 +202,7 @@ class AzureCloudFake:
         log = f"{self.url}/blobs/{machine.rpartition('/')[2]}.serialconsole.log?sig={BLOB_SIGNATURE}"
         return {"consoleScreenshotBlobUri": log.replace(".log", ".bmp"), "serialConsoleLogBlobUri": log}
 
-    def _blob(self, path: str, query: dict[str, str], headers: dict[str, str]) -> tuple[int, dict[str, str], bytes]:
+    def _blob(self, path: str, query: dict[str, str], headers: dict[str, str]) -> Answer:
         """Storage is another service: it wants the signature, and it is an error to show it a token."""
         if query.get("sig") != BLOB_SIGNATURE or "Authorization" in headers:
             return 403, {}, b"<Error><Code>AuthenticationFailed</Code></Error>"
@@ -238,10 +214,11 @@ class AzureCloudFake:
     def _listed(self, kind: str, query: dict[str, str]) -> dict[str, Any]:
         if "$expand" in query and "$filter" not in query:
             raise Refusal(400, "InvalidParameter", "Expand is only supported with a filter by scale set.")
-        listing = kind == MACHINES and "$skiptoken" not in query and "statusOnly" not in query
-        if listing and self.lag > 0 and self.last_listing is not None:
-            self.lag -= 1
-            return self.last_listing
+        if kind == MACHINES and "$skiptoken" not in query and "statusOnly" not in query:
+            return self.faults.late(lambda: self._page(kind, query))
+        return self._page(kind, query)
+
+    def _page(self, kind: str, query: dict[str, str]) -> dict[str, Any]:
         start = int(query.get("$skiptoken", 0))
         statuses = query.get("statusOnly") == "true"
         found = self.things.of_kind(kind)
@@ -254,8 +231,6 @@ class AzureCloudFake:
                 f"{self.url}/subscriptions/{self.account}/providers/{kind}"
                 f"?api-version={query['api-version']}{kept}&$skiptoken={start + self.page}"
             )
-        if listing:
-            self.last_listing = told
         return told
 
     def _start(self, subject: str, end: Callable[[], tuple[str, str] | None]) -> dict[str, str]:
@@ -286,41 +261,6 @@ def azure_cloud() -> Iterator[AzureCloudFake]:
     cloud = AzureCloudFake()
     with serving(cloud.told) as cloud.port:
         yield cloud
-
-
-@contextmanager
-def serving(answer: Answer) -> Iterator[int]:
-    """Whoever answers Resource Manager's calls, on a loopback port of its own: that port."""
-
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-        wbufsize = 65536  # head and body in one packet: in two, the second waits for an acknowledgement
-
-        def _call(self) -> None:
-            body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-            status, headers, told = answer(self.command, self.path, dict(self.headers.items()), body)
-            self.send_response(status)
-            for name, value in headers.items():
-                self.send_header(name, value)
-            self.send_header("Content-Length", str(len(told)))
-            self.end_headers()
-            self.wfile.write(told)
-
-        do_GET = do_PUT = do_POST = do_DELETE = _call  # noqa: N815  # the names http.server looks for
-
-        def log_message(self, *_: object) -> None:
-            """Quiet: a test that fails shows what was asked by `calls`."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, name="azure", daemon=True)
-    thread.start()
-    try:
-        yield server.server_address[1]
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
 
 
 def _action(method: str, path: str) -> str:

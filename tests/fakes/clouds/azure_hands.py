@@ -15,7 +15,8 @@ from providers.azure.tags import VOLUME, ZONE
 from providers.base import Place, Resources
 from providers.catalog import EPHEMERAL
 from providers.errors import RateLimited
-from tests.fakes.clouds.azure import ACCOUNT, TENANT, AzureCloudFake, Fault, azure_cloud
+from tests.fakes.clouds.azure import ACCOUNT, TENANT, AzureCloudFake, azure_cloud
+from tests.fakes.clouds.faults import Fault
 
 REGION, SECOND_REGION = "westeurope", "northeurope"
 PLACE = Place("azure", REGION, "production")
@@ -134,7 +135,7 @@ class AzureHarness:
         self.azure.faults.append(Fault("*", code, status))
 
     def lag(self, listings: int) -> None:
-        self.azure.lag = listings
+        self.azure.faults.lag = listings
 
     def ignore_one_destroy(self) -> None:
         self.azure.ignored_terminations = 1

@@ -23,11 +23,11 @@ Thing = dict[str, Any]
 class Refusal(Exception):  # an answer of Azure, not a fault of ours
     """An error as Resource Manager gives it."""
 
-    def __init__(self, status: int, code: str, message: str, retry_after_s: int = 0) -> None:
+    def __init__(self, status: int, code: str, message: str, headers: dict[str, str] | None = None) -> None:
         super().__init__(code)
         self.status = status
         self.body = {"error": {"code": code, "message": message}}
-        self.headers = {"Retry-After": str(retry_after_s)} if retry_after_s else {}
+        self.headers = headers or {}
 
 
 @dataclass(slots=True)

@@ -19,6 +19,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from tests.fakes.clouds.allowances import SIZES, digitalocean_image
 from tests.fakes.clouds.digitalocean_http import Answer, Answerer, serving
 from tests.fakes.clouds.digitalocean_shapes import VPC, account, droplet_of, region, tag_of, told
+from tests.fakes.clouds.faults import Faults
 
 TEAM = "5df3e300-4a17-4e24-8b7c-20ca6c9fc25b"
 OTHER_TEAM = "0a1b2c3d-4e5f-4a6b-8c7d-9e0f1a2b3c4d"
@@ -41,26 +42,12 @@ class RefusedError(Exception):
         )
 
 
-@dataclass(slots=True)
-class Fault:
-    """What the next calls of an action get instead of an answer. `skip` of them pass first.
-
-    An action is `METHOD path` with `*` for ids, as `POST /v2/droplets`; `*` is any. With `made` the call does its work
-    before it fails: the thing exists, and nobody was told.
-    """
-
-    action: str
-    status: int
-    message: str = "fault of a test"
-    times: int = 1
-    skip: int = 0
-    made: bool = False
-    headers: dict[str, str] = field(default_factory=dict)
+_LIMITS = {"ratelimit-limit": "5000", "ratelimit-remaining": "4816"}
 
 
 @dataclass
 class DigitaloceanFake:
-    """One team. `calls` counts what was asked; `lag` listings of Droplets repeat the one before.
+    """One team. `calls` counts what was asked; `faults` are before it.
 
     With `pending_polls` an action is over after that many looks at it; until then its Droplet is busy.
     """
@@ -68,8 +55,7 @@ class DigitaloceanFake:
     port: int = 0
     team: str = TEAM
     calls: Counter[str] = field(default_factory=Counter)
-    faults: list[Fault] = field(default_factory=list)
-    lag: int = 0
+    faults: Faults = field(default_factory=Faults)
     ignored_deletions: int = 0
     pending_polls: int = 0
     droplet_limit: int = 1000
@@ -84,7 +70,6 @@ class DigitaloceanFake:
     tags: dict[str, str] = field(default_factory=dict)
     answering: Answerer | None = None
     """A test's own way to answer, in the place of `answer`, which it may call."""
-    last_listing: Answer | None = None
     lock: threading.RLock = field(default_factory=threading.RLock)
     _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(3164444))
 
@@ -103,21 +88,20 @@ class DigitaloceanFake:
         time.sleep(self.delay_s.get(action, 0.0))
         with self.lock:
             self.calls[action] += 1
-            fault = self._fault(action)
-            if fault is not None and not fault.made:
-                return fault.status, fault.headers, _error("fault", fault.message)
+            given = json.loads(body) if body else {}
             try:
+                fault = self.faults.meets(action, lambda: self._route(method, path, asked, given))
+                if fault is not None:
+                    return fault.status, fault.headers, _error(fault.code, fault.said)
                 if headers.get("Authorization") != f"Bearer {TOKEN}":
                     raise RefusedError(401, "Unable to authenticate you", "Unauthorized")
-                answered = self._listed(
-                    self._route(method, path, asked, json.loads(body) if body else {}), action, asked
-                )
+                if action == "GET /v2/droplets" and "tag_name" in asked:
+                    status, more, value = self.faults.late(lambda: self._route(method, path, asked, given))
+                else:
+                    status, more, value = self._route(method, path, asked, given)
             except RefusedError as refused:
-                answered = refused.status, {}, _error(refused.code, refused.message)
-            if fault is not None:
-                return fault.status, fault.headers, _error("fault", fault.message)
-            status, more, value = answered
-            return status, {"ratelimit-limit": "5000", "ratelimit-remaining": "4816", **more}, value
+                return refused.status, _LIMITS, _error(refused.code, refused.message)
+            return status, _LIMITS | more, value
 
     def settle(self) -> None:
         """Every action that is under way is over."""
@@ -128,24 +112,6 @@ class DigitaloceanFake:
         """A VM that is destroyed by somebody else: its volumes stay, free."""
         with self.lock:
             self._remove_droplet(droplet)
-
-    def _fault(self, action: str) -> Fault | None:
-        fault = next((f for f in self.faults if f.action in (action, "*") and f.times > 0), None)
-        if fault is not None and fault.skip > 0:
-            fault.skip -= 1
-            return None
-        if fault is not None:
-            fault.times -= 1
-        return fault
-
-    def _listed(self, told: Answer, action: str, asked: dict[str, str]) -> Answer:
-        if action != "GET /v2/droplets" or "tag_name" not in asked:
-            return told
-        if self.lag > 0 and self.last_listing is not None:
-            self.lag -= 1
-            return self.last_listing
-        self.last_listing = told
-        return told
 
     def _route(self, method: str, path: str, asked: dict[str, str], given: dict[str, Any]) -> Answer:
         parts = [unquote(p) for p in path.removeprefix("/v2/").split("/")]

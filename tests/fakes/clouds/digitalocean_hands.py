@@ -20,11 +20,11 @@ from tests.fakes.clouds.digitalocean import (
     TEAM,
     TOKEN,
     DigitaloceanFake,
-    Fault,
     RefusedError,
     digitalocean_cloud,
 )
 from tests.fakes.clouds.digitalocean_shapes import VPC
+from tests.fakes.clouds.faults import Fault, Faults
 
 REGION, SECOND_REGION = "nyc3", "fra1"
 PLACE = Place("digitalocean", REGION, "production")
@@ -130,10 +130,11 @@ class DigitaloceanHarness:
 
     def fail_once(self, error: type[Exception]) -> None:
         limited = error is RateLimited
-        self.fake.faults.append(Fault("*", 429 if limited else 500, headers={"retry-after": "1"} if limited else {}))
+        throttle = Fault("*", "too_many_requests", 429, headers={"retry-after": "1"})
+        self.fake.faults.append(throttle if limited else Fault("*", "server_error"))
 
     def lag(self, listings: int) -> None:
-        self.fake.lag = listings
+        self.fake.faults.lag = listings
 
     def ignore_one_destroy(self) -> None:
         self.fake.ignored_deletions = 1
@@ -143,7 +144,7 @@ class DigitaloceanHarness:
 
     def ask(self, method: str, path: str, **given: Any) -> Any:
         """A call of a test's own hands. Raises `RefusedError` on an answer of 400 or above."""
-        kept, self.fake.faults = self.fake.faults, []
+        kept, self.fake.faults = self.fake.faults, Faults()
         headers = {"Authorization": f"Bearer {TOKEN}"}
         status, _, told = self.fake.answer(method, f"/v2/{path}", headers, json.dumps(given).encode())
         self.fake.faults = kept

@@ -5,44 +5,23 @@ Whoever speaks its REST API may call: google-cloud-compute, and a Terraform prov
 
 import json
 import re
-import sys
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from tests.fakes.clouds.allowances import google_region
+from tests.fakes.clouds.faults import Fault, Faults
 from tests.fakes.clouds.google_world import BASE, PROJECT, Refused, Thing, World, short
+from tests.fakes.clouds.loopback import Answer, Answering, serving
 
 OTHER_NUMBER = "210987654321"
 TOKEN = "ya29.canary-secret"
 
-Answer = Callable[[str, str, dict[str, str], bytes], tuple[int, dict[str, str], bytes]]
-"""(method, path, headers, body) -> (status, headers, body)"""
-
 _PART = {"instances": "instances", "disks": "disks"}
-
-
-@dataclass(slots=True)
-class Fault:
-    """What the next calls of an action get instead of an answer. `skip` of them pass first.
-
-    An action is a method of the API without its first word: `instances.insert`. With status 200 the call is taken, and
-    its operation ends with `code`. `done`: the call is carried out and only its answer is lost.
-    """
-
-    action: str
-    code: str
-    status: int = 400
-    times: int = 1
-    skip: int = 0
-    done: bool = False
-    message: str = ""
-    headers: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,15 +39,15 @@ class Exchange:
 
 @dataclass(slots=True)
 class GoogleFake:
-    """A running server. `calls` counts what was asked; `lag` listings of VMs repeat the one before."""
+    """A running server. `calls` counts what was asked; `faults` are before it. With status 200 a call is taken, and
+    its operation ends with the fault's `code`."""
 
     port: int = 0
     world: World = field(default_factory=World)
     calls: Counter[str] = field(default_factory=Counter)
     exchanges: list[Exchange] = field(default_factory=list)
-    faults: list[Fault] = field(default_factory=list)
+    faults: Faults = field(default_factory=Faults)
     token_lasts_s: int = 3599
-    lag: int = 0
     ignored_deletions: int = 0
     used: dict[str, float] = field(default_factory=dict)
     """What others use of a region's quotas, by metric."""
@@ -79,20 +58,19 @@ class GoogleFake:
     """Permissions the caller does not hold on the project."""
     unreachable: set[str] = field(default_factory=set)
     """Zones that do not answer."""
-    answering: Answer | None = None
+    answering: Answering | None = None
     """A test's own way to answer, in the place of `answer`, which it may call."""
-    last_listing: Thing | None = None
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}"
 
-    def told(self, method: str, path: str, headers: dict[str, str], body: bytes) -> tuple[int, dict[str, str], bytes]:
+    def told(self, method: str, path: str, headers: dict[str, str], body: bytes) -> Answer:
         """What the server says."""
         return (self.answering or self.answer)(method, path, headers, body)
 
-    def answer(self, method: str, path: str, headers: dict[str, str], body: bytes) -> tuple[int, dict[str, str], bytes]:
+    def answer(self, method: str, path: str, headers: dict[str, str], body: bytes) -> Answer:
         """One call: a token, a fault, or what the project says."""
         asked = urlsplit(path)
         if asked.path == "/token":
@@ -108,8 +86,9 @@ class GoogleFake:
             self.calls[route] += 1
             try:
                 status, told, more = 200, self._carried_out(route, words, headers, query, given), {}
-            except _Faulted as fault:
-                status, told, more = fault.status, _error(fault.status, fault.code, fault.message), fault.headers
+            except _Faulted as met:
+                fault = met.fault
+                status, told, more = fault.status, _error(fault.status, fault.code, fault.said), fault.headers
             except Refused as refused:
                 status, told, more = refused.status, _error(refused.status, refused.reason, str(refused)), {}
             self.exchanges.append(Exchange(route, method, asked.path, query, given, status, told))
@@ -121,16 +100,11 @@ class GoogleFake:
     ) -> Thing:
         if not headers.get("Authorization", headers.get("authorization", "")).startswith("Bearer ya29."):
             raise Refused(401, "required", "Login Required.")
-        fault = next((f for f in self.faults if f.action in (route, "*") and f.times > 0), None)
-        if fault is not None and fault.skip > 0:
-            fault.skip, fault = fault.skip - 1, None
+        fault = self.faults.meets(route, lambda: self._perform(route, words, query, body))
         if fault is not None:
-            fault.times -= 1
             if fault.status == 200:
                 return self._failing(words, fault)
-            if fault.done:
-                self._perform(route, words, query, body)
-            raise _Faulted(fault.status, fault.code, fault.message or f"{fault.code} (fault of a test)", fault.headers)
+            raise _Faulted(fault)
         if route == "instances.getSerialPortOutput":
             return self._serial(words, int(query.get("start", 0)))
         return self._perform(route, words, query, body)
@@ -150,7 +124,7 @@ class GoogleFake:
 
     def _failing(self, words: dict[str, str], fault: Fault) -> Thing:
         path = f"projects/{words['project']}/{words['scope']}/{words['kind']}/{words.get('name', 'new')}"
-        failed = self.world._done(words["scope"], "insert", path, error=(fault.code, fault.message or fault.code))
+        failed = self.world._done(words["scope"], "insert", path, error=(fault.code, fault.said))
         return {**failed, "status": "RUNNING"}
 
     def _perform(self, route: str, words: dict[str, str], query: dict[str, str], body: Thing | None) -> Thing:
@@ -201,9 +175,11 @@ class GoogleFake:
         return told | more.get(kind, {})
 
     def _everywhere(self, kind: str, query: dict[str, str]) -> Thing:
-        if kind == "instances" and self.lag > 0 and self.last_listing is not None:
-            self.lag -= 1
-            return self.last_listing
+        if kind == "instances":
+            return self.faults.late(lambda: self._aggregated(kind, query))
+        return self._aggregated(kind, query)
+
+    def _aggregated(self, kind: str, query: dict[str, str]) -> Thing:
         found = [t for t in self.world.of(kind) if _fits(t, query.get("filter", "")) and not self._is_away(t)]
         page, more = _paged(found, query)
         items: dict[str, Thing] = {}
@@ -213,10 +189,7 @@ class GoogleFake:
             code, words = ("UNREACHABLE", "cannot be reached") if away else ("NO_RESULTS_ON_PAGE", "has no results")
             warning = {"code": code, "message": f"The scope 'zones/{zone}' {words}.", "data": []}
             items[f"zones/{zone}"] = {_PART[kind]: here} if here else {"warning": warning}
-        told = {"kind": f"compute#{kind.removesuffix('s')}AggregatedList", "id": "list", "items": items, **more}
-        if kind == "instances":
-            self.last_listing = told
-        return told
+        return {"kind": f"compute#{kind.removesuffix('s')}AggregatedList", "id": "list", "items": items, **more}
 
     def _one_scope(self, kind: str, scope: str, query: dict[str, str]) -> Thing:
         mine = f"/{scope}/{kind}/"
@@ -234,16 +207,9 @@ class GoogleFake:
 
 
 class _Faulted(Exception):
-    def __init__(self, status: int, code: str, message: str, headers: dict[str, str]) -> None:
-        super().__init__(message)
-        self.status, self.code, self.message, self.headers = status, code, message, headers
-
-
-class _Server(ThreadingHTTPServer):
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """A caller that was killed is no fault of the server; anything else is shown."""
-        if not isinstance(sys.exc_info()[1], ConnectionError):
-            super().handle_error(request, client_address)
+    def __init__(self, fault: Fault) -> None:
+        super().__init__(fault.said)
+        self.fault = fault
 
 
 @contextmanager
@@ -252,51 +218,6 @@ def google_fake(project: str = PROJECT) -> Iterator[GoogleFake]:
     fake = GoogleFake(world=World(project=project))
     with serving(fake.told) as fake.port:
         yield fake
-
-
-@contextmanager
-def serving(answer: Answer) -> Iterator[int]:
-    """Whoever answers Google's calls, on a loopback port of its own: that port."""
-
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-        wbufsize = -1  # head and body in one packet: in two, the second waits for an acknowledgement
-
-        def do_GET(self) -> None:
-            self._tell()
-
-        def do_POST(self) -> None:
-            self._tell()
-
-        def do_DELETE(self) -> None:
-            self._tell()
-
-        def do_PATCH(self) -> None:
-            self._tell()
-
-        def _tell(self) -> None:
-            body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-            status, headers, told = answer(self.command, self.path, dict(self.headers.items()), body)
-            self.send_response(status)
-            for name, value in headers.items():
-                self.send_header(name, value)
-            self.send_header("Content-Length", str(len(told)))
-            self.end_headers()
-            self.wfile.write(told)
-
-        def log_message(self, *_: object) -> None:
-            """Quiet: a test that fails shows what was asked by `calls`."""
-
-    server = _Server(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, name="google", daemon=True)
-    thread.start()
-    try:
-        yield server.server_address[1]
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
 
 
 _PATHS: tuple[tuple[str, str, str], ...] = (
@@ -371,5 +292,5 @@ def _error(status: int, reason: str, message: str) -> Thing:
     return {"error": {"code": status, "message": message, "errors": [detail]}}
 
 
-def _json(status: int, told: Any) -> tuple[int, dict[str, str], bytes]:
+def _json(status: int, told: Any) -> Answer:
     return status, {"Content-Type": "application/json; charset=UTF-8"}, json.dumps(told).encode()

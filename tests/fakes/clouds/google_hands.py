@@ -19,7 +19,8 @@ from providers.errors import RateLimited
 from providers.google.cloud import GoogleCloud
 from providers.google.names import name_of
 from providers.google.tags import DIR, REGION, VERSION, decoded
-from tests.fakes.clouds.google import Fault, GoogleFake, google_fake
+from tests.fakes.clouds.faults import Fault
+from tests.fakes.clouds.google import GoogleFake, google_fake
 from tests.fakes.clouds.google_world import NUMBER, PROJECT, Thing, World
 
 HOME, SECOND = "europe-west1", "europe-west4"
@@ -172,7 +173,7 @@ class GoogleHarness:
         self.google.faults.append(Fault("*", code, status))
 
     def lag(self, listings: int) -> None:
-        self.google.lag = listings
+        self.google.faults.lag = listings
 
     def ignore_one_destroy(self) -> None:
         self.google.ignored_deletions = 1

@@ -5,45 +5,29 @@ Where it is known to differ from Hetzner, `differences.md` says so.
 """
 
 import json
-import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+from tests.fakes.clouds import loopback
+from tests.fakes.clouds.faults import Faults
 from tests.fakes.clouds.hetzner_objects import Project, Refused, call_of
+from tests.fakes.clouds.loopback import Answer
 
 TOKEN, OTHER_TOKEN = "t" * 64, "o" * 64
 """Tokens of two projects; Terraform's provider takes none that has not 64 signs."""
 
-Answer = tuple[int, dict[str, str], bytes]
 Answering = Callable[[str, str, str, bytes], Answer]
 """(method, path with query, token, body) -> (status, headers, body)"""
 
 
 @dataclass(slots=True)
-class Fault:
-    """What the next calls get instead of an answer. `action` is a call as `POST /servers/ID` or `*`.
-
-    `skip` of them pass first. With `done` the call is carried out all the same: made, and answered with an error.
-    """
-
-    action: str
-    code: str
-    status: int = 500
-    times: int = 1
-    skip: int = 0
-    done: bool = False
-    headers: dict[str, str] = field(default_factory=dict)
-
-
-@dataclass(slots=True)
 class FakeHetzner:
-    """A running server. `calls` counts what was asked, as `GET /servers/ID`; `lag` listings of servers repeat the last.
+    """A running server. `calls` counts what was asked, as `GET /servers/ID`; `faults` are before it.
 
     `running_polls`: how often an action is still running when it is asked for; until then its server is locked.
     """
@@ -51,15 +35,13 @@ class FakeHetzner:
     port: int = 0
     projects: dict[str, Project] = field(default_factory=lambda: {TOKEN: Project(), OTHER_TOKEN: Project(first=9000)})
     calls: Counter[str] = field(default_factory=Counter)
-    faults: list[Fault] = field(default_factory=list)
-    lag: int = 0
+    faults: Faults = field(default_factory=Faults)
     ignored_terminations: int = 0
     read_only: set[str] = field(default_factory=set)
     """Tokens that may not change anything."""
     running_polls: int = 0
     answering: Answering | None = None
     """A test's own way to answer, in the place of `answer`, which it may call."""
-    last_listing: Answer | None = None
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
@@ -83,24 +65,15 @@ class FakeHetzner:
         call = call_of(method, parts)
         with self.lock:
             self.calls[call] += 1
-            fault = next((f for f in self.faults if f.action in (call, "*") and f.times > 0), None)
-            if fault is not None and fault.skip > 0:
-                fault.skip -= 1
-            elif fault is not None:
-                fault.times -= 1
-                if fault.done:
-                    self._act(method, parts, query, token, body)
-                return _error(fault.status, fault.code, "fault of a test", fault.headers)
-            if call == "GET /servers" and self.lag > 0 and self.last_listing is not None:
-                self.lag -= 1
-                return self.last_listing
+            fault = self.faults.meets(call, lambda: self._act(method, parts, query, token, body))
+            if fault is not None:
+                return _error(fault.status, fault.code, fault.said, fault.headers)
             if call == "DELETE /servers/ID" and self.ignored_terminations > 0:
                 self.ignored_terminations -= 1
                 return _answer(200, {"action": self.project.action("delete_server", polls=0)})
-            told = self._act(method, parts, query, token, body)
             if call == "GET /servers":
-                self.last_listing = told
-            return told
+                return self.faults.late(lambda: self._act(method, parts, query, token, body))
+            return self._act(method, parts, query, token, body)
 
     def _act(self, method: str, parts: list[str], query: dict[str, list[str]], token: str, body: bytes) -> Answer:
         project = self.projects.get(token)
@@ -127,15 +100,6 @@ def _error(
     return _answer(status, {"error": {"code": code, "message": message, "details": details}}, headers)
 
 
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """Quiet about callers that were killed; anything else is told as ever."""
-        if not isinstance(sys.exception(), ConnectionError):
-            super().handle_error(request, client_address)
-
-
 @contextmanager
 def fake_hetzner() -> Iterator[FakeHetzner]:
     """Empty projects behind a free loopback port; over when the block ends."""
@@ -146,36 +110,10 @@ def fake_hetzner() -> Iterator[FakeHetzner]:
 
 @contextmanager
 def serving(answer: Answering) -> Iterator[int]:
-    """Whoever answers Hetzner's calls, on a loopback port of its own: that port."""
+    """Whoever answers Hetzner's calls by their token, on a loopback port of its own: that port."""
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-        wbufsize = -1
-        """An answer leaves in one piece: in two, the second waits for the first to be acknowledged, 40 ms each time."""
+    def told(method: str, path: str, headers: dict[str, str], body: bytes) -> Answer:
+        return answer(method, path, headers.get("Authorization", "").removeprefix("Bearer "), body)
 
-        def do_any(self) -> None:
-            body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-            token = self.headers.get("Authorization", "").removeprefix("Bearer ")
-            status, headers, told = answer(self.command, self.path, token, body)
-            self.send_response(status)
-            for name, value in headers.items():
-                self.send_header(name, value)
-            self.send_header("Content-Length", str(len(told)))
-            self.end_headers()
-            self.wfile.write(told)
-            self.wfile.flush()
-
-        do_GET = do_POST = do_PUT = do_DELETE = do_any  # noqa: N815  # names of http.server
-
-        def log_message(self, *_: object) -> None:
-            """Quiet: a test that fails shows what was asked by `calls`."""
-
-    server = _Server(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, name="hetzner", daemon=True)
-    thread.start()
-    try:
-        yield server.server_address[1]
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with loopback.serving(told) as port:
+        yield port

@@ -15,7 +15,8 @@ from providers.catalog import EPHEMERAL
 from providers.errors import RateLimited
 from providers.hetzner.cloud import HetznerCloud
 from providers.hetzner.tags import DIR, VERSION, ZONE, tags_of
-from tests.fakes.clouds.hetzner import TOKEN, FakeHetzner, Fault, fake_hetzner
+from tests.fakes.clouds.faults import Fault
+from tests.fakes.clouds.hetzner import TOKEN, FakeHetzner, fake_hetzner
 
 REGION, SECOND_REGION = "eu-central", "us-east"
 PLACE = Place("hetzner", REGION, "production")
@@ -151,7 +152,7 @@ class HetznerHarness:
         self.hetzner.faults.append(Fault("*", code, status))
 
     def lag(self, listings: int) -> None:
-        self.hetzner.lag = listings
+        self.hetzner.faults.lag = listings
 
     def ignore_one_destroy(self) -> None:
         self.hetzner.ignored_terminations = 1

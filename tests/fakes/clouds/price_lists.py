@@ -12,9 +12,9 @@ from urllib.parse import parse_qsl, urlsplit
 from tests.fakes.clouds.aws import MotoCloud
 from tests.fakes.clouds.digitalocean import DigitaloceanFake
 from tests.fakes.clouds.digitalocean_http import Answer as DigitaloceanAnswer
-from tests.fakes.clouds.hetzner import Answer as HetznerAnswer
 from tests.fakes.clouds.hetzner import FakeHetzner
 from tests.fakes.clouds.hetzner_objects import LOCATIONS, TYPES, location, server_type
+from tests.fakes.clouds.loopback import Answer as HetznerAnswer
 
 AWS_PAGE = 2
 """Products to a page, so that a reader of one page is found out."""

@@ -12,17 +12,17 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from tests.fakes.clouds.allowances import upcloud_account, upcloud_plans, upcloud_zones
+from tests.fakes.clouds.faults import Faults
+from tests.fakes.clouds.loopback import Answer, serving
 from tests.fakes.clouds.upcloud_things import Body, RefusedError, Things, new_id
 
 USERNAME, OTHER_USERNAME = "kedge-test", "somebody-else"
 TOKEN = "ucat_test"
 
-Answer = tuple[int, dict[str, str], bytes]
 Query = list[tuple[str, str]]
 Routed = tuple[str, Callable[[], tuple[int, Body | None]]]
 """The name of what is asked, and what answers: (status, JSON)."""
@@ -33,32 +33,18 @@ _LEFT_OUT = frozenset(
 )
 """What the list of servers does not tell: addresses and disks above all (recorded in getserverswithfilters.yaml)."""
 
+_JSON = {"Content-Type": "application/json; charset=UTF-8"}
 _DEFAULT_LIMIT, _LARGEST_LIMIT = 25, 100
 
 
 @dataclass(slots=True)
-class Fault:
-    """What the next calls of an action get instead of an answer. `skip` of them pass first; `done` is done all the
-    same, and only the answer is lost."""
-
-    action: str
-    code: str
-    status: int = 400
-    times: int = 1
-    skip: int = 0
-    done: bool = False
-    retry_after_s: int | None = None
-
-
-@dataclass(slots=True)
 class UpcloudServer:
-    """A running server. `calls` counts what was asked; `lag` listings of servers repeat the one before."""
+    """A running server. `calls` counts what was asked; `faults` are before it."""
 
     port: int
     things: Things = field(default_factory=Things)
     calls: Counter[str] = field(default_factory=Counter)
-    faults: list[Fault] = field(default_factory=list)
-    lag: int = 0
+    faults: Faults = field(default_factory=Faults)
     ignored_terminations: int = 0
     limits: dict[str, int] = field(default_factory=dict)
     """Of the account, by name."""
@@ -71,7 +57,6 @@ class UpcloudServer:
     tells_private_addresses: bool = True
     watching: Callable[[str], None] | None = None
     """Told the name of each call, before it is answered."""
-    last_listing: dict[str, Body] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
@@ -88,28 +73,15 @@ class UpcloudServer:
                 self.calls[action] += 1
                 if self.watching is not None:
                     self.watching(action)
-                fault = self._fault(action)
-                if fault is not None and fault.done:
-                    answer()
+                fault = self.faults.meets(action, answer)
                 if fault is not None:
-                    pause = {} if fault.retry_after_s is None else {"Retry-After": str(fault.retry_after_s)}
-                    told = {"error": {"error_code": fault.code, "error_message": f"{fault.code} (fault of a test)"}}
-                    return fault.status, pause, json.dumps(told).encode()
+                    refused = {"error": {"error_code": fault.code, "error_message": fault.said}}
+                    return fault.status, _JSON | fault.headers, json.dumps(refused).encode()
                 _check_login(headers)
                 status, told = answer()
             except RefusedError as error:
                 status, told = error.status, error.body
-            return status, {}, b"" if told is None else json.dumps(told).encode()
-
-    def _fault(self, action: str) -> Fault | None:
-        found = next((f for f in self.faults if f.action in (action, "*") and f.times > 0), None)
-        if found is None:
-            return None
-        if found.skip > 0:
-            found.skip -= 1
-            return None
-        found.times -= 1
-        return found
+            return status, _JSON, b"" if told is None else json.dumps(told).encode()
 
     def _route(self, method: str, path: str, query: Query, given: Body) -> Routed:
         match method, *path.strip("/").split("/")[1:]:
@@ -206,15 +178,14 @@ class UpcloudServer:
         self.things.delete_server(uuid, storages=storages)
 
     def _list_servers(self, query: Query) -> Body:
-        asked = json.dumps(query)
-        if self.lag > 0 and asked in self.last_listing:
-            self.lag -= 1
-            return self.last_listing[asked]
+        return self.faults.late(lambda: self._listed(query), asked=json.dumps(query))
+
+    def _listed(self, query: Query) -> Body:
         servers = [self.things.server(uuid) for uuid in list(self.things.servers)]
         found = [s for s in servers if _has(s["labels"]["label"], query)]
         listed = [{k: v for k, v in s.items() if k not in _LEFT_OUT} for s in _page(found, query)]
-        self.last_listing[asked] = json.loads(json.dumps({"servers": {"server": listed}}))
-        return self.last_listing[asked]
+        told: Body = json.loads(json.dumps({"servers": {"server": listed}}))
+        return told
 
     def _list_storages(self, query: Query) -> Body:
         found = [s for s in self.things.storages.values() if _has(s["labels"], query)]
@@ -234,43 +205,6 @@ def upcloud_cloud() -> Iterator[UpcloudServer]:
     cloud = UpcloudServer(port=0)
     with serving(cloud.told) as cloud.port:
         yield cloud
-
-
-@contextmanager
-def serving(answer: Callable[[str, str, dict[str, str], bytes], Answer]) -> Iterator[int]:
-    """Whoever answers, on a loopback port of its own: that port."""
-
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-        wbufsize = -1
-        disable_nagle_algorithm = True
-
-        def _answer(self) -> None:
-            body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-            status, headers, told = answer(self.command, self.path, dict(self.headers.items()), body)
-            self.send_response(status)
-            for name, value in headers.items():
-                self.send_header(name, value)
-            self.send_header("Content-Type", "application/json; charset=UTF-8")
-            self.send_header("Content-Length", str(len(told)))
-            self.end_headers()
-            self.wfile.write(told)
-
-        do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = _answer  # noqa: N815  # the library's names
-
-        def log_message(self, *_: object) -> None:
-            """Quiet: a test that fails shows what was asked by `calls`."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, name="upcloud", daemon=True)
-    thread.start()
-    try:
-        yield server.server_address[1]
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
 
 
 def _check_login(headers: dict[str, str]) -> None:

@@ -15,7 +15,8 @@ from providers.catalog import EPHEMERAL
 from providers.errors import RateLimited
 from providers.upcloud.cloud import UpcloudCloud
 from providers.upcloud.tags import ADDRESS, REGION, VOLUME, ZONE, labels_of
-from tests.fakes.clouds.upcloud import TOKEN, USERNAME, Fault, UpcloudServer, upcloud_cloud
+from tests.fakes.clouds.faults import Fault
+from tests.fakes.clouds.upcloud import TOKEN, USERNAME, UpcloudServer, upcloud_cloud
 from tests.fakes.clouds.upcloud_things import Body
 
 HOME, SECOND_HOME = "fi-hel1", "de-fra1"
@@ -131,7 +132,7 @@ class UpcloudHarness:
         self.upcloud.faults.append(Fault("*", code, status))
 
     def lag(self, listings: int) -> None:
-        self.upcloud.lag = listings
+        self.upcloud.faults.lag = listings
 
     def ignore_one_destroy(self) -> None:
         self.upcloud.ignored_terminations = 1

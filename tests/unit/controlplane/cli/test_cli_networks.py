@@ -26,6 +26,8 @@ def a_network(**changes: Any) -> api.NetworkOut:
         "told": "made",
         "zones": ["eu-west-1a"],
         "clients": ["192.168.8.0/24"],
+        "broker_ports": [9092, 19092],
+        "member_ports": [9093],
         "clusters": ["orders"],
         "since": START - timedelta(hours=1),
     }
@@ -42,7 +44,9 @@ def test_networks_are_a_table(world: World) -> None:
     assert result.exit_code == 0
     head, line = result.stdout.splitlines()
     assert head.split()[:5] == ["NAME", "CLOUD", "ACCOUNT", "REGION", "CIDR"]
-    assert all(word in line for word in ("default", "10.64.0.0/20", "made", "192.168.8.0/24", "orders"))
+    assert all(
+        word in line for word in ("default", "10.64.0.0/20", "made", "192.168.8.0/24", "9092,19092 + 9093", "orders")
+    )
 
 
 def test_what_went_wrong_and_a_pool_that_runs_out_are_told(world: World) -> None:

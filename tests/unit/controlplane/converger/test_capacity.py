@@ -108,6 +108,17 @@ def test_nothing_is_substituted_on_an_inventory_older_than_the_failure() -> None
     assert (verdict.events, verdict.wait and verdict.wait.reason) == ((), "InventoryUnknown")
 
 
+@pytest.mark.parametrize("late_s", [0.0, 30.0])
+def test_nothing_is_substituted_on_a_listing_that_may_lack_what_the_failed_try_made(late_s: float) -> None:
+    """One VM of several found no capacity: those that were made are not in the listings of some clouds at once."""
+    view = _view("medium")
+    situation = a_situation(view, inventory=an_inventory(view, at=NOW))
+    verdict = intent_step(replace(situation, seen=replace(situation.seen, unlisted_s={"local": late_s})))
+    assert verdict is not None
+    assert bool(verdict.events) is (late_s == 0.0)
+    assert late_s == 0.0 or (verdict.wait is not None and verdict.wait.reason == "InventoryUnknown")
+
+
 def test_quota_changes_no_machine_and_waits_for_a_person() -> None:
     verdict = _step(_view("medium", error="QuotaExceeded: 64 vCPUs", retryable=False))
     assert verdict.wait is not None

@@ -37,6 +37,7 @@ def test_networks_are_listed_with_their_clusters_and_the_room_left(house: House)
     (network,) = told["items"]
     assert (network["name"], network["state"], network["cidr"]) == ("default", "made", "10.64.0.0/20")
     assert (network["clusters"], network["clients"]) == (["orders"], ["192.168.8.0/24"])
+    assert (network["broker_ports"], network["member_ports"]) == ([9092], [9093])
     assert (told["pool"], told["free"]) == ("10.64.0.0/16", 15)
 
 

@@ -1,0 +1,146 @@
+"""A cloud's credentials in a whole `kedge serve`: nobody finds them anywhere afterwards.
+
+They are in the server's environment, and in the calls to the cloud. They are in no event, log line, page, answer of
+the API or list of processes, and in no file of the home.
+"""
+
+import secrets
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from controlplane.home import Home
+from tests.contract.test_api_server import Server, eventually
+from tests.fakes.clouds.faults import Fault
+from tests.fakes.clouds.hetzner import TOKEN, FakeHetzner, fake_hetzner
+from tests.fakes.clouds.hetzner_hands import write_settings
+from tests.unit.controlplane.portal.page_routes import PAGE_ROUTES
+
+pytestmark = [pytest.mark.soak, pytest.mark.timeout(400)]
+
+CANARY = "canary" + secrets.token_hex(29)
+"""A token of Hetzner has 64 signs, and Terraform's provider takes no other."""
+
+SPEC = """
+apiVersion: kedge/v1alpha1
+kind: KafkaCluster
+metadata:
+  name: orders
+  owner: team
+spec:
+  kafka:
+    version: 4.2.0
+  pools:
+{pools}"""
+
+POOL = """    - name: {name}
+      services: [{service}]
+      size: 1
+      machine: small
+      disk:
+        kind: persistent
+        sizeGib: 20
+      place:
+        cloud: hetzner
+        account: production
+        region: eu-central
+        zones: [fsn1]
+"""
+
+
+@pytest.fixture
+def hetzner() -> Iterator[FakeHetzner]:
+    with fake_hetzner() as fake:
+        fake.projects[CANARY] = fake.projects[TOKEN]
+        yield fake
+
+
+@pytest.fixture
+def home(tmp_path: Path, hetzner: FakeHetzner) -> Home:
+    (tmp_path / "home").mkdir()
+    made = Home(tmp_path / "home")
+    write_settings(made.path / "hetzner.yaml", hetzner)
+    (made.path / "kedge.toml").write_text('agent_host = "127.0.0.1"\nagent_port = 0\n')
+    return made
+
+
+class Watched:
+    """The command lines of every process there was, for as long as the block lasts."""
+
+    def __init__(self) -> None:
+        self.seen: set[bytes] = set()
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._look)
+
+    def __enter__(self) -> "Watched":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def _look(self) -> None:
+        while not self._over.wait(0.05):
+            for process in Path("/proc").glob("[0-9]*"):
+                try:
+                    self.seen.add((process / "cmdline").read_bytes())
+                except OSError:
+                    continue  # it has ended
+
+
+def test_a_clouds_credentials_are_in_nothing_that_a_server_tells_or_keeps(home: Home, hetzner: FakeHetzner) -> None:
+    """Of a server that lists its VMs, is refused in between, and makes none: nothing runs Terraform here."""
+    hetzner.faults.append(Fault("GET /servers", "unauthorized", 401, skip=1, message="unable to authenticate"))
+    hetzner.faults.append(Fault("GET /volumes", "server_error", 500, skip=1))
+    with watched_server(home) as (server, processes):
+        applied = server.post("/v1/apply", {"text": spec() + "  rollout:\n    pause: true\n"}).json()
+        assert applied["ok"], applied
+        eventually(lambda: all(f.times == 0 for f in hetzner.faults), server)
+        told = told_by(server)
+    is_nowhere(home, server, told, processes)
+
+
+@contextmanager
+def watched_server(home: Home) -> Iterator[tuple[Server, Watched]]:
+    server = Server(home, HCLOUD_TOKEN=CANARY, HOME=str(home.path.parent))
+    with Watched() as processes:
+        try:
+            yield server.wait_until_it_listens(), processes
+        finally:
+            server.end()
+
+
+def is_nowhere(home: Home, server: Server, told: dict[str, str], processes: Watched) -> None:
+    def holding(word: str) -> set[str]:
+        found = {path for path, text in told.items() if word in text}
+        kept = (path for path in home.path.rglob("*") if path.is_file() and not path.is_symlink())
+        found |= {path.name for path in kept if word.encode() in path.read_bytes()}
+        found |= {"a command line" for line in processes.seen if word.encode() in line}
+        return found | ({"the log"} if word in server.log else set())
+
+    assert holding(CANARY) == set()
+    # What is looked through would show it: the cluster's name is in each kind, and the home in a command line.
+    assert {"/v1/events", "/v1/clusters/orders", "/clusters/orders", "/events"} <= holding("orders")
+    assert {"kedge.db", "kedge.db-wal"} & holding("orders"), "the events; in its log of writes where it was killed"
+    assert {"a command line"} <= holding(str(home.path))
+    assert "the log" in holding("paused")
+
+
+def spec() -> str:
+    return SPEC.format(pools="".join(POOL.format(name=f"{s}s", service=s) for s in ("controller", "broker")))
+
+
+def told_by(server: Server) -> dict[str, str]:
+    """What each page and route answers that asks for nothing but the name of a cluster; streams never end."""
+    described = server.get("/openapi.json").json()["paths"]
+    paths = {path for path, verbs in described.items() if "get" in verbs}
+    paths |= {path for method, path in PAGE_ROUTES if method == "GET"}
+    filled = {path.replace("{name}", "orders") for path in paths}
+    asked = sorted(path for path in filled if "{" not in path and not path.endswith(("/live", "/stream")))
+    answers = {path: server.get(path) for path in asked}
+    assert sum(answer.status_code == 200 for answer in answers.values()) > 30, answers
+    return {path: answer.text for path, answer in answers.items()}

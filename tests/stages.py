@@ -1,12 +1,17 @@
-"""`make test`: the stages one after the other, each with its time budget; a table of what they took at the end.
+"""`make test`: the stages one after the other, each with its time budget; at the end what they and the areas took.
 
 `python -m tests.stages [NAME ...]` runs only those named. A stage that fails does not hide the ones after it.
 """
 
 import subprocess
 import sys
+import tempfile
 import time
+from collections import defaultdict
 from dataclasses import dataclass
+from pathlib import Path
+
+from tests.shares import durations_by_area, split, table
 
 PYTEST = (sys.executable, "-m", "pytest", "-q", "-m", "not soak")
 
@@ -54,22 +59,35 @@ STAGES = (
 
 
 def main(names: list[str]) -> int:
-    """Runs the stages and prints the table. Exit status 1 when any failed."""
+    """Runs the stages and prints the tables. Exit status 1 when any failed."""
     chosen = [s for s in STAGES if not names or s.name in names]
-    results = [(stage, *_run(stage)) for stage in chosen]
+    shares: dict[str, float] = defaultdict(float)
+    results = [(stage, *_run(stage, shares)) for stage in chosen]
     print(f"\n{'stage':12} {'took':>8} {'budget':>8}")
     for stage, took_s, ok in results:
         print(f"{stage.name:12} {took_s:6.0f} s {stage.budget_s:6} s{'' if ok else '  FAILED'}")
     total, budget = sum(r[1] for r in results), sum(r[0].budget_s for r in results)
-    print(f"{'all':12} {total:6.0f} s {budget:6} s")
+    print(f"{'all':12} {total:6.0f} s {budget:6} s\n\n{table(shares)}")
     return 0 if all(ok for _, _, ok in results) else 1
 
 
-def _run(stage: Stage) -> tuple[float, bool]:
+def _run(stage: Stage, shares: dict[str, float]) -> tuple[float, bool]:
+    """What the stage took and whether it passed; adds to `shares` what each area took of it."""
     print(f"\n== {stage.name}", flush=True)
     began = time.monotonic()
-    codes = [subprocess.run(_located(command), check=False).returncode for command in stage.commands]
+    codes = [_share(command, shares) for command in stage.commands]
     return time.monotonic() - began, not any(codes)
+
+
+def _share(command: tuple[str, ...], shares: dict[str, float]) -> int:
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="kedge-shares-") as directory:
+        report = Path(directory) / "report.xml"
+        told = ("-o", "junit_family=xunit1", f"--junit-xml={report}") if "pytest" in command else ()
+        code = subprocess.run(_located((*command, *told)), check=False).returncode
+        for area, took_s in split(time.monotonic() - began, durations_by_area(report)).items():
+            shares[area] += took_s
+    return code
 
 
 def _located(command: tuple[str, ...]) -> tuple[str, ...]:

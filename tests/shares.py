@@ -1,0 +1,158 @@
+"""What each area of Kedge takes of `make test`: durations of tests as pytest wrote them, summed by the tests' files.
+
+A stage's time is split over its tests as their durations are to each other: two at a time (`-n 2`) they take half of
+their sum, and what a stage needs beside its tests (starting, collecting) is everybody's.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
+from pathlib import Path
+from xml.etree import ElementTree
+
+REST = "rest"
+LIMITS_S: Mapping[str, float] = {"clouds": 300, "lifecycle": 240, "healing": 240, "ways in": 240}
+
+_CLOUDS = ("aws", "azure", "digitalocean", "google", "hetzner", "upcloud", "cloud")
+
+# Below `tests/`; `*` stands for folders too. What none takes is `rest`: events, plans, Spark, agents, the main job.
+PATTERNS: Mapping[str, tuple[str, ...]] = {
+    "clouds": (
+        "terraform/*",
+        "unit/providers/*",
+        "unit/controlplane/dns/*",
+        "unit/controlplane/drift/*",
+        "unit/controlplane/networks/*",
+        "boot/test_debian_boots.py",
+        *(f"contract/test_{cloud}_*" for cloud in _CLOUDS),
+        *(f"unit/controlplane/test_{name}_admission.py" for name in ("architecture", "aws", "azure")),
+        *(f"unit/controlplane/test_{name}_admission.py" for name in ("digitalocean", "hetzner", "ipv6", "spot")),
+        *(f"contract/test_{name}.py" for name in ("boot_keys", "dns_zone", "machines_refresh", "price_readers")),
+        *(f"contract/test_{name}.py" for name in ("served_states", "state_locks", "state_move", "state_versions")),
+        *(f"contract/test_{name}.py" for name in ("state_backup", "terraform_states")),
+        *(f"sim/test_{name}.py" for name in ("cloud_mishaps", "cloud_seeds", "network_crashes", "place_seeds")),
+        *(f"sequences/test_golden_{name}.py" for name in ("maintenance", "networks", "places")),
+        *(f"e2e/test_{name}.py" for name in ("names_in_dns", "places")),
+        *(f"unit/controlplane/test_{name}.py" for name in ("costs", "places", "rack_warnings")),
+        *(
+            f"unit/controlplane/converger/test_{name}.py"
+            for name in ("announcements", "capacity", "consoles", "orphans")
+        ),
+        *(f"unit/controlplane/converger/test_{name}.py" for name in ("listed_inventory", "missing_volumes", "traffic")),
+        *(f"unit/events/test_spec_{name}.py" for name in ("domains", "ipv6", "network_rules", "place", "spot")),
+        "unit/workshop/test_standin_schemas.py",
+    ),
+    "lifecycle": (
+        "unit/controlplane/images/*",
+        "unit/controlplane/zookeeper/*",
+        "unit/planner/rollout/*",
+        *(f"e2e/test_{name}.py" for name in ("agent_upgrades", "controllers_move", "handovers", "migration", "quorum")),
+        *(f"e2e/test_{name}.py" for name in ("node_requests", "restarts_together", "settings_change", "several_disks")),
+        "e2e/test_zookeeper_mode.py",
+        *(
+            f"agent/test_{name}.py"
+            for name in ("agent_upgrades", "migration_through_agents", "zookeeper_through_agents")
+        ),
+        *(f"kafka/test_live_{name}.py" for name in ("ensemble_faults", "feature_levels", "old_clients", "settings")),
+        *(f"kafka/test_live_{name}.py" for name in ("static_quorum", "topics", "zookeeper_mode")),
+        *(f"contract/test_{name}.py" for name in ("cordons", "migrating_gateway", "zookeeper_ensemble")),
+        *(
+            f"sequences/test_golden_{name}.py"
+            for name in ("agents", "controller_moves", "cordons", "disks", "handovers")
+        ),
+        *(
+            f"sequences/test_golden_{name}.py"
+            for name in ("images", "migration", "nodes", "parallel_restarts", "quorum")
+        ),
+        *(f"sequences/test_golden_{name}.py" for name in ("settings", "storage", "topics", "windows", "zookeeper")),
+        "sequences/test_golden_setting_canaries.py",
+        "sequences/test_port_rolls.py",
+        *(
+            f"sim/test_{name}_seeds.py"
+            for name in ("controller_move", "disk", "migration", "parallel_restart", "topic")
+        ),
+        *(f"sim/test_{name}_seeds.py" for name in ("window", "zookeeper")),
+        "sim/test_growth_crashes.py",
+    ),
+    "healing": (
+        "unit/controlplane/anomalies/*",
+        "unit/planner/anomalies/*",
+        "unit/planner/placement/*",
+        *(f"e2e/test_{name}.py" for name in ("anomalies", "brokers_die", "chaos", "chaos_faults", "frozen_broker")),
+        *(
+            f"e2e/test_{name}.py"
+            for name in ("half_seen", "healing", "placement", "rebalance", "splits", "told_findings")
+        ),
+        "e2e/test_strange_registrations.py",
+        *(
+            f"agent/test_{name}_live.py"
+            for name in ("agent_cost", "agent_findings", "agent_journal", "agent_last_words")
+        ),
+        *(f"agent/test_{name}_live.py" for name in ("agent_metrics", "broker_findings", "busy_broker", "heartbeats")),
+        "agent/test_provoked_findings_live.py",
+        *(f"kafka/test_live_{name}.py" for name in ("conditions", "registrations")),
+        *(f"sequences/test_golden_{name}.py" for name in ("consumers", "healing", "heaps", "hung", "placements")),
+        "sequences/test_golden_rebalances.py",
+        "sequences/test_heartbeat_rolls.py",
+        *(f"sim/test_{name}_seeds.py" for name in ("anomaly", "heap", "loss", "placement", "rebalance", "split")),
+        "sim/test_agent_death_seeds.py",
+        *(f"sim/test_{name}.py" for name in ("cure_brake", "foresight", "forgiven", "heap_history")),
+        "spark/test_metric_outliers.py",
+        "boot/test_local_network.py",
+    ),
+    "ways in": (
+        "portal/*",
+        "unit/controlplane/cli/*",
+        "unit/controlplane/forges/*",
+        "unit/controlplane/freezes/*",
+        "unit/controlplane/gitsync/*",
+        "unit/controlplane/policies/*",
+        "unit/controlplane/portal/*",
+        "unit/controlplane/topicnames/*",
+        "contract/test_api_*",
+        "contract/test_forge*",
+        "contract/test_git_*",
+        "contract/test_portal_*",
+        *(f"contract/test_{name}.py" for name in ("notice_outbox", "notifiers", "oidc_provider", "proposal_book")),
+        "contract/test_topic_names.py",
+        *(f"e2e/test_{name}.py" for name in ("hands_of_others", "import")),
+        "kafka/test_live_import.py",
+        "sequences/test_golden_imports.py",
+        "sim/test_import_crashes.py",
+    ),
+}
+
+
+def areas_of(file: str) -> list[str]:
+    """The areas that take a test file (`contract/test_cloud_calls.py`, as below `tests/`)."""
+    return [area for area, patterns in PATTERNS.items() if any(fnmatchcase(file, p) for p in patterns)]
+
+
+def durations_by_area(report: Path) -> dict[str, float]:
+    """Seconds of the tests in a JUnit file of pytest (family `xunit1`), by area; none where it is cut short."""
+    found: defaultdict[str, float] = defaultdict(float)
+    try:
+        tests = ElementTree.parse(report).iter("testcase")
+    except (OSError, ElementTree.ParseError):
+        return found
+    for test in tests:
+        file = (test.get("file") or "").removeprefix("tests/")
+        found[next(iter(areas_of(file)), REST)] += float(test.get("time") or 0)
+    return found
+
+
+def split(took_s: float, durations: Mapping[str, float]) -> dict[str, float]:
+    """`took_s` of a command over the areas, as their tests' seconds are to each other. `rest` where none is known."""
+    total = sum(durations.values())
+    if not total:
+        return {REST: took_s}
+    return {area: took_s * seconds / total for area, seconds in durations.items()}
+
+
+def table(shares: Mapping[str, float]) -> str:
+    """A line for each area: seconds of `make test` and what it may take. Told, not asserted: CI's machines differ."""
+    lines = [f"{'area':12} {'took':>8} {'limit':>8}"]
+    for area in (*LIMITS_S, REST):
+        limit = f"{LIMITS_S[area]:6.0f} s" if area in LIMITS_S else f"{'none':>8}"
+        lines.append(f"{area:12} {shares.get(area, 0):6.0f} s {limit}")
+    return "\n".join(lines)

@@ -23,6 +23,8 @@ def why_not(view: ClusterView, kind: Kind, now: datetime) -> str:
     spec = view.document.spec.healing if view.document else None
     if spec is not None and kind is Kind.SLOW_BROKER and spec.slow_broker == "tell":
         return "the spec has `healing.slowBroker: tell`"
+    if spec is not None and kind is Kind.HOT_BROKER and spec.hot_broker == "tell":
+        return "the spec has `healing.hotBroker: tell`"
     return ""
 
 

@@ -99,7 +99,8 @@ def replication_requested(view: ClusterView, e: facts.ReplicationRequested, at: 
     if topics.replication is not None:
         raise ValueError(f"the batch {topics.replication.id} of replicas is still in hand")
     batch = ReplicationView(e.batch, e.moves, at, e.cause)
-    begun = _with(view, replace(topics, replication=batch, batches=topics.batches + 1))
+    handed = at if e.cause == "hot" else topics.handed_over_at
+    begun = _with(view, replace(topics, replication=batch, batches=topics.batches + 1, handed_over_at=handed))
     return replace(begun, rebalance_spent=with_spent(view.rebalance_spent, at, e.bytes)) if e.bytes else begun
 
 

@@ -73,6 +73,8 @@ class TopicsView:
     replication: ReplicationView | None = None
     batches: int = 0
     """Batches of replicas begun, ever."""
+    handed_over_at: datetime | None = None
+    """When leaders of a hot broker were last handed over to others."""
     troubles: Mapping[str, TopicTrouble] = field(default_factory=lambda: MappingProxyType({}))
 
     @property

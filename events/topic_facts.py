@@ -129,8 +129,9 @@ class ReplicationRequested:
     """One batch of replicas is to be added, taken away or moved, under throttles.
 
     `cause`: `topics`, to have as many as are declared; `zones`, to have them in zones of their own; `gone`, to replace
-    those on brokers that do not exist; `leaders`, to stand in another order, where no replica comes or goes. `bytes`:
-    what it copies, where that counts against the budget of a day.
+    those on brokers that do not exist; `leaders`, to stand in another order, where no replica comes or goes; `hot`,
+    the same so that others lead what a hot broker did. `bytes`: what it copies, where that counts against the budget
+    of a day.
     """
 
     batch: str

@@ -13,6 +13,7 @@ from controlplane.converger.maintenance import MAINTENANCE
 from controlplane.converger.placementwork import ground_of, topic_policy
 from controlplane.replacement import Phase
 from controlplane.view import ClusterView, InstanceView
+from planner.anomalies.hot import HotBroker
 from planner.anomalies.judge import Finding
 from planner.anomalies.kinds import Kind
 from planner.anomalies.slow import SlowBroker
@@ -43,6 +44,8 @@ class Seen:
 
     kafka: KafkaSnapshot | None = None
     slow: tuple[SlowBroker, ...] | None = None
+    hot: tuple[HotBroker, ...] | None = None
+    """As `slow`."""
     holds: Mapping[str, datetime] = field(default_factory=dict)
     """By node, until when a demoted broker is kept so: what leads nothing cannot be measured."""
     goals: bool = True
@@ -85,6 +88,9 @@ def evidence(view: ClusterView, seen: Seen) -> Evidence:
     if seen.slow is not None:
         found += _slow(view, seen.slow)
         looked_at.add(Kind.SLOW_BROKER)
+    if seen.hot is not None:
+        found += _hot(view, seen.hot)
+        looked_at.add(Kind.HOT_BROKER)
     return Evidence(_once(found), frozenset(looked_at))
 
 
@@ -155,6 +161,13 @@ def _slow(view: ClusterView, slow: Collection[SlowBroker]) -> Iterator[Finding]:
     for one in slow:
         if one.broker in nodes:
             yield Finding(Kind.SLOW_BROKER, nodes[one.broker], one.sentence)
+
+
+def _hot(view: ClusterView, hot: Collection[HotBroker]) -> Iterator[Finding]:
+    nodes: Mapping[int, str] = {i.service_id: i.node for i in serving_brokers(view)}
+    for one in hot:
+        if one.broker in nodes:
+            yield Finding(Kind.HOT_BROKER, nodes[one.broker], one.sentence)
 
 
 def _held_down(seen: Seen) -> Iterator[Finding]:

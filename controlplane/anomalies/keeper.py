@@ -1,7 +1,8 @@
 """Looks for anomalies in the fleet at a slow pace, beside the ticks, and records what has changed.
 
 Polled by the leader alone. A cluster at rest, of which nothing is new since the last look, costs a comparison. What is
-to be done about slow brokers is handed to the cluster as a command; every other cure is the converger's own.
+to be done about slow brokers is handed to the cluster as a command, about hot ones as advice; every other cure is the
+converger's own.
 """
 
 import logging
@@ -13,6 +14,7 @@ from typing import Protocol
 from agent.wire import DIRECTORY_LOST, Report
 from controlplane.anomalies.book import EMPTY, AnomalyBook, folded, read_book
 from controlplane.anomalies.evidence import REPORTS_YOUNG, DiskFailure, Seen, evidence
+from controlplane.anomalies.hotbrokers import advice, coolings_of, hot_in
 from controlplane.anomalies.rates import NoRates, Rates, TopicRates
 from controlplane.anomalies.record import keep_noted
 from controlplane.anomalies.standing import Stance
@@ -21,6 +23,7 @@ from controlplane.commands import Command, CommandRefused, DemoteBroker, Promote
 from controlplane.converger.ports import AGENT_REPORT
 from controlplane.fleets import SeenFleet
 from controlplane.healingswitch import why_not
+from controlplane.hotnoted import HotNoted, keep_hot
 from controlplane.latest import LatestStore
 from controlplane.reports import AGENT_FINDINGS, ailing
 from controlplane.streams import anomalies_stream
@@ -32,6 +35,8 @@ from events.envelope import Origin
 from events.errors import EventsError, StreamConflict
 from events.ids import ClusterUid, derived_id
 from events.store import EventStore
+from planner.anomalies.cooling import Cooling
+from planner.anomalies.hot import HotBroker, HotRule
 from planner.anomalies.judge import Anomaly, Change, changes
 from planner.anomalies.kinds import Kind, State
 from planner.anomalies.slow import BrokerWindow, SlowBroker, SlowRule, slow_brokers, suspects
@@ -58,7 +63,7 @@ class Handles(Protocol):
     def handle(self, command: Command) -> object: ...
 
 
-Mark = tuple[int, datetime | None, bool, tuple[SlowBroker, ...] | None, Rates]
+Mark = tuple[int, datetime | None, bool, tuple[SlowBroker, ...] | None, tuple[HotBroker, ...] | None, Rates]
 """What a look rests on: nothing is new while it is the same."""
 
 
@@ -71,10 +76,24 @@ class _Known:
     goals_at: datetime | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class _Outliers:
+    """Slow and hot brokers of a cluster, None where no window says anything; by node, what could be done about the hot
+    ones, and the advice to those who do it."""
+
+    slow: tuple[SlowBroker, ...] | None = None
+    hot: tuple[HotBroker, ...] | None = None
+    coolings: Mapping[str, Cooling] = field(default_factory=dict)
+    advice: Mapping[str, HotNoted] = field(default_factory=dict)
+
+
 @dataclass(slots=True)
-class _SlowSeen:
+class _WindowsSeen:
     at: datetime
-    by_cluster: Mapping[ClusterUid, tuple[SlowBroker, ...] | None] = field(default_factory=dict)
+    by_cluster: Mapping[ClusterUid, _Outliers] = field(default_factory=dict)
+
+
+_NO_OUTLIERS = _Outliers()
 
 
 class AnomalyKeeper:
@@ -91,33 +110,32 @@ class AnomalyKeeper:
         *,
         epoch: Callable[[], int],
         rule: SlowRule | None = None,
+        hot: HotRule | None = None,
         wake: Callable[[], object] = lambda: None,
         rates: TopicRates | None = None,
     ) -> None:
         self._fleet, self._store, self._latest, self._windows = fleet, store, latest, windows
         self._commands, self._clock, self._epoch, self._wake = commands, clock, epoch, wake
-        self._rule, self._rates = rule or SlowRule(), rates or NoRates()
+        self._rule, self._hot, self._rates = rule or SlowRule(), hot or HotRule(), rates or NoRates()
         self._known: dict[ClusterUid, _Known] = {}
-        self._slow: _SlowSeen | None = None
+        self._seen: _WindowsSeen | None = None
 
     def poll(self) -> None:
         """A cluster that cannot be looked at is left for the next round. Raises StoreUnavailable."""
         now = self._clock()
         sick = ailing(self._latest.of_kind(AGENT_FINDINGS), now)
         views = [v for v in self._fleet.views() if v.document is not None and not v.unreadable]
-        slow = self._slow_now(views, now)
+        outliers = self._outliers(views, now)
         recorded = 0
         for view in views:
             try:
-                recorded += self._look(view, sick, slow.get(view.uid), now)
+                recorded += self._look(view, sick, outliers.get(view.uid, _NO_OUTLIERS), now)
             except StreamConflict:
                 self._known.pop(view.uid, None)  # somebody else led meanwhile: read anew at the next look
         if recorded:
             self._wake()
 
-    def _look(
-        self, view: ClusterView, sick: frozenset[ClusterUid], slow: tuple[SlowBroker, ...] | None, now: datetime
-    ) -> int:
+    def _look(self, view: ClusterView, sick: frozenset[ClusterUid], outliers: _Outliers, now: datetime) -> int:
         known = self._known.get(view.uid)
         if known is None:
             known = self._known[view.uid] = _Known(read_book(self._store, view.uid))
@@ -125,7 +143,7 @@ class AnomalyKeeper:
                 keep_noted(self._latest, view.uid, known.book, now)  # it may have been lost
         kafka = self._fleet.last_snapshot(view.uid)
         rates = self._rates.of(view.uid)
-        mark: Mark = (view.version, kafka.at if kafka else None, view.uid in sick, slow, rates)
+        mark: Mark = (view.version, kafka.at if kafka else None, view.uid in sick, outliers.slow, outliers.hot, rates)
         if known.mark == mark and not known.book.open_ and not view.demotions:
             return 0
         if known.book.unreadable:
@@ -135,7 +153,8 @@ class AnomalyKeeper:
         goals = known.goals_at is None or now - known.goals_at >= GOALS_EVERY
         seen = Seen(
             kafka=kafka,
-            slow=slow,
+            slow=outliers.slow,
+            hot=outliers.hot,
             disks=self._disks(view, known.book, view.uid in sick, now),
             rates=rates,
             odd_rates=odd_rates(known.book),
@@ -144,7 +163,7 @@ class AnomalyKeeper:
             goals=goals,
         )
         found = evidence(view, seen)
-        stance = Stance(view, now, slow=len(slow or ()))
+        stance = Stance(view, now, slow=len(outliers.slow or ()), coolings=outliers.coolings)
         made = changes(known.book.open_.values(), found.findings, stance.of, looked_at=found.looked_at, now=now)
         if made:
             self._record(view, known, made)
@@ -152,6 +171,7 @@ class AnomalyKeeper:
         if goals and kafka is not None:
             known.goals_at = now
         self._steer(view, known.book, now)
+        self._advise(view.uid, known.book, outliers.advice)
         return len(made)
 
     def _record(self, view: ClusterView, known: _Known, made: Sequence[Change]) -> None:
@@ -173,6 +193,15 @@ class AnomalyKeeper:
             except (CommandRefused, EventsError, LookupError) as error:
                 _log.info("%s: %s: %s", view.name, type(command).__name__, error)
 
+    def _advise(self, uid: ClusterUid, book: AnomalyBook, advice: Mapping[str, HotNoted]) -> None:
+        """What is to be done about a hot broker, of one at a time: each changes what may be done of the next."""
+        if not advice:
+            return
+        healing = (a.subject for a in book.open_.values() if a.kind is Kind.HOT_BROKER and a.state is State.HEALING)
+        told = [advice[node] for node in sorted(healing) if node in advice]
+        if told:
+            keep_hot(self._latest, uid, next((one for one in told if one.lists), told[0]))
+
     def _disks(
         self, view: ClusterView, book: AnomalyBook, is_sick: bool, now: datetime
     ) -> tuple[DiskFailure, ...] | None:
@@ -188,24 +217,34 @@ class AnomalyKeeper:
             found += [DiskFailure(instance.node, reason) for reason in _failed_dirs(row.value)]
         return tuple(found) if waited & view.nodes().keys() <= heard else None
 
-    def _slow_now(
-        self, views: Sequence[ClusterView], now: datetime
-    ) -> Mapping[ClusterUid, tuple[SlowBroker, ...] | None]:
-        if self._slow is None or now - self._slow.at >= WINDOWS_EVERY:
+    def _outliers(self, views: Sequence[ClusterView], now: datetime) -> Mapping[ClusterUid, _Outliers]:
+        if self._seen is None or now - self._seen.at >= WINDOWS_EVERY:
             recent = self._windows.recent(now)
-            self._slow = _SlowSeen(now, {v.uid: self._slow_in(v, recent[v.uid], now) for v in views if v.uid in recent})
-        return self._slow.by_cluster
+            found = {v.uid: self._outliers_in(v, recent[v.uid], now) for v in views if v.uid in recent}
+            self._seen = _WindowsSeen(now, found)
+        return self._seen.by_cluster
+
+    def _outliers_in(self, view: ClusterView, windows: Sequence[BrokerWindow], now: datetime) -> _Outliers:
+        slow = self._slow_in(view, windows, now)
+        hot = hot_in(view, windows, self._windows, now, known=self._known_as(view, Kind.HOT_BROKER), rule=self._hot)
+        if not hot:
+            return _Outliers(slow, hot)
+        kafka = self._fleet.last_snapshot(view.uid)
+        coolings = coolings_of(view, kafka, hot, windows, self._windows, now, rule=self._hot)
+        return _Outliers(slow, hot, coolings, advice(view, kafka, coolings, now))
 
     def _slow_in(
         self, view: ClusterView, windows: Sequence[BrokerWindow], now: datetime
     ) -> tuple[SlowBroker, ...] | None:
-        nodes = {i.service_id: i.node for i in view.brokers()}
-        book = self._known[view.uid].book if view.uid in self._known else EMPTY
-        open_ = {a.subject for a in book.open_.values() if a.kind is Kind.SLOW_BROKER}
-        known = [broker for broker, node in nodes.items() if node in open_]
         asked = suspects(windows, now, self._rule)
         past = self._windows.past(view.uid, sorted(asked), now) if asked else ()
-        return slow_brokers(windows, past, now, known=known, rule=self._rule)
+        return slow_brokers(windows, past, now, known=self._known_as(view, Kind.SLOW_BROKER), rule=self._rule)
+
+    def _known_as(self, view: ClusterView, kind: Kind) -> list[int]:
+        """Brokers of which an anomaly of the kind is open."""
+        book = self._known[view.uid].book if view.uid in self._known else EMPTY
+        open_ = {a.subject for a in book.open_.values() if a.kind is kind}
+        return [i.service_id for i in view.brokers() if i.node in open_]
 
 
 def facts_of(view: ClusterView, book: AnomalyBook, made: Sequence[Change]) -> Iterator[object]:

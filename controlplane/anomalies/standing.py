@@ -5,7 +5,7 @@ its grace, then why nothing is done.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from controlplane.converger.maintenance import MAINTENANCE
@@ -14,6 +14,7 @@ from controlplane.converger.placementwork import corrects
 from controlplane.healingswitch import why_not
 from controlplane.replacement import Phase
 from controlplane.view import ClusterView, InstanceView
+from planner.anomalies.cooling import Cooling
 from planner.anomalies.judge import Finding, Standing
 from planner.anomalies.kinds import GRACE, Kind, State
 from planner.anomalies.slow import too_many
@@ -22,20 +23,27 @@ from planner.anomalies.topicrates import topic_of_rate
 _MOVED_APART = "replicas that share a zone are moved apart in small batches (`balance.placement`)"
 _DEMOTED = "its leadership is taken off it until it is as fast as the others"
 
+_HANDS_OVER = "others are to lead some of its partitions, at rest and in the windows of rolls: nothing is copied"
+_HANDED_OVER = "others lead some of its partitions now: what came of it is told by windows that begin after that"
+
 ZONES = "zones"
 """Subject of a violated goal: replicas that share a zone."""
 
 SETTLES = timedelta(minutes=15)
 """How long after a roll caches are cold and leaders move: slowness of that time is its doing."""
+HOT_SETTLES = timedelta(minutes=30)
+"""The same of what is hot, which is judged by 25 min."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stance:
-    """Tells of one cluster's findings where they stand at `now`. `slow`: how many brokers are slow at once."""
+    """Tells of one cluster's findings where they stand at `now`. `slow`: how many brokers are slow at once. `coolings`:
+    by node, what others could lead of a hot broker; of one without nothing is known, or nothing yet."""
 
     view: ClusterView
     now: datetime
     slow: int = 0
+    coolings: Mapping[str, Cooling] = field(default_factory=dict)
 
     def of(self, finding: Finding, since: datetime) -> Standing:
         """See `planner.anomalies.judge.Stands`."""
@@ -60,6 +68,8 @@ class Stance:
                 return ""
             demoted = [k for k, d in view.demotions.items() if not d.ended]
             return _DEMOTED if any(view.instances[k].node == finding.subject for k in demoted) else ""
+        if finding.kind is Kind.HOT_BROKER and view.topics.replication is not None:
+            return _HANDED_OVER if view.topics.replication.cause == "hot" else ""
         if finding.kind is Kind.GOAL_VIOLATION and view.rebalance is not None:
             return f"a rebalance is in hand: {view.rebalance.reason}"
         if finding.kind is Kind.GOAL_VIOLATION and finding.subject == ZONES and corrects(view):
@@ -86,6 +96,8 @@ class Stance:
             return Standing(State.WAITING, f"nothing begins: {why}. Next: kedge resume {view.name}")
         if kind is Kind.SLOW_BROKER:
             return self._demote(finding)
+        if kind is Kind.HOT_BROKER:
+            return self._cool(finding)
         return Standing(State.WAITING, _LEFT[kind].format(name=view.name, subject=finding.subject))
 
     def _demote(self, finding: Finding) -> Standing:
@@ -97,6 +109,23 @@ class Stance:
             )
             return Standing(State.WAITING, words)
         return Standing(State.HEALING, _DEMOTED)
+
+    def _cool(self, finding: Finding) -> Standing:
+        view, cure = self.view, self.coolings.get(finding.subject)
+        moved_at = view.topics.handed_over_at
+        if cure is None and moved_at is not None and self.now - moved_at < HOT_SETTLES:
+            return Standing(State.HEALING, _HANDED_OVER)
+        if cure is None:
+            words = f"what could be moved off it is not measured yet. Next: kedge describe {view.name}"
+            return Standing(State.WAITING, words)
+        if cure.orders:
+            if view.document is not None and view.document.spec.balance.preferred_leaders == "leave":
+                words = "leaders stay where they are (`balance.preferredLeaders: leave`)"
+                return Standing(State.WAITING, f"{words}. Next: kedge rebalance {view.name}")
+            return Standing(State.HEALING, _HANDS_OVER)
+        if view.document is not None and view.document.spec.balance.continuous:
+            return Standing(State.HEALING, f"{cure.why_not}: replicas are spread anew (`balance.continuous`)")
+        return Standing(State.WAITING, f"{cure.why_not}. Next: kedge rebalance {view.name}")
 
 
 _RATE_LEFT = (
@@ -135,13 +164,26 @@ def own_doing(view: ClusterView, finding: Finding, now: datetime) -> str:
         return f"{_in_hand(view)}: clients find their leaders anew meanwhile" if _in_hand(view) else ""
     if finding.kind is Kind.TOPIC_ANOMALY and (view.recycling or view.drain is not None):
         return f"{_in_hand(view)}: topics are put right beside it or after it"
-    if finding.kind is Kind.SLOW_BROKER:
-        if view.rebalance is not None:
-            return "a rebalance copies data from and to brokers"
-        if _in_hand(view):
-            return _in_hand(view)
-        if view.replaced_at is not None and now - view.replaced_at < SETTLES:
-            return f"a broker was replaced {_minutes(now - view.replaced_at)} ago: caches are cold, leaders move"
+    if finding.kind in (Kind.SLOW_BROKER, Kind.HOT_BROKER):
+        return _load_of_ours(view, finding.kind, now)
+    return ""
+
+
+def _load_of_ours(view: ClusterView, kind: Kind, now: datetime) -> str:
+    if view.rebalance is not None:
+        return "a rebalance copies data from and to brokers"
+    if _in_hand(view):
+        return _in_hand(view)
+    settles = SETTLES if kind is Kind.SLOW_BROKER else HOT_SETTLES
+    if view.replaced_at is not None and now - view.replaced_at < settles:
+        return f"a broker was replaced {_minutes(now - view.replaced_at)} ago: caches are cold, leaders move"
+    if kind is Kind.SLOW_BROKER:
+        return ""
+    batch, last = view.topics.replication, view.last_rebalance
+    if batch is not None and batch.cause in ("zones", "gone"):
+        return "replicas are copied to where they should be"
+    if last is not None and now - last.ended_at < settles:
+        return f"a rebalance ended {_minutes(now - last.ended_at)} ago: windows still have what it copied"
     return ""
 
 

@@ -1,11 +1,14 @@
-"""The port for windows of brokers' latencies, and the two ways there are: the metric lake, and none."""
+"""The port for windows of brokers' latencies, CPU and traffic, and both ways there are: the metric lake, and none."""
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Protocol, TypeVar
 
+from controlplane.lakerates import OLDEST_S, read_lake
+from planner.anomalies.cooling import Load
 from planner.anomalies.slow import BrokerWindow
+from planner.observed import TopicPartition
 
 _T = TypeVar("_T")
 _log = logging.getLogger(__name__)
@@ -22,6 +25,10 @@ class Windows(Protocol):
         """Those of the last day and a bit, of these brokers."""
         ...
 
+    def loads(self, cluster: str, now: datetime) -> Mapping[TopicPartition, Load]:
+        """What clients write to and read from its partitions, where that is known and young; a walk over them all."""
+        ...
+
 
 class NoWindows:
     """Where there is no metric lake: slow brokers are not looked for."""
@@ -33,6 +40,10 @@ class NoWindows:
     def past(self, cluster: str, brokers: Sequence[int], now: datetime) -> Sequence[BrokerWindow]:
         """See Windows."""
         return ()
+
+    def loads(self, cluster: str, now: datetime) -> Mapping[TopicPartition, Load]:
+        """See Windows."""
+        return {}
 
 
 class LakeWindows:
@@ -52,6 +63,15 @@ class LakeWindows:
         from spark.metrics.latencies import past_windows
 
         return self._read(lambda: past_windows(self._lake, self._width_s, cluster, brokers, now=now), ())
+
+    def loads(self, cluster: str, now: datetime) -> Mapping[TopicPartition, Load]:
+        """See Windows."""
+        rates = read_lake(self._lake, cluster, now)
+        if rates.age_s is None or rates.age_s > OLDEST_S:
+            _log.info("%s: %s", cluster, rates.reason)
+            return {}
+        told = rates.by_partition.items()
+        return {TopicPartition(*name): Load(rate.write_bytes_per_s, rate.read_bytes_per_s) for name, rate in told}
 
     def _read(self, read: Callable[[], _T], nothing: _T) -> _T:
         from deltalake.exceptions import DeltaError

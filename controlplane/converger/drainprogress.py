@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from controlplane.converger.traffic import UNKNOWN, Traffic
 from planner.drain.plan import DrainPlan, Move
 from planner.drain.residual import Residual
-from planner.observed import KafkaSnapshot, PartitionSeen, TopicPartition
+from planner.observed import KafkaSnapshot, LogDirsSeen, PartitionSeen, TopicPartition
 from planner.quantities import human_bytes
 
 MEASURED_AFTER_S = 5.0
 """Before that the plan's own rate is told: copies have hardly begun."""
+
+_NO_ROOM_BYTES = 1024 * 1024
 
 TOLD_FRACTION = 0.01
 """Growth that is less of the rate changes no figure a person reads."""
@@ -49,6 +51,23 @@ def progress_of(
     measured = moving_s >= MEASURED_AFTER_S and done > 0
     rate = done / moving_s if measured else _promised(plan)
     return Progress(done, sum(sizes), rate, sum(growths), _left_s(sizes, growths, rate))
+
+
+def held_up(running: Sequence[Move], kafka: KafkaSnapshot) -> str:
+    """Why nothing arrives at a target of what runs, "" where nothing is known to stand in the way. What it is about is
+    waited for: a broker that comes back, or gets room, goes on where it was."""
+    live = kafka.live_brokers()
+    for broker in sorted({b for m in running for b in m.added}):
+        if broker not in live:
+            return f"nothing arrives at broker {broker}, which does not serve: it is waited for"
+        if is_full(kafka.log_dirs.get(broker)):
+            return f"nothing arrives at broker {broker}, whose disk is full: it goes on once there is room"
+    return ""
+
+
+def is_full(disk: LogDirsSeen | None) -> bool:
+    """Whether a broker tells that it has no room at all; of one that tells nothing it is not known."""
+    return disk is not None and disk.total_bytes > 0 and disk.usable_bytes <= _NO_ROOM_BYTES
 
 
 def left_bytes(move: Move, seen: Mapping[TopicPartition, PartitionSeen]) -> int:

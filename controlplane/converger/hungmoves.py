@@ -12,6 +12,7 @@ from datetime import timedelta
 
 from controlplane.bandwidth import nic_bytes_per_s
 from controlplane.converger.controllercure import other_controller, reelection_due
+from controlplane.converger.drainprogress import is_full
 from controlplane.converger.observation import STALE_AFTER
 from controlplane.converger.pausing import hold_on
 from controlplane.converger.restarts import restart_in_hand_step
@@ -251,7 +252,7 @@ def _bandwidths(view: ClusterView) -> dict[int, int]:
 
 def _disk_trouble(situation: Situation, kafka: KafkaSnapshot) -> dict[int, str]:
     """By broker, what is wrong with its disk: by its own log directories, and by what its agent finds."""
-    found = {b: "its disk is full" for b, d in kafka.log_dirs.items() if d.total_bytes > 0 and d.usable_bytes <= MIB}
+    found = {b: "its disk is full" for b, d in kafka.log_dirs.items() if is_full(d)}
     for instance in situation.view.brokers():
         seen = situation.seen.reports.get(instance.key)
         service = seen.service("broker") if seen else None

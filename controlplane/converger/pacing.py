@@ -88,7 +88,7 @@ def paced(
 
 
 def _judge(view: ClusterView) -> Callable[[int, Port, _Load, Mapping[int, int]], Due]:
-    bandwidth, cap = _bandwidth(view), _cap(view)
+    bandwidth, cap = bandwidths(view), _cap(view)
 
     def judged(broker: int, port: Port, load: _Load, in_force: Mapping[int, int]) -> Due:
         if broker in in_force and broker not in load.charge:
@@ -143,7 +143,7 @@ def _own(kafka: KafkaSnapshot, traffic: Traffic) -> tuple[Rates, Rates]:
     return out, into
 
 
-def _bandwidth(view: ClusterView) -> dict[int, int]:
+def bandwidths(view: ClusterView) -> dict[int, int]:
     """Bytes/s each way of brokers whose machine the catalogue knows."""
     clouds = {p.name: p.place.cloud for p in view.document.spec.pools} if view.document else {}
     found = {}

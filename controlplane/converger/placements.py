@@ -4,11 +4,12 @@
 
 Replicas on brokers that nobody has are a repair: they are replaced at any time, in a roll too, whose gates they close.
 Replicas that share a zone are moved apart at rest, where the spec says so, inside its windows and its budget of a day.
-Where the spec wants leaders even (cause `leaders`) lists are put into another order: nothing is copied.
+Where the spec wants leaders even (cause `leaders`) lists are put into another order: nothing is copied. The same lets
+others lead what makes a broker hot (cause `hot`), by the advice of the last look at metrics.
 Nothing begins while a broker is down, another replica is out of sync, or anybody moves anything.
 """
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from controlplane.converger.inhand import has_work
 from controlplane.converger.pausing import hold_on
@@ -21,16 +22,20 @@ from controlplane.converger.verdict import Situation, Verdict, record
 from controlplane.converger.windows import as_windows, moment
 from controlplane.externals import is_shared
 from controlplane.healingswitch import why_not
+from controlplane.hotnoted import YOUNG, HotNoted, ListNoted
 from controlplane.rebalanceview import spent_bytes
 from controlplane.view import ClusterView
 from events import topic_facts as facts
 from events.ids import derived_id
 from planner.anomalies.kinds import Kind
 from planner.drain.plan import Move
-from planner.observed import KafkaSnapshot
+from planner.observed import KafkaSnapshot, TopicPartition
 from planner.placement.deviations import Rule
 from planner.quantities import human_bytes
 from planner.rollout.windows import UnknownZone, next_opening, open_at
+
+KEPT = timedelta(hours=24)
+"""How long leaders that were taken off a hot broker are not counted against those who lead them now."""
 
 
 def lost_replicas_step(situation: Situation) -> Verdict | None:
@@ -64,6 +69,9 @@ def leader_order_step(situation: Situation) -> Verdict | None:
     kafka = situation.seen.fresh_kafka(situation.now)
     if seen is None or not seen.leaders or kafka is None or has_work(view):
         return None
+    moved_at = view.topics.handed_over_at
+    if moved_at is not None and situation.now - moved_at < KEPT:
+        return None  # a broker was hot: fewer leaders are what it was given on purpose
     if why_not(view, Kind.GOAL_VIOLATION, situation.now) or displaced_leaders(kafka) or _unrest(situation, seen, kafka):
         return None
     lists = kafka.by_name
@@ -73,6 +81,33 @@ def leader_order_step(situation: Situation) -> Verdict | None:
         f"{len(moves)} lists: leaders are {seen.leaders_percent:.0f} % from their even share, {limit} % are allowed"
     )
     return _request(view, "leaders", moves, reason)
+
+
+def hot_broker_step(situation: Situation) -> Verdict | None:
+    """Begins the next batch of lists by which others lead what a hot broker does. None without young advice."""
+    view, seen, hot = situation.view, situation.seen.placement, situation.seen.hot
+    kafka = situation.seen.fresh_kafka(situation.now)
+    if hot is None or not hot.lists or seen is None or kafka is None or has_work(view) or not is_young(situation, hot):
+        return None
+    if is_shared(view):
+        return None
+    if why_not(view, Kind.HOT_BROKER, situation.now) or displaced_leaders(kafka) or _unrest(situation, seen, kafka):
+        return None
+    moves = tuple(Move(n.topic, n.partition, n.before, n.after, 0) for n in hot.lists if _still_fits(n, kafka))
+    return _request(view, "hot", moves, hot.reason) if moves else None
+
+
+def is_young(situation: Situation, hot: HotNoted) -> bool:
+    """Whether the advice is of now, and of after the last leaders were handed over."""
+    moved_at = situation.view.topics.handed_over_at
+    return situation.now - hot.at <= YOUNG and (moved_at is None or hot.at > moved_at)
+
+
+def _still_fits(wanted: ListNoted, kafka: KafkaSnapshot) -> bool:
+    p = kafka.by_name.get(TopicPartition(wanted.topic, wanted.partition))
+    if p is None or p.is_moving or p.replicas != wanted.before or set(wanted.after) != set(wanted.before):
+        return False
+    return wanted.after[0] in p.isr and wanted.after[0] in kafka.live_brokers()
 
 
 def why_no_repair(situation: Situation, seen: PlacementSeen, kafka: KafkaSnapshot) -> str:

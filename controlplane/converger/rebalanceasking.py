@@ -108,6 +108,14 @@ def asked_by_policy(view: ClusterView, imbalance: float) -> facts.RebalanceReque
     )
 
 
+def asked_by_heat(view: ClusterView, reason: str) -> facts.RebalanceRequested:
+    """The spec wants it continuous, and a broker is hot whom others cannot relieve by leading alone. No threshold: what
+    is uneven is its traffic, which the threshold does not look at."""
+    return facts.RebalanceRequested(
+        _next_id(view), "policy", f"{reason} (spec.balance.continuous)", per_day_bytes=day_budget_bytes(view)
+    )
+
+
 def day_budget_bytes(view: ClusterView) -> int:
     """What the spec in force lets begin in a day, bytes; 0 where it sets no bound."""
     policy = view.document.spec.balance if view.document else None

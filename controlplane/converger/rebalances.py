@@ -14,9 +14,10 @@ from controlplane.chosenbrokers import takers
 from controlplane.converger.backoff import delay_s
 from controlplane.converger.copying import hand_over, starting_now, stretch_of, throttle_effects
 from controlplane.converger.diskroom import DISK_LIMIT_FRACTION
-from controlplane.converger.drainprogress import progress_of
+from controlplane.converger.drainprogress import held_up, progress_of
 from controlplane.converger.pacing import paced
-from controlplane.converger.rebalanceasking import asked_by_policy, rebalance_job_id
+from controlplane.converger.placements import is_young
+from controlplane.converger.rebalanceasking import asked_by_heat, asked_by_policy, rebalance_job_id
 from controlplane.converger.verdict import (
     CancelMoves,
     ClearThrottles,
@@ -316,7 +317,7 @@ def _sentence(
     ending = f" (no batch follows: {rebalance.cancelled})" if rebalance.cancelled else ""
     return (
         f"{_name(rebalance)}: batch {rebalance.batch + 1} of {len(plan.checkpoints)}{ending}, {len(left.finished)} of "
-        f"{len(plan.moves)} moves done, {len(left.running)} running, {progress}"
+        f"{len(plan.moves)} moves done, {len(left.running)} running, {held_up(left.running, kafka) or progress}"
     )
 
 
@@ -343,6 +344,10 @@ def _by_policy(situation: Situation) -> Verdict | None:
     kafka = situation.seen.fresh_kafka(situation.now)
     if kafka is None or kafka.moving() or not _whole(situation, kafka).open:
         return None
+    hot = situation.seen.hot
+    if hot is not None and hot.spread and is_young(situation, hot) and heals(view, Kind.HOT_BROKER, situation.now):
+        asked = asked_by_heat(view, hot.reason)
+        return record(f"rebalancing: {asked.reason}", asked)
     imbalance = imbalance_percent(kafka, [i.service_id for i in view.receivers()])
     threshold = float(policy.threshold_percent)
     if imbalance <= max(threshold, last.imbalance + threshold / 2 if last else 0.0):

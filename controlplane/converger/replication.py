@@ -38,6 +38,7 @@ WORDS = {
     "zones": "replicas moved apart",
     "gone": "replicas made anew",
     "leaders": "lists put into another order",
+    "hot": "leaders of a hot broker handed over",
 }
 """What a batch is called, by its cause."""
 

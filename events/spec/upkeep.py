@@ -14,7 +14,13 @@ from events.spec.scalars import (
 BEHAVIOURAL = FieldClass.BEHAVIOURAL
 
 AnomalyKind = Literal[
-    "goal-violation", "broker-failure", "slow-broker", "disk-failure", "topic-anomaly", "maintenance-event"
+    "goal-violation",
+    "broker-failure",
+    "slow-broker",
+    "hot-broker",
+    "disk-failure",
+    "topic-anomaly",
+    "maintenance-event",
 ]
 
 AntiAffinity = Literal["strict", "best-effort", "none"]
@@ -51,6 +57,12 @@ class Healing(Part):
         "A broker slower than its peers and than its own past: `demote` takes leadership off it until it is as fast as "
         "the others again, copying nothing; or only `tell`.",
         default="demote",
+    )
+    hot_broker: Literal["hand-over", "tell"] = classed(
+        BEHAVIOURAL,
+        "A broker with far more CPU or traffic than its peers and than it had: `hand-over` lets others lead some of "
+        "its partitions, in the windows of rolls, copying nothing; or only `tell`.",
+        default="hand-over",
     )
     grace: dict[AnomalyKind, Seconds] = classed(
         BEHAVIOURAL,

@@ -10,11 +10,12 @@ from types import MappingProxyType
 
 
 class Kind(StrEnum):
-    """What is wrong. The words are Cruise Control's, so that its users find their way."""
+    """What is wrong. The words are Cruise Control's, so that its users find their way; it has no hot broker."""
 
     GOAL_VIOLATION = "goal-violation"
     BROKER_FAILURE = "broker-failure"
     SLOW_BROKER = "slow-broker"
+    HOT_BROKER = "hot-broker"
     DISK_FAILURE = "disk-failure"
     TOPIC_ANOMALY = "topic-anomaly"
     MAINTENANCE_EVENT = "maintenance-event"
@@ -42,6 +43,7 @@ GRACE: Mapping[Kind, timedelta] = MappingProxyType(
         Kind.GOAL_VIOLATION: timedelta(minutes=15),
         Kind.BROKER_FAILURE: timedelta(seconds=60),
         Kind.SLOW_BROKER: timedelta(minutes=15),
+        Kind.HOT_BROKER: timedelta(minutes=15),
         Kind.DISK_FAILURE: timedelta(0),
         Kind.TOPIC_ANOMALY: timedelta(minutes=5),
         Kind.MAINTENANCE_EVENT: timedelta(0),
@@ -54,6 +56,7 @@ WORDS: Mapping[Kind, str] = MappingProxyType(
         Kind.GOAL_VIOLATION: "replicas or leaders are not where they should be",
         Kind.BROKER_FAILURE: "a VM is gone, or its service does not serve",
         Kind.SLOW_BROKER: "a broker is slower than its peers and than itself before",
+        Kind.HOT_BROKER: "a broker has far more CPU or traffic than its peers and than itself before",
         Kind.DISK_FAILURE: "a disk failed",
         Kind.TOPIC_ANOMALY: "a topic is not as it is declared",
         Kind.MAINTENANCE_EVENT: "the cloud is going to take a host down",

@@ -1,4 +1,4 @@
-"""What a broker's latencies were beside those of its peers, for people who want to see why it was called slow. Pure."""
+"""What a broker's figures were beside those of its peers: to see why it was called slow, or hot. Pure."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from planner.anomalies.slow import BrokerWindow
 
 @dataclass(frozen=True, slots=True)
 class LatencyPoint:
-    """One closed window, in ms, by its end. `peers` is the median of the others; None where it is not known."""
+    """One closed window, by its end. `peers` is the median of the others; None where it is not known."""
 
     at: datetime
     own: float | None

@@ -5,6 +5,9 @@ slot; the list is scanned from its head and later entries may overtake a blocked
 ticks come would leave its slot empty until the next one, so a broker may also hold more open copies than slots as
 long as the bytes still open there last less than HORIZON_S at its promised rate: what then starts early is what the
 plan starts next, in the plan's order, and the throttle keeps the rate.
+
+Links between brokers are counted too: an entry that would put one more copy onto a way that has `MOST_A_PAIR` lets
+those of other ways go first. It starts where a slot would stay empty otherwise: no promise of a plan is broken for it.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,6 +17,10 @@ from planner.drain.plan import Move, Port
 
 HORIZON_S = 3.0
 """A few ticks: the one that hands over, the one that sees it run, and one that came late."""
+
+MOST_A_PAIR = 3
+"""Copies at once from one source to one target, while others could run over another way. Below the horizon short logs
+count by their bytes alone, as they do for slots."""
 
 LEAST_BYTES = 256 * 1024
 """What any copy counts for at least: an empty log too costs its target some rounds of fetching."""
@@ -62,23 +69,59 @@ def released(
     out: Mapping[int, Port],
     most: int,
 ) -> list[Move]:
-    """The waiting entries (in list order) that start now, at most `most`. Entries without targets take no slot."""
-    taking, giving = _Desk(into), _Desk(out)
+    """The waiting entries that start now, at most `most`: in list order those whose ways have room, then those that
+    alone can take what slots are left. Entries without targets take no slot."""
+    open_ = _Open(into, out)
     for entry in running:
-        _open(entry, taking, giving)
+        open_.take(entry)
     chosen: list[Move] = []
+    put_off: list[Entry] = []
     for entry in waiting:
         if len(chosen) >= most:
             break
-        if entry.targets and not (giving.has_room(entry.source) and all(map(taking.has_room, entry.targets))):
+        if not open_.has_slots(entry):
             continue
-        _open(entry, taking, giving)
-        chosen.append(entry.move)
+        if open_.has_way(entry):
+            open_.take(entry)
+            chosen.append(entry.move)
+        else:
+            put_off.append(entry)
+    for entry in put_off:
+        if len(chosen) < most and open_.has_slots(entry):
+            open_.take(entry)
+            chosen.append(entry.move)
     return chosen
 
 
-def _open(entry: Entry, taking: _Desk, giving: _Desk) -> None:
-    if entry.targets:
-        giving.take(entry.source, len(entry.targets), entry.bytes_each)
+class _Open:
+    """What is open at each broker, in both directions, and between each two."""
+
+    def __init__(self, into: Mapping[int, Port], out: Mapping[int, Port]) -> None:
+        self._taking, self._giving = _Desk(into), _Desk(out)
+        self._ways: dict[tuple[int, int], _Load] = {}
+
+    def has_slots(self, entry: Entry) -> bool:
+        return not entry.targets or (
+            self._giving.has_room(entry.source) and all(map(self._taking.has_room, entry.targets))
+        )
+
+    def has_way(self, entry: Entry) -> bool:
+        return all(self._is_free(entry.source, target) for target in entry.targets)
+
+    def take(self, entry: Entry) -> None:
+        if not entry.targets:
+            return
+        self._giving.take(entry.source, len(entry.targets), entry.bytes_each)
         for target in entry.targets:
-            taking.take(target, 1, entry.bytes_each)
+            self._taking.take(target, 1, entry.bytes_each)
+            way = self._ways.setdefault((entry.source, target), _Load())
+            way.copies += 1
+            way.bytes += max(entry.bytes_each, LEAST_BYTES)
+
+    def _is_free(self, source: int, target: int) -> bool:
+        way = self._ways.get((source, target))
+        if way is None or way.copies < MOST_A_PAIR:
+            return True
+        ports = (self._giving.ports.get(source), self._taking.ports.get(target))
+        known = [p.promised_bytes_per_s for p in ports if p is not None]
+        return bool(known) and way.bytes < HORIZON_S * min(known)

@@ -2,7 +2,8 @@
 
 Leaders stay where they can. Arrivals and departures of one batch are spread over brokers, and over the links between
 them: no broker gets, and no leader gives, more than `MOST_A_BROKER` of its copies, and no pair of a leader and a
-receiver carries more than `MOST_A_PAIR`. What cannot be mended now is left, with the reason.
+receiver carries more than `MOST_A_PAIR`: Kafka copies from the leader alone, so these share one way. What cannot be
+mended now is left, with the reason.
 """
 
 from collections import Counter
@@ -10,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from planner.drain.plan import Move
+from planner.drain.release import MOST_A_PAIR
 from planner.observed import KafkaSnapshot, PartitionSeen, TopicPartition
 from planner.placement.deviations import Deviation, Rule, shared_zones
 from planner.placement.policy import Ground
@@ -23,9 +25,6 @@ MOST_BYTES = 20 * 1024**3
 
 MOST_A_BROKER = 5
 """Copies of one batch onto one broker, or off one leader."""
-
-MOST_A_PAIR = 3
-"""Of those, from one leader to one receiver: Kafka copies from the leader alone, so these share one way."""
 
 MOST_LOOKED_AT = 5000
 """Partitions a batch is sought among: the others have their turn when these are in place."""

@@ -1,4 +1,5 @@
-"""Latencies of brokers over closed windows, for those who look for slow ones. Needs no JVM, as `rates`.
+"""Latencies, CPU and traffic of brokers over closed windows, for those who look for slow and hot ones. Needs no JVM, as
+`rates`.
 
 First the newest windows of every cluster at once; then the past of those brokers alone that leave their peers.
 """
@@ -11,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
+from planner.anomalies.hot import FIGURES
 from planner.anomalies.slow import FLOORS_MS, BrokerWindow
 
 RECENT = timedelta(minutes=40)
@@ -66,7 +68,8 @@ def _read(
     days = [(since + timedelta(days=n)).astimezone(UTC).date() for n in range((now - since).days + 2)]
     wanted = (ds.field("width_s") == width_s) & ds.field("day").isin(days)
     wanted &= ds.field("window_start") >= pa.scalar(since)
-    figures = [name for name in FLOORS_MS if name in rows.schema.names]  # a lake of a release before lacks some
+    # A lake of a release before lacks some.
+    figures = [name for name in (*FLOORS_MS, *FIGURES) if name in rows.schema.names]
     columns: dict[str, Any] = {name: ds.field(name) for name in _IDENTITY}
     columns |= {name: ds.field(name, "mean") for name in figures}
     found = rows.to_table(columns=columns, filter=wanted if also is None else wanted & also)

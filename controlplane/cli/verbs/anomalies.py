@@ -49,9 +49,9 @@ def anomalies(
 ) -> None:
     """Show what was found wrong, and what is done about it.
 
-    Kinds: goal-violation, broker-failure, slow-broker, disk-failure, topic-anomaly, maintenance-event. States: found
-    (within its grace), suppressed (Kedge's own doing), healing, waiting, over. People are told of healing, of waiting,
-    and of the end of those.
+    Kinds: goal-violation, broker-failure, slow-broker, hot-broker, disk-failure, topic-anomaly, maintenance-event.
+    States: found (within its grace), suppressed (Kedge's own doing), healing, waiting, over. People are told of
+    healing, of waiting, and of the end of those.
 
     \b
     Examples:

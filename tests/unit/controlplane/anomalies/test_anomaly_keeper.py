@@ -21,10 +21,11 @@ from controlplane.streams import anomalies_stream
 from controlplane.view import ClusterView, ConditionView
 from events.memory import MemoryEventStore
 from events.topic_facts import TopicTrouble
+from planner.anomalies.cooling import Load
 from planner.anomalies.judge import Finding
 from planner.anomalies.kinds import Kind, State
 from planner.anomalies.slow import BrokerWindow
-from planner.observed import KafkaSnapshot, PartitionSeen
+from planner.observed import KafkaSnapshot, PartitionSeen, TopicPartition
 from tests.builders import NOW, a_document, a_partition, a_report, a_snapshot, a_view, an_instance
 
 KEY, NODE = "brokers-a-0.g1", "brokers-a-0"
@@ -54,6 +55,9 @@ class FakeWindows:
 
     def past(self, cluster: str, brokers: Sequence[int], now: datetime) -> Sequence[BrokerWindow]:
         return [w for w in self.windows if w.broker in brokers]
+
+    def loads(self, cluster: str, now: datetime) -> Mapping[TopicPartition, Load]:
+        return {}
 
 
 @dataclass
@@ -115,7 +119,7 @@ def kinds(view: ClusterView, **seen: object) -> dict[Kind, str]:
 
 
 def test_a_cluster_at_rest_has_none_and_what_cannot_be_seen_is_not_looked_at() -> None:
-    whole = evidence(a_view(), Seen(kafka=a_snapshot(a_partition()), slow=(), now=NOW))
+    whole = evidence(a_view(), Seen(kafka=a_snapshot(a_partition()), slow=(), hot=(), now=NOW))
     assert whole.findings == ()
     assert whole.looked_at == set(Kind)
     blind = evidence(a_view(), Seen(kafka=None, slow=None, disks=None, now=NOW))

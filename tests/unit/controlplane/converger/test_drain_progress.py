@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-from controlplane.converger.drainprogress import Progress, progress_of
+from controlplane.converger.drainprogress import Progress, held_up, progress_of
 from controlplane.converger.traffic import Traffic
 from planner.drain.residual import residual
-from planner.observed import KafkaSnapshot, PartitionSeen, TopicPartition
+from planner.observed import KafkaSnapshot, LogDirsSeen, PartitionSeen, TopicPartition
 from tests.builders import NOW, a_move, a_partition, a_plan, a_snapshot
 
 MB = 10**6
@@ -75,3 +75,22 @@ def test_the_plans_rate_is_told_until_something_can_be_measured() -> None:
 def test_when_all_has_arrived_nothing_is_left_to_wait_for() -> None:
     done = a_snapshot(*(a_partition(f"orders-{n}", (1010, 1001, 1002)) for n in range(3)), brokers=(1001, 1002, 1010))
     assert _progress(done, written=90 * MB).left_s == 0
+
+
+def _held_up(kafka: KafkaSnapshot) -> str:
+    return held_up(residual(PLAN, kafka, (1000,)).running, kafka)
+
+
+def test_a_target_that_takes_nothing_is_named_with_the_reason() -> None:
+    going = _cluster()
+    assert _held_up(going) == ""
+    full = replace(going, log_dirs={**going.log_dirs, 1010: LogDirsSeen(1, 900 * MB, 1000 * MB, 4096)})
+    assert _held_up(full) == "nothing arrives at broker 1010, whose disk is full: it goes on once there is room"
+    down = replace(going, brokers={b: seen for b, seen in going.brokers.items() if b != 1010})
+    assert _held_up(down) == "nothing arrives at broker 1010, which does not serve: it is waited for"
+
+
+def test_a_disk_of_which_nothing_is_told_and_a_full_one_that_gets_nothing_hold_nothing_up() -> None:
+    going = _cluster()
+    others = replace(going, log_dirs={1001: LogDirsSeen(1, 1000 * MB, 1000 * MB, 0)})
+    assert _held_up(others) == ""

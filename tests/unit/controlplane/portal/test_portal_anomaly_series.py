@@ -27,6 +27,7 @@ def house() -> House:
         facts.AnomalyFound("orders-1", "orders", "slow-broker", "brokers-a-0", "90 ms", "waiting", "off"),
         facts.AnomalyFound("orders-2", "orders", "topic-anomaly", "clicks (rate)", "9/s", "waiting", "why"),
         facts.AnomalyFound("orders-3", "orders", "disk-failure", "brokers-b-0", "failed", "waiting", "why"),
+        facts.AnomalyFound("orders-4", "orders", "hot-broker", "brokers-a-0", "82%", "waiting", "off"),
     ]
     house.store.append(
         anomalies_stream(house.view().uid),
@@ -57,6 +58,16 @@ def test_latencies_of_a_slow_broker_are_told_beside_the_median_of_its_peers(hous
         {"name": "broker 1000", "values": [7.0, 90.0]},
         {"name": "median of its peers", "values": [8.5, 10.0]},
     ]
+
+
+def test_cpu_and_bytes_of_a_hot_broker_are_told_with_their_units(house: House) -> None:
+    end = house.now - timedelta(hours=1)
+    for broker, cpu in ((1000, 0.82), (1001, 0.3), (1002, 0.2)):
+        figures = {"cpu": cpu, "nic_out_bytes_per_s": 2e6, "produce_local_p99_ms": 9.0}
+        house.windows.kept.append(BrokerWindow(broker, end - timedelta(minutes=5), end, None, 1.0, figures))
+    told = house.client.get(f"{PATH}/orders-4").json()["series"]
+    assert [(s["name"], s["unit"]) for s in told] == [("cpu", "of the machine"), ("nic_out_bytes_per_s", "bytes/s")]
+    assert [line["values"] for line in told[0]["lines"]] == [[0.82], [0.25]]
 
 
 def test_the_page_breaks_the_line_where_nothing_was_measured_and_says_how_often(house: House) -> None:

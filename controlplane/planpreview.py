@@ -15,6 +15,7 @@ from controlplane.converger.replacements import pending_changes
 from controlplane.costs import PlanCost
 from controlplane.externals import externals_told
 from controlplane.footprint import bytes_by_broker
+from controlplane.liveplan import live_phases
 from controlplane.migrationplan import is_planned, migration_phases, migration_warnings
 from controlplane.placemoves import pools_that_move
 from controlplane.quorumwarnings import quorum_warnings
@@ -115,6 +116,9 @@ def preview(
     if is_planned(view, document):
         phases = (*rollout.phases, *migration_phases(view, document))
         rollout = replace(rollout, phases=phases, warnings=(*rollout.warnings, *migration_warnings(view, document)))
+    before, after = live_phases(wanted, snapshot)
+    if before or after:
+        rollout = replace(rollout, phases=(*before, *rollout.phases, *after))
     waits = brake if any(c.change in (Change.REPLACE, Change.RESTART) for c in nodes) else ""
     generation = view.generation if exists and not changes else view.generation + 1
     digest = _digest(view, document, rollout)

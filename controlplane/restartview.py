@@ -1,13 +1,31 @@
 """What is changed on running services, and how far: settings told live, restarts, canaries, replacements asked for."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
+from enum import StrEnum
+
+
+class SettingStage(StrEnum):
+    """How far a change of live settings has come."""
+
+    CANARY = "canary"
+    """One broker gets the values, as its own."""
+    WATCH = "watch"
+    """It has them, and is watched."""
+    ALL = "all"
+    """They become the cluster's defaults; what the canary has of its own goes."""
+    REVERT = "revert"
+    """What the canary has of its own is taken back."""
 
 
 @dataclass(frozen=True, slots=True)
 class SettingChangeView:
-    """The change of live settings in hand, as it was asked for."""
+    """The change of live settings in hand, as it was asked for, and how far it has come since `since`.
+
+    `tried`: brokers, by id, that may have values of their own from it, or from one that gave way to it. `before` are
+    the live values it replaced, by name, None for none: what holds again after a revert. `reverting` says why.
+    """
 
     id: str
     generation: int
@@ -15,6 +33,13 @@ class SettingChangeView:
     config: Mapping[str, str | None]
     told: Mapping[str, str | None]
     requested_at: datetime
+    canary: int | None = None
+    behind: int = 0
+    stage: SettingStage = SettingStage.ALL
+    since: datetime | None = None
+    tried: tuple[int, ...] = ()
+    before: Mapping[str, str | None] = field(default_factory=dict)
+    reverting: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +98,11 @@ class ReplaceView:
 
 @dataclass(frozen=True, slots=True)
 class SettingRefusal:
-    """What a broker would not take, in its words. It stands until another spec, or until a person resumes."""
+    """What a broker would not take, in its words, or did not stand (`reverted`): then `names` are the settings of the
+    spec that stay as they were. It stands until another spec, or until a person resumes."""
 
     broker: int
     values: Mapping[str, str | None]
     reason: str
+    reverted: bool = False
+    names: tuple[str, ...] = ()

@@ -7,14 +7,38 @@ from types import MappingProxyType
 
 from controlplane import nodefold
 from controlplane.foldmoves import Rules
-from controlplane.restartview import Before, CanaryView, RestartView, SettingChangeView, SettingRefusal
+from controlplane.restartview import (
+    Before,
+    CanaryView,
+    RestartView,
+    SettingChangeView,
+    SettingRefusal,
+    SettingStage,
+)
 from controlplane.view import ClusterView, InstanceView
 from events import facts
 
 
 def requested(view: ClusterView, e: facts.SettingsChangeRequested, at: datetime) -> ClusterView:
     """One change is in hand; another one that was begun before gives way to it."""
-    change = SettingChangeView(e.change, e.generation, e.live, e.config, e.told, at)
+    earlier = view.setting_change
+    before: dict[str, str | None] = {name: view.live.get(name) for name in e.live}
+    if earlier is not None and earlier.stage is not SettingStage.ALL:
+        before |= earlier.before
+    change = SettingChangeView(
+        e.change,
+        e.generation,
+        e.live,
+        e.config,
+        e.told,
+        at,
+        canary=e.canary,
+        behind=e.behind,
+        stage=SettingStage.ALL if e.canary is None else SettingStage.CANARY,
+        since=at,
+        tried=_tried(earlier, e.canary),
+        before=before,
+    )
     return replace(
         view,
         live=MappingProxyType({**view.live, **e.live}),
@@ -29,6 +53,37 @@ def changed(view: ClusterView, e: facts.SettingsChanged, at: datetime) -> Cluste
     change = _in_hand(view, e.change)
     instances = {i.key: _told(i, change) for i in view.alive()}
     return replace(view, setting_change=None, instances=MappingProxyType({**view.instances, **instances}))
+
+
+def tried(view: ClusterView, e: facts.SettingsTried, at: datetime) -> ClusterView:
+    """The canary has the values; it is watched from here on."""
+    return _at_stage(view, e.change, SettingStage.CANARY, SettingStage.WATCH, at)
+
+
+def stood(view: ClusterView, e: facts.SettingsCanaryStood, at: datetime) -> ClusterView:
+    """All get them."""
+    return _at_stage(view, e.change, SettingStage.WATCH, SettingStage.ALL, at)
+
+
+def taken_back(view: ClusterView, e: facts.SettingsRevertRequested, at: datetime) -> ClusterView:
+    """The canary is to lose what it has of its own; nobody else had it."""
+    change = _in_hand(view, e.change)
+    if change.canary is None or change.stage not in (SettingStage.CANARY, SettingStage.WATCH):
+        raise ValueError(f"the change {e.change} of settings is not on its canary alone")
+    return replace(view, setting_change=replace(change, stage=SettingStage.REVERT, since=at, reverting=e.reason))
+
+
+def was_taken_back(view: ClusterView, e: facts.SettingsReverted, at: datetime) -> ClusterView:
+    """What was live before is so again. What an earlier spec asked for says nothing against the one in force."""
+    change = _in_hand(view, e.change)
+    if change.stage is not SettingStage.REVERT or change.canary is None:
+        raise ValueError(f"the change {e.change} of settings is not being taken back")
+    live = with_values(view.live, change.before)
+    refusal = SettingRefusal(change.canary, change.live, change.reverting, reverted=True, names=tuple(change.config))
+    is_for_this = change.generation == view.generation
+    return replace(
+        view, live=live, setting_change=None, setting_refusal=refusal if is_for_this else view.setting_refusal
+    )
 
 
 def refused(view: ClusterView, e: facts.SettingsRefused, at: datetime) -> ClusterView:
@@ -99,6 +154,18 @@ def with_values(before: Mapping[str, str], values: Mapping[str, str | None]) -> 
     return MappingProxyType({k: v for k, v in sorted({**before, **values}.items()) if v is not None})
 
 
+def _tried(earlier: SettingChangeView | None, canary: int | None) -> tuple[int, ...]:
+    before = earlier.tried if earlier is not None else ()
+    return before if canary is None else tuple(sorted({*before, canary}))
+
+
+def _at_stage(view: ClusterView, change: str, stage: SettingStage, after: SettingStage, at: datetime) -> ClusterView:
+    found = _in_hand(view, change)
+    if found.stage is not stage:
+        raise ValueError(f"the change {change} of settings is at the stage {found.stage}, not {stage}")
+    return replace(view, setting_change=replace(found, stage=after, since=at))
+
+
 def _told(instance: InstanceView, change: SettingChangeView) -> InstanceView:
     if not change.config or instance.config is None:
         return instance
@@ -141,6 +208,10 @@ RULES: Rules = {
     facts.SettingsChangeRequested: requested,
     facts.SettingsChanged: changed,
     facts.SettingsRefused: refused,
+    facts.SettingsTried: tried,
+    facts.SettingsCanaryStood: stood,
+    facts.SettingsRevertRequested: taken_back,
+    facts.SettingsReverted: was_taken_back,
     facts.RestartRequested: restart,
     facts.RestartCompleted: restarted,
     facts.RestartRevertRequested: revert,

@@ -86,6 +86,9 @@ class InstanceView:
     drained_moves: int = 0
     deleted: bool = False
     """Its VM went with its release; only its end is still to be recorded."""
+    unheard: bool = False
+    """Given up, and held for stopped, because nobody ever heard of it: what it may have done to its own disk is
+    unknown, and no release leaves the VM running."""
     adopted: bool = False
     """Found by its tags after the history was lost: Terraform's state may not know it yet."""
     born_with: Mapping[str, str] | None = None

@@ -114,9 +114,13 @@ from events.setting_facts import RestartCompleted as RestartCompleted
 from events.setting_facts import RestartRequested as RestartRequested
 from events.setting_facts import RestartReverted as RestartReverted
 from events.setting_facts import RestartRevertRequested as RestartRevertRequested
+from events.setting_facts import SettingsCanaryStood as SettingsCanaryStood
 from events.setting_facts import SettingsChanged as SettingsChanged
 from events.setting_facts import SettingsChangeRequested as SettingsChangeRequested
 from events.setting_facts import SettingsRefused as SettingsRefused
+from events.setting_facts import SettingsReverted as SettingsReverted
+from events.setting_facts import SettingsRevertRequested as SettingsRevertRequested
+from events.setting_facts import SettingsTried as SettingsTried
 from events.source_facts import SourceAccepted as SourceAccepted
 from events.source_facts import SourceApplied as SourceApplied
 from events.source_facts import SourceChanged as SourceChanged

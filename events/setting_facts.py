@@ -14,6 +14,9 @@ class SettingsChangeRequested:
     `live` is what Kafka is to hold, under the names it takes live. `config` is what the spec says of the settings it is
     about (None: nothing any more), `told` what a service that starts from then on is given for each (None: nothing).
     Both are empty where a value that was set by hand is put right.
+
+    `canary` is the id of the broker that gets them first, alone, and is watched; None where all get them at once.
+    `behind`: of how many of its partitions it was out of sync already.
     """
 
     change: str
@@ -22,6 +25,41 @@ class SettingsChangeRequested:
     config: Mapping[str, str | None]
     told: Mapping[str, str | None]
     reason: str
+    canary: int | None = None
+    behind: int = 0
+
+
+@fact("settings.tried", schema=1)
+@dataclass(frozen=True, slots=True)
+class SettingsTried:
+    """The canary runs with the values: they were read back. It is watched, the others have what they had."""
+
+    change: str
+
+
+@fact("settings.canary_stood", schema=1)
+@dataclass(frozen=True, slots=True)
+class SettingsCanaryStood:
+    """It was watched and serves as before: the values become the cluster's defaults, and its own go."""
+
+    change: str
+
+
+@fact("settings.revert_requested", schema=1)
+@dataclass(frozen=True, slots=True)
+class SettingsRevertRequested:
+    """The canary did not stand the values: its own are to be taken back. No other broker ever had them."""
+
+    change: str
+    reason: str
+
+
+@fact("settings.reverted", schema=1)
+@dataclass(frozen=True, slots=True)
+class SettingsReverted:
+    """Nothing of the change is left on any broker. Another spec, or a person who resumes, has it tried again."""
+
+    change: str
 
 
 @fact("settings.changed", schema=1)

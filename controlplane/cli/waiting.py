@@ -19,6 +19,7 @@ GIVEN_UP = frozenset(
         "ReplacementFailed",
         "DrainNotConverging",
         "SettingRefused",
+        "SettingReverted",
         "RestartReverted",
         "RestartFailed",
     }

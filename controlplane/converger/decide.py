@@ -32,12 +32,14 @@ from controlplane.converger.maintenance import maintenance_step
 from controlplane.converger.migration import cut_step, migration_begin_step, migration_step
 from controlplane.converger.networking import network_step
 from controlplane.converger.pausing import hold_on
-from controlplane.converger.placements import leader_order_step, lost_replicas_step, placement_step
+from controlplane.converger.placements import hot_broker_step, leader_order_step, lost_replicas_step, placement_step
+from controlplane.converger.quorumcure import cure, is_lost, waits_for_metadata
 from controlplane.converger.rebalances import rebalance_in_hand_step, rebalance_step
 from controlplane.converger.reliefs import relief_step
 from controlplane.converger.replacements import replacement_step
 from controlplane.converger.replication import replication_in_hand_step, replication_step
 from controlplane.converger.restarts import restart_in_hand_step, restart_step
+from controlplane.converger.settingtrial import settings_watch_step
 from controlplane.converger.topics import with_topics
 from controlplane.converger.upkeep import upkeep_step
 from controlplane.converger.verdict import Situation, Verdict, wait
@@ -73,6 +75,9 @@ IN_HAND: tuple[Step, ...] = (
 )
 """What goes on while a cluster is paused too: it ends what has begun, safely."""
 
+SEES_CONTROLLERS_IN: frozenset[Step] = frozenset({arrival_step, departure_step, handover_step, relief_step})
+"""What goes on of it though something before it waits for metadata that a lost quorum keeps from everybody."""
+
 NEXT: tuple[Step, ...] = (
     voters_left_step,
     migration_step,
@@ -82,6 +87,7 @@ NEXT: tuple[Step, ...] = (
     demotion_step,
     settings_step,
     growth_step,
+    settings_watch_step,
     evacuation_step,
     network_step,
     image_step,
@@ -94,6 +100,7 @@ NEXT: tuple[Step, ...] = (
     finalisation_step,
     replication_step,
     placement_step,
+    hot_broker_step,
     leader_order_step,
     rebalance_step,
     image_left_step,
@@ -122,13 +129,19 @@ def _ladder(situation: Situation) -> Verdict:
     deletion = deletion_step(situation)
     if deletion is not None:
         return deletion
-    for step in IN_HAND:
+    for number, step in enumerate(IN_HAND):
         verdict = step(situation)
+        if verdict is not None and waits_for_metadata(verdict) and is_lost(situation):
+            below = [s for s in IN_HAND[number + 1 :] if s in SEES_CONTROLLERS_IN]
+            return cure(situation, below) or verdict
         if verdict is not None:
             return verdict
     hold = hold_on(view, situation.now)
     if hold is not None:
         return wait("Paused", hold.sentence, next_command=hold.next_command, patience_s=0)
+    lost = cure(situation, ()) if is_lost(situation) else None
+    if lost is not None:
+        return lost
     closed = closed_for(situation)
     for number, step in enumerate(NEXT):
         verdict = step(situation)

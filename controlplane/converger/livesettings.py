@@ -1,26 +1,26 @@
 """Settings that Kafka takes live: each broker is asked first, then the intent is recorded, then they are set and read
-back. What a broker refuses is told in its words, and a person decides. Nothing restarts, no VM is touched.
+back. One broker has them first and is watched (`settingtrial`), where others are to be spared. What a broker refuses is
+told in its words, and a person decides. Nothing restarts, no VM is touched.
 
-    each broker asked (validate-only) -> settings.change_requested -> set, step by step -> read back -> settings.changed
-                    +--> settings.refused: nothing is applied
+    each broker asked (validate-only) -> settings.change_requested -> (the first one) -> set, step by step -> read back
+                    +--> settings.refused: nothing is applied                                       -> settings.changed
 """
 
-from collections.abc import Mapping
+from dataclasses import replace
 
+from controlplane.converger.canaries import out_of_sync
 from controlplane.converger.observation import SettingsObserved
+from controlplane.converger.settingtrial import canary_for, trial_in_hand_step
+from controlplane.converger.settingwords import NAMED, READ_BACK_S, words
 from controlplane.converger.settingwork import SettingWork, drift_work, is_between_steps, setting_work
 from controlplane.converger.verdict import SetSettings, Situation, Verdict, record, wait
 from controlplane.replacement import Phase
-from controlplane.view import ClusterView
+from controlplane.restartview import SettingStage
+from controlplane.view import ClusterView, InstanceView
 from events import facts
 from events.ids import intent_id
 
-READ_BACK_S = 60.0
-"""Brokers show a live value within a second; one that does not after this time is told as a condition."""
-
 ADOPTED = "SettingsAdopted"
-
-_NAMED = 3
 
 
 def settings_in_hand_step(situation: Situation) -> Verdict | None:
@@ -28,16 +28,18 @@ def settings_in_hand_step(situation: Situation) -> Verdict | None:
     work = setting_work(situation.view)
     if work is None or not work.change:
         return None
+    if work.stage is not SettingStage.ALL:
+        return trial_in_hand_step(situation, work)
     seen = _answer(situation, work)
     if seen is None:
         return None
     if not seen.step:
         done = facts.SettingsChanged(work.change)
-        return record(f"every broker runs with {_words(work.live)}", done)
+        return record(f"every broker runs with {words(work.live)}", done)
     refused = _refusal(situation, seen, work)
     if refused is not None:
         return refused
-    sentence = f"setting {_words(seen.offered)} live"
+    sentence = f"setting {words(seen.offered)} live"
     return wait("SettingNotTaken", sentence, SetSettings(seen.step), patience_s=READ_BACK_S)
 
 
@@ -56,11 +58,12 @@ def settings_step(situation: Situation) -> Verdict | None:
         request = _request(view, work, f"nothing changes for Kafka: {', '.join(work.config)}")
         return record(request.reason, request, facts.SettingsChanged(request.change))
     if _is_to_be_asked(situation, work):
-        return wait("SettingsPending", f"asking the brokers whether they take {_words(work.live)}")
+        return wait("SettingsPending", f"asking the brokers whether they take {words(work.live)}")
     seen = _answer(situation, work)
     if seen is None:
         return None
-    request = _request(view, work, f"the spec says {_words(work.config)}")
+    request = _request(view, work, f"the spec says {words(work.config)}")
+    request = _tried_first(situation, request, canary_for(situation, seen))
     return _refusal(situation, seen, work) or record(f"setting live: {request.reason}", request)
 
 
@@ -71,7 +74,7 @@ def settings_left_step(situation: Situation) -> Verdict | None:
     work = setting_work(situation.view)
     if work is None:
         return None
-    return wait("SettingsPending", f"{_words(work.live)} not set yet: {_why_not(situation)}")
+    return wait("SettingsPending", f"{words(work.live)} not set yet: {_why_not(situation)}")
 
 
 def settings_adopted(situation: Situation) -> facts.ConditionChanged | None:
@@ -83,8 +86,8 @@ def settings_adopted(situation: Situation) -> facts.ConditionChanged | None:
         return None
     if not seen.kept:
         return facts.ConditionChanged(ADOPTED, False, "Free", "")
-    told = "; ".join(f"broker {d.broker} has {d.name}={d.value}, not {d.wanted}" for d in seen.kept[:_NAMED])
-    more = f" and {len(seen.kept) - _NAMED} more" if len(seen.kept) > _NAMED else ""
+    told = "; ".join(f"broker {d.broker} has {d.name}={d.value}, not {d.wanted}" for d in seen.kept[:NAMED])
+    more = f" and {len(seen.kept) - NAMED} more" if len(seen.kept) > NAMED else ""
     message = f"{told}{more}: left, since kafka.adopt names it. Write the value into the spec, or end the adoption"
     return facts.ConditionChanged(ADOPTED, True, "OtherValue", message)
 
@@ -109,9 +112,10 @@ def _answer(situation: Situation, work: SettingWork) -> SettingsObserved | None:
     if not work.live:
         return SettingsObserved({}, is_drift=False)
     seen = situation.seen.settings
-    if seen is None or dict(seen.wanted) != dict(work.live):
+    if seen is None or seen.stage is not work.stage or dict(seen.wanted) != dict(work.live):
         return None
-    expected = _expected(situation.view)
+    # Who tried it first is asked in the end, wherever it is by then: nothing of its own is to be left.
+    expected = _expected(situation.view) | ({i.service_id for i in situation.view.brokers()} & set(work.tried))
     answered = expected <= seen.running.keys() and (not seen.step or expected <= seen.refusals.keys())
     return seen if expected and answered else None
 
@@ -132,21 +136,37 @@ def _request(view: ClusterView, work: SettingWork, reason: str) -> facts.Setting
     return facts.SettingsChangeRequested(change, view.generation, work.live, work.config, work.told, reason)
 
 
+def _tried_first(
+    situation: Situation, request: facts.SettingsChangeRequested, canary: InstanceView | None
+) -> facts.SettingsChangeRequested:
+    kafka = situation.seen.fresh_kafka(situation.now)
+    if canary is None or kafka is None:
+        return request
+    broker = canary.service_id
+    reason = f"{request.reason} (broker {broker} first, to be watched)"
+    return replace(request, reason=reason, canary=broker, behind=out_of_sync(kafka, broker))
+
+
 def _refusal(situation: Situation, seen: SettingsObserved, work: SettingWork) -> Verdict | None:
-    said = next(((b, words) for b, words in sorted(seen.refusals.items()) if words is not None), None)
+    said = next(((b, said) for b, said in sorted(seen.refusals.items()) if said is not None), None)
     if said is None:
         return None
-    broker, words = said
-    refused = facts.SettingsRefused(work.change, situation.view.generation, broker, seen.offered, words)
-    return record(f"broker {broker} refuses {_words(seen.offered)}: {words}", refused)
+    broker, answer = said
+    refused = facts.SettingsRefused(work.change, situation.view.generation, broker, seen.offered, answer)
+    return record(f"broker {broker} refuses {words(seen.offered)}: {answer}", refused)
 
 
 def _refused(situation: Situation) -> Verdict | None:
     refusal, name = situation.view.setting_refusal, situation.view.name
     if refusal is None:
         return None
+    if refusal.reverted:
+        told = f"broker {refusal.broker} did not stand {words(refusal.values)}: {refusal.reason}"
+        again = f"kedge apply, with another value, or kedge resume {name} to try again"
+        sentence = f"{told}; it has what it had before, no other broker was touched"
+        return wait("SettingReverted", sentence, next_command=again, patience_s=0)
     begun = "what was set before stays" if situation.view.setting_change else "nothing was applied"
-    sentence = f"broker {refusal.broker} refuses {_words(refusal.values)}: {refusal.reason}; {begun}"
+    sentence = f"broker {refusal.broker} refuses {words(refusal.values)}: {refusal.reason}; {begun}"
     again = f"kedge apply, with another value, or kedge resume {name} to ask again"
     return wait("SettingRefused", sentence, next_command=again, patience_s=0)
 
@@ -161,10 +181,3 @@ def _why_not(situation: Situation) -> str:
     if seen is None or not silent:
         return "the brokers are being asked"
     return f"broker {', '.join(map(str, silent))} does not answer"
-
-
-def _words(values: Mapping[str, str | None]) -> str:
-    """`a=1, b unset and 3 more`."""
-    named = [f"{n} unset" if v is None else f"{n}={v}" for n, v in sorted(values.items())]
-    rest = len(named) - _NAMED
-    return ", ".join(named[:_NAMED]) + (f" and {rest} more" if rest > 0 else "")

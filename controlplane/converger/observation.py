@@ -14,6 +14,8 @@ from controlplane.converger.placementwork import PlacementSeen
 from controlplane.converger.traffic import UNKNOWN, Traffic
 from controlplane.drift.record import Noted
 from controlplane.groups.record import GroupsNoted
+from controlplane.hotnoted import HotNoted
+from controlplane.restartview import SettingStage
 from controlplane.zookeeper.locks import Standing
 from controlplane.zookeeper.registered import RegistrySeen
 from planner.drain.plan import DrainPlan
@@ -95,7 +97,8 @@ class SettingsObserved:
     """What the brokers that answered say of the values they should hold (`wanted`, under their live names).
 
     `step` is what would be sent next; `refusals` what each broker says to it, None for a yes. Both are empty when every
-    value is as it should be. `kept`: where a broker has another value than the spec, which adopts it.
+    value is as it should be. `kept`: where a broker has another value than the spec, which adopts it. `stage` and
+    `canary`: who was to have the values when they were asked.
     """
 
     wanted: Mapping[str, str]
@@ -105,6 +108,8 @@ class SettingsObserved:
     step: LiveStep = NO_STEP
     refusals: Mapping[int, str | None] = field(default_factory=dict)
     kept: tuple[Deviation, ...] = ()
+    stage: SettingStage = SettingStage.ALL
+    canary: int | None = None
 
     @property
     def offered(self) -> Mapping[str, str | None]:
@@ -164,6 +169,8 @@ class Observation:
     elections: Elections = NONE_ASKED
     """How often leadership was asked back, in vain so far."""
 
+    hot: HotNoted | None = None
+    """What the last look at metrics advises about a hot broker; it may be old."""
     groups: GroupsNoted | None = None
     """The last look at consumer groups, in short, where there was one."""
     networks: tuple[str, ...] = ()

@@ -1,6 +1,7 @@
 """Reads what one tick sees of one cluster, and no more than it needs: Kafka is dialled where work is in hand."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from controlplane.converger.behind import BehindWatch, Replica
@@ -22,17 +23,20 @@ from controlplane.converger.traffic import UNKNOWN, Traffic, TrafficWatch, sent_
 from controlplane.converger.upkeep import displaced_leaders
 from controlplane.externals import external_addresses
 from controlplane.groups.record import GROUPS_NOTED, GroupsNoted, notes_of
+from controlplane.hotnoted import HOT_NOTED, HotNoted, hot_of
 from controlplane.job import Job
 from controlplane.kafka.errors import KafkaFault
 from controlplane.places import places_of
 from controlplane.reports import AGENT_FINDINGS, ailing, reports_by_key
+from controlplane.restartview import SettingStage
 from controlplane.view import ClusterView, once
 from controlplane.zookeeper.registered import RegistrySeen
 from events.ids import ClusterUid, IntentId
 from planner.drain.plan import DrainPlan, PlanUnreadable
-from planner.observed import KafkaSnapshot
+from planner.observed import KafkaSnapshot, SettingsSeen
 from planner.rebalancing.plan import RebalancePlan
-from planner.rollout.live_step import deviations, next_live_step
+from planner.rollout.canary_step import back_step, own_left, trial_step
+from planner.rollout.live_step import Deviation, LiveStep, deviations, next_live_step
 from providers import errors as provider_errors
 from providers.handover import Handover
 
@@ -40,7 +44,7 @@ LOOK_EVERY = timedelta(seconds=60)
 """How often a converged cluster's brokers are asked how they are."""
 
 GROUPS_EVERY = timedelta(seconds=30)
-"""How often it is read what was last seen of consumer groups, for all clusters at once."""
+"""How often it is read what was last seen of consumer groups, and of hot brokers, for all clusters at once."""
 
 FINDINGS_EVERY = timedelta(seconds=5)
 """How often it is asked which clusters agents found something wrong in."""
@@ -59,6 +63,7 @@ class Observer:
         self._ailing: tuple[datetime, frozenset[ClusterUid]] | None = None
         self._watches: dict[str, TrafficWatch] = {}
         self._groups: tuple[datetime, Mapping[ClusterUid, GroupsNoted]] | None = None
+        self._hot: tuple[datetime, Mapping[ClusterUid, HotNoted]] | None = None
         self._moves = MoveWatch(ports.latest)
         self._placements: dict[str, tuple[KafkaSnapshot, ClusterView, PlacementSeen]] = {}
         self._health = HealthWatch()
@@ -106,6 +111,7 @@ class Observer:
             restart_lock=self._ports.restart_lock.standing(view) if view.in_zookeeper_mode else "lost",
             networks=self._ports.networks(view),
             groups=self._groups_of(view),
+            hot=self._hot_of(view),
             drift=self._ports.drift(view),
             health=self._health.see(view, kafka, working=has_work(view)) if kafka is not None else WELL,
             pulses=moves.pulses,
@@ -207,6 +213,12 @@ class Observer:
             self._groups = now, notes_of(self._ports.latest.of_kind(GROUPS_NOTED))
         return self._groups[1].get(view.uid)
 
+    def _hot_of(self, view: ClusterView) -> HotNoted | None:
+        now = self._ports.clock()
+        if self._hot is None or now - self._hot[0] >= GROUPS_EVERY:
+            self._hot = now, hot_of(self._ports.latest.of_kind(HOT_NOTED))
+        return self._hot[1].get(view.uid)
+
     def _reports(self, view: ClusterView) -> Mapping[str, ReportSeen]:
         if not has_work(view) and not self._is_ailing(view) and not self._health.is_suspicious(view.uid):
             return {}
@@ -247,13 +259,14 @@ class Observer:
         try:
             seen = kafka.running_settings(frozenset(work.live) | work.adopted.keys())
             found = deviations(work.live, seen, unset_is_right=work.is_drift)
-            step = next_live_step(found, seen)
+            step = _next_step(work, found, seen)
             refusals = kafka.setting_refusals(step) if step else {}
         except KafkaFault as error:
             missing["settings"] = str(error)
             return None
         kept = deviations(work.adopted, seen, unset_is_right=True)
-        return SettingsObserved(work.live, work.is_drift, seen.brokers, found, step, refusals, kept)
+        asked = SettingsObserved(work.live, work.is_drift, seen.brokers, found, step, refusals, kept)
+        return replace(asked, stage=work.stage, canary=work.canary)
 
     def _topics(self, view: ClusterView, snapshot: KafkaSnapshot, missing: dict[str, str]) -> TopicsObserved | None:
         """What is set on topics, and what Kafka says to what is to be done next about them."""
@@ -319,7 +332,17 @@ def _work_to_ask_for(view: ClusterView) -> SettingWork | None:
     work = setting_work(view)
     if work is None:
         return None if has_work(view) else drift_work(view)
+    if work.stage is SettingStage.WATCH:
+        return None
     return work if work.change or is_between_steps(view) else None
+
+
+def _next_step(work: SettingWork, found: tuple[Deviation, ...], seen: SettingsSeen) -> LiveStep:
+    if work.stage is SettingStage.CANARY and work.canary is not None:
+        return trial_step(work.live, seen, work.canary)
+    if work.stage is SettingStage.REVERT:
+        return back_step(work.live, seen, work.tried)
+    return next_live_step((*found, *own_left(work.live, seen, work.tried)), seen)
 
 
 def _has_brokers(view: ClusterView) -> bool:

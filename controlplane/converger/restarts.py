@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from controlplane.converger.arrivals import serves, state_of
+from controlplane.converger.canaries import has_fallen, trouble
 from controlplane.converger.protocol import has_old_protocol, old_protocol
 from controlplane.converger.replacements import pending_changes
 from controlplane.converger.restartbatch import is_first_of_its_kind, restart_batch
@@ -21,7 +22,6 @@ from controlplane.converger.restartsafety import restart_safety
 from controlplane.converger.seats import has_thin_list, thin_list
 from controlplane.converger.toldsettings import all_told, needs_restart, where_silent
 from controlplane.converger.verdict import Situation, Verdict, record, wait
-from controlplane.kafka.gates import is_following
 from controlplane.replacement import Phase
 from controlplane.restartview import RestartView, RollingRestartView
 from controlplane.view import ClusterView, InstanceView, once
@@ -70,7 +70,7 @@ def _not_back(situation: Situation, instance: InstanceView, restart: RestartView
         return wait(
             "KafkaUnknown", f"{restart.key} runs; Kafka's metadata cannot be read, so nobody knows if it serves"
         )
-    return _revert(situation, instance, f"not back in sync after {deadline_s:.0f} s: {_trouble(situation, instance)}")
+    return _revert(situation, instance, f"not back in sync after {deadline_s:.0f} s: {trouble(situation, instance)}")
 
 
 def restart_step(situation: Situation) -> Verdict | None:
@@ -150,8 +150,8 @@ def _watch(situation: Situation, kafka: KafkaSnapshot, service: str) -> Verdict 
     instance = situation.view.instances[canary.key]
     if instance.lost or instance.phase is not Phase.JOINED:
         return None
-    if _has_fallen(kafka, instance) and kafka.at > canary.since:
-        return _revert(situation, instance, f"down while it was watched: {_trouble(situation, instance)}")
+    if has_fallen(kafka, instance) and kafka.at > canary.since:
+        return _revert(situation, instance, f"down while it was watched: {trouble(situation, instance)}")
     sentence = f"{canary.key} runs with the new settings; watching it {left_s:.0f} s more before the next one"
     return wait("Soak", sentence, patience_s=document.spec.rollout.soak_s + 30)
 
@@ -231,20 +231,3 @@ def _is_back(situation: Situation, instance: InstanceView, restart: RestartView)
     return not instance.is_broker or all(
         me in p.isr for p in kafka.hosted_by(me) if me in p.target and me not in p.adding
     )
-
-
-def _has_fallen(kafka: KafkaSnapshot, instance: InstanceView) -> bool:
-    """By Kafka's own word; an agent that says nothing proves nothing."""
-    if instance.is_broker:
-        return instance.service_id not in kafka.live_brokers()
-    return not any(is_following(m) for m in kafka.quorum.members if m.is_voter and m.id == instance.service_id)
-
-
-def _trouble(situation: Situation, instance: InstanceView) -> str:
-    """What is known of a service that does not serve as it should."""
-    state = state_of(situation, instance)
-    kafka = situation.seen.fresh_kafka(situation.now)
-    if kafka is None or not instance.is_broker or state != "running":
-        return state
-    behind = sum(instance.service_id not in p.isr for p in kafka.hosted_by(instance.service_id))
-    return f"{state}, out of sync in {behind} partitions" if behind else f"{state}, but it does not serve"

@@ -7,7 +7,7 @@ from controlplane.converger.replacements import pending_changes
 from controlplane.converger.toldsettings import all_told, where_silent
 from controlplane.externals import is_shared
 from controlplane.replacement import Phase
-from controlplane.restartview import SettingChangeView
+from controlplane.restartview import SettingChangeView, SettingStage
 from controlplane.settingfold import with_values
 from controlplane.view import ClusterView, once
 from events.spec.setting_synonyms import time_setting
@@ -21,7 +21,8 @@ class SettingWork:
     """Values Kafka is to hold, and what the spec says of the settings they stand for (`SettingsChangeRequested`).
 
     `change` is the id of the one in hand, "" for what has not begun. `is_drift`: nothing is new, the values are to be
-    as they were. `adopted`: values the spec names, and leaves to whoever sets others (`kafka.adopt`).
+    as they were. `adopted`: values the spec names, and leaves to whoever sets others (`kafka.adopt`). `stage`: who is
+    to have the values by now; brokers in `tried` may have them as their own.
     """
 
     live: Mapping[str, str]
@@ -30,6 +31,9 @@ class SettingWork:
     change: str = ""
     is_drift: bool = False
     adopted: Mapping[str, str] = field(default_factory=dict)
+    stage: SettingStage = SettingStage.ALL
+    tried: tuple[int, ...] = ()
+    canary: int | None = None
 
 
 @once
@@ -38,7 +42,7 @@ def setting_work(view: ClusterView) -> SettingWork | None:
     if view.document is None or view.founding is None or view.setting_refusal is not None or is_shared(view):
         return None
     change = view.setting_change
-    if change is not None and not _is_outdated(view, change):
+    if change is not None and not _is_outdated(view, change) and not _has_left(view, change):
         return _in_hand(change)
     left = _left(view)
     if left.settled:
@@ -68,12 +72,27 @@ def is_between_steps(view: ClusterView) -> bool:
 
 
 def _in_hand(change: SettingChangeView) -> SettingWork:
-    return SettingWork(change.live, change.config, change.told, change.id)
+    return SettingWork(
+        change.live,
+        change.config,
+        change.told,
+        change.id,
+        stage=change.stage,
+        tried=change.tried,
+        canary=change.canary,
+    )
 
 
 def _is_outdated(view: ClusterView, change: SettingChangeView) -> bool:
     """Another spec came into force meanwhile; what was put right by hand is put right whatever the spec says."""
     return bool(change.config) and change.generation != view.generation
+
+
+def _has_left(view: ClusterView, change: SettingChangeView) -> bool:
+    """Its canary serves no more, and not for a fault: it is drained, or its VM is gone. Another one is tried."""
+    if change.stage not in (SettingStage.CANARY, SettingStage.WATCH):
+        return False
+    return all(i.service_id != change.canary or i.lost for i in view.brokers() if i.phase is Phase.JOINED)
 
 
 def _left(view: ClusterView) -> SettingsLeft:

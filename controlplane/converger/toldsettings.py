@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from controlplane.restartview import SettingStage
 from controlplane.view import ClusterView, InstanceView
 from events.spec.model import KafkaClusterDocument
 from events.spec.settings import shape_defaults
@@ -32,21 +33,33 @@ def needs_restart(view: ClusterView, instance: InstanceView) -> tuple[str, ...]:
 
 
 def config_to_make(view: ClusterView, document: KafkaClusterDocument) -> Mapping[str, str]:
-    """The spec's settings a new instance is made with: guarded ones as they are in force until no roll runs any more.
+    """The spec's settings a new instance is made with: as they are in force where they are not to be tried on it.
 
-    A new VM of a roll that is to end in another min ISR would otherwise bring that in the middle of it.
+    Guarded ones stand still until no roll runs any more: a new VM of a roll that is to end in another min ISR would
+    otherwise bring that in the middle of it. So does what one broker tries first, or did not stand.
     """
-    wanted = document.spec.kafka.config
+    wanted, still = document.spec.kafka.config, GUARDED | _tried(view)
     there = next((i.config for i in view.alive() if i.config is not None and not i.lost), None)
-    if there is None or all(there.get(name) == wanted.get(name) for name in GUARDED):
+    if there is None or all(there.get(name) == wanted.get(name) for name in still):
         return wanted
-    kept = {name: there[name] for name in GUARDED if name in there}
-    return dict(sorted({**{k: v for k, v in wanted.items() if k not in GUARDED}, **kept}.items()))
+    kept = {name: there[name] for name in still if name in there}
+    return dict(sorted({**{k: v for k, v in wanted.items() if k not in still}, **kept}.items()))
 
 
 def settings_to_make(view: ClusterView, document: KafkaClusterDocument, settings: Mapping[str, str]) -> dict[str, str]:
     """The properties that go with `config_to_make`; `settings` are those of the spec."""
     wanted, made = document.spec.kafka.config, config_to_make(view, document)
-    silent = where_silent(document)
-    kept = {n: v for n in GUARDED if made.get(n) != wanted.get(n) and (v := made.get(n, silent.get(n))) is not None}
-    return dict(sorted({**settings, **kept}.items()))
+    silent, made_of = where_silent(document), dict(settings)
+    for name in GUARDED | _tried(view):
+        if made.get(name) != wanted.get(name):
+            made_of.pop(name, None)
+            value = made.get(name, silent.get(name))
+            made_of |= {} if value is None else {name: value}
+    return dict(sorted(made_of.items()))
+
+
+def _tried(view: ClusterView) -> frozenset[str]:
+    """Settings of the spec that not every broker is to have yet, or at all."""
+    change, refusal = view.setting_change, view.setting_refusal
+    trying = change.config if change is not None and change.stage is not SettingStage.ALL else ()
+    return frozenset(trying) | frozenset(refusal.names if refusal is not None else ())

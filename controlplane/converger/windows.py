@@ -80,6 +80,7 @@ BEGINNINGS: Mapping[str, Beginning] = {
     "demotion_step": Beginning(_ENDS, "a cure: leadership goes off a slow broker, no data is moved"),
     "settings_step": Beginning(_ENDS, "live settings stop no process and move no data"),
     "growth_step": Beginning(_ENDS, "a disk that grows stops no process and moves no data"),
+    "settings_watch_step": Beginning(_ENDS, "watches the first broker that has a live value"),
     "evacuation_step": Beginning(Begins.VOLUNTARY, "empties brokers that serve"),
     "network_step": Beginning(_ENDS, "only says that a network is missing"),
     "replacement_step": Beginning(
@@ -94,6 +95,7 @@ BEGINNINGS: Mapping[str, Beginning] = {
     "finalisation_step": Beginning(Begins.VOLUNTARY, "it closes the way back"),
     "replication_step": Beginning(Begins.VOLUNTARY, "moves replicas"),
     "placement_step": Beginning(Begins.VOLUNTARY, "moves replicas"),
+    "hot_broker_step": Beginning(Begins.VOLUNTARY, "changes who leads, which clients notice"),
     "leader_order_step": Beginning(Begins.VOLUNTARY, "changes who leads, which clients notice"),
     "rebalance_step": Beginning(Begins.VOLUNTARY, "moves replicas"),
     "image_left_step": Beginning(_ENDS, "only says why an image is not rolled to"),

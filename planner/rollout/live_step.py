@@ -64,8 +64,19 @@ def next_live_step(found: Sequence[Deviation], seen: SettingsSeen) -> LiveStep:
             defaults[name] = default
         too_far = shared and default is None
         for d in of_name if too_far else alone if is_default else ():
-            own.setdefault(d.broker, {})[name] = _own_step(d, may_delete=is_default and d.is_own)
+            may_delete = is_default and d.is_own
+            if may_delete or d.value is None or not _alike(name, d.value, d.wanted):
+                own.setdefault(d.broker, {})[name] = own_step(d, may_delete=may_delete)
     return LiveStep(defaults, own)
+
+
+def own_step(d: Deviation, *, may_delete: bool) -> str | None:
+    """Towards the wanted value by the broker's own; the last step takes that away, once the default is right."""
+    if d.name in HALF_TO_DOUBLE and d.value is not None:
+        steps = live_steps(int(d.value), int(d.wanted))
+        if len(steps) > 1 or not may_delete:
+            return str(steps[0])
+    return None if may_delete else d.wanted
 
 
 def _right(name: str, there: SettingSeen, wanted: str, unset_is_right: bool) -> bool:
@@ -85,12 +96,3 @@ def _common_step(name: str, seen: SettingsSeen, wanted: str) -> str | None:
         return wanted
     lowest, highest = max(c // 2 for c in counts), min(2 * c for c in counts)
     return str(min(max(int(wanted), lowest), highest)) if lowest <= highest else None
-
-
-def _own_step(d: Deviation, *, may_delete: bool) -> str | None:
-    """Towards the wanted value by the broker's own; the last step takes that away, once the default is right."""
-    if d.name in HALF_TO_DOUBLE and d.value is not None:
-        steps = live_steps(int(d.value), int(d.wanted))
-        if len(steps) > 1 or not may_delete:
-            return str(steps[0])
-    return None if may_delete else d.wanted

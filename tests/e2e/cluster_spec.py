@@ -40,6 +40,7 @@ class ClusterSpec:
     disks: int = 1
     throttle_mib_per_s: int = 64
     linger_s: int = 1
+    soak_s: int = 1
     join_deadline_s: int = 60
     config: Mapping[str, object] = field(default_factory=dict)
     """Kafka settings beside the usual ones."""
@@ -83,7 +84,7 @@ class ClusterSpec:
                     "maxUnavailable": self._may_be_away(),
                     "maxParallelRestarts": self.parallel_restarts,
                     "linger": self.linger_s,
-                    "soak": 1,
+                    "soak": self.soak_s,
                     "joinDeadline": self.join_deadline_s,
                     "throttleMibPerS": self.throttle_mib_per_s,
                 },

@@ -1,5 +1,6 @@
 """Settings change on real brokers the gentlest way: live without a new process, else service by service, else not."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import psutil
@@ -7,6 +8,7 @@ import pytest
 
 from controlplane.cli.errors import Refused
 from controlplane.portal import nodeschemas as node_api
+from planner.observed import SettingSeen
 from planner.rollout.live_step import LiveStep
 from tests.e2e.cluster_spec import ClusterSpec
 from tests.e2e.invariants import settled
@@ -27,7 +29,42 @@ def test_what_kafka_takes_live_is_set_under_traffic_and_no_process_ends(living_c
     assert _processes(cluster) == processes
     assert _running(cluster, "num.io.threads") == {"7"}
     assert _running(cluster, "message.max.bytes") == {"2000000"}
-    assert _types(cluster, before) == ["settings.change_requested", "settings.changed", "recycle.completed"]
+    assert _types(cluster, before) == [
+        "settings.change_requested",
+        "settings.tried",
+        "settings.canary_stood",
+        "settings.changed",
+        "recycle.completed",
+    ]
+    assert not _of_their_own(cluster, "num.io.threads", "message.max.bytes")
+
+
+def test_a_live_value_is_taken_back_from_a_first_broker_that_falls_and_no_other_one_ever_has_it(
+    living_cluster: LivingCluster,
+) -> None:
+    cluster = living_cluster
+    before, spec, processes = cluster.head(), cluster.spec, _processes(cluster)
+    changed = {**spec.config, "message.max.bytes": 2500000, "num.io.threads": 28}
+    cluster.declare(replace(spec, soak_s=90, config=changed))
+    asked = cluster.event("settings.change_requested", before, within_s=30)
+    cluster.event("settings.tried", before, within_s=30)
+    canary = asked.data["canary"]
+    assert {b: s["message.max.bytes"].value for b, s in _seen(cluster, "message.max.bytes").items()} == {
+        b: "2500000" if b == canary else "2000000" for b in cluster.snapshot().brokers
+    }
+    with cluster.frozen(next(i.key for i in cluster.detail().instances if i.service_id == canary)):
+        reverting = cluster.event("settings.revert_requested", before, within_s=60)
+    assert "it fell while it was watched" in reverting.data["reason"]
+    cluster.event("settings.reverted", before, within_s=60)
+    blocked = cluster.blocked("SettingReverted", within_s=30)
+    assert "no other broker was touched" in blocked.message
+    assert _running(cluster, "message.max.bytes") == {"2000000"}
+    assert _running(cluster, "num.io.threads") == {"7"}
+    assert not _of_their_own(cluster, "num.io.threads", "message.max.bytes")
+    assert "settings.changed" not in _types(cluster, before)
+    assert _processes(cluster) == processes
+    cluster.declare(spec)
+    settled(cluster)
 
 
 def test_what_somebody_set_by_hand_is_put_right(living_cluster: LivingCluster) -> None:
@@ -142,6 +179,15 @@ def _declare(cluster: LivingCluster, **config: object) -> None:
 
 def _running(cluster: LivingCluster, name: str) -> set[str | None]:
     return {seen[name].value for seen in cluster.kafka().running_settings({name}).brokers.values()}
+
+
+def _seen(cluster: LivingCluster, *names: str) -> Mapping[int, Mapping[str, SettingSeen]]:
+    return cluster.kafka().running_settings(set(names)).brokers
+
+
+def _of_their_own(cluster: LivingCluster, *names: str) -> set[tuple[int, str]]:
+    """Broker and name of what is set on one broker alone."""
+    return {(b, name) for b, seen in _seen(cluster, *names).items() for name, there in seen.items() if there.is_own}
 
 
 def _processes(cluster: LivingCluster) -> list[int]:

@@ -26,6 +26,8 @@ class FakeSettings:
     """(broker, name, value) -> its words."""
     by_strangers: set[tuple[int, str]] = field(default_factory=set)
     """(broker, name) of what was set by hand and not put right yet."""
+    by_kedge: set[tuple[int, str]] = field(default_factory=set)
+    """(broker, name) of what was set on one broker alone through the gateway, and is to go again."""
     changes: list[str] = field(default_factory=list)
     """Each value that was set, in order: `num.io.threads=8`, of one broker `1001:num.io.threads=8`."""
 
@@ -55,12 +57,15 @@ class FakeSettings:
             for name, value in values.items():
                 self._set_own(broker, name, value)
                 self.by_strangers.discard((broker, name))
+                self.by_kedge.discard((broker, name))
+                self.by_kedge |= {(broker, name)} if value is not None else set()
                 self.changes.append(f"{broker}:{name}={value}")
         self.told()
 
     def by_hand(self, broker: int, name: str, value: str | None) -> None:
         """Somebody sets (or deletes) a value on one broker."""
         self._set_own(broker, name, value)
+        self.by_kedge.discard((broker, name))
         self.by_strangers.add((broker, name))
 
     def _set_own(self, broker: int, name: str, value: str | None) -> None:

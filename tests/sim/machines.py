@@ -45,6 +45,7 @@ class Machines:
         self.kafka = kafka
         self._latest = latest
         self._clock = clock
+        self._documents: Documents = lambda _uid, _key: None
         self.seconds = 0.0
         self.vms: dict[str, Vm] = {}
         self.buried: dict[str, Vm] = {}
@@ -66,8 +67,12 @@ class Machines:
         """No process comes up with a larger heap: the VM has no more; 0 where every VM is large enough."""
         self.stillborn: set[str] = set()
         """Nodes whose next VM never boots."""
+        self.mute: set[str] = set()
+        """Nodes whose next VM runs, by the cloud's word, and whose agent nobody ever hears of."""
         self.blank: dict[str, datetime] = {}
-        """Volumes that have lost what was on them."""
+        """Volumes that have lost what was on them, or never had anything."""
+        self.formatted: set[str] = set()
+        """Of controllers, those a process ran on."""
         self.volume_places: dict[str, str] = {}
         self.illnesses: dict[str, Illness] = {}
         """By instance key."""
@@ -176,6 +181,8 @@ class Machines:
         self.created.append(key)
         boots = wanted.node not in self.stillborn
         self.stillborn.discard(wanted.node)
+        mute = wanted.node in self.mute
+        self.mute.discard(wanted.node)
         self.vms[key] = Vm(
             run.resources.cluster_uid,
             wanted.node,
@@ -186,6 +193,7 @@ class Machines:
             self.seconds,
             made_by=run.intent_id,
             boots=boots,
+            deaf=mute,
             place=str(run.resources.place),
         )
 
@@ -250,9 +258,13 @@ class Machines:
     # --- faults -----------------------------------------------------------------------------------------------
 
     def power_cut(self, key: str) -> None:
-        """The VM dies at once. Its volume stays where it was."""
-        self.vms[key].alive = False
-        self._power_off(self.vms[key])
+        """The VM dies at once. Its volume stays where it was, and is empty where nothing ever ran on it."""
+        vm = self.vms[key]
+        vm.alive = False
+        if vm.node in self.addresses and not (vm.process is not None and vm.process.up):
+            mine = (v.key for v in self.volumes.values() if v.attached_to == key)
+            self.blank |= {v: self._clock() for v in mine if v not in self.formatted}
+        self._power_off(vm)
 
     def wake(self, key: str) -> None:
         """A VM that was retired comes back as it was: the agent starts what its last document said."""
@@ -272,6 +284,7 @@ class Machines:
     def advance(self, seconds: float, documents: Documents) -> None:
         """Lets every agent look at its document, act on it and report."""
         self.seconds += seconds
+        self._documents = documents
         for vm in list(self.vms.values()):
             if vm.alive and vm.boots and not vm.deaf and self.seconds - vm.created_at >= BOOT_S + AGENT_S:
                 vm.document = vm.document if vm.cut == "in" else documents(vm.uid, vm.key)
@@ -398,8 +411,19 @@ class Machines:
         if not service.log_dirs[0].fresh:
             raise Violation(f"{vm.key} starts on an empty directory that nobody called fresh")
         self.controller_ids.add(service.node_id)
+        self.formatted.update(d.volume for d in service.log_dirs)
         founder, version = service.founder, service.kafka_version
+        if founder and home is self.kafka:  # a migration's controllers are waited for, whatever becomes of them
+            home.found(self._first_quorum(service))
         home.add_controller(service.node_id, voter=founder, version=version, directory_id=directory)
+
+    def _first_quorum(self, service: ServiceDocument) -> dict[int, str]:
+        """Its members, with their directories. A server of an ensemble is not told of the others' directories."""
+        if service.voters:
+            return {v.id: v.directory_id for v in service.voters}
+        told = [d.services[0] for vm in self.vms.values() if (d := self._documents(vm.uid, vm.key)) and d.services]
+        named = {member.id for member in service.ensemble}
+        return {s.node_id: s.log_dirs[0].directory_id for s in told if s.name == service.name and s.node_id in named}
 
     def _add_broker(self, service: ServiceDocument) -> None:
         several = tuple(path_of(d.name) for d in service.log_dirs) if len(service.log_dirs) > 1 else ()

@@ -56,6 +56,7 @@ PERSON_NEEDED = frozenset(
         "DrainNotConverging",
         "ListingLostRacks",
         "SettingRefused",
+        "SettingReverted",
         "RestartReverted",
         "MetadataLost",
         "UnknownVoter",

@@ -319,9 +319,11 @@ class World:
         return is_held_up(self) or self.view().deleted or bool(self.view().tombstone)
 
     def settle(self) -> None:
-        """P6: converged, then five ticks without event or effect."""
+        """P6: converged, then five ticks without event or effect, and no live value is left on one broker alone."""
         for _ in range(3):
             self.tick()
+        if left := {(b, name) for b, name in self.kafka.settings.by_kedge if self.kafka.serves(b)}:
+            raise Violation(f"P6: live values left on one broker after convergence: {sorted(left)}")
         for _ in range(5):
             events, effects = self.tick()
             if events or effects:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
+from controlplane.liveplan import NODE as LIVE
 from controlplane.planpreview import pending_rollout
 from controlplane.portal.pages.cluster import head_of
 from controlplane.portal.pages.frame import Caller, page
@@ -60,8 +61,10 @@ def rows_of(roll: Roll, pending: Sequence[RolloutStep]) -> list[NodeRoll]:
 
 
 def change_word(step: RolloutStep) -> str:
-    """The last step concerns no node: the feature levels are raised."""
-    return "finalise" if step.change is Change.KEEP else step.change.value
+    """Two kinds of steps concern no node: live values, and the feature levels that are raised in the end."""
+    if step.change is Change.KEEP:
+        return "set live" if step.service == LIVE else "finalise"
+    return step.change.value
 
 
 def reason_words(step: RolloutStep) -> str:

@@ -9,7 +9,7 @@ from controlplane.healingview import DemotionView
 from controlplane.rebalanceview import RebalanceView
 from controlplane.replacement import Phase
 from controlplane.resetview import ResetView
-from controlplane.restartview import Before, RestartView, RollingRestartView, SettingChangeView
+from controlplane.restartview import Before, RestartView, RollingRestartView, SettingChangeView, SettingStage
 from controlplane.view import (
     ChaosView,
     ClusterView,
@@ -127,6 +127,10 @@ SAMPLES: tuple[object, ...] = (
         "change-1", 1, {"num.io.threads": "16"}, {"num.io.threads": "16"}, {"num.io.threads": "16"}, "the spec says so"
     ),
     facts.SettingsChanged("change-1"),
+    facts.SettingsTried("change-1"),
+    facts.SettingsCanaryStood("change-1"),
+    facts.SettingsRevertRequested("change-1", "it fell while it was watched: failed"),
+    facts.SettingsReverted("change-1"),
     facts.RestartRequested(
         A1,
         1,
@@ -274,6 +278,10 @@ def states() -> Mapping[type, ClusterView]:
         facts.RestartRevertRequested: a_view(restarts={A1: _restart()}),
         facts.RestartReverted: a_view(restarts={A1: _restart()}),
         facts.SettingsChanged: a_view(setting_change=_change()),
+        facts.SettingsTried: a_view(setting_change=_on_canary(SettingStage.CANARY)),
+        facts.SettingsCanaryStood: a_view(setting_change=_on_canary(SettingStage.WATCH)),
+        facts.SettingsRevertRequested: a_view(setting_change=_on_canary(SettingStage.WATCH)),
+        facts.SettingsReverted: a_view(setting_change=_on_canary(SettingStage.REVERT)),
         facts.RollingRestartCompleted: a_view(
             rolling_restart=RollingRestartView("request-1", (A1,), (), "asked by anna", BEFORE)
         ),
@@ -319,6 +327,10 @@ def _evacuation() -> Mapping[str, EvacuationView]:
 
 def _restart() -> RestartView:
     return RestartView(A1, 1, BEFORE, canary=True, before=Before({}, {}))
+
+
+def _on_canary(stage: SettingStage) -> SettingChangeView:
+    return replace(_change(), canary=1000, tried=(1000,), stage=stage, since=BEFORE)
 
 
 def _change() -> SettingChangeView:

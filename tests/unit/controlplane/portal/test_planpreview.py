@@ -211,7 +211,12 @@ def load_text(text: str) -> KafkaClusterDocument:
 
 def test_a_setting_kafka_takes_live_touches_no_vm_and_starts_nothing_anew() -> None:
     plan = preview(running(), document({9: "      log.retention.hours: 48"}), snapshot=snapshot())
-    assert plan.rollout.phases == ()
+    assert [p.name for p in plan.rollout.phases] == [
+        "set log.retention.ms=172800000 live on broker 1000 first and watch it for 600 s",
+        "set log.retention.ms=172800000 live on the other 2",
+    ]
+    assert {s.change for p in plan.rollout.phases for s in p.steps} == {Change.KEEP}
+    assert (plan.rollout.bytes, plan.rollout.seconds) == (0, 610)
     assert plan.effects == {"spec.kafka.config[log.retention.hours]": "set live as log.retention.ms=172800000"}
 
 
@@ -254,6 +259,18 @@ def test_a_changed_setting_says_what_replaced_vms_bring_and_what_is_set_before_t
             "the replaced VMs are started with it"
         ),
     }
+
+
+def test_what_no_broker_takes_alone_is_set_on_all_after_everything_else() -> None:
+    edit = document({9: "      log.retention.hours: 72\n      min.insync.replicas: 1\n      num.partitions: 6"})
+    phases = [p.name for p in preview(running(), edit, snapshot=snapshot()).rollout.phases]
+    assert phases[-1] == "set min.insync.replicas=1 live"
+    assert phases[0] == "restart the first broker in place and watch it for 600 s"
+
+
+def test_what_is_in_force_is_no_phase_of_a_plan() -> None:
+    whole = document()
+    assert preview(running(whole), whole, snapshot=snapshot()).rollout.phases == ()
 
 
 BROKER_HEAP = "      machine: medium\n      heapMib: 512"

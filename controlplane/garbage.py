@@ -1,49 +1,63 @@
 """Keeps the garbage collector's walks short in a server that remembers a fleet.
 
-CPython stops every thread while it walks all that has lived for a while. With the metadata of a million partitions that
-takes 0.5 to 1 s, some times a minute, and pages stand still for so long. What outlives a walk here is nearly all views,
-partitions and names: immutable, in no cycle, freed by their reference counts. So survivors are frozen
-(`gc.freeze`: they are freed as ever, and walked no more) whenever there are many of them. A cycle that was in use at
-that moment, and is let go of later, stays: once half as much again is frozen as a walk of everything left, everything
-is walked once more.
+CPython stops every thread while it walks what has lived for a while, and pages stand still for so long: 0.5 to 1 s,
+some times a minute, with the metadata of a million partitions. What outlives a walk here is nearly all views,
+partitions and names: immutable, in no cycle, freed by their reference counts. So what outlived a walk is frozen
+(`gc.freeze`: it is freed as ever, and walked no more), and walks come early, while there is little to walk.
+
+A cycle that was in use at a walk and is let go of later stays. So once an hour it is looked how much is frozen, and
+where that has grown by a quarter since everything was last walked, everything is walked once more.
 """
 
 import gc
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-MANY: Final = 100_000
-"""Survivors that are walked in about 20 ms."""
+EARLY: Final = 3
+"""Collections of the middle generation, of 7,000 new objects each, between two walks of the oldest; 10 by default."""
+COUNTED_EVERY_S: Final = 3600.0
 _OLDEST: Final = 2
-_GROWN: Final = 1.5
+_GROWN: Final = 1.25
 
 
 class ShortWalks:
-    """A callback of `gc.callbacks`; see the module. One in a process."""
+    """A callback of `gc.callbacks`; see the module. One in a process, between `begin` and `end`."""
 
-    def __init__(self, many: int = MANY) -> None:
-        self._many = many
-        self._left = 0
-        """Frozen after the last walk of everything."""
-        self._walks_all = True
+    def __init__(self, clock_s: Callable[[], float] = time.monotonic) -> None:
+        self._clock_s = clock_s
+        self._counted_at_s = clock_s()
+        self._left: int | None = None
+        """Frozen after everything was last walked, or when it was counted for the first time."""
+        self._walks_all = False
+        self._thresholds = gc.get_threshold()
+
+    def begin(self) -> "ShortWalks":
+        """From now on: what is there already is walked once, now."""
+        gc.set_threshold(*self._thresholds[:2], EARLY)
+        gc.callbacks.append(self)
+        gc.collect()
+        gc.collect()  # of nothing: CPython puts the next one off until there is a quarter more than this one left
+        return self
+
+    def end(self) -> None:
+        """As it was before: all is walked again."""
+        gc.callbacks.remove(self)
+        gc.set_threshold(*self._thresholds)
+        gc.unfreeze()
 
     def __call__(self, phase: str, info: Mapping[str, Any]) -> None:
         """After a walk of the oldest generation: nothing is walked in here, the collector is not reentrant."""
         if phase != "stop" or info["generation"] != _OLDEST:
             return
-        if len(gc.get_objects(_OLDEST)) < self._many:
-            return
         gc.freeze()
-        frozen = gc.get_freeze_count()
-        if self._walks_all:
+        now_s = self._clock_s()
+        if not self._walks_all and now_s - self._counted_at_s < COUNTED_EVERY_S:
+            return
+        self._counted_at_s = now_s
+        frozen = gc.get_freeze_count()  # goes through them all: 20 ms for 2.4 million
+        if self._walks_all or self._left is None:
             self._left, self._walks_all = frozen, False
-        elif frozen > self._left * _GROWN + self._many:
+        elif frozen > self._left * _GROWN:
             gc.unfreeze()
             self._walks_all = True
-
-
-def shorten_walks(many: int = MANY) -> ShortWalks:
-    """From now on, for this process. The answer is what to take out of `gc.callbacks` to end it."""
-    callback = ShortWalks(many)
-    gc.callbacks.append(callback)
-    return callback

@@ -20,7 +20,7 @@ from controlplane.agenttls import AgentTls
 from controlplane.authority import AuthorityRefused
 from controlplane.bootstrap import Services, build
 from controlplane.doors import KEEP_ALIVE_S, Address, AddressRefused, CannotListen, address_of, listening
-from controlplane.garbage import shorten_walks
+from controlplane.garbage import ShortWalks
 from controlplane.home import Home, ServerRecord
 from controlplane.homeclaim import HomeRefused
 from controlplane.migrate import MigrationError
@@ -32,6 +32,7 @@ from controlplane.portal.oidc.binding import OidcRefused
 from controlplane.portal.portaldoors import Door, at_door
 from controlplane.serverlog import log_to_stderr
 from controlplane.settings import Settings
+from controlplane.turns import shorten_turns
 from controlplane.view import ClusterView
 from controlplane.vmgateway import gateway_door
 from events.errors import EventsError
@@ -56,12 +57,15 @@ class Assemble(Protocol):
 def run(settings: Settings, *, take_over_home: bool = False, move_states: bool = False) -> int:
     """Serves until SIGTERM or SIGINT, then stops in order; VMs and brokers stay up. Returns the exit code."""
     log_to_stderr(settings.log_level, settings.log_format, server=socket.gethostname())
-    shorten_walks()
+    shorten_turns()
+    walks = ShortWalks().begin()
     try:
         serve(settings, assemble=partial(build, take_over_home=take_over_home, move_states=move_states))
     except _REFUSALS as error:
         print(f"kedge server: {error}", file=sys.stderr)
         return 1
+    finally:
+        walks.end()
     return 0
 
 

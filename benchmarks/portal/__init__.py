@@ -6,7 +6,7 @@
 
 * `pages`: first HTML of the fleet, a cluster, its brokers, topics and one topic. 100 clusters of 1,000 topics of 10
   partitions, 20 users who think for 1 s, the loop ticking each second and one cluster in the middle of a roll.
-* `crowd`: the same beside 500 agents that wait for their documents and 100 open pages with live streams.
+* `crowd`: the same beside 500 agents that wait for their documents and 100 open pages, told of an event each second.
 * `search`: a part of a topic's name over 1,000,000 topics of 100 clusters, rare and common ones, while 1 % changes.
 * `visible`: from an event to the sight of it on an open page, in Chromium.
 * `weight`: scripts and styles of a page as they are compressed.

@@ -3,6 +3,7 @@
 import gc
 import hashlib
 import socket
+import sys
 import threading
 import time
 from collections.abc import Mapping
@@ -13,12 +14,13 @@ import uvicorn
 
 from benchmarks.tick import Fleet
 from controlplane.backup import BackupSummary
-from controlplane.commands import DeclareCluster
+from controlplane.commands import DeclareCluster, PauseCluster, ResumeCluster
 from controlplane.credentials import MemoryCredentialStore, Vm
 from controlplane.doors import KEEP_ALIVE_S
-from controlplane.garbage import shorten_walks
+from controlplane.garbage import ShortWalks
 from controlplane.handlers import CommandHandler
 from controlplane.home import Installation
+from controlplane.names import holding, take_name
 from controlplane.portal.access.bindings import EVERYTHING, Binding
 from controlplane.portal.access.people import People
 from controlplane.portal.access.roles import Role
@@ -27,13 +29,16 @@ from controlplane.portal.access.users import User
 from controlplane.portal.app import create_app
 from controlplane.portal.auth import cookie_name, loopback_hosts
 from controlplane.portal.services import PortalServices
+from controlplane.turns import shorten_turns
+from controlplane.view import ClusterView
 from events.clock import utc_now
+from events.envelope import Origin
 from events.ids import Epoch, IntentId, NodeName
 from planner.observed import PartitionSeen, TopicPartition
 
 CREDENTIAL = "what an agent made"
 BROKERS = (1000, 1001, 1002)
-ROLLING = "cluster-00000"
+ROLLING, AT_REST = "cluster-00000", "cluster-00001"
 _WORDS = (
     *("orders", "payments", "clicks", "ledger", "users", "events", "audit", "billing", "search", "stock", "price"),
     *("email", "session", "cart", "view"),
@@ -124,7 +129,9 @@ class PortalHouse:
         self.most_in_a_tick = 0
         """Clusters looked at in one tick, since it opened."""
         self.walks = Walks()
-        self._shortened = shorten_walks()  # as `kedge server` does
+        self._turn_s = sys.getswitchinterval()
+        shorten_turns()  # as `kedge server` does, and so is the next
+        self._short_walks = ShortWalks().begin()
         gc.callbacks.append(self.walks)
         self._threads = [
             threading.Thread(target=self._server.run, kwargs={"sockets": [self._door]}, daemon=True),
@@ -138,6 +145,7 @@ class PortalHouse:
         converger.tick()
         gc.collect()  # a server is a while old when the crowd comes
         self.walks.longest_ms = 0.0
+        self._take_names()
         self._roll()
         for thread in self._threads:
             thread.start()
@@ -152,8 +160,8 @@ class PortalHouse:
         """Ends the server and the ticks."""
         self._ended.set()
         gc.callbacks.remove(self.walks)
-        gc.callbacks.remove(self._shortened)
-        gc.unfreeze()
+        self._short_walks.end()
+        sys.setswitchinterval(self._turn_s)
         self.app.state.feed.close()
         self._server.should_exit = True
         for thread in self._threads:
@@ -161,6 +169,11 @@ class PortalHouse:
                 thread.join(timeout=60)
         self.fleet.converger.close()
         self.fleet.engine.dispose()
+
+    def change(self, turn: int) -> None:
+        """One event on a cluster at rest, which open pages are told of: it is paused and, in the next turn, resumed."""
+        kind = PauseCluster if turn % 2 else ResumeCluster
+        self._commands.handle(kind(name=AT_REST, actor="person:user0", command_id=f"turn-{turn}", reason="turn"))
 
     def agents(self, count: int) -> list[dict[str, str]]:
         """So many VMs with what their agents show and ask for."""
@@ -175,8 +188,16 @@ class PortalHouse:
                 found.append({"cluster": view.uid, "node": instance.node, "generation": str(vm.generation)})
         return found
 
+    def _take_names(self) -> None:
+        """The fleet's history is written in bulk, without the streams of names by which commands find clusters."""
+        for name in (ROLLING, AT_REST):
+            take_name(self.fleet.store, holding(self.fleet.store, name), self._view(name).uid, Origin("person:user0"))
+
+    def _view(self, name: str) -> ClusterView:
+        return next(v for v in self.fleet.converger.views() if v.name == name)
+
     def _roll(self) -> None:
-        view = next(v for v in self.fleet.converger.views() if v.name == ROLLING)
+        view = self._view(ROLLING)
         if view.document is None:
             raise RuntimeError(f"{ROLLING} has no document")
         spec = view.document.spec

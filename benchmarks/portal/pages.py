@@ -3,7 +3,7 @@
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -30,8 +30,8 @@ def pages(scale: float) -> dict[str, Any]:
 
 
 def crowd(scale: float) -> dict[str, Any]:
-    """The same with everybody else there."""
-    with _house(TOPICS, PARTITIONS) as house:
+    """The same with everybody else there, and an event each second that every stream is told of."""
+    with _house(TOPICS, PARTITIONS) as house, _each_second(house.change):
         _warm(house)
         agents = house.agents(AGENTS)
         asked = Crowd(
@@ -46,6 +46,8 @@ def crowd(scale: float) -> dict[str, Any]:
         found = _played(asked)
         if found["failed"] or found["held"] != AGENTS + STREAMS:
             raise AssertionError(f"{found['held']} were held, {found['failed'][:3]}")
+        if not found["changes"]:
+            raise AssertionError("no stream was told of a change")
         figures = _figures(found, PAGE_MS) | _stalls(house)
         return figures | {
             "held": found["held"],
@@ -55,7 +57,7 @@ def crowd(scale: float) -> dict[str, Any]:
 
 def search(scale: float) -> dict[str, Any]:
     """p95 by what is looked for, milliseconds, while one cluster in a hundred has new topics each second."""
-    with _house(10_000, 1, changing=True) as house:
+    with _house(10_000, 1) as house, _each_second(lambda turn: _read_anew(house, 10_000, turn)):
         _warm(house)
         paths = {kind: f"/search?q={text}" for kind, text in _SEARCHES.items()}
         found = _played(Crowd(house.url, house.cookies, list(paths.values()), SECONDS * scale))
@@ -110,30 +112,41 @@ def _p95(times: list[float]) -> float:
 
 
 @contextmanager
-def _house(topics: int, partitions: int, *, changing: bool = False) -> Iterator[PortalHouse]:
+def _house(topics: int, partitions: int) -> Iterator[PortalHouse]:
     with tempfile.TemporaryDirectory(prefix="kedge-portal-") as directory:
         house = PortalHouse(Path(directory), clusters=CLUSTERS, topics=topics, partitions=partitions, people=_PEOPLE)
-        ended = threading.Event()
-        changes = threading.Thread(target=_change, args=(house, ended, topics), daemon=True)
         try:
             house.open()
-            if changing:
-                changes.start()
             yield house
         finally:
-            ended.set()
-            if changes.is_alive():
-                changes.join()
             house.close()
 
 
-def _change(house: PortalHouse, ended: threading.Event, topics: int) -> None:
+@contextmanager
+def _each_second(act: Callable[[int], None]) -> Iterator[None]:
+    """Does it each second, with the number of the turn from 1 on."""
+    ended = threading.Event()
+
+    def acts() -> None:
+        turn = 0
+        while not ended.wait(1.0):
+            turn += 1
+            act(turn)
+
+    thread = threading.Thread(target=acts, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
+
+def _read_anew(house: PortalHouse, topics: int, turn: int) -> None:
     """One cluster after the other is read with topics it did not have."""
-    observer, views, turn = house.fleet.converger._observer, house.fleet.converger.views(), 0
-    while not ended.wait(1.0):
-        turn += 1
-        uid = views[turn % len(views)].uid
-        snapshot = house.fleet.converger.last_snapshot(uid)
-        if snapshot is not None:
-            fresh = partitions_of(topic_names(topics, salt=turn * 97), 1)
-            observer._snapshots[uid] = replace(snapshot, partitions=fresh, at=utc_now())
+    observer, views = house.fleet.converger._observer, house.fleet.converger.views()
+    uid = views[turn % len(views)].uid
+    snapshot = house.fleet.converger.last_snapshot(uid)
+    if snapshot is not None:
+        fresh = partitions_of(topic_names(topics, salt=turn * 97), 1)
+        observer._snapshots[uid] = replace(snapshot, partitions=fresh, at=utc_now())

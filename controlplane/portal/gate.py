@@ -7,7 +7,7 @@ request with a bearer is judged by that alone, whatever cookies come with it.
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from urllib.parse import quote
 
 from starlette.concurrency import run_in_threadpool
@@ -56,6 +56,19 @@ _HEADERS = {
 _OFF_LOOPBACK = {"Strict-Transport-Security": "max-age=31536000"}
 
 
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """What of a request says who asks. Not the request itself: that holds `recheck`, and the two would be a circle of
+    60 objects that only the garbage collector finds, at each request."""
+
+    path: str
+    authorization: str
+    cookie: str
+    """Of a session; "" where it does not count."""
+    door: Door
+    client: str
+
+
 class Gate:
     """Denies by default: a route nobody thought of is a route for people who are known."""
 
@@ -74,11 +87,12 @@ class Gate:
         most = _most_bytes(scope["path"])
         headers_sent = _with_headers(send, _HEADERS | _OFF_LOOPBACK if door is Door.PEOPLE else _HEADERS)
         refused = wrong_door(door, scope["path"]) or self._refusal(headers, door) or _too_large(headers, most)
+        shown = self._shown_in(scope, headers)
         rights: Rights | None = None
         problem: Exception | None = refused
         if refused is None:
             try:
-                rights = await self._rights(scope, headers)
+                rights = await self._rights(shown)
             except (StoreUnavailable, ApiError) as error:
                 problem = error
         noting = self._noting(scope, headers, rights, headers_sent)
@@ -88,7 +102,7 @@ class Gate:
             return
         state = scope.setdefault("state", {})
         state["rights"], state["services"] = rights, scoped(self._services, rights)
-        state["recheck"] = self._recheck(scope, headers)
+        state["recheck"] = self._recheck(shown)
         await self._app(scope, _limited(receive, most), noting)
 
     def _refusal(self, headers: Headers, door: Door) -> ApiError | None:
@@ -104,32 +118,37 @@ class Gate:
             return ApiError(403, "foreign-origin", "a page of another site sent this request")
         return None
 
-    async def _rights(self, scope: Scope, headers: Headers) -> Rights | None:
+    def _shown_in(self, scope: Scope, headers: Headers) -> _Shown:
+        """A session counts for pages only, and only where no token is shown."""
+        path, authorization = scope["path"], headers.get("authorization", "")
+        cookie = ""
+        if not authorization and not path.startswith((*API_PATHS, AGENT_PATHS, RUN_PATHS, HOOK_PATHS)):
+            cookie = HTTPConnection(scope).cookies.get(cookie_name(self._services.installation.id), "")
+        return _Shown(path, authorization, cookie, door_of(scope), _client(scope))
+
+    async def _rights(self, shown: _Shown) -> Rights | None:
         """None for somebody nobody knows. Machines prove themselves to their routes."""
-        path, now = scope["path"], self._services.clock()
+        path, now = shown.path, self._services.clock()
         if path in OPEN_PATHS or path.startswith((AGENT_PATHS, RUN_PATHS)):
             return whole_rights("machine", via="agent" if path.startswith(AGENT_PATHS) else "run")
         if path.startswith(HOOK_PATHS):
             return Rights("nobody", ())  # whatever it shows beside its signature opens nothing
-        authorization = headers.get("authorization", "")
-        if authorization:
-            shown, door, client = bearer_of(authorization), door_of(scope), _client(scope)
-            return await run_in_threadpool(self._bearers.rights, shown, door=door, client=client, now=now)
-        is_page = not path.startswith(API_PATHS)
-        cookie = HTTPConnection(scope).cookies.get(cookie_name(self._services.installation.id), "")
-        if is_page and cookie:
-            known = await run_in_threadpool(self._services.people.recognise, cookie, now)
+        if shown.authorization:
+            token, door, client = bearer_of(shown.authorization), shown.door, shown.client
+            return await run_in_threadpool(self._bearers.rights, token, door=door, client=client, now=now)
+        if shown.cookie:
+            known = await run_in_threadpool(self._services.people.recognise, shown.cookie, now)
             if known is not None:
                 return known
         is_open = path in OPEN_PAGES or path.startswith(STATIC_PATHS)
         return Rights("nobody", ()) if is_open else None
 
-    def _recheck(self, scope: Scope, headers: Headers) -> Callable[[], Awaitable[Rights | None]]:
+    def _recheck(self, shown: _Shown) -> Callable[[], Awaitable[Rights | None]]:
         """What whoever holds a long answer open may do by now; None when nothing any more."""
 
         async def recheck() -> Rights | None:
             try:
-                return await self._rights(scope, headers)
+                return await self._rights(shown)
             except (StoreUnavailable, ApiError):
                 return None
 

@@ -48,6 +48,8 @@ class PastFleet:
     """A fleet of that one cluster, of which nothing is observed."""
 
     past: ClusterView
+    position: int
+    """Of the log, as of which it is so."""
 
     def views(self) -> list[ClusterView]:
         """See Fleet."""
@@ -99,7 +101,7 @@ def past_of(services: PortalServices, name: str, at: str, zone: tzinfo = UTC) ->
 
 def past_detail(past: Past, placement: str) -> api.ClusterDetailOut:
     """What is known of it. Ages are as of then."""
-    told = cluster_detail(past.view, PastFleet(past.view), agents={}, now=past.at)
+    told = cluster_detail(past.view, PastFleet(past.view, past.position), agents={}, now=past.at)
     return told.model_copy(update={"past": past_out(past, placement)})
 
 

@@ -70,6 +70,9 @@ class Fleet(Protocol):
 
     def catch_up(self) -> None: ...
 
+    @property
+    def position(self) -> int: ...
+
 
 class Commands(Protocol):
     """What people ask for; `CommandHandler` is one."""

@@ -166,6 +166,11 @@ class ScopedFleet:
         """See Fleet."""
         self.fleet.catch_up()
 
+    @property
+    def position(self) -> int:
+        """See Fleet."""
+        return self.fleet.position
+
     def without_others(self, text: str) -> str:
         """The text without names of clusters that the caller may not read."""
         return _without(text, self._others())

@@ -128,10 +128,12 @@ class Rolls:
         self._lock = threading.Lock()
         self._known: OrderedDict[ClusterUid, Story] = OrderedDict()
 
-    def of(self, uid: ClusterUid) -> Story:
-        """The story as recorded by now. Raises StoreUnavailable."""
+    def of(self, uid: ClusterUid, version: int) -> Story:
+        """The story as far as the view of that version goes, or further. Raises StoreUnavailable."""
         with self._lock:
             story = self._known.get(uid, Story())
+        if story.version >= version:
+            return story
         fresh = self._store.read_stream(cluster_stream(uid), story.version)
         if not fresh:
             return story

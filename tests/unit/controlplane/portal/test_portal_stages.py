@@ -1,12 +1,14 @@
 """The timeline of a roll, folded from what the simulator's fleet recorded."""
 
-from typing import Any
+from typing import Any, cast
 
 from controlplane.planpreview import pending_rollout
 from controlplane.portal.pages.rollout import rows_of
 from controlplane.portal.pages.stages import STAGES, Roll, Rolls, fold
 from controlplane.streams import cluster_stream
 from events import facts
+from events.envelope import Recorded
+from events.store import EventStore
 from tests.builders import a_document
 from tests.sim.world import UID, World
 
@@ -60,8 +62,31 @@ def test_folding_piece_by_piece_is_folding_at_once() -> None:
     rolls = Rolls(world.store)
     for _ in range(60):
         world.tick()
-        assert rolls.of(UID).roll == roll_of(world)
-    assert rolls.of(UID).roll == roll_of(world)
+        assert rolls.of(UID, world.view().version).roll == roll_of(world)
+    assert rolls.of(UID, world.view().version).roll == roll_of(world)
+
+
+class CountedReads:
+    """A store of one stream that counts how often it is read."""
+
+    def __init__(self, world: World) -> None:
+        self.reads = 0
+        self._store = world.store
+
+    def read_stream(self, stream: str, after_version: int = 0) -> list[Recorded]:
+        self.reads += 1
+        return self._store.read_stream(stream, after_version)
+
+
+def test_pages_of_the_same_view_read_its_stream_once() -> None:
+    world = rolled()
+    store = CountedReads(world)
+    rolls = Rolls(cast(EventStore, store))
+    told = [rolls.of(UID, world.view().version) for _ in range(5)]
+    assert (store.reads, len(set(map(id, told)))) == (1, 1)
+    world.tick()
+    assert rolls.of(UID, world.view().version).version == world.view().version
+    assert store.reads == 2
 
 
 def test_a_reattached_broker_is_handed_over_and_not_drained() -> None:
@@ -100,5 +125,5 @@ def test_what_waits_stands_in_the_order_of_the_plan_between_what_is_in_hand_and_
 
 def test_the_stream_of_another_kind_folds_to_no_roll() -> None:
     world = World()
-    assert Rolls(world.store).of(UID).roll.nodes == {}
+    assert Rolls(world.store).of(UID, 1).roll.nodes == {}
     assert cluster_stream(UID)

@@ -238,7 +238,7 @@ _BY_SSH = re.compile(r"Host key verification failed|: Permission denied \(")
 _SAYINGS = (
     ("AuthenticationFailed", ("Authentication failed", "could not read Username", "Permission denied", "error: 403")),
     ("HostKeyRefused", ("Host key verification failed",)),
-    ("Refused", ("unsafe", "dubious ownership", "not allowed", "fsck")),
+    ("Refused", ("unsafe", "dubious ownership", "not allowed", "fsck", "error: object ")),
 )
 
 

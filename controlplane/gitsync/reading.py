@@ -58,8 +58,9 @@ class Reader:
     def read(
         self, entries: Iterable[Entry], contents: Callable[[Iterable[str]], Mapping[str, bytes]]
     ) -> tuple[SpecFile, ...]:
-        """Every file that is, or looks like, a spec, by path. Hidden files and folders are left alone."""
-        visible = [e for e in entries if not any(step.startswith(".") for step in e.path.split("/"))]
+        """Every file that is, or looks like, a spec, by path. Hidden files and folders are left alone, and so are paths
+        that git itself would never write: with `..` or an empty step."""
+        visible = [e for e in entries if not any(step.startswith(".") or not step for step in e.path.split("/"))]
         plain = [e for e in visible if _is_spec(e) and _why_not(e) is None]
         fresh = contents({e.blob for e in plain if (e.blob, e.path) not in self._parsed})
         for entry in plain:

@@ -41,6 +41,9 @@ from controlplane.portal.pages import (
     topicverbs,
 )
 from controlplane.portal.pages import (
+    chaos as chaos_pages,
+)
+from controlplane.portal.pages import (
     images as image_pages,
 )
 from controlplane.portal.pages import (
@@ -66,6 +69,9 @@ from controlplane.portal.pages import (
 )
 from controlplane.portal.pages import (
     sources as source_pages,
+)
+from controlplane.portal.pages import (
+    takeover as takeover_pages,
 )
 from controlplane.portal.pages.frame import PositionNoted
 from controlplane.portal.pages.stages import Rolls
@@ -162,6 +168,7 @@ PAGES = (
     fleet,
     cluster,
     clusterverbs,
+    takeover_pages,
     node_pages,
     rollout,
     brokers,
@@ -174,6 +181,7 @@ PAGES = (
     resets,
     anomaly_pages,
     moves,
+    chaos_pages,
     matrix,
     history,
     past,

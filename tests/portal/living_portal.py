@@ -4,14 +4,20 @@ import socket
 import threading
 import time
 import uuid
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 import uvicorn
 from argon2 import PasswordHasher
 
 from controlplane.backup import BackupSummary
+from controlplane.chaosacts import Harmer
 from controlplane.commands import DeclareCluster, DeclareTopics, PauseCluster
+from controlplane.converger.behind import Replica
+from controlplane.converger.loop import new_events
+from controlplane.converger.traffic import UNKNOWN, Traffic
 from controlplane.credentials import MemoryCredentialStore
 from controlplane.groups.desk import GroupDesk
 from controlplane.groups.resets import GroupOffsetDesk
@@ -22,6 +28,7 @@ from controlplane.images.keeper import ImageKeeper
 from controlplane.kafkalooks import KafkaLookDesk
 from controlplane.loopdesk import ServerLoop
 from controlplane.loopwatch import LoopWatch
+from controlplane.pastplacement import NoPastPlacements, PastPlacements
 from controlplane.policies.gate import PolicyGate
 from controlplane.policies.shelf import NoPolicies, Policies
 from controlplane.portal.access.passwords import Passwords
@@ -31,11 +38,16 @@ from controlplane.portal.auth import loopback_hosts
 from controlplane.portal.oidc.binding import OidcBinding
 from controlplane.portal.oidc.provider import Provider
 from controlplane.portal.oidc.signin import OidcSignIn
-from controlplane.portal.services import PortalServices
+from controlplane.portal.services import Fleet, PortalServices
+from controlplane.specsource import SpecOrigin, fact_of
+from controlplane.streams import cluster_stream
+from controlplane.topicplacement.keeper import PlacementKeeper
+from controlplane.topicplacement.sight import RecordedPlacements
+from controlplane.topicplacement.store import MemoryPlacementStore
 from events import facts
 from events.clock import utc_now
-from events.envelope import Recorded
-from events.ids import Epoch
+from events.envelope import Origin, Recorded
+from events.ids import ClusterUid, Epoch
 from events.memory import MemoryEventStore
 from events.spec.model import KafkaClusterDocument
 from tests.builders import a_document
@@ -68,6 +80,27 @@ class PeoplesStore:
         return MemoryEventStore.append(self._store, *args, **more)
 
 
+class Unread:
+    """The world's clusters on a server that does not read their Kafka itself."""
+
+    def __init__(self, read: Any) -> None:
+        self._read = read
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._read, name)
+
+    def last_snapshot(self, uid: ClusterUid) -> None:
+        """See Fleet."""
+
+    def traffic(self, uid: ClusterUid) -> Traffic:
+        """See Fleet."""
+        return UNKNOWN
+
+    def behind(self, uid: ClusterUid) -> Mapping[Replica, datetime]:
+        """See Fleet."""
+        return {}
+
+
 class Leads:
     """This server leads."""
 
@@ -87,6 +120,11 @@ class LivingPortal:
     provider: OidcBinding | None = None
     """Who people may sign in by."""
     policies: Policies = field(default_factory=NoPolicies)
+    reads_kafka: bool = True
+    """Without it this is a server that does not lead: of Kafka it has what `record` has recorded."""
+    lake: PastPlacements = field(default_factory=NoPastPlacements)
+    harm: Harmer = lambda view, chaos: None
+    """Lends hands that do nothing."""
 
     def __post_init__(self) -> None:
         if self.empty:
@@ -97,6 +135,7 @@ class LivingPortal:
         self.people = People(passwords=Passwords(CHEAP))
         self.windows = KeptWindows()
         self.watch = LoopWatch(self.world.clock)
+        self._placements = MemoryPlacementStore()
         self.door = socket.create_server(("127.0.0.1", 0))
         port = self.door.getsockname()[1]
         self.url = f"http://127.0.0.1:{port}"
@@ -114,7 +153,7 @@ class LivingPortal:
             store=self.world.store,
             latest=self.world.latest,
             credentials=MemoryCredentialStore(),
-            fleet=self.world.converger,
+            fleet=self._fleet(),
             leadership=Leads(),
             commands=self._commands,
             planner_state=lambda: "in-process",
@@ -128,7 +167,10 @@ class LivingPortal:
             groups=GroupDesk(self.world.latest, lambda view: self.world.kafka, self.world.clock),
             kafka_looks=KafkaLookDesk(lambda view: self.world.kafka, self.world.clock),
             images=self._images(),
+            harm=self.harm,
             windows=self.windows,
+            placements=RecordedPlacements(self._placements, self.world.latest, self.world.clock),
+            past_placements=self.lake,
             gate=PolicyGate(self.policies),
             loop=self._loop(),
             oidc=OidcSignIn(Provider(self.provider), self.people.oidc, b"server key") if self.provider else None,
@@ -140,6 +182,10 @@ class LivingPortal:
             threading.Thread(target=self._server.run, kwargs={"sockets": [self.door]}, daemon=True),
             threading.Thread(target=self._run, daemon=True),
         ]
+
+    def _fleet(self) -> Fleet:
+        read: Any = self.world.converger
+        return read if self.reads_kafka else Unread(read)
 
     def _images(self) -> ImageDesk:
         """A catalogue beside the world, with one flagged revision that the cluster does not follow."""
@@ -247,6 +293,26 @@ class LivingPortal:
                     topic, partitions=partitions, rf=3, min_isr=2, bytes_per_partition=50_000_000
                 )
             self.world.tick()
+
+    def record(self) -> None:
+        """What the server that reads Kafka writes down of where topics are."""
+        with self._turn:
+            PlacementKeeper(self.world.converger, self._placements, self.world.latest, lambda: Epoch(1)).poll()
+
+    def comes_from_git(self) -> None:
+        """From here on the spec of `orders` is a file's of a repository."""
+        stream = cluster_stream(UID)
+        origin = SpecOrigin(
+            "git:teams", "https://git.example.org/specs.git", "main", "orders.yaml", "c0ffee" * 6, "Ada"
+        )
+        with self._turn:
+            view = self._commands.current("orders")
+            PeoplesStore(self.world.store).append(
+                stream,
+                new_events(stream, view.version, [fact_of(origin)]),
+                expected_version=view.version,
+                origin=Origin("gitsync"),
+            )
 
     def declare_topic(self, name: str, **spec: Any) -> None:
         """As a file of the topic does, and a tick that makes it."""

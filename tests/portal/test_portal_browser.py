@@ -41,6 +41,7 @@ PAGES = (
     "/clusters/orders/generations/2",
     "/clusters/orders/change",
     "/clusters/orders/topics/payments/settings",
+    "/clusters/orders/chaos",
     "/clusters/orders/past",
     "/clusters/orders/past?at=12",
 )

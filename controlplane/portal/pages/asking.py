@@ -47,7 +47,8 @@ class Asking:
 
     `told` are sentences the yes holds for, `figures` those that change by themselves; `text` is a file that would be
     declared. Without a `button` there is nothing to do. `typed` is the name to type, "" for none; `reasons`: why a
-    second person has to agree; `retain`: what a box says that keeps things, "" for none.
+    second person has to agree; `retain`: what a box says that keeps things, "" for none. `choices`: addresses, and in
+    words what may be asked for there instead.
     """
 
     title: str
@@ -60,6 +61,7 @@ class Asking:
     typed: str = ""
     reasons: tuple[str, ...] = ()
     retain: str = ""
+    choices: tuple[tuple[str, str], ...] = ()
     keeps_reason: bool = True
     is_grave: bool = False
 

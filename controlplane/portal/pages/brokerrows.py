@@ -83,9 +83,14 @@ def broker_rows(
     snapshot: KafkaSnapshot | None,
     traffic: Traffic,
     uptimes: Mapping[str, datetime] = MappingProxyType({}),
+    *,
+    recorded: bool = False,
 ) -> list[BrokerRow]:
-    """Every broker whose VM may exist, by id; then those that others run."""
-    seen = _Seen(snapshot, traffic)
+    """Every broker whose VM may exist, by id; then those that others run.
+
+    Of a `recorded` snapshot partitions alone are known: not who is registered, nor disks.
+    """
+    seen = _Seen(snapshot, traffic, recorded)
     ours = [
         BrokerRow(
             id=i.service_id,
@@ -127,8 +132,8 @@ def broker_rows(
 class _Seen:
     """What Kafka tells of each broker, whoever runs it."""
 
-    def __init__(self, snapshot: KafkaSnapshot | None, traffic: Traffic) -> None:
-        self._snapshot, self._traffic = snapshot, traffic
+    def __init__(self, snapshot: KafkaSnapshot | None, traffic: Traffic, recorded: bool) -> None:
+        self._snapshot, self._traffic, self._recorded = snapshot, traffic, recorded
         self._leaders, self._replicas, self._in_sync = _counts(snapshot) if snapshot else (Counter[int](),) * 3
         self._live = snapshot.live_brokers() if snapshot else frozenset[int]()
         self._writes = _writes(snapshot, traffic)
@@ -138,9 +143,10 @@ class _Seen:
         """The fields of its row that Kafka knows."""
         snapshot = self._snapshot
         dirs = snapshot.log_dirs.get(number) if snapshot else None
-        counted, live = snapshot is not None and number in snapshot.brokers, number in self._live
+        counted = snapshot is not None and (self._recorded or number in snapshot.brokers)
+        live = number in self._live
         return {
-            "state": _state(snapshot, number),
+            "state": _state(None if self._recorded else snapshot, number),
             "is_controller": snapshot is not None and snapshot.controller == number,
             "leaders": self._leaders[number] if counted else None,
             "replicas": self._replicas[number] if counted else None,

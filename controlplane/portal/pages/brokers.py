@@ -24,6 +24,7 @@ from controlplane.portal.pages.words import STALE
 from controlplane.portal.problems import ApiError
 from controlplane.portal.quorumanswers import quorum_out
 from controlplane.portal.routes.clusters import living
+from controlplane.portal.routes.topics import is_recorded, topics_seen
 from controlplane.portal.services import PortalServices, Services
 from controlplane.replacement import Phase
 from controlplane.view import ClusterView, InstanceView
@@ -44,7 +45,6 @@ def brokers(
 ) -> Response:
     """The table."""
     view = living(services, name)
-    snapshot = services.fleet.last_snapshot(view.uid)
     every = _rows(request, services, view)
     return page(
         request,
@@ -53,9 +53,10 @@ def brokers(
         tab="brokers",
         rows=chosen(every, text=q, sort=sort, down=down),
         total=len(every),
-        snapshot=snapshot,
+        snapshot=topics_seen(services, view.uid),
+        recorded=is_recorded(services, view.uid),
         rates=services.fleet.traffic(view.uid).words(services.clock()),
-        quorum=quorum_out(view, snapshot),
+        quorum=quorum_out(view, services.fleet.last_snapshot(view.uid)),
         q=q,
         sort=sort if sort in SORTS else "id",
         down=down,
@@ -76,7 +77,7 @@ def brokers_csv(
 def broker_detail(
     request: Request, name: str, broker: int, services: Services, rights: Caller, q: Text = ""
 ) -> Response:
-    """One broker: may it be restarted now, and what it holds."""
+    """One broker: may it be restarted now, by metadata this server read, and what it holds, as far as anybody read."""
     view = living(services, name)
     row = next((r for r in _rows(request, services, view) if r.id == broker), None)
     if row is None:
@@ -87,7 +88,8 @@ def broker_detail(
         raise ApiError(404, "external-broker", f"broker {broker} of {name} is run by others", next_step=then)
     instance = next(i for i in view.brokers() if i.service_id == broker)
     snapshot = services.fleet.last_snapshot(view.uid)
-    hosted = snapshot.hosted_by(broker) if snapshot else ()
+    placed = topics_seen(services, view.uid)
+    hosted = placed.hosted_by(broker) if placed else ()
     shown = [p for p in hosted if q.strip().lower() in str(p.name).lower()]
     agents = answers.agents_seen(
         services.latest.of_cluster(view.uid, AGENT_REPORT),
@@ -110,6 +112,8 @@ def broker_detail(
         findings=_findings(agents.get(instance.key), instance),
         ours=frozenset(i.service_id for i in view.brokers()),
         partitions=sorted(shown, key=lambda p: p.name)[:MOST_PARTITIONS],
+        placed=placed,
+        recorded=is_recorded(services, view.uid),
         found=len(shown),
         hosted=len(hosted),
         settings=[(n, v, wanted_by(view, instance, n, Origin.FILE)) for n, v in sorted(instance.settings.items())],
@@ -138,5 +142,5 @@ def _findings(agent: answers.AgentSeen | None, instance: InstanceView) -> Sequen
 
 def _rows(request: Request, services: PortalServices, view: ClusterView) -> list[BrokerRow]:
     uptimes: UptimeLooks = request.app.state.uptimes
-    fleet = services.fleet
-    return broker_rows(view, fleet.last_snapshot(view.uid), fleet.traffic(view.uid), uptimes.of(view.uid))
+    seen, recorded = topics_seen(services, view.uid), is_recorded(services, view.uid)
+    return broker_rows(view, seen, services.fleet.traffic(view.uid), uptimes.of(view.uid), recorded=recorded)

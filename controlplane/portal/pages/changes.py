@@ -90,6 +90,12 @@ def _condition(data: Mapping[str, Any]) -> str:
     return f"{data['type']} is {data['status']} ({data['reason']}){': ' + data['message'] if data['message'] else ''}"
 
 
+def _source(data: Mapping[str, Any]) -> str:
+    commit = f", commit {data['commit'][:12]}" if data.get("commit") else ""
+    reason = f": {data['reason']}" if data.get("reason") else ""
+    return f"the spec comes from {data['source']}{commit}{reason}"
+
+
 def _planned(data: Mapping[str, Any]) -> str:
     return f"{data['moves']} moves {planned_by(data['engine'])}, {human_bytes(data['bytes'])}"
 
@@ -99,7 +105,10 @@ _SENTENCES = {
     "cluster.paused": _paused,
     "cluster.resumed": lambda d: f"resumed: {d['reason']}" if d["reason"] else "resumed",
     "cluster.aborted": lambda d: f"aborted the roll: {d['reason']}",
-    "cluster.deletion_requested": lambda d: f"deletion asked for: {d['reason']}",
+    "cluster.deletion_requested": lambda d: f"deletion asked for: {d['reason']}".removesuffix(": asked for"),
+    "cluster.source_changed": _source,
+    "chaos.injected": lambda d: f"{d['fault']} of {_short(d['keys'])} on purpose, {d['reason']}",
+    "chaos.ended": lambda d: f"a fault on purpose is over: {d['outcome']}",
     "recycle.started": _started,
     "recycle.completed": lambda d: f"generation {d['generation']} is in force",
     "surge.requested": _surge,

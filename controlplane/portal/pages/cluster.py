@@ -60,6 +60,7 @@ def overview(request: Request, name: str, services: Services, rights: Caller) ->
         snapshot=snapshot,
         endpoints=answers.endpoints_out(view),
         changes=changes_of(head.story.people),
+        has_bindings=services.sources is not None and bool(services.sources.standings()),
     )
 
 
@@ -108,7 +109,7 @@ def abort(
 def head_of(request: Request, services: PortalServices, rights: Rights, view: ClusterView) -> Head:
     """The head of a cluster's pages."""
     rolls: Rolls = request.app.state.rolls
-    story = rolls.of(view.uid)
+    story = rolls.of(view.uid, view.version)
     return Head(
         fleet_row(services, view),
         view,

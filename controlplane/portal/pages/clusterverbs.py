@@ -1,14 +1,13 @@
-"""Deleting a cluster, and taking its spec over from git: what would happen, then the yes, then the command itself."""
+"""Deleting a cluster: what would happen, then the yes, then the command itself."""
 
-from dataclasses import replace
 from typing import Annotated
 
 from fastapi import APIRouter, Form, Request
 from starlette.responses import Response
 
 from controlplane.cli.quantities import ago, counted
-from controlplane.clustercommands import cluster_deleted, destroys, source_taken_over
-from controlplane.commands import CommandRefused, DeleteCluster, TakeOverSource
+from controlplane.clustercommands import cluster_deleted, destroys
+from controlplane.commands import DeleteCluster
 from controlplane.converger.deletion import STOP_WITHIN_S
 from controlplane.dns.wanted import bootstrap_name
 from controlplane.portal.access.rights import Rights
@@ -27,7 +26,6 @@ from controlplane.portal.pages.frame import Caller, CsrfChecked, onwards
 from controlplane.portal.routes.clusters import carry_out
 from controlplane.portal.routes.topics import topics_seen
 from controlplane.portal.services import PortalServices, Services
-from controlplane.specsource import API
 from controlplane.view import ClusterView
 
 router = APIRouter(prefix="/clusters/{name}", tags=["pages"], include_in_schema=False, dependencies=[CsrfChecked])
@@ -53,26 +51,6 @@ def deletes(request: Request, name: str, services: Services, rights: Caller, for
         return onwards(request, f"/proposals/{told.proposal}" if told.proposal else f"/clusters/{name}")
 
     return asked_and_answered(request, _deletion(services, view, command), form, done)
-
-
-@router.get("/take-over")
-def asks_to_take_over(request: Request, name: str, services: Services, rights: Caller) -> Response:
-    """What would change its spec from then on, and what not. Records nothing; raises CommandRefused."""
-    view = judged_now(services, rights, name, Verb.HAND_OVER)
-    return show_asking(request, _take_over(view, _to_api(view, rights, YesForm())))
-
-
-@router.post("/take-over")
-def takes_over(request: Request, name: str, services: Services, rights: Caller, form: Yes) -> Response:
-    """From here on the spec is changed here, by `kedge apply` and by the API, and not by git."""
-    view = judged_now(services, rights, name, Verb.HAND_OVER)
-    command = _to_api(view, rights, form)
-
-    def done() -> Response:
-        carry_out(services, command)
-        return onwards(request, f"/clusters/{name}")
-
-    return asked_and_answered(request, _take_over(view, command), form, done)
 
 
 def _delete(view: ClusterView, rights: Rights, form: YesForm) -> DeleteCluster:
@@ -111,37 +89,6 @@ def _deletion(services: PortalServices, view: ClusterView, command: DeleteCluste
         reasons=reserved_reasons(services.gate.deletion(view)),
         is_grave=True,
     )
-
-
-def _to_api(view: ClusterView, rights: Rights, form: YesForm) -> TakeOverSource:
-    return TakeOverSource(name=view.name, actor=actor_of(rights), command_id=form.key, source=API, reason=form.reason)
-
-
-def _take_over(view: ClusterView, command: TakeOverSource) -> Asking:
-    """By the function the handler asks. Raises CommandRefused."""
-    if view.tombstone:
-        raise CommandRefused("being-deleted", f"{view.name} is being deleted", "There is no spec to take over.")
-    asked = source_taken_over(view, command)
-    begun = Asking(
-        title=f"Take over the spec of {view.name}",
-        crumbs=((f"/clusters/{view.name}", view.name),),
-        # The stream moves with every tick that records something; who the spec comes from does not.
-        pin=f"{view.uid}.{view.source.taken if view.source else 0}",
-        told=(asked.sentence,),
-    )
-    if asked.fact is None or view.source is None:
-        return begun
-    source = view.source.name
-    told = (
-        f"Now it comes from {view.source.address}. {asked.sentence[0].upper()}{asked.sentence[1:]}: it is changed on "
-        "these pages, with `kedge apply` and through the API",
-        f"Nothing rolls for it: generation {view.generation} stays in force, and the loop goes on with what is in hand",
-        f"Commits do not change it any more. While a file of {source} declares it, each poll refuses that whole file "
-        "and says so under Sources: remove its document there",
-        "It can then be deleted although the file is there",
-        f"Back again: kedge take-over {view.name} --to {source}",
-    )
-    return replace(begun, told=told, button="Take it over")
 
 
 _DESTROYED = (

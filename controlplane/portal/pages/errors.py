@@ -1,5 +1,7 @@
 """An error as a page: what, why, what next."""
 
+from http import HTTPStatus
+
 from fastapi import Request
 from starlette.responses import Response
 
@@ -9,8 +11,14 @@ from controlplane.portal.problems import ApiError
 
 def error_page(request: Request, told: ApiError) -> Response:
     """The page of an error, with its status. htmx shows it only for 422; the page it came from says the rest."""
-    answer = page(request, "error.html", status=told.status_code, told=told.body)
+    answer = page(request, "error.html", status=told.status_code, told=told.body, cluster=_cluster_of(request, told))
     for name, value in (told.headers or {}).items():
         if name.lower() != "www-authenticate":
             answer.headers[name] = value
     return answer
+
+
+def _cluster_of(request: Request, told: ApiError) -> str:
+    """Whose page leads back, "" where there is none: what is not found may be the cluster itself."""
+    _, first, name, *_ = (*request.url.path.split("/"), "", "")
+    return name if first == "clusters" and told.status_code != HTTPStatus.NOT_FOUND else ""

@@ -1,5 +1,6 @@
 """How a page is made: templates, the frame around each, and the headers a page goes out with."""
 
+import re
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
@@ -7,6 +8,7 @@ from typing import Annotated, Any
 
 from fastapi import Depends, Request
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
+from markupsafe import Markup, escape
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from controlplane.cli.quantities import ago, counted, human_seconds
@@ -30,6 +32,8 @@ PAGE_HEADERS = {
     # Not `no-referrer`: browsers then send `Origin: null` with our own forms, and the gate refuses those.
     "Referrer-Policy": "same-origin",
 }
+
+_IN_BACKTICKS = re.compile("`([^`]+)`")
 
 CSRF_HEADER, CSRF_FIELD = "X-CSRF-Token", "csrf"
 
@@ -56,8 +60,8 @@ def caller(request: Request) -> Rights:
 
 def position_noted(request: Request, services: Services) -> None:
     """Which position of the event log the page is drawn from, or from a later one: what its stream goes on from."""
-    request.state.position = services.store.head()
     services.fleet.catch_up()
+    request.state.position = services.fleet.position
 
 
 async def csrf_checked(request: Request) -> None:
@@ -121,6 +125,11 @@ def _age_words(then: datetime | None, now: datetime) -> str:
     return ago(then, now)
 
 
+def _coded(sentence: str) -> Markup:
+    """A sentence with what stands in `backticks` as code. It may be of foreign text: all of it is escaped first."""
+    return Markup(_IN_BACKTICKS.sub(r"<code>\1</code>", str(escape(sentence))))  # noqa: S704
+
+
 def _environment() -> Environment:
     made = Environment(
         loader=FileSystemLoader(Path(__file__).resolve().parent.parent / "templates"),
@@ -133,6 +142,7 @@ def _environment() -> Environment:
     filters: dict[str, Any] = {
         "ago": _age_words,
         "bytes": human_bytes,
+        "coded": _coded,
         "counted": counted,
         "moment": moment_here,
         "seconds": human_seconds,

@@ -7,6 +7,7 @@ from controlplane.portal.pages.cluster import head_of
 from controlplane.portal.pages.frame import Caller, page
 from controlplane.portal.pages.leadermatrix import busiest, leader_matrix
 from controlplane.portal.routes.clusters import living
+from controlplane.portal.routes.topics import is_recorded, topics_seen
 from controlplane.portal.services import Services
 
 router = APIRouter(prefix="/clusters/{name}", tags=["pages"], include_in_schema=False)
@@ -16,9 +17,9 @@ PAIRS_IN_WORDS = 3
 
 @router.get("/matrix")
 def matrix(request: Request, name: str, services: Services, rights: Caller) -> Response:
-    """Brokers by brokers, from the last metadata; the pairs that stand out are said in words, too."""
+    """Brokers by brokers, from the last metadata anybody read; the pairs that stand out are said in words, too."""
     view = living(services, name)
-    snapshot = services.fleet.last_snapshot(view.uid)
+    snapshot = topics_seen(services, view.uid)
     drawn = leader_matrix(snapshot) if snapshot else None
     return page(
         request,
@@ -28,5 +29,6 @@ def matrix(request: Request, name: str, services: Services, rights: Caller) -> R
         snapshot=snapshot,
         matrix=drawn,
         busiest=busiest(drawn, PAIRS_IN_WORDS) if drawn else (),
-        ours=frozenset(i.service_id for i in view.brokers()),
+        racks={i.service_id: i.planned.rack for i in view.brokers()},
+        recorded=is_recorded(services, view.uid),
     )

@@ -66,8 +66,6 @@ def adopt(name: str, body: chaos_api.MovesIn, services: Services, actor: Actor, 
 def inject(name: str, body: chaos_api.ChaosIn, services: Services, actor: Actor, key: CommandId) -> chaos_api.ChaosOut:
     """Bring about a fault. It is recorded first, then done."""
     living(services, name)
-    before = services.commands.current(name)
-    id_of_chaos = derived_id("chaos", before.uid, key)
     command = InjectChaos(
         name=name,
         actor=actor,
@@ -85,18 +83,7 @@ def inject(name: str, body: chaos_api.ChaosIn, services: Services, actor: Actor,
         loss_percent=body.loss_percent,
         mib_per_s=body.mib_per_s,
     )
-    outcome = services.commands.handle(command)
-    view = services.commands.current(name)
-    chaos = view.chaos.get(id_of_chaos)
-    if chaos is None:
-        raise ApiError(409, "chaos-over", f"{body.fault} of {name} is over", next_step=f"kedge events {name}")
-    if id_of_chaos not in before.chaos:  # a request that is sent again is done once
-        try:
-            services.harm(view, chaos)
-        except (CannotHarm, ProviderError) as error:
-            raise ApiError(409, "cannot-harm", str(error), next_step="Choose another fault.") from error
-    services.wake(view.uid)
-    return _chaos_out(chaos, outcome.sentence)
+    return brought_about(services, command)
 
 
 @router.get("/clusters/{name}/health")
@@ -120,6 +107,25 @@ def health(name: str, services: Services) -> chaos_api.HealthOut:
         racks=sorted({i.planned.rack for i in serving}),
         head=view.version,
     )
+
+
+def brought_about(services: PortalServices, command: InjectChaos) -> chaos_api.ChaosOut:
+    """A fault: recorded, then done, once however often the command is sent. Raises CommandRefused, ApiError."""
+    before = services.commands.current(command.name)
+    id_of_chaos = derived_id("chaos", before.uid, command.command_id)
+    outcome = services.commands.handle(command)
+    view = services.commands.current(command.name)
+    chaos = view.chaos.get(id_of_chaos)
+    if chaos is None:
+        title = f"{command.fault} of {command.name} is over"
+        raise ApiError(409, "chaos-over", title, next_step=f"kedge events {command.name}")
+    if id_of_chaos not in before.chaos:  # a request that is sent again is done once
+        try:
+            services.harm(view, chaos)
+        except (CannotHarm, ProviderError) as error:
+            raise ApiError(409, "cannot-harm", str(error), next_step="Choose another fault.") from error
+    services.wake(view.uid)
+    return _chaos_out(chaos, outcome.sentence)
 
 
 def _move_out(

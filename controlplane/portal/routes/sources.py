@@ -11,7 +11,7 @@ from controlplane.portal.paging import After, Most, PartOf, by_name
 from controlplane.portal.routes.clusters import CommandId, spread
 from controlplane.portal.services import PortalServices, Services
 from controlplane.portal.sourceanswers import source_out
-from controlplane.specsource import API, git_source
+from controlplane.specsource import API, binding_of, git_source
 
 router = APIRouter(prefix=api.API_PREFIX, tags=["sources"])
 
@@ -47,13 +47,18 @@ def accept(name: str, body: api.AcceptIn, services: Services, actor: Actor) -> a
 @router.post("/clusters/{name}/source")
 def take_over(name: str, body: api.SourceIn, services: Services, actor: Actor, key: CommandId) -> api.CommandOut:
     """From here on the spec comes from `source`; the one in force stays until that source declares another."""
-    if body.source != API:
-        _desk(services, body.source).refuse_unknown(body.source)
     command = TakeOverSource(name=name, actor=actor, command_id=key, source=body.source, reason=body.reason)
+    return handed_over(services, command)
+
+
+def handed_over(services: PortalServices, command: TakeOverSource) -> api.CommandOut:
+    """The command, and a look at the repository that has the say now. Raises SourceNotFound, CommandRefused."""
+    if command.source != API:
+        _desk(services, command.source).refuse_unknown(command.source)
     outcome = services.commands.handle(command)
     spread(services, [outcome])
-    if services.sources is not None and outcome.changed and body.source != API:
-        services.sources.ring(body.source.removeprefix(git_source("")))
+    if services.sources is not None and outcome.changed and command.source != API:
+        services.sources.ring(binding_of(command.source))
     return answers.command_out(outcome)
 
 

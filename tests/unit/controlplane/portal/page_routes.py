@@ -26,6 +26,9 @@ PAGE_ROUTES: dict[tuple[str, str], Verb | str] = {
     ("POST", "/clusters/{name}/change"): Verb.DECLARE,
     ("GET", "/clusters/{name}/delete"): Verb.DELETE,
     ("POST", "/clusters/{name}/delete"): Verb.DELETE,
+    ("GET", "/clusters/{name}/chaos"): Verb.READ,
+    ("GET", "/clusters/{name}/chaos/ask"): Verb.DELETE,
+    ("POST", "/clusters/{name}/chaos/ask"): Verb.DELETE,
     ("GET", "/clusters/{name}/take-over"): Verb.HAND_OVER,
     ("POST", "/clusters/{name}/take-over"): Verb.HAND_OVER,
     ("GET", "/clusters/{name}/rollback"): Verb.DECLARE,
@@ -116,6 +119,8 @@ FORMS: dict[tuple[str, str], dict[str, str]] = {
 """What a form has to hold so that it is carried out for whoever may."""
 
 AS_THINGS_ARE = {
+    ("GET", "/clusters/{name}/chaos/ask"),
+    ("POST", "/clusters/{name}/chaos/ask"),
     ("POST", "/clusters/{name}/moves/approve"),
     ("POST", "/clusters/{name}/moves/cancel"),
     ("POST", "/clusters/{name}/change"),

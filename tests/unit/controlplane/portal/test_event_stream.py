@@ -18,11 +18,9 @@ from controlplane.portal.loopschemas import LogOut
 from controlplane.portal.pages.live import MOST_OF_ONE, Tailer
 from controlplane.portal.routes.loop import log_of
 from events.errors import StoreUnavailable
+from tests.unit.controlplane.portal.listening import THEIRS, house_of_ours, until
 from tests.unit.controlplane.portal.portal_house import House
-from tests.unit.controlplane.portal.test_portal_roles_matrix import OURS
-from tests.unit.events.spec_texts import ORDERS
 
-THEIRS = ORDERS.replace("name: orders", "name: ledger\n  owner: search")
 EVERYTHING = whole_rights("x")
 VIEWER = rights_of("user:ada", [Binding("user:ada", Role.VIEWER, "team:payments")])
 STREAM = {"Accept": "text/event-stream"}
@@ -30,9 +28,7 @@ STREAM = {"Accept": "text/event-stream"}
 
 @pytest.fixture
 def house() -> House:
-    house = House()
-    house.apply(OURS)
-    return house
+    return house_of_ours()
 
 
 def tailer_of(house: House) -> Tailer:
@@ -196,7 +192,7 @@ def test_waiting_ends_when_the_log_grows_when_time_is_up_and_at_a_stop(house: Ho
     async def scene() -> None:
         tailer, head = tailer_of(house), house.store.head()
         waiting = asyncio.ensure_future(grown(tailer, watching(EVERYTHING), head, 5.0))
-        await asyncio.sleep(0.01)
+        await until(lambda: tailer.listeners)
         assert not waiting.done()
         pause(house)
         assert await waiting is True

@@ -8,8 +8,9 @@ from fastapi.testclient import TestClient
 
 from controlplane.portal.access.bindings import Binding
 from controlplane.portal.access.roles import Role
+from controlplane.portal.app import create_app
 from controlplane.specsource import SpecOrigin, fact_of
-from tests.unit.controlplane.gitsync.git_house import LARGER, GitHouse
+from tests.unit.controlplane.gitsync.git_house import LARGER, GitHouse, binding
 from tests.unit.controlplane.portal.portal_house import House, three_brokers
 from tests.unit.controlplane.portal.test_portal_roles_matrix import OURS
 from tests.unit.controlplane.portal.test_portal_topic_verbs import HOSTILE, fields, types
@@ -19,6 +20,7 @@ from tests.unit.events.spec_texts import ORDERS
 
 OWNER, OPERATOR = Binding("", Role.OWNER, "*"), Binding("", Role.OPERATOR, "*")
 PAGE, DELETE, TAKE_OVER = "/clusters/orders", "/clusters/orders/delete", "/clusters/orders/take-over"
+TO_GIT = f"{TAKE_OVER}?to=git%3Ateams"
 DESTROY = OURS + "  deletionPolicy: destroy\n"
 FILE = SpecOrigin("git:teams", "https://git.example.org/specs.git", "main", "orders.yaml", "c0ffee" * 6, "Ada")
 
@@ -28,6 +30,13 @@ def house_of(text: str = OURS, **more: Any) -> House:
     house.apply(text)
     house.join(*three_brokers())
     return house
+
+
+def bound(**changes: Any) -> GitHouse:
+    """`orders` as the API declared it, on a server with the binding `teams`."""
+    git = GitHouse(house_of(), binding(**changes))
+    git.house.app = create_app(replace(git.house.services, sources=git.desk))
+    return git
 
 
 @pytest.fixture
@@ -73,7 +82,16 @@ def test_the_name_typed_out_records_the_tombstone_and_leads_to_the_cluster(house
     assert "Being deleted." in text
     assert "moved &lt;b&gt;" in text
     assert f'href="{DELETE}"' not in text
+    assert "/change" not in text, "a cluster that goes is not changed"
+    assert "Ask for" not in text
     assert "orders is being deleted already" in browser.get(DELETE).text
+
+
+def test_a_deletion_nobody_gave_a_reason_for_says_so(house: House, browser: TestClient) -> None:
+    browser.post(DELETE, data=fields(browser.get(DELETE).text, confirm="orders"))
+    text = browser.get(PAGE).text
+    assert "No reason was given." in text
+    assert "deletion asked for <span" in text
 
 
 def test_a_form_that_is_sent_twice_is_recorded_once(house: House, browser: TestClient) -> None:
@@ -177,6 +195,56 @@ def test_a_hostile_path_in_git_is_text(house: House, browser: TestClient) -> Non
     text = browser.get(TAKE_OVER).text
     assert "&lt;img src=x" in text
     assert "<img src=x" not in text
+
+
+def test_a_spec_is_handed_over_to_a_binding_whose_file_declares_it_from_then_on() -> None:
+    git = bound()
+    browser = git.house.browser("ada", OWNER)
+    assert f'href="{TAKE_OVER}">hand it to git' in browser.get(PAGE).text
+    assert f'href="{TO_GIT}">hand it over to git:teams' in browser.get(TAKE_OVER).text
+    head = git.house.store.head()
+    text = browser.get(TO_GIT).text
+    assert "https://git.example.org/specs.git, branch main. These pages" in text
+    assert "generation 1 stays in force until a file there declares orders" in text
+    assert git.house.store.head() == head
+    answer = browser.post(TO_GIT, data=fields(text, reason="the team wants reviews"))
+    assert (answer.status_code, answer.headers["location"]) == (303, PAGE)
+    (changed,) = git.house.store.read_all(head)
+    assert (changed.type, changed.actor, changed.data["source"]) == (
+        "cluster.source_changed",
+        "person:ada",
+        "git:teams",
+    )
+    assert git.rung == ["teams"], "the repository is looked at now"
+    assert "the spec comes from git:teams: the team wants reviews" in browser.get(PAGE).text
+    git.push({"orders.yaml": OURS.replace("4.1.1", "4.2.0")})
+    assert (git.view().generation, git.standing.state) == (2, "Synced")
+    assert "comes from git:teams already" in browser.get(TO_GIT).text
+
+
+def test_what_a_binding_could_not_do_is_said_before_it_is_given_the_say() -> None:
+    git = bound(team="search", verbs=("create",), path="clusters")
+    text = git.house.browser("ada", OWNER).get(TO_GIT).text
+    assert "branch main, folder clusters" in text
+    assert "Its team is payments and the binding is of search" in text
+    assert "Commits of this binding may not change clusters" in text
+
+
+@pytest.mark.parametrize("to", ["git:nothing", "nothing", "git:", "git:teams%20"])
+def test_a_spec_is_not_handed_over_to_what_is_no_binding(to: str) -> None:
+    git = bound()
+    browser, head = git.house.browser("ada", OWNER), git.house.store.head()
+    assert browser.get(f"{TAKE_OVER}?to={to}").status_code == 404
+    assert browser.post(f"{TAKE_OVER}?to={to}").status_code == 404
+    assert git.house.store.head() == head
+
+
+def test_who_may_not_read_a_binding_hands_nothing_over_to_it() -> None:
+    git = bound(team="search")
+    paul = git.house.browser("paul", Binding("", Role.OWNER, "team:payments"))
+    assert "hand it to git" not in paul.get(PAGE).text
+    assert "specs.git" not in paul.get(TAKE_OVER).text
+    assert paul.get(TO_GIT).status_code == 404
 
 
 def test_who_may_not_take_over_finds_no_link_and_is_refused(house: House) -> None:

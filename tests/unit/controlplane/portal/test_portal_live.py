@@ -13,18 +13,13 @@ from controlplane.portal.access.roles import Role
 from controlplane.portal.feed import RECHECK_EVERY_S
 from controlplane.portal.pages.live import LOOK_EVERY_S, MOST_OF_ONE, Tailer, _Listener, _stream
 from events.errors import StoreUnavailable
+from tests.unit.controlplane.portal.listening import THEIRS, house_of_ours, until
 from tests.unit.controlplane.portal.portal_house import House
-from tests.unit.controlplane.portal.test_portal_roles_matrix import OURS
-from tests.unit.events.spec_texts import ORDERS
-
-THEIRS = ORDERS.replace("name: orders", "name: ledger\n  owner: search")
 
 
 @pytest.fixture
 def house() -> House:
-    house = House()
-    house.apply(OURS)
-    return house
+    return house_of_ours()
 
 
 def tailer_of(house: House) -> Tailer:
@@ -105,13 +100,15 @@ def test_a_new_sentence_is_told_though_it_is_no_event(house: House) -> None:
 def test_what_happens_to_a_cluster_of_others_is_not_told(house: House) -> None:
     async def scene() -> None:
         tailer, stream = listening(house, viewer())
+        others = _stream(tailer, listener(house, whole_rights("x")), None)
         await told(stream)
+        await told(others)
         house.apply(THEIRS)
         waiting = asyncio.ensure_future(told(stream))
-        await asyncio.sleep(0.05)
+        assert "event: changed" in await told(others)
         assert not waiting.done()
         house.client.post("/v1/clusters/orders/pause", json={"reason": "x"})
-        assert "event: changed" in await waiting
+        assert f"id: {house.store.head()}\nevent: changed" in await waiting
         tailer.close()
 
     run(scene())
@@ -167,10 +164,12 @@ def test_a_stop_sends_everybody_away(house: House) -> None:
 
 
 def test_a_database_that_is_away_ends_no_stream(house: House) -> None:
-    real, away = house.store.head, False
+    real, away, refused = house.store.head, False, 0
 
     def head() -> int:
+        nonlocal refused
         if away:
+            refused += 1
             raise StoreUnavailable("away")
         return real()
 
@@ -181,7 +180,7 @@ def test_a_database_that_is_away_ends_no_stream(house: House) -> None:
         stream = _stream(tailer, listener(house, whole_rights("x")), None)
         await told(stream)
         away = True
-        await asyncio.sleep(0.02)
+        await until(lambda: refused > 1)
         house.client.post("/v1/clusters/orders/pause", json={"reason": "x"})
         away = False
         assert "event: changed" in await told(stream)

@@ -67,6 +67,38 @@ def test_the_api_tells_what_was_recorded_as_such_and_figures_that_nobody_read_as
     assert sheet.text.count("\n") == 3
 
 
+def test_the_matrix_is_drawn_from_what_was_recorded_with_zones_as_planned() -> None:
+    house = restarted_house()
+    text = house.browser("ada", ADMIN).get("/clusters/orders/matrix").text
+    assert "by another server, or before this one started: who is registered is not known here" in text
+    assert '<a class="to" href="/clusters/orders/brokers/1000">1000</a></th><td>a</td><td class="num">2</td>' in text
+    assert "not registered" not in text
+
+
+def test_brokers_are_told_with_what_they_hold_and_not_whether_they_live() -> None:
+    house = restarted_house()
+    browser = house.browser("ada", ADMIN)
+    text = browser.get("/clusters/orders/brokers").text
+    assert "who is live, disks and the quorum are not known here" in text
+    assert '<td class="num">0</td><td class="num">3</td><td class="num">2</td>' in text, "1002 leads none"
+    assert "not registered" not in text
+    sheet = browser.get("/clusters/orders/brokers.csv").text.splitlines()
+    assert "unknown" in sheet[1]
+    one = browser.get("/clusters/orders/brokers/1002").text
+    assert "whether it may be restarted is asked of metadata of its own" in one
+    assert one.count("follower") >= 3
+    assert "3 of 3" in one
+    assert "sizes are not known here" in one
+    assert "0 B" not in one
+
+
+def test_a_broker_of_a_cluster_nobody_read_is_not_said_to_be_empty() -> None:
+    house = house_with_orders()
+    text = house.browser("ada", ADMIN).get("/clusters/orders/brokers/1000").text
+    assert "what is on it is not known" in text
+    assert "No replica is on it" not in text
+
+
 def test_what_this_server_reads_itself_goes_before_what_was_recorded() -> None:
     house = restarted_house()
     house.snapshots[house.view().uid] = a_snapshot(a_partition("fresh-0"), at=house.now)

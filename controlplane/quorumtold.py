@@ -39,7 +39,8 @@ def quorum_told(view: ClusterView, instance: InstanceView) -> QuorumTold:
     if service != view.quorum_service:
         return _beside(view, instance)
     first = view.founding.voters if view.founding else ()
-    founder = instance.planned.generation == 1 and _directory(instance) in {v.directory_id for v in first}
+    first_of_all = instance.planned.generation == 1 or instance.hosted
+    founder = first_of_all and _directory(instance) in {v.directory_id for v in first}
     voters = list_for(view, instance)
     if service == "zookeeper":
         return QuorumTold(ensemble=first if founder else voters, founder=founder)

@@ -46,15 +46,13 @@ def _is_late(situation: Situation) -> bool:
 def _found(view: ClusterView) -> Verdict | None:
     if view.document is None:
         return None
-    founders = [i for i in view.controllers() if i.planned.generation == 1]
+    founders = [i for i in view.controllers() if i.planned.generation == 1 or i.hosted]
     wanted = view.document.spec.controller_pool.size
-    ready = [i for i in founders if i.phase is Phase.LAUNCHED and view.node_addresses.get(i.node)]
+    ready = [i for i in founders if i.phase is Phase.LAUNCHED and view.seat_address(i)]
     if len(ready) < wanted:
         return None
     servers = tuple(
-        facts.FoundingServer(
-            i.node, i.service_id, view.node_addresses[i.node], CLIENT_PORT, i.planned.volumes[0].directory_id
-        )
+        facts.FoundingServer(i.node, i.service_id, view.seat_address(i), CLIENT_PORT, i.planned.volumes[0].directory_id)
         for i in sorted(ready, key=lambda i: i.service_id)
     )
     protocol = target_of(view.document)

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from agent.wire import Document, FindingReport
 from controlplane.admission import admission_problems
 from controlplane.converger.arrivals import arrival_step
 from controlplane.converger.departures import departure_step
@@ -13,11 +14,14 @@ from controlplane.converger.voters import voter_step
 from controlplane.gateways import roll_of
 from controlplane.members import FIRST_ID, LAST_ID, member_of, next_member_id
 from controlplane.planpreview import preview
+from controlplane.portal.answers import AgentSeen, instance_out
+from controlplane.portal.documents import offer
+from controlplane.portal.schemas import BesideOut
 from controlplane.quorumfold import RULES
 from controlplane.replacement import Phase
 from controlplane.view import ClusterView, InstanceView
 from events import facts
-from events.ids import ClusterUid
+from events.ids import ClusterUid, Epoch
 from events.spec.positions import NOWHERE
 from planner.observed import QuorumSeen, VoterSeen
 from planner.rollout.desired import desired_nodes
@@ -335,3 +339,25 @@ def test_the_plan_tells_what_becomes_of_the_servers() -> None:
         )
     ] * 3
     assert all(not phase.parallel for phase in found.rollout.phases)
+
+
+# --- what goes over the wire, and what people see -----------------------------------------------------------------
+
+
+def test_both_services_are_offered_and_the_server_alone_knows_its_super_user() -> None:
+    made = offer(_view(), B1, epoch=Epoch(1), super_digest="super:abc=")
+    services = {s.name: s.super_digest for s in Document.model_validate_json(made.body).services}
+    assert services == {"broker": "", "zookeeper": "super:abc="}
+
+
+def test_people_see_the_server_beside_a_broker_and_what_ails_it() -> None:
+    view, seen = _view(), a_report(_view().instances[B1])
+    finding = FindingReport(name="zookeeper_slow", since=BEFORE, message="as tested")
+    told = {"name": "zookeeper", "node_id": 101, "state": "starting", "findings": (finding,)}
+    server = seen.report.services[0].model_copy(update=told)
+    report = seen.report.model_copy(update={"services": (*seen.report.services, server)})
+    agents = {B1: AgentSeen(replace(seen, report=report))}
+    shown = instance_out(view, view.instances[B1], agents[B1], NOW)
+    assert shown.beside == BesideOut(service_id=101, votes=True, reported_state="starting")
+    assert shown.reported_state == "running"
+    assert [f.name for f in shown.findings] == ["zookeeper_slow"]

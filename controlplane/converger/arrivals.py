@@ -12,7 +12,7 @@ from controlplane.converger.seats import stranger_among, voter_change_due
 from controlplane.converger.verdict import ReadConsole, Situation, StartPlanning, Verdict, record, wait
 from controlplane.externals import is_shared
 from controlplane.kafka.gates import is_following
-from controlplane.members import member_of
+from controlplane.members import member_of, voting_on
 from controlplane.places import place_of, places_of
 from controlplane.replacement import Phase
 from controlplane.view import ClusterView, InstanceView
@@ -265,13 +265,21 @@ def _is_overdue(situation: Situation, instance: InstanceView) -> bool:
     if instance.planned.service == "controller" and situation.view.migration is not None:
         # Its disk is named in the quorum's first record: only who never spoke is given up for another one.
         return not has_reported(situation, instance) and _waited_s(situation, instance) > situation.join_deadline_s
-    if follows_without_vote(situation, member_of(instance) or instance):
+    if follows_without_vote(situation, member_of(instance) or instance) or _holds_up_a_birth(situation, instance):
         return False
     report = service_report(situation, instance)
     if situation.seen.fresh_kafka(situation.now) is None and report is not None and report.state == "running":
         # It runs, and nobody can be asked whether it serves: unknown is not dead.
         return False
     return _waited_s(situation, instance) > situation.join_deadline_s
+
+
+def _holds_up_a_birth(situation: Situation, instance: InstanceView) -> bool:
+    """Whether the ensemble was founded with the server on its VM, and no broker has joined yet. To give the VM up would
+    take the vote with it, and without a broker nobody is asked for another one."""
+    if not voting_on(situation.view, (instance,)):
+        return False
+    return not any(i.phase is Phase.JOINED for i in situation.view.brokers())
 
 
 def _waited_s(situation: Situation, instance: InstanceView) -> float:

@@ -1,6 +1,7 @@
 """ZooKeeper servers on the VMs of brokers: who they are, who of them is to vote, what they are told, and their ids."""
 
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
@@ -280,6 +281,19 @@ def test_a_broker_that_serves_has_not_joined_before_its_server_votes() -> None:
     verdict = arrival_step(a_situation(view, kafka=kafka, reports={B2: replace(seen, report=report)}))
     assert verdict is not None
     assert verdict.events == (facts.InstanceJoined(B2, 1011),)
+
+
+@pytest.mark.parametrize(("others", "given_up"), [(Phase.LAUNCHED, False), (Phase.JOINED, True)])
+def test_a_founder_whose_broker_does_not_come_is_given_up_only_where_another_broker_serves(
+    others: Phase, given_up: bool
+) -> None:
+    view = _view(converged=0)
+    young = {k: replace(i, phase=others) for k, i in view.instances.items()}
+    young[B1] = replace(young[B1], phase=Phase.LAUNCHED)
+    late = replace(view, instances=young)
+    verdict = arrival_step(a_situation(late, now=NOW + timedelta(seconds=60), reports={}))
+    assert verdict is not None
+    assert [type(e) for e in verdict.events] == ([facts.JoinFailed] if given_up else [])
 
 
 # --- ids, and who is told of them ---------------------------------------------------------------------------------

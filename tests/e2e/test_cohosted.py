@@ -26,15 +26,18 @@ def test_a_cohosted_cluster_rolls_to_the_next_kafka_one_vm_with_both_at_a_time(l
     rolled = [e.type for e in cluster.events(before)]
     told = [k for k in rolled if k in ("voter.added", "drain.requested", "voter.removed", "instance.fenced")]
     assert told == ["voter.added", "drain.requested", "voter.removed", "instance.fenced"] * 3
-    assert rolled.index("protocol.raised") < len(rolled) - rolled[::-1].index("restart.completed")
+    last_replaced = len(rolled) - 1 - rolled[::-1].index("replacement.completed")
+    assert last_replaced < rolled.index("protocol.raised")
+    assert rolled[rolled.index("protocol.raised") :].count("restart.completed") == 3
     now = cluster.detail().instances
     assert {i.generation for i in now} == {2}
     for i in now:
         [properties] = cluster.vm(i.key).rglob("server.properties")
         assert "inter.broker.protocol.version=3.9" in properties.read_text()
-        assert [p.name for p in cluster.vm(i.key).rglob("zoo.cfg")] == ["zoo.cfg"]
-    quorum = cluster.snapshot
-    assert quorum().live_brokers() == {i.service_id for i in now}
+        there = {path.name for path in (cluster.vm(i.key) / "volumes" / "data").iterdir()}
+        assert {"kafka", "zookeeper"} <= there
+        assert i.beside is not None
+        assert (i.beside.votes, i.beside.reported_state) == (True, "running")
 
 
 def test_a_lost_vm_is_replaced_with_both_its_services(living_cluster: LivingCluster) -> None:

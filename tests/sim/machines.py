@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from agent import wire
-from agent.wire import Document, FindingReport, Report, ServiceDocument, ServiceReport
+from agent.wire import Document, Report, ServiceDocument, ServiceReport
 from controlplane.converger.observation import InventorySeen
 from controlplane.latest import LatestStore
 from controlplane.places import places_of
@@ -25,6 +25,7 @@ from tests.sim.vms import (
     Process,
     Vm,
     file_systems,
+    findings_of,
     listed,
     lost_directories,
     moved,
@@ -275,8 +276,7 @@ class Machines:
     def stop_process(self, key: str, *, beside: bool = False) -> None:
         """The Kafka process dies, or the ZooKeeper server `beside` it; the agent will start it again."""
         vm = self.vms[key]
-        process = vm.member if beside else vm.process
-        if process is not None:
+        if (process := vm.member if beside else vm.process) is not None:
             self._stop(process.document, graceful=False)
             vm.runs(process.document, None)
 
@@ -291,8 +291,7 @@ class Machines:
                 self._agent(vm, vm.document)
 
     def _agent(self, vm: Vm, document: Document | None) -> None:
-        services = document.services if document else ()
-        told = self.taken_back.get(vm.key)
+        services, told = document.services if document else (), self.taken_back.get(vm.key)
         if told and told.deadline and told.deadline - self._clock() <= timedelta(seconds=45):
             self._power_off(vm, graceful=True)  # as agents do, so that it can be started again
         else:
@@ -429,8 +428,8 @@ class Machines:
 
     def _refuse_two(self, vm: Vm, service: ServiceDocument) -> None:
         """Two controllers of one id are never up together: both would answer for the one vote."""
-        others = [(v, p.document) for v in self.vms.values() if v is not vm and v.alive for p in v.processes if p.up]
-        for other, document in others:
+        others = (v for v in self.vms.values() if v is not vm and v.alive)
+        for other, document in ((v, p.document) for v in others for p in v.processes if p.up):
             if document.name == service.name and document.node_id == service.node_id:
                 raise Violation(f"{vm.key} and {other.key} both run controller {service.node_id}")
 
@@ -477,6 +476,7 @@ class Machines:
     def _service_report(self, vm: Vm, service: ServiceDocument) -> ServiceReport:
         process, spent = vm.running(service), vm.start_of(service)
         up = process is not None and process.up
+        failed = self.failed_disks.get(service.node_id)
         if not up and service.state == "running" and self._is_equipped(vm, service) and self._lost_directory(service):
             return ServiceReport(
                 name=service.name,
@@ -494,16 +494,7 @@ class Machines:
             kafka_version=service.kafka_version,
             node_id=service.node_id,
             since=self._clock(),
-            findings=self._findings(vm) if up and not vm.is_beside(service) else (),
+            findings=findings_of(self.illnesses.get(vm.key), failed) if up and not vm.is_beside(service) else (),
             metrics=dict(self.kafka.migration.metrics(service)) if up else {},
             log_dirs=file_systems(self.volumes.values(), vm, service),
         )
-
-    def _findings(self, vm: Vm) -> tuple[FindingReport, ...]:
-        illness = self.illnesses.get(vm.key)
-        failed = self.failed_disks.get(vm.process.document.node_id) if vm.process else None
-        if failed is not None:
-            illness = Illness("log_dir_failed", failed)
-        if illness is None:
-            return ()
-        return (FindingReport(name=illness.finding, since=illness.since, message="as simulated"),)

@@ -131,6 +131,12 @@ def lost_directories(service: ServiceDocument, blank: Mapping[str, datetime]) ->
     )
 
 
+def findings_of(illness: Illness | None, failed: datetime | None) -> tuple[FindingReport, ...]:
+    """What an agent finds wrong in a service that runs. `failed`: since when one of its disks has."""
+    found = Illness("log_dir_failed", failed) if failed is not None else illness
+    return (FindingReport(name=found.finding, since=found.since, message="as simulated"),) if found else ()
+
+
 def file_systems(volumes: Iterable[CloudVolume], vm: Vm, service: ServiceDocument) -> tuple[LogDirReport, ...]:
     """Those of what is attached, which grow with their volumes."""
     there = {v.key: v.size_gib * 2**30 for v in volumes if v.attached_to == vm.key}

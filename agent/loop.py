@@ -163,6 +163,8 @@ class Converger:
             unreadable=unreadable,
             stop_asked_s=watch.stop_asked_s,
             hold=Hold(watch.hold_until_s, watch.hold_reason) if watch.hold_reason else None,
+            # Of an adopted process nobody knows since when: it is no newcomer.
+            unready_since_s=watch.started_s if process and watch.started_s and watch.up_pid != process.pid else None,
         )
         if wanted is None or wanted.state != "running" or process is not None:
             return facts

@@ -45,6 +45,8 @@ class ServiceFacts:
     storage: StorageFacts = StorageFacts("ready")
     stop_asked_s: float | None = None
     hold: Hold | None = None
+    unready_since_s: float | None = None
+    """When its live process was started, where that has not served yet; monotonic seconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,12 +142,39 @@ class NoteExit:
 Step: TypeAlias = Keep | Rest | Wait | Fail | Format | Start | Terminate | Kill | AwaitExit | RecordEnd | NoteExit
 
 
+_STOPS = (Terminate, Kill, AwaitExit)
+
+SERVER_FIRST_S = 30.0
+"""So long a broker waits for the ZooKeeper server beside it to serve. It gives up by itself when it finds no ensemble
+for 18 s (`zookeeper.connection.timeout.ms`), which would count as a crash."""
+
+
 def plan_steps(document: Document | None, local: LocalState) -> tuple[Step, ...]:
     """One step for every service in `local.services`, which holds the document's and those with a live process."""
     if local.shutting_down:
         return _shut_down(local)
     wanted = {service.name: service for service in document.services} if document else {}
-    return tuple(_step(name, wanted.get(name), facts, local) for name, facts in sorted(local.services.items()))
+    steps = {name: _step(name, wanted.get(name), facts, local) for name, facts in sorted(local.services.items())}
+    server = wanted.get("zookeeper")
+    if "broker" in steps and "zookeeper" in steps:
+        steps["broker"], steps["zookeeper"] = _in_order(steps["broker"], steps["zookeeper"], server, local)
+    return tuple(steps.values())
+
+
+def _in_order(broker: Step, server: Step, wanted: ServiceDocument | None, local: LocalState) -> tuple[Step, Step]:
+    """A broker beside a ZooKeeper server starts after it and stops before it: it registers through the ensemble when it
+    starts, and hands its leaders over through it when it stops. A server that cannot start, or that does not serve
+    `SERVER_FIRST_S` after its start, is not waited for: the others of the ensemble may well be a majority.
+    """
+    if isinstance(server, _STOPS) and isinstance(broker, _STOPS):
+        return broker, Keep(server.service, "stops after the broker")
+    if not isinstance(broker, Start) or wanted is None or wanted.state != "running":
+        return broker, server
+    since_s = local.services["zookeeper"].unready_since_s
+    boots = isinstance(server, Keep) and since_s is not None and local.now_s - since_s < SERVER_FIRST_S
+    if boots or isinstance(server, (*_STOPS, Format, Start, RecordEnd, NoteExit)):
+        return Wait(broker.service, "starts after the ZooKeeper server of this VM"), server
+    return broker, server
 
 
 def _step(name: ServiceName, wanted: ServiceDocument | None, facts: ServiceFacts, local: LocalState) -> Step:

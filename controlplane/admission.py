@@ -18,6 +18,7 @@ from events.spec.problems import Problem, counted, has_errors
 from events.spec.releases import as_numbers
 from events.spec.rules import check_change
 from planner.observed import KafkaSnapshot
+from planner.rollout.desired import DEFAULT_HEAP_MIB
 from providers.base import Place
 from providers.catalog import catalog
 from providers.registry import names
@@ -39,7 +40,7 @@ def admission_problems(
     unbootable: Unbootable = lambda place, machine, version, revision: "",
 ) -> list[Problem]:
     """What refuses the step from what is in force, warnings too."""
-    missing = _clouds(document, positions) or _places(document, positions)
+    missing = _clouds(document, positions) or [*_places(document, positions), *_heaps(document, positions)]
     if missing:
         return missing
     before = in_force(view, document)
@@ -84,12 +85,32 @@ def _places(document: KafkaClusterDocument, positions: Positions) -> list[Proble
             pool.machine,
             pool.alternatives,
             controllers=pool.size if pool.is_controller else 0,
-            ensemble="zookeeper" in pool.services,
+            ensemble="zookeeper" in pool.services and not pool.has_members,
             spot=pool.spot,
             ipv6=pool.ipv6,
             disk=pool.disk.kind,
         )
     ]
+
+
+def _heaps(document: KafkaClusterDocument, positions: Positions) -> Iterator[Problem]:
+    """Two services on a VM share its memory: their heaps leave a quarter of it to what Java needs beside them, to the
+    agent, and to the files Kafka reads. A machine whose memory nobody has a figure of is not judged."""
+    for index, pool in enumerate(document.spec.pools):
+        if not pool.has_members:
+            continue
+        broker = pool.heap_mib or DEFAULT_HEAP_MIB["broker"]
+        server = pool.zookeeper_heap_mib or DEFAULT_HEAP_MIB["zookeeper"]
+        shapes = catalog(pool.place.cloud).shapes
+        for field, machine in (("machine", pool.machine), *(("alternatives", other) for other in pool.alternatives)):
+            memory_mib = shapes[machine].memory_mib if machine in shapes else 0
+            if memory_mib and 4 * (broker + server) > 3 * memory_mib:
+                message = (
+                    f"pool `{pool.name}`: the broker's heap of {broker} MiB and the ZooKeeper server's of {server} MiB "
+                    f"are more than three quarters of the {memory_mib} MiB of `{machine}`"
+                )
+                fix = "Use a larger machine, or lower `heapMib` or `zookeeperHeapMib`."
+                yield positions.problem(p.MEMBERS, ("spec", "pools", index, field), message, fix)
 
 
 def _architectures(

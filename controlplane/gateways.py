@@ -11,7 +11,7 @@ from controlplane.kafka.gateway import KafkaGateway
 from controlplane.kafka.migrating_gateway import MigratingGateway
 from controlplane.kafka.zookeeper_gateway import ZooKeeperGateway, as_kafka_fault
 from controlplane.replacement import SERVING
-from controlplane.view import ClusterView
+from controlplane.view import ClusterView, InstanceView
 from controlplane.zookeeper.authority import super_password
 from controlplane.zookeeper.ensemble import KazooEnsemble
 from controlplane.zookeeper.errors import ZooKeeperFault
@@ -170,8 +170,8 @@ def controllers_of(view: ClusterView) -> tuple[str, ...]:
 
 def roll_of(view: ClusterView) -> Roll:
     """The servers of a cluster in ZooKeeper mode: where each is, and whose disk votes."""
-    servers = [i for i in view.controllers() if view.node_addresses.get(i.node)]
-    places = {i.service_id: Member(i.service_id, view.node_addresses[i.node]) for i in servers}
+    servers = [i for i in view.controllers() if _server_address(view, i)]
+    places = {i.service_id: Member(i.service_id, _server_address(view, i)) for i in servers}
     voting = {v.id: v.directory_id for v in view.voters.values()}
     change = view.voter_change
     if change is not None and change.adds:
@@ -182,6 +182,10 @@ def roll_of(view: ClusterView) -> Roll:
         if i.bound
     }
     return Roll(tuple(places[i] for i in sorted(places)), voting, given)
+
+
+def _server_address(view: ClusterView, server: InstanceView) -> str:
+    return server.address if server.hosted else view.node_addresses.get(server.node, "")
 
 
 def bootstrap_of(view: ClusterView) -> tuple[str, ...]:

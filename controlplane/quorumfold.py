@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from controlplane.foldmoves import Rules, frozen
-from controlplane.quorumlists import heirs_to_tell
+from controlplane.quorumlists import heirs_to_tell, own_member
 from controlplane.view import ClusterView, InstanceView, VoterChangeView
 from events import facts
 
@@ -32,6 +32,13 @@ def _removed(view: ClusterView, e: facts.VoterRemoved, at: datetime) -> ClusterV
     view = replace(_end(view, e.change), voters=frozen(left))
     if not e.leaves:
         return view
+    beside = {
+        i.key: replace(i, member_gone=True)
+        for i in view.instances.values()
+        if i.planned.member is not None and i.planned.member.directory_id == e.directory_id
+    }
+    if beside:
+        return replace(view, instances=frozen({**view.instances, **beside}))
     gone = {i.key: replace(i, drained=True) for i in view.of_node(e.node)}
     return replace(view, instances=frozen({**view.instances, **gone}))
 
@@ -52,7 +59,7 @@ def with_lists(before: ClusterView, after: ClusterView) -> ClusterView:
         return after
     voters, coming = frozenset(after.voters), frozenset(heir.key for heir in heirs_to_tell(after))
     told = {
-        k: replace(i, listed=voters, told_heirs=coming, protocol=after.protocol)
+        k: replace(i, listed=voters | own_member(i), told_heirs=coming, protocol=after.protocol)
         for k, i in after.instances.items()
         if _starts(before.instances.get(k), i)
     }

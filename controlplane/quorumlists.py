@@ -4,6 +4,7 @@ A broker that has lost the leader asks only whom that list names (measured on 4.
 names them. So only brokers are told, beside the voters, of those who are about to relieve one at another address.
 """
 
+from controlplane.members import member_of
 from controlplane.reliefview import is_waiting
 from controlplane.replacement import Phase
 from controlplane.view import ClusterView, InstanceView
@@ -28,9 +29,21 @@ def known_to(view: ClusterView, broker: InstanceView) -> frozenset[int]:
     return listed - moved if moved else listed
 
 
+def own_member(instance: InstanceView) -> frozenset[int]:
+    """The id of the server on a broker's own VM, where there is one."""
+    member = instance.planned.member
+    return frozenset() if member is None or instance.member_gone else frozenset({member.service_id})
+
+
 def list_for(view: ClusterView, instance: InstanceView) -> tuple[FoundingVoter, ...]:
-    """The voters by id, and for a broker after them those on their way."""
+    """The voters by id, and for a broker after them those on their way; the server on its own VM is among them before
+    it votes."""
     voters = tuple(view.voters[i] for i in sorted(view.voters))
+    beside = member_of(instance) if instance.planned.member is not None else None
+    if beside is not None and beside.service_id not in view.voters:
+        port, directory = next((v.port for v in voters), 0), beside.planned.volumes[0].directory_id
+        own = FoundingVoter(beside.node, beside.service_id, view.address_of(beside), port, directory)
+        return (*voters, own)
     heirs = heirs_to_tell(view) if instance.is_broker else ()
     if not heirs:
         return voters

@@ -111,7 +111,8 @@ def _fenced(view: ClusterView, e: facts.NodeFenced, at: datetime) -> ClusterView
 
 def _reverted(view: ClusterView, e: facts.FenceReverted, at: datetime) -> ClusterView:
     instance = view.instances[e.key]
-    return move(view, e.key, Phase.JOINED, at, starts=instance.starts + 1, fenced_at=None, drained=False)
+    again = {"starts": instance.starts + 1, "member_starts": instance.member_starts + 1}
+    return move(view, e.key, Phase.JOINED, at, **again, fenced_at=None, drained=False)
 
 
 def _unregistered(view: ClusterView, e: facts.BrokerUnregistered, at: datetime) -> ClusterView:

@@ -12,6 +12,7 @@ from controlplane.chaosview import ChaosView as ChaosView
 from controlplane.evacuationview import EvacuationView as EvacuationView
 from controlplane.externalview import ExternalView
 from controlplane.healingview import DemotionView, SwitchView
+from controlplane.members import members_of
 from controlplane.migrationview import MigrationView, with_both_quorums
 from controlplane.movesview import MovesView as MovesView
 from controlplane.rebalanceview import BatchSpent, LastRebalance, RebalanceView
@@ -109,6 +110,12 @@ class InstanceView:
     """ZooKeeper mode: the protocol version its last start was told."""
     port: int = 0
     """TCP port a broker serves clients on, whatever the spec has come to say; 0 where no document said it yet."""
+    member_starts: int = 1
+    """Of the ZooKeeper server beside a broker, as `starts` is of the broker."""
+    member_gone: bool = False
+    """That server has left the ensemble for good: it is stopped, whatever becomes of the broker."""
+    hosted: bool = False
+    """It is such a server, shown as an instance of its own (`members.member_of`)."""
 
     @property
     def key(self) -> str:
@@ -415,7 +422,8 @@ class ClusterView:
     def controllers(self) -> tuple[InstanceView, ...]:
         """Those of the quorum that holds the metadata; see `beside_quorum`."""
         service = self.quorum_service
-        return tuple(i for i in self.alive() if i.planned.service == service)
+        own = tuple(i for i in self.alive() if i.planned.service == service)
+        return (*own, *members_of(self.alive())) if service == "zookeeper" else own
 
     @once
     def beside_quorum(self) -> tuple[InstanceView, ...]:

@@ -68,6 +68,7 @@ from events.instance_facts import JoinFailed as JoinFailed
 from events.instance_facts import LaunchedInstance as LaunchedInstance
 from events.instance_facts import MachineSubstituted as MachineSubstituted
 from events.instance_facts import PlannedInstance as PlannedInstance
+from events.instance_facts import PlannedMember as PlannedMember
 from events.instance_facts import PlannedPlace as PlannedPlace
 from events.instance_facts import PlannedVolume as PlannedVolume
 from events.instance_facts import RunFailed as RunFailed

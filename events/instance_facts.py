@@ -30,6 +30,15 @@ class PlannedPlace:
 
 
 @dataclass(frozen=True, slots=True)
+class PlannedMember:
+    """The ZooKeeper server that shares a broker's VM and its first disk. It comes and goes with that VM."""
+
+    service_id: int
+    directory_id: str
+    heap_mib: int
+
+
+@dataclass(frozen=True, slots=True)
 class PlannedInstance:
     """A VM as it was fixed with its intent: frozen for ever from here on.
 
@@ -75,6 +84,8 @@ class PlannedInstance:
     port: int = 0
     """TCP port a broker serves clients on for life, 0 for that of the document in force at its intent; and for who is
     no broker."""
+    member: PlannedMember | None = None
+    """The server of the ensemble beside the broker, None for a VM with one service."""
 
     @property
     def key(self) -> str:

@@ -98,13 +98,30 @@ def a_spec(**overrides: Any) -> str:
     }
     values |= overrides
     heaps = {k: f"\n      heapMib: {values[k]}" if values[k] else "" for k in ("heap", "quorum_heap")}
-    return _SPEC.format(**{**values, **heaps})
+    text = _SPEC.format(**{**values, **heaps})
+    return _on_the_brokers_vms(text) if values["quorum"] == "members" else text
+
+
+def _on_the_brokers_vms(text: str) -> str:
+    """The servers of the ensemble share the VMs of the brokers: there is no other pool."""
+    before, _, after = text.partition("    - name: memberss")
+    return (
+        before
+        + "    - name: brokers"
+        + after.partition("    - name: brokers")[2].replace("services: [broker]", "services: [broker, zookeeper]")
+    )
 
 
 def a_zookeeper_document(**overrides: Any) -> KafkaClusterDocument:
     """The same cluster in ZooKeeper mode: 3 brokers and 3 servers of pool `zookeepers` on Kafka 3.8.1."""
     config = ", mode: zookeeper" + overrides.pop("config", "")
     return a_document(**{"version": "3.8.1", "quorum": "zookeeper", **overrides}, config=config)
+
+
+def a_cohosted_document(**overrides: Any) -> KafkaClusterDocument:
+    """3 brokers on Kafka 3.8.1, each with a server of the ensemble on its VM."""
+    config = ", mode: zookeeper" + overrides.pop("config", "")
+    return a_document(**{"version": "3.8.1", "quorum": "members", **overrides}, config=config)
 
 
 @cache

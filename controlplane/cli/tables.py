@@ -110,7 +110,10 @@ def _instance_row(instance: InstanceOut, now: datetime) -> list[Text | str]:
 def _agent_words(instance: InstanceOut) -> str:
     if instance.report_age_s is None:
         return "nothing yet"
-    return f"{instance.reported_state or 'nothing'}, {human_seconds(round(instance.report_age_s))} ago"
+    said, beside = instance.reported_state or "nothing", instance.beside
+    if beside is not None:
+        said += f" (zookeeper {beside.service_id} {beside.reported_state or 'nothing'})"
+    return f"{said}, {human_seconds(round(instance.report_age_s))} ago"
 
 
 def _note(instance: InstanceOut, now: datetime) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from controlplane.cli.quantities import human_seconds
 from controlplane.cli.waiting import message_of
 from controlplane.kafka.quorum import keeps_up
-from controlplane.portal.schemas import ClusterDetailOut, ConditionOut, InstanceOut
+from controlplane.portal.schemas import BesideOut, ClusterDetailOut, ConditionOut, InstanceOut
 
 GOOD_WHEN_TRUE = frozenset({"Converged", "Synced"})
 """Every other condition tells of something people should know."""
@@ -46,6 +46,7 @@ def _reasons(detail: ClusterDetailOut) -> Iterator[str]:
     if detail.status != _AT_REST:
         return
     yield from (_service(i) for i in there if i.reported_state not in ("", "running"))
+    yield from (_beside(i, i.beside) for i in there if i.beside and i.beside.reported_state not in ("", "running"))
     yield from _late(detail)
     if detail.under_replicated:
         yield f"{detail.under_replicated} partitions have replicas that are not in sync"
@@ -59,6 +60,11 @@ def _findings(there: Sequence[InstanceOut]) -> Iterator[str]:
 
 def _service(instance: InstanceOut) -> str:
     return f"{instance.service} {instance.service_id} ({instance.key}) is {instance.reported_state} by its agent's word"
+
+
+def _beside(instance: InstanceOut, server: BesideOut) -> str:
+    state = server.reported_state
+    return f"zookeeper {server.service_id} ({instance.key}) is {state} by its agent's word"
 
 
 def _late(detail: ClusterDetailOut) -> Iterator[str]:

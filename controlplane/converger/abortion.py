@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from controlplane.converger.departures import request_retire
 from controlplane.converger.drains import request_drain
 from controlplane.converger.verdict import Situation, Verdict, record, wait
+from controlplane.converger.voters import dismiss_members
 from controlplane.converger.wholeness import cluster_is_whole
 from controlplane.externals import expected_brokers
 from controlplane.kafka.gates import broker_is_empty
@@ -66,6 +67,8 @@ def _take_back(situation: Situation, pairs: Sequence[Pair]) -> Verdict:
     closed = [g for new in live if not (g := broker_is_empty(kafka, new.service_id)).open]
     if closed:
         return wait("LogDirsNotEmpty", f"aborted: {closed[0].reason}")
+    if (leaves := dismiss_members(situation, [new for _, new in pairs])) is not None:
+        return leaves
     fence = facts.FenceRequested(tuple(new.key for _, new in pairs), "the roll was aborted before its drain")
     return record(f"aborted: {keys} holds nothing and goes again", fence)
 

@@ -13,6 +13,7 @@ from controlplane.converger.seats import stranger_among, voter_change_due
 from controlplane.converger.verdict import ReadConsole, Situation, StartPlanning, Verdict, record, wait
 from controlplane.externals import is_shared
 from controlplane.kafka.gates import is_following
+from controlplane.members import member_of, voting_on
 from controlplane.places import place_of, places_of
 from controlplane.replacement import Phase
 from controlplane.view import ClusterView, InstanceView
@@ -131,7 +132,7 @@ def arrival_step(situation: Situation) -> Verdict | None:
     arriving = [i for i in situation.view.in_phase(Phase.LAUNCHED) if not i.lost and not _stands_by(situation, i)]
     if not arriving:
         return None
-    joined = [i for i in arriving if i.bound and serves(situation, i, newer_than=i.since)]
+    joined = [i for i in arriving if i.bound and serves(situation, i, newer_than=i.since) and _in(situation, i)]
     if joined:
         events = [facts.InstanceJoined(i.key, i.service_id) for i in joined]
         return record(f"{', '.join(i.key for i in joined)} joined", *events)
@@ -148,6 +149,12 @@ def arrival_step(situation: Situation) -> Verdict | None:
     states = ", ".join(f"{i.key} ({_arrival_words(situation, i)})" for i in waited_for)
     sentence = f"waiting for {states} to join"
     return wait("InstanceJoins", sentence, *_plan_ahead(situation), patience_s=situation.join_deadline_s)
+
+
+def _in(situation: Situation, broker: InstanceView) -> bool:
+    """Whether the ZooKeeper server on its VM is in, too; True where there is none."""
+    member = member_of(broker)
+    return member is None or serves(situation, member, newer_than=broker.since)
 
 
 def _stands_by(situation: Situation, instance: InstanceView) -> bool:
@@ -179,12 +186,15 @@ def _vote_waits_for_a_cure(situation: Situation, instance: InstanceView) -> bool
     """No vote is given while another controller is gone: that one must not wait for this one's vote, then."""
     view = situation.view
     gone = any((i.lost or view.is_broken(i)) and i.node != instance.node for i in view.controllers())
-    return gone and follows_without_vote(situation, instance)
+    return gone and follows_without_vote(situation, member_of(instance) or instance)
 
 
 def _arrival_words(situation: Situation, instance: InstanceView) -> str:
     state, kafka = state_of(situation, instance), situation.seen.fresh_kafka(situation.now)
-    if kafka is None or not follows_without_vote(situation, instance):
+    member = member_of(instance)
+    if member is not None and state == "running":
+        state = f"running; its ZooKeeper server: {state_of(situation, member)}"
+    if kafka is None or not follows_without_vote(situation, member or instance):
         return state
     step = voter_change_due(situation.view, kafka)
     strange = stranger_among(situation.view, kafka)
@@ -267,13 +277,21 @@ def _is_overdue(situation: Situation, instance: InstanceView) -> bool:
     if instance.planned.service == "controller" and situation.view.migration is not None:
         # Its disk is named in the quorum's first record: only who never spoke is given up for another one.
         return not has_reported(situation, instance) and _waited_s(situation, instance) > situation.join_deadline_s
-    if follows_without_vote(situation, instance):
+    if follows_without_vote(situation, member_of(instance) or instance) or _holds_up_a_birth(situation, instance):
         return False
     report = service_report(situation, instance)
     if situation.seen.fresh_kafka(situation.now) is None and report is not None and report.state == "running":
         # It runs, and nobody can be asked whether it serves: unknown is not dead.
         return False
     return _waited_s(situation, instance) > situation.join_deadline_s
+
+
+def _holds_up_a_birth(situation: Situation, instance: InstanceView) -> bool:
+    """Whether the ensemble was founded with the server on its VM, and no broker has joined yet. To give the VM up would
+    take the vote with it, and without a broker nobody is asked for another one."""
+    if not voting_on(situation.view, (instance,)):
+        return False
+    return not any(i.phase is Phase.JOINED for i in situation.view.brokers())
 
 
 def _waited_s(situation: Situation, instance: InstanceView) -> float:

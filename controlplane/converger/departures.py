@@ -7,7 +7,9 @@ from controlplane.converger.births import is_founder
 from controlplane.converger.deadends import in_the_way
 from controlplane.converger.drains import request_drain
 from controlplane.converger.verdict import Situation, Unregister, Verdict, act, record, wait
+from controlplane.converger.voters import dismiss_members
 from controlplane.kafka.gates import Gate, broker_is_empty, hosts_nothing, is_following, may_stop_broker
+from controlplane.members import voting_on
 from controlplane.places import by_place
 from controlplane.replacement import Phase
 from controlplane.view import ClusterView, InstanceView
@@ -55,6 +57,8 @@ def _fence_proofs(situation: Situation) -> Verdict | None:
             proofs.append(facts.NodeFenced(instance.key, "inventory"))
             continue
         report = service_report(situation, instance)
+        if not _member_is_stopped(situation, instance):
+            continue
         if report and report.state == "stopped" and report.start_id == start_id(instance):
             proofs.append(facts.NodeFenced(instance.key, "agent"))
         elif _never_spoke(situation, instance):
@@ -62,6 +66,13 @@ def _fence_proofs(situation: Situation) -> Verdict | None:
     if not proofs:
         return None
     return record(f"stopped for certain: {', '.join(f'{p.key} (by {p.proof})' for p in proofs)}", *proofs)
+
+
+def _member_is_stopped(situation: Situation, instance: InstanceView) -> bool:
+    """Of the ZooKeeper server beside a broker, by its agent's word; True where there is none."""
+    seen = situation.seen.reports.get(instance.key)
+    report = seen.service("zookeeper") if seen is not None and instance.planned.member is not None else None
+    return report is None or report.state == "stopped"
 
 
 def _never_spoke(situation: Situation, instance: InstanceView) -> bool:
@@ -86,7 +97,9 @@ def _linger(situation: Situation) -> Verdict | None:
     if kafka is None:
         return wait("KafkaUnknown", f"{_keys(lingering)} linger; Kafka's metadata cannot be read")
     filled = [i for i in lingering if kafka.hosted_by(i.service_id)]
-    if filled and in_the_way(situation, kafka, [i.service_id for i in filled]):
+    # Whoever lingers with a server that votes does so for as long as another VM is gone: that may be minutes.
+    kept = bool(voting_on(situation.view, filled)) and _is_one_gone(situation.view)
+    if filled and (kept or in_the_way(situation, kafka, [i.service_id for i in filled])):
         return None  # a broker that died is replaced first
     if filled:
         again = _drain_again(situation, filled, kafka)
@@ -98,7 +111,15 @@ def _linger(situation: Situation) -> Verdict | None:
     closed = [g for i in lingering if not (g := _may_stop(situation, kafka, i)).open]
     if closed:
         return wait("MinIsrGate", closed[0].reason)
+    if (leaves := dismiss_members(situation, lingering)) is not None:
+        # A server that is needed is needed because another one is gone: that one's VM is replaced first.
+        return None if leaves.wait is not None and _is_one_gone(situation.view) else leaves
     return record(f"fencing {_keys(lingering)}", facts.FenceRequested(tuple(i.key for i in lingering), "drained"))
+
+
+def _is_one_gone(view: ClusterView) -> bool:
+    """Whether a VM is gone, and its broker is not emptied yet."""
+    return any(i.lost and i.phase in (Phase.JOINED, Phase.DRAINING) for i in view.brokers())
 
 
 def _may_stop(situation: Situation, kafka: KafkaSnapshot, instance: InstanceView) -> Gate:
@@ -180,6 +201,8 @@ def _failed(situation: Situation) -> Verdict | None:
     kafka = situation.seen.fresh_kafka(situation.now)
     if kafka is None:
         return wait("KafkaUnknown", f"{_keys(brokers)} did not join; Kafka's metadata cannot be read")
+    if (leaves := dismiss_members(situation, brokers)) is not None:
+        return leaves
     known = [i for i in brokers if i.service_id in kafka.brokers or kafka.hosted_by(i.service_id)]
     if known:
         return record(f"stopping {_keys(known)}", facts.FenceRequested(tuple(i.key for i in known), "did not join"))

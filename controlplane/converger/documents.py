@@ -1,12 +1,14 @@
 """From the fold to the desired document of every VM: what each agent is told, as a pure function of the view."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from agent.wire import AgentBuild, AgentOrder, Document, EnsembleMember, LogDir, ServiceDocument, ServiceName, Voter
 from controlplane.converger.arrivals import CONTROLLER_PORT, start_id
 from controlplane.converger.ensemble import CLIENT_PORT
 from controlplane.converger.heartbeats import heartbeats_for
 from controlplane.growthfold import size_of
+from controlplane.members import member_of
 from controlplane.quorumtold import is_told_nothing, quorum_told
 from controlplane.replacement import SERVING, Phase
 from controlplane.view import ClusterView, InstanceView
@@ -31,9 +33,10 @@ def _document(view: ClusterView, key: str, epoch: int) -> Document | None:
     if instance is None or view.deleted or instance.phase in _GONE:
         return None
     services: tuple[ServiceDocument, ...] = ()
-    waits = _only_arrives(instance) or _waits_for_id(view, instance) or is_told_nothing(view, instance)
+    waits = _only_arrives(instance) or is_told_nothing(view, instance)
     if view.founding is not None and not waits:
-        services = (_service(view, instance, view.founding),)
+        told = () if _waits_for_id(view, instance) else (_service(view, instance, view.founding),)
+        services = (*told, *_beside(view, instance, view.founding))
     return Document(
         epoch=epoch,
         cluster_uid=view.uid,
@@ -97,6 +100,17 @@ def _service(view: ClusterView, instance: InstanceView, founding: facts.QuorumFo
         protocol_version=told.protocol,
         gives_volumes=not running and _hands_over(view, instance),
     )
+
+
+def _beside(view: ClusterView, instance: InstanceView, founding: facts.QuorumFounded) -> tuple[ServiceDocument, ...]:
+    """The ZooKeeper server on a broker's VM: told to stop once it has left the ensemble, or the broker is."""
+    if instance.planned.member is None:
+        return ()
+    member = member_of(replace(instance, member_gone=False))
+    if member is None:
+        return ()
+    told = _service(view, member, founding)
+    return (told.model_copy(update={"state": "stopped"}) if instance.member_gone else told,)
 
 
 def _hands_over(view: ClusterView, instance: InstanceView) -> bool:

@@ -51,9 +51,7 @@ def _found(view: ClusterView) -> Verdict | None:
     if len(ready) < founders_wanted(view):
         return None
     servers = tuple(
-        facts.FoundingServer(
-            i.node, i.service_id, view.node_addresses[i.node], CLIENT_PORT, i.planned.volumes[0].directory_id
-        )
+        facts.FoundingServer(i.node, i.service_id, view.seat_address(i), CLIENT_PORT, i.planned.volumes[0].directory_id)
         for i in ready
     )
     protocol = target_of(view.document)

@@ -1,6 +1,7 @@
 """New work: which nodes to make, replace or remove next, fixed as an intent before anything happens."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from controlplane.converger.births import is_unfounded
 from controlplane.converger.drains import request_drain
@@ -24,11 +25,12 @@ from controlplane.evacuationroom import heirs_have_room, room_without
 from controlplane.growthfold import size_of
 from controlplane.healingswitch import is_being_cured, why_not
 from controlplane.imagefold import outdated_image
+from controlplane.members import next_member_id
 from controlplane.places import place_of, planned_place
 from controlplane.replacement import Phase
 from controlplane.view import ClusterView, InstanceView, once
 from events import facts
-from events.ids import intent_id
+from events.ids import intent_id, kafka_uuid
 from planner.anomalies.kinds import Kind
 from planner.rollout.desired import DesiredNode, desired_nodes
 from planner.rollout.diff import Change, Incumbent, NodeChange, node_changes
@@ -270,7 +272,11 @@ def _surge(situation: Situation, work: Work) -> Verdict:
         else:
             service_id = old.service_id if old is not None else id_for(view, change.node, given)
             given.add(service_id)
-        planned.append(_plan_instance(view, change, change.desired, service_id, situation.seen.handover_on))
+        made = _plan_instance(view, change, change.desired, service_id, situation.seen.handover_on)
+        if change.desired.member_heap_mib:
+            made = _with_member(view, made, change.desired, given)
+            given.update({made.member.service_id} if made.member else ())
+        planned.append(made)
     if refused := relief_refused(situation, planned):
         return refused
     told = [p for p in planned if p.handover or p.service == "controller"]
@@ -287,6 +293,14 @@ def _surge(situation: Situation, work: Work) -> Verdict:
     planned = [with_image(situation, p, _place_of_plan(view, p)) for p in planned]
     keys = ",".join(p.key for p in planned)
     return record(f"creating {keys}: {work.reason}", *_surges(view, planned, work.reason))
+
+
+def _with_member(
+    view: ClusterView, made: facts.PlannedInstance, want: DesiredNode, given: set[int]
+) -> facts.PlannedInstance:
+    """With a ZooKeeper server of its own id, which keeps its data on the broker's first disk."""
+    directory = kafka_uuid("directory", view.uid, f"{made.volumes[0].key}.zookeeper")
+    return replace(made, member=facts.PlannedMember(next_member_id(view, given), directory, want.member_heap_mib))
 
 
 def _surges(view: ClusterView, planned: Sequence[facts.PlannedInstance], reason: str) -> list[facts.SurgeRequested]:
@@ -398,7 +412,7 @@ def _reattaches(view: ClusterView, key: str, want: DesiredNode) -> bool:
     """Whether a broker's successor takes over its disk and its id: by policy, or because a handover is under way. No
     disk goes to another place: who moves is copied, unless its handover has to be ended first."""
     instance = view.instances[key]
-    if instance.phase is Phase.JOINED and str(place_of(view, instance)) != want.place:
+    if want.member_heap_mib or (instance.phase is Phase.JOINED and str(place_of(view, instance)) != want.place):
         return False
     asked = view.to_replace.get(key)
     if asked is not None and asked.new_disk:

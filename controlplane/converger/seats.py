@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from controlplane.kafka.gates import Gate
 from controlplane.kafka.voters import Seat, Stranger, VoterStep, listed_enough, next_voter_change
+from controlplane.members import members_of, stays, votes
 from controlplane.quorumlists import known_to
 from controlplane.reliefview import is_waiting
 from controlplane.replacement import ALIVE, Phase
@@ -26,7 +27,10 @@ def seats(view: ClusterView) -> tuple[Seat, ...]:
     for instance in view.instances.values():
         if instance.planned.service == service:
             had.setdefault(instance.service_id, []).append(instance)
-    there = {number: [i for i in held if i.phase in ALIVE] for number, held in sorted(had.items())}
+    if service == "zookeeper":
+        for member in members_of(view.instances.values()):
+            had.setdefault(member.service_id, []).append(member)
+    there = {number: [i for i in held if _may_sit(view, i)] for number, held in sorted(had.items())}
     return tuple(_with_others(_seat(view, those, wanted), had[number]) for number, those in there.items() if those)
 
 
@@ -123,6 +127,8 @@ def thin_list(view: ClusterView, instance: InstanceView) -> str:
     if not instance.is_broker or instance.listed is None or view.document is None:
         return ""
     voters, listed = _ids_to_be(view), known_to(view, instance)
+    if instance.planned.member is not None:
+        voters = frozenset(view.voters)
     if listed_enough(listed, voters):
         return ""
     named, needed = len(listed & voters), (len(voters) - 1) // 2 + 1
@@ -137,15 +143,23 @@ def has_thin_list(view: ClusterView) -> bool:
     return any(thin_list(view, i) for i in view.brokers())
 
 
+def _may_sit(view: ClusterView, instance: InstanceView) -> bool:
+    """A hosted server whose VM was given up at a birth may have its vote still."""
+    return instance.phase in ALIVE or (instance.hosted and votes(view, instance))
+
+
 def _seat(view: ClusterView, there: list[InstanceView], wanted: set[str]) -> Seat:
     """Who waits to relieve another one sits nowhere yet."""
     holders = [i for i in there if i.phase not in (Phase.RETIRING, Phase.FAILED) and not is_waiting(i)] or there
     newest = holders[-1]
+    if newest.hosted:
+        directory, stay = newest.planned.volumes[0].directory_id, stays(view, newest, wanted)
+        return Seat(newest.node, newest.service_id, newest.planned.index, directory, stay, hosted=True)
     arrives = newest.phase is Phase.LAUNCHED and not newest.drained
-    stays = (newest.node in wanted and not newest.drained) or arrives or newest.key in view.relieved()
+    stay = (newest.node in wanted and not newest.drained) or arrives or newest.key in view.relieved()
     planned = newest.planned
     directory, swaps = planned.volumes[0].directory_id, bool(planned.relieves)
-    return Seat(planned.node, planned.service_id, planned.index, directory, stays, swaps=swaps)
+    return Seat(planned.node, planned.service_id, planned.index, directory, stay, swaps=swaps)
 
 
 def _with_others(seat: Seat, instances: list[InstanceView]) -> Seat:
@@ -153,6 +167,8 @@ def _with_others(seat: Seat, instances: list[InstanceView]) -> Seat:
     had: dict[str, list[InstanceView]] = {}
     for i in instances:
         had.setdefault(i.planned.volumes[0].directory_id, []).append(i)
+    if seat.hosted:
+        return seat  # its id was never anybody else's
     others = frozenset(had) - {seat.directory_id}
     over = frozenset(d for d in others if all(i.lost or i.phase in _STOPPED for i in had[d]))
     return replace(seat, others=others, lost=over)

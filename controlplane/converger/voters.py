@@ -8,13 +8,16 @@
 What is to change, and whether it may now, says `controlplane.kafka.voters`.
 """
 
+from collections.abc import Sequence
+
 from agent.wire import DIRECTORY_LOST
 from controlplane.converger.arrivals import quorum_port, service_report, start_id
 from controlplane.converger.seats import address_of_seat, seats, stranger_among, voter_change_due
 from controlplane.converger.verdict import AddVoter, RemoveVoter, Situation, Verdict, act, record, wait
 from controlplane.externals import is_shared
-from controlplane.kafka.gates import Gate
+from controlplane.kafka.gates import Gate, is_following
 from controlplane.kafka.voters import VoterStep, may_add, may_remove
+from controlplane.members import voting_on
 from controlplane.replacement import Phase
 from controlplane.view import ClusterView, InstanceView, VoterChangeView
 from events import facts
@@ -33,6 +36,8 @@ def volume_step(situation: Situation) -> Verdict | None:
     if _is_between(situation):
         return None
     for instance in view.controllers():
+        if instance.hosted:
+            continue  # its directory is on the broker's disk: that is replaced with the VM
         said = _says_lost(situation, instance)
         if said is None or view.is_broken(instance):
             continue
@@ -64,7 +69,7 @@ def voter_step(situation: Situation) -> Verdict | None:
     step = voter_change_due(view, kafka)
     dismissed = [i for i in view.controllers() if i.drained and i.phase is Phase.JOINED]
     halfway = bool(dismissed) and sum(m.is_voter for m in kafka.quorum.members) % 2 == 0
-    if step is not None and step.gate.open and (not step.leaves or halfway):
+    if step is not None and step.gate.open and (not step.leaves or halfway or _is_dead(kafka, step)):
         return begin_voter_change(view, step)
     if dismissed:
         keys = tuple(i.key for i in dismissed)
@@ -72,6 +77,42 @@ def voter_step(situation: Situation) -> Verdict | None:
             f"stopping {', '.join(keys)}: no voters any more", facts.FenceRequested(keys, "no voter any more")
         )
     return None
+
+
+def _is_dead(kafka: KafkaSnapshot, step: VoterStep) -> bool:
+    """Whether who is to leave is a server on a broker's VM that serves nobody: its vote only keeps others out."""
+    seat = step.seat
+    voters = [m for m in kafka.quorum.members if m.is_voter and (m.id, m.directory_id) == (seat.id, seat.directory_id)]
+    return seat.hosted and not any(is_following(m) for m in voters)
+
+
+def dismiss_members(situation: Situation, brokers: Sequence[InstanceView]) -> Verdict | None:
+    """Takes the servers on the VMs of these brokers out of the ensemble, one after the other; None once none of them
+    votes. A broker is stopped, and its VM deleted, after that."""
+    view, kafka = situation.view, situation.seen.fresh_kafka(situation.now)
+    voting = voting_on(view, brokers)
+    if not voting:
+        return None
+    first = voting[0]
+    if kafka is None:
+        why = situation.seen.missing.get("kafka", "Kafka's metadata is older than 30 s")
+        return wait("KafkaUnknown", f"ZooKeeper server {first.service_id} of {first.key} is to leave first: {why}")
+    if view.voter_change is not None:
+        change, reason = view.voter_change, _gate(kafka, view.voter_change).reason
+        return wait("QuorumGate", f"{first.key} goes after the change of vote {change.voter.id}, which waits: {reason}")
+    step = voter_change_due(view, kafka)
+    if step is not None and step.leaves and step.gate.open and step.seat.id in {m.service_id for m in voting}:
+        return begin_voter_change(view, step)
+    if not _has_vote(kafka, first):
+        return record(f"the server on {first.key} leaves: it has no vote", of_no_quorum(first))
+    strange = stranger_among(view, kafka)
+    reason = strange or (step.gate.reason if step else "another change comes first")
+    return wait("QuorumGate", f"{first.key}: ZooKeeper server {first.service_id} keeps its vote for now: {reason}")
+
+
+def _has_vote(kafka: KafkaSnapshot, instance: InstanceView) -> bool:
+    member = (instance.service_id, instance.planned.volumes[0].directory_id)
+    return any(m.is_voter and (m.id, m.directory_id) == member for m in kafka.quorum.members)
 
 
 def _is_between(situation: Situation) -> bool:

@@ -30,6 +30,8 @@ class Seat:
     lost: frozenset[str] = frozenset()
     swaps: bool = False
     """The directory that is to vote follows before a lost one loses its vote: between the two there is a moment."""
+    hosted: bool = False
+    """A ZooKeeper server on a broker's VM: it leaves when that broker is empty, not when it is not wanted any more."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,7 +78,7 @@ def cluster_detail(
         **_short(view, fleet, now, progress),
         source=source or api.SpecSourceOut(),
         conditions=conditions,
-        instances=[_instance(view, i, agents.get(i.key, AgentSeen()), now) for i in view.alive()],
+        instances=[instance_out(view, i, agents.get(i.key, AgentSeen()), now) for i in view.alive()],
         externals=[
             ExternalBrokerOut(id=b.id, rack=b.rack, address=b.address, state=external_words(view, b))
             for b in external_brokers(view).values()
@@ -254,12 +254,17 @@ def _short(view: ClusterView, fleet: Fleet, now: datetime, progress: str) -> dic
         "sentence": f"{sentence}: {progress}" if progress and sentence else sentence,
         "sentence_at": said.at if said else None,
         "brokers": sum(i.is_broker and i.phase is not Phase.LAUNCHED for i in present),
-        "controllers": sum(not i.is_broker and i.phase is not Phase.LAUNCHED for i in present),
+        "controllers": sum(_has_voter(i) and i.phase is not Phase.LAUNCHED for i in present),
         "desired_brokers": sum(p.size for p in pools if p.is_broker),
         "desired_controllers": sum(p.size for p in pools if p.is_quorum),
         "paused": view.paused if hold_on(view, now) else "",
         "declared_at": view.declared_at,
     }
+
+
+def _has_voter(instance: InstanceView) -> bool:
+    """Whether a member of the quorum is on its VM."""
+    return not instance.is_broker or (instance.planned.member is not None and not instance.member_gone)
 
 
 def _metadata(snapshot: KafkaSnapshot | None, now: datetime) -> dict[str, object]:
@@ -275,9 +280,12 @@ def _metadata(snapshot: KafkaSnapshot | None, now: datetime) -> dict[str, object
     }
 
 
-def _instance(view: ClusterView, instance: InstanceView, agent: AgentSeen, now: datetime) -> api.InstanceOut:
+def instance_out(view: ClusterView, instance: InstanceView, agent: AgentSeen, now: datetime) -> api.InstanceOut:
+    """One VM, with what its agent says of its services."""
     planned, seen, credential = instance.planned, agent.report, agent.credential
-    service = seen.service(planned.service) if seen else None
+    service, beside = seen.service(planned.service) if seen else None, _beside(view, instance, seen)
+    server = seen.service("zookeeper") if seen and beside else None
+    found = [*(service.findings if service else ()), *(server.findings if server else ())]
     return api.InstanceOut(
         key=instance.key,
         node=instance.node,
@@ -302,8 +310,19 @@ def _instance(view: ClusterView, instance: InstanceView, agent: AgentSeen, now: 
         credential_since=credential.since if credential else None,
         credential_overdue=agent.is_overdue,
         outdated_credential_at=credential.outdated_shown_at if credential else None,
-        findings=[api.FindingOut(**f.model_dump()) for f in service.findings] if service else [],
+        findings=[api.FindingOut(**f.model_dump()) for f in found],
+        beside=beside,
     )
+
+
+def _beside(view: ClusterView, instance: InstanceView, seen: ReportSeen | None) -> api.BesideOut | None:
+    member = instance.planned.member
+    if member is None:
+        return None
+    server = seen.service("zookeeper") if seen else None
+    voter = view.voters.get(member.service_id)
+    voting = voter is not None and voter.directory_id == member.directory_id
+    return api.BesideOut(service_id=member.service_id, votes=voting, reported_state=server.state if server else "")
 
 
 def _drain(view: ClusterView) -> api.DrainOut | None:

@@ -37,8 +37,9 @@ def offer(
     if logs:
         document = document.model_copy(update={"logs": logs_topic(view)})
     if super_digest:
-        told = [s.model_copy(update={"super_digest": super_digest}) for s in document.services if s.name == "zookeeper"]
-        document = document.model_copy(update={"services": tuple(told)}) if told else document
+        knows = {"super_digest": super_digest}
+        told = [s.model_copy(update=knows) if s.name == "zookeeper" else s for s in document.services]
+        document = document.model_copy(update={"services": tuple(told)})
     content = document.model_dump_json(exclude={"epoch"})
     return Offer(document.model_dump_json(), hashlib.sha256(content.encode()).hexdigest()[:32], view.version)
 

@@ -169,6 +169,14 @@ class FindingOut(Message):
     numbers: dict[str, float] = {}
 
 
+class BesideOut(Message):
+    """The ZooKeeper server that shares a broker's VM."""
+
+    service_id: int
+    votes: bool = Field(description="whether it takes part in the ensemble, as recorded")
+    reported_state: str = Field(description="what the agent last said of it, empty when it has not spoken")
+
+
 class InstanceOut(Message):
     """One VM. `phase` as in `controlplane.replacement.Phase`."""
 
@@ -202,6 +210,7 @@ class InstanceOut(Message):
         default=None, description="when somebody last showed a credential the agent had let go of: a copy may exist"
     )
     findings: list[FindingOut] = Field(default=[], description="what is wrong inside the service, by its agent's word")
+    beside: BesideOut | None = Field(default=None, description="absent: the VM has one service")
 
 
 class DrainOut(Message):

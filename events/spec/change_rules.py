@@ -75,7 +75,10 @@ def _moved_quorums(old: KafkaClusterDocument, new: KafkaClusterDocument, where: 
             continue
         path = (*_POOLS, index, "place", "region")
         moves = f"pool `{after.name}` is in {before.place.name} and cannot move to {after.place.name}: "
-        if "zookeeper" in after.services:
+        if after.has_members:
+            message = f"{moves}its brokers share their VMs with ZooKeeper servers, and an ensemble stays in one place"
+            yield where.problem(p.IMMUTABLE, path, message, f"Keep `{after.name}` where it is.")
+        elif "zookeeper" in after.services:
             message = f"{moves}ids, disks and addresses of ZooKeeper servers belong to their nodes"
             fix = f"Keep `{after.name}` where it is; pools of brokers may move."
             yield where.problem(p.IMMUTABLE, path, message, fix)

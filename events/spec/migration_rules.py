@@ -28,6 +28,14 @@ def migration_problems(old: KafkaClusterDocument, new: KafkaClusterDocument, whe
         message = "the mode was `kraft` and cannot become `zookeeper`: Kafka has no way from KRaft to ZooKeeper"
         yield where.problem(p.MIGRATION, _MODE, message, "Write `mode: kraft`.")
         return
+    if any(pool.has_members for pool in old.spec.pools):
+        message = (
+            "the cluster's ZooKeeper servers share the VMs of its brokers; migrating such a cluster to KRaft is not "
+            "offered"
+        )
+        fix = "Keep `mode: zookeeper`, or make a cluster of mode `kraft` and move the data."
+        yield where.problem(p.MIGRATION, _MODE, message, fix)
+        return
     yield from _release(old, new, where)
     yield from _disks(old, new, where)
     yield from _more(old, new, where)

@@ -194,7 +194,7 @@ class Pool(Part):
     services: tuple[ServiceKind, ...] = classed(
         IDENTITY,
         "`[broker]`, `[controller]` or, in mode `zookeeper`, `[zookeeper]`. Exactly one pool has the controllers, or "
-        "the ZooKeeper servers.",
+        "the ZooKeeper servers; `[broker, zookeeper]` is the only pool of its cluster, with both on each VM.",
         min_length=1,
         max_length=2,
     )
@@ -236,6 +236,14 @@ class Pool(Part):
         ge=64,
         le=262144,
     )
+    zookeeper_heap_mib: Whole | None = classed(
+        STATIC,
+        "Java heap of the ZooKeeper server beside each broker, in a pool of `[broker, zookeeper]`; 128 without it. "
+        "`heapMib` is the broker's there.",
+        default=None,
+        ge=64,
+        le=65536,
+    )
 
     @property
     def is_broker(self) -> bool:
@@ -249,6 +257,11 @@ class Pool(Part):
     def is_quorum(self) -> bool:
         """Whether its nodes vote: KRaft controllers, or servers of a ZooKeeper ensemble."""
         return self.is_controller or "zookeeper" in self.services
+
+    @property
+    def has_members(self) -> bool:
+        """Whether a ZooKeeper server shares the VM of each of its brokers."""
+        return self.is_broker and "zookeeper" in self.services
 
     @property
     def zones_in_use(self) -> tuple[str, ...]:

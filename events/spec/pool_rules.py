@@ -26,6 +26,7 @@ def pools_together_problems(
     if not is_external:
         yield from _roles(pools, where, mode)
     yield from _repeated_names(pools, where)
+    yield from _beside_members(pools, where)
 
 
 def pool_problems(index: int, pool: Pool, where: Positions) -> Iterator[Problem]:
@@ -39,7 +40,11 @@ def pool_problems(index: int, pool: Pool, where: Positions) -> Iterator[Problem]
 
 def _roles(pools: tuple[Pool, ...], where: Positions, mode: MetadataMode) -> Iterator[Problem]:
     service, other = ("zookeeper", "controller") if mode == "zookeeper" else ("controller", "zookeeper")
-    quorums = [index for index, pool in enumerate(pools) if service in pool.services and not pool.is_broker]
+    quorums = [
+        index
+        for index, pool in enumerate(pools)
+        if service in pool.services and not (pool.is_broker and mode == "kraft")
+    ]
     if not any(service in pool.services for pool in pools):
         message = f"no pool has the service `{service}`; a cluster needs exactly one such pool"
         fix = f"Add a pool of 3 with `services: [{service}]` and a persistent disk."
@@ -68,6 +73,22 @@ def _repeated_names(pools: tuple[Pool, ...], where: Positions) -> Iterator[Probl
         seen.add(pool.name)
 
 
+def _beside_members(pools: tuple[Pool, ...], where: Positions) -> Iterator[Problem]:
+    """Servers that share the VMs of brokers change their addresses whenever those are replaced. Who has none beside it
+    would lose the last one it knows in the middle of a roll."""
+    shared = next((pool for pool in pools if pool.has_members), None)
+    if shared is None:
+        return
+    for index, pool in enumerate(pools):
+        if pool is not shared:
+            message = (
+                f"pool `{shared.name}` has ZooKeeper servers on the VMs of its brokers, so it is the cluster's only "
+                f"pool, and `{pool.name}` is another one"
+            )
+            fix = f"Move the brokers of `{pool.name}` to `{shared.name}`, or give ZooKeeper a pool of its own."
+            yield where.problem(p.MEMBERS, (*_POOLS, index, "name"), message, fix)
+
+
 def _services(pool: Pool, path: Path, where: Positions) -> Iterator[Problem]:
     if pool.is_broker and pool.is_controller:
         message = (
@@ -76,10 +97,14 @@ def _services(pool: Pool, path: Path, where: Positions) -> Iterator[Problem]:
         )
         fix = "Make two pools: one with `services: [broker]`, one with `services: [controller]`."
         yield where.problem(p.COMBINED, (*path, "services"), message, fix)
-    elif "zookeeper" in pool.services and len(set(pool.services)) > 1:
-        message = f"pool `{pool.name}` has ZooKeeper servers and more; a VM hosts one service"
-        fix = "Make two pools: one with `services: [broker]`, one with `services: [zookeeper]`."
+    elif "zookeeper" in pool.services and pool.is_controller:
+        message = f"pool `{pool.name}` has ZooKeeper servers and controllers; a cluster has one quorum"
+        fix = "Keep `controller`, or `zookeeper` with `mode: zookeeper`."
         yield where.problem(p.COMBINED, (*path, "services"), message, fix)
+    if pool.zookeeper_heap_mib is not None and not pool.has_members:
+        message = f"pool `{pool.name}` has no VMs with both a broker and a ZooKeeper server"
+        fix = "Write `heapMib`, or `services: [broker, zookeeper]`."
+        yield where.problem(p.MEMBERS, (*path, "zookeeperHeapMib"), message, fix)
     yield from _repeated(pool.services, (*path, "services"), where)
 
 

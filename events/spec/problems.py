@@ -121,6 +121,7 @@ CONTROLLER_POOLS = _kind(30, "not exactly one controller pool", "A cluster has o
 CONTROLLER_COUNT = _kind(31, "controller count", "An even quorum survives no more failures than the odd one below it.")
 NO_BROKERS = _kind(32, "no broker pool", "Somebody has to hold the data.")
 COMBINED = _kind(33, "combined pool", "One process with both roles cannot be rolled without touching the quorum.")
+MEMBERS = _kind(29, "ZooKeeper servers on brokers' VMs", "They come and go with those VMs, and with their addresses.")
 CONTROLLER_DISK = _kind(34, "controller disk not persistent", "A controller passes its disk to its next VM.")
 POOL_NAME = _kind(35, "pool name given twice", "Nodes are named after their pool.")
 REPEATED = _kind(36, "listed twice", "A repeated zone or service would be counted twice.")

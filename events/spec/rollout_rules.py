@@ -39,6 +39,13 @@ def rollout_problems(rollout: RolloutPolicy, pools: Mapping[int, Pool], where: P
         fix = "Use `maxUnavailable: 1`, or `strategy: migrate`."
         yield where.problem(p.STUCK, ("spec", "rollout", "maxUnavailable"), message, fix)
     for index, pool in pools.items():
+        if pool.has_members:
+            message = (
+                f"pool `{pool.name}` has ZooKeeper servers on the VMs of its brokers: with `reattach` one would leave "
+                "the ensemble before its next VM serves, with `migrate` after it"
+            )
+            fix = "Use `strategy: migrate`, or leave it away."
+            yield where.problem(p.MEMBERS, ("spec", "rollout", "strategy"), message, fix)
         if pool.is_broker and pool.disk.kind == "ephemeral":
             message = f"pool `{pool.name}` has an ephemeral disk, which `reattach` cannot move to the next VM"
             fix = "Use `strategy: migrate`, or `kind: persistent`."

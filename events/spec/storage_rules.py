@@ -30,7 +30,7 @@ def disk_problems(before: Pool, after: Pool, path: Path, where: Positions) -> It
     """What refuses the step from one disk of a pool that stays to another. Brokers change disks by moving to new VMs;
     who votes keeps its disk for ever, so that may only grow, and only where it is."""
     old, new = before.disk.size_gib, after.disk.size_gib
-    if not after.is_quorum or old == new:
+    if not after.is_quorum or after.is_broker or old == new:
         return
     size = (*path, "disk", "sizeGib")
     if new < old:

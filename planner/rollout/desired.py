@@ -47,6 +47,8 @@ class DesiredNode:
     """Its VM has an IPv6 address, too."""
     disk_count: int = 1
     """Disks of that kind and size each, with a log directory on every one."""
+    member_heap_mib: int = 0
+    """Java heap of the ZooKeeper server that shares the broker's VM, 0 where none does."""
 
     @property
     def room_gib(self) -> int:
@@ -90,7 +92,7 @@ def _nodes_of(document: KafkaClusterDocument, pool: Pool) -> list[DesiredNode]:
     settings = service_settings(document, pool)
     inputs, heap, listeners = static_inputs(document, pool.name), repr(pool.heap_mib), repr(document.spec.listeners)
     fixed = digest_of(inputs)
-    service = pool.services[0]
+    service = "broker" if pool.is_broker else pool.services[0]
     digest = _digest(fixed, _read_by(service, document.spec.kafka.config), _process(heap, listeners))
     zones = pool.place.zones
     return [
@@ -116,6 +118,7 @@ def _nodes_of(document: KafkaClusterDocument, pool: Pool) -> list[DesiredNode]:
             spot=pool.spot,
             ipv6=pool.ipv6,
             disk_count=pool.disk.count,
+            member_heap_mib=(pool.zookeeper_heap_mib or DEFAULT_HEAP_MIB["zookeeper"]) if pool.has_members else 0,
         )
         for number in range(pool.size)
     ]

@@ -100,6 +100,11 @@ class NodeChange:
         return known.rack if known else ""
 
     @property
+    def has_member(self) -> bool:
+        """Whether a ZooKeeper server comes, or goes, with its VM."""
+        return self.desired is not None and bool(self.desired.member_heap_mib)
+
+    @property
     def heap_mib(self) -> int:
         """The Java heap its service is to be started anew with, 0 where it has it; another VM is born with its own."""
         if self.change is Change.REPLACE or self.desired is None or self.incumbent is None:

@@ -87,7 +87,7 @@ def _leads(change: NodeChange, leaders: Collection[int]) -> bool:
 
 def _group(outdated: Sequence[NodeChange], surge: int, leaders: Collection[int]) -> tuple[NodeChange, ...]:
     first = outdated[0]
-    if first.service != "broker" or _leads(first, leaders):
+    if first.service != "broker" or first.has_member or _leads(first, leaders):
         return (first,)
     same_rack = [c for c in outdated if c.service == "broker" and c.rack == first.rack and not _leads(c, leaders)]
     return tuple(same_rack[: max(1, surge)])

@@ -225,6 +225,8 @@ def _restart_step(change: NodeChange, seconds: float, how: tuple[str, ...]) -> R
 def _how(change: NodeChange, *, handed: bool, founded: bool) -> tuple[str, ...]:
     if change.change is Change.CREATE and change.service != "broker" and founded:
         return ("create", "catch up", "get a vote")
+    if change.change is Change.CREATE and change.has_member and founded:
+        return ("create", "join", "its ZooKeeper server gets a vote")
     if change.change is Change.CREATE:
         return ("create", "join")
     if change.change is Change.REMOVE and change.service != "broker":
@@ -239,6 +241,9 @@ def _how(change: NodeChange, *, handed: bool, founded: bool) -> tuple[str, ...]:
         return ("surge", "stop old", "hand over volume and address", "catch up", "retire old")
     if handed:
         return ("surge", "stop old", "hand over volume", "back in sync", "retire old")
+    if change.has_member:
+        gives, takes = "its ZooKeeper server gets a vote", "the old one's leaves"
+        return ("surge", "join", gives, "drain", "linger", takes, "fence", "retire old")
     return ("surge", "join", "drain", "linger", "fence", "retire old")
 
 

@@ -55,6 +55,8 @@ class ClusterSpec:
     heap_mib: int = 160
     """Of brokers."""
     parallel_restarts: int = 1
+    cohosted: bool = False
+    """In ZooKeeper mode: one pool of three, `brokers`, with a server of the ensemble beside each broker."""
 
     def rolled(self, *pools: str) -> "ClusterSpec":
         """The same with another machine for these pools: each of their VMs has to be replaced."""
@@ -77,7 +79,7 @@ class ClusterSpec:
                     "config": {**self._usual(), **self.config},
                     **({"adopt": list(self.adopt)} if self.adopt else {}),
                 },
-                "pools": [self._controllers(), *(self._brokers(pool, zone) for pool, zone in POOLS.items())],
+                "pools": self._pools(),
                 "rollout": {
                     "strategy": self.strategy,
                     "surge": 1,
@@ -94,6 +96,13 @@ class ClusterSpec:
                 "deletionPolicy": "destroy",
             },
         }
+
+    def _pools(self) -> list[dict[str, object]]:
+        if not self.cohosted:
+            return [self._controllers(), *(self._brokers(pool, zone) for pool, zone in POOLS.items())]
+        one = self._brokers("one", "a")
+        both = {"name": "brokers", "services": ["broker", "zookeeper"], "size": 3, "zookeeperHeapMib": 96}
+        return [{**one, **both, "place": {"cloud": "local", "region": "local-1", "zones": ["a", "b", "c"]}}]
 
     def _may_be_away(self) -> int:
         """0 where nothing needs more: it is the spec's own default, which counts as one for restarts."""

@@ -33,13 +33,15 @@ class Trouble:
         hanging: bool = False,
         voting: bool = False,
         heaps: bool = False,
+        sharing: bool = False,
         **spec: object,
     ) -> None:
         """`spec` overrides every document that is declared meanwhile; with `rivals` other servers take over at times,
         with `settings` those of the spec change, and people set others by hand; with `asking` people ask for restarts
         and for single VMs to be replaced; with `ailing` agents find things wrong in services that run; with
         `hanging` moves and elections stand still for a while; with `voting` the number of controllers changes, and one
-        loses its disk; with `heaps` those of the spec change, now and then to more than the VMs have.
+        loses its disk; with `heaps` those of the spec change, now and then to more than the VMs have; with `sharing`
+        ZooKeeper servers beside brokers die.
 
         What is drawn for a seed must not change: seeds that once failed are kept as tests.
         """
@@ -71,6 +73,7 @@ class Trouble:
             *((("moves or elections hang", self._hangs),) * 8 if hanging else ()),
             *(((n, f) for n, f in self._voting_faults() for _ in range(3)) if voting else ()),
             *((("a heap changes", self._heap_changes),) * 6 if heaps else ()),
+            *((("a server beside a broker dies", self._member_dies),) * 4 if sharing else ()),
         )
         self._ends: list[tuple[float, Callable[[], None]]] = []
 
@@ -126,6 +129,14 @@ class Trouble:
         if not running or any(not vm.alive for vm in machines.vms.values()) or self._restarting():
             return False
         machines.stop_process(self._random.choice(running))
+        return True
+
+    def _member_dies(self) -> bool:
+        machines = self._world.machines
+        running = sorted(k for k, vm in machines.vms.items() if vm.alive and vm.member and vm.member.up)
+        if not running or any(not vm.alive for vm in machines.vms.values()) or self._restarting():
+            return False
+        machines.stop_process(self._random.choice(running), beside=True)
         return True
 
     def _restarting(self) -> bool:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from agent import wire
-from agent.wire import Document, FindingReport, Report, ServiceDocument, ServiceReport
+from agent.wire import Document, ServiceDocument
 from controlplane.converger.observation import InventorySeen
 from controlplane.latest import LatestStore
 from controlplane.places import places_of
@@ -18,8 +18,18 @@ from providers.handover import Handover
 from providers.notices import MaintenanceNotice
 from tests.fakes.kafka import FakeKafka
 from tests.sim.evidence import Deletion, Evidence
+from tests.sim.reports import report_of
 from tests.sim.tfruns import ordered, unasked
-from tests.sim.vms import BOOT_S, Illness, Process, Vm, file_systems, listed, lost_directories, moved, too_old
+from tests.sim.vms import (
+    BOOT_S,
+    Illness,
+    Process,
+    Vm,
+    listed,
+    moved,
+    too_old,
+    voting_on,
+)
 
 Documents = Callable[[str, str], Document | None]
 """(cluster uid, instance key) -> desired document: the server's answer to an agent."""
@@ -201,6 +211,7 @@ class Machines:
         vm = self.vms.get(key)
         if vm is None:
             return
+        self.evidence.votes += voting_on(self.vms, [key], self.kafka.voters())
         document = vm.process.document if vm.process else None
         if document is not None and document.name == "broker":
             at_home = vm.key == self._home_of(document.log_dirs[0].volume)
@@ -241,7 +252,7 @@ class Machines:
         for volume in list(self.volumes.values()):
             if volume.attached_to == instance and volume.key.split(".")[-2] == dir_name:
                 vm = self.vms.get(instance)
-                if vm is not None and vm.process is not None and vm.alive:
+                if vm is not None and vm.processes and vm.alive:
                     raise Violation(f"{volume.key} is taken from {instance} while its service runs")
                 self.volumes[volume.key] = moved(volume, None)
 
@@ -272,12 +283,12 @@ class Machines:
         if vm.process is not None:
             raise Violation(f"a retired VM would start {vm.process.document.start_id} again")
 
-    def stop_process(self, key: str) -> None:
-        """The Kafka process dies; the agent will start it again."""
+    def stop_process(self, key: str, *, beside: bool = False) -> None:
+        """The Kafka process dies, or the ZooKeeper server `beside` it; the agent will start it again."""
         vm = self.vms[key]
-        if vm.process is not None:
-            self._stop(vm.process.document, graceful=False)
-            vm.process = None
+        if (process := vm.member if beside else vm.process) is not None:
+            self._stop(process.document, graceful=False)
+            vm.runs(process.document, None)
 
     # --- time: agents obey their documents ----------------------------------------------------------------------
 
@@ -291,43 +302,46 @@ class Machines:
                 self._agent(vm, vm.document)
 
     def _agent(self, vm: Vm, document: Document | None) -> None:
-        service = document.services[0] if document and document.services else None
-        told = self.taken_back.get(vm.key)
+        services, told = document.services if document else (), self.taken_back.get(vm.key)
         if told and told.deadline and told.deadline - self._clock() <= timedelta(seconds=45):
             self._power_off(vm, graceful=True)  # as agents do, so that it can be started again
-        elif service is not None:
-            self._obey(vm, service)
+        else:
+            for service in services:
+                self._obey(vm, service)
         vm.seq += 1
-        report = self._report(vm, service)
+        report = report_of(self, vm, services, self._clock())
         if vm.cut != "out":
             keep_report(self._latest, ClusterUid(vm.uid), vm.key, report, self._clock())
 
     def _obey(self, vm: Vm, service: ServiceDocument) -> None:
+        process, spent = vm.running(service), vm.start_of(service)
         if service.state == "stopped":
-            if vm.process is not None:
-                self._stop(vm.process.document, graceful=True)
-            vm.process = None
-            vm.spent.add(service.start_id)
+            if process is not None:
+                self._stop(process.document, graceful=True)
+            vm.runs(service, None)
+            vm.spent.add(spent)
             return
-        if service.start_id in vm.spent or not self._is_equipped(vm, service):
+        if spent in vm.spent or not self.is_equipped(vm, service):
             return
-        if vm.process is not None and vm.process.document.start_id != service.start_id:
+        if process is not None and process.document.start_id != service.start_id:
             # A restart: the old process stops in order first, and is over for good.
-            self._stop(vm.process.document, graceful=vm.process.up)
-            vm.spent.add(vm.process.document.start_id)
-            vm.process = None
+            self._stop(process.document, graceful=process.up)
+            vm.spent.add(vm.start_of(process.document))
+            vm.runs(service, None)
             return
-        if self._lost_directory(service):
+        if self.has_lost(service):
             return
-        if vm.process is None:
-            vm.process = Process(service, self.seconds + START_S)
+        if process is None:
+            process = Process(service, self.seconds + START_S)
+            vm.runs(service, process)
         fatal = self.fatal.items() & service.settings.items() or 0 < self.largest_heap_mib < service.heap_mib
-        if not vm.process.up and not fatal and self.seconds >= vm.process.ready_at:
-            vm.process.up = True
+        if not process.up and not fatal and self.seconds >= process.ready_at:
+            process.up = True
             self.starts += 1
             self._start(vm, service)
 
-    def _lost_directory(self, service: ServiceDocument) -> bool:
+    def has_lost(self, service: ServiceDocument) -> bool:
+        """Whether a directory of it is empty that was not."""
         return any(d.volume in self.blank for d in service.log_dirs)
 
     def lose_volume(self, key: str, directory: str = "") -> None:
@@ -339,9 +353,10 @@ class Machines:
         self.blank |= dict.fromkeys(lost, self._clock())
         self.stop_process(key)
 
-    def _is_equipped(self, vm: Vm, service: ServiceDocument) -> bool:
+    def is_equipped(self, vm: Vm, service: ServiceDocument) -> bool:
+        """Whether it has the disks, and the address, that the service needs."""
         attached = {v.key for v in self.volumes.values() if v.attached_to == vm.key}
-        needs_address = service.name != "broker" and self.handover is not Handover.NONE
+        needs_address = service.name != "broker" and self.handover is not Handover.NONE and not vm.is_beside(service)
         return all(d.volume in attached for d in service.log_dirs) and (vm.bound or not needs_address)
 
     @property
@@ -437,9 +452,8 @@ class Machines:
 
     def _refuse_two(self, vm: Vm, service: ServiceDocument) -> None:
         """Two controllers of one id are never up together: both would answer for the one vote."""
-        others = [v for v in self.vms.values() if v is not vm and v.alive and v.process is not None and v.process.up]
-        for other in others:
-            document = other.process.document if other.process else service
+        others = (v for v in self.vms.values() if v is not vm and v.alive)
+        for other, document in ((v, p.document) for v in others for p in v.processes if p.up):
             if document.name == service.name and document.node_id == service.node_id:
                 raise Violation(f"{vm.key} and {other.key} both run controller {service.node_id}")
 
@@ -464,56 +478,7 @@ class Machines:
         self.kafka.migration.progress()
 
     def _power_off(self, vm: Vm, *, graceful: bool = False) -> None:
-        if vm.process is not None and vm.process.up:
-            self._stop(vm.process.document, graceful=graceful)
-        vm.process = None
-
-    def _report(self, vm: Vm, service: ServiceDocument | None) -> Report:
-        services = [] if service is None else [self._service_report(vm, service)]
-        return Report(
-            cluster_uid=vm.uid,
-            node=vm.node,
-            generation=vm.generation,
-            boot_id=f"boot-{vm.key}",
-            seq=vm.seq,
-            at=self._clock(),
-            agent_version="sim",
-            epoch=0,
-            services=tuple(services),
-            preemption=self.taken_back.get(vm.key),
-        )
-
-    def _service_report(self, vm: Vm, service: ServiceDocument) -> ServiceReport:
-        up = vm.process is not None and vm.process.up
-        if not up and service.state == "running" and self._is_equipped(vm, service) and self._lost_directory(service):
-            return ServiceReport(
-                name=service.name,
-                state="failed",
-                start_id=service.start_id,
-                node_id=service.node_id,
-                since=self._clock(),
-                findings=lost_directories(service, self.blank),
-            )
-        state = (
-            "stopped" if service.start_id in vm.spent else "running" if up else "starting" if vm.process else "waiting"
-        )
-        return ServiceReport(
-            name=service.name,
-            state=state,
-            start_id=service.start_id,
-            kafka_version=service.kafka_version,
-            node_id=service.node_id,
-            since=self._clock(),
-            findings=self._findings(vm) if up else (),
-            metrics=dict(self.kafka.migration.metrics(service)) if up else {},
-            log_dirs=file_systems(self.volumes.values(), vm, service),
-        )
-
-    def _findings(self, vm: Vm) -> tuple[FindingReport, ...]:
-        illness = self.illnesses.get(vm.key)
-        failed = self.failed_disks.get(vm.process.document.node_id) if vm.process else None
-        if failed is not None:
-            illness = Illness("log_dir_failed", failed)
-        if illness is None:
-            return ()
-        return (FindingReport(name=illness.finding, since=illness.since, message="as simulated"),)
+        for process in vm.processes:
+            if process.up:
+                self._stop(process.document, graceful=graceful)
+        vm.process = vm.member = None

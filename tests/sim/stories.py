@@ -7,7 +7,7 @@ from controlplane.zookeeper.migration import Knows
 from events import facts
 from events.spec.model import KafkaClusterDocument
 from providers.handover import Handover
-from tests.builders import a_document, a_zookeeper_document
+from tests.builders import a_cohosted_document, a_document, a_zookeeper_document
 from tests.sim.faults import Trouble
 from tests.sim.world import World
 
@@ -52,6 +52,22 @@ IN_ZOOKEEPER_MODE = {"quorum": "zookeeper", "config": ", mode: zookeeper"}
 """What makes a spec of the builder one of a cluster in ZooKeeper mode, beside the version."""
 
 
+COHOSTED = {"quorum": "members", "config": ", mode: zookeeper", "brokers": 3}
+"""What makes it one whose servers share the brokers' VMs; their number is that of the brokers, so that stays."""
+
+
+def life_of_a_cohosted_ensemble(world: World) -> None:
+    """Founded on 3.8, rolled to 3.9 with its protocol, a VM lost; converged and quiet after each."""
+    world.declare(a_cohosted_document())
+    world.converge(ticks=200)
+    world.kafka.create_topic("orders", partitions=6, rf=3, min_isr=2, bytes_per_partition=20_000_000)
+    world.declare(a_cohosted_document(version="3.9.1"))
+    world.converge(ticks=900)
+    world.machines.power_cut("brokers-b-0.g2")
+    world.run(until=lambda w: not w.is_converged(), ticks=90)
+    world.converge()
+
+
 def life_of_an_ensemble(world: World) -> None:
     """Founded on 3.8, rolled to 3.9 with its protocol, a disk lost; converged and quiet after each."""
     world.declare(a_zookeeper_document())
@@ -75,6 +91,7 @@ def troubled_roll(
     ailing: bool = False,
     hanging: bool = False,
     voting: bool = False,
+    sharing: bool = False,
     handover: Handover = Handover.REBIND,
     born_as: str = "4.1.1",
     becomes: str = "4.2.0",
@@ -90,7 +107,7 @@ def troubled_roll(
     if becomes != "4.2.0":
         spec = {**spec, "version": becomes}  # of every document that is declared meanwhile, too
     kinds = {"rivals": rivals, "settings": settings, "asking": asking, "ailing": ailing, "hanging": hanging}
-    trouble = Trouble(world, chance=chance, voting=voting, **kinds, **spec)
+    trouble = Trouble(world, chance=chance, voting=voting, sharing=sharing, **kinds, **spec)
     for _ in range(steps):
         trouble.step()
     trouble.stop()

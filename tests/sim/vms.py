@@ -41,6 +41,8 @@ class Vm:
     bound: bool = False
     seq: int = 0
     process: Process | None = None
+    member: Process | None = None
+    """The ZooKeeper server beside a broker."""
     spent: set[str] = field(default_factory=set)
     """start ids that were stopped for good."""
     failed: str = ""
@@ -48,6 +50,30 @@ class Vm:
     @property
     def key(self) -> str:
         return f"{self.node}.g{self.generation}"
+
+    def running(self, service: ServiceDocument) -> Process | None:
+        """Its process of this service."""
+        return self.member if self.is_beside(service) else self.process
+
+    def runs(self, service: ServiceDocument, process: Process | None) -> None:
+        """From now on it is this one."""
+        if self.is_beside(service):
+            self.member = process
+        else:
+            self.process = process
+
+    def is_beside(self, service: ServiceDocument) -> bool:
+        """Whether it is the second service of a VM, which is a broker's."""
+        return service.name == "zookeeper" and self.node.startswith("brokers")
+
+    def start_of(self, service: ServiceDocument) -> str:
+        """Its start, by a name of its own: both services of a VM number theirs alike."""
+        return f"{service.name} {service.start_id}" if self.is_beside(service) else service.start_id
+
+    @property
+    def processes(self) -> tuple[Process, ...]:
+        """Those it has, the broker's first."""
+        return tuple(p for p in (self.process, self.member) if p is not None)
 
 
 @dataclass(slots=True)
@@ -65,6 +91,13 @@ def too_old(vms: Iterable[Vm], protocol: str) -> list[str]:
     wanted = [int(n) for n in protocol.split(".")]
     versions = [s.kafka_version for s in there if s.name == "broker"]
     return [v for v in versions if [int(n) for n in v.split(".")[:2]] < wanted]
+
+
+def voting_on(vms: Mapping[str, Vm], keys: Iterable[str], voters: Mapping[int, str]) -> list[str]:
+    """Brokers that go though the server of the ensemble beside them runs and votes, in words."""
+    there = [(vm.key, vm.member.document) for k in keys if (vm := vms.get(k)) and vm.alive and vm.member]
+    voting = [(k, d) for k, d in there if voters.get(d.node_id) == d.log_dirs[0].directory_id]
+    return [f"{key} goes, and server {document.node_id} on it votes" for key, document in voting]
 
 
 def listed(vm: Vm, now: float) -> CloudInstance:
@@ -96,6 +129,12 @@ def lost_directories(service: ServiceDocument, blank: Mapping[str, datetime]) ->
         for d in service.log_dirs
         if d.volume in blank
     )
+
+
+def findings_of(illness: Illness | None, failed: datetime | None) -> tuple[FindingReport, ...]:
+    """What an agent finds wrong in a service that runs. `failed`: since when one of its disks has."""
+    found = Illness("log_dir_failed", failed) if failed is not None else illness
+    return (FindingReport(name=found.finding, since=found.since, message="as simulated"),) if found else ()
 
 
 def file_systems(volumes: Iterable[CloudVolume], vm: Vm, service: ServiceDocument) -> tuple[LogDirReport, ...]:

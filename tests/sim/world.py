@@ -50,6 +50,7 @@ from tests.sim.gist import gist
 from tests.sim.jobs import SimRunner
 from tests.sim.machines import Machines, Violation
 from tests.sim.properties import is_held_up, judge
+from tests.sim.vms import voting_on
 
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
 UID = ClusterUid("c0ffee00c0ffee00c0ffee00c0ffee00")
@@ -372,6 +373,8 @@ class World:
             named = event.data[stopped] if stopped else ()
             keys = (named,) if isinstance(named, str) else named
             cure = str(event.data.get("reason", "")).startswith("healing of ")
+            if event.type == "instance.fence_requested":
+                self.evidence.votes += voting_on(self.machines.vms, keys, self.kafka.voters())
             fences = [f for key in keys if (f := self._fence(key, cure=cure)) is not None]
             self.evidence.fences += [replace(f, beside=tuple(event.data.get("beside", ()))) for f in fences]
 
@@ -455,7 +458,7 @@ class World:
         self.had_work = has_work(view)
         scene = (
             self.store.head(),
-            tuple((k, v.alive, v.process is not None and v.process.up) for k, v in self.machines.vms.items()),
+            tuple((k, v.alive, [p.up for p in v.processes]) for k, v in self.machines.vms.items()),
             self.machines.outage or self.kafka.outage,
             self.kafka.scene(),
         )
@@ -472,11 +475,7 @@ class World:
     def quorum_is_whole(self) -> bool:
         """Whether every controller that should run does."""
         expected = [i for i in self.view().controllers() if i.phase == "joined"]
-        up = {
-            vm.process.document.node_id
-            for vm in self.machines.vms.values()
-            if vm.alive and vm.process and vm.process.up
-        }
+        up = {p.document.node_id for vm in self.machines.vms.values() if vm.alive for p in vm.processes if p.up}
         in_hand = [i for i in self.view().controllers() if i.phase not in ("joined", "requested")]
         return not in_hand and all(i.service_id in up for i in expected)
 

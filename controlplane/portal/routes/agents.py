@@ -163,7 +163,7 @@ def _offer(services: PortalServices, vm: Vm) -> Offer:
         raise ApiError(404, "no-document", "there is no document for this instance here", next_step=then)
     if _is_over(view, instance):
         raise _gone(vm)
-    is_server = instance.planned.service == "zookeeper"
+    is_server = instance.planned.service == "zookeeper" or instance.planned.member is not None
     digest = super_digest(super_password(services.installation.server_key, view.uid)) if is_server else ""
     return offer(view, instance.key, epoch=epoch, metrics=services.metrics, logs=services.logs, super_digest=digest)
 

@@ -1,0 +1,54 @@
+"""What the agent of a simulated VM reports."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from agent.wire import Report, ServiceDocument, ServiceReport
+from tests.sim.vms import Vm, file_systems, findings_of, lost_directories
+
+if TYPE_CHECKING:
+    from tests.sim.machines import Machines
+
+
+def report_of(machines: "Machines", vm: Vm, services: Sequence[ServiceDocument], at: datetime) -> Report:
+    """All of its services, as they are now."""
+    return Report(
+        cluster_uid=vm.uid,
+        node=vm.node,
+        generation=vm.generation,
+        boot_id=f"boot-{vm.key}",
+        seq=vm.seq,
+        at=at,
+        agent_version="sim",
+        epoch=0,
+        services=tuple(_of_service(machines, vm, service, at) for service in services),
+        preemption=machines.taken_back.get(vm.key),
+    )
+
+
+def _of_service(machines: "Machines", vm: Vm, service: ServiceDocument, at: datetime) -> ServiceReport:
+    process, spent = vm.running(service), vm.start_of(service)
+    up = process is not None and process.up
+    failed = machines.failed_disks.get(service.node_id)
+    if not up and service.state == "running" and machines.is_equipped(vm, service) and machines.has_lost(service):
+        return ServiceReport(
+            name=service.name,
+            state="failed",
+            start_id=service.start_id,
+            node_id=service.node_id,
+            since=at,
+            findings=lost_directories(service, machines.blank),
+        )
+    state = "stopped" if spent in vm.spent else "running" if up else "starting" if process else "waiting"
+    return ServiceReport(
+        name=service.name,
+        state=state,
+        start_id=service.start_id,
+        kafka_version=service.kafka_version,
+        node_id=service.node_id,
+        since=at,
+        findings=findings_of(machines.illnesses.get(vm.key), failed) if up and not vm.is_beside(service) else (),
+        metrics=dict(machines.kafka.migration.metrics(service)) if up else {},
+        log_dirs=file_systems(machines.volumes.values(), vm, service),
+    )

@@ -1,0 +1,377 @@
+"""ZooKeeper servers on the VMs of brokers: who they are, who of them is to vote, what they are told, and their ids."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from agent.wire import Document, FindingReport
+from controlplane.admission import admission_problems
+from controlplane.converger.arrivals import arrival_step
+from controlplane.converger.departures import departure_step
+from controlplane.converger.documents import document_for
+from controlplane.converger.seats import seats, thin_list
+from controlplane.converger.voters import voter_step
+from controlplane.gateways import roll_of
+from controlplane.members import FIRST_ID, LAST_ID, member_of, next_member_id
+from controlplane.planpreview import preview
+from controlplane.portal.answers import AgentSeen, instance_out
+from controlplane.portal.documents import offer
+from controlplane.portal.schemas import BesideOut
+from controlplane.quorumfold import RULES
+from controlplane.replacement import Phase
+from controlplane.view import ClusterView, InstanceView
+from events import facts
+from events.ids import ClusterUid, Epoch
+from events.spec.positions import NOWHERE
+from planner.observed import QuorumSeen, VoterSeen
+from planner.rollout.desired import desired_nodes
+from tests.builders import (
+    BEFORE,
+    NOW,
+    a_cohosted_document,
+    a_report,
+    a_situation,
+    a_snapshot,
+    a_view,
+    an_instance,
+)
+
+NODES = ("brokers-a-0", "brokers-b-0", "brokers-c-0")
+B1, B2 = "brokers-b-0.g1", "brokers-b-0.g2"
+
+
+def _host(node: str, server: int, generation: int = 1, phase: Phase = Phase.JOINED, **changes: object) -> InstanceView:
+    member = facts.PlannedMember(server, f"zookeeper-{server}", 128)
+    wanted = {"listed": frozenset({100, 101, 102}), "protocol": "3.8", **changes}
+    digest = desired_nodes(a_cohosted_document())[0].digest
+    return an_instance(node, generation, phase, member=member, kafka_version="3.8.1", digest=digest, **wanted)
+
+
+def _voter(host: InstanceView) -> facts.FoundingVoter:
+    member = host.planned.member
+    assert member is not None
+    return facts.FoundingVoter(host.node, member.service_id, host.address, 2181, member.directory_id)
+
+
+def _view(*more: InstanceView, **changes: object) -> ClusterView:
+    """Three brokers with servers 100 to 102 beside them, at rest on 3.8.1."""
+    hosts = [_host(node, 100 + n) for n, node in enumerate(NODES)]
+    there = {h.key: h for h in (*hosts, *more)}
+    voters = {v.id: v for v in map(_voter, hosts)}
+    founding = facts.QuorumFounded("kafka-cluster", "3.8", tuple(voters.values()))
+    values = {
+        "document": a_cohosted_document(),
+        "instances": there,
+        "founding": founding,
+        "voters": voters,
+        "protocol": "3.8",
+        "cluster_id_fixed": True,
+        "node_addresses": {},
+        "controller_ids": {},
+    }
+    return replace(a_view(), **{**values, **changes})  # type: ignore[arg-type]
+
+
+def _quorum(*following: int, voters: tuple[int, ...] = (100, 101, 102)) -> QuorumSeen:
+    """Those `voters`, and who else follows; who does not is silent."""
+    asked = sorted({*voters, *following})
+    members = (VoterSeen(i, f"zookeeper-{i}", 0, i in voters, 0.0 if i in following else 60.0) for i in asked)
+    return QuorumSeen(100, 1, tuple(members))
+
+
+# --- who they are -------------------------------------------------------------------------------------------------
+
+
+def test_a_server_beside_a_broker_is_a_voter_of_its_own_id_and_directory_at_the_vms_address() -> None:
+    view = _view()
+    assert [(i.key, i.service_id, i.planned.service) for i in view.controllers()] == [
+        ("brokers-a-0.g1", 100, "zookeeper"),
+        ("brokers-b-0.g1", 101, "zookeeper"),
+        ("brokers-c-0.g1", 102, "zookeeper"),
+    ]
+    assert {i.service_id for i in view.brokers()} == {1000, 1001, 1002}
+    assert [(m.id, m.address) for m in roll_of(view).members] == [
+        (100, "address-of-brokers-a-0.g1"),
+        (101, "address-of-brokers-b-0.g1"),
+        (102, "address-of-brokers-c-0.g1"),
+    ]
+    assert roll_of(view).given == {100: "zookeeper-100", 101: "zookeeper-101", 102: "zookeeper-102"}
+
+
+def test_a_broker_that_is_emptied_takes_nothing_from_its_server() -> None:
+    host = _host(NODES[0], 100, phase=Phase.DRAINING)
+    member = member_of(host)
+    assert member is not None
+    assert (member.phase, member.drained) == (Phase.JOINED, False)
+
+
+def test_a_server_that_has_left_is_nobody_any_more() -> None:
+    assert member_of(_host(NODES[0], 100, member_gone=True)) is None
+
+
+# --- what they are told -------------------------------------------------------------------------------------------
+
+
+def test_a_vm_is_told_both_services_each_with_its_own_id_heap_and_directory_on_one_disk() -> None:
+    document = document_for(_view(), "brokers-a-0.g1", epoch=1)
+    assert document is not None
+    broker, server = document.services
+    assert (broker.name, broker.node_id, broker.heap_mib) == ("broker", 1000, 256)
+    assert (server.name, server.node_id, server.heap_mib, server.port) == ("zookeeper", 100, 128, 2181)
+    assert broker.log_dirs[0].volume == server.log_dirs[0].volume
+    assert (broker.log_dirs[0].directory_id, server.log_dirs[0].directory_id) == (
+        "directory-of-brokers-a-0.data.v1",
+        "zookeeper-100",
+    )
+    assert server.address == broker.address == "address-of-brokers-a-0.g1"
+    assert server.founder
+    assert server.settings == {}
+
+
+def test_servers_start_before_the_cluster_id_is_there_and_brokers_after_it() -> None:
+    young = {k: replace(i, phase=Phase.LAUNCHED) for k, i in _view().instances.items()}
+    document = document_for(_view(cluster_id_fixed=False, instances=young), "brokers-a-0.g1", epoch=1)
+    assert document is not None
+    assert [s.name for s in document.services] == ["zookeeper"]
+
+
+def test_a_server_that_has_left_is_told_to_stop_and_its_broker_runs_on() -> None:
+    left = replace(_view().instances[B1], member_gone=True, phase=Phase.LINGERING)
+    document = document_for(_view(left), B1, epoch=1)
+    assert document is not None
+    assert [(s.name, s.state) for s in document.services] == [("broker", "running"), ("zookeeper", "stopped")]
+
+
+def test_a_newcomer_is_told_of_the_members_and_its_broker_of_the_server_beside_it_too() -> None:
+    new = _host(NODES[1], 103, 2, Phase.LAUNCHED)
+    document = document_for(_view(new), B2, epoch=1)
+    assert document is not None
+    broker, server = document.services
+    assert [m.id for m in broker.ensemble] == [100, 101, 102, 103]
+    assert [m.id for m in server.ensemble] == [100, 101, 102]
+    assert not server.founder
+
+
+def test_a_broker_restarts_alone() -> None:
+    again = replace(_view().instances[B1], starts=2)
+    document = document_for(_view(again), B1, epoch=1)
+    assert document is not None
+    assert [s.start_id for s in document.services] == [f"{B1}-2", f"{B1}-1"]
+
+
+# --- who is to vote -----------------------------------------------------------------------------------------------
+
+
+def test_the_newer_server_of_a_node_is_to_vote_once_its_vm_is_there() -> None:
+    view = _view(_host(NODES[1], 103, 2, Phase.LAUNCHED))
+    assert {s.id: s.stays for s in seats(view)} == {100: True, 101: False, 102: True, 103: True}
+
+
+@pytest.mark.parametrize("phase", [Phase.REQUESTED, Phase.FAILED, Phase.RETIRING])
+def test_a_newer_vm_that_is_not_there_takes_no_vote(phase: Phase) -> None:
+    view = _view(_host(NODES[1], 103, 2, phase))
+    assert {s.id: s.stays for s in seats(view)} == {100: True, 101: True, 102: True, 103: False}
+
+
+def test_after_an_abort_the_elder_server_keeps_its_vote() -> None:
+    view = _view(_host(NODES[1], 103, 2), aborting="second thoughts")
+    assert {s.id: s.stays for s in seats(view)} == {100: True, 101: True, 102: True, 103: False}
+
+
+def test_a_lost_vms_server_is_to_go_once_its_successor_is_there() -> None:
+    lost = replace(_view().instances[B1], lost_at=BEFORE)
+    assert {s.id: s.stays for s in seats(_view(lost))} == {100: True, 101: True, 102: True}
+    heir = _host(NODES[1], 103, 2, Phase.LAUNCHED)
+    assert {s.id: s.stays for s in seats(_view(lost, heir))} == {100: True, 101: False, 102: True, 103: True}
+
+
+def test_a_newcomer_gets_its_vote_while_the_elder_has_one() -> None:
+    view = _view(_host(NODES[1], 103, 2, Phase.LAUNCHED))
+    quorum = _quorum(100, 101, 102, 103)
+    verdict = voter_step(a_situation(view, kafka=a_snapshot(quorum=quorum, mode="zookeeper")))
+    assert verdict is not None
+    [asked] = verdict.events
+    assert isinstance(asked, facts.VoterAddRequested)
+    assert (asked.id, asked.address, asked.port) == (103, f"address-of-{B2}", 2181)
+
+
+def test_a_dead_servers_vote_goes_before_the_newcomer_gets_its_own() -> None:
+    lost = replace(_view().instances[B1], lost_at=BEFORE)
+    view = _view(lost, _host(NODES[1], 103, 2, Phase.LAUNCHED))
+    quorum = _quorum(100, 102, 103)
+    verdict = voter_step(a_situation(view, kafka=a_snapshot(quorum=quorum, mode="zookeeper")))
+    assert verdict is not None
+    [asked] = verdict.events
+    assert isinstance(asked, facts.VoterRemoveRequested)
+    assert asked.id == 101
+
+
+def test_the_elder_server_keeps_its_vote_until_its_broker_is_empty() -> None:
+    new = _host(NODES[1], 103, 2)
+    voters = {v.id: v for v in map(_voter, (*_view().instances.values(), new))}
+    view = _view(new, voters=voters)
+    quorum = _quorum(100, 101, 102, 103, voters=(100, 101, 102, 103))
+    assert voter_step(a_situation(view, kafka=a_snapshot(quorum=quorum, mode="zookeeper"))) is None
+
+
+def test_the_elder_servers_vote_goes_before_its_empty_broker_is_stopped() -> None:
+    new, old = _host(NODES[1], 103, 2), replace(_view().instances[B1], phase=Phase.LINGERING, drained=True)
+    voters = {v.id: v for v in map(_voter, (*_view().instances.values(), new))}
+    view = _view(old, new, voters=voters)
+    quorum = _quorum(100, 101, 102, 103, voters=(100, 101, 102, 103))
+    kafka = a_snapshot(quorum=quorum, mode="zookeeper", brokers=(1000, 1001, 1002, 1011))
+    verdict = departure_step(a_situation(view, kafka=kafka))
+    assert verdict is not None
+    [asked] = verdict.events
+    assert isinstance(asked, facts.VoterRemoveRequested)
+    assert asked.id == 101
+
+
+def test_a_broker_whose_server_is_needed_is_not_stopped() -> None:
+    """Another server is down: the majority of those that stay would hang on the two that serve."""
+    new, old = _host(NODES[1], 103, 2), replace(_view().instances[B1], phase=Phase.LINGERING, drained=True)
+    voters = {v.id: v for v in map(_voter, (*_view().instances.values(), new))}
+    view = _view(old, new, voters=voters)
+    quorum = _quorum(100, 101, 103, voters=(100, 101, 102, 103))
+    kafka = a_snapshot(quorum=quorum, mode="zookeeper", brokers=(1000, 1001, 1002, 1011))
+    verdict = departure_step(a_situation(view, kafka=kafka))
+    assert verdict is not None
+    assert verdict.events == ()
+    assert verdict.wait is not None
+    assert verdict.wait.reason == "QuorumGate"
+    assert "102 is 0 records behind, silent for 60.0 s" in verdict.sentence
+
+
+def test_a_vote_that_is_taken_marks_that_server_alone() -> None:
+    new = _host(NODES[1], 103, 2)
+    asked = facts.VoterRemoveRequested("change-1", NODES[1], 101, "zookeeper-101", True, "its broker is empty")
+    view = RULES[type(asked)](_view(new), asked, NOW)
+    removed = facts.VoterRemoved("change-1", NODES[1], 101, "zookeeper-101", leaves=True)
+    view = RULES[type(removed)](view, removed, NOW)
+    assert {k: i.member_gone for k, i in view.instances.items()} == {
+        "brokers-a-0.g1": False,
+        B1: True,
+        "brokers-c-0.g1": False,
+        B2: False,
+    }
+    assert not any(i.drained for i in view.instances.values())
+    assert set(view.voters) == {100, 102}
+
+
+# --- arriving -----------------------------------------------------------------------------------------------------
+
+
+def test_a_broker_that_serves_has_not_joined_before_its_server_votes() -> None:
+    new = _host(NODES[1], 103, 2, Phase.LAUNCHED)
+    view, seen = _view(new), a_report(new)
+    server = seen.report.services[0].model_copy(update={"name": "zookeeper", "node_id": 103})
+    report = seen.report.model_copy(update={"services": (*seen.report.services, server)})
+    quorum = _quorum(100, 101, 102, 103)
+    kafka = a_snapshot(quorum=quorum, mode="zookeeper", brokers=(1000, 1001, 1002, 1011))
+    verdict = arrival_step(a_situation(view, kafka=kafka, reports={B2: replace(seen, report=report)}))
+    assert verdict is not None
+    assert verdict.events == ()
+    assert verdict.sentence == (
+        f"waiting for {B2} (running; its ZooKeeper server: running, no vote yet: 3 of 3 voters keep up, controller 103 "
+        "is 0 records behind) to join"
+    )
+    voting = _quorum(100, 101, 102, 103, voters=(100, 101, 102, 103))
+    kafka = replace(kafka, quorum=voting)
+    verdict = arrival_step(a_situation(view, kafka=kafka, reports={B2: replace(seen, report=report)}))
+    assert verdict is not None
+    assert verdict.events == (facts.InstanceJoined(B2, 1011),)
+
+
+@pytest.mark.parametrize(("others", "given_up"), [(Phase.LAUNCHED, False), (Phase.JOINED, True)])
+def test_a_founder_whose_broker_does_not_come_is_given_up_only_where_another_broker_serves(
+    others: Phase, given_up: bool
+) -> None:
+    view = _view(converged=0)
+    young = {k: replace(i, phase=others) for k, i in view.instances.items()}
+    young[B1] = replace(young[B1], phase=Phase.LAUNCHED)
+    late = replace(view, instances=young)
+    verdict = arrival_step(a_situation(late, now=NOW + timedelta(seconds=60), reports={}))
+    assert verdict is not None
+    assert [type(e) for e in verdict.events] == ([facts.JoinFailed] if given_up else [])
+
+
+# --- ids, and who is told of them ---------------------------------------------------------------------------------
+
+
+def test_ids_are_given_in_turn() -> None:
+    assert next_member_id(_view(), set()) == 103
+    assert next_member_id(_view(), {103}) == 104
+    assert next_member_id(ClusterView(ClusterUid("c0ffee")), set()) == FIRST_ID
+
+
+def test_after_the_last_id_the_first_that_nobody_was_told_of_is_given() -> None:
+    """Broker 1001 still looks for server 100 where that was."""
+    instances = {
+        h.key: replace(h, listed=frozenset({100, 254}))
+        for h in (_host(NODES[0], 253), _host(NODES[1], 254), _host(NODES[2], LAST_ID))
+    }
+    assert next_member_id(_view(instances=instances, voters={}), set()) == 101
+
+
+def test_a_broker_whose_list_names_too_few_of_those_that_vote_now_is_told_anew() -> None:
+    host = _host(NODES[0], 100)
+    voters = {v.id: v for v in (_voter(host), _voter(_host(NODES[1], 103)), _voter(_host(NODES[2], 102)))}
+    assert thin_list(_view(host, voters=voters), host) == ""
+    voters = {v.id: v for v in (_voter(host), _voter(_host(NODES[1], 103)), _voter(_host(NODES[2], 104)))}
+    assert thin_list(_view(host, voters=voters), host) == "it was told of 1 of the 3 controllers, 2 are needed"
+
+
+# --- before it comes into force -----------------------------------------------------------------------------------
+
+
+def test_heaps_that_leave_a_vm_too_little_are_refused() -> None:
+    view = ClusterView(ClusterUid("c0ffee"))
+    fits, not_so = a_cohosted_document(heap=640), a_cohosted_document(heap=641)
+    assert admission_problems(view, fits, positions=NOWHERE, snapshot=None) == []
+    [found] = admission_problems(view, not_so, positions=NOWHERE, snapshot=None)
+    assert (found.code, found.message) == (
+        "KEDGE-SPEC-029",
+        "pool `brokers`: the broker's heap of 641 MiB and the ZooKeeper server's of 128 MiB are more than three "
+        "quarters of the 1024 MiB of `small`",
+    )
+
+
+def test_the_plan_tells_what_becomes_of_the_servers() -> None:
+    found = preview(_view(), a_cohosted_document(version="3.9.1"), snapshot=None)
+    steps = [s for phase in found.rollout.phases for s in phase.steps if s.change == "replace"]
+    assert [s.how for s in steps] == [
+        (
+            "surge",
+            "join",
+            "its ZooKeeper server gets a vote",
+            "drain",
+            "linger",
+            "the old one's leaves",
+            "fence",
+            "retire old",
+        )
+    ] * 3
+    assert all(not phase.parallel for phase in found.rollout.phases)
+
+
+# --- what goes over the wire, and what people see -----------------------------------------------------------------
+
+
+def test_both_services_are_offered_and_the_server_alone_knows_its_super_user() -> None:
+    made = offer(_view(), B1, epoch=Epoch(1), super_digest="super:abc=")
+    services = {s.name: s.super_digest for s in Document.model_validate_json(made.body).services}
+    assert services == {"broker": "", "zookeeper": "super:abc="}
+
+
+def test_people_see_the_server_beside_a_broker_and_what_ails_it() -> None:
+    view, seen = _view(), a_report(_view().instances[B1])
+    finding = FindingReport(name="zookeeper_slow", since=BEFORE, message="as tested")
+    told = {"name": "zookeeper", "node_id": 101, "state": "starting", "findings": (finding,)}
+    server = seen.report.services[0].model_copy(update=told)
+    report = seen.report.model_copy(update={"services": (*seen.report.services, server)})
+    agents = {B1: AgentSeen(replace(seen, report=report))}
+    shown = instance_out(view, view.instances[B1], agents[B1], NOW)
+    assert shown.beside == BesideOut(service_id=101, votes=True, reported_state="starting")
+    assert shown.reported_state == "running"
+    assert [f.name for f in shown.findings] == ["zookeeper_slow"]

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 OF_METHODS: Mapping[str, tuple[str, ...]] = {
     "projects.get": ("compute.projects.get",),
+    "projects.testIamPermissions": (),  # whoever asks learns what they may do, and needs nothing for it
     "regions.get": ("compute.regions.get",),
     "zones.get": ("compute.zones.get",),
     "machineTypes.get": ("compute.machineTypes.get",),

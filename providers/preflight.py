@@ -1,6 +1,7 @@
 """What a surge asks beside the quota before Terraform starts: may the credentials make it, are addresses free?
 
-A call or two for each run that makes VMs. What nobody answers stands in nobody's way, and is told: the cloud knows.
+One to three calls for each run that makes VMs. What nobody answers stands in nobody's way, and is told: the cloud
+knows.
 """
 
 from collections import Counter

@@ -1,4 +1,4 @@
-"""What a surge would stumble over on AWS, by two calls that make nothing."""
+"""What a surge would stumble over on AWS, by three calls that make nothing."""
 
 from collections.abc import Iterator, Set
 from typing import Any
@@ -31,19 +31,10 @@ def look_ahead(
 
 
 def _may_run(ec2: Any, wanted: Resources, subnet: str, groups: list[str], machine: dict[str, Any]) -> Iterator[Finding]:
-    tags = [{"Key": key, "Value": value} for key, value in sorted(machine["tags"].items())]
     with translated(f"{wanted.place}: may a VM be made"):
+        root = _root_device(ec2, str(machine["image"]))
         try:
-            ec2.run_instances(
-                DryRun=True,
-                MinCount=1,
-                MaxCount=1,
-                ImageId=machine["image"],
-                InstanceType=machine["shape"],
-                SubnetId=subnet,
-                SecurityGroupIds=groups,
-                TagSpecifications=[{"ResourceType": "instance", "Tags": tags}],
-            )
+            ec2.run_instances(DryRun=True, MinCount=1, MaxCount=1, **_asked_for(machine, subnet, groups, root))
         except ClientError as error:
             if is_throttle(error.response):
                 raise
@@ -54,3 +45,32 @@ def _may_run(ec2: Any, wanted: Resources, subnet: str, groups: list[str], machin
                 yield Finding(PERMISSIONS, None, f"a dry run of ec2:RunInstances ended with {error}")
             return
     yield Finding(PERMISSIONS, None, "AWS took a dry run for nothing; what the credentials may do is unknown")
+
+
+def _asked_for(machine: dict[str, Any], subnet: str, groups: list[str], root: str) -> dict[str, Any]:
+    """As the module makes it: policies of an organisation refuse what has no encrypted disk, or takes no tokens."""
+    tags = [{"Key": key, "Value": value} for key, value in sorted(machine["tags"].items())]
+    spot = {"InstanceMarketOptions": {"MarketType": "spot"}} if machine.get("spot") else {}
+    ipv6 = {"Ipv6AddressCount": 1} if machine.get("ipv6") else {}
+    interface = {"DeviceIndex": 0, "SubnetId": subnet, "Groups": groups, "AssociatePublicIpAddress": False, **ipv6}
+    disk = {"DeviceName": root, "Ebs": {"Encrypted": True, "VolumeType": "gp3"}}
+    return {
+        "ImageId": machine["image"],
+        "InstanceType": machine["shape"],
+        "NetworkInterfaces": [interface],
+        "MetadataOptions": {"HttpTokens": "required", "HttpPutResponseHopLimit": 1, "HttpEndpoint": "enabled"},
+        "TagSpecifications": [{"ResourceType": "instance", "Tags": tags}],
+        **({"BlockDeviceMappings": [disk]} if root else {}),
+        **spot,
+    }
+
+
+def _root_device(ec2: Any, image: str) -> str:
+    """ "" where the image is not there: the dry run says so in EC2's own words."""
+    try:
+        found = ec2.describe_images(ImageIds=[image])["Images"]
+    except ClientError as error:
+        if is_throttle(error.response):
+            raise
+        return ""
+    return str(found[0].get("RootDeviceName", "")) if found else ""

@@ -54,10 +54,10 @@ def calls_of(harness: Harness) -> Counter[str]:
     return Counter(calls)
 
 
-def test_a_surge_nothing_is_in_the_way_of_asks_twice_at_most_and_changes_nothing(harness: Any) -> None:
+def test_a_surge_nothing_is_in_the_way_of_asks_thrice_at_most_and_changes_nothing(harness: Any) -> None:
     before = calls_of(harness)
     assert ahead(harness, wanted(harness)) == []
-    assert 1 <= (calls_of(harness) - before).total() <= 2
+    assert 1 <= (calls_of(harness) - before).total() <= 3
     assert harness.cloud.list_place(harness.place).instances == ()
 
 

@@ -59,8 +59,9 @@ class Reader:
         self, entries: Iterable[Entry], contents: Callable[[Iterable[str]], Mapping[str, bytes]]
     ) -> tuple[SpecFile, ...]:
         """Every file that is, or looks like, a spec, by path. Hidden files and folders are left alone, and so are paths
-        that git itself would never write: with `..` or an empty step."""
+        that git itself would never write: with `..`, an empty step or a NUL."""
         visible = [e for e in entries if not any(step.startswith(".") or not step for step in e.path.split("/"))]
+        visible = [e for e in visible if "\0" not in e.path]
         plain = [e for e in visible if _is_spec(e) and _why_not(e) is None]
         fresh = contents({e.blob for e in plain if (e.blob, e.path) not in self._parsed})
         for entry in plain:

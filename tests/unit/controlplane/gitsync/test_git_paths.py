@@ -49,6 +49,7 @@ def test_a_folder_of_a_binding_lies_within_the_repository_or_is_refused(path: st
 @given(st.lists(st.tuples(PATHS, st.sampled_from(["", ".yaml", "/x.yaml"]), MODES), max_size=8))
 @example([("../../etc/passwd", ".yaml", "100644"), ("/etc/passwd", ".yaml", "100644")])
 @example([("a//b", ".yaml", "100644")])
+@example([("\0", "", "160000")])
 def test_a_file_of_a_tree_that_would_lie_elsewhere_is_never_read(found: list[tuple[str, str, str]]) -> None:
     entries = [Entry(path + end, mode, f"blob-{n}", 3) for n, (path, end, mode) in enumerate(found)]
     asked: set[str] = set()

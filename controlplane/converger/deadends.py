@@ -13,13 +13,17 @@ def in_the_way(
     situation: Situation, kafka: KafkaSnapshot, outgoing: Sequence[int], targets: Sequence[int] = ()
 ) -> list[InstanceView]:
     """Brokers beside those that a drain empties which are gone for good and that it needs: they hold replicas of the
-    same partitions, or are its targets. A move of a partition that names one can never end, so no drain is begun, and
-    one in hand is put off, until they were replaced."""
+    same partitions, or are its targets: a move of a partition that names one can never end. All that are gone where a
+    partition has a replica on every broker that is left: it goes to whoever is made for one of them. No such drain is
+    begun, and one in hand is put off, until they were replaced."""
     gone = [i for i in situation.view.brokers() if i.lost and i.service_id not in outgoing]
-    gone = [i for i in gone if i.lost_at and situation.seconds_since(i.lost_at) >= situation.loss_grace_s]
+    gone = [i for i in gone if i.lost_at and situation.seconds_since(i.lost_at) >= situation.lost_after_s]
     if not gone:
         return []
     leaving = set(outgoing)
+    stay = {i.service_id for i in situation.view.receivers()} - leaving
+    if any(leaving.intersection(p.target) and stay.issubset(p.target) for p in kafka.partitions):
+        return gone
     needed = {r for p in kafka.partitions if leaving.intersection(p.replicas) for r in p.replicas}.union(targets)
     return [i for i in gone if i.service_id in needed]
 

@@ -61,7 +61,7 @@ def _in_field(info: FieldInfo, old: Any, new: Any, path: str, steps: Path, rules
     cost = field_class(info)
     if isinstance(old, Part) and isinstance(new, Part):
         yield from _in_part(old, new, path, steps, rules)
-    elif is_listed(info.annotation) and part_type(info.annotation) is not None:
+    elif is_listed(info.annotation) and (kind := part_type(info.annotation)) is not None and kind.key_field:
         yield from _in_list(old, new, cost, path, steps, rules)
     elif isinstance(old, dict) and isinstance(new, dict):
         yield from _in_mapping(old, new, info, path, steps, rules)
@@ -72,8 +72,8 @@ def _in_field(info: FieldInfo, old: Any, new: Any, path: str, steps: Path, rules
 def _in_list(
     old: tuple[Part, ...], new: tuple[Part, ...], cost: FieldClass, path: str, steps: Path, rules: ItemClasses
 ) -> Iterator[FieldChange]:
-    before = {_name(part): part for part in old}
-    after = {_name(part): (index, part) for index, part in enumerate(new)}
+    before = {_key(part): part for part in old}
+    after = {_key(part): (index, part) for index, part in enumerate(new)}
     for name, (index, part) in after.items():
         here, there = f"{path}[{name}]", (*steps, index)
         if name in before:
@@ -95,13 +95,11 @@ def _in_mapping(
             yield FieldChange(f"{path}[{key}]", old.get(key), new.get(key), cost, (*steps, key))
 
 
-def _name(part: Part) -> str:
-    if part.key_field is None:
-        raise TypeError(f"{type(part).__name__} is listed but has no key_field")
-    return str(getattr(part, part.key_field))
+def _key(part: Part) -> str:
+    return str(getattr(part, part.key_field or ""))
 
 
 def _plain(value: Any) -> Any:
     if isinstance(value, Part):
         return value.model_dump(mode="json", by_alias=True)
-    return list(value) if isinstance(value, tuple) else value
+    return [_plain(v) for v in value] if isinstance(value, tuple) else value

@@ -94,3 +94,13 @@ def test_it_converges_after_many_more_splits() -> None:
 @pytest.mark.soak
 def test_seed_24013_a_broker_that_hears_late_that_it_is_to_stop_is_empty_still() -> None:
     split_roll(24013, steps=400, chance=0.2)
+
+
+@pytest.mark.soak
+def test_seed_24261_a_drain_that_needs_a_broker_of_the_lost_rack_lets_it_be_made_first() -> None:
+    split_roll(24261, steps=400)
+
+
+@pytest.mark.soak
+def test_seed_24322_a_service_that_was_begun_comes_up_though_nobody_hears_its_agent() -> None:
+    split_roll(24322, steps=400)

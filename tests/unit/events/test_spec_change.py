@@ -99,6 +99,22 @@ def test_a_pool_that_comes_or_goes_is_one_behavioural_difference() -> None:
     assert (gone.path, gone.old["name"], gone.new) == ("spec.pools[extra]", "extra", None)
 
 
+def with_window(start: str) -> KafkaClusterDocument:
+    there = document()
+    rollout = there.spec.rollout.model_validate({"windows": [{"days": ["tue"], "start": start, "duration": "2h"}]})
+    return there.model_copy(update={"spec": there.spec.model_copy(update={"rollout": rollout})})
+
+
+def test_windows_have_no_names_and_are_one_difference_together() -> None:
+    """A spec with windows could be declared once, and never be planned or changed again."""
+    (come,) = differences(document(), with_window("02:30"))
+    (moved,) = differences(with_window("02:30"), with_window("03:30"))
+    assert differences(with_window("02:30"), with_window("02:30")) == ()
+    assert (come.path, come.old, [w["start"] for w in come.new]) == ("spec.rollout.windows", [], ["02:30"])
+    assert ([w["start"] for w in moved.old], [w["start"] for w in moved.new]) == (["02:30"], ["03:30"])
+    assert moved.field_class is FieldClass.BEHAVIOURAL
+
+
 def test_the_steps_of_a_difference_lead_to_the_new_value() -> None:
     (change,) = differences(document(), document({19: "      size: 6"}))
     assert change.steps == ("spec", "pools", 1, "size")

@@ -56,6 +56,23 @@ def test_a_lost_broker_that_is_a_target_is_in_the_way() -> None:
     assert ways(situation, (1000,), (1003, 1010)) == [1003]
 
 
+def test_every_lost_broker_is_in_the_way_where_a_partition_is_on_all_that_are_left() -> None:
+    """Seed 24261 of the splits: a topic made while rack c was gone had two replicas in rack a, with a broker that was
+    empty and with its heir. Its drain had nowhere to go, and while it was in hand nobody made a broker in rack c."""
+    lost = (
+        an_instance("brokers-a-0", 1),
+        an_instance("brokers-a-0", 2),
+        an_instance("brokers-b-0"),
+        an_instance("brokers-c-0", lost_at=LONG_AGO),
+    )
+    situation = seen(a_partition("orders-0", (1000, 1010, 1001)), instances=lost, live=(1000, 1001, 1010))
+    assert ways(situation, (1000,), (1001, 1010)) == [1002]
+    moves = a_partition("orders-0", (1010, 1000, 1001), adding=(1010,), removing=(1000,))
+    assert ways(seen(moves, instances=lost, live=(1000, 1001, 1010)), (1000,), (1001, 1010)) == []
+    elsewhere = seen(a_partition("orders-0", (1000, 1001)), instances=lost, live=(1000, 1001, 1010))
+    assert ways(elsewhere, (1000,), (1001, 1010)) == []
+
+
 def test_who_may_come_back_within_its_grace_is_in_nobodys_way() -> None:
     situation = seen(
         a_partition("orders-0", (1000, 1001, 1003)),
@@ -71,6 +88,21 @@ def test_while_another_lost_broker_is_in_the_way_its_successor_comes_before_the_
         an_instance("brokers-a-0", 1, lost_at=LONG_AGO),
         an_instance("brokers-a-0", 2),
         an_instance("brokers-b-0", lost_at=LONG_AGO),
+    )
+    kafka = a_snapshot(a_partition("orders-0", (1000, 1001, 1002)), brokers=(1002, 1010))
+    verdict = replacement_step(a_situation(a_view(*lost), kafka=kafka))
+    assert verdict is not None
+    (started,) = (e for e in verdict.events if isinstance(e, facts.RecycleStarted))
+    assert started.replace == ("brokers-b-0",)
+
+
+def test_a_lost_broker_whose_heir_is_lost_too_gets_its_next_heir_before_the_drain() -> None:
+    """The drain that was to empty it beside another one was begun and put off by turns: it cannot name a dead heir."""
+    lost = (
+        an_instance("brokers-a-0", 1, lost_at=LONG_AGO),
+        an_instance("brokers-a-0", 2),
+        an_instance("brokers-b-0", 1, lost_at=LONG_AGO),
+        an_instance("brokers-b-0", 2, lost_at=LONG_AGO),
     )
     kafka = a_snapshot(a_partition("orders-0", (1000, 1001, 1002)), brokers=(1002, 1010))
     verdict = replacement_step(a_situation(a_view(*lost), kafka=kafka))

@@ -11,6 +11,7 @@ GOOD_WHEN_TRUE = frozenset({"Converged", "Synced"})
 """Every other condition tells of something people should know."""
 
 _AT_REST = "Converged"
+_ITS_TURN = ("WaitsForStage", "WaitsForWindow")
 
 
 def why(detail: ClusterDetailOut) -> str:
@@ -31,7 +32,7 @@ def trouble_of(conditions: Sequence[ConditionOut]) -> ConditionOut | None:
     Work towards what is declared is no trouble: the last tick says how far it is.
     """
     bad = [c for c in conditions if c.type != "Converged" and c.status != (c.type in GOOD_WHEN_TRUE)]
-    return min(bad, key=lambda c: (c.type != "Blocked", c.type == "WaitsForWindow", c.since, c.type), default=None)
+    return min(bad, key=lambda c: (c.type != "Blocked", c.type in _ITS_TURN, c.since, c.type), default=None)
 
 
 def _reasons(detail: ClusterDetailOut) -> Iterator[str]:

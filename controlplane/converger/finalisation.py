@@ -9,7 +9,7 @@ from controlplane.converger.verdict import RaiseFeature, Situation, Unregister, 
 from controlplane.externals import is_shared
 from controlplane.imagefold import awaits_image
 from controlplane.kafka.features import METADATA, Blocked, FeatureStep, metadata_level_of, next_feature_step
-from controlplane.kafka.gates import hosts_nothing
+from controlplane.kafka.gates import Gate, hosts_nothing
 from controlplane.replacement import Phase
 from controlplane.view import ClusterView, InstanceView
 from events import facts
@@ -74,7 +74,7 @@ def _raise(situation: Situation, step: FeatureStep, target: str) -> Verdict:
         again = f"kedge apply, with {size} controllers until {target} is finalised: they come back under their ids"
         return wait("ControllersRemembered", sentence, next_command=again, patience_s=0)
     if view.finalising == (step.name, step.level):
-        return act(f"raising {step.name} to {step.level}", RaiseFeature(step.name, step.level))
+        return _ask_kafka(situation, step)
     soak_s = view.document.spec.rollout.soak_s if view.document else 0.0
     left = soak_s - situation.seconds_since(view.replaced_at) if view.replaced_at else 0.0
     if left > 0:
@@ -82,6 +82,35 @@ def _raise(situation: Situation, step: FeatureStep, target: str) -> Verdict:
         return wait("Soak", sentence, patience_s=soak_s + 30)
     requested = facts.FinalisationRequested(step.name, step.level, f"all nodes support {target}")
     return record(f"finalising {step.name} at {step.level}", requested)
+
+
+def _ask_kafka(situation: Situation, step: FeatureStep) -> Verdict:
+    """Kafka asks whoever is registered, alive or not. Who is dead and stays registered may be why it says no: that is
+    told with it, and asked again all the same, as nobody else knows what such a broker supports."""
+    raising = RaiseFeature(step.name, step.level)
+    sentence = f"raising {step.name} to {step.level}"
+    kafka = situation.seen.fresh_kafka(situation.now)
+    dead = _dead_registrations(situation.view, kafka) if kafka is not None else {}
+    if not dead:
+        return act(sentence, raising)
+    told = "; ".join(dead[b] for b in sorted(dead)[:3])
+    more = f" and {len(dead) - 3} more" if len(dead) > 3 else ""
+    next_command = f"kafka-cluster.sh unregister --id {min(dead)}, once nobody wants it back and no partition names it"
+    sentence = f"{sentence}: Kafka asks dead brokers, too. {told}{more}"
+    return wait("FinalisationBlocked", sentence, raising, next_command=next_command)
+
+
+def _dead_registrations(view: ClusterView, kafka: KafkaSnapshot) -> dict[int, str]:
+    """Brokers that are registered and fenced, and no living VM has, by id, each in words."""
+    retired = {i.service_id: i.key for i in view.in_phase(Phase.RETIRED) if i.is_broker}
+    ours = {i.service_id for i in view.brokers()}
+    gone = sorted(b for b, seen in kafka.brokers.items() if seen.fenced and b not in ours)
+    return {b: _dead_words(b, retired.get(b, ""), hosts_nothing(kafka, b)) for b in gone}
+
+
+def _dead_words(broker: int, key: str, hosts: Gate) -> str:
+    who = f"broker {broker} ({key}, retired)" if key else f"broker {broker}, which is none of this cluster's VMs,"
+    return f"{who} is fenced and stays registered{'' if hosts.open else f': {hosts.reason}'}"
 
 
 def _ghosts(view: ClusterView, kafka: KafkaSnapshot) -> list[int]:

@@ -17,7 +17,7 @@ from controlplane.converger.curebudget import NO_CURES, FleetCures
 from controlplane.converger.inhand import has_work
 from controlplane.converger.surgebudget import SurgeBudget, surge_vms
 from controlplane.converger.verdict import Allowance, Verdict, Wait
-from controlplane.converger.windows import FREEZE, WINDOW
+from controlplane.converger.windows import FREEZE, STAGE, WINDOW
 from controlplane.imagefold import image_in_force
 from controlplane.images.catalogue import urgency
 from controlplane.replacement import Phase
@@ -70,7 +70,7 @@ class FleetBrake:
     _aborted: set[str] = field(default_factory=set)
     """Who gave its place up and has not surged again since."""
     _resting: set[str] = field(default_factory=set)
-    """Whose last tick waited for a window."""
+    """Whose last tick waited for a window, or for earlier stages."""
     _urgent: dict[str, tuple[int, str]] = field(default_factory=dict)
     """Uid -> urgency and name of who waits for a place to roll for its security."""
     _images: dict[tuple[str, str], str] = field(default_factory=dict)
@@ -96,14 +96,15 @@ class FleetBrake:
             self._place(view)
 
     def hear(self, view: ClusterView, waiting: Wait | None) -> None:
-        """What the cluster's tick ended in: waiting for surge VMs, for its window, or for neither.
+        """What the cluster's tick ended in: waiting for surge VMs, for its turn, or for neither.
 
-        Who waits for a window with nothing in hand keeps its place from nobody; in its window it waits for one anew.
+        Who waits for a window, or for earlier stages, with nothing in hand keeps its place from nobody; when its turn
+        comes it waits for one anew.
         """
         with self.taking:
             self._budget.hear(view, waiting.ask if waiting else None)
             reason = waiting.reason if waiting else ""
-            if reason in (WINDOW, FREEZE):
+            if reason in (WINDOW, FREEZE, STAGE):
                 self._resting.add(view.uid)
             elif reason != "FleetBrake":
                 self._resting.discard(view.uid)

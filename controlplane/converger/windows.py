@@ -19,6 +19,8 @@ from planner.rollout.windows import Freeze, UnknownZone, Window, next_chance, op
 
 WINDOW = "Window"
 FREEZE = "Freeze"
+STAGE = "FleetOrder"
+"""An earlier stage has the same change of its spec in hand (`stages`)."""
 WAITS = "WaitsForWindow"
 """The condition. A cluster that waits for its window is not `Blocked`: nobody has to do anything."""
 
@@ -42,6 +44,8 @@ class Beginning:
     why: str
     at_once: Callable[[ClusterView], bool] = lambda view: False
     """Whether the spec lets what is due now begin at any time."""
+    of_spec: bool = False
+    """It brings a changed spec about: it waits for earlier stages of the fleet, too."""
 
 
 _ENDS = Begins.NOTHING
@@ -82,17 +86,25 @@ BEGINNINGS: Mapping[str, Beginning] = {
     "growth_step": Beginning(_ENDS, "a disk that grows stops no process and moves no data"),
     "settings_watch_step": Beginning(_ENDS, "watches the first broker that has a live value"),
     "evacuation_step": Beginning(Begins.VOLUNTARY, "empties brokers that serve"),
+    "external_quorum_step": Beginning(Begins.VOLUNTARY, "a static quorum of others made dynamic: no way back"),
     "network_step": Beginning(_ENDS, "only says that a network is missing"),
     "replacement_step": Beginning(
-        Begins.BOTH, "what is lost, ill, down or new at any time; what is outdated waits", at_once=is_urgent
+        Begins.BOTH,
+        "what is lost, ill, down or new at any time; what is outdated waits",
+        at_once=is_urgent,
+        of_spec=True,
     ),
     "image_step": Beginning(_ENDS, "fixes what new VMs are made from; the roll to it waits"),
     "settings_left_step": Beginning(_ENDS, "only says what live settings wait for"),
-    "restart_step": Beginning(Begins.BOTH, "the canary is watched and taken back at any time; restarts wait"),
+    "restart_step": Beginning(
+        Begins.BOTH, "the canary is watched and taken back at any time; restarts wait", of_spec=True
+    ),
     "healing_left_step": Beginning(_ENDS, "only says what a cure waits for"),
     "external_drain_step": Beginning(Begins.VOLUNTARY, "empties brokers that serve"),
-    "migration_begin_step": Beginning(Begins.VOLUNTARY, "every service is restarted for it, brokers twice"),
-    "finalisation_step": Beginning(Begins.VOLUNTARY, "it closes the way back"),
+    "migration_begin_step": Beginning(
+        Begins.VOLUNTARY, "every service is restarted for it, brokers twice", of_spec=True
+    ),
+    "finalisation_step": Beginning(Begins.VOLUNTARY, "it closes the way back", of_spec=True),
     "replication_step": Beginning(Begins.VOLUNTARY, "moves replicas"),
     "placement_step": Beginning(Begins.VOLUNTARY, "moves replicas"),
     "hot_broker_step": Beginning(Begins.VOLUNTARY, "changes who leads, which clients notice"),
@@ -128,7 +140,7 @@ class Closed:
     def verdict(self, held: Verdict, now: datetime) -> Verdict:
         """The wait in place of what would have begun."""
         sentence = f"{self.sentence(now)}; then: {held.sentence}"
-        reason = "Freeze" if self.reason == FREEZE else "Window"
+        reason = "Freeze" if self.reason == FREEZE else "FleetOrder" if self.reason == STAGE else "Window"
         return Verdict(sentence, wait=Wait(reason, patience_s=_FOR_EVER_S))
 
     def sentence(self, now: datetime) -> str:
@@ -150,7 +162,7 @@ def closed(view: ClusterView, freezes: tuple[Freeze, ...], now: datetime) -> Clo
         return None
     metadata = view.document.metadata
     named = tuple(f for f in freezes if f.names(metadata.name, metadata.owner, metadata.labels))
-    windows = () if _is_waived(view) else windows_of(view)
+    windows = () if is_waived(view) else windows_of(view)
     try:
         frozen = max((f for f in named if f.begins <= now < f.ends), key=lambda f: f.ends, default=None)
         if frozen is None and (not windows or open_at(windows, now)):
@@ -176,7 +188,7 @@ def window_words(view: ClusterView, freezes: tuple[Freeze, ...], now: datetime) 
         return ""
     if not view.converged:
         return "a new cluster is made at any time"
-    if _is_waived(view):
+    if is_waived(view):
         return f"waived for generation {view.generation}: {view.waived[1] if view.waived else ''}"
     closes = open_until(windows, now)
     return f"open until {moment(closes)}" if closes is not None else ""
@@ -213,15 +225,21 @@ def waits(step: str, verdict: Verdict, view: ClusterView) -> bool:
     return verdict.wait is not None and verdict.wait.reason in _ASKED_FOR
 
 
-def waits_for_window(verdict: Verdict) -> bool:
-    """Whether nothing but a closed window or a freeze holds the cluster up."""
-    return verdict.wait is not None and verdict.wait.reason in (WINDOW, FREEZE)
+def brings_spec(step: str) -> bool:
+    """Whether that step brings a changed spec about. One that is not in the table is taken for such a step."""
+    row = BEGINNINGS.get(step)
+    return row is None or row.of_spec
+
+
+def waits_its_turn(verdict: Verdict) -> bool:
+    """Whether nothing but a closed window, a freeze or an earlier stage holds the cluster up: nobody has to act."""
+    return verdict.wait is not None and verdict.wait.reason in (WINDOW, FREEZE, STAGE)
 
 
 def window_told(situation: Situation, verdict: Verdict) -> facts.ConditionChanged | None:
     """The condition. Repairs and other waits in between change nothing about it, while there is no chance."""
     shut = closed_for(situation)
-    if shut is not None and waits_for_window(verdict):
+    if shut is not None and verdict.wait is not None and verdict.wait.reason in (WINDOW, FREEZE):
         return facts.ConditionChanged(WAITS, True, shut.reason, shut.words)
     is_idle = verdict.wait is None and not verdict.events and not verdict.effects
     return facts.ConditionChanged(WAITS, False, "Free", "") if shut is None or is_idle else None
@@ -232,7 +250,7 @@ def moment(at: datetime) -> str:
     return f"{at:%Y-%m-%d %H:%M} UTC"
 
 
-def _is_waived(view: ClusterView) -> bool:
+def is_waived(view: ClusterView) -> bool:
     return view.waived is not None and view.waived[0] == view.generation
 
 

@@ -11,6 +11,7 @@ from events.spec.model import KafkaClusterDocument
 from events.spec.positions import Positions
 from events.spec.problems import Problem, has_errors, shorten
 from events.spec.yamltree import MAX_BYTES
+from planner.rollout.fleetorder import PRODUCTION, stage_of
 
 _LINK, _SUBMODULE = "120000", "160000"
 _ENDINGS = (".yaml", ".yml")
@@ -25,6 +26,11 @@ class Declared:
     name: str
     document: KafkaClusterDocument
     positions: Positions
+
+    @property
+    def stage(self) -> int:
+        """The rank of its stage in the fleet's order."""
+        return stage_of(self.document.metadata.labels)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +49,11 @@ class SpecFile:
     @property
     def names(self) -> frozenset[str]:
         return frozenset(d.name for d in self.documents)
+
+    @property
+    def stage(self) -> int:
+        """The earliest of its clusters' stages."""
+        return min((d.stage for d in self.documents), default=PRODUCTION)
 
     def refused(self, *found: Problem) -> "SpecFile":
         """The same file with more that is wrong with it."""

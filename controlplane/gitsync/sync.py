@@ -112,7 +112,10 @@ class SourceSync:
         living = {v.name: v for v in self._parts.fleet.views() if v.name and not v.deleted}
         judged = self._judged(files, living)
         self._rolling = sum(rolls(living.get(d.name), d.document) for file in judged if file.ok for d in file.documents)
-        applied = [self._brought_into_force(file, tip, living) for file in judged]
+        # Later stages look at what earlier ones have in hand: those are recorded first.
+        early_first = sorted(range(len(judged)), key=lambda n: judged[n].stage)
+        done = {n: self._brought_into_force(judged[n], tip, living) for n in early_first}
+        applied = [done[n] for n in range(len(judged))]
         self._parts.fleet.catch_up()
         applied = self._topics(applied, tip)
         reports = self._conditions(applied, tip)
@@ -158,7 +161,8 @@ class SourceSync:
         if isinstance(agreed, SpecFile):
             return agreed
         for do in (self._parts.commands.check, self._declare):
-            for declared, command in zip(file.documents, with_approval(commands, agreed), strict=True):
+            pairs = zip(file.documents, with_approval(commands, agreed), strict=True)
+            for declared, command in sorted(pairs, key=lambda pair: pair[0].stage):
                 try:
                     do(command)
                 except SpecRefused as refused:

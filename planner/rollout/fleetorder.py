@@ -36,6 +36,10 @@ class Member:
     reached_at: datetime | None = None
     state: str = ""
 
+    def is_through(self, now: datetime) -> bool:
+        """Whether it has soaked, too."""
+        return self.reached_at is not None and self.reached_at + self.soak <= now
+
 
 def stage_of(labels: Mapping[str, str]) -> int:
     """The rank of a cluster's stage among `STAGES`, 0 rolls first."""

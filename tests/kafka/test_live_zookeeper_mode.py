@@ -12,6 +12,7 @@ from functools import partial
 import pytest
 from confluent_kafka import Producer
 
+from controlplane.converger.registrations import astray
 from controlplane.kafka.admin import AdminGateway
 from controlplane.kafka.dialer import DirectDialer
 from controlplane.kafka.errors import KafkaRefused, KafkaUnavailable
@@ -27,6 +28,7 @@ from controlplane.zookeeper.quorum import Roll
 from controlplane.zookeeper.registry import KazooRegistry
 from planner.observed import PartitionSeen, TopicPartition
 from planner.rollout.live_step import LiveStep
+from tests.builders import a_view, a_zookeeper_document, an_instance
 from tests.kafka_processes import wait_until
 from tests.kafka_topics import create_topic
 from tests.zookeeper_processes import SUPER_PASSWORD, ZooKeeperProcesses
@@ -104,6 +106,17 @@ def test_a_snapshot_tells_the_mode_the_controller_and_the_disks_but_no_quorum_an
     assert not snapshot.throttles.any
     without_zookeeper = cluster.gateway_with(None).snapshot()
     assert (without_zookeeper.mode, without_zookeeper.controller) == ("zookeeper", snapshot.controller)
+
+
+def test_a_broker_that_came_back_in_another_rack_is_told_with_both(cluster: Cluster) -> None:
+    """The documents' side is made; where the broker says it is, ZooKeeper has from the broker."""
+    places = {1000: ("brokers-a-0", "az-1"), 1001: ("brokers-b-0", "az-2"), 1002: ("brokers-c-0", "az-1")}
+    hosts = {b: node.host for b, node in cluster.processes.brokers.items()}
+    there = [an_instance(n, service_id=b, rack=rack, address=hosts[b]) for b, (n, rack) in places.items()]
+    told = astray(a_view(*there, document=a_zookeeper_document()), cluster.gateway.snapshot())
+    assert {b: (a.fault, a.words) for b, a in told.items()} == {
+        1002: ("WrongRack", "broker 1002 is registered in rack az-3, not az-1")
+    }
 
 
 def test_the_cluster_id_is_fixed_once(cluster: Cluster) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from controlplane.zookeeper.locks import RESTART
+from events import facts
 from tests.builders import a_zookeeper_document
 from tests.fakes.zookeeper import FakeLocks
 from tests.sequences.recorded import told_as_recorded_by
@@ -47,6 +48,50 @@ def zookeeper_cluster_becomes_3_9(world: World) -> None:
     there = {i.service_id: i for i in world.view().alive()}
     assert {i.planned.kafka_version for i in there.values()} == {"3.9.1"}
     assert {world.machines.protocols[i] for i, one in there.items() if one.is_broker} == {"3.9"}
+    assert world.kafka.under_min_isr_s == 0
+
+
+def zookeeper_cluster_goes_back_to_3_8_half_way(world: World) -> None:
+    """One broker is on 3.9.1 and the next has begun when the old spec is declared again: the protocol never moved, so
+    these two go back."""
+    _born(world)
+    world.declare(a_zookeeper_document(version="3.9.1"))
+    world.run(until=lambda w: "replacement.completed" in _kinds(w), ticks=200)
+    world.declare(a_zookeeper_document())
+    world.converge(ticks=900)
+    assert "protocol.raised" not in _kinds(world)
+    assert {i.planned.kafka_version for i in world.view().alive()} == {"3.8.1"}
+    assert set(world.machines.protocols.values()) == {"3.8"}
+    there = {i.node: i.planned.generation for i in world.view().brokers()}
+    assert there == {"brokers-a-0": 1, "brokers-b-0": 3, "brokers-c-0": 3}, "what had not begun is left as it was"
+    assert world.kafka.under_min_isr_s == 0
+
+
+def zookeeper_spec_changes_mid_upgrade(world: World) -> None:
+    """Another machine, asked for while a broker is drained: the roll in hand goes on to both."""
+    _born(world)
+    world.declare(a_zookeeper_document(version="3.9.1"))
+    world.run(until=lambda w: w.view().drain is not None, ticks=200)
+    world.declare(a_zookeeper_document(version="3.9.1", machine="medium"))
+    world.converge(ticks=900)
+    assert {(i.planned.kafka_version, i.planned.shape) for i in world.view().brokers()} == {("3.9.1", "medium")}
+    assert _kinds(world).count("protocol.raised") == 1
+    assert world.kafka.under_min_isr_s == 0
+
+
+def zookeeper_upgrade_is_aborted_in_its_last_roll(world: World) -> None:
+    """The protocol is raised and one broker speaks it: that restart is ended, the others wait for a person."""
+    _born(world)
+    world.declare(a_zookeeper_document(version="3.9.1"))
+    world.run(until=lambda w: "restart.requested" in _kinds(w), ticks=900)
+    world.person(facts.RecycleAborted("second thoughts"))
+    world.hold()
+    assert _kinds(world).count("restart.completed") == 1
+    spoken = {i.service_id: world.machines.protocols[i.service_id] for i in world.view().brokers()}
+    assert sorted(spoken.values()) == ["3.8", "3.8", "3.9"], "brokers of both protocols serve together"
+    world.person(facts.ClusterResumed("go on"))
+    world.converge(ticks=300)
+    assert _kinds(world).count("restart.completed") == 3
     assert world.kafka.under_min_isr_s == 0
 
 
@@ -127,6 +172,9 @@ STORIES = (
     zookeeper_cluster_is_founded,
     zookeeper_cluster_becomes_3_9,
     zookeeper_cluster_keeps_its_protocol_pinned,
+    zookeeper_cluster_goes_back_to_3_8_half_way,
+    zookeeper_spec_changes_mid_upgrade,
+    zookeeper_upgrade_is_aborted_in_its_last_roll,
     zookeeper_server_dies_and_is_handed_over,
     zookeeper_server_loses_its_disk,
     two_zookeeper_servers_lose_their_disks,

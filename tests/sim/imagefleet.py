@@ -1,4 +1,4 @@
-"""A fleet of simulated worlds, one cluster each, under one server's catalogue and one server's brake.
+"""A fleet of simulated worlds, one cluster each, under one server's catalogue, brake and order of stages.
 
 Each world has a cluster of the same uid; here they are told apart by their names.
 """
@@ -12,6 +12,7 @@ from controlplane.converger.verdict import Allowance, Wait
 from controlplane.images.desk import ImageDesk
 from controlplane.images.keeper import ImageKeeper
 from controlplane.images.offer import NOTHING, ImageOffer
+from controlplane.specorder import SpecOrderKeeper, StageWait
 from controlplane.streams import cluster_stream, cluster_uid_of
 from controlplane.view import ClusterView
 from events import facts
@@ -37,6 +38,21 @@ class OneOfTheKeeper(ImageKeeper):
 
     def offer(self, view: ClusterView, now: datetime) -> ImageOffer:
         return self._shared.offer(_named(view, self._name), now)
+
+
+class OneOfTheOrder(SpecOrderKeeper):
+    """The order of the fleet's stages, as one world reaches it."""
+
+    def __init__(self, shared: SpecOrderKeeper, name: str) -> None:
+        super().__init__()
+        self._shared, self._name = shared, name
+
+    def note(self, view: ClusterView) -> None:
+        if view.uid == UID:
+            self._shared.note(_named(view, self._name))
+
+    def waits(self, view: ClusterView, now: datetime) -> StageWait | None:
+        return self._shared.waits(_named(view, self._name), now)
 
 
 class OneOfTheBrake(FleetBrake):
@@ -74,7 +90,7 @@ class ImageFleet:
 
     def __init__(self, **documents: KafkaClusterDocument) -> None:
         """The clusters by name, declared and born one after the other, at rest together."""
-        self.keeper, self.brake = ImageKeeper(), FleetBrake()
+        self.keeper, self.brake, self.order = ImageKeeper(), FleetBrake(), SpecOrderKeeper()
         self.store = MemoryEventStore()
         self.worlds = {name: self._born(name, document) for name, document in documents.items()}
         self._level()
@@ -82,6 +98,7 @@ class ImageFleet:
         self.desk = ImageDesk(self.store, self.keeper, self.views, self._said, self._catch_up, first.clock)
         self.asked = 0
         self.offers: dict[str, ImageOffer] = {}
+        self.waited: dict[str, StageWait | None] = {}
         self.story: list[str] = []
 
     def publish(self, number: int = 0, *, kafka: str = "4.1.1", security: str = "", reason: str = "") -> str:
@@ -112,12 +129,13 @@ class ImageFleet:
             self.tick()
 
     def tick(self) -> None:
-        """One tick of each. A revision given to a cluster is work that came from outside of its world."""
+        """One tick of each. A revision given to a cluster, or its turn, is work that came from outside of its world."""
         for name, world in self.worlds.items():
             told = len(world.story)
             offer = self.keeper.offer(_named(world.view(), name), world.clock())
-            if offer != self.offers.get(name, NOTHING):
-                self.offers[name] = offer
+            waits = self.order.waits(_named(world.view(), name), world.clock())
+            if offer != self.offers.get(name, NOTHING) or waits != self.waited.get(name):
+                self.offers[name], self.waited[name] = offer, waits
                 world.disturbed()
                 world.calm.scene = None
             world.tick()
@@ -159,6 +177,7 @@ class ImageFleet:
     def _born(self, name: str, document: KafkaClusterDocument) -> World:
         world = World(tick_s=5.0)
         world.images, world.brake = OneOfTheKeeper(self.keeper, name), OneOfTheBrake(self.brake, name)
+        world.order = OneOfTheOrder(self.order, name)
         world.start_server()
         world.declare(document)
         world.converge()

@@ -43,7 +43,8 @@ def apply(
     timeout: Timeout = DEFAULT_TIMEOUT,
     message: Annotated[str, typer.Option("-m", "--message", metavar="TEXT", help="Why; recorded with it.")] = "",
     now: Annotated[
-        bool, typer.Option("--now", help="Let it begin at once, whatever windows say; recorded as `kedge roll --now`.")
+        bool,
+        typer.Option("--now", help="Begin at once, whatever windows and earlier stages say; as `kedge roll --now`."),
     ] = False,
     output: Output = Format.TEXT,
 ) -> None:

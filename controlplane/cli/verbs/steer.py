@@ -55,11 +55,11 @@ def resume(context: typer.Context, cluster: Cluster, reason: Reason = "", output
 def roll(
     context: typer.Context,
     cluster: Cluster,
-    now: Annotated[bool, typer.Option("--now", help="Begin at once, whatever its windows say.")] = False,
+    now: Annotated[bool, typer.Option("--now", help="Begin at once, whatever windows and earlier stages say.")] = False,
     reason: Reason = "",
     output: Output = Format.TEXT,
 ) -> None:
-    """Let what waits for a window begin at once.
+    """Let what waits for a window, or for earlier stages, begin at once.
 
     For what is left of the generation in force: its roll, restarts, evacuations, a rebalance. Gates, the fleet's brake
     and freezes hold as ever. The permission is recorded, and over once the generation is reached or another declared.

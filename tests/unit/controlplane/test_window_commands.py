@@ -38,7 +38,8 @@ def _after(view: ClusterView, fact: object) -> ClusterView:
 def test_a_permission_names_the_generation_and_who_gave_it() -> None:
     asked = _ask(PENDING)
     assert asked.fact == facts.WindowWaived(2, "asked by anna: a fix")
-    assert asked.sentence == "what is left of generation 2 of orders begins at once, outside its windows"
+    left = "what is left of generation 2 of orders"
+    assert asked.sentence == f"{left} begins at once, whatever windows and earlier stages say"
 
 
 def test_a_second_permission_changes_nothing() -> None:
@@ -53,6 +54,15 @@ def test_there_is_no_permission_in_stock() -> None:
 def test_a_cluster_without_windows_needs_none() -> None:
     with pytest.raises(CommandRefused, match="has no windows"):
         _ask(a_view(generation=2, document=a_document(version="4.2.0")))
+
+
+def test_a_cluster_without_windows_that_may_wait_for_an_earlier_stage_can_be_let_go() -> None:
+    reached = _after(replace(PENDING, document=a_document(), generation=1), facts.RecycleCompleted(1))
+    waiting = replace(reached, document=a_document(version="4.2.0"), generation=2)
+    assert _ask(waiting).fact == facts.WindowWaived(2, "asked by anna: a fix")
+    first = a_document(version="4.2.0", name="orders, labels: {stage: dev}")
+    with pytest.raises(CommandRefused, match="no stage goes before it"):
+        _ask(replace(waiting, document=first))
 
 
 @pytest.mark.parametrize(

@@ -97,6 +97,20 @@ def test_who_is_fenced_and_not_retired_or_holds_replicas_stays_registered() -> N
         assert not any(isinstance(e, Unregister) for e in verdict.effects)
 
 
+def test_who_is_dead_and_stays_registered_is_named_where_kafka_may_say_no_for_it() -> None:
+    view = _rolled(finalising=("metadata.version", 29))
+    ghost = replace(view, instances={**view.instances, "brokers-a-0.g0": GHOST})
+    kafka = a_snapshot(
+        a_partition("orders-0", (1000, 990)), brokers=(1000, 1001, 1002), fenced=(990, 991), features=OLD_LEVEL
+    )
+    verdict = _finalise(ghost, kafka=kafka)
+    assert verdict is not None
+    assert verdict.effects == (RaiseFeature("metadata.version", 29),), "only Kafka knows what they supported"
+    assert _reason(verdict) == "FinalisationBlocked"
+    assert "broker 990 (brokers-a-0.g1, retired) is fenced and stays registered: 1 partition" in verdict.sentence
+    assert verdict.sentence.endswith("broker 991, which is none of this cluster's VMs, is fenced and stays registered")
+
+
 def test_a_level_that_kafka_shows_is_recorded() -> None:
     verdict = _finalise(_rolled(finalising=("metadata.version", 29)), kafka=a_snapshot(features=NEW_LEVEL))
     assert verdict is not None

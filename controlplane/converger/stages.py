@@ -1,0 +1,41 @@
+"""Stages of the fleet: a changed spec waits until earlier stages that have the same change in hand are through with it.
+
+What is lost, ill or down is mended meanwhile, live settings are set and what has begun is ended, as outside a window. A
+person may let one generation go on without them (`kedge roll --now`).
+"""
+
+from controlplane.converger.verdict import Situation, Verdict
+from controlplane.converger.windows import STAGE, Closed, is_waived
+from controlplane.specorder import StageWait
+from controlplane.view import ClusterView
+from events import facts
+
+STAGE_WAITS = "WaitsForStage"
+"""The condition. Its cluster is not `Blocked`: the other one is, if anybody."""
+
+FAILS = "StageFails"
+
+
+def held_by_stage(situation: Situation) -> Closed | None:
+    """What keeps a changed spec from being brought about now, None when nothing does."""
+    order = situation.order
+    if order is None or not situation.view.converged or is_waived(situation.view):
+        return None
+    return Closed(STAGE, order.words, None)
+
+
+def stage_words(view: ClusterView, order: StageWait | None) -> str:
+    """For plans and descriptions; "" where nobody is waited for."""
+    return order.words if order is not None and not is_waived(view) else ""
+
+
+def stage_told(situation: Situation, verdict: Verdict) -> facts.ConditionChanged | None:
+    """The condition. Repairs and other waits in between change nothing about it while somebody is to go before."""
+    held = held_by_stage(situation)
+    if held is not None and verdict.wait is not None and verdict.wait.reason == STAGE:
+        go_on = f"kedge roll {situation.view.name} --now, to go on without waiting for them"
+        fails = situation.order is not None and situation.order.fails
+        next_command = f". Next: mend that, or take the change back there; or {go_on}" if fails else ""
+        return facts.ConditionChanged(STAGE_WAITS, True, FAILS if fails else STAGE, f"{held.words}{next_command}")
+    is_idle = verdict.wait is None and not verdict.events and not verdict.effects
+    return facts.ConditionChanged(STAGE_WAITS, False, "Free", "") if held is None or is_idle else None

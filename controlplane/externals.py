@@ -86,6 +86,16 @@ def externals_told(
     )
 
 
+def other_voters(external: External, kafka: KafkaSnapshot) -> str:
+    """How the voters of the spec are not those Kafka has, in words; "" where they are the same."""
+    voters = {m.id for m in kafka.quorum.members if m.is_voter}
+    differ = sorted(voters ^ {c.id for c in external.controllers})
+    if not differ:
+        return ""
+    told = ", ".join(map(str, sorted(voters)))
+    return f"the quorum's voters are {told}, and the spec says otherwise of {', '.join(map(str, differ))}"
+
+
 def named(brokers: Iterable[int]) -> str:
     """`external broker 1`, or `external brokers 1, 2`."""
     return f"external {brokers_named(sorted(brokers))}"

@@ -9,6 +9,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from controlplane.converger.externalquorum import why_it_stays_static
+from controlplane.kafka.features import KRAFT, is_static
 from controlplane.kafka.foreign import ForeignCluster
 from controlplane.kafka.settings_live import SettingSource
 from events.spec.document import load_documents
@@ -24,7 +26,6 @@ PLAINTEXT = "PLAINTEXT"
 _PROTOCOLS = (PLAINTEXT, "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 """`SecurityProtocol` of Kafka."""
 _METADATA = "metadata.version"
-_KRAFT = "kraft.version"
 _GIVEN = (SettingSource.CLUSTER_LIVE, SettingSource.FILE)
 
 
@@ -196,10 +197,14 @@ def _heading(seen: KafkaSnapshot) -> Iterator[str]:
         yield f"broker {broker} holds {human_bytes(disk.used_bytes)} of {human_bytes(disk.total_bytes)}."
     levels = ", ".join(f"{name} {f.finalised}" for name, f in sorted(seen.features.items()) if f.finalised)
     yield f"Finalised: {levels}."
-    kraft = seen.features.get(_KRAFT)
-    if kraft is None or not kraft.finalised:
-        yield "Its quorum is static (kraft.version 0): it can be watched, and takes no pool before whoever runs it has"
-        yield "made it dynamic: kafka-features.sh upgrade --feature kraft.version=1 (docs/import.md)."
+    if not is_static(seen):
+        return
+    yield f"Its quorum is static ({KRAFT} 0): it can be watched, and takes no pool before it is dynamic."
+    impossible = why_it_stays_static(seen)
+    if impossible:
+        yield f"{impossible} (docs/import.md)."
+    else:
+        yield "`quorum: dynamic` under `external` asks Kedge for that; Kafka has no way back from it (docs/import.md)."
 
 
 def _unknown(found: ForeignCluster, settings: _Settings, listener: str) -> Iterator[str]:

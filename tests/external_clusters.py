@@ -2,6 +2,7 @@
 
 from functools import cache
 
+from controlplane.kafka.features import KRAFT
 from events.spec.document import load_documents
 from events.spec.model import KafkaClusterDocument
 from tests.fakes.kafka import FakeKafka
@@ -19,9 +20,8 @@ spec:
   external:
     clusterId: {cluster_id}
     listener: {listener}
-    controllers:
-      - {{id: 9, host: theirs.example, port: 9093}}
-    brokers: [{brokers}]
+    controllers: [{controllers}]
+    brokers: [{brokers}]{quorum}
   pools: {pools}
   rollout: {{soak: 5s, linger: 5s, joinDeadline: 120s{rollout}}}
   deletionPolicy: {deletion}
@@ -39,6 +39,8 @@ _POOL = """
 def an_external_spec(
     *,
     theirs: tuple[int, ...] = (1, 2, 3),
+    voters: tuple[int, ...] = (9,),
+    quorum: str = "",
     ours: int = 0,
     version: str = "4.1.1",
     cluster_id: str = CLUSTER_ID,
@@ -49,13 +51,18 @@ def an_external_spec(
 ) -> str:
     """The YAML: `theirs` are the brokers still listed, `ours` the size of the pool, 0 for none."""
     listed = ", ".join(f"{{id: {b}, rack: {THEIRS.get(b, 'a')}, host: theirs-{b}.example, port: 9092}}" for b in theirs)
+    voting = ", ".join(
+        f"{{id: {v}, host: {'theirs' if v == 9 else f'theirs-{v}'}.example, port: 9093}}" for v in voters
+    )
     pools = _POOL.format(size=ours) if ours else "[]"
     return _SPEC.format(
         version=version,
         kafka=kafka,
         cluster_id=cluster_id,
         listener=listener,
+        controllers=voting,
         brokers=listed,
+        quorum=f"\n    quorum: {quorum}" if quorum else "",
         pools=pools,
         rollout=rollout,
         deletion=deletion,
@@ -70,10 +77,14 @@ def an_external_document(**overrides: object) -> KafkaClusterDocument:
     return result.documents[0]
 
 
-def made_by_others(kafka: FakeKafka) -> None:
-    """Their cluster, as it was before anybody heard of Kedge: a voter, three brokers, a topic with data."""
+def made_by_others(kafka: FakeKafka, *, voters: tuple[int, ...] = (9,), static: bool = False) -> None:
+    """Their cluster, as it was before anybody heard of Kedge: its voters, three brokers, a topic with data. `static`:
+    a quorum as before KIP-853."""
     kafka.cluster_id = CLUSTER_ID
-    kafka.add_controller(9)
+    for voter in voters:
+        kafka.add_controller(voter)
+    if static:
+        kafka.finalised[KRAFT] = 0
     for broker, rack in THEIRS.items():
         kafka.add_broker(broker, rack)
     kafka.advance(5)

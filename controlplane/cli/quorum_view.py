@@ -24,6 +24,8 @@ def _row(member: QuorumMemberOut) -> tuple[Text | str, ...]:
 
 
 def _words(quorum: QuorumOut) -> Iterator[Text]:
+    if quorum.static:
+        yield styled("static (kraft.version 0): its voters cannot change, and no pool joins it", "yellow")
     if quorum.change:
         yield styled(quorum.change, "yellow")
     if quorum.remembered:

@@ -19,6 +19,7 @@ from controlplane.externals import (
     external_brokers,
     leaving_externals,
     named,
+    other_voters,
 )
 from controlplane.externalview import ExternalBrokerView
 from controlplane.view import ClusterView
@@ -40,14 +41,9 @@ def import_step(situation: Situation) -> Verdict | None:
         return None
     kafka = situation.seen.fresh_kafka(situation.now)
     if situation.view.external is not None:
-        return (
-            _found_more(situation, external, kafka)
-            or _other_quorum(situation.view, external, kafka)
-            or _not_joinable(situation.view, kafka)
-        )
+        return _found_more(situation, external, kafka) or _other_quorum(situation.view, external, kafka)
     if kafka is None:
-        reason = situation.seen.missing.get("kafka", "Kafka's metadata is older than 30 s")
-        return wait("KafkaUnknown", f"importing {situation.view.name}: {reason}")
+        return wait("KafkaUnknown", f"importing {situation.view.name}: {situation.seen.why_no_kafka}")
     wrong = _mismatch(external, kafka)
     if wrong:
         again = f"kedge import --bootstrap HOST:PORT --name {situation.view.name}, then kedge apply"
@@ -92,8 +88,7 @@ def external_drain_step(situation: Situation) -> Verdict | None:
     what = named(ids)
     kafka = situation.seen.fresh_kafka(situation.now)
     if kafka is None:
-        reason = situation.seen.missing.get("kafka", "Kafka's metadata is older than 30 s")
-        return wait("KafkaUnknown", f"{what} to be emptied: {reason}")
+        return wait("KafkaUnknown", f"{what} to be emptied: {situation.seen.why_no_kafka}")
     bare = sorted(b for b in ids if not kafka.hosted_by(b))
     if bare:
         return record(f"{named(bare)} held no replica anyway", facts.ExternalDrained("", tuple(bare), 0, 0))
@@ -130,16 +125,7 @@ def _mismatch(external: External, kafka: KafkaSnapshot) -> str:
     strange = sorted(b.id for b in external.brokers if b.id not in kafka.brokers)
     if strange:
         return f"{named(strange)} of the spec is not known to Kafka"
-    return _other_voters(external, kafka)
-
-
-def _other_voters(external: External, kafka: KafkaSnapshot) -> str:
-    voters = {m.id for m in kafka.quorum.members if m.is_voter}
-    differ = sorted(voters ^ {c.id for c in external.controllers})
-    if not differ:
-        return ""
-    told = ", ".join(map(str, sorted(voters)))
-    return f"the quorum's voters are {told}, and the spec says otherwise of {', '.join(map(str, differ))}"
+    return other_voters(external, kafka)
 
 
 def _voters(external: External) -> tuple[facts.FoundingVoter, ...]:
@@ -156,26 +142,11 @@ def _other_quorum(view: ClusterView, external: External, kafka: KafkaSnapshot | 
         return None
     if kafka is None:
         return wait("KafkaUnknown", "the spec names other voters; Kafka's metadata cannot be read")
-    wrong = _other_voters(external, kafka)
+    wrong = other_voters(external, kafka)
     if wrong:
         return wait("ExternalMismatch", wrong, next_command="correct spec.external.controllers", patience_s=0)
     ids = ", ".join(str(v.id) for v in voters)
     return record(f"new brokers are told the voters {ids}", facts.ExternalQuorumChanged(voters))
-
-
-def _not_joinable(view: ClusterView, kafka: KafkaSnapshot | None) -> Verdict | None:
-    """Before the first VM is made: brokers of Kedge's are told the quorum by a bootstrap list, and how a static quorum
-    (kraft.version 0) takes that was never tried."""
-    if view.brokers() or view.document is None or not view.document.spec.broker_pools:
-        return None
-    if kafka is None:
-        return wait("KafkaUnknown", "no broker is added before Kafka's metadata can be read")
-    kraft = kafka.features.get("kraft.version")
-    if kraft is not None and kraft.finalised >= 1:
-        return None
-    sentence = "no broker is added: the quorum there is static (kraft.version 0)"
-    makes_it_dynamic = "kafka-features.sh upgrade --feature kraft.version=1, by who runs the quorum"
-    return wait("ExternalQuorumStatic", sentence, next_command=makes_it_dynamic, patience_s=0)
 
 
 def _found_more(situation: Situation, external: External, kafka: KafkaSnapshot | None) -> Verdict | None:

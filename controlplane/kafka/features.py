@@ -13,6 +13,8 @@ from controlplane.kafka.errors import KafkaRefused
 from planner.observed import FeatureSeen, KafkaSnapshot
 
 METADATA = "metadata.version"
+KRAFT = "kraft.version"
+"""0: a static quorum, named in every member's file. 1: voters are in its log, with directories, and may change."""
 
 _NONE_YET = {"eligible.leader.replicas.version": 0, "share.version": 0, "streams.version": 0}
 
@@ -27,7 +29,7 @@ RELEASE_LEVELS: Mapping[int, Mapping[str, int]] = {
 which also take 3.9 and 4.0; held to them by tests/kafka/test_live_feature_levels.py). A broker may support more: share
 groups of 4.1 are a preview that level 1 would switch on for good."""
 
-_COMMON = {"kraft.version": 1, "transaction.version": 2, "group.version": 1}
+_COMMON = {KRAFT: 1, "transaction.version": 2, "group.version": 1}
 _METADATA_OF = {"3.9": 21, "4.0": 25, "4.1": 27, "4.2": 29, "4.3": 30}
 _VETO = re.compile(r"(?:[Ll]ocal )?([Cc]ontroller|[Bb]roker) (\d+) (only supports versions? \S+|does not support \S+)")
 
@@ -64,6 +66,12 @@ def metadata_level_of(version: str) -> int:
 def release_levels(metadata_level: int) -> dict[str, int]:
     """Levels of the features beside metadata.version that belong to a release, by its metadata.version."""
     return {**_COMMON, **RELEASE_LEVELS.get(metadata_level, {})}
+
+
+def is_static(snapshot: KafkaSnapshot) -> bool:
+    """Whether the quorum is one as before KIP-853: every member's file names its voters, and none can change."""
+    kraft = snapshot.features.get(KRAFT)
+    return snapshot.mode == "kraft" and (kraft is None or kraft.finalised < 1)
 
 
 def next_feature_step(snapshot: KafkaSnapshot, target_metadata_level: int) -> FeatureStep | Blocked | None:

@@ -1,6 +1,7 @@
 """The quorum as the API tells it: what Kafka said last, with the nodes its members are."""
 
 from controlplane.converger.seats import remembered, seats
+from controlplane.kafka.features import is_static
 from controlplane.portal.quorumschemas import QuorumMemberOut, QuorumOut, RememberedOut
 from controlplane.view import ClusterView
 from planner.observed import KafkaSnapshot, VoterSeen
@@ -16,7 +17,8 @@ def quorum_out(view: ClusterView, snapshot: KafkaSnapshot | None) -> QuorumOut |
     left = [
         RememberedOut(id=i.service_id, node=i.node, kafka_version=i.planned.kafka_version) for i in remembered(view)
     ]
-    return QuorumOut(members=members, remembered=left, change=_change(view))
+    static = view.external is not None and is_static(snapshot)
+    return QuorumOut(members=members, remembered=left, change=_change(view), static=static)
 
 
 def _member(member: VoterSeen, node: str, leader: int) -> QuorumMemberOut:

@@ -33,3 +33,4 @@ class QuorumOut(_Message):
     members: list[QuorumMemberOut]
     remembered: list[RememberedOut] = []
     change: str = ""
+    static: bool = Field(default=False, description="a quorum of others at kraft.version 0: its voters cannot change")

@@ -4,7 +4,7 @@ Kedge reads them through Kafka alone. There is no VM, no agent and no Terraform 
 become a run, a stop or a deletion.
 """
 
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from events.spec.fields import FieldClass, Part, classed
 from events.spec.scalars import KafkaUuid, ListenerName, OneLine, PeerName, Whole
@@ -50,6 +50,12 @@ class External(Part):
         "Its quorum, which stays with whoever runs it: new brokers of Kedge's are told these addresses.",
         min_length=1,
         max_length=15,
+    )
+    quorum: Literal["as-found", "dynamic"] = classed(
+        FieldClass.BEHAVIOURAL,
+        "`dynamic`: Kedge raises `kraft.version` of a static quorum to 1 once all of it is whole, from Kafka 4.1 on. "
+        "Kafka has no way back from that. `as-found`: left as it is.",
+        default="as-found",
     )
     brokers: tuple[ExternalBroker, ...] = classed(
         FieldClass.BEHAVIOURAL,

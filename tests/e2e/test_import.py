@@ -2,7 +2,6 @@
 clients write, let go, and every acknowledged record read back."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -12,8 +11,8 @@ from typer.testing import CliRunner
 
 from controlplane.cli.main import app
 from controlplane.cli.surroundings import Surroundings
-from controlplane.portal import schemas as api
 from tests.e2e.cluster_spec import ClusterSpec
+from tests.e2e.imported_cluster import POOL, Imported
 from tests.e2e.living_cluster import LivingCluster
 from tests.e2e.traffic import traffic
 from tests.kafka_processes import KafkaProcesses
@@ -25,47 +24,6 @@ THEIRS = {1: "a", 2: "b", 3: "c"}
 NAME = "theirs"
 LEDGER, PARTITIONS = "ledger", 12
 PARTITION_BYTES = 2 * 1024 * 1024
-
-_POOL = {
-    "name": "ours",
-    "services": ["broker"],
-    "size": 3,
-    "machine": "small",
-    "heapMib": 160,
-    "disk": {"kind": "persistent", "sizeGib": 1},
-    "place": {"cloud": "local", "region": "local-1", "zones": ["a", "b", "c"]},
-}
-
-
-@dataclass
-class Imported:
-    """Their processes, our server, and the spec as it was declared last."""
-
-    theirs: KafkaProcesses
-    kedge: LivingCluster
-    spec: dict[str, object]
-    spec_is_declared: bool = False
-
-    def apply(self, within_s: float, **changed: object) -> None:
-        """Declares the spec with these parts changed, and waits until it is reached."""
-        before = self.kedge.head() if self.spec_is_declared else 0
-        self.spec = {**self.spec, **changed}
-        document = {"apiVersion": "kedge/v1alpha1", "kind": "KafkaCluster", "metadata": {"name": NAME}}
-        text = yaml.safe_dump({**document, "spec": self.spec}, sort_keys=False)
-        applied = self.kedge.client.apply(api.ApplyIn(text=text, file="theirs.yaml", message="e2e"))
-        assert applied.ok, applied.problems
-        self.spec_is_declared, self.kedge.uid = True, applied.applied[0].uid
-        self.kedge.event("recycle.completed", before, within_s=within_s)
-        self.kedge.converged(within_s=within_s)
-
-    def without(self, *brokers: int) -> dict[str, object]:
-        """The external section without these."""
-        external = self.spec["external"]
-        assert isinstance(external, dict)
-        return {**external, "brokers": [b for b in external["brokers"] if b["id"] not in brokers]}
-
-    def told(self, kind: str) -> list[dict[str, object]]:
-        return [e.data for e in self.kedge.events() if e.type == kind]
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +40,7 @@ def imported(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Imported]:
             theirs.await_listening(broker)
         create_topic(theirs.bootstrap, LEDGER, partitions=PARTITIONS, rf=3, bytes_per_partition=PARTITION_BYTES)
         kedge.start_server()
-        yield Imported(theirs, kedge, {})
+        yield Imported(theirs, kedge, NAME, {})
     finally:
         strays = kedge.close()
         theirs.close()
@@ -90,10 +48,7 @@ def imported(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Imported]:
 
 
 def test_the_spec_is_imported_and_adopting_it_touches_nothing(imported: Imported, tmp_path: Path) -> None:
-    around = Surroundings(environ={"KEDGE_HOME": str(imported.kedge.home)}, cwd=tmp_path)
-    ended = CliRunner().invoke(app, ["import", "--bootstrap", imported.theirs.bootstrap[0], "--name", NAME], obj=around)
-    assert ended.exit_code == 0, ended.output
-    imported.spec = yaml.safe_load(ended.stdout)["spec"]
+    imported.read(tmp_path)
     before = imported.kedge.snapshot_at(imported.theirs.bootstrap)
 
     imported.apply(60)
@@ -104,6 +59,7 @@ def test_the_spec_is_imported_and_adopting_it_touches_nothing(imported: Imported
         (p.name, p.replicas, p.leader) for p in before.partitions
     ]
     assert imported.told("cluster.imported")[0]["kafka_cluster_id"] == imported.theirs.cluster_id
+    around = Surroundings(environ={"KEDGE_HOME": str(imported.kedge.home)}, cwd=tmp_path)
     again = CliRunner().invoke(app, ["import", "--bootstrap", imported.theirs.bootstrap[0]], obj=around)
     assert again.exit_code == 0, again.output
     assert yaml.safe_load(again.stdout)["metadata"]["name"] == NAME, "its spec in force, under the name it has"
@@ -113,7 +69,7 @@ def test_its_brokers_are_emptied_onto_ours_and_nothing_is_lost(imported: Importe
     kedge, theirs = imported.kedge, imported.theirs
     counted = _counts(theirs.bootstrap)
     with traffic(kedge.bootstrap):
-        imported.apply(120, pools=[_POOL], rollout={"throttleMibPerS": 32, "linger": 1, "joinDeadline": 60})
+        imported.apply(120, pools=[POOL], rollout={"throttleMibPerS": 32, "linger": 1, "joinDeadline": 60})
         assert len(kedge.vms()) == 3
         imported.apply(150, external=imported.without(*THEIRS))
         seen = kedge.snapshot()

@@ -34,6 +34,7 @@ from tests.fakes.kafka_parts import (
     quorum_seen,
     supported_by,
     transfers,
+    without_directories,
 )
 from tests.fakes.kafka_settings import FakeSettings
 from tests.fakes.kafka_shelves import FakeShelves
@@ -117,7 +118,7 @@ class FakeKafka(FakeControllers, GroupCalls):
             cluster_id=self.cluster_id,
             brokers={b.id: BrokerSeen(b.id, b.rack, b.fenced, f"broker-{b.id}", 9092) for b in _listed(brokers, live)},
             partitions=tuple(self._partitions[n].seen() for n in sorted(self._partitions)),
-            quorum=quorum,
+            quorum=without_directories(quorum) if self.is_static else quorum,
             features=features_seen(live, self.finalised),
             log_dirs={b.id: self._shelves.log_dirs(b) for b in live if not b.failed_dirs},
             failed_dirs={b.id: self._shelves.failed_dirs(b) for b in live if b.failed_dirs},
@@ -221,6 +222,7 @@ class FakeKafka(FakeControllers, GroupCalls):
                     f"{node} only supports versions {low}-{high}",
                     error="InvalidUpdateVersionError",
                 )
+        self._require_heard(what, name, level)
         if not validate_only:
             self.finalised[name] = level
 

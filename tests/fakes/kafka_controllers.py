@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from controlplane.kafka.errors import KafkaRefused, KafkaUnavailable
+from controlplane.kafka.features import KRAFT
 from events.ids import kafka_uuid
 from tests.fakes.kafka_parts import FakeController, FakeHangs
 
@@ -20,12 +21,14 @@ class FakeControllers:
     cluster_id: str
     hangs: FakeHangs
     migration: "FakeMigration"
+    finalised: dict[str, int]
     _seconds: float
 
     def __init__(self) -> None:
         self._controllers: dict[int, FakeController] = {}
         self._registered_controllers: dict[int, str] = {}
         self._voters: dict[int, str] = {}
+        self._heard: set[int] = set()
         self._leader, self._epoch = -1, 0
         self._disks_made = 0
 
@@ -33,6 +36,11 @@ class FakeControllers:
     def seconds(self) -> float:
         """The fake's time."""
         return self._seconds
+
+    @property
+    def is_static(self) -> bool:
+        """kraft.version 0: every member's file names the voters, and none can be added or removed."""
+        return self.finalised.get(KRAFT, 1) == 0
 
     @property
     def leader(self) -> int:
@@ -71,10 +79,14 @@ class FakeControllers:
         self._elect_controller()
         return own
 
-    def found(self, voters: Mapping[int, str]) -> None:
-        """The first quorum, as each of its members formats itself with: who never comes up votes in it, too."""
-        if not self._voters:
-            self._voters.update(voters)
+    def found(self, voters: Mapping[int, str]) -> bool:
+        """The first quorum, as each of its members formats itself with: who never comes up votes in it, too. Another
+        one where nobody of that before runs, or is among these. Whether it is new."""
+        if self._voters and (self._voters.keys() & voters.keys() or self.voters_up()):
+            return False
+        self._voters.clear()
+        self._voters.update(voters)
+        return True
 
     def start_controller(self, controller: int, *, version: str | None = None) -> None:
         """A stopped controller comes back on its own disk, so with the same directory id."""
@@ -114,6 +126,7 @@ class FakeControllers:
     def add_voter(self, controller: int, directory_id: str, *, host: str, port: int) -> bool:
         what = f"adding voter {controller}"
         self._require_quorum(what)
+        self._require_dynamic(what)
         if self._voters.get(controller) is not None:
             return False
         found = self._controllers.get(controller)
@@ -124,7 +137,9 @@ class FakeControllers:
         return True
 
     def remove_voter(self, controller: int, directory_id: str) -> bool:
-        self._require_quorum(f"removing voter {controller}")
+        what = f"removing voter {controller}"
+        self._require_quorum(what)
+        self._require_dynamic(what)
         if self._voters.get(controller) != directory_id:
             return False
         del self._voters[controller]
@@ -143,6 +158,12 @@ class FakeControllers:
     def _require_quorum(self, what: str) -> None:
         raise NotImplementedError
 
+    def _require_dynamic(self, what: str) -> None:
+        if self.is_static:
+            verb = what.partition(" ")[0]
+            words = f"Cluster doesn't support {verb} voter because the kraft.version feature is 0"
+            raise KafkaRefused(what=what, where=self.cluster_id, words=words, error="UnsupportedVersion")
+
     def _elect_controller(self) -> None:
         """The leader stays while it runs and votes; a majority of voters must run."""
         running = sorted(self.voters_up())
@@ -150,4 +171,14 @@ class FakeControllers:
         leader = leader if len(running) * 2 > len(self._voters) else -1
         if leader != self._leader:
             self._epoch += 1
+            self._heard = set()
         self._leader = leader
+        self._heard |= set(running)
+
+    def _require_heard(self, what: str, feature: str, level: int) -> None:
+        """A static quorum is made dynamic once this leader has heard from each voter, up or not by now (4.1.1)."""
+        if feature == KRAFT and self.is_static and set(self._voters) - self._heard:
+            words = (
+                f"Invalid upgrade of kraft.version to KRAFT_VERSION_{level} because not all of the voters support it"
+            )
+            raise KafkaRefused(what=what, where=self.cluster_id, words=words, error="InvalidUpdateVersionError")

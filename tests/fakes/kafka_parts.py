@@ -1,7 +1,7 @@
 """The moving parts of the fake Kafka: brokers, partitions, controllers, and how copies progress in time."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from controlplane.kafka.features import METADATA
 from controlplane.kafka.throttle import CLUSTER_DEFAULT, ThrottlePlan
@@ -11,6 +11,9 @@ THROTTLE_REACHES = 0.8
 """Share of a configured throttle that real brokers reach (20 MB/s configured, 16.4 measured)."""
 
 _NO_OPS_PER_S = 2
+
+NO_DIRECTORY = "A" * 22
+"""Kafka's id of no directory."""
 
 SUPPORTED: Mapping[str, Mapping[str, tuple[int, int]]] = {
     release: {
@@ -261,6 +264,13 @@ def quorum_seen(
     ]
     members += [VoterSeen(b.id, f"directory-of-{b.id}", 0, is_voter=False) for b in brokers if b.running]
     return QuorumSeen(leader, epoch, tuple(sorted(members, key=lambda m: (not m.is_voter, m.id))))
+
+
+def without_directories(quorum: QuorumSeen) -> QuorumSeen:
+    """As Kafka describes a static quorum: it knows no directory of a voter."""
+    return replace(
+        quorum, members=tuple(replace(m, directory_id=NO_DIRECTORY) if m.is_voter else m for m in quorum.members)
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,10 +5,13 @@ from collections.abc import Callable
 import pytest
 
 from controlplane.externals import external_brokers
+from controlplane.kafka.features import KRAFT, METADATA
 from events import facts
 from tests.external_clusters import CLUSTER_ID, THEIRS, an_external_document, made_by_others
 from tests.sequences.recorded import assert_told_as_recorded
 from tests.sim.world import World
+
+VOTERS = (9, 10, 11)
 
 
 def _imported(world: World) -> None:
@@ -106,6 +109,40 @@ def deleted_while_others_run_the_rest(world: World) -> None:
     assert all(world.kafka.is_running(b) for b in THEIRS)
 
 
+def a_static_quorum_of_others_is_made_dynamic(world: World) -> None:
+    """No VM is made for it before its owner asks; then nothing may be missing while the level is raised, for good."""
+    made_by_others(world.kafka, voters=VOTERS, static=True)
+    world.declare(an_external_document(voters=VOTERS, ours=3))
+    world.kafka.stop_controller(11)
+    for _ in range(30):
+        world.tick()
+    assert not world.machines.created
+    world.declare(an_external_document(voters=VOTERS, ours=3, quorum="dynamic"))
+    for _ in range(60):
+        world.tick()
+    assert world.kafka.finalised[KRAFT] == 0
+    world.kafka.start_controller(11)
+    world.converge()
+    assert world.kafka.finalised[KRAFT] == 1
+    assert len(world.machines.vms) == 3
+    assert sorted(world.kafka.voters()) == list(VOTERS)
+
+
+def a_quorum_of_an_older_kafka_stays_static(world: World) -> None:
+    """Kafka itself raises the level from 4.1 on; that all of them run it is known once metadata.version is there."""
+    made_by_others(world.kafka, voters=VOTERS, static=True)
+    world.kafka.finalised[METADATA] = 25
+    world.declare(an_external_document(voters=VOTERS, ours=3, quorum="dynamic"))
+    for _ in range(30):
+        world.tick()
+    assert world.kafka.finalised[KRAFT] == 0
+    assert not world.machines.created
+    world.kafka.finalised[METADATA] = 27
+    world.converge()
+    assert world.kafka.finalised[KRAFT] == 1
+    assert len(world.machines.vms) == 3
+
+
 SCENARIOS = (
     a_cluster_of_others_is_imported,
     brokers_of_others_are_emptied_onto_a_pool,
@@ -113,6 +150,8 @@ SCENARIOS = (
     a_broker_of_others_is_named_again,
     an_emptied_broker_of_others_fills_up_and_serves_on,
     deleted_while_others_run_the_rest,
+    a_static_quorum_of_others_is_made_dynamic,
+    a_quorum_of_an_older_kafka_stays_static,
 )
 
 

@@ -59,8 +59,10 @@ def test_a_directory_that_nobody_told_is_left_out() -> None:
 def test_a_static_quorum_is_taken_on_and_it_says_what_has_to_come_before_a_pool() -> None:
     static = a_cluster()
     dynamic = replace(static, seen=replace(static.seen, features={**static.seen.features, "kraft.version": KRAFT_1}))
-    texts = [imported_spec(found, name="theirs").text for found in (static, dynamic)]
-    assert ["kafka-features.sh upgrade --feature kraft.version=1" in text for text in texts] == [True, False]
+    old = replace(static, seen=replace(static.seen, features={"metadata.version": FeatureSeen(25, 7, 25)}))
+    texts = [imported_spec(found, name="theirs").text for found in (static, dynamic, old)]
+    assert ["`quorum: dynamic` under `external` asks Kedge" in text for text in texts] == [True, False, False]
+    assert ["metadata.version is finalised at 25 there, 4.1 has 27" in text for text in texts] == [False, False, True]
     assert spec_of(static) == spec_of(dynamic)
 
 

@@ -1,5 +1,6 @@
 """A cluster that others made, in the portal and by the API: shown as run by others, and no page stumbles over it."""
 
+from dataclasses import replace
 from functools import cache
 
 import pytest
@@ -7,7 +8,7 @@ import pytest
 from controlplane.portal.access.bindings import Binding
 from controlplane.portal.access.roles import Role
 from events import facts
-from planner.observed import QuorumSeen, VoterSeen
+from planner.observed import FeatureSeen, QuorumSeen, VoterSeen
 from tests.builders import a_partition, a_snapshot
 from tests.external_clusters import CLUSTER_ID, an_external_spec
 from tests.unit.controlplane.portal.portal_house import START, House
@@ -113,3 +114,12 @@ def test_a_plan_of_an_import_makes_nothing() -> None:
     (plan,) = house.client.post("/v1/plan", json={"text": an_external_spec(), "file": "orders.yaml"}).json()["plans"]
     assert plan["phases"] == []
     assert plan["moves"] == ["imported: 3 brokers and 1 voters that others run are watched, and never touched"]
+
+
+@pytest.mark.parametrize("level", [0, 1])
+def test_the_api_tells_whether_their_quorum_is_static(level: int) -> None:
+    house = imported()
+    seen = house.snapshots[house.view().uid]
+    house.snapshots[house.view().uid] = replace(seen, features={"kraft.version": FeatureSeen(level, 0, 1)})
+    detail = house.client.get("/v1/clusters/orders").json()
+    assert detail["quorum"]["static"] is (level == 0)

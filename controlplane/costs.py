@@ -21,6 +21,7 @@ from providers.base import Place
 from providers.figures import HOURS_PER_MONTH, Price
 from providers.offers import MachineOffer, Offers
 from providers.pricebook import PriceBook
+from providers.racks import site_of
 
 _GIB = 1024**3
 _S_PER_HOUR = 3600
@@ -196,8 +197,13 @@ def drain_crossing(
         return Crossing(None, tuple(s.node for s in drained), Bill(()))
     ids = {i.node: i.service_id for i in view.brokers() if not i.lost}
     abroad = {s.node: _held_bytes(snapshot, ids[s.node]) for s in drained if s.node in leaving}
-    staying = (s for s in drained if s.node in ids and s.node not in abroad and _stays_in_zone(s))
-    known = {s.node: _crossing_bytes(snapshot, ids[s.node]) for s in staying}
+    staying = {s.node for s in drained if s.node in ids and s.node not in abroad and _stays_in_zone(s)}
+    known = {
+        s.node: _crossing_bytes(snapshot, ids[s.node], pool.place.cloud)
+        for pool in document.spec.broker_pools
+        for s in _steps_of(pool, rollout)
+        if s.node in staying
+    }
     parts = []
     for pool in document.spec.broker_pools:
         market = _offers(pool, book)
@@ -290,8 +296,8 @@ def _stays_in_zone(step: RolloutStep) -> bool:
     return step.change is Change.REPLACE
 
 
-def _crossing_bytes(snapshot: KafkaSnapshot, broker: int) -> int:
-    racks = {b.id: b.rack for b in snapshot.brokers.values()}
+def _crossing_bytes(snapshot: KafkaSnapshot, broker: int, cloud: str) -> int:
+    racks = {b.id: b.rack and site_of(cloud, b.rack) for b in snapshot.brokers.values()}
     mine = racks.get(broker)
     held = (p for p in snapshot.partitions if broker in p.replicas)
     return sum(p.size_bytes for p in held if mine is None or racks.get(p.leader) != mine)

@@ -1,6 +1,7 @@
-"""What a surge asks beside the quota before Terraform starts: may the credentials make it, are addresses free?
+"""What a surge asks beside the quota before Terraform starts: may the credentials make it, are addresses free? And a
+release that deletes a VM before its successor is made: may they make that one?
 
-One to three calls for each run that makes VMs. What nobody answers stands in nobody's way, and is told: the cloud
+One to three calls for each such run. What nobody answers stands in nobody's way, and is told: the cloud
 knows.
 """
 
@@ -23,6 +24,8 @@ class LooksAhead(Protocol):
     def look_ahead(self, wanted: Resources, new: Set[str]) -> Iterator[Finding]:
         """About `PERMISSIONS` and `ADDRESSES`: `new` are targets as `instance/b-0.g1`, VMs among them. Changes nothing.
 
+        Where a VM is made by a bind (`Handover`), `new` may be empty: then it is about `PERMISSIONS` alone.
+
         `well` is None where the cloud does not tell. Raises `ProviderError`.
         """
         ...
@@ -31,21 +34,40 @@ class LooksAhead(Protocol):
 def check_ahead(provider: LooksAhead, wanted: Resources, new: Set[str], tell: Callable[[str], None]) -> None:
     """Raises `AuthFailed`, else `QuotaExceeded`, naming all that is in the way; `RateLimited` where that was asked too
     often. `tell` hears what could not be learnt, and why."""
-    if not any(target.startswith("instance/") for target in new):
+    if not _vms(new):
         return
+    if wrong := _in_the_way(provider, wanted, new, tell, "the surge"):
+        kind = AuthFailed if any(f.what == PERMISSIONS for f in wrong) else QuotaExceeded
+        told = "; ".join(f.told for f in wrong)
+        raise kind(f"{wanted.place}: cannot make {', '.join(sorted(new))}; nothing was made. {told}")
+
+
+def check_successors(provider: LooksAhead, wanted: Resources, leaving: Set[str], tell: Callable[[str], None]) -> None:
+    """Before a release deletes VMs whose successors its bind makes: may the credentials make any? There is room: what
+    these had. Raises `AuthFailed`, `RateLimited`; `tell` as above. Without VMs among `leaving` nothing is asked."""
+    vms = _vms(leaving)
+    if vms and (wrong := _in_the_way(provider, wanted, frozenset(), tell, "the release")):
+        told = "; ".join(f.told for f in wrong)
+        raise AuthFailed(f"{wanted.place}: nobody could follow {', '.join(vms)}; nothing was deleted. {told}")
+
+
+def _vms(targets: Set[str]) -> list[str]:
+    return sorted(target for target in targets if target.startswith("instance/"))
+
+
+def _in_the_way(
+    provider: LooksAhead, wanted: Resources, new: Set[str], tell: Callable[[str], None], what: str
+) -> list[Finding]:
     wrong: list[Finding] = []
     try:
         for finding in provider.look_ahead(wanted, new):
             if finding.well is None:
-                tell(f"{wanted.place}: {finding.what} unknown before the surge: {finding.told}")
+                tell(f"{wanted.place}: {finding.what} unknown before {what}: {finding.told}")
             elif not finding.well:
                 wrong.append(finding)
     except (AuthFailed, CloudUnavailable, NotFound) as error:
-        tell(f"{wanted.place}: not learnt before the surge: {error}")
-    if wrong:
-        kind = AuthFailed if any(f.what == PERMISSIONS for f in wrong) else QuotaExceeded
-        told = "; ".join(f.told for f in wrong)
-        raise kind(f"{wanted.place}: cannot make {', '.join(sorted(new))}; nothing was made. {told}")
+        tell(f"{wanted.place}: not learnt before {what}: {error}")
+    return wrong
 
 
 def addresses_needed(wanted: Resources, new: Set[str], *, bound_have_own: bool = True) -> Counter[str]:

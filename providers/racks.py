@@ -17,6 +17,7 @@ class RackKind(StrEnum):
 
     ZONE = "zone"
     FAULT_DOMAIN = "fault domain"
+    PARTITION_GROUP = "partition group"
     SPREAD_GROUP = "spread group"
     LABEL = "label"
 
@@ -45,6 +46,14 @@ def racks_of(cloud: str, zone: str) -> Racks | None:
     """What keeps a zone's rack apart from others. None where there is no catalogue: on the local cloud."""
     shipped = catalog_file(cloud)
     return next((one for one in racks_in(shipped) if re.search(one.zones, zone)), None) if shipped else None
+
+
+def site_of(cloud: str, zone: str) -> str:
+    """Where bytes do not leave a zone of the cloud: racks of one site are kept apart within it, or not at all."""
+    racks = racks_of(cloud, zone)
+    if racks is None or racks.kind is RackKind.ZONE:
+        return zone
+    return re.split(racks.zones, zone)[0] if racks.zones else zone.rpartition("-")[0]
 
 
 def _told(one: Mapping[str, Any], sources: Mapping[str, Mapping[str, str]]) -> Racks:

@@ -13,7 +13,7 @@ from events.spec.suggestions import did_you_mean
 CLOUDS = ("local", "aws", "google", "azure", "digitalocean", "upcloud", "hetzner")
 QUORUM_SIZES = (1, 3, 5)
 
-_ZONE_SUFFIXES = {"aws": "[a-z]"}
+_ZONE_SUFFIXES = {"aws": "[a-z](-p[1-7])?"}
 """What follows the region in the name of a zone, where a cloud names its zones so."""
 
 _POOLS: Path = ("spec", "pools")
@@ -128,7 +128,8 @@ def _strange_zones(pool: Pool, path: Path, where: Positions) -> Iterator[Problem
     for index, zone in enumerate(pool.place.zones):
         if suffix is not None and not re.fullmatch(re.escape(region) + suffix, zone):
             message = f"pool `{pool.name}` is in zone `{zone}`, which is no zone of region `{region}`"
-            yield where.problem(p.PLACE, (*path, index), message, f"Zones of it are {region}a, {region}b and so on.")
+            fix = f"Zones of it are {region}a, {region}b and so on; partitions in one are {region}a-p1 to {region}a-p7."
+            yield where.problem(p.PLACE, (*path, index), message, fix)
 
 
 def _uneven(pool: Pool, path: Path, where: Positions) -> Problem:

@@ -181,6 +181,14 @@ class AwsCloud:
             told = ec2.get_console_output(InstanceId=instance, Latest=True)
         return tail(str(told.get("Output", "")))
 
+    def console_page(self, place: Place, instance: str) -> str:
+        """See `HasConsolePages`. China and GovCloud have consoles of their own."""
+        region = place.region
+        apart = {"cn-": "amazonaws.cn", "us-gov-": "amazonaws-us-gov.com"}
+        domain = next((name for prefix, name in apart.items() if region.startswith(prefix)), "aws.amazon.com")
+        where = f"https://{region}.console.{domain}/ec2/home?region={region}"
+        return f"{where}#InstanceDetails:instanceId={instance}" if _ID.match(instance) else ""
+
     def calls(self, place: Place) -> TokenBucket:
         """See `SharesCalls`."""
         return self._access.budget.of(place)

@@ -42,7 +42,7 @@ _KINDS: tuple[tuple[type[ProviderError], str], ...] = (
         r"AuthFailure|UnauthorizedOperation|AccessDenied\w*|InvalidClientTokenId|ExpiredToken\w*|RequestExpired"
         r"|SignatureDoesNotMatch|UnrecognizedClient\w*|OptInRequired|InvalidAccessKeyId|Blocked|MissingAuth\w*",
     ),
-    (NotFound, r"Invalid[\w.]*\.NotFound|Invalid[\w.]*\.Malformed|InvalidAMIID\.Unavailable"),
+    (NotFound, r"Invalid[\w.]*\.(NotFound|Malformed)|InvalidAMIID\.Unavailable|InvalidPlacementGroup\.Unknown"),
     (NotYetGone, r"DependencyViolation|VolumeInUse|Invalid(NetworkInterface|IPAddress|Group|Attachment)\.InUse"),
     (NotYetGone, r"IncorrectState\w*|IncorrectInstanceState"),
     (ResourceConflict, r"[\w.]*Duplicate\w*|OperationNotPermitted|[\w.]*InUse|ResourceAlreadyAssociated|Idempotent\w*"),

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from providers.aws.errors import translated
+from providers.aws.partitions import availability_zone
 from providers.aws.settings import AwsRegion
 from providers.base import Place
 from providers.doctor import Finding, looked_at
@@ -16,7 +17,7 @@ _QUOTA = "Look at Service Quotas, Amazon EC2: running on-demand instances count 
 
 def examine_region(ec2: Any, place: Place, region: AwsRegion) -> Iterator[Finding]:
     """A finding for the subnets, the security groups, each image, and the quota."""
-    subnets, groups = sorted(region.subnets.values()), list(region.security_groups)
+    subnets, groups = sorted(set(region.subnets.values())), list(region.security_groups)
     yield _there(f"{place}: subnets", lambda: ec2.describe_subnets(SubnetIds=subnets)["Subnets"], _in_zones(region))
     yield _there(
         f"{place}: security groups",
@@ -47,7 +48,7 @@ def _in_zones(region: AwsRegion) -> Callable[[list[Machine]], tuple[bool, str]]:
         for zone, subnet in sorted(region.subnets.items()):
             if subnet not in told:
                 return False, f"there is no {subnet}"
-            if told[subnet]["AvailabilityZone"] != zone:
+            if told[subnet]["AvailabilityZone"] != availability_zone(zone):
                 return False, f"{subnet} is in {told[subnet]['AvailabilityZone']}, not in {zone}"
         free = (f"{zone} {told[subnet]['AvailableIpAddressCount']}" for zone, subnet in sorted(region.subnets.items()))
         return True, f"free addresses: {', '.join(free)}"

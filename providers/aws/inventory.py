@@ -6,7 +6,7 @@ from typing import Any
 
 from providers import tags
 from providers.aws.errors import translated
-from providers.aws.tags import EPHEMERAL_VOLUMES, IMAGE, SHAPE, VOLUME, tags_of
+from providers.aws.tags import EPHEMERAL_VOLUMES, IMAGE, SHAPE, VOLUME, ZONE, tags_of
 from providers.base import CloudInstance, CloudVolume, InstanceState, Listing, Place
 from providers.errors import AuthFailed
 
@@ -122,7 +122,7 @@ def _instance(
         node=own[tags.NODE],
         generation=int(own[tags.GENERATION]),
         intent_id=own[tags.INTENT],
-        zone=machine["Placement"]["AvailabilityZone"],
+        zone=own.get(ZONE) or machine["Placement"]["AvailabilityZone"],
         state=state_of(machine),
         address=machine.get("PrivateIpAddress"),
         volumes=tuple(sorted([*(volumes[d] for d in disks if d in volumes), *own.get(EPHEMERAL_VOLUMES, "").split()])),
@@ -142,7 +142,7 @@ def _volume(disk: Mapping[str, Any], keys: Mapping[str, str]) -> CloudVolume:
     return CloudVolume(
         key=own[VOLUME],
         cluster_uid=own[tags.CLUSTER_UID],
-        zone=disk["AvailabilityZone"],
+        zone=own.get(ZONE) or disk["AvailabilityZone"],
         size_gib=int(disk["Size"]),
         # On a VM that is not ours it is attached all the same: its id says so, and nobody takes it away.
         attached_to=keys.get(holder, holder) if holder else None,

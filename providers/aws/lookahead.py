@@ -6,6 +6,7 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from providers.aws.errors import code_of, is_throttle, translated
+from providers.aws.partitions import partition_of
 from providers.aws.settings import AwsRegion
 from providers.base import Resources
 from providers.doctor import Finding
@@ -27,14 +28,14 @@ def look_ahead(
     left = {s["SubnetId"]: int(s["AvailableIpAddressCount"]) for s in found}
     yield from of_addresses({z: (s, left[s]) for z, s in subnets.items() if s in left}, needed)
     subnet = region.subnets[str(machine["zone"])]
-    yield from _may_run(ec2, wanted, subnet, list(region.security_groups), machine)
+    yield from _may_run(ec2, wanted, subnet, region, machine)
 
 
-def _may_run(ec2: Any, wanted: Resources, subnet: str, groups: list[str], machine: dict[str, Any]) -> Iterator[Finding]:
+def _may_run(ec2: Any, wanted: Resources, subnet: str, region: AwsRegion, machine: dict[str, Any]) -> Iterator[Finding]:
     with translated(f"{wanted.place}: may a VM be made"):
         root = _root_device(ec2, str(machine["image"]))
         try:
-            ec2.run_instances(DryRun=True, MinCount=1, MaxCount=1, **_asked_for(machine, subnet, groups, root))
+            ec2.run_instances(DryRun=True, MinCount=1, MaxCount=1, **_asked_for(machine, subnet, region, root))
         except ClientError as error:
             if is_throttle(error.response):
                 raise
@@ -47,12 +48,15 @@ def _may_run(ec2: Any, wanted: Resources, subnet: str, groups: list[str], machin
     yield Finding(PERMISSIONS, None, "AWS took a dry run for nothing; what the credentials may do is unknown")
 
 
-def _asked_for(machine: dict[str, Any], subnet: str, groups: list[str], root: str) -> dict[str, Any]:
+def _asked_for(machine: dict[str, Any], subnet: str, region: AwsRegion, root: str) -> dict[str, Any]:
     """As the module makes it: policies of an organisation refuse what has no encrypted disk, or takes no tokens."""
     tags = [{"Key": key, "Value": value} for key, value in sorted(machine["tags"].items())]
     spot = {"InstanceMarketOptions": {"MarketType": "spot"}} if machine.get("spot") else {}
     ipv6 = {"Ipv6AddressCount": 1} if machine.get("ipv6") else {}
+    groups = list(region.security_groups)
     interface = {"DeviceIndex": 0, "SubnetId": subnet, "Groups": groups, "AssociatePublicIpAddress": False, **ipv6}
+    partition = partition_of(str(machine["zone"]))
+    placed = {"Placement": {"GroupName": region.placement_group, "PartitionNumber": partition}} if partition else {}
     disk = {"DeviceName": root, "Ebs": {"Encrypted": True, "VolumeType": "gp3"}}
     return {
         "ImageId": machine["image"],
@@ -62,6 +66,7 @@ def _asked_for(machine: dict[str, Any], subnet: str, groups: list[str], root: st
         "TagSpecifications": [{"ResourceType": "instance", "Tags": tags}],
         **({"BlockDeviceMappings": [disk]} if root else {}),
         **spot,
+        **placed,
     }
 
 

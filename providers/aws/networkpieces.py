@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from providers.aws.errors import translated
+from providers.aws.partitions import availability_zone
 from providers.aws.tags import tags_of
 from providers.errors import ResourceConflict
 from providers.networks import NetworkRun
@@ -36,7 +37,7 @@ def network_pieces(ec2: Any, run: NetworkRun) -> dict[str, str]:
         rules = ec2.describe_security_group_rules(Filters=named)["SecurityGroupRules"] if groups else []
     found = {
         "module.kedge.aws_vpc.network": vpc,
-        **{in_module("aws_subnet.zone", str(s["AvailabilityZone"])): str(s["SubnetId"]) for s in _of(subnets, run)},
+        **{in_module("aws_subnet.zone", zone): subnet for zone, subnet in _of(subnets, run)},
         **dict(_rules(rules, run)),
     }
     if groups:
@@ -44,9 +45,14 @@ def network_pieces(ec2: Any, run: NetworkRun) -> dict[str, str]:
     return found
 
 
-def _of(subnets: Sequence[Mapping[str, Any]], run: NetworkRun) -> Iterator[Mapping[str, Any]]:
-    """Those of the zones the run renders; a subnet of any other was not made by this network."""
-    return (s for s in subnets if s["AvailabilityZone"] in run.zones and tags_of(s).get("kedge-network"))
+def _of(subnets: Sequence[Mapping[str, Any]], run: NetworkRun) -> Iterator[tuple[str, str]]:
+    """(zone, id) of those the run renders; any other was not made by this network. A name tells partitions."""
+    for subnet in subnets:
+        named = tags_of(subnet).get("Name", "").removeprefix(f"{run.cloud_name}-")
+        where = str(subnet["AvailabilityZone"])
+        zone = named if availability_zone(named) == where else where
+        if zone in run.zones:
+            yield zone, str(subnet["SubnetId"])
 
 
 def _rules(rules: Sequence[Mapping[str, Any]], run: NetworkRun) -> Iterator[tuple[str, str]]:

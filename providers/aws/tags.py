@@ -10,6 +10,9 @@ SHAPE = "kedge-shape"
 IMAGE = "kedge-image"
 """The neutral machine size and the Kafka version, which AWS's own type and image id do not tell."""
 
+ZONE = "kedge-zone"
+"""The zone of the spec, where it is a partition of a placement group: a volume tells EC2's zone alone."""
+
 EPHEMERAL_VOLUMES = "kedge-ephemeral-volumes"
 """Volumes of an instance that are its own disks, keys with a space between: no API lists what is on those."""
 

@@ -1,8 +1,9 @@
 """The rendered set of one cluster as variables of `terraform/modules/aws`; the shape is terraform/README.md's."""
 
 from providers import tags, variables
+from providers.aws.partitions import partition_of
 from providers.aws.settings import AwsAccount, AwsRegion
-from providers.aws.tags import EPHEMERAL_VOLUMES, IMAGE, SHAPE, joined
+from providers.aws.tags import EPHEMERAL_VOLUMES, IMAGE, SHAPE, ZONE, joined
 from providers.base import InstanceResource, Resources
 from providers.catalogfile import sold_by
 from providers.cloudinit import born_with
@@ -28,6 +29,7 @@ def module_variables(
         cloud={
             "account_id": account.id,
             "security_groups": " ".join(region.security_groups),
+            **({"placement_group": region.placement_group} if region.placement_group else {}),
             **{f"subnet_{zone}": subnet for zone, subnet in sorted(region.subnets.items())},
         },
         instance=lambda i: {**_instance(resources, i, region), "boot_data": born_with(i, software, ssh_keys=keys)},
@@ -38,6 +40,8 @@ def _instance(resources: Resources, instance: InstanceResource, region: AwsRegio
     kind = sold_by("aws").machine(instance.shape)
     ephemeral = joined(held_by(resources, instance, ephemeral=True))
     more = {SHAPE: instance.shape, IMAGE: instance.image, EPHEMERAL_VOLUMES: ephemeral}
+    if partition_of(instance.zone) is not None:
+        more[ZONE] = instance.zone
     return {
         "shape": kind.type,
         "image": image_for(resources, instance, region.images, kind),

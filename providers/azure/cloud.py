@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from azure.core.exceptions import HttpResponseError
 
@@ -183,6 +184,11 @@ class AzureCloud:
         clients, account_id = self._reach(place)
         parts = machine_of(instance, account_id)
         return "" if parts is None else read_console(clients, place, *parts)
+
+    def console_page(self, place: Place, instance: str) -> str:
+        """See `HasConsolePages`: the portal goes by the id of a resource."""
+        found = machine_of(instance, self._settings.account(place).id)
+        return f"https://portal.azure.com/#resource{quote(instance)}/overview" if found else ""
 
     def calls(self, place: Place) -> TokenBucket:
         """See `SharesCalls`."""

@@ -23,6 +23,7 @@ OF_CALLS: Mapping[str, tuple[str, ...]] = {
         "Microsoft.Compute/virtualMachineScaleSets/read",
     ),
     "DELETE virtualmachines": ("Microsoft.Compute/virtualMachines/delete",),
+    "POST poweroff": ("Microsoft.Compute/virtualMachines/powerOff/action",),
     "POST retrievebootdiagnosticsdata": ("Microsoft.Compute/virtualMachines/retrieveBootDiagnosticsData/action",),
     "LIST disks": ("Microsoft.Compute/disks/read",),
     "GET disks": ("Microsoft.Compute/disks/read",),

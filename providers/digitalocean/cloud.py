@@ -166,6 +166,11 @@ class DigitaloceanCloud:
         client = self._reach(place)
         return read_quotas(client, place)
 
+    def console_page(self, place: Place, instance: str) -> str:
+        """See `HasConsolePages`."""
+        is_droplet = instance.isascii() and instance.isdigit()
+        return f"https://cloud.digitalocean.com/droplets/{instance}" if is_droplet else ""
+
     def calls(self, place: Place) -> TokenBucket:
         """See `SharesCalls`."""
         return self._access.budget.of(place)

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path
+from urllib.parse import quote
 
 from google.api_core.exceptions import GoogleAPICallError
 
@@ -202,6 +203,12 @@ class GoogleCloud:
                 request=request, **self._access.how(place)
             )
         return tail(str(told.contents))
+
+    def console_page(self, place: Place, instance: str) -> str:
+        """See `HasConsolePages`: by name, not by number; a VM of the same name that came later is another one."""
+        found, project = _ID.match(instance), self._settings.account(place).project
+        where = "https://console.cloud.google.com/compute/instancesDetail/zones"
+        return f"{where}/{found['zone']}/instances/{found['name']}?project={quote(project)}" if found else ""
 
     def calls(self, place: Place) -> TokenBucket:
         """See `SharesCalls`."""

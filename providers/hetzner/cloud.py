@@ -162,6 +162,12 @@ class HetznerCloud:
         client, region = self._reach(wanted.place)
         return look_ahead(client, wanted, new, region)
 
+    def console_page(self, place: Place, instance: str) -> str:
+        """See `HasConsolePages`. No token tells the number of its project, so the settings do."""
+        project = self._settings.account(place).console_project
+        where = f"https://console.hetzner.cloud/projects/{project}/servers/{instance}/overview"
+        return where if project and _ID.match(instance) else ""
+
     def calls(self, place: Place) -> TokenBucket:
         """See `SharesCalls`."""
         return self._access.budget.of(place)

@@ -77,6 +77,8 @@ class HetznerAccount(NetworkedAccount):
 
     token_variable: _Variable = "HCLOUD_TOKEN"  # noqa: S105  # a name, no secret
     """Environment variable with the token of that project."""
+    console_project: PositiveInt | None = None
+    """The number of the project in the addresses of Hetzner's console; without it servers have no link there."""
     ssh_keys: tuple[PublicKey, ...] = ()
     """Public keys VMs of later intents are born with. No firewall Kedge makes lets anybody in by SSH."""
     regions: dict[str, HetznerRegion] = Field(default_factory=dict)

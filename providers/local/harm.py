@@ -108,10 +108,12 @@ def _last(vm_dir: Path, harm: Harm, manner: Manner, for_s: float) -> None:
 @contextmanager
 def _which(vm_dir: Path, harm: Harm) -> Iterator[TextIO | None]:
     """Which harm of the kind was the latest, held while one begins or ends; None where the VM is gone."""
-    if not vm_dir.is_dir():
+    try:
+        opened = (vm_dir / f"{harm}.latest").open("a+")
+    except FileNotFoundError:
         yield None
         return
-    with (vm_dir / f"{harm}.latest").open("a+") as latest:
+    with opened as latest:
         fcntl.flock(latest, fcntl.LOCK_EX)
         latest.seek(0)
         yield latest

@@ -10,7 +10,7 @@ from providers.base import CloudProvider, RunKind, TerraformRun
 from providers.catalogfile import sold_by
 from providers.errors import TerraformFailed
 from providers.networks import check_ipv6
-from providers.preflight import LooksAhead, check_ahead
+from providers.preflight import LooksAhead, check_ahead, check_successors
 from providers.quota import TellsQuotas, check_room
 from providers.tf.abilities import GrowsVolumes, Import, RepeatsCreates, SharesCalls
 from providers.tf.adoption import adopting_run
@@ -72,7 +72,8 @@ def execute(
     What exists and the state does not know is adopted or imported first, as a step of its own.
 
     Raises `QuotaExceeded` or `AuthFailed` before a surge that the account, its networks or its credentials have no
-    room for, as far as the cloud tells that; else
+    room for, and `AuthFailed` before a release that deletes a VM they may not make again, as far as the cloud tells
+    that; else
     `UnsafeChange` (nothing was applied), `NotImportable`, `RunInProgress`, `RunInterrupted` (stop was
     set, or time is over), whatever typed error the cloud gave, else `TerraformFailed`.
     """
@@ -96,6 +97,8 @@ def execute(
             check_room(provider, run.resources, new, sold_by(provider.name))
         if run.kind is RunKind.SURGE and isinstance(provider, LooksAhead):
             check_ahead(provider, run.resources, new, here.say)
+        if run.kind is RunKind.RELEASE and isinstance(provider, LooksAhead):
+            check_successors(provider, run.resources, run.deletes & targets_in(known), here.say)
         changed = here.perform(run, variables)
         if run.kind is RunKind.GROW and isinstance(provider, GrowsVolumes):
             provider.grow_volumes(run.resources, run.grows)

@@ -1,6 +1,6 @@
 """The least-privilege policies: the files are as the tables say, and the tables name what is really called.
 
-Terraform's own calls on Google are held to the same table at the end of a life (tests/terraform/test_google_life.py).
+Terraform's own calls are held to the same tables at the end of a life (tests/terraform), but on AWS.
 """
 
 from collections import Counter

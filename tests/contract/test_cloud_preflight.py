@@ -17,6 +17,7 @@ from providers.preflight import (
     LooksAhead,
     addresses_needed,
     check_ahead,
+    check_successors,
     of_addresses,
     of_permissions,
 )
@@ -89,6 +90,17 @@ def test_credentials_that_may_not_make_a_vm_are_told_by_what_they_lack(harness: 
         ahead(harness, wanted(harness))
 
 
+@pytest.mark.parametrize("harness", ["azure", "google"], indirect=True)
+def test_a_vm_that_goes_before_its_successor_comes_stays_where_nobody_may_make_one(harness: Any) -> None:
+    leaving = {"instance/c-0.g1", "binding/c-0.g1"}
+    before = calls_of(harness)
+    check_successors(harness.cloud, wanted(harness), leaving, print)
+    assert 1 <= (calls_of(harness) - before).total() <= 2
+    lacks = _deny(harness)
+    with pytest.raises(AuthFailed, match=rf"instance/c-0\.g1; nothing was deleted\. the credentials lack {lacks}"):
+        check_successors(harness.cloud, wanted(harness), leaving, print)
+
+
 ANSWERS_FAIL = pytest.mark.parametrize("harness", ["aws", "azure", "hetzner"], indirect=True)
 """Of Google's fake the question for permissions, which no permission guards, meets no fault."""
 
@@ -145,6 +157,12 @@ NEW = frozenset({"instance/b-0.g1", "volume/b-0.data.v1"})
 def test_a_run_that_makes_no_vm_asks_nothing(new: Set[str]) -> None:
     cloud = Told(Finding(PERMISSIONS, False, "none"))
     check_ahead(cloud, SURGE, new, print)
+    assert cloud.asked == 0
+
+
+def test_a_release_that_leaves_its_vm_standing_asks_nothing() -> None:
+    cloud = Told(Finding(PERMISSIONS, False, "none"))
+    check_successors(cloud, SURGE, frozenset({"attachment/c-0.g1.meta", "binding/c-0.g1"}), print)
     assert cloud.asked == 0
 
 

@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -13,7 +13,7 @@ import uvicorn
 
 from controlplane.doors import listening
 from controlplane.portal.app import create_app
-from controlplane.portal.auth import loopback_hosts
+from controlplane.portal.portaldoors import Door, at_door
 from controlplane.states.passes import RunPass, RunPasses
 from controlplane.states.storage import ServedStates
 from events.engine import build_engine
@@ -32,16 +32,22 @@ ADDRESS = "127.0.0.9"
 
 
 class NotedPasses(RunPasses):
-    """Remembers what it issued, so that tests can look where it went."""
+    """Remembers what it issued, so that tests can look where it went; and opens nothing where a test says so."""
 
     def __init__(self) -> None:
         super().__init__()
         self.ever: list[RunPass] = []
+        self.refuses: Callable[[StateKey], bool] = lambda _: False
 
     def issue(self, key: StateKey, hold_id: str) -> RunPass:
         """See RunPasses."""
         self.ever.append(super().issue(key, hold_id))
         return self.ever[-1]
+
+    def check(self, user: str, password: str) -> RunPass | None:
+        """See RunPasses."""
+        found = super().check(user, password)
+        return None if found is not None and self.refuses(found.key) else found
 
 
 @dataclass
@@ -80,8 +86,9 @@ def serving(url: str, root: Path, cloud: LocalCloud, *, home: str = "home", epoc
         made = Served(engine, root, url=f"http://{ADDRESS}:{port}").server(
             epoch=epoch, home=home, passes=NotedPasses(), renew_every_s=0.1
         )
-        services = replace(House().services, states=made, hosts=loopback_hosts(ADDRESS, port))
-        config = uvicorn.Config(create_app(services), log_config=None, access_log=False, lifespan="off")
+        services = replace(House().services, states=made)
+        app = at_door(create_app(services), Door.STATES)
+        config = uvicorn.Config(app, log_config=None, access_log=False, lifespan="off")
         server = uvicorn.Server(config)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [door]}, daemon=True)
         thread.start()

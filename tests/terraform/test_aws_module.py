@@ -115,6 +115,20 @@ def test_values_that_do_not_fit_each_other_are_refused_too(initialised: Path) ->
         assert words in told, words
 
 
+def test_partitions_without_the_name_of_their_group_are_refused(initialised: Path) -> None:
+    zone = "eu-west-1a-p2"
+    instance = {"node": "b-0", "generation": 1, "zone": zone, "shape": "m7g.large", "image": "ami-00000001"}
+    wrong = {
+        "installation_id": "test",
+        "cluster_uid": "c0ffee",
+        "cluster_name": "orders",
+        "region": "eu-west-1",
+        "cloud": CLOUD | {f"subnet_{zone}": "subnet-0000000a"},
+        "instances": {"b-0.g1": {**instance, "intent_id": "i", "boot_data": "x", "address": None, "tags": {}}},
+    }
+    assert "partitions need `placement_group`" in refused(initialised, wrong)
+
+
 def refused(directory: Path, variables: dict[str, Any]) -> str:
     """What a plan with these values ends with."""
     (directory / "x.auto.tfvars.json").write_text(json.dumps(variables))

@@ -21,7 +21,7 @@ GOOD: dict[str, Any] = {
     "cloud": {"account_id": ACCOUNT},
     "region": REGION,
     "cidr": "10.20.0.0/20",
-    "zones": {f"{REGION}a": 0, f"{REGION}b": 1, f"{REGION}c": 2},
+    "zones": {f"{REGION}a": 0, f"{REGION}b": 1, f"{REGION}c-p1": 2},
     "clients": ["10.8.0.0/16"],
 }
 
@@ -92,8 +92,12 @@ def test_a_network_is_made_is_stable_and_its_outputs_are_settings(folder: Path, 
     outputs = {name: one["value"] for name, one in json.loads(run("output", "-json").stdout).items()}
     assert set(outputs) == {"settings"}
     given = outputs["settings"]
-    settings = AwsSettings.model_validate({"accounts": {"p": {"id": ACCOUNT, "regions": {REGION: given}}}})
-    assert set(settings.accounts["p"].regions[REGION].subnets) == set(GOOD["zones"])
+    region = {**given, "placement_group": "kedge-racks"}
+    settings = AwsSettings.model_validate({"accounts": {"p": {"id": ACCOUNT, "regions": {REGION: region}}}})
+    subnets = settings.accounts["p"].regions[REGION].subnets
+    assert set(subnets) == set(GOOD["zones"])
+    (there,) = aws.client(REGION).describe_subnets(SubnetIds=[subnets[f"{REGION}c-p1"]])["Subnets"]
+    assert there["AvailabilityZone"] == f"{REGION}c"
 
     group = given["security_groups"][0]
     rules = aws.client(REGION).describe_security_group_rules(Filters=[{"Name": "group-id", "Values": [group]}])

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from providers.azure.permissions import OF_CALLS
 from providers.base import InstanceState, Resources, RunKind
 from providers.cloudinit import born_with
 from providers.errors import (
@@ -29,6 +30,7 @@ from tests.fakes.clouds.azure_hands import PLACE, REGION, SECRET
 from tests.fakes.clouds.faults import Fault
 from tests.fakes.resources import UID, address, attachment, binding, instance, run, surge, targets, volume
 from tests.terraform.azurelife import AzureBench, azure_bench
+from tests.terraform.spent import CONTROLLER, GONE, NOTHING, VM, Spent
 
 pytestmark = [pytest.mark.terraform, pytest.mark.timeout(300)]
 
@@ -65,21 +67,27 @@ def test_a_cluster_lives_and_leaves_nothing_on_azure(bench: AzureBench, tmp_path
     is_as_the_module_promises(bench)
 
     writes = count_of_writes(bench)
-    again = bench.execute(surge(first, intent="azure-1"))
+    spent = Spent(bench.azure.calls, is_a_write)
+    with spent.on(NOTHING):
+        again = bench.execute(surge(first, intent="azure-1"))
     assert (again.changed, set(again.done_before)) == ((), targets(first))
     assert count_of_writes(bench) == writes
 
     grown = bench.set_of(*BROKER, *OWN_DISK, *KEPT, *OLD, instance("b-0", 2))
-    assert bench.execute(surge(grown, only=frozenset({"instance/b-0.g2"}), intent="azure-2")).changed == (
-        "instance/b-0.g2",
-    )
+    spent.on_asking_ahead(bench.cloud, grown, "instance/b-0.g2")
+    with spent.on(VM):
+        surged = bench.execute(surge(grown, only=frozenset({"instance/b-0.g2"}), intent="azure-2"))
+    assert surged.changed == ("instance/b-0.g2",)
     is_left_alone(bench, grown)
-    handover(bench, owned)
+    handover(bench, spent, owned)
 
     left = bench.set_of(*BROKER, *OWN_DISK, *KEPT, *NEW, instance("b-0", 2))
     gone = bench.vm("b-0.g1").id
-    bench.execute(run(RunKind.RETIRE, left, deletes={"instance/b-0.g1", "attachment/b-0.g1.data"}, intent="azure-5"))
-    assert bench.cloud.describe(left.place, [gone]) == {gone: InstanceState.GONE}
+    leaving = {"instance/b-0.g1", "attachment/b-0.g1.data"}
+    with spent.on(VM):
+        bench.execute(run(RunKind.RETIRE, left, deletes=leaving, intent="azure-5"))
+    with spent.on(GONE):
+        assert bench.cloud.describe(left.place, [gone]) == {gone: InstanceState.GONE}
     assert {v.key: v.attached_to for v in bench.listing().volumes} == {"b-0.data.v1": None, "c-0.meta.v1": "c-0.g2"}
 
     last = bench.set_of(instance("b-0", 2), volume("b-0"), *OWN_DISK, *KEPT, *NEW)
@@ -87,20 +95,24 @@ def test_a_cluster_lives_and_leaves_nothing_on_azure(bench: AzureBench, tmp_path
     ended = bench.execute(run(RunKind.DESTROY, last, deletes=targets(last), intent="azure-6"))
     assert (ended.changed, set(ended.done_before)) == ((), targets(last))
     assert things_left(bench) == []
+    assert set(bench.azure.calls) <= OF_CALLS.keys(), "docs/clouds/policies/azure.json"
     holds_no_secret(tmp_path / "states")
+    spent.is_told_in_the_docs("azure")
 
 
-def handover(bench: AzureBench, owned: str) -> None:
+def handover(bench: AzureBench, spent: Spent, owned: str) -> None:
     """Two guarded runs: a node's address and disk go with its old VM, and come with the next one."""
     before = bench.set_of(*BROKER, *OWN_DISK, *KEPT, *OLD, instance("b-0", 2))
-    released = bench.execute(run(RunKind.RELEASE, before, deletes=HANDED_OVER, intent="azure-3"))
+    with spent.on(CONTROLLER):
+        released = bench.execute(run(RunKind.RELEASE, before, deletes=HANDED_OVER, intent="azure-3"))
     assert set(released.changed) == HANDED_OVER
     listing = bench.listing()
     assert "c-0.g1" not in {i.key for i in listing.instances}
     assert listing.node_addresses[UID, "c-0"] == owned
     assert next(v.attached_to for v in listing.volumes if v.key == "c-0.meta.v1") is None
     after = bench.set_of(*BROKER, *OWN_DISK, *KEPT, *NEW, instance("b-0", 2))
-    bound = bench.execute(run(RunKind.BIND, after, creates=TAKEN_OVER, intent="azure-4"))
+    with spent.on(CONTROLLER):
+        bound = bench.execute(run(RunKind.BIND, after, creates=TAKEN_OVER, intent="azure-4"))
     assert set(bound.changed) == TAKEN_OVER
     new = bench.vm("c-0.g2")
     assert (new.volumes, new.addresses, new.address) == (("c-0.meta.v1",), (owned,), owned)
@@ -236,7 +248,11 @@ def is_as_the_module_promises(bench: AzureBench) -> None:
 
 
 def count_of_writes(bench: AzureBench) -> int:
-    return sum(n for action, n in bench.azure.calls.items() if action.partition(" ")[0] in ("PUT", "POST", "DELETE"))
+    return sum(n for action, n in bench.azure.calls.items() if is_a_write(action))
+
+
+def is_a_write(action: str) -> bool:
+    return action.partition(" ")[0] in ("PUT", "POST", "DELETE")
 
 
 def things_left(bench: AzureBench) -> list[str]:

@@ -13,6 +13,7 @@ import pytest
 
 from providers.base import InstanceState, Resources, RunKind
 from providers.cloudinit import BOOT_FILE
+from providers.digitalocean.permissions import OF_CALLS
 from providers.errors import (
     PlaceUnknown,
     QuotaExceeded,
@@ -28,6 +29,7 @@ from tests.fakes.clouds.digitalocean_http import Answer
 from tests.fakes.clouds.digitalocean_shapes import VPC
 from tests.fakes.resources import UID, address, attachment, instance, resources, run, surge, targets, volume
 from tests.terraform.digitaloceanlife import DigitaloceanBench, digitalocean_bench
+from tests.terraform.spent import GONE, NOTHING, VM, Spent
 
 pytestmark = [pytest.mark.terraform, pytest.mark.timeout(300)]
 
@@ -77,12 +79,18 @@ def test_a_cluster_lives_and_leaves_nothing_on_digitalocean(bench: DigitaloceanB
 
     writes = writes_of(bench)
     later = tuple(replace(i, boot_data="{}", shape="large", image="4.2.0") for i in first.instances)
-    again = bench.execute(surge(replace(first, instances=later)))  # a VM is frozen, whatever is rendered for it later
+    spent = Spent(bench.fake.calls, lambda call: not call.startswith("GET"))
+    with spent.on(NOTHING):
+        # A VM is frozen, whatever is rendered for it later.
+        again = bench.execute(surge(replace(first, instances=later)))
     assert (again.changed, set(again.done_before)) == ((), targets(first))
     assert writes_of(bench) == writes
 
+    bench.fake.pending_polls = 0  # what is told to wait is asked for again, and would be counted too
     both = set_of(*BROKER, *OWN_DISK, OLD, NEW, *KEPT, *ON_OLD)
-    grown = bench.execute(surge(both, only=frozenset({"instance/b-2.g2"}), intent="run-2"))
+    spent.on_asking_ahead(bench.cloud, both, "instance/b-2.g2")
+    with spent.on(VM):
+        grown = bench.execute(surge(both, only=frozenset({"instance/b-2.g2"}), intent="run-2"))
     assert grown.changed == ("instance/b-2.g2",)
 
     bench.execute(run(RunKind.RELEASE, both, deletes={"attachment/b-2.g1.data"}, intent="run-3"))
@@ -95,11 +103,12 @@ def test_a_cluster_lives_and_leaves_nothing_on_digitalocean(bench: DigitaloceanB
     assert bench.vm("b-2.g2").volumes == ("b-2.data.v1",)
 
     old = bench.vm("b-2.g1").id
-    retired = bench.execute(run(RunKind.RETIRE, after, deletes={"instance/b-2.g1"}, intent="run-5"))
+    with spent.on(VM):
+        retired = bench.execute(run(RunKind.RETIRE, after, deletes={"instance/b-2.g1"}, intent="run-5"))
     assert retired.changed == ("instance/b-2.g1",)
-    assert bench.cloud.describe(after.place, [old]) == {old: InstanceState.GONE}
+    with spent.on(GONE):
+        assert bench.cloud.describe(after.place, [old]) == {old: InstanceState.GONE}
     calls = {k: n - writes.get(k, 0) for k, n in writes_of(bench).items() if n > writes.get(k, 0)}
-    print(f"written for a replaced VM: {calls}")
     assert calls == {MAKE: 1, DELETE: 1, "POST /v2/volumes/*/actions": 2}
 
     last = set_of(*BROKER, *OWN_DISK, NEW, *KEPT, *ON_NEW)
@@ -107,9 +116,11 @@ def test_a_cluster_lives_and_leaves_nothing_on_digitalocean(bench: DigitaloceanB
     ended = bench.execute(run(RunKind.DESTROY, last, deletes=targets(last), intent="run-6"))
     assert (ended.changed, set(ended.done_before)) == ((), targets(last))
     assert (bench.fake.droplets, bench.fake.volumes) == ({}, {})
+    assert set(bench.fake.calls) <= OF_CALLS.keys(), "docs/clouds/policies/digitalocean.yaml"
     files = [path for path in (tmp_path / "states").rglob("*") if path.is_file() and not path.is_symlink()]
     assert files
     assert [str(path) for path in files if TOKEN.encode() in path.read_bytes()] == []
+    spent.is_told_in_the_docs("digitalocean")
 
 
 @pytest.mark.soak

@@ -33,6 +33,7 @@ from tests.fakes.clouds.google import TOKEN
 from tests.fakes.clouds.google_hands import HOME
 from tests.fakes.resources import UID, address, attachment, binding, instance, resources, run, surge, targets, volume
 from tests.terraform.googlelife import GoogleBench, google_bench
+from tests.terraform.spent import CONTROLLER, GONE, NOTHING, VM, Spent
 
 pytestmark = [pytest.mark.terraform, pytest.mark.timeout(300)]
 
@@ -76,7 +77,9 @@ def test_a_cluster_lives_and_leaves_nothing_on_google(bench: GoogleBench, tmp_pa
     is_as_the_module_promises(bench)
 
     before = writes(bench)
-    again = bench.execute(surge(first))
+    spent = Spent(bench.google.calls, lambda call: call.endswith(WRITES))
+    with spent.on(NOTHING):
+        again = bench.execute(surge(first))
     assert (again.changed, set(again.done_before)) == ((), targets(first))
     assert writes(bench) == before
 
@@ -87,20 +90,26 @@ def test_a_cluster_lives_and_leaves_nothing_on_google(bench: GoogleBench, tmp_pa
 
     # A broker: the next VM beside the old one, which goes afterwards.
     grown = set_of(*BROKER, instance("b-0", 2), *OWN_DISK, OLD, *KEPT, *ON_OLD)
-    surged = bench.execute(surge(grown, only=frozenset({"instance/b-0.g2"}), intent="run-2"))
+    spent.on_asking_ahead(bench.cloud, grown, "instance/b-0.g2")
+    with spent.on(VM):
+        surged = bench.execute(surge(grown, only=frozenset({"instance/b-0.g2"}), intent="run-2"))
     assert surged.changed == ("instance/b-0.g2",)
-    bench.execute(run(RunKind.RETIRE, grown, deletes={"instance/b-0.g2"}, intent="run-3"))
+    with spent.on(VM):
+        bench.execute(run(RunKind.RETIRE, grown, deletes={"instance/b-0.g2"}, intent="run-3"))
 
     # A controller: its address binds only with its VM, so the old VM goes with it and the new one comes with it.
     old = bench.vm("c-0.g1").id
     release = run(RunKind.RELEASE, first, deletes=TIES_OF_OLD | {"instance/c-0.g1"}, intent="run-4")
-    assert set(bench.execute(release).changed) == TIES_OF_OLD | {"instance/c-0.g1"}
-    assert bench.cloud.describe(first.place, [old]) == {old: InstanceState.GONE}
+    with spent.on(CONTROLLER):
+        assert set(bench.execute(release).changed) == TIES_OF_OLD | {"instance/c-0.g1"}
+    with spent.on(GONE):
+        assert bench.cloud.describe(first.place, [old]) == {old: InstanceState.GONE}
     assert [v.attached_to for v in bench.listing().volumes if v.key == "c-0.meta.v1"] == [None]
     assert bench.listing().node_addresses[UID, "c-0"] == owned
     last = set_of(*BROKER, *OWN_DISK, NEW, *KEPT, *ON_NEW)
     bind = run(RunKind.BIND, last, creates=TIES_OF_NEW | {"instance/c-0.g2"}, intent="run-5")
-    assert set(bench.execute(bind).changed) == TIES_OF_NEW | {"instance/c-0.g2"}
+    with spent.on(CONTROLLER):
+        assert set(bench.execute(bind).changed) == TIES_OF_NEW | {"instance/c-0.g2"}
     assert (bench.vm("c-0.g2").volumes, bench.vm("c-0.g2").addresses) == (("c-0.meta.v1",), (owned,))
 
     bench.execute(run(RunKind.DESTROY, last, deletes=targets(last), intent="run-6"))
@@ -112,6 +121,7 @@ def test_a_cluster_lives_and_leaves_nothing_on_google(bench: GoogleBench, tmp_pa
     holds_no_secret(tmp_path / "states")
     assert {c for c in bench.google.calls if c != "token"} <= OF_METHODS.keys(), "docs/clouds/policies/google.yaml"
     print(f"10 runs of Terraform in {time.monotonic() - started:.1f} s; calls: {dict(bench.google.calls)}")
+    spent.is_told_in_the_docs("google")
 
 
 def test_googles_own_words_arrive_typed(bench: GoogleBench) -> None:

@@ -23,12 +23,14 @@ from providers.errors import (
     TerraformFailed,
     UnsafeChange,
 )
+from providers.upcloud.permissions import OF_CALLS
 from providers.upcloud.tags import ADDRESS, labels_of
 from tests.borndata import files_of
 from tests.fakes.clouds.faults import Fault
 from tests.fakes.clouds.upcloud import OTHER_USERNAME
 from tests.fakes.clouds.upcloud_hands import HOME, UpcloudHarness
 from tests.fakes.resources import UID, address, attachment, binding, instance, resources, run, surge, targets, volume
+from tests.terraform.spent import CONTROLLER, GONE, NOTHING, VM, Spent
 from tests.terraform.upcloudlife import SECRET, UpcloudBench, upcloud_bench
 
 pytestmark = [pytest.mark.terraform, pytest.mark.timeout(300)]
@@ -75,21 +77,27 @@ def test_a_cluster_lives_and_leaves_nothing_on_upcloud(bench: UpcloudBench, tmp_
     is_as_the_module_promises(bench)
 
     writes = {name: bench.upcloud.calls[name] for name in WRITES}
-    again = bench.execute(surge(first))
+    spent = Spent(bench.upcloud.calls, lambda call: not call.startswith(("Get", "List")))
+    with spent.on(NOTHING):
+        again = bench.execute(surge(first))
     assert (again.changed, set(again.done_before)) == ((), targets(first))
     assert {name: bench.upcloud.calls[name] for name in WRITES} == writes
 
     grown = set_of(bench, *BROKER, *OWN_DISK, *NEXT_BROKER, *KEPT, *ON_OLD)
     new = {"instance/b-2.g1", "volume/b-2.data.v1", "attachment/b-2.g1.data"}
-    assert set(bench.execute(surge(grown, only=frozenset(new), intent="run-2")).changed) == new
+    spent.on_asking_ahead(bench.cloud, grown, *new)
+    with spent.on(VM):
+        assert set(bench.execute(surge(grown, only=frozenset(new), intent="run-2")).changed) == new
 
-    passes_to_the_next_vm(bench, owned)
+    passes_to_the_next_vm(bench, spent, owned)
 
     after = set_of(bench, *BROKER, *OWN_DISK, *NEXT_BROKER, *KEPT, *ON_NEW)
     old = bench.vm("b-0.g1").id
     leaving = {"instance/b-0.g1", "volume/b-0.data.v1", "attachment/b-0.g1.data"}
-    assert set(bench.execute(run(RunKind.RETIRE, after, deletes=leaving, intent="run-5")).changed) == leaving
-    assert bench.cloud.describe(after.place, [old]) == {old: InstanceState.GONE}
+    with spent.on(VM):
+        assert set(bench.execute(run(RunKind.RETIRE, after, deletes=leaving, intent="run-5")).changed) == leaving
+    with spent.on(GONE):
+        assert bench.cloud.describe(after.place, [old]) == {old: InstanceState.GONE}
     assert {i.key for i in bench.listing().instances} == {"b-1.g1", "b-2.g1", "c-0.g2"}
 
     last = set_of(bench, *OWN_DISK, *NEXT_BROKER, *KEPT, *ON_NEW)
@@ -99,17 +107,20 @@ def test_a_cluster_lives_and_leaves_nothing_on_upcloud(bench: UpcloudBench, tmp_
     listing = bench.listing()
     assert (listing.instances, listing.volumes, dict(listing.node_addresses)) == ((), (), {})
     assert set(things.storages) == before
-    assert bench.upcloud.calls["DeleteServerAndStorages"] == 0
+    asked = {call for call, n in bench.upcloud.calls.items() if n}
+    assert asked <= OF_CALLS.keys(), "docs/clouds/policies/upcloud.json"
     holds_no_secret(tmp_path / "states")
+    spent.is_told_in_the_docs("upcloud")
 
 
-def passes_to_the_next_vm(bench: UpcloudBench, owned: str) -> None:
+def passes_to_the_next_vm(bench: UpcloudBench, spent: Spent, owned: str) -> None:
     """Release and bind, two guarded runs: the old VM goes with what hangs on it, the next is made with the same."""
     standing = set_of(bench, *BROKER, *OWN_DISK, *NEXT_BROKER, *KEPT, *ON_OLD)
     old = bench.vm("c-0.g1").id
     disk = next(v for v in bench.listing().volumes if v.key == "c-0.meta.v1")
     writes = {name: bench.upcloud.calls[name] for name in WRITES}
-    released = bench.execute(run(RunKind.RELEASE, standing, deletes=OLD, intent="run-3"))
+    with spent.on(CONTROLLER):
+        released = bench.execute(run(RunKind.RELEASE, standing, deletes=OLD, intent="run-3"))
     assert set(released.changed) == OLD
     assert bench.cloud.describe(standing.place, [old]) == {old: InstanceState.GONE}
     between = bench.listing()
@@ -117,7 +128,8 @@ def passes_to_the_next_vm(bench: UpcloudBench, owned: str) -> None:
     assert between.node_addresses[UID, "c-0"] == owned
 
     after = set_of(bench, *BROKER, *OWN_DISK, *NEXT_BROKER, *KEPT, *ON_NEW)
-    bound = bench.execute(run(RunKind.BIND, after, creates=NEW, intent="run-4"))
+    with spent.on(CONTROLLER):
+        bound = bench.execute(run(RunKind.BIND, after, creates=NEW, intent="run-4"))
     assert set(bound.changed) == NEW
     new = bench.vm("c-0.g2")
     assert (new.volumes, new.addresses, new.address) == (("c-0.meta.v1",), (owned,), owned)

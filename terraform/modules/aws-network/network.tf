@@ -17,7 +17,7 @@ resource "aws_subnet" "zone" {
   for_each = var.zones
 
   vpc_id            = aws_vpc.network.id
-  availability_zone = each.key
+  availability_zone = replace(each.key, "/-p[1-7]$/", "") # a rack may be a partition of a placement group in a zone
   cidr_block        = cidrsubnet(var.cidr, 4, each.value)
   ipv6_cidr_block   = local.ipv6 ? cidrsubnet(aws_vpc.network.ipv6_cidr_block, 8, each.value) : null
   tags              = merge(local.owner, { Name = "${var.name}-${each.key}" })

@@ -6,6 +6,9 @@ locals {
     kedge-cluster-name = var.cluster_name
   }
   security_groups = split(" ", var.cloud["security_groups"])
+
+  # A rack may be a partition of a placement group in a zone: `eu-west-1a-p2` is the second in `eu-west-1a`.
+  partitions = { for key, i in var.instances : key => tonumber(regex("-p([1-7])$", i.zone)[0]) if can(regex("-p[1-7]$", i.zone)) }
 }
 
 resource "aws_instance" "instance" {
@@ -14,6 +17,8 @@ resource "aws_instance" "instance" {
   ami                         = each.value.image
   instance_type               = each.value.shape
   subnet_id                   = var.cloud["subnet_${each.value.zone}"]
+  placement_group             = contains(keys(local.partitions), each.key) ? var.cloud["placement_group"] : null
+  placement_partition_number  = lookup(local.partitions, each.key, null)
   private_ip                  = each.value.address
   vpc_security_group_ids      = local.security_groups
   associate_public_ip_address = false

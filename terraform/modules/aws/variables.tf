@@ -37,7 +37,7 @@ variable "region" {
 }
 
 variable "cloud" {
-  description = "AWS's own: `account_id`, `security_groups` (ids, a space between), `subnet_<zone>` for each zone in use."
+  description = "AWS's own: `account_id`, `security_groups` (ids, a space between), `subnet_<zone>` for each zone in use, `placement_group` where zones are partitions of it."
   type        = map(string)
   validation {
     condition     = can(regex("^[0-9]{12}$", var.cloud["account_id"]))
@@ -53,6 +53,12 @@ variable "cloud" {
       can(regex("^subnet-[0-9a-f]+$", var.cloud["subnet_${zone}"]))
     ])
     error_message = "cloud: each zone in use needs `subnet_<zone>`, the id of its subnet."
+  }
+  validation {
+    condition = alltrue([
+      for i in var.instances : !can(regex("-p[1-7]$", i.zone)) || lookup(var.cloud, "placement_group", "") != ""
+    ])
+    error_message = "cloud: partitions need `placement_group`, the name of a placement group whose strategy is `partition`."
   }
 }
 

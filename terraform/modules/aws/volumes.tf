@@ -16,15 +16,19 @@ locals {
 resource "aws_ebs_volume" "volume" {
   for_each = local.persistent
 
-  availability_zone = each.value.zone
+  availability_zone = replace(each.value.zone, "/-p[1-7]$/", "")
   size              = each.value.size_gib
   type              = "gp3"
   encrypted         = true
-  tags = merge(local.owner, {
-    kedge-volume = each.key
-    kedge-node   = each.value.node
-    Name         = "${var.cluster_name}-${each.key}"
-  })
+  tags = merge(
+    local.owner,
+    {
+      kedge-volume = each.key
+      kedge-node   = each.value.node
+      Name         = "${var.cluster_name}-${each.key}"
+    },
+    can(regex("-p[1-7]$", each.value.zone)) ? { kedge-zone = each.value.zone } : {},
+  )
 
   lifecycle {
     ignore_changes = all # grows: [availability_zone, type, encrypted, tags]

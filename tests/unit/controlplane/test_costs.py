@@ -177,6 +177,16 @@ def test_what_is_copied_from_a_leader_in_another_zone_crosses() -> None:
     assert crossing.bill.totals == {"USD": Decimal("0.14")}
 
 
+def test_what_is_copied_between_racks_of_one_zone_does_not_cross() -> None:
+    plan = steps((A, Change.REPLACE, 60.0))
+    looked = seen((1001, (1001, 1000), 7))
+    racks = {1000: "eu-west-1a-p1", 1001: "eu-west-1a-p2"}
+    near = replace(looked, brokers={i: replace(b, rack=racks.get(i, b.rack)) for i, b in looked.brokers.items()})
+    crossing = drain_crossing(running(on_aws()), on_aws(), plan, near, book())
+    assert crossing is not None
+    assert (crossing.bytes, crossing.unknown) == (0, ())
+
+
 def test_a_partition_without_a_leader_counts_as_crossing() -> None:
     plan = steps((A, Change.REPLACE, 60.0))
     crossing = drain_crossing(running(on_aws()), on_aws(), plan, seen((-1, (1000, 1001), 3)), book())

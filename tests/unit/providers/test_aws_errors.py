@@ -25,6 +25,7 @@ from providers.aws.errors import from_code, recognise, translated
         ("InvalidInstanceID.NotFound", errors.NotFound),
         ("InvalidSubnetID.NotFound", errors.NotFound),
         ("InvalidAMIID.Malformed", errors.NotFound),
+        ("InvalidPlacementGroup.Unknown", errors.NotFound),
         ("DependencyViolation", errors.NotYetGone),
         ("VolumeInUse", errors.NotYetGone),
         ("InvalidNetworkInterface.InUse", errors.NotYetGone),

@@ -46,3 +46,15 @@ def test_the_dry_run_asks_for_what_the_module_asks_for(more: dict[str, Any], mar
     (interface,) = asked["NetworkInterfaces"]
     assert (interface["SubnetId"], interface["AssociatePublicIpAddress"]) == ("subnet-0000000a", False)
     assert asked.get("InstanceMarketOptions") == market
+    assert "Placement" not in asked
+
+
+def test_a_vm_for_a_partition_is_asked_for_in_it() -> None:
+    ec2 = Ec2()
+    zone = "eu-west-1a-p2"
+    region = AwsRegion(
+        subnets={zone: "subnet-0000000a"}, security_groups=("sg-00000001",), placement_group="kedge-orders"
+    )
+    wanted = resources(instance("b-0", zone=zone), place=Place("aws", "eu-west-1", "production"))
+    assert list(look_ahead(ec2, wanted, {"instance/b-0.g1"}, region, MACHINE | {"zone": zone})) == []
+    assert ec2.asked[0]["Placement"] == {"GroupName": "kedge-orders", "PartitionNumber": 2}

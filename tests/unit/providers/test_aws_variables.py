@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from providers.aws.settings import AwsSettings
+from providers.aws.settings import AwsRegion, AwsSettings
 from providers.aws.tags import joined
 from providers.aws.variables import module_variables
 from providers.base import Place, Resources
@@ -97,7 +97,33 @@ def test_what_is_not_there_is_refused_naming_what_is(wanted: Resources, words: s
         variables(wanted)
 
 
+def test_a_vm_for_a_partition_says_which_and_its_group_is_told_once() -> None:
+    region = AwsRegion(
+        subnets={"eu-west-1a-p1": "subnet-0000000a", "eu-west-1a-p2": "subnet-0000000a"},
+        security_groups=("sg-00000001",),
+        placement_group="kedge-orders",
+        images=SETTINGS.region(PLACE).images,
+    )
+    made: Any = module_variables(
+        replace(resources(instance("b-0", zone="eu-west-1a-p2")), place=PLACE), SETTINGS.account(PLACE), region
+    )
+    assert made["cloud"]["placement_group"] == "kedge-orders"
+    assert made["instances"]["b-0.g1"]["tags"]["kedge-zone"] == "eu-west-1a-p2"
+    whole = variables(resources(instance("b-0")))
+    assert "placement_group" not in whole["cloud"]
+    assert "kedge-zone" not in whole["instances"]["b-0.g1"]["tags"], "as VMs of earlier releases"
+
+
+def test_a_group_is_told_beside_a_network_that_is_kedges_to_make() -> None:
+    file = changed(FILE, "accounts", "production", "regions", "eu-west-1", value={"placement_group": "kedge-racks"})
+    settings = AwsSettings.model_validate(file)
+    assert settings.leaves_network(PLACE)
+    made = {"subnets": {"eu-west-1a-p1": "subnet-0000000a"}, "security_groups": ["sg-00000001"]}
+    assert settings.with_networks(lambda _: made).region(PLACE).placement_group == "kedge-racks"
+
+
 REGION = ("accounts", "production", "regions", "eu-west-1")
+PARTITION = {"eu-west-1a-p1": "subnet-0000000a"}
 
 
 @pytest.mark.parametrize(
@@ -106,11 +132,22 @@ REGION = ("accounts", "production", "regions", "eu-west-1")
         (changed(FILE, "accounts", "production", "id", value="12"), r"accounts\.production\.id"),
         (changed(FILE, *REGION, "subnets", "eu-west-1a", value="vpc-1"), r"subnets\.eu-west-1a"),
         (changed(FILE, *REGION, "subnets", value={"nowhere": "subnet-0000000a"}), r"subnets\.nowhere"),
+        (changed(FILE, *REGION, "subnets", value=PARTITION), r"partitions.*need `placement_group`"),
+        (
+            changed(
+                changed(FILE, *REGION, "subnets", value=PARTITION | {"eu-west-1a": "subnet-0000000a"}),
+                *REGION,
+                "placement_group",
+                value="g",
+            ),
+            r"eu-west-1a: a zone as a whole and partitions of it do not mix",
+        ),
+        (changed(FILE, *REGION, "subnets", value={"eu-west-1a-p8": "subnet-0000000a"}), r"subnets\.eu-west-1a-p8"),
         (changed(FILE, *REGION, "security_groups", value=[]), r"security_groups"),
         (changed(FILE, *REGION, "secret_key", value="x"), r"secret_key: Extra inputs"),
         ({}, r"accounts: Field required"),
     ],
-    ids=["account", "subnet", "zone", "groups", "stray", "empty"],
+    ids=["account", "subnet", "zone", "no group", "mixed", "eighth", "groups", "stray", "empty"],
 )
 def test_settings_that_make_no_sense_are_refused_by_name(file: dict[str, Any], words: str, tmp_path: Path) -> None:
     (tmp_path / "aws.yaml").write_text(yaml.safe_dump(file))

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from providers.catalogfile import sold_by
-from providers.racks import RackKind, racks_in, racks_of
+from providers.racks import RackKind, racks_in, racks_of, site_of
 
 CLOUDS = ("aws", "azure", "digitalocean", "google", "hetzner", "upcloud")
 
@@ -14,6 +14,7 @@ CLOUDS = ("aws", "azure", "digitalocean", "google", "hetzner", "upcloud")
     ("cloud", "zone", "kind"),
     [
         ("aws", "eu-west-1a", RackKind.ZONE),
+        ("aws", "eu-west-1a-p2", RackKind.PARTITION_GROUP),
         ("google", "europe-west1-b", RackKind.ZONE),
         ("azure", "westeurope-1", RackKind.ZONE),
         ("azure", "westus-fd2", RackKind.FAULT_DOMAIN),
@@ -39,3 +40,20 @@ def test_the_last_word_of_a_catalogue_is_of_every_zone_and_each_has_a_source(clo
 
 def test_nothing_is_said_of_racks_of_the_local_cloud() -> None:
     assert racks_of("local", "a") is None
+
+
+@pytest.mark.parametrize(
+    ("cloud", "zone", "site"),
+    [
+        ("aws", "eu-west-1a", "eu-west-1a"),
+        ("aws", "eu-west-1a-p2", "eu-west-1a"),
+        ("azure", "westus-fd2", "westus"),
+        ("azure", "westeurope-1", "westeurope-1"),
+        ("hetzner", "ash-a", "ash"),
+        ("digitalocean", "nyc3-a", "nyc3"),
+        ("upcloud", "fi-hel1-b", "fi-hel1"),
+        ("local", "a", "a"),
+    ],
+)
+def test_racks_of_one_site_are_one_zone_to_a_bill(cloud: str, zone: str, site: str) -> None:
+    assert site_of(cloud, zone) == site

@@ -5,9 +5,12 @@ import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from controlplane.places import place_of
 from controlplane.settings import Settings
+from controlplane.view import ClusterView, InstanceView
 from providers.base import CloudProvider, Place
 from providers.bootable import TellsBootable
+from providers.consolepage import HasConsolePages
 from providers.errors import ProviderError
 from providers.networks import MadeNetworks, none_made
 from providers.registry import load
@@ -54,6 +57,16 @@ def unbootable_in(
         provider = clouds(place.cloud)
         return provider.unbootable(place, machine, version, revision) if isinstance(provider, TellsBootable) else ""
     except ProviderError:
+        return ""
+
+
+def console_page_in(clouds: Callable[[str], CloudProvider], view: ClusterView, instance: InstanceView) -> str:
+    """See `HasConsolePages`. "" where there is no such page, or nobody can say which it is."""
+    try:
+        place = place_of(view, instance)
+        provider = clouds(place.cloud)
+        return provider.console_page(place, instance.cloud_id) if isinstance(provider, HasConsolePages) else ""
+    except (ProviderError, LookupError):
         return ""
 
 

@@ -22,7 +22,7 @@ from controlplane.bootstrap import Services, build
 from controlplane.doors import KEEP_ALIVE_S, Address, AddressRefused, CannotListen, address_of, listening
 from controlplane.garbage import ShortWalks
 from controlplane.home import Home, ServerRecord
-from controlplane.homeclaim import HomeRefused
+from controlplane.homeclaim import HTTP, HomeRefused
 from controlplane.migrate import MigrationError
 from controlplane.peopletls import PeopleDoorRefused, PeopleTls, people_tls
 from controlplane.portal.access.people import FIRST_USER
@@ -51,7 +51,9 @@ _REFUSALS = (
 class Assemble(Protocol):
     """How a server's parts come about: `build`, or a test's own."""
 
-    def __call__(self, settings: Settings, *, listens_on: tuple[str, int] | None) -> Services: ...
+    def __call__(
+        self, settings: Settings, *, listens_on: tuple[str, int] | None, states_on: tuple[str, int] | None
+    ) -> Services: ...
 
 
 def run(settings: Settings, *, take_over_home: bool = False, move_states: bool = False) -> int:
@@ -76,14 +78,16 @@ def serve(settings: Settings, *, assemble: Assemble = build) -> None:
     with (
         _stopped_by_signals(),
         listening(settings.host, settings.port) as door,
+        _states_door(settings) as states_door,
         _agents_door(settings) as agents_door,
         _peoples_door(settings) as peoples_door,
     ):
         address = Address(settings.host, door.getsockname()[1])
-        services = assemble(settings, listens_on=(address.host, address.port))
+        states_on = (settings.host, states_door.getsockname()[1]) if states_door is not None else None
+        services = assemble(settings, listens_on=(address.host, address.port), states_on=states_on)
         try:
             services.converger.catch_up()
-            _serve(services, door, address, agents_door, peoples_door)
+            _serve(services, door, address, agents_door, peoples_door, states_door)
         finally:
             _log.info("stopping: no new step begins, what runs is ended; VMs stay up")
             services.close()
@@ -95,6 +99,7 @@ def _serve(
     address: Address,
     agents_door: socket.socket | None,
     peoples_door: socket.socket | None,
+    states_door: socket.socket | None,
 ) -> None:
     elsewhere = people_tls(services.settings, services.portal.people)
     if services.settings.oidc is not None:
@@ -124,6 +129,7 @@ def _serve(
         tls=tls,
         agents_door=agents_door,
         peoples=(peoples_door, elsewhere) if peoples_door is not None and elsewhere is not None else None,
+        states_door=states_door,
         before_stop=services.end_runs,
     )
     services.agree_on_agent_url(services.home.agent_url() or "")
@@ -164,9 +170,11 @@ class _Server(uvicorn.Server):
         tls: AgentTls | None = None,
         agents_door: socket.socket | None = None,
         peoples: tuple[socket.socket, PeopleTls] | None = None,
+        states_door: socket.socket | None = None,
         before_stop: Callable[[], None] = lambda: None,
     ) -> None:
         super().__init__(config)
+        self._states_door = states_door
         self._peoples = peoples
         self._before_stop = before_stop
         self._services = services
@@ -181,6 +189,9 @@ class _Server(uvicorn.Server):
         await super().startup(sockets)
         for door in sockets or []:
             await self._open_to_vms(door.getsockname()[1])
+        if self._states_door is not None:
+            await self._open(self._states_door, None, served=Door.STATES)
+            _log.info("serving Terraform's states on %s:%d", *self._states_door.getsockname()[:2])
         if self._agents_door is not None and self._tls is not None:
             await self._open(self._agents_door, self._tls.context, served=Door.AGENTS)
             _log.info("serving agents over TLS on %s:%d", *self._agents_door.getsockname()[:2])
@@ -251,6 +262,18 @@ class _Server(uvicorn.Server):
 
         server = await loop.create_server(protocol, sock=door, ssl=context, ssl_handshake_timeout=shaken_within_s)
         self.servers.append(server)
+
+
+@contextmanager
+def _states_door(settings: Settings) -> Iterator[socket.socket | None]:
+    """Where Terraform's states are served to this server's own runs, bound; None where they are files. Any port does:
+    a run is told the address, and none outlives its server. Raises CannotListen.
+    """
+    if settings.terraform_state != HTTP:
+        yield None
+        return
+    with listening(settings.host, 0) as door:
+        yield door
 
 
 @contextmanager

@@ -9,12 +9,13 @@ from controlplane.portal.schemas import BindingIn, Message
 
 
 class WhoOut(Message):
-    """Who the caller is. With a token, `limit` is the most it may do, however much its maker may."""
+    """Who the caller is. With a token, `limit` and `granted` are the most it may do, however much its maker may."""
 
     subject: str
     via: str = Field(description="session, token:ID or home token")
     bindings: list[BindingIn]
     limit: BindingIn | None = None
+    granted: list[BindingIn] = Field(default=[], description="what was bound to the token itself since it was made")
 
 
 class TokenIn(Message):

@@ -51,7 +51,7 @@ _ALWAYS = {
 }
 _KNOWN_ONLY = {
     401: "nobody this server knows, or not any more",
-    429: "too many wrong tokens, or signatures, from this address",
+    429: "too many wrong tokens, or signatures, from this address, or too many calls with this token",
 }
 _WITH_PATH = {404: "there is no such thing, or the caller may not see it"}
 _WITH_INPUT = {422: "the request is not what this call takes, or what it asks for makes no sense"}

@@ -25,7 +25,7 @@ API_PATHS = ("/v1/", "/openapi.json")
 """Prefixes of what programs of people call, with a token; a browser's session opens nothing there."""
 
 STATIC_PATHS = "/static/"
-OPEN_PAGES = frozenset({"/login", "/oidc/begin", "/oidc/callback", "/oidc/out"})
+OPEN_PAGES = frozenset({"/login", "/oidc/begin", "/oidc/callback", "/oidc/out", "/oidc/backchannel"})
 """Pages for people nobody knows yet, and what such a page is drawn with."""
 
 RUN_PATHS = "/terraform/"

@@ -78,5 +78,8 @@ class HealthOut(Message):
     findings: list[str] = Field(description="conditions that hold, as `type/reason`")
     brokers: list[str] = Field(description="keys of the brokers' VMs that serve")
     controllers: list[str]
+    zookeepers: list[str] = Field(
+        default_factory=list, description="keys of the VMs with a ZooKeeper server, alone or beside a broker"
+    )
     racks: list[str]
     head: int = Field(description="version of the cluster's history")

@@ -16,6 +16,7 @@ from starlette.requests import HTTPConnection, Request
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from controlplane.portal.access.bindings import TOKEN
 from controlplane.portal.access.rights import Rights, whole_rights
 from controlplane.portal.access.scoped import scoped
 from controlplane.portal.audit.clerk import Call, Strangers, entry_of
@@ -32,6 +33,7 @@ from controlplane.portal.auth import (
     is_foreign_origin,
 )
 from controlplane.portal.bearers import Bearers
+from controlplane.portal.callrates import BURST, PER_S, CallRates
 from controlplane.portal.portaldoors import Door, door_of, wrong_door
 from controlplane.portal.problems import ApiError, answer_of, wants_page
 from controlplane.portal.services import PortalServices
@@ -77,6 +79,7 @@ class Gate:
         self._services = services
         self._bearers = Bearers(services.people, services.installation.token)
         self._strangers = Strangers()
+        self._rates = CallRates()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Lets a request through with its caller's services, or answers it."""
@@ -95,6 +98,8 @@ class Gate:
                 rights = await self._rights(shown)
             except (StoreUnavailable, ApiError) as error:
                 problem = error
+        if rights is not None:
+            problem = self._too_often(rights)
         noting = self._noting(scope, headers, rights, headers_sent)
         if problem is not None or rights is None:
             answer = answer_of(problem, Request(scope)) if problem is not None else _stranger(Request(scope))
@@ -105,10 +110,18 @@ class Gate:
         state["recheck"] = self._recheck(shown)
         await self._app(scope, _limited(receive, most), noting)
 
+    def _too_often(self, rights: Rights) -> ApiError | None:
+        """The refusal of a token that calls too often: what a person does has no such end."""
+        wait_s = self._rates.wait_s(rights.via, self._services.clock()) if rights.via.startswith(TOKEN) else 0.0
+        if not wait_s:
+            return None
+        title, then = "too many calls with this token", f"It may make {PER_S:.0f} a second, and {BURST} at once."
+        return ApiError(429, "too-many-calls", title, next_step=then, retry_after_s=max(1, round(wait_s)))
+
     def _refusal(self, headers: Headers, door: Door) -> ApiError | None:
         if door is Door.AGENTS:
             return None  # the certificate says who we are, and VMs may know us by any name it has
-        hosts = self._services.public_hosts if door is Door.PEOPLE else self._services.hosts
+        hosts = self._hosts_at(door)
         if headers.get("host", "") not in hosts:
             title, why = "this server is not that host", f"It answers to {', '.join(sorted(hosts))}."
             return ApiError(421, "wrong-host", title, detail=why)
@@ -117,6 +130,13 @@ class Gate:
         if origin is not None and is_foreign_origin(origin, hosts, scheme):
             return ApiError(403, "foreign-origin", "a page of another site sent this request")
         return None
+
+    def _hosts_at(self, door: Door) -> frozenset[str]:
+        """The `Host` values that are answered to there."""
+        services = self._services
+        if door is Door.STATES:
+            return services.states.hosts if services.states is not None else frozenset()
+        return services.public_hosts if door is Door.PEOPLE else services.hosts
 
     def _shown_in(self, scope: Scope, headers: Headers) -> _Shown:
         """A session counts for pages only, and only where no token is shown."""
@@ -182,8 +202,9 @@ class Gate:
         entry = entry_of(call, rights, status, views=views, name=name, now=now)
         if entry is None:
             return
-        if rights is None or call.path.startswith(HOOK_PATHS):
-            is_admitted, left_out = self._strangers.admits(call.client, now)
+        if rights is None or call.path.startswith(HOOK_PATHS) or status == 429:
+            who = rights.via if rights is not None and status == 429 and rights.via else call.client
+            is_admitted, left_out = self._strangers.admits(who, now)
             if not is_admitted:
                 return
             entry = replace(entry, note=f"{left_out} more before it were not noted") if left_out else entry

@@ -23,15 +23,21 @@ SORTS: dict[str, Callable[[GroupTold], tuple[float, str]]] = {
 }
 
 
-def chosen_groups(groups: Sequence[GroupTold], *, text: str, sort: str = "name", down: bool = False) -> list[GroupTold]:
-    """Those with the text in their name, in the order asked for."""
+def chosen_groups(
+    groups: Sequence[GroupTold], *, text: str, topic: str = "", sort: str = "name", down: bool = False
+) -> list[GroupTold]:
+    """Those with the text in their name, of one topic those with a partition of it, in the order asked for."""
     found = [g for g in groups if text.casefold() in g.name.casefold()]
+    if topic:
+        found = [g for g in found if any(p.topic == topic for p in g.partitions)]
     return sorted(found, key=SORTS.get(sort, SORTS["name"]), reverse=down)
 
 
-def groups_out(cluster: str, told: GroupsTold, *, text: str, after: str, limit: int) -> group_api.GroupsOut:
+def groups_out(
+    cluster: str, told: GroupsTold, *, text: str, topic: str = "", after: str, limit: int
+) -> group_api.GroupsOut:
     """One page, behind the group called `after`."""
-    found = chosen_groups(told.groups, text=text)
+    found = chosen_groups(told.groups, text=text, topic=topic)
     behind = [g for g in found if g.name > after]
     shown = behind[:limit]
     return group_api.GroupsOut(

@@ -2,7 +2,8 @@
 
 | door | speaks | to whom |
 |---|---|---|
-| loopback | HTTP | people and programs of this machine, agents of its VMs, Terraform's runs |
+| loopback | HTTP | people and programs of this machine, agents of its VMs |
+| states | HTTP on loopback, a port the system chooses | Terraform's runs of this very server |
 | agents | TLS by our own CA | agents of VMs elsewhere |
 | people | TLS by a certificate of yours | people and programs elsewhere |
 """
@@ -23,6 +24,7 @@ class Door(StrEnum):
     LOOPBACK = "loopback"
     AGENTS = "agents"
     PEOPLE = "people"
+    STATES = "states"
 
 
 def at_door(app: ASGIApp, door: Door) -> ASGIApp:
@@ -46,6 +48,8 @@ def wrong_door(door: Door, path: str) -> ApiError | None:
     if door is Door.AGENTS and not path.startswith(AGENT_PATHS):
         then = "Ask on this machine, or through a tunnel to its loopback address."
         return ApiError(403, "agents-only", "only agents are served here", next_step=then)
-    if door is Door.PEOPLE and path.startswith((AGENT_PATHS, RUN_PATHS)):
+    if (door is Door.STATES) is not path.startswith(RUN_PATHS):
+        return ApiError(403, "states-apart", "Terraform's states have a door of their own, and nothing else is there")
+    if door is Door.PEOPLE and path.startswith(AGENT_PATHS):
         return ApiError(403, "people-only", "only people are served here")
     return None

@@ -42,13 +42,20 @@ from controlplane.proposals.view import ProposalView
 from controlplane.states.storage import ServedStates
 from controlplane.topicnames.index import TopicIndex
 from controlplane.topicplacement.sight import NoPlacements, Placements
-from controlplane.view import ClusterView
+from controlplane.view import ClusterView, InstanceView
 from events.clock import Clock
 from events.ids import ClusterUid, Epoch
 from events.spec.model import KafkaClusterDocument
 from events.store import EventStore
 from planner.observed import KafkaSnapshot
 from providers.pricebook import PriceBook
+
+ConsolePage = Callable[[ClusterView, InstanceView], str]
+
+
+def no_console_page(view: ClusterView, instance: InstanceView) -> str:
+    """Where no cloud's console is known."""
+    return ""
 
 
 class Fleet(Protocol):
@@ -181,6 +188,8 @@ class PortalServices:
     """What clouds sell, as it is now. Raises `PlaceUnknown` when the home's `catalog.yaml` makes no sense."""
     unbootable: Unbootable = lambda place, machine, version, revision: ""
     """Why no VM of a machine could serve in a place, by the settings of its cloud."""
+    console_page: ConsolePage = no_console_page
+    """The page of a VM in its cloud's console, "" where it has none."""
     harm: Harmer = nothing_to_harm
     """Brings about a fault that a person asked for and that is recorded."""
     audit: AuditStore = field(default_factory=MemoryAuditStore)

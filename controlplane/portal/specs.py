@@ -23,6 +23,7 @@ from events.spec.model import KafkaClusterDocument
 from events.spec.network_rules import pool_problems
 from events.spec.positions import Positions
 from events.spec.problems import Problem, counted, has_errors
+from planner.rollout.fleetorder import stage_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +190,10 @@ def declare(services: PortalServices, judged: Judged, order: Order) -> Declared:
     if order.dry_run:
         return Declared()
     handle = services.commands.handle
-    return Declared([handle(command) for command in clusters], [handle(command) for command in topics])
+    # Later stages look at what earlier ones have in hand: those are recorded first.
+    early_first = sorted(clusters, key=lambda c: stage_of(c.document.metadata.labels))
+    done = {command.name: handle(command) for command in early_first}
+    return Declared([done[command.name] for command in clusters], [handle(command) for command in topics])
 
 
 def _command(whole: Judged, judged: JudgedDocument, pin: str | None, order: Order) -> DeclareCluster:

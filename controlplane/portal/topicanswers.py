@@ -51,6 +51,7 @@ def topics_out(
         topics=topics,
         total=len(names),
         recorded=recorded and snapshot is not None,
+        sizes_age_s=max(0.0, (now - snapshot.sizes_at).total_seconds()) if snapshot and snapshot.sizes_at else None,
     )
 
 
@@ -154,6 +155,9 @@ def _observed(row: TopicRow) -> topic_api.ObservedTopicOut:
         under_replicated=row.under_replicated,
         offline=row.offline,
         moving=row.moving,
+        preferred_share=row.preferred_share,
+        spread=row.spread,
+        skew=row.skew,
         size_bytes=row.size_bytes,
         write_bytes_per_s=row.write_bytes_per_s,
     )

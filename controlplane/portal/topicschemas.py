@@ -52,6 +52,9 @@ class ObservedTopicOut(Message):
     under_replicated: int
     offline: int
     moving: int
+    preferred_share: float = Field(default=1.0, description="of its partitions, led by the first of their replicas")
+    spread: float = Field(default=1.0, description="of the cluster's brokers, those that hold a replica of it")
+    skew: float = Field(default=0.0, description="of its brokers, those with more of its replicas than an even share")
     size_bytes: int | None
     write_bytes_per_s: float | None = Field(default=None, description="of one copy; null until Kafka was read twice")
 
@@ -115,12 +118,13 @@ class PartitionsOut(Message):
 
 class TopicsOut(Message):
     """The topics of a cluster by name. `metadata_age_s` is null while Kafka was not read yet; `total` counts all that
-    match, of which `topics` may be a page. `recorded`: the server that answers has not read Kafka itself, so sizes and
-    rates are null."""
+    match, of which `topics` may be a page. `recorded`: the server that answers has not read Kafka itself, so rates are
+    null, and sizes as old as `sizes_age_s` says (null where none were recorded)."""
 
     cluster: str
     metadata_age_s: float | None
     topics: list[TopicOut]
     total: int
     recorded: bool = False
+    sizes_age_s: float | None = None
     past: PastOut | None = Field(default=None, description="set where these are the topics as they were")

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 from controlplane.converger.ports import LostLeadership
 from controlplane.states.hold import Claim, ServerProcess, this_process
@@ -63,6 +63,11 @@ class ServedStates:
     renew_every_s: float = _RENEW_EVERY_S
     left_of: Callable[[str], tuple[int, ...]] = processes_of
     """Pids on this machine of the run with an id."""
+
+    @property
+    def hosts(self) -> frozenset[str]:
+        """The one `Host` value that runs come with."""
+        return frozenset({urlsplit(self.url).netloc})
 
     def of(self, key: StateKey) -> "ServedState":
         """See StateStorage."""

@@ -1,20 +1,24 @@
 """Records where the partitions of every topic are, by the server that reads Kafka: a row where one changed, and for
-each cluster a row with the time of the look.
+each cluster a row with the time of the look. Sizes, which change at every look, are a row a cluster every ten minutes.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from controlplane.fleets import SeenFleet
 from controlplane.latest import LatestStore, Observation, Subject
-from controlplane.topicplacement.packed import hash_of, packed, shape_of, text_of
+from controlplane.topicplacement.packed import hash_of, packed, packed_sizes, shape_of, text_of
 from controlplane.topicplacement.store import PlacementStore, TopicRecord
 from events.ids import ClusterUid, Epoch
 from planner.observed import KafkaSnapshot, PartitionSeen
 
 LOOKS = "topic-looks"
 """Kind of the latest values with the time of the look at each cluster, and when rows of it were written last."""
+
+SIZES = "topic-sizes"
+"""Kind of the latest values with the sizes of all partitions of each cluster."""
+SIZES_EVERY = timedelta(minutes=10)
 
 _SUBJECT = "topics"
 
@@ -26,6 +30,7 @@ class _Recorded:
     at: datetime
     shapes: Mapping[str, int]
     written_at: datetime
+    sized_at: datetime
 
 
 class PlacementKeeper:
@@ -51,19 +56,22 @@ class PlacementKeeper:
             self._known, self._known_in = {}, epoch
             for gone in self._store.clusters() - {v.uid for v in views}:
                 self._store.drop(gone)
-        looks = [look for view in views if (look := self._look(view.uid)) is not None]
-        self._latest.put_all(looks)
+        self._latest.put_all([row for view in views for row in self._look(view.uid)])
         for gone in self._known.keys() - {v.uid for v in views}:
             self._store.drop(gone)
             del self._known[gone]
 
-    def _look(self, uid: ClusterUid) -> Observation | None:
+    def _look(self, uid: ClusterUid) -> Iterator[Observation]:
         snapshot, known = self._fleet.last_snapshot(uid), self._known.get(uid)
         if snapshot is None or (known is not None and known.at == snapshot.at):
-            return None
+            return
         known = self._known[uid] = self._recorded(uid, snapshot, known)
-        value = {"cluster_id": snapshot.cluster_id, "written_at": known.written_at.isoformat()}
-        return Observation(Subject(LOOKS, uid, _SUBJECT), value, "kafka", snapshot.at)
+        if known.sized_at == snapshot.at:
+            yield Observation(Subject(SIZES, uid, _SUBJECT), {"sizes": packed_sizes(snapshot)}, "kafka", snapshot.at)
+        told = {"written_at": known.written_at.isoformat(), "sized_at": known.sized_at.isoformat()}
+        yield Observation(
+            Subject(LOOKS, uid, _SUBJECT), {"cluster_id": snapshot.cluster_id, **told}, "kafka", snapshot.at
+        )
 
     def _recorded(self, uid: ClusterUid, snapshot: KafkaSnapshot, known: _Recorded | None) -> _Recorded:
         """Writes what is not as it was."""
@@ -81,12 +89,19 @@ class PlacementKeeper:
         self._store.keep(uid, changed, gone, snapshot.at)
         # The first look of an epoch says that it wrote: the leader before may have done so and told nobody any more.
         is_same = known is not None and not changed and not gone
-        return _Recorded(snapshot.at, shapes, known.written_at if known is not None and is_same else snapshot.at)
+        written_at = known.written_at if known is not None and is_same else snapshot.at
+        is_sized = known is not None and snapshot.at - known.sized_at < SIZES_EVERY
+        return _Recorded(snapshot.at, shapes, written_at, known.sized_at if known and is_sized else snapshot.at)
 
 
 def look_of(latest: LatestStore, uid: ClusterUid) -> Observation | None:
     """The newest look at a cluster, whoever looked. Raises StoreUnavailable."""
     return latest.get(Subject(LOOKS, uid, _SUBJECT))
+
+
+def sizes_of(latest: LatestStore, uid: ClusterUid) -> Observation | None:
+    """The sizes of a cluster's partitions that were recorded last. Raises StoreUnavailable."""
+    return latest.get(Subject(SIZES, uid, _SUBJECT))
 
 
 def _record(topic: str, partitions: Sequence[PartitionSeen], at: datetime) -> TopicRecord:

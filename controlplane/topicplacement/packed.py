@@ -1,15 +1,17 @@
 """The placement of a topic's partitions as bytes: who leads each, who holds it, who is in sync. Pure.
 
-Sizes and offsets are left out: they change at every look, and these bytes are written where something changed.
+Sizes and offsets are left out: they change at every look, and these bytes are written where something changed. Sizes of
+all partitions together are bytes of their own, written now and then.
 """
 
+import base64
 import hashlib
 import json
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from operator import attrgetter
 
-from planner.observed import PartitionSeen, TopicPartition
+from planner.observed import KafkaSnapshot, PartitionSeen, TopicPartition
 
 _MOST_BYTES = 64 * 1024 * 1024
 """Of one topic, unpacked: more is no list of partitions."""
@@ -41,13 +43,39 @@ def packed(text: bytes) -> bytes:
 def unpacked(topic: str, data: bytes) -> tuple[PartitionSeen, ...] | None:
     """The partitions, sizes unknown; None where the bytes are broken, or another release wrote them."""
     try:
-        unpacking = zlib.decompressobj()
-        told = json.loads(unpacking.decompress(data, _MOST_BYTES))
-        if not unpacking.eof or told["form"] != _FORM:
+        told = json.loads(_whole(data))
+        if told["form"] != _FORM:
             return None
         return tuple(_partition(topic, *row) for row in told["partitions"])
     except (zlib.error, ValueError, KeyError, TypeError):
         return None  # the next look writes it anew
+
+
+def packed_sizes(snapshot: KafkaSnapshot) -> str:
+    """Bytes of one copy of each partition as far as they are known, as text: base64 of compressed JSON."""
+    told = {
+        topic: {str(p.name.partition): known for p in parts if (known := snapshot.bytes_of(p)) is not None}
+        for topic, parts in snapshot.by_topic.items()
+    }
+    return base64.b64encode(packed(json.dumps(told, separators=(",", ":")).encode())).decode()
+
+
+def unpacked_sizes(text: str) -> Mapping[TopicPartition, int]:
+    """The sizes of those that are known; none where the text is broken."""
+    try:
+        told = json.loads(_whole(base64.b64decode(text, validate=True)))
+        return {TopicPartition(t, int(n)): int(size) for t, sizes in told.items() for n, size in sizes.items()}
+    except (zlib.error, ValueError, AttributeError, TypeError):
+        return {}
+
+
+def _whole(data: bytes) -> bytes:
+    """Raises ValueError for what is cut off, or far too large."""
+    unpacking = zlib.decompressobj()
+    text = unpacking.decompress(data, _MOST_BYTES)
+    if not unpacking.eof:
+        raise ValueError("cut off, or too large")
+    return text
 
 
 def _partition(

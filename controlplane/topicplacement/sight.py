@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Protocol
 
-from controlplane.latest import LatestStore
-from controlplane.topicplacement.keeper import look_of
-from controlplane.topicplacement.packed import unpacked
+from controlplane.latest import LatestStore, Observation
+from controlplane.topicplacement.keeper import look_of, sizes_of
+from controlplane.topicplacement.packed import unpacked, unpacked_sizes
 from controlplane.topicplacement.store import PlacementStore
 from events.clock import Clock
 from events.ids import ClusterUid
-from planner.observed import KafkaSnapshot, PartitionSeen, QuorumSeen, ThrottlesSeen
+from planner.observed import KafkaSnapshot, PartitionSeen, QuorumSeen, ThrottlesSeen, TopicPartition
 
 LOOK_EVERY = timedelta(seconds=5)
 """Between two looks at what was recorded of one cluster."""
@@ -28,7 +28,8 @@ class Placements(Protocol):
     def of(self, uid: ClusterUid) -> KafkaSnapshot | None:
         """The partitions as they were recorded, `at` the look they are known to hold for; None where there is no look.
 
-        Nothing else of such a snapshot is known: no broker, no size, no quorum. It is shown; nothing is decided by it.
+        Nothing else of such a snapshot is known but sizes, as of `sizes_at`: no broker, no quorum. It is shown; nothing
+        is decided by it.
         Raises StoreUnavailable.
         """
         ...
@@ -46,6 +47,7 @@ class NoPlacements:
 class _Held:
     looked_at: datetime
     written_at: str
+    sized_at: str
     snapshot: KafkaSnapshot
     topics: Mapping[str, tuple[str, tuple[PartitionSeen, ...]]]
     """The hash of each topic, and its partitions."""
@@ -69,15 +71,19 @@ class RecordedPlacements:
         look = look_of(self._latest, uid)
         if look is None:
             return None
-        written_at, at = str(look.value.get("written_at", "")), look.observed_at
-        if held is None or held.written_at != written_at:
-            topics = self._read(uid, held.topics if held is not None else {})
-            snapshot = _snapshot_of(topics, str(look.value.get("cluster_id", "")), at)
+        written_at, sized_at = (str(look.value.get(name, "")) for name in ("written_at", "sized_at"))
+        at = look.observed_at
+        if held is None or (held.written_at, held.sized_at) != (written_at, sized_at):
+            is_same = held is not None and held.written_at == written_at
+            before = held.topics if held is not None else {}
+            topics = before if is_same else self._read(uid, before)
+            sizes = sizes_of(self._latest, uid)
+            snapshot = _snapshot_of(topics, str(look.value.get("cluster_id", "")), at, sizes)
         else:
             topics = held.topics
             snapshot = held.snapshot if held.snapshot.at == at else replace(held.snapshot, at=at)
         with self._lock:
-            self._held[uid] = _Held(now, written_at, snapshot, topics)
+            self._held[uid] = _Held(now, written_at, sized_at, snapshot, topics)
             self._held.move_to_end(uid)
             while len(self._held) > _REMEMBERED:
                 self._held.popitem(last=False)
@@ -96,15 +102,28 @@ class RecordedPlacements:
 
 
 def _snapshot_of(
-    topics: Mapping[str, tuple[str, tuple[PartitionSeen, ...]]], cluster_id: str, at: datetime
+    topics: Mapping[str, tuple[str, tuple[PartitionSeen, ...]]],
+    cluster_id: str,
+    at: datetime,
+    sizes: Observation | None,
 ) -> KafkaSnapshot:
+    known = unpacked_sizes(str(sizes.value.get("sizes", ""))) if sizes is not None else {}
     return KafkaSnapshot(
         at=at,
         cluster_id=cluster_id,
         brokers={},
-        partitions=tuple(p for _, (_, partitions) in sorted(topics.items()) for p in partitions),
+        partitions=tuple(_sized(p, known) for _, (_, partitions) in sorted(topics.items()) for p in partitions),
         quorum=QuorumSeen(-1, -1, ()),
         features={},
         log_dirs={},
         throttles=ThrottlesSeen(),
+        sizes_at=sizes.observed_at if sizes is not None and known else None,
     )
+
+
+def _sized(partition: PartitionSeen, sizes: Mapping[TopicPartition, int]) -> PartitionSeen:
+    """An empty log is said to be empty on its leader, too: that is what tells it from one nobody told of."""
+    size = sizes.get(partition.name)
+    if size is None:
+        return partition
+    return replace(partition, size_bytes=size, leader_bytes=-1 if size else 0)

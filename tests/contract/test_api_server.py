@@ -32,8 +32,8 @@ class NoPlanner:
     def warm_up(self): pass
     def stop(self): pass
 
-def assemble(settings, *, listens_on):
-    return replace(build(settings, listens_on=listens_on), planning=NoPlanner())
+def assemble(settings, **bound):
+    return replace(build(settings, **bound), planning=NoPlanner())
 
 logging.basicConfig(level="INFO")
 serve(load_settings(home=sys.argv[1], port=0), assemble=assemble)

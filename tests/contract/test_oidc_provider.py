@@ -1,8 +1,11 @@
 """Signing in by a real OpenID provider: oidc-provider, on loopback, over HTTP as it is spoken."""
 
+import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from urllib.parse import parse_qs, urlsplit
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from queue import Queue
+from urllib.parse import parse_qs, parse_qsl, urlsplit
 
 import httpx
 import pytest
@@ -12,7 +15,7 @@ from controlplane.portal.oidc.binding import OidcBinding
 from controlplane.portal.oidc.provider import KEYS_AT_MOST_EVERY_S, Provider, ProviderAway, SignInFailed
 from controlplane.portal.oidc.signin import Answer, OidcSignIn
 from events.clock import utc_now
-from tests.oidc_server import CLIENT, SECRET, OidcServer, free_port, sign_in_there
+from tests.oidc_server import CLIENT, SECRET, OidcServer, free_port, sign_in_there, sign_out_there
 
 US = "http://127.0.0.1:8428"
 
@@ -107,3 +110,36 @@ def test_the_provider_offers_the_way_out(running: OidcServer, monkeypatch: pytes
     way_out = Server(running, monkeypatch).oidc.way_out(US)
     answer = httpx.get(way_out)
     assert (answer.status_code, "logout" in answer.text.lower()) == (200, True)
+
+
+class Ear(BaseHTTPRequestHandler):
+    """Keeps what is posted to it."""
+
+    heard: Queue[str]
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["content-length"])).decode()
+        self.send_response(200)
+        self.end_headers()
+        self.heard.put(parse_qs(body)["logout_token"][0])
+
+    def log_message(self, *words: object) -> None:
+        """Nothing."""
+
+
+def test_the_provider_says_behind_the_browser_whom_it_has_signed_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    heard: Queue[str] = Queue()
+    monkeypatch.setattr(Ear, "heard", heard, raising=False)
+    with ThreadingHTTPServer(("127.0.0.1", 0), Ear) as ear, httpx.Client() as browser:
+        threading.Thread(target=ear.serve_forever, daemon=True).start()
+        provider = OidcServer(free_port(), [f"{US}/oidc/callback"], [f"{US}/login"])
+        provider.backchannel = f"http://127.0.0.1:{ear.server_port}/oidc/backchannel"
+        ours = Server(provider, monkeypatch)
+        with provider.running():
+            url, cookie = ours.oidc.begin(US, utc_now())
+            told = dict(parse_qsl(sign_in_there(browser, url, "ada").query.decode()))
+            person = ours.oidc.finish(Answer(told["code"], told["state"], "", told["iss"]), cookie, US, utc_now())
+            ours.oidc.people.signed_in(person)
+            sign_out_there(browser, ours.oidc.way_out(US))
+            assert ours.oidc.signed_out(heard.get(timeout=20), utc_now()) == ["oidc:ada@example.com"]
+        ear.shutdown()

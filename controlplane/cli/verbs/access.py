@@ -56,7 +56,8 @@ def login(
     finally:
         tried.close()
     path = keep_token(around.environ, url, text)
-    limit = f", at most {who.limit.role} on {who.limit.scope}" if who.limit else ""
+    most = " or ".join(f"{b.role} on {b.scope}" for b in ([who.limit] if who.limit else []) + who.granted)
+    limit = f", at most {most}" if most else ""
     session.show(f"{who.subject} at {url}{limit}")
     session.tell(f"kept in {path}; for another directory: export KEDGE_SERVER={url}")
 

@@ -8,8 +8,12 @@ from controlplane.portal.access.roles import Role
 from events.spec.model import KafkaClusterDocument
 
 EVERYTHING = "*"
+TOKEN = "token:"  # noqa: S105  # a prefix, no secret
+"""What subjects that are tokens begin with; their id follows."""
 _TEAM, _LABEL, _CLUSTER = "team:", "label:", "cluster:"
-_SUBJECT = re.compile(r"user:[a-z][a-z0-9._-]{0,31}|oidc:[^\s:]{1,200}|group:[^\x00-\x20\x7f][^\x00-\x1f\x7f]{0,199}")
+_SUBJECT = re.compile(
+    r"user:[a-z][a-z0-9._-]{0,31}|oidc:[^\s:]{1,200}|group:[^\x00-\x20\x7f][^\x00-\x1f\x7f]{0,199}|token:[0-9a-f]{12}"
+)
 
 
 class BindingRefused(ValueError):
@@ -30,6 +34,7 @@ class Binding:
     """`scope`: `*`, `team:NAME` (a spec's `metadata.owner`), `label:KEY=VALUE` (its `metadata.labels`), `cluster:NAME`.
 
     `subject`: `user:NAME` signs in with a password, `oidc:NAME` by the provider, `group:NAME` is a group it tells.
+    `token:ID` is a token: what is bound to it widens what it leaves of its maker's rights, never those.
     """
 
     subject: str
@@ -51,7 +56,7 @@ class Binding:
 def binding(subject: str, role: str, scope: str) -> Binding:
     """A binding from words. Raises BindingRefused."""
     if not _SUBJECT.fullmatch(subject):
-        raise BindingRefused(f"{subject!r} is no subject: write `user:NAME`, `oidc:NAME` or `group:NAME`")
+        raise BindingRefused(f"{subject!r} is no subject: write `user:NAME`, `oidc:NAME`, `group:NAME` or `token:ID`")
     return Binding(subject, role_of(role), scope_of(scope))
 
 

@@ -5,7 +5,7 @@ import re
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from controlplane.portal.access.bindings import EVERYTHING, Binding, scope_of
+from controlplane.portal.access.bindings import EVERYTHING, TOKEN, Binding, BindingRefused, scope_of
 from controlplane.portal.access.oidcpeople import MemoryOidcPeople, OidcPeopleStore, OidcPerson
 from controlplane.portal.access.passwords import Guesses, Passwords, made_password, refusal_of
 from controlplane.portal.access.rights import Forbidden, Rights, rights_of, whole_rights
@@ -176,8 +176,16 @@ class People:
                 return None
             limit = token.limit
         if subject == INSTALLATION or (limit is not None and limit.subject == INSTALLATION):
-            return whole_rights(subject, limit=limit, via=via)
+            return whole_rights(subject, limit=limit, via=via, granted=self.users.bindings())
         return self._rights(subject, via=via, limit=limit)
+
+    def bind(self, wanted: Binding) -> bool:
+        """Gives the role; False when it is there already. Raises BindingRefused for a token that is not in force."""
+        if wanted.subject.startswith(TOKEN):
+            token = self.tokens.get(wanted.subject.removeprefix(TOKEN))
+            if token is None or token.state(self.clock()) != "active":
+                raise BindingRefused(f"{wanted.subject} is no token in force: `kedge token list --everyone` lists them")
+        return self.users.bind(wanted)
 
     def make_token(
         self, rights: Rights, *, label: str, role: Role, scope: str, life: timedelta, now: datetime
@@ -195,7 +203,7 @@ class People:
             return None
         via = f"token:{token.id}"
         if token.maker == INSTALLATION:
-            return whole_rights(f"token:{token.label}", limit=token.limit, via=via)
+            return whole_rights(f"token:{token.label}", limit=token.limit, via=via, granted=self.users.bindings())
         return self._rights(token.maker, limit=token.limit, via=via, now=now)
 
     def _rights(

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from controlplane.portal.access.bindings import EVERYTHING, Binding, Traits, traits_of
+from controlplane.portal.access.bindings import EVERYTHING, TOKEN, Binding, Traits, traits_of
 from controlplane.portal.access.roles import ALLOWS, Role, Verb
 from controlplane.portal.access.sessions import Session
 from controlplane.portal.access.trail import Trail
@@ -23,7 +23,8 @@ class Rights:
     """One caller with their bindings. `session` is set for people who came by the login page.
 
     The installation's token is an admin on everything: it lies in the server's home, readable by its owner alone.
-    `limit` is what a token of theirs leaves of it: both must allow. `via` says how they proved who they are, and what
+    `limit` is what a token of theirs leaves of it, and `granted` what was bound to that token since: one of them and a
+    binding of theirs must allow. `via` says how they proved who they are, and what
     is judged is noted in `trail` for the audit.
     """
 
@@ -32,12 +33,12 @@ class Rights:
     session: Session | None = None
     limit: Binding | None = None
     via: str = ""
+    granted: tuple[Binding, ...] = ()
     trail: Trail = field(default_factory=Trail, compare=False, repr=False)
 
     def may(self, verb: Verb, traits: Traits) -> bool:
         """Whether some binding allows it on such a cluster, and the token in use does too."""
-        leaves = self.limit is None or (verb in ALLOWS[self.limit.role] and self.limit.covers(traits))
-        return leaves and any(verb in ALLOWS[b.role] and b.covers(traits) for b in self.bindings)
+        return all(any(verb in ALLOWS[b.role] and b.covers(traits) for b in bindings) for bindings in self._needed)
 
     def may_on(self, verb: Verb, view: ClusterView) -> bool:
         """The same, on a cluster as it is declared."""
@@ -45,8 +46,12 @@ class Rights:
 
     def may_everywhere(self, verb: Verb) -> bool:
         """Whether it is allowed on everything, also on what is still to come."""
-        both = (self.bindings, self.bindings if self.limit is None else (self.limit,))
-        return all(any(verb in ALLOWS[b.role] and b.scope == EVERYTHING for b in bindings) for bindings in both)
+        return all(any(verb in ALLOWS[b.role] and b.scope == EVERYTHING for b in held) for held in self._needed)
+
+    @property
+    def _needed(self) -> tuple[tuple[Binding, ...], ...]:
+        """Each of these has to allow it: the person's bindings, and their token's where they came by one."""
+        return (self.bindings,) if self.limit is None else (self.bindings, (self.limit, *self.granted))
 
     def require(self, verb: Verb, traits: Traits, what: str) -> None:
         """Raises Forbidden unless it is allowed; `what` names the thing in words."""
@@ -63,9 +68,13 @@ class Rights:
             raise Forbidden(f"you may not {verb} {what}", f"{_needs(verb)} on everything (`*`)")
 
 
-def whole_rights(subject: str, *, limit: Binding | None = None, via: str = "") -> Rights:
+def whole_rights(
+    subject: str, *, limit: Binding | None = None, via: str = "", granted: Iterable[Binding] = ()
+) -> Rights:
     """Of the installation's token, and of machines whose routes check them on their own."""
-    return Rights(subject, (Binding(subject, Role.ADMIN, EVERYTHING),), limit=limit, via=via)
+    return Rights(
+        subject, (Binding(subject, Role.ADMIN, EVERYTHING),), limit=limit, via=via, granted=granted_to(via, granted)
+    )
 
 
 def rights_of(
@@ -77,9 +86,16 @@ def rights_of(
     limit: Binding | None = None,
     via: str = "",
 ) -> Rights:
-    """What the bindings of that subject and of their groups come to."""
+    """What the bindings of that subject and of their groups come to, by a token those of the token too."""
+    known = tuple(bindings)
     theirs = {subject, *(f"group:{group}" for group in groups)}
-    return Rights(subject, tuple(b for b in bindings if b.subject in theirs), session, limit, via)
+    own = tuple(b for b in known if b.subject in theirs)
+    return Rights(subject, own, session, limit, via, granted_to(via, known) if limit is not None else ())
+
+
+def granted_to(via: str, bindings: Iterable[Binding]) -> tuple[Binding, ...]:
+    """What was bound to the token somebody came by (`token:ID`), nothing for whoever came otherwise."""
+    return tuple(b for b in bindings if b.subject == via) if via.startswith(TOKEN) else ()
 
 
 def _needs(verb: Verb) -> str:

@@ -1,4 +1,7 @@
-"""Whether an ID token is what it says: signature, issuer, audience, times, nonce. Core 1.0 section 3.1.3.7."""
+"""Whether an ID token is what it says: signature, issuer, audience, times, nonce. Core 1.0 section 3.1.3.7.
+
+And whether a logout token is: Back-Channel Logout 1.0, section 2.6.
+"""
 
 import base64
 import hashlib
@@ -11,8 +14,10 @@ from typing import Any
 from joserfc import jwt
 from joserfc.errors import JoseError
 
+from controlplane.portal.access.oidcpeople import ATTEMPT_LIFE
 from controlplane.portal.oidc.provider import Provider, SignInFailed
 
+_LOGOUT = "http://schemas.openid.net/event/backchannel-logout"
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA", "Ed25519")
 """Signatures by a key that only the provider has. Neither `none` nor a secret we share with it is one."""
 
@@ -21,6 +26,35 @@ def claims_of(
     token: str, provider: Provider, *, nonce: str, now: datetime, access_token: str = ""
 ) -> Mapping[str, Any]:
     """The claims of a token that is right in every respect. Raises SignInFailed, ProviderAway."""
+    claims, algorithm = _signed_claims(token, provider, now)
+    if not hmac.compare_digest(str(claims.get("nonce", "")).encode(), nonce.encode()):
+        raise SignInFailed("the ID token answers another sign-in")
+    if access_token and "at_hash" in claims and claims["at_hash"] != _half_hash(access_token, algorithm):
+        raise SignInFailed("the access token is not the one the ID token is for")
+    if not isinstance(claims.get("sub"), str) or not claims["sub"]:
+        raise SignInFailed("the ID token does not say whom it is for")
+    return claims
+
+
+def logout_claims_of(token: str, provider: Provider, *, now: datetime) -> Mapping[str, Any]:
+    """The claims of a logout token that is right in every respect and not older than ten minutes: `sub` and `jti` among
+    them. Raises SignInFailed, ProviderAway.
+    """
+    claims, _ = _signed_claims(token, provider, now)
+    events = claims.get("events")
+    if not isinstance(events, Mapping) or not isinstance(events.get(_LOGOUT), Mapping) or "nonce" in claims:
+        raise SignInFailed("this is no logout token")
+    if now.timestamp() - float(claims["iat"]) > provider.binding.leeway_s + ATTEMPT_LIFE.total_seconds():
+        raise SignInFailed("the logout token is too old")
+    if not isinstance(claims.get("jti"), str) or not claims["jti"]:
+        raise SignInFailed("the logout token has no id")
+    if not isinstance(claims.get("sub"), str) or not claims["sub"]:
+        raise SignInFailed("the logout token names no person: sessions alone (`sid`) are not known here")
+    return claims
+
+
+def _signed_claims(token: str, provider: Provider, now: datetime) -> tuple[Mapping[str, Any], str]:
+    """What the provider signed for us and that counts now, and by which algorithm."""
     binding, discovered = provider.binding, provider.discovered()
     header = _header(token)
     algorithm, kid = str(header.get("alg", "")), str(header.get("kid", ""))
@@ -35,13 +69,7 @@ def claims_of(
         raise SignInFailed(f"the signature of the ID token is not right ({type(error).__name__})") from error
     _judge_party(claims, issuer=binding.issuer, client_id=binding.client_id)
     _judge_times(claims, now.timestamp(), binding.leeway_s)
-    if not hmac.compare_digest(str(claims.get("nonce", "")).encode(), nonce.encode()):
-        raise SignInFailed("the ID token answers another sign-in")
-    if access_token and "at_hash" in claims and claims["at_hash"] != _half_hash(access_token, algorithm):
-        raise SignInFailed("the access token is not the one the ID token is for")
-    if not isinstance(claims.get("sub"), str) or not claims["sub"]:
-        raise SignInFailed("the ID token does not say whom it is for")
-    return claims
+    return claims, algorithm
 
 
 def _judge_party(claims: Mapping[str, Any], *, issuer: str, client_id: str) -> None:

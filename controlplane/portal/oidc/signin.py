@@ -18,7 +18,7 @@ from urllib.parse import urlencode
 
 from controlplane.portal.access.oidcpeople import ATTEMPT_LIFE, OidcPeopleStore, OidcPerson
 from controlplane.portal.oidc.binding import OidcBinding
-from controlplane.portal.oidc.idtoken import claims_of
+from controlplane.portal.oidc.idtoken import claims_of, logout_claims_of
 from controlplane.portal.oidc.provider import Provider, SignInFailed
 
 _log = logging.getLogger(__name__)
@@ -90,6 +90,16 @@ class OidcSignIn:
             access_token=access_token,
         )
         return self._person(self._completed(claims, access_token), now)
+
+    def signed_out(self, token: str, now: datetime) -> list[str]:
+        """Whom the provider says it has signed out, as people are named here; each logout token counts once.
+
+        Raises SignInFailed, ProviderAway, StoreUnavailable.
+        """
+        claims = logout_claims_of(token, self.provider, now=now)
+        if not self.people.take(hashlib.sha256(f"logout {claims['jti']}".encode()).hexdigest(), now):
+            raise SignInFailed("this logout token was used before")
+        return [person.subject for person in self.people.all() if person.sub == claims["sub"]]
 
     def way_out(self, base_url: str) -> str:
         """Where one signs out at the provider too, "" where it does not offer that. Raises ProviderAway."""

@@ -11,7 +11,8 @@ from controlplane.converger.externalbrokers import external_words
 from controlplane.converger.traffic import Traffic
 from controlplane.externals import external_brokers
 from controlplane.imagefold import revision_of
-from controlplane.view import ClusterView, InstanceView
+from controlplane.portal.services import ConsolePage, no_console_page
+from controlplane.view import ClusterView
 from planner.observed import KafkaSnapshot, once_a_reading
 
 
@@ -85,6 +86,7 @@ def broker_rows(
     uptimes: Mapping[str, datetime] = MappingProxyType({}),
     *,
     recorded: bool = False,
+    console_page: ConsolePage = no_console_page,
 ) -> list[BrokerRow]:
     """Every broker whose VM may exist, by id; then those that others run.
 
@@ -96,7 +98,7 @@ def broker_rows(
             id=i.service_id,
             key=i.key,
             cloud_id=i.cloud_id,
-            console=console_of(view, i),
+            console=console_page(view, i) if i.cloud_id else "",
             address=view.address_of(i),
             zone=i.planned.rack,
             machine=f"{i.planned.shape}, pre-emptible" if i.planned.spot else i.planned.shape,
@@ -172,21 +174,6 @@ def chosen(rows: Sequence[BrokerRow], *, text: str, sort: str, down: bool) -> li
 
 def _searched(row: BrokerRow) -> str:
     return f"{row.id} {row.key} {row.cloud_id} {row.address} {row.zone} {row.version} {row.image}"
-
-
-def console_of(view: ClusterView, instance: InstanceView) -> str:
-    """The page of a VM in its cloud's console, by addresses the clouds have published. "" where none is known."""
-    pools = view.document.spec.pools if view.document else ()
-    place = next((p.place for p in pools if p.name == instance.planned.pool), None)
-    number = instance.cloud_id
-    if place is None or not number or not number.replace("-", "").isalnum():
-        return ""
-    if place.cloud == "aws":
-        region = place.region
-        return f"https://{region}.console.aws.amazon.com/ec2/home?region={region}#InstanceDetails:instanceId={number}"
-    if place.cloud == "digitalocean" and number.isdigit():
-        return f"https://cloud.digitalocean.com/droplets/{number}"
-    return ""
 
 
 @once_a_reading

@@ -143,4 +143,11 @@ def _findings(agent: answers.AgentSeen | None, instance: InstanceView) -> Sequen
 def _rows(request: Request, services: PortalServices, view: ClusterView) -> list[BrokerRow]:
     uptimes: UptimeLooks = request.app.state.uptimes
     seen, recorded = topics_seen(services, view.uid), is_recorded(services, view.uid)
-    return broker_rows(view, seen, services.fleet.traffic(view.uid), uptimes.of(view.uid), recorded=recorded)
+    return broker_rows(
+        view,
+        seen,
+        services.fleet.traffic(view.uid),
+        uptimes.of(view.uid),
+        recorded=recorded,
+        console_page=services.console_page,
+    )

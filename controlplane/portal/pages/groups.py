@@ -35,13 +35,14 @@ def groups(
     services: Services,
     rights: Caller,
     q: Text = "",
+    topic: Text = "",
     sort: Text = "name",
     down: bool = False,
 ) -> Response:
-    """The table. Where Kafka cannot be asked the page says why."""
+    """The table; with `topic` of the groups that read it, or did. Where Kafka cannot be asked the page says why."""
     view = living(services, name)
     told, fault = _looked(services, view)
-    found = chosen_groups(told.groups, text=q, sort=sort, down=down) if told else []
+    found = chosen_groups(told.groups, text=q, topic=topic, sort=sort, down=down) if told else []
     return page(
         request,
         "groups.html",
@@ -53,16 +54,19 @@ def groups(
         found=len(found),
         tones=TONES,
         q=q,
+        topic=topic,
         sort=sort if sort in SORTS else "name",
         down=down,
     )
 
 
 @router.get("/groups.csv")
-def groups_csv(name: str, services: Services, q: Text = "", sort: Text = "name", down: bool = False) -> Response:
+def groups_csv(
+    name: str, services: Services, q: Text = "", topic: Text = "", sort: Text = "name", down: bool = False
+) -> Response:
     """All groups that match as comma-separated values. 503 while Kafka cannot be asked."""
     view = living(services, name)
-    rows = chosen_groups(looked(services, view).groups, text=q, sort=sort, down=down)
+    rows = chosen_groups(looked(services, view).groups, text=q, topic=topic, sort=sort, down=down)
     return csv_answer(f"{view.name}-groups.csv", list(GroupOut.model_fields), [group_out(view.name, g) for g in rows])
 
 

@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Form, Request
 from starlette.responses import Response
 
-from controlplane.portal.access.bindings import BindingRefused, binding
+from controlplane.portal.access.bindings import TOKEN, BindingRefused, binding
 from controlplane.portal.access.people import UserRefused
 from controlplane.portal.access.roles import ALLOWS, Role, Verb
 from controlplane.portal.pages.frame import Caller, CsrfChecked, onwards, page
@@ -87,7 +87,7 @@ def bind(
     rights.trail.note = f"give {subject} {role} on {scope.strip()}"
     rights.require_everywhere(Verb.ADMINISTER, "people")
     try:
-        services.people.users.bind(binding(subject, role, scope.strip()))
+        services.people.bind(binding(subject, role, scope.strip()))
     except BindingRefused as refused:
         return _page(request, services, problem=str(refused), status=422)
     return onwards(request, "/people")
@@ -108,8 +108,8 @@ def unbind(
 
 
 def _subject(name: str) -> str:
-    """A plain name is a user's; those of the provider and its groups say what they are."""
-    return name if name.startswith(("oidc:", "group:")) else f"user:{name}"
+    """A plain name is a user's; those of the provider, its groups and tokens say what they are."""
+    return name if name.startswith(("oidc:", "group:", TOKEN)) else f"user:{name}"
 
 
 def _page(

@@ -4,7 +4,7 @@ import logging
 from typing import Annotated
 from urllib.parse import quote, unquote
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Form, Query, Request
 from starlette.responses import RedirectResponse, Response
 
 from controlplane.portal.access.oidcpeople import ATTEMPT_LIFE
@@ -86,6 +86,29 @@ def out(request: Request, services: Services) -> Response:
     except (ProviderAway, SignInFailed) as error:
         raise _away(error) from error
     return RedirectResponse(url or "/login", 303, headers=PAGE_HEADERS)
+
+
+@router.post("/backchannel")
+def backchannel(
+    services: Services, rights: Caller, logout_token: Annotated[str, Form(max_length=16_000)] = ""
+) -> Response:
+    """From the provider itself: it has signed somebody out, so their sessions here end, with every open page.
+
+    Back-Channel Logout 1.0, section 2.5: 200 also where nobody of that name was here, 400 for a wrong token.
+    """
+    oidc = _provider(services)
+    try:
+        subjects = oidc.signed_out(logout_token, services.clock())
+    except SignInFailed as refused:
+        rights.trail.judged("sign out", "by the provider", allowed=False)
+        rights.trail.note = str(refused)
+        raise ApiError(400, "logout-refused", str(refused)) from refused
+    except ProviderAway as away:
+        raise _away(away) from away
+    for subject in subjects:
+        services.people.sessions.end_all_of(subject)
+    rights.trail.judged("sign out", ", ".join(subjects) or "nobody known here", allowed=True)
+    return Response(status_code=200, headers={"Cache-Control": "no-store"})
 
 
 def _provider(services: PortalServices) -> OidcSignIn:

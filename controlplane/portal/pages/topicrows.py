@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import chain
 from types import MappingProxyType
 
 from controlplane.converger.behind import Replica
@@ -27,6 +28,12 @@ class TopicRow:
     offline: int
     """Without a leader."""
     moving: int
+    preferred_share: float
+    """Of its partitions, those that the first of their replicas leads."""
+    spread: float
+    """Of the cluster's brokers, those that hold a replica of it. A topic with few replicas cannot be everywhere."""
+    skew: float
+    """Of the brokers that hold it, those with more of its replicas than an even share among them, rounded up."""
     size_bytes: int | None
     """One copy of each partition, the largest log of its replicas; None where the size of one is not known."""
     write_bytes_per_s: float | None = None
@@ -42,6 +49,9 @@ SORTS = (
     "under_min_isr",
     "offline",
     "moving",
+    "preferred_share",
+    "spread",
+    "skew",
     "size_bytes",
     "write_bytes_per_s",
 )
@@ -75,6 +85,7 @@ class PartitionRow:
 def topic_rows(snapshot: KafkaSnapshot) -> Sequence[TopicRow]:
     """Every topic of the snapshot, by name."""
     behind, below = _by_topic(snapshot.under_replicated()), _by_topic(snapshot.under_min_isr())
+    brokers = len(snapshot.brokers) or len({b for p in snapshot.partitions for b in p.replicas})
     return tuple(
         TopicRow(
             name=name,
@@ -87,7 +98,9 @@ def topic_rows(snapshot: KafkaSnapshot) -> Sequence[TopicRow]:
             under_min_isr=below[name],
             offline=sum(p.leader < 0 for p in parts),
             moving=sum(p.is_moving for p in parts),
-            size_bytes=_sum(size_of(snapshot, p) for p in parts),
+            preferred_share=sum(p.leader == p.replicas[0] for p in parts if p.replicas) / len(parts),
+            **_placed(parts, brokers),
+            size_bytes=_sum(snapshot.bytes_of(p) for p in parts),
         )
         for name, parts in sorted(snapshot.by_topic.items())
     )
@@ -121,19 +134,13 @@ def partition_rows(
     return [_partition_row(snapshot, p, behind) for p in sorted(snapshot.partitions, key=lambda p: p.name)]
 
 
-def size_of(snapshot: KafkaSnapshot, partition: PartitionSeen) -> int | None:
-    """Bytes of one copy. A snapshot says 0 for an empty log and for one that no broker told of; None is the latter."""
-    told = partition.leader_bytes >= 0 or any(r in snapshot.log_dirs for r in partition.replicas)
-    return partition.size_bytes if partition.size_bytes or told else None
-
-
 def _partition_row(snapshot: KafkaSnapshot, p: PartitionSeen, behind: Mapping[Replica, datetime]) -> PartitionRow:
     missing = tuple(r for r in p.replicas if r not in p.isr and r not in p.adding)
     word, tone = _word(p, missing)
     arrived = p.arrived_bytes if len(p.arrived_bytes) == len(p.adding) else (None,) * len(p.adding)
     since = {b: behind[p.name, b] for b in missing if (p.name, b) in behind}
     moves = tuple(zip(p.adding, arrived, strict=True))
-    return PartitionRow(p, word, tone, missing, size_of(snapshot, p), moves, since)
+    return PartitionRow(p, word, tone, missing, snapshot.bytes_of(p), moves, since)
 
 
 def _word(p: PartitionSeen, missing: Sequence[int]) -> tuple[str, str]:
@@ -145,6 +152,14 @@ def _word(p: PartitionSeen, missing: Sequence[int]) -> tuple[str, str]:
     if missing:
         return "out of sync", "warn"
     return ("moving", "busy") if p.is_moving else ("in sync", "good")
+
+
+def _placed(partitions: Sequence[PartitionSeen], brokers: int) -> dict[str, float]:
+    """`spread` and `skew` of one topic in a cluster of so many brokers."""
+    held = Counter(chain.from_iterable(p.replicas for p in partitions))
+    even = -(-held.total() // max(1, len(held)))  # of these alone: what other brokers lack is told by the spread
+    over = sum(count > even for count in held.values())
+    return {"spread": len(held) / max(1, brokers, len(held)), "skew": over / max(1, len(held))}
 
 
 def _by_topic(partitions: Iterable[PartitionSeen]) -> Counter[str]:

@@ -36,7 +36,11 @@ def whoami(rights: Caller) -> WhoOut:
     """Who the caller is, and what they may do."""
     limit = rights.limit and _binding_out(rights.limit)
     return WhoOut(
-        subject=rights.subject, via=rights.via, bindings=[_binding_out(b) for b in rights.bindings], limit=limit
+        subject=rights.subject,
+        via=rights.via,
+        bindings=[_binding_out(b) for b in rights.bindings],
+        limit=limit,
+        granted=[_binding_out(b) for b in rights.granted],
     )
 
 

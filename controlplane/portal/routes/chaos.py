@@ -8,6 +8,7 @@ from agent.wire import Report
 from controlplane.chaoscommands import why_unhealthy
 from controlplane.commands import AdoptMoves, InjectChaos, TakeBackMoves
 from controlplane.converger.ports import AGENT_REPORT
+from controlplane.members import services_on
 from controlplane.portal import chaosschemas as chaos_api
 from controlplane.portal import schemas as api
 from controlplane.portal.auth import Actor
@@ -104,6 +105,7 @@ def health(name: str, services: Services) -> chaos_api.HealthOut:
         findings=sorted(f"{t}/{c.reason}" for t, c in view.conditions.items() if c.status and t != "Converged"),
         brokers=[i.key for i in serving if i.is_broker],
         controllers=[i.key for i in serving if not i.is_broker],
+        zookeepers=[i.key for i in serving if any(s.planned.service == "zookeeper" for s in services_on(i))],
         racks=sorted({i.planned.rack for i in serving}),
         head=view.version,
     )
@@ -154,9 +156,10 @@ def _not_running(services: PortalServices, view: ClusterView) -> str:
         if instance is None or instance.phase is not Phase.JOINED:
             continue
         report = Report.model_validate(dict(row.value))
-        states = [s.state for s in report.services if s.name == instance.planned.service]
-        if states and states[0] != "running":
-            return f"{instance.planned.service} of {instance.key} is {states[0]}"
+        names = [i.planned.service for i in services_on(instance)]
+        down = next((s for s in report.services if s.name in names and s.state != "running"), None)
+        if down is not None:
+            return f"{down.name} of {instance.key} is {down.state}"
     return ""
 
 

@@ -238,7 +238,7 @@ def resume(name: str, body: api.ReasonIn, services: Services, actor: Actor, key:
 
 @router.post("/clusters/{name}/roll-now")
 def roll_now(name: str, body: api.ReasonIn, services: Services, actor: Actor, key: CommandId) -> api.CommandOut:
-    """Begin what is left of the generation in force at once, outside the windows of the spec."""
+    """Begin what is left of the generation in force at once, whatever windows and earlier stages say."""
     return carry_out(services, WaiveWindow(name=name, actor=actor, command_id=key, reason=body.reason))
 
 

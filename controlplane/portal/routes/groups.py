@@ -25,12 +25,13 @@ def list_groups(
     name: str,
     services: Services,
     q: Text = "",
+    topic: Text = "",
     after: Text = "",
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> group_api.GroupsOut:
-    """A page of the groups by name: those with `q` in their name, behind the one called `after`."""
+    """A page of the groups by name: with `q` in their name, of one `topic` alone, behind the one called `after`."""
     view = living(services, name)
-    return groups_out(view.name, looked(services, view), text=q, after=after, limit=limit)
+    return groups_out(view.name, looked(services, view), text=q, topic=topic, after=after, limit=limit)
 
 
 @router.get("/clusters/{name}/groups/{group:path}")

@@ -71,7 +71,7 @@ def remove_user(request: Request, name: str, services: Services) -> api.ChangedO
 def bind(request: Request, body: api.BindingIn, services: Services) -> api.ChangedOut:
     """Gives a role on a scope."""
     _require(request, f"gave {body.subject} {body.role} on {body.scope}")
-    return api.ChangedOut(changed=services.people.users.bind(binding(body.subject, body.role, body.scope)))
+    return api.ChangedOut(changed=services.people.bind(binding(body.subject, body.role, body.scope)))
 
 
 @router.post("/bindings/remove")

@@ -33,7 +33,7 @@ from controlplane.portal.app import create_app
 from controlplane.portal.audit.store import AuditStore, MemoryAuditStore
 from controlplane.portal.auth import cookie_name, loopback_hosts
 from controlplane.portal.oidc.signin import OidcSignIn
-from controlplane.portal.services import PortalServices
+from controlplane.portal.services import ConsolePage, PortalServices, no_console_page
 from controlplane.streams import cluster_stream
 from controlplane.view import ClusterView
 from events import facts
@@ -91,6 +91,7 @@ class House:
     oidc: OidcSignIn | None = None
     policies: Policies = field(default_factory=NoPolicies)
     prices: Callable[[], PriceBook] = PriceBook
+    console_page: ConsolePage = no_console_page
 
     def __post_init__(self) -> None:
         if isinstance(self.store, MemoryEventStore):
@@ -131,6 +132,7 @@ class House:
             prices=self.prices,
             kafka_looks=KafkaLookDesk(lambda view: self.kafka, lambda: self.now),
             oidc=self.oidc,
+            console_page=lambda view, instance: self.console_page(view, instance),
         )
         self.app: FastAPI = create_app(self.services)
         self.services = self.app.state.services

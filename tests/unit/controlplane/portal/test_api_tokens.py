@@ -10,7 +10,9 @@ from controlplane.portal.access.bindings import Binding
 from controlplane.portal.access.oidcpeople import OidcPerson
 from controlplane.portal.access.rights import Rights, rights_of
 from controlplane.portal.access.roles import ALLOWS, Role, Verb
+from controlplane.portal.audit.store import AuditFilter
 from controlplane.portal.auth import cookie_name
+from controlplane.portal.callrates import BURST, PER_S, CallRates
 from controlplane.portal.portaldoors import Door, at_door
 from tests.unit.controlplane.portal.portal_house import PORT, TOKEN, House
 from tests.unit.controlplane.portal.test_portal_roles_matrix import house_with_orders
@@ -52,6 +54,49 @@ def test_a_token_sees_nothing_outside_its_scope() -> None:
     theirs = program(house, token_of(house, ADMIN, role="viewer", scope="team:search"))
     assert theirs.get("/v1/clusters").json() == []
     assert theirs.get("/v1/clusters/orders").status_code == 404
+
+
+def test_a_role_bound_to_a_token_widens_it_up_to_what_its_maker_may() -> None:
+    house = house_with_orders()
+    token = token_of(house, Binding("", Role.OWNER, "team:payments"), role="viewer", scope="cluster:orders")
+    subject = f"token:{token.split('_')[1]}"
+    ours, pause = program(house, token), {"reason": "x"}
+    assert ours.post("/v1/clusters/orders/pause", json=pause).status_code == 403
+    given = {"subject": subject, "role": "admin", "scope": "*"}
+    assert house.client.post("/v1/bindings", json=given).json() == {"changed": True}
+    assert ours.post("/v1/clusters/orders/pause", json=pause).status_code == 200
+    assert ours.get("/v1/whoami").json()["granted"] == [given]
+    assert ours.get("/v1/users").status_code == 403, "its maker is no administrator"
+    assert ours.post("/v1/tokens", json={"label": "x", "role": "viewer", "scope": "*", "days": 1}).status_code == 403
+    assert house.client.post("/v1/bindings/remove", json=given).json() == {"changed": True}
+    assert ours.post("/v1/clusters/orders/pause", json=pause).status_code == 403
+
+
+def test_a_role_bound_to_a_token_of_the_installation_counts_and_opens_nothing_for_other_tokens() -> None:
+    house = house_with_orders()
+    wanted = {"label": "ci", "role": "viewer", "scope": "cluster:other", "days": 1}
+    one, other = (house.client.post("/v1/tokens", json=wanted).json() for _ in range(2))
+    subject = f"token:{one['token']['id']}"
+    house.client.post("/v1/bindings", json={"subject": subject, "role": "viewer", "scope": "cluster:orders"})
+    assert [c["name"] for c in program(house, one["text"]).get("/v1/clusters").json()] == ["orders"]
+    assert program(house, other["text"]).get("/v1/clusters").json() == []
+    rights = house.services.people.rights_now("token:ci", subject, house.now)
+    assert rights is not None
+    assert rights.may_on(Verb.READ, house.view()), "a proposal it made is judged by the same"
+
+
+def test_a_role_is_given_to_tokens_in_force_alone() -> None:
+    house = house_with_orders()
+    given = {"role": "viewer", "scope": "*"}
+    assert house.client.post("/v1/bindings", json={"subject": "token:0123456789ab", **given}).status_code == 422
+    assert house.client.post("/v1/bindings", json={"subject": "token:ci", **given}).status_code == 422
+    over = token_of(house, ADMIN).split("_")[1]
+    browser = house.browser("bob", ADMIN)
+    assert browser.post("/people/bind", data={"name": f"token:{over}", **given}).status_code == 303
+    assert f"token:{over}" in browser.get("/people").text
+    house.client.post(f"/v1/tokens/{over}/revoke")
+    refused = browser.post("/people/bind", data={"name": f"token:{over}", **given})
+    assert (refused.status_code, "no token in force" in refused.text) == (422, True)
 
 
 def test_a_token_loses_at_once_what_its_maker_loses() -> None:
@@ -288,3 +333,29 @@ def test_one_password_on_many_names_makes_the_address_wait() -> None:
     with pytest.raises(Exception, match="wait"):
         people.sign_in("admin", password, house.now, client="10.0.0.9")
     assert people.sign_in("admin", password, house.now, client="10.0.0.7")
+
+
+def test_a_token_may_call_so_often_and_then_so_many_times_a_second() -> None:
+    rates, now = CallRates(), House().now
+    assert {rates.wait_s("token:1", now) for _ in range(BURST)} == {0.0}
+    assert rates.wait_s("token:1", now) == pytest.approx(1 / PER_S)
+    assert rates.wait_s("token:2", now) == 0.0, "another one has calls of its own"
+    later = now + timedelta(seconds=2)
+    assert [rates.wait_s("token:1", later) for _ in range(101)].count(0.0) == 2 * PER_S
+    assert rates.wait_s("token:1", now) > 0.0, "a clock that was set back gives nothing"
+
+
+def test_a_token_that_calls_too_often_is_told_when_to_come_back_and_the_audit_is_not_filled_with_it() -> None:
+    house = house_with_orders()
+    ours = program(house, token_of(house, ADMIN))
+    ids = {ours.get("/v1/whoami").json()["via"]}
+    answers = [ours.get("/v1/whoami").status_code for _ in range(BURST + 50)]
+    assert (answers.count(200), answers.count(429)) == (BURST - 1, 51)
+    told = ours.get("/v1/whoami")
+    assert (told.json()["code"], told.headers["retry-after"]) == ("too-many-calls", "1")
+    noted = [kept for kept in house.audit.page(AuditFilter(), 200) if kept.entry.status == 429]
+    assert len(noted) == 30, "so many a minute, as of strangers"
+    assert {kept.entry.via for kept in noted} == ids
+    assert house.client.get("/v1/whoami").status_code == 200, "the home's own has no such end"
+    house.pass_time(seconds=1)
+    assert ours.get("/v1/whoami").status_code == 200

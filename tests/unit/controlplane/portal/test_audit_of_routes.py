@@ -59,8 +59,9 @@ def test_every_call_of_nobody_that_would_change_something_is_noted_as_denied() -
             assert status == 422, "it proves itself by its body, and there is none"
             continue
         (one,) = noted
-        who = "machine" if ROUTES[method, path] in (AGENT, RUN) else "nobody"
-        assert (one.entry.outcome, one.entry.who, status) == (Outcome.DENIED, who, 401), path
+        who = "machine" if ROUTES[method, path] == AGENT else "nobody"
+        denied_with = 403 if ROUTES[method, path] == RUN else 401
+        assert (one.entry.outcome, one.entry.who, status) == (Outcome.DENIED, who, denied_with), path
         assert CANARY not in str(asdict(one))
 
 

@@ -5,9 +5,12 @@ from datetime import timedelta
 
 import pytest
 
+from controlplane.converger.ports import AGENT_REPORT
+from controlplane.latest import Observation, Subject
 from controlplane.portal.app import create_app
 from controlplane.view import ChaosView, ClusterView
-from tests.builders import a_partition, a_snapshot
+from events import facts
+from tests.builders import a_partition, a_report, a_snapshot
 from tests.unit.controlplane.portal.portal_house import START, House, three_brokers
 
 MOVING = a_partition("orders-0", (1000, 1001, 1002, 1010), isr=(1000, 1001, 1002), adding=(1010,))
@@ -57,6 +60,24 @@ def test_health_says_what_is_wrong(house: House) -> None:
     told = house.client.get("/v1/clusters/orders/health").json()
     assert (told["healthy"], told["under_min_isr"]) == (False, 1)
     assert told["why"]
+
+
+def test_health_names_a_server_beside_a_broker_and_sees_that_it_is_down() -> None:
+    house = House()
+    house.apply()
+    beside = facts.PlannedMember(103, "zookeeper-103", 128)
+    house.join(*[replace(b, member=beside if b.node == "brokers-b-0" else None) for b in three_brokers()])
+    house.record(facts.RecycleCompleted(house.view().generation))
+    house.snapshots[house.view().uid] = replace(a_snapshot(a_partition()), at=START)
+    told = house.client.get("/v1/clusters/orders/health").json()
+    assert (told["zookeepers"], told["healthy"]) == (["brokers-b-0.g1"], True), told
+    seen = a_report(house.view().instances["brokers-b-0.g1"], received_at=house.now)
+    server = seen.report.services[0].model_copy(update={"name": "zookeeper", "node_id": 103, "state": "starting"})
+    report = seen.report.model_copy(update={"services": (*seen.report.services, server)})
+    subject = Subject(AGENT_REPORT, house.view().uid, "brokers-b-0.g1")
+    house.latest.put(Observation(subject, report.model_dump(mode="json"), source="agent", observed_at=house.now))
+    told = house.client.get("/v1/clusters/orders/health").json()
+    assert (told["healthy"], told["why"]) == (False, "zookeeper of brokers-b-0.g1 is starting")
 
 
 def test_moves_are_told_with_whose_they_are(house: House) -> None:

@@ -1,6 +1,7 @@
 """What a provider's answer has to be so that anybody comes in by it."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -10,10 +11,13 @@ from joserfc.jwk import ECKey
 from pydantic import ValidationError
 
 from controlplane.portal.access.oidcpeople import ATTEMPT_LIFE, MemoryOidcPeople, OidcPerson
+from controlplane.portal.access.sessions import begin_session, key_of
+from controlplane.portal.audit.store import AuditFilter
 from controlplane.portal.oidc.binding import OidcBinding, OidcRefused
 from controlplane.portal.oidc.provider import KEYS_AT_MOST_EVERY_S, Provider, ProviderAway, SignInFailed
 from controlplane.portal.oidc.signin import Answer, OidcSignIn
 from tests.fakes.oidc_provider import CLIENT, ISSUER, SECRET, FakeOidcProvider
+from tests.unit.controlplane.portal.portal_house import House
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 US = "http://127.0.0.1:8428"
@@ -98,6 +102,69 @@ def test_an_id_token_that_is_wrong_in_one_respect_lets_nobody_in(
 def test_clocks_may_be_apart_by_the_leeway_and_a_list_of_one_is_that_one(scene: Scene, claims: dict[str, Any]) -> None:
     scene.fake.claims = claims
     assert scene.come_back().sub == "sub-1"
+
+
+def test_who_is_signed_out_there_is_named_here_once(scene: Scene) -> None:
+    scene.oidc.people.signed_in(scene.come_back())
+    token = scene.fake.logout_token()
+    assert scene.oidc.signed_out(token, NOW) == ["oidc:ada@example.com"]
+    with pytest.raises(SignInFailed, match="used before"):
+        scene.oidc.signed_out(token, NOW)
+    assert scene.oidc.signed_out(scene.fake.logout_token(sub="somebody else"), NOW) == []
+
+
+@pytest.mark.parametrize(
+    ("claims", "why"),
+    [
+        ({"iss": "https://evil.example"}, "another provider's"),
+        ({"aud": "another-client"}, "another application"),
+        ({"exp": in_s(-61)}, "is over"),
+        ({"exp": None}, "is over"),
+        ({"iat": in_s(61)}, "from the future"),
+        ({"iat": in_s(-661)}, "too old"),
+        ({"events": None}, "no logout token"),
+        ({"events": {"http://schemas.openid.net/event/other": {}}}, "no logout token"),
+        ({"events": "http://schemas.openid.net/event/backchannel-logout"}, "no logout token"),
+        ({"nonce": "n"}, "no logout token"),
+        ({"jti": None}, "no id"),
+        ({"sub": None, "sid": "s-1"}, "names no person"),
+    ],
+)
+def test_a_logout_token_that_is_wrong_in_one_respect_signs_nobody_out(
+    scene: Scene, claims: dict[str, Any], why: str
+) -> None:
+    with pytest.raises(SignInFailed, match=why):
+        scene.oidc.signed_out(scene.fake.logout_token(**claims), NOW)
+
+
+def test_a_logout_token_by_another_key_or_none_signs_nobody_out(scene: Scene) -> None:
+    token = scene.fake.logout_token()
+    scene.fake.signing_key = ECKey.generate_key("P-256", {"kid": "one", "use": "sig"})
+    for wrong in ("", "x.y.z", f"{token.rpartition('.')[0]}.", scene.fake.logout_token()):
+        with pytest.raises(SignInFailed):
+            scene.oidc.signed_out(wrong, NOW)
+
+
+def test_the_sessions_of_whom_the_provider_signs_out_end_and_nobody_elses(scene: Scene) -> None:
+    house = House(oidc=scene.oidc, now=NOW)
+    people = replace(house.services.people, oidc=scene.oidc.people)
+    cookie, session = people.sign_in_oidc(scene.come_back(), NOW, life=timedelta(hours=1))
+    other, _ = begin_session(people.sessions, "bob", NOW)
+    stranger = house.client_with({})
+    refused = stranger.post("/oidc/backchannel", data={"logout_token": scene.fake.logout_token(jti=None)})
+    assert (refused.status_code, refused.json()["code"]) == (400, "logout-refused")
+    assert people.sessions.get(session.key) is not None
+    answer = stranger.post("/oidc/backchannel", data={"logout_token": scene.fake.logout_token()})
+    assert (answer.status_code, answer.headers["cache-control"]) == (200, "no-store")
+    assert people.sessions.get(session.key) is None
+    assert people.sessions.get(key_of(other)) is not None
+    assert cookie
+    noted = house.audit.page(AuditFilter(), 5)
+    assert [(kept.entry.verb, kept.entry.outcome.value) for kept in noted] == [
+        ("sign out", "done"),
+        ("sign out", "denied"),
+    ]
+    assert "oidc:ada@example.com" in str(noted[0].entry)
 
 
 def test_a_token_without_a_signature_is_none(scene: Scene) -> None:

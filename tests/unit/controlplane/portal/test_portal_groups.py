@@ -68,6 +68,20 @@ def test_the_page_shows_every_group_with_links_and_escapes_their_names(house: Ho
     assert "billing" not in house.browser("bob", VIEWER).get("/clusters/orders/groups?q=a/b").text
 
 
+def test_the_groups_of_one_topic_are_led_to_from_its_page(house: House) -> None:
+    house.kafka.consumers.commit("owls", "late", 0, 0)
+    browser = house.browser("ada", VIEWER)
+    page = browser.get("/clusters/orders/groups?topic=late").text
+    assert ">owls</a>" in page
+    assert ">billing</a>" not in page
+    assert 'name="topic" value="late"' in page, "the search within it keeps it"
+    assert "groups.csv?q=&amp;topic=late" in page
+    sheet = browser.get("/clusters/orders/groups.csv?topic=late").text.splitlines()
+    assert len(sheet) == 2
+    told = house.client.get("/v1/clusters/orders/groups?topic=late").json()
+    assert ([g["name"] for g in told["groups"]], told["total"]) == (["owls"], 1)
+
+
 def test_the_page_of_a_group_shows_its_lag_by_partition(house: House) -> None:
     browser = house.browser("ada", VIEWER)
     text = browser.get("/clusters/orders/groups/billing").text

@@ -79,10 +79,25 @@ def test_a_hostile_search_is_text() -> None:
 
 
 def test_brokers_are_found_by_instance_id_and_named_with_it() -> None:
-    browser = house_with_orders().browser("ada", ADMIN)
-    assert "vm-brokers-b-0.g1" in browser.get("/clusters/orders/brokers?q=vm-brokers-b").text
+    house = house_with_orders()
+    browser = house.browser("ada", ADMIN)
+    found = browser.get("/clusters/orders/brokers?q=vm-brokers-b").text
+    (row,) = [r for r in broker_rows(house.view(), None, house.converger.traffic(house.view().uid)) if r.id == 1001]
+    for told in ("vm-brokers-b-0.g1", f">{row.address}</span>", f">{row.machine}</span>"):
+        assert told in found
     assert "/clusters/orders/brokers/1001" in browser.get("/search?q=vm-brokers-b").text
     assert "vm-brokers-a" not in browser.get("/clusters/orders/brokers?q=vm-brokers-b").text
+
+
+def test_an_instance_id_leads_to_the_console_of_its_cloud_where_that_has_a_page() -> None:
+    page = "https://console.test/vm-brokers-a-0.g1"
+    house = house_with_orders()
+    assert page not in house.browser("ada", ADMIN).get("/clusters/orders/brokers").text
+    house.console_page = lambda _, instance: page if instance.key == "brokers-a-0.g1" else ""
+    browser = house.browser("ada", ADMIN)
+    link = f'href="{page}" rel="noreferrer noopener" target="_blank">vm-brokers-a-0.g1</a>'
+    assert browser.get("/clusters/orders/brokers").text.count(link) == 1
+    assert browser.get("/clusters/orders/brokers/1000").text.count(link) == 1
 
 
 def test_the_csv_is_the_table_and_no_cell_is_a_formula() -> None:

@@ -49,6 +49,23 @@ def test_the_counts_are_those_of_the_snapshot_itself() -> None:
     assert sum(bool(r.out_of_sync) for r in partition_rows(snapshot)) == len(snapshot.under_replicated())
 
 
+def test_spread_skew_and_preferred_leaders_of_a_topic_are_shares() -> None:
+    first = a_partition("a-0", (1000, 1001), leader=1000)
+    second = a_partition("a-1", (1000, 1002), leader=1002)
+    third = a_partition("a-2", (1000, 1001), leader=-1, isr=())
+    snapshot = a_snapshot(first, second, third, a_partition("b-0", (1002,)))
+    assert len(snapshot.brokers) == 3
+    a, b = topic_rows(snapshot)
+    assert a.preferred_share == pytest.approx(1 / 3), "one is led by another replica, one by nobody"
+    assert (a.spread, a.skew) == (1.0, pytest.approx(1 / 3)), "1000 holds three of six, an even share is two"
+    assert (b.preferred_share, b.spread, b.skew) == (1.0, pytest.approx(1 / 3), 0.0)
+    (apart,) = topic_rows(a_snapshot(a_partition("c-0", (1000, 1001)), a_partition("c-1", (1001, 1000), leader=1001)))
+    assert (apart.spread, apart.skew) == (pytest.approx(2 / 3), 0.0), "a broker without it makes nobody's share larger"
+    (recorded, _) = topic_rows(replace(snapshot, brokers={}))
+    assert (recorded.spread, recorded.skew) == (a.spread, a.skew), "without a list of brokers, of those that hold any"
+    assert [r.name for r in chosen_topics((a, b), text="", sort="skew", down=True)] == ["a", "b"]
+
+
 def test_a_size_nobody_told_is_unknown_and_an_empty_log_is_nought() -> None:
     silent = replace(FINE, size_bytes=0)
     assert topic_rows(a_snapshot(silent, log_dirs={}))[0].size_bytes is None

@@ -19,12 +19,14 @@ from tests.unit.controlplane.portal.test_portal_roles_matrix import house_with_o
 ADMIN = Binding("", Role.ADMIN, "*")
 
 
-def restarted_house() -> House:
+def restarted_house(size_bytes: int = 1000) -> House:
     """A server that read Kafka, recorded what it read, and has started anew three minutes later."""
     house = house_with_orders()
     uid = house.view().uid
     out = a_partition("payments-1", (1001, 1002), isr=(1001,), min_isr=1)
-    house.snapshots[uid] = a_snapshot(a_partition("payments-0"), out, a_partition("refunds-0"), at=house.now)
+    every = (replace(p, size_bytes=size_bytes) for p in (a_partition("payments-0"), out, a_partition("refunds-0")))
+    seen = a_snapshot(*every, at=house.now)
+    house.snapshots[uid] = seen if size_bytes else replace(seen, log_dirs={})
     store, latest = MemoryPlacementStore(), MemoryLatestStore()
     PlacementKeeper(house.services.fleet, store, latest, lambda: Epoch(1)).poll()
     del house.snapshots[uid]
@@ -42,8 +44,21 @@ def test_the_table_of_topics_is_there_with_its_age_and_says_whose_it_is() -> Non
     house = restarted_house()
     text = house.browser("ada", ADMIN).get("/clusters/orders/topics").text
     assert 'href="/clusters/orders/topics/payments"' in text
-    assert "by another server, or before this one started: sizes are not known here" in text
-    assert "3 min ago" in text
+    assert "by another server, or before this one started: sizes are of " in text
+    assert text.count("3 min ago") == 2, "of the look and of the sizes"
+    assert "sizes are not known" not in text
+
+
+def test_sizes_that_were_not_recorded_are_unknown_and_never_nought() -> None:
+    house = restarted_house(size_bytes=0)
+    browser = house.browser("ada", ADMIN)
+    assert "sizes are not known here" in browser.get("/clusters/orders/topics").text
+    assert "size unknown" in browser.get("/clusters/orders/topics/payments").text
+    one = browser.get("/clusters/orders/brokers/1002").text
+    assert "sizes are not known here" in one
+    assert "0 B" not in one
+    found = person(house).get("/v1/clusters/orders/topics").json()
+    assert (found["sizes_age_s"], found["topics"][0]["observed"]["size_bytes"]) == (None, None)
 
 
 def test_the_partitions_of_a_topic_are_there_with_what_is_wrong_with_them() -> None:
@@ -51,7 +66,7 @@ def test_the_partitions_of_a_topic_are_there_with_what_is_wrong_with_them() -> N
     browser = house.browser("ada", ADMIN)
     text = browser.get("/clusters/orders/topics/payments").text
     assert "out of sync" in text
-    assert "size unknown" in text
+    assert "size unknown" not in text
     assert browser.get("/clusters/orders/topics/nothing").status_code == 404
 
 
@@ -59,8 +74,9 @@ def test_the_api_tells_what_was_recorded_as_such_and_figures_that_nobody_read_as
     house = restarted_house()
     found = person(house).get("/v1/clusters/orders/topics").json()
     assert (found["recorded"], found["metadata_age_s"], found["total"]) == (True, 180.0, 2)
+    assert found["sizes_age_s"] == 180.0
     observed = found["topics"][0]["observed"]
-    assert (observed["partitions"], observed["under_replicated"], observed["size_bytes"]) == (2, 1, None)
+    assert (observed["partitions"], observed["under_replicated"], observed["size_bytes"]) == (2, 1, 2000)
     one = person(house).get("/v1/clusters/orders/topics/refunds").json()
     assert one["observed"]["min_isr"] == 2
     sheet = house.browser("ada", ADMIN).get("/clusters/orders/topics.csv")
@@ -88,8 +104,8 @@ def test_brokers_are_told_with_what_they_hold_and_not_whether_they_live() -> Non
     assert "whether it may be restarted is asked of metadata of its own" in one
     assert one.count("follower") >= 3
     assert "3 of 3" in one
-    assert "sizes are not known here" in one
-    assert "0 B" not in one
+    assert "sizes are of " in one
+    assert one.count("1000 B") == 3, "as they were recorded"
 
 
 def test_a_broker_of_a_cluster_nobody_read_is_not_said_to_be_empty() -> None:

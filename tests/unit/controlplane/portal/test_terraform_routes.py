@@ -9,15 +9,17 @@ from pathlib import Path
 
 import httpx
 import pytest
+from fastapi.testclient import TestClient
 
 from controlplane.portal.app import create_app
 from controlplane.portal.gate import MAX_STATE_BYTES
+from controlplane.portal.portaldoors import Door, at_door
 from controlplane.states.passes import RunPass
 from controlplane.states.storage import PATHS, ServedStates
 from events.engine import build_engine
 from tests.databases import sqlite_template
 from tests.fakes.states import KEY, OTHER_KEY, Served, body, claim
-from tests.unit.controlplane.portal.portal_house import TOKEN, House
+from tests.unit.controlplane.portal.portal_house import PORT, TOKEN, House
 
 STATE = f"{PATHS}/{KEY.cluster_uid}/{KEY.place}"
 LOCK = {"ID": "lock-1", "Operation": "OperationTypePlan", "Info": "", "Who": "kedge@host", "Version": "1.11.4"}
@@ -32,8 +34,11 @@ class Desk:
         states.locks.take(KEY, claim("one"))
         self.run: RunPass = states.passes.issue(KEY, "one")
         house = House()
-        house.app = create_app(replace(house.services, states=states))
-        self.client = house.client_with({})
+        self.app = create_app(replace(house.services, states=states))
+        self.client = self.at(Door.STATES, states.url)
+
+    def at(self, door: Door, url: str) -> TestClient:
+        return TestClient(at_door(self.app, door), base_url=url, raise_server_exceptions=False)
 
     def ask(
         self,
@@ -122,6 +127,23 @@ def test_a_run_whose_hold_was_broken_gets_no_further(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("method", ["GET", "POST", "LOCK", "UNLOCK"])
+def test_states_are_served_at_their_own_door_and_at_no_other(desk: Desk, method: str) -> None:
+    for door in set(Door) - {Door.STATES}:
+        refused = desk.at(door, f"http://127.0.0.1:{PORT}").request(
+            method, STATE, auth=(desk.run.user, desk.run.password)
+        )
+        assert refused.status_code == 403, door
+    elsewhere = {"Host": f"127.0.0.1:{PORT + 1}"}
+    assert desk.client.request(method, STATE, headers=elsewhere).status_code == 421, "another name that points here"
+
+
+@pytest.mark.parametrize("path", ["/", "/login", "/v1/whoami", "/healthz", "/agent/v1/document", "/hooks/git/x"])
+def test_nothing_but_states_is_served_at_their_door(desk: Desk, path: str) -> None:
+    refused = desk.client.get(path, headers={"Authorization": f"Bearer {TOKEN}"})
+    assert (refused.status_code, refused.json()["code"]) == (403, "states-apart")
+
+
+@pytest.mark.parametrize("method", ["GET", "POST", "LOCK", "UNLOCK"])
 def test_a_pass_opens_its_own_state_for_its_own_run_only(desk: Desk, method: str) -> None:
     other = f"{PATHS}/{OTHER_KEY.cluster_uid}/{OTHER_KEY.place}"
     lock = json.dumps(LOCK).encode()
@@ -140,7 +162,8 @@ def test_a_pass_opens_its_own_state_for_its_own_run_only(desk: Desk, method: str
 
 
 def test_a_pass_is_no_token_of_a_person(desk: Desk) -> None:
-    assert desk.ask("GET", "/v1/version").status_code == 401
+    people = desk.at(Door.LOOPBACK, f"http://127.0.0.1:{PORT}")
+    assert people.get("/v1/version", auth=(desk.run.user, desk.run.password)).status_code == 401
 
 
 def test_a_state_may_be_larger_than_other_requests_but_not_endless(desk: Desk) -> None:

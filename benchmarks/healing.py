@@ -27,7 +27,7 @@ from tests.e2e.living_cluster import LivingCluster
 from tests.e2e.traffic import traffic
 
 LEDGER_MIB, LOST_MIB = 24, 200
-GRACE_S = 10.0
+GRACE_S = 10
 """`broker-vm-killed`: what a lost VM gets before it is replaced."""
 NOTICED_WITHIN_S, SERVES_WITHIN_S = 15.0, 60.0
 ROLLS = 3
@@ -47,9 +47,8 @@ def main(arguments: Sequence[str] = ()) -> dict[str, Any]:
     """Runs the rows asked for. A row that fails is told with its error, and the next one runs."""
     rows = {name: partial(on_a_cluster, row, SPEC, LEDGER_MIB) for name, row in ROWS.items()}
     six = replace(SPEC, sizes=dict.fromkeys(SPEC.sizes, 2))
-    rows["broker-vm-killed"] = partial(
-        on_a_cluster, _broker_vm_killed, SPEC, LOST_MIB, settings={"KEDGE_LOSS_GRACE_S": str(GRACE_S)}
-    )
+    patient = replace(SPEC, healing={"lostAfter": GRACE_S})
+    rows["broker-vm-killed"] = partial(on_a_cluster, _broker_vm_killed, patient, LOST_MIB)
     rows["game"] = partial(on_a_cluster, _game, six, LEDGER_MIB, settings=_game_settings())
     return measured("healing", rows, arguments)
 
@@ -64,7 +63,7 @@ def _game_settings() -> Mapping[str, str]:
 
 
 def _broker_vm_killed(cluster: LivingCluster, scale: float) -> dict[str, Any]:
-    """Seconds from the kill. The grace that a lost VM gets is the server's setting, 10 s here and 300 s by default.
+    """Seconds from the kill. The grace that a lost VM gets is the spec's, 10 s here and 300 s by default.
 
     Full replication is bounded by what has to be copied: 1.15 x bytes / (0.8 x throttle) + 15 s after the replacement
     serves.

@@ -1,7 +1,8 @@
 """Elections that nobody wins: what that looks like, and whether the cluster gets another controller for it. Pure.
 
 Kafka was asked, again and again, to let first replicas lead that are live and in sync, and they do not. Brokers cannot
-refuse that: it is the controller that has another picture of them, or does nothing at all.
+refuse that: the controller has another picture of them, or does nothing at all. A request that Kafka itself refuses, to
+somebody without that right, is none of it: every controller would.
 """
 
 from collections.abc import Sequence
@@ -28,6 +29,7 @@ class Trouble(StrEnum):
     NO_LEADER = "NoLeader"
     PASSED_OVER = "BrokerPassedOver"
     LEADERS_AWAY = "LeadersAway"
+    REFUSED = "Refused"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +42,10 @@ class FailedElections:
 
 
 def failed_elections(
-    kafka: KafkaSnapshot, away: Sequence[TopicPartition], asked: int, lasted_s: float
+    kafka: KafkaSnapshot, away: Sequence[TopicPartition], asked: int, lasted_s: float, refused: str = ""
 ) -> FailedElections:
     """What is known of `away` (at least one), partitions not led by their first replica though it is live and in sync;
-    their leaders were asked back `asked` times in `lasted_s`."""
+    their leaders were asked back `asked` times in `lasted_s`. `refused`: what Kafka said where it would not elect."""
     found = [kafka.by_name[name] for name in away]
     leaderless = [p for p in found if p.leader < 0]
     wanted = sorted({p.replicas[0] for p in found})
@@ -54,6 +56,9 @@ def failed_elections(
         return FailedElections(
             len(away), Trouble.NO_LEADER, f"{words}{p.name} has nobody, broker {p.replicas[0]} is there"
         )
+    if refused:
+        words = f"{len(away)} partitions are not led by their first replica; {vain}. {refused}"
+        return FailedElections(len(away), Trouble.REFUSED, words)
     p = found[0]
     words = f"{len(away)} partitions are not led by their first replica though it is in sync; {vain}. "
     words += f"{p.name} is led by {p.leader} instead of {p.replicas[0]}"

@@ -10,6 +10,7 @@ from agent.probes import Health, log_dir_reports, probe
 from agent.records import ServiceRecord
 from agent.services.java import JavaService
 from agent.services.launch import service_environment
+from agent.services.metadata_log import forget_leader_of_empty_log
 from agent.services.properties import ignored_settings, server_properties
 from agent.services.storage import format_storage, run_storage_tool, storage_facts
 from agent.steps import StorageFacts
@@ -36,6 +37,8 @@ class KafkaService(JavaService):
     def start(self, service: ServiceDocument) -> None:
         """Renders the configuration anew and starts the process. Raises `OSError` when Java cannot be run."""
         log_dirs = tuple(self._layout.data(log_dir) for log_dir in service.log_dirs)
+        if self._name == "broker":  # a controller's is the cluster's own, and a vote
+            forget_leader_of_empty_log(log_dirs[0])
         self._render_surroundings()
         write_durably(self._directory / "server.properties", server_properties(service, log_dirs=log_dirs).encode())
         marks = self._marks.arguments(service.start_id)

@@ -9,7 +9,7 @@ from controlplane.converger.inhand import has_work
 from controlplane.converger.upkeep import displaced_leaders
 from controlplane.converger.verdict import Situation, Verdict, record
 from events import facts
-from planner.elections import FailedElections, failed_elections, prescribe_election
+from planner.elections import FailedElections, Trouble, failed_elections, prescribe_election
 from planner.hungmoves import MoveCure
 from planner.observed import KafkaSnapshot
 
@@ -23,7 +23,7 @@ def election_step(situation: Situation) -> Verdict | None:
     if kafka is None or situation.seen.elections.asked < IN_VAIN or has_work(situation.view):
         return None
     found = elections_in_vain(situation, kafka)
-    if found is None:
+    if found is None or found.trouble is Trouble.REFUSED:
         return None
     cure, words = _prescribed(situation, kafka)
     if cure is None:
@@ -45,11 +45,13 @@ def elections_in_vain(situation: Situation, kafka: KafkaSnapshot) -> FailedElect
     if lasted_s < (document.spec.healing.hung_after_s if document else 0.0):
         return None
     away = displaced_leaders(kafka)
-    return failed_elections(kafka, away, asked.asked, lasted_s) if away else None
+    return failed_elections(kafka, away, asked.asked, lasted_s, asked.refused) if away else None
 
 
 def why_not_cured(situation: Situation, kafka: KafkaSnapshot) -> str:
     """What keeps Kedge from another controller, in words."""
+    if situation.seen.elections.refused:
+        return "Every controller would say so: Kedge's user needs the right to Alter the cluster"
     if has_work(situation.view):
         return "No other controller is elected while anything else is in hand"
     cure, words = _prescribed(situation, kafka)

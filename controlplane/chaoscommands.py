@@ -10,6 +10,7 @@ from enum import StrEnum
 from controlplane.commands import CommandRefused, InjectChaos
 from controlplane.converger.wholeness import cluster_is_whole
 from controlplane.kafka.gates import is_following
+from controlplane.members import services_on
 from controlplane.nodecommands import Asked, asked_by
 from controlplane.replacement import Phase
 from controlplane.view import ClusterView, InstanceView
@@ -169,7 +170,7 @@ def _chosen(view: ClusterView, fault: Fault, command: InjectChaos) -> Sequence[I
         raise CommandRefused("unknown-node", what, f"VMs: {known}.")
     if any(not _suits(fault, i) for i in chosen):
         if fault is Fault.KILL_ZOOKEEPER:
-            message = "kill-zookeeper is for VMs of ZooKeeper"
+            message = "kill-zookeeper is for VMs with a ZooKeeper server"
             raise CommandRefused("not-a-zookeeper", message, "Name a VM of a pool with the service zookeeper.")
         raise CommandRefused("not-a-broker", f"{fault} is for brokers", "Kill or pause a controller's VM instead.")
     return chosen
@@ -177,7 +178,7 @@ def _chosen(view: ClusterView, fault: Fault, command: InjectChaos) -> Sequence[I
 
 def _suits(fault: Fault, instance: InstanceView) -> bool:
     if fault is Fault.KILL_ZOOKEEPER:
-        return instance.planned.service == "zookeeper"
+        return any(i.planned.service == "zookeeper" for i in services_on(instance))
     return instance.is_broker or fault not in _OF_BROKERS
 
 

@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from controlplane.foldmoves import Rules, counted_anew, frozen
+from controlplane.replacement import Phase
 from controlplane.view import ClusterView
 from events import facts
 
@@ -26,6 +27,15 @@ def _raised(view: ClusterView, e: facts.ProtocolRaised, at: datetime) -> Cluster
     if view.protocol != e.before:
         raise ValueError(f"the protocol version is {view.protocol}, not {e.before}")
     return replace(view, protocol=e.after)
+
+
+def never_served(view: ClusterView) -> ClusterView:
+    """An ensemble on the VMs of brokers none of which ever joined is no more once all of them are retired: nothing was
+    ever written to it, and the next VMs found another one. Who joined is retired after it was fenced, and only then."""
+    hosts = [i for i in view.instances.values() if i.planned.member is not None]
+    if view.founding is None or not hosts or any(i.phase is not Phase.RETIRED or i.fenced_at for i in hosts):
+        return view
+    return replace(view, founding=None, voters=frozen({}), voter_change=None, protocol="", cluster_id_fixed=False)
 
 
 RULES: Rules = {

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 
-from controlplane import balancefold, relieffold, settingfold
+from controlplane import balancefold, relieffold, settingfold, specorderfold
 from controlplane.foldmoves import Rules, change, close_intent, counted_anew, frozen, move, open_intent
 from controlplane.places import planned_place
 from controlplane.replacement import Phase
@@ -133,6 +133,7 @@ def _taken_over(view: ClusterView, e: facts.ClusterAdopted, at: datetime) -> Clu
         spent=frozen({s.node: s for s in e.spent}),
         node_addresses=frozen({**view.node_addresses, **e.node_addresses}),
         converged=view.generation if e.reached else 0,
+        spec_order=specorderfold.reached(view, at) if e.reached else None,
     )
 
 

@@ -49,8 +49,38 @@ def member_of(instance: "InstanceView") -> "InstanceView | None":
         hosted=True,
         starts=instance.member_starts,
         told=None,
-        told_heap_mib=0,
+        told_heap_mib=instance.member_heap_mib,
     )
+
+
+def service_on(instance: "InstanceView", service: str) -> "InstanceView | None":
+    """That service of its VM as an instance of its own, "" for what the VM was made for; None once it has left."""
+    if service in ("", instance.planned.service):
+        return instance
+    member = member_of(instance)
+    return member if member is not None and member.planned.service == service else None
+
+
+def with_told(instance: "InstanceView", service: "InstanceView") -> "InstanceView":
+    """The VM once this service of it is told another start, or another heap."""
+    if not service.hosted:
+        return service
+    return replace(instance, member_starts=service.starts, member_heap_mib=service.told_heap_mib)
+
+
+def services_on(instance: "InstanceView") -> "tuple[InstanceView, ...]":
+    """All that runs on its VM, each as an instance of its own: itself, and the server beside it."""
+    member = member_of(instance)
+    return (instance,) if member is None else (instance, member)
+
+
+def kept_for_vote(instance: "InstanceView") -> tuple[str, ...]:
+    """What a voter needs of its VM, as `ClusterView.lost_volumes` names it: its volumes, or the directory of the server
+    on a broker's VM, also once that has left."""
+    planned = instance.planned
+    if instance.hosted:
+        return (planned.volumes[0].directory_id,)
+    return (planned.member.directory_id,) if planned.member is not None else tuple(v.key for v in planned.volumes)
 
 
 def members_of(instances: "Iterable[InstanceView]") -> "tuple[InstanceView, ...]":
@@ -64,11 +94,12 @@ def stays(view: "ClusterView", member: "InstanceView", wanted: Collection[str]) 
     long as its broker was not begun to be emptied.
     """
     there = [i for i in view.of_node(member.node) if i.phase in _ARRIVED and not i.lost and i.key != member.key]
+    there = [i for i in there if not view.is_broken(i)]
     newer = any(i.planned.generation > member.planned.generation for i in there)
     older = any(i.planned.generation < member.planned.generation and i.phase is Phase.JOINED for i in there)
     if member.phase not in _ARRIVED:
         return False
-    if view.aborting and not member.lost:
+    if view.aborting and not member.lost and not view.is_broken(member):
         if older:
             return member.phase is Phase.LAUNCHED  # it is taken back once it has joined
         if newer and view.instances[member.key].phase is Phase.JOINED:

@@ -16,7 +16,7 @@ def restart_requested(view: ClusterView, e: facts.RollingRestartRequested, at: d
     """One rolling restart a cluster at a time."""
     if view.rolling_restart is not None:
         raise ValueError(f"the rolling restart {view.rolling_restart.id} is not over")
-    unknown = [key for key in e.keys if key not in view.instances]
+    unknown = [key for key in e.keys if key.partition("/")[0] not in view.instances]
     if unknown:
         raise ValueError(f"instance {unknown[0]} is not known")
     return replace(view, rolling_restart=RollingRestartView(e.request, e.keys, e.keys, e.reason, at))
@@ -65,7 +65,7 @@ def evacuated(view: ClusterView, e: facts.EvacuationCompleted, at: datetime) -> 
 
 
 def started_anew(view: ClusterView, key: str) -> ClusterView:
-    """Why it was restarted does not matter: a restart for a setting serves who asked for one, too."""
+    """Of a `service_key`. Why it was restarted does not matter: one for a setting serves who asked for another, too."""
     rolling = view.rolling_restart
     if rolling is None or key not in rolling.left:
         return view

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from datetime import datetime
 
+from controlplane import settingfold
 from controlplane.foldmoves import Rules, frozen
 from controlplane.quorumlists import heirs_to_tell, own_member
 from controlplane.view import ClusterView, InstanceView, VoterChangeView
@@ -38,7 +39,7 @@ def _removed(view: ClusterView, e: facts.VoterRemoved, at: datetime) -> ClusterV
         if i.planned.member is not None and i.planned.member.directory_id == e.directory_id
     }
     if beside:
-        return replace(view, instances=frozen({**view.instances, **beside}))
+        return settingfold.left(replace(view, instances=frozen({**view.instances, **beside})), beside)
     gone = {i.key: replace(i, drained=True) for i in view.of_node(e.node)}
     return replace(view, instances=frozen({**view.instances, **gone}))
 
@@ -50,7 +51,8 @@ def _dropped(view: ClusterView, e: facts.VoterChangeDropped, at: datetime) -> Cl
 def _volume_lost(view: ClusterView, e: facts.VolumeLost, at: datetime) -> ClusterView:
     if e.key not in view.instances:
         raise ValueError(f"instance {e.key} is not known")
-    return replace(view, lost_volumes=frozen({**view.lost_volumes, e.volume: e.reason}))
+    what = e.directory_id if view.instances[e.key].is_broker else e.volume
+    return replace(view, lost_volumes=frozen({**view.lost_volumes, what: e.reason}))
 
 
 def with_lists(before: ClusterView, after: ClusterView) -> ClusterView:

@@ -4,7 +4,7 @@ from collections.abc import Collection
 from dataclasses import replace
 from datetime import datetime
 
-from controlplane import imagefold, nodefold, relieffold, windowfold
+from controlplane import ensemblefold, imagefold, nodefold, relieffold, specorderfold, windowfold
 from controlplane.foldmoves import Rules, change, close_intent, current_drain, frozen, move, open_intent
 from controlplane.replacement import Phase
 from controlplane.view import ClusterView, DrainView
@@ -17,7 +17,8 @@ def _recycle(view: ClusterView, e: facts.RecycleStarted, at: datetime) -> Cluste
 
 def _recycled(view: ClusterView, e: facts.RecycleCompleted, at: datetime) -> ClusterView:
     view = imagefold.reached(windowfold.over(view), at)
-    return replace(view, recycling=0, converged=e.generation, newcomers=())
+    order = specorderfold.reached(view, at)
+    return replace(view, recycling=0, converged=e.generation, newcomers=(), spec_order=order)
 
 
 def _drain(view: ClusterView, e: facts.DrainRequested, at: datetime) -> ClusterView:
@@ -152,7 +153,7 @@ def _retired(view: ClusterView, e: facts.RetireCompleted, at: datetime) -> Clust
     view = nodefold.gone(close_intent(view, e.intent), keys)
     for key in keys:
         view = move(view, key, Phase.RETIRED, at)
-    return replace(_without_addresses_of(view, keys), replaced_at=at)
+    return ensemblefold.never_served(replace(_without_addresses_of(view, keys), replaced_at=at))
 
 
 def _without_addresses_of(view: ClusterView, keys: Collection[str]) -> ClusterView:

@@ -1,12 +1,13 @@
 """The fold of what happens to settings: part of `controlplane.cluster.evolve`."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from datetime import datetime
 from types import MappingProxyType
 
 from controlplane import nodefold
 from controlplane.foldmoves import Rules
+from controlplane.members import service_on, with_told
 from controlplane.restartview import (
     Before,
     CanaryView,
@@ -103,39 +104,39 @@ def restart(view: ClusterView, e: facts.RestartRequested, at: datetime) -> Clust
     others = sorted(view.restarts.keys() - set(e.beside))
     if others or e.key in view.restarts:
         raise ValueError(f"{(others or [e.key])[0]} is being restarted already")
-    instance = view.instances[e.key]
+    instance = _service(view, e.key, e.service)
     before = Before(instance.config, instance.told, instance.told_heap_mib)
     config = None if instance.config is None else with_values(instance.config, e.config)
     told = with_values(instance.settings, e.told) if e.told else instance.told
     heap = e.heap_mib or instance.told_heap_mib
     new = replace(instance, starts=e.start, config=config, told=told, told_heap_mib=heap)
     is_new = bool(e.config or e.told or e.heap_mib)
-    in_hand = RestartView(e.key, e.generation, at, e.canary, before, new_settings=is_new)
-    return replace(_with(view, in_hand), instances=MappingProxyType({**view.instances, e.key: new}))
+    in_hand = RestartView(e.key, e.generation, at, e.canary, before, new_settings=is_new, service=e.service)
+    return _told_by(_with(view, in_hand), e.key, new)
 
 
 def restarted(view: ClusterView, e: facts.RestartCompleted, at: datetime) -> ClusterView:
     """It serves; the canary of its kind is watched from here on."""
-    view, done, canaries = nodefold.started_anew(view, e.key), _restarting(view, e.key), dict(view.canaries)
+    done, canaries = _restarting(view, e.key), dict(view.canaries)
+    instance = _service(view, e.key, done.service)
+    view = nodefold.started_anew(view, instance.service_key)
     if done.canary:
-        canaries[view.instances[e.key].planned.service] = CanaryView(e.key, done.generation, at, done.before)
+        canaries[instance.planned.service] = CanaryView(e.key, done.generation, at, done.before)
     return replace(_without(view, e.key), canaries=MappingProxyType(canaries))
 
 
 def revert(view: ClusterView, e: facts.RestartRevertRequested, at: datetime) -> ClusterView:
     """The service is told what it was told before, by yet another start. What an earlier spec asked of it says nothing
     against the one in force, which gets a canary of its own."""
-    instance = view.instances[e.key]
-    before, generation = _before(view, instance)
+    instance = _service(view, e.key, e.service)
+    before, generation = _before(view, instance, e.service)
     had = Before(instance.config, instance.told, instance.told_heap_mib)
     old = replace(instance, starts=e.start, config=before.config, told=before.told, told_heap_mib=before.told_heap_mib)
-    in_hand = RestartView(e.key, generation, at, False, before, reverting=e.reason, new_settings=had != before)
-    return replace(
-        _with(view, in_hand),
-        canaries=MappingProxyType({}),
-        restart_refusal=(e.key, e.reason) if generation == view.generation else view.restart_refusal,
-        instances=MappingProxyType({**view.instances, e.key: old}),
-    )
+    is_new = had != before
+    in_hand = RestartView(e.key, generation, at, False, before, e.reason, new_settings=is_new, service=e.service)
+    refusal = (instance.service_key, e.reason) if generation == view.generation else view.restart_refusal
+    view = replace(_with(view, in_hand), canaries=MappingProxyType({}), restart_refusal=refusal)
+    return _told_by(view, e.key, old)
 
 
 def reverted(view: ClusterView, e: facts.RestartReverted, at: datetime) -> ClusterView:
@@ -147,6 +148,12 @@ def reverted(view: ClusterView, e: facts.RestartReverted, at: datetime) -> Clust
 def lost(view: ClusterView, key: str) -> ClusterView:
     """The VM is gone, and with it what was to be restarted on it."""
     return _without(view, key) if key in view.restarts else view
+
+
+def left(view: ClusterView, keys: Collection[str]) -> ClusterView:
+    """The servers beside these brokers have left, and with them what was to be restarted there."""
+    gone = [k for k in keys if k in view.restarts and view.restarts[k].service]
+    return replace(view, restarts=MappingProxyType({k: r for k, r in view.restarts.items() if k not in gone}))
 
 
 def with_values(before: Mapping[str, str], values: Mapping[str, str | None]) -> Mapping[str, str]:
@@ -173,14 +180,25 @@ def _told(instance: InstanceView, change: SettingChangeView) -> InstanceView:
     return replace(instance, config=config, told=with_values(instance.settings, change.told))
 
 
-def _before(view: ClusterView, instance: InstanceView) -> tuple[Before, int]:
+def _service(view: ClusterView, key: str, service: str) -> InstanceView:
+    found = service_on(view.instances[key], service)
+    if found is None:
+        raise ValueError(f"{key} has no service {service}")
+    return found
+
+
+def _told_by(view: ClusterView, key: str, service: InstanceView) -> ClusterView:
+    return replace(view, instances=MappingProxyType({**view.instances, key: with_told(view.instances[key], service)}))
+
+
+def _before(view: ClusterView, instance: InstanceView, service: str) -> tuple[Before, int]:
     """What it had, and the generation it was restarted for: it is in hand, or it is the canary that is watched."""
     in_hand = view.restarts.get(instance.key)
-    if in_hand is not None:
+    if in_hand is not None and in_hand.service == service:
         return in_hand.before, in_hand.generation
     canary = view.canaries.get(instance.planned.service)
     if view.restarts or canary is None or canary.key != instance.key:
-        raise ValueError(f"{instance.key} was not restarted")
+        raise ValueError(f"{instance.service_key} was not restarted")
     return canary.before, canary.generation
 
 

@@ -10,7 +10,8 @@ from events.registry import fact
 class HealingRequested:
     """A finding gets a cure: `restart` or `replace`. What carries it out is recorded beside it, with the same key.
 
-    `reason` has the finding's own words with its numbers, and why this cure.
+    `reason` has the finding's own words with its numbers, and why this cure. `service` is whose finding it is, "" for
+    what the VM was made for, `zookeeper` for the server beside a broker.
     """
 
     key: str
@@ -18,3 +19,4 @@ class HealingRequested:
     finding: str
     cure: str
     reason: str
+    service: str = ""

@@ -11,6 +11,7 @@ class RollingRestartRequested:
     """The services on these instances are to be started anew where they are, one at a time.
 
     `keys` are those that served when it was asked for; one that is replaced meanwhile has been started anew by that.
+    The server beside a broker is `KEY/zookeeper` among them.
     `reason` names who asked, and why.
     """
 

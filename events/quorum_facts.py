@@ -69,7 +69,10 @@ class VoterChangeDropped:
 @fact("volume.lost", schema=1)
 @dataclass(frozen=True, slots=True)
 class VolumeLost:
-    """What a controller kept on this volume is gone for good. `proof` is `agent`: it sits on the VM, and has looked."""
+    """What a controller kept on this volume is gone for good. `proof` is `agent`: it sits on the VM, and has looked.
+
+    Of a server beside a broker it is that directory alone: the broker has what it kept on the same volume.
+    """
 
     key: str
     volume: str

@@ -104,6 +104,8 @@ class RestartRequested:
     heap_mib: int = 0
     beside: tuple[str, ...] = ()
     """Keys of the brokers of its rack that are started anew at the same time, because it was proved safe for all."""
+    service: str = ""
+    """Which of the services on that VM: "" is what the VM was made for, `zookeeper` the server beside a broker."""
 
 
 @fact("restart.completed", schema=1)
@@ -125,6 +127,8 @@ class RestartRevertRequested:
     key: str
     start: int
     reason: str
+    service: str = ""
+    """As in `RestartRequested`."""
 
 
 @fact("restart.reverted", schema=1)

@@ -46,13 +46,20 @@ WITHIN = timedelta(days=1)
 
 @dataclass(frozen=True, slots=True)
 class Ailment:
-    """A finding in a service: `node` is the durable slot, `since` when its agent saw it begin."""
+    """A finding in a service: `node` is the durable slot, `since` when its agent saw it begin. `service` is "" for what
+    the VM was made for, else the one beside it."""
 
     node: str
     key: str
     finding: str
     since: datetime
     message: str
+    service: str = ""
+
+    @property
+    def whose(self) -> str:
+        """`brokers-a-0.g1`, or `brokers-a-0.g1/zookeeper`."""
+        return f"{self.key}/{self.service}" if self.service else self.key
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +70,11 @@ class PastCure:
     finding: str
     cure: Cure
     at: datetime
+    service: str = ""
+
+    def was_of(self, ailment: Ailment) -> bool:
+        """Whether it was for that finding of that service."""
+        return (self.finding, self.service) == (ailment.finding, ailment.service)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +116,7 @@ def prescribe(
     """
     recent = [c for c in past if now - c.at < WITHIN]
     chosen, refusals = None, []
-    for ailment in sorted(ailments, key=lambda a: (a.since, a.key, a.finding)):
+    for ailment in sorted(ailments, key=lambda a: (a.since, a.key, a.service, a.finding)):
         judged = _judge(ailment, recent, [c for c in past if c.node == ailment.node], policy, now)
         if isinstance(judged, Refusal):
             refusals.append(judged)
@@ -124,7 +136,7 @@ def _judge(
         return Refusal(ailment, f"{why}, and the spec allows no {cure} without asking", gave_up=True)
     if kind in _THE_DISK_FAILED and not policy.disks:
         return Refusal(ailment, f"{why}, and healing of disk failures is switched off", gave_up=True)
-    if own and own[-1].cure is Cure.REPLACE and own[-1].finding == ailment.finding and now - own[-1].at < WITHIN:
+    if own and own[-1].cure is Cure.REPLACE and own[-1].was_of(ailment) and now - own[-1].at < WITHIN:
         return Refusal(ailment, "it came back on a new VM: its cause is not the machine", gave_up=True)
     if policy.a_day == 0:
         return Refusal(ailment, f"{why}, and the spec allows 0 cures a day", gave_up=True)
@@ -145,7 +157,7 @@ def _judge(
 def _gentlest(ailment: Ailment, kind: str, own: Sequence[PastCure], now: datetime) -> tuple[Cure, str]:
     if kind in _THE_DISK_FAILED:
         return Cure.REPLACE, "a failed disk does not come back with a new process"
-    restarted = [c for c in own if c.cure is Cure.RESTART and c.finding == ailment.finding and now - c.at < LASTED]
+    restarted = [c for c in own if c.cure is Cure.RESTART and c.was_of(ailment) and now - c.at < LASTED]
     if restarted:
         ago_min = (now - restarted[-1].at).total_seconds() / 60
         return Cure.REPLACE, f"the restart {ago_min:.0f} min ago did not last"

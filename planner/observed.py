@@ -198,6 +198,8 @@ class KafkaSnapshot:
     """Live brokers all of whose log directories are cordoned by `*`: they get no new replica (Kafka 4.3, KIP-1066)."""
     failed_dirs: Mapping[int, FailedDirsSeen] = field(default_factory=dict)
     """By broker. Those are missing from `log_dirs`: what a directory nobody can read holds is not known."""
+    sizes_at: datetime | None = None
+    """Of what was recorded, to be shown: when its sizes were read, None where none are known. None of a reading."""
 
     @cached_property
     def by_name(self) -> Mapping[TopicPartition, PartitionSeen]:
@@ -217,6 +219,11 @@ class KafkaSnapshot:
         """Partitions with a replica missing, where writes are refused once another one is. Those that have no more
         replicas than their min ISR are always there and not counted. Worked out once: every tick at rest asks."""
         return tuple(p for p in self.partitions if len(p.isr) == p.min_isr < len(p.target))
+
+    def bytes_of(self, partition: PartitionSeen) -> int | None:
+        """Bytes of one copy. `size_bytes` is 0 of an empty log, and of one no broker told of: that one is None here."""
+        told = partition.leader_bytes >= 0 or any(r in self.log_dirs for r in partition.replicas)
+        return partition.size_bytes if partition.size_bytes or told else None
 
     def live_brokers(self) -> frozenset[int]:
         return frozenset(b.id for b in self.brokers.values() if not b.fenced)

@@ -6,7 +6,7 @@
     joined, empty | serves | fenced, unregistered, retired
     joined, holds replicas | serves | drained back first, then the same
     any | is being drained, stopped, released | finished by the steps that began it
-    a broker | is gone | kept: it is needed, and its drain begins after the resume
+    a broker | is gone, or the server beside it is | kept: it is needed, and its drain begins after the resume
 
 New nodes (a scale-up) stay: they replace nobody. Then the cluster is paused in its mixed state until a person resumes.
 """
@@ -47,7 +47,7 @@ def revertible(view: ClusterView) -> list[Pair]:
     for node in sorted({i.node for i in view.alive()}):
         present = view.of_node(node)
         first = present[0]
-        if first.phase is not Phase.JOINED or first.lost:
+        if first.phase is not Phase.JOINED or first.lost or (first.is_broker and view.is_broken(first)):
             continue
         pairs += [(first, i) for i in present[1:] if not i.lost and not (i.bound and not i.is_broker)]
     known = {new.key for _, new in pairs}

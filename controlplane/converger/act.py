@@ -40,12 +40,13 @@ from controlplane.converger.verdict import (
     Unregister,
 )
 from controlplane.externals import external_brokers
+from controlplane.kafka.errors import KafkaRefused
 from controlplane.kafka.gateway import KafkaGateway
 from controlplane.movecap import cap_mib_per_s
 from controlplane.view import ClusterView, DrainView, InstanceView
 from events.ids import Epoch
 from planner.drain.request import Bandwidth, DrainRequest
-from planner.observed import KafkaSnapshot
+from planner.observed import KafkaSnapshot, TopicPartition
 
 MIB = 1024 * 1024
 
@@ -104,7 +105,7 @@ def _ask_kafka(effect: Effect, view: ClusterView, ports: Ports) -> str:
         case AddVoter() | RemoveVoter() | ReelectController():
             _change_quorum(effect, kafka)
         case ElectPreferred(partitions=partitions):
-            kafka.elect_preferred(partitions)
+            return _elect(partitions, kafka)
         case RaiseFeature(feature=feature, level=level):
             kafka.update_feature(feature, level, validate_only=True)
             kafka.update_feature(feature, level, validate_only=False)
@@ -115,6 +116,15 @@ def _ask_kafka(effect: Effect, view: ClusterView, ports: Ports) -> str:
             return "; ".join(f"Kafka refused {name}: {why}" for name, why in sorted(said.items())[:3])
         case _:
             raise TypeError(f"no way to carry out {effect!r}")
+    return ""
+
+
+def _elect(partitions: tuple[TopicPartition, ...], kafka: KafkaGateway) -> str:
+    """A refusal is told, not raised: nothing else waits for leaders, and it is asked again later."""
+    try:
+        kafka.elect_preferred(partitions)
+    except KafkaRefused as error:
+        return f"Kafka refused to elect leaders: {error.words} ({error.error})"
     return ""
 
 

@@ -7,7 +7,7 @@ from agent.wire import ServiceReport
 from controlplane.converger.births import founders, founders_wanted, is_unfounded, lacks_founders
 from controlplane.converger.ensemble import CLIENT_PORT, ensemble_step
 from controlplane.converger.foresight import foreseen_drain, plan_job_id
-from controlplane.converger.observation import InventorySeen
+from controlplane.converger.observation import STALE_AFTER, InventorySeen
 from controlplane.converger.protocol import target_of
 from controlplane.converger.seats import stranger_among, voter_change_due
 from controlplane.converger.verdict import ReadConsole, Situation, StartPlanning, Verdict, record, wait
@@ -279,6 +279,10 @@ def _is_overdue(situation: Situation, instance: InstanceView) -> bool:
         return not has_reported(situation, instance) and _waited_s(situation, instance) > situation.join_deadline_s
     if follows_without_vote(situation, member_of(instance) or instance) or _holds_up_a_birth(situation, instance):
         return False
+    return _is_late(situation, instance)
+
+
+def _is_late(situation: Situation, instance: InstanceView) -> bool:
     report = service_report(situation, instance)
     if situation.seen.fresh_kafka(situation.now) is None and report is not None and report.state == "running":
         # It runs, and nobody can be asked whether it serves: unknown is not dead.
@@ -288,10 +292,20 @@ def _is_overdue(situation: Situation, instance: InstanceView) -> bool:
 
 def _holds_up_a_birth(situation: Situation, instance: InstanceView) -> bool:
     """Whether the ensemble was founded with the server on its VM, and no broker has joined yet. To give the VM up would
-    take the vote with it, and without a broker nobody is asked for another one."""
-    if not voting_on(situation.view, (instance,)):
+    take the vote with it, and without a broker nobody is asked for another one. Where none of all comes up, all are
+    given up: nobody ever served, so nothing is lost with that ensemble, and the next VMs found another one."""
+    brokers = situation.view.brokers()
+    if not voting_on(situation.view, (instance,)) or any(i.phase is Phase.JOINED for i in brokers):
         return False
-    return not any(i.phase is Phase.JOINED for i in situation.view.brokers())
+    arriving = (i for i in brokers if i.phase in (Phase.REQUESTED, Phase.LAUNCHED) and not i.lost)
+    return any(i.phase is Phase.REQUESTED or not _is_late(situation, i) or _fell_silent(situation, i) for i in arriving)
+
+
+def _fell_silent(situation: Situation, instance: InstanceView) -> bool:
+    """Whether its agent spoke and does so no more: what it started may well serve."""
+    seen = situation.seen.reports.get(instance.key)
+    spoke = seen is not None and has_reported(situation, instance)
+    return spoke and seen is not None and situation.now - seen.received_at > STALE_AFTER
 
 
 def _waited_s(situation: Situation, instance: InstanceView) -> float:

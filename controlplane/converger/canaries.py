@@ -1,10 +1,17 @@
 """How the first service of its kind that runs with something new is judged, by its start or by a live value. Pure."""
 
+from collections.abc import Collection, Iterable
+
 from controlplane.converger.arrivals import state_of
 from controlplane.converger.verdict import Situation
 from controlplane.kafka.gates import is_following
 from controlplane.view import InstanceView
 from planner.observed import KafkaSnapshot
+
+
+def first_to_try(brokers: Iterable[InstanceView], leads: Collection[int]) -> InstanceView | None:
+    """Who has a live value first: as with restarts, the one that leads the quorum or the cluster last. None of none."""
+    return min(brokers, key=lambda i: (i.service_id in leads, i.planned.rack, i.node), default=None)
 
 
 def has_fallen(kafka: KafkaSnapshot, instance: InstanceView) -> bool:

@@ -19,9 +19,10 @@ from controlplane.converger.maintenance import maintenance_told
 from controlplane.converger.pausing import hold_on
 from controlplane.converger.placementconditions import MISPLACED, misplaced_told
 from controlplane.converger.registrations import registration_wrong
+from controlplane.converger.stages import STAGE_WAITS, stage_told
 from controlplane.converger.topicconditions import TOPICS_DEGRADED, topics_degraded
 from controlplane.converger.verdict import Situation, Verdict
-from controlplane.converger.windows import WAITS, waits_for_window, window_told
+from controlplane.converger.windows import WAITS, waits_its_turn, window_told
 from controlplane.view import ClusterView
 from events import facts
 
@@ -39,8 +40,9 @@ _BY_NAME = (TOPICS_DEGRADED, CLOUD_DRIFT_FOUND, NETWORK_DRIFT, EXTERNAL_EMPTY, M
 
 def condition_changes(situation: Situation, verdict: Verdict) -> tuple[facts.ConditionChanged, ...]:
     """The conditions this verdict changes. A new number in a message is no change."""
-    of_verdict = (_converged(situation, verdict), _blocked(situation, verdict), window_told(situation, verdict))
-    wanted = (*of_verdict, *(told(situation) for told in _TOLD))
+    of_verdict = (_converged(situation, verdict), _blocked(situation, verdict))
+    its_turn = (window_told(situation, verdict), stage_told(situation, verdict))
+    wanted = (*of_verdict, *its_turn, *(told(situation) for told in _TOLD))
     return tuple(c for c in wanted if c is not None and _differs(situation.view, c))
 
 
@@ -53,7 +55,7 @@ def _converged(situation: Situation, verdict: Verdict) -> facts.ConditionChanged
 
 def _blocked(situation: Situation, verdict: Verdict) -> facts.ConditionChanged | None:
     waiting = verdict.wait
-    if waiting is None or waits_for_window(verdict):
+    if waiting is None or waits_its_turn(verdict):
         return facts.ConditionChanged(BLOCKED, False, "Free", "")
     since = _waits_since(situation)
     if since is None or situation.seconds_since(since) < waiting.patience_s:
@@ -65,11 +67,13 @@ def _blocked(situation: Situation, verdict: Verdict) -> facts.ConditionChanged |
 
 
 def _waits_since(situation: Situation) -> datetime | None:
-    """Since the last progress, or since the window opened: until then it was right to do nothing."""
-    progressed, window = situation.view.progressed_at, situation.view.conditions.get(WAITS)
-    if progressed is None or window is None:
-        return progressed
-    return max(progressed, situation.now if window.status else window.since)
+    """Since the last progress, or since the window opened, or the earlier stages were through: until then it was right
+    to do nothing."""
+    progressed, told = situation.view.progressed_at, situation.view.conditions
+    turns = [told[waits] for waits in (WAITS, STAGE_WAITS) if waits in told]
+    if progressed is None:
+        return None
+    return max([progressed, *(situation.now if turn.status else turn.since for turn in turns)])
 
 
 def _paused(situation: Situation) -> facts.ConditionChanged:
@@ -84,7 +88,7 @@ def _ailing(situation: Situation) -> facts.ConditionChanged:
     left = sorted(health_of(situation).refusals, key=lambda r: not r.gave_up)
     if not left:
         return facts.ConditionChanged(AILING, False, "Free", "")
-    told = "; ".join(f"{r.ailment.key}: {r.ailment.finding} ({r.ailment.message}): {r.reason}" for r in left[:3])
+    told = "; ".join(f"{r.ailment.whose}: {r.ailment.finding} ({r.ailment.message}): {r.reason}" for r in left[:3])
     message = f"{told}. Next: kedge describe {situation.view.name}"
     braked = situation.allowance.cures.why_none(situation.now)
     reason = "GaveUp" if left[0].gave_up else "FleetBrake" if braked else "Resting"

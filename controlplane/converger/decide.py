@@ -19,6 +19,7 @@ from controlplane.converger.drains import drain_step
 from controlplane.converger.elections import election_step
 from controlplane.converger.evacuations import evacuation_step
 from controlplane.converger.externalbrokers import external_departure_step, external_drain_step, import_step
+from controlplane.converger.externalquorum import external_quorum_step
 from controlplane.converger.finalisation import finalisation_step
 from controlplane.converger.growth import growth_step
 from controlplane.converger.handovers import handover_step
@@ -40,11 +41,12 @@ from controlplane.converger.replacements import replacement_step
 from controlplane.converger.replication import replication_in_hand_step, replication_step
 from controlplane.converger.restarts import restart_in_hand_step, restart_step
 from controlplane.converger.settingtrial import settings_watch_step
+from controlplane.converger.stages import held_by_stage
 from controlplane.converger.topics import with_topics
 from controlplane.converger.upkeep import upkeep_step
 from controlplane.converger.verdict import Situation, Verdict, wait
 from controlplane.converger.voters import volume_step, voter_step, voters_left_step
-from controlplane.converger.windows import Begins, begins, closed_for, waits
+from controlplane.converger.windows import Begins, begins, brings_spec, closed_for, waits
 
 Step = Callable[[Situation], Verdict | None]
 
@@ -89,6 +91,7 @@ NEXT: tuple[Step, ...] = (
     growth_step,
     settings_watch_step,
     evacuation_step,
+    external_quorum_step,
     network_step,
     image_step,
     replacement_step,
@@ -142,14 +145,15 @@ def _ladder(situation: Situation) -> Verdict:
     lost = cure(situation, ()) if is_lost(situation) else None
     if lost is not None:
         return lost
-    closed = closed_for(situation)
+    closed, later = closed_for(situation), held_by_stage(situation)
     for number, step in enumerate(NEXT):
         verdict = step(situation)
         if verdict is None:
             continue
-        if closed is None or not waits(step.__name__, verdict, view):
+        shut = closed or (later if brings_spec(step.__name__) else None)
+        if shut is None or not waits(step.__name__, verdict, view):
             return verdict
-        return _repair(situation, NEXT[number:]) or closed.verdict(verdict, situation.now)
+        return _repair(situation, NEXT[number:]) or shut.verdict(verdict, situation.now)
     return Verdict(f"converged at generation {view.generation}: {len(view.alive())} VMs")
 
 

@@ -9,6 +9,7 @@ from controlplane.converger.drains import request_drain
 from controlplane.converger.verdict import Situation, Unregister, Verdict, act, record, wait
 from controlplane.converger.voters import dismiss_members
 from controlplane.kafka.gates import Gate, broker_is_empty, hosts_nothing, is_following, may_stop_broker
+from controlplane.kafka.voters import majority
 from controlplane.members import voting_on
 from controlplane.places import by_place
 from controlplane.replacement import Phase
@@ -118,8 +119,9 @@ def _linger(situation: Situation) -> Verdict | None:
 
 
 def _is_one_gone(view: ClusterView) -> bool:
-    """Whether a VM is gone, and its broker is not emptied yet."""
-    return any(i.lost and i.phase in (Phase.JOINED, Phase.DRAINING) for i in view.brokers())
+    """Whether a VM is gone, or what the server on it had, and its broker is not emptied yet."""
+    there = (i for i in view.brokers() if i.phase in (Phase.JOINED, Phase.DRAINING))
+    return any(i.lost or view.is_broken(i) for i in there)
 
 
 def _may_stop(situation: Situation, kafka: KafkaSnapshot, instance: InstanceView) -> Gate:
@@ -201,12 +203,24 @@ def _failed(situation: Situation) -> Verdict | None:
     kafka = situation.seen.fresh_kafka(situation.now)
     if kafka is None:
         return wait("KafkaUnknown", f"{_keys(brokers)} did not join; Kafka's metadata cannot be read")
-    if (leaves := dismiss_members(situation, brokers)) is not None:
-        return leaves
+    dismissed = [i for i in brokers if not voting_on(situation.view, (i,))]
+    if not dismissed:
+        return _dismiss_one(situation, brokers)
+    brokers = dismissed
     known = [i for i in brokers if i.service_id in kafka.brokers or kafka.hosted_by(i.service_id)]
     if known:
         return record(f"stopping {_keys(known)}", facts.FenceRequested(tuple(i.key for i in known), "did not join"))
     return request_retire(situation, brokers, "never joined and is not registered")
+
+
+def _dismiss_one(situation: Situation, failed: Sequence[InstanceView]) -> Verdict | None:
+    """Takes a server on the VM of a broker that did not join out of the ensemble. It runs until then. The last ones of
+    a majority stay until the next VMs' servers vote: None leaves that to the steps below."""
+    view, document = situation.view, situation.view.document
+    if document is not None and len(view.voters) <= majority(document.spec.quorum_size):
+        return None
+    leaves = dismiss_members(situation, failed)
+    return None if leaves is not None and leaves.wait is not None and _is_one_gone(view) else leaves
 
 
 def _drain_again(situation: Situation, filled: Sequence[InstanceView], kafka: KafkaSnapshot) -> facts.DrainRequested:

@@ -69,7 +69,9 @@ def _agent(view: ClusterView, key: str) -> AgentOrder | None:
 def _service(view: ClusterView, instance: InstanceView, founding: facts.QuorumFounded) -> ServiceDocument:
     planned = instance.planned
     told = quorum_told(view, instance)
-    running = instance.phase in SERVING and instance.bound and not _is_doomed(view) and not told.stays_stopped
+    # A server goes on beside a broker that did not join: it stops once it has no vote.
+    serving = instance.phase in SERVING or (instance.hosted and instance.phase is Phase.FAILED)
+    running = serving and instance.bound and not _is_doomed(view) and not told.stays_stopped
     return ServiceDocument(
         name=_NAMES[planned.service],
         state="running" if running else "stopped",

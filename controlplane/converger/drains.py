@@ -57,7 +57,7 @@ def drain_step(situation: Situation) -> Verdict | None:
         return None
     kafka = situation.seen.fresh_kafka(situation.now)
     if kafka is None:
-        return wait("KafkaUnknown", f"drain of {_names(drain)}: {_why_unknown(situation)}")
+        return wait("KafkaUnknown", f"drain of {_names(drain)}: {situation.seen.why_no_kafka}")
     if why := _unwanted(situation.view, drain):
         return _taken_back(drain, kafka, why)
     dead = (
@@ -410,10 +410,6 @@ def _names(drain: DrainView) -> str:
     if not drain.keys:
         return named(drain.outgoing)
     return ", ".join(f"{k} (broker {b})" for k, b in zip(drain.keys, drain.outgoing, strict=True))
-
-
-def _why_unknown(situation: Situation) -> str:
-    return situation.seen.missing.get("kafka", "Kafka's metadata is older than 30 s")
 
 
 def _whole(value: object) -> int:

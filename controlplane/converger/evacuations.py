@@ -27,8 +27,8 @@ def evacuation_step(situation: Situation) -> Verdict | None:
         return None
     kafka = situation.seen.fresh_kafka(situation.now)
     if kafka is None:
-        reason = situation.seen.missing.get("kafka", "Kafka's metadata is older than 30 s")
-        return wait("KafkaUnknown", f"evacuation of {_keys(there)}: {reason}") if view.is_evacuating() else None
+        why = situation.seen.why_no_kafka
+        return wait("KafkaUnknown", f"evacuation of {_keys(there)}: {why}") if view.is_evacuating() else None
     filled = [i for i in there if kafka.hosted_by(i.service_id)]
     if filled:
         return _empty(situation, kafka, _alike(situation.view, filled))

@@ -18,6 +18,7 @@ from controlplane.converger.verdict import Situation, Verdict, record, wait
 from controlplane.converger.wholeness import cluster_is_whole
 from controlplane.externals import expected_externals
 from controlplane.kafka.gates import Gate, falling_without, may_stop_broker, may_stop_controller
+from controlplane.members import services_on
 from controlplane.quorumtold import is_told_to_stop
 from controlplane.replacement import Phase
 from controlplane.view import ClusterView, InstanceView
@@ -119,8 +120,8 @@ def service_down(situation: Situation, instance: InstanceView, *, service: str =
     """Another one (of that `service` only, where one is named) that does not run, by the word of its agent. An agent
     that was not heard lately is left to Kafka's word.
     """
-    for other in situation.view.in_phase(Phase.JOINED):
-        if other.key == instance.key or other.lost or (service and other.planned.service != service):
+    for other in (s for i in situation.view.in_phase(Phase.JOINED) if not i.lost for s in services_on(i)):
+        if other.service_key == instance.service_key or (service and other.planned.service != service):
             continue
         if is_told_to_stop(situation.view, other):
             continue
@@ -202,7 +203,7 @@ def stop_for(situation: Situation, old: InstanceView, new: InstanceView) -> Verd
     reason = "MinIsrGate" if old.is_broker else "QuorumGate"
     down = service_down(situation, old, service=old.planned.service)
     if down is not None:
-        return wait(reason, f"handover of {old.node}: {down.key} is {state_of(situation, down)}")
+        return wait(reason, f"handover of {old.node}: {down.service_key} is {state_of(situation, down)}")
     gate = broker_gate(situation, kafka, old) if old.is_broker else controller_gate(situation, kafka, old)
     if not gate.open:
         return wait(reason, f"handover of {old.node}: {gate.reason}")

@@ -19,6 +19,7 @@ from controlplane.converger.verdict import Situation, Verdict, record, wait
 from controlplane.diskrenewal import failed_disks, why_not_alone
 from controlplane.healingswitch import heals
 from controlplane.kafka.gates import Gate
+from controlplane.members import service_on, services_on
 from controlplane.replacement import Phase
 from controlplane.view import InstanceView
 from events import facts
@@ -44,29 +45,40 @@ def healing_step(situation: Situation) -> Verdict | None:
     if prescription is None:
         return None
     ailment, words = prescription.ailment, _words(prescription)
-    event = facts.HealingRequested(ailment.key, ailment.node, ailment.finding, str(prescription.cure), words)
+    event = facts.HealingRequested(
+        ailment.key, ailment.node, ailment.finding, str(prescription.cure), words, ailment.service
+    )
     if prescription.cure is Cure.REPLACE:
         replacing = _replacing(situation, ailment)
         return record(f"replacing {ailment.key} ({words})", event, replacing)
-    gate = _gate(situation, ailment.key)
+    gate = _gate(situation, ailment)
     if not gate.open:
         return None
+    sick = _sick(situation, ailment)
     request = facts.RestartRequested(
         key=ailment.key,
         generation=situation.view.generation,
-        start=situation.view.instances[ailment.key].starts + 1,
+        start=sick.starts + 1,
         config={},
         told={},
         canary=False,
-        reason=f"healing of {ailment.finding}",
+        reason=_healing_of(ailment),
+        service=ailment.service,
     )
-    return record(f"restarting {ailment.key} ({words}): {gate.reason}", event, request)
+    return record(f"restarting {ailment.whose} ({words}): {gate.reason}", event, request)
+
+
+def _sick(situation: Situation, ailment: Ailment) -> InstanceView:
+    found = service_on(situation.view.instances[ailment.key], ailment.service)
+    if found is None:
+        raise LookupError(f"{ailment.key} has no service {ailment.service}")
+    return found
 
 
 def _replacing(situation: Situation, ailment: Ailment) -> facts.NodeReplaceRequested:
     """A disk that failed is handed over to nobody: it alone begins anew where Kafka says which one it is, else all."""
-    instance, reason = situation.view.instances[ailment.key], f"healing of {ailment.finding}"
-    if not ailment.finding.startswith(_DISK_FAILED) or not instance.is_broker:
+    instance, reason = situation.view.instances[ailment.key], _healing_of(ailment)
+    if not ailment.finding.startswith(_DISK_FAILED) or not instance.is_broker or ailment.service:
         return facts.NodeReplaceRequested(ailment.key, reason)
     failed = _lost_disks(situation, instance) or failed_disks(situation.seen.fresh_kafka(situation.now), instance)
     if failed and not why_not_alone(situation.view, instance):
@@ -88,8 +100,8 @@ def healing_left_step(situation: Situation) -> Verdict | None:
     prescription = health_of(situation).prescription
     if prescription is None:
         return None
-    gate = _gate(situation, prescription.ailment.key)
-    sentence = f"restart of {prescription.ailment.key} ({_words(prescription)}) waits: {gate.reason}"
+    gate = _gate(situation, prescription.ailment)
+    sentence = f"restart of {prescription.ailment.whose} ({_words(prescription)}) waits: {gate.reason}"
     return wait("HealingGate", sentence, patience_s=60)
 
 
@@ -112,21 +124,27 @@ def healing_gate(situation: Situation, kafka: KafkaSnapshot, instance: InstanceV
     """As before any restart, but what is wrong with the sick one itself is the reason for it, not against it."""
     stumbling = service_down(situation, instance)
     if stumbling is not None:
-        return Gate(False, f"{stumbling.key} does not run")
+        return Gate(False, f"{stumbling.service_key} does not run")
     if not instance.is_broker:
         return controller_gate(situation, kafka, instance)
     return sick_broker_gate(situation, kafka, instance)
 
 
-def _gate(situation: Situation, key: str) -> Gate:
+def _gate(situation: Situation, ailment: Ailment) -> Gate:
     kafka = situation.seen.fresh_kafka(situation.now)
     if kafka is None:
         return Gate(False, "Kafka's metadata cannot be read")
-    return healing_gate(situation, kafka, situation.view.instances[key])
+    return healing_gate(situation, kafka, _sick(situation, ailment))
+
+
+def _healing_of(ailment: Ailment) -> str:
+    return f"healing of {ailment.finding}{f' of {ailment.service}' if ailment.service else ''}"
 
 
 def _words(prescription: Prescription) -> str:
-    return f"{prescription.ailment.finding}: {prescription.ailment.message}; {prescription.reason}"
+    ailment = prescription.ailment
+    whose = f"{ailment.service}: " if ailment.service else ""
+    return f"{whose}{ailment.finding}: {ailment.message}; {prescription.reason}"
 
 
 def _ailments(situation: Situation) -> Iterator[Ailment]:
@@ -136,16 +154,17 @@ def _ailments(situation: Situation) -> Iterator[Ailment]:
         seen = situation.seen.reports.get(instance.key)
         if instance.lost or instance.key in in_hand or seen is None:
             continue
-        service = seen.service(instance.planned.service)
-        if service is None or situation.now - seen.received_at > STALE_AFTER:
+        if situation.now - seen.received_at > STALE_AFTER:
             continue
-        for found in _to_be_cured(instance, service):
-            yield Ailment(instance.node, instance.key, found.name, found.since, found.message)
+        for service in services_on(instance):
+            told = seen.service(service.planned.service)
+            for found in _to_be_cured(service, told) if told is not None else ():
+                yield Ailment(instance.node, instance.key, found.name, found.since, found.message, service.beside)
 
 
-def _to_be_cured(instance: InstanceView, service: ServiceReport) -> Iterable[FindingReport]:
+def _to_be_cured(service: InstanceView, told: ServiceReport) -> Iterable[FindingReport]:
     """All of a service that runs. Of a broker that does not, what its agent looked at to find out why: that nothing is
-    where its data was. A controller's disk is the quorum's affair (`voters.volume_step`)."""
-    if service.state == "running":
-        return service.findings
-    return [f for f in service.findings if instance.is_broker and f.name.partition(":")[0] == DIRECTORY_LOST]
+    where its data was. What a voter has lost is the quorum's affair (`voters.volume_step`)."""
+    if told.state == "running":
+        return told.findings
+    return [f for f in told.findings if service.is_broker and f.name.partition(":")[0] == DIRECTORY_LOST]

@@ -60,7 +60,7 @@ def settings_step(situation: Situation) -> Verdict | None:
     if _is_to_be_asked(situation, work):
         return wait("SettingsPending", f"asking the brokers whether they take {words(work.live)}")
     seen = _answer(situation, work)
-    if seen is None:
+    if seen is None or situation.seen.fresh_kafka(situation.now) is None:
         return None
     request = _request(view, work, f"the spec says {words(work.config)}")
     request = _tried_first(situation, request, canary_for(situation, seen))
@@ -173,7 +173,7 @@ def _refused(situation: Situation) -> Verdict | None:
 
 def _why_not(situation: Situation) -> str:
     if situation.seen.fresh_kafka(situation.now) is None:
-        return str(situation.seen.missing.get("kafka", "Kafka's metadata is older than 30 s"))
+        return situation.seen.why_no_kafka
     if "settings" in situation.seen.missing:
         return str(situation.seen.missing["settings"])
     seen = situation.seen.settings

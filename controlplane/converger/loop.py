@@ -22,16 +22,18 @@ from controlplane.converger.movewatch import Known
 from controlplane.converger.observe import Observer
 from controlplane.converger.ports import LostLeadership, Ports
 from controlplane.converger.rounds import round_of
+from controlplane.converger.stages import stage_words
 from controlplane.converger.traffic import Traffic
 from controlplane.converger.turns import Turns
 from controlplane.converger.upkeep import asks_leaders_back
 from controlplane.converger.verdict import LOSS_GRACE_S, Situation, StartBalancing, StartPlanning, StartRun, Verdict
-from controlplane.converger.windows import waits_for_window, window_words
+from controlplane.converger.windows import waits_its_turn, window_words
 from controlplane.freezes.keeper import FreezeKeeper
 from controlplane.images.keeper import ImageKeeper
 from controlplane.kafka.errors import KafkaFault
 from controlplane.logcontext import logged, tell_event
 from controlplane.networks.keeper import NetworkKeeper
+from controlplane.specorder import SpecOrderKeeper
 from controlplane.streams import cluster_stream, cluster_uid_of
 from controlplane.view import ClusterView, empty_view
 from events.codec import encode
@@ -116,10 +118,11 @@ class Converger:
         networks: NetworkKeeper | None = None,
         images: ImageKeeper | None = None,
         freezes: FreezeKeeper | None = None,
+        order: SpecOrderKeeper | None = None,
     ) -> None:
         """`rest_s`: how long a cluster without work is left alone; `wake` is told who moved and wants the next tick;
         `networks` looks after the networks Kedge makes, where it makes any; `images` keeps the image catalogue;
-        `freezes` keeps those of the settings and those people declare.
+        `freezes` keeps those of the settings and those people declare; `order` what stages have in hand.
         """
         self._ports = ports
         self._rest = timedelta(seconds=rest_s)
@@ -129,13 +132,14 @@ class Converger:
         self._freezes = freezes or FreezeKeeper()
         self._brake = brake or FleetBrake()
         self._images = images or ImageKeeper()
+        self._order = order or SpecOrderKeeper()
         self._observer = Observer(ports, in_rounds=rest_s > 0)
         self._fold = _Fold()
         self._lock = threading.RLock()
         self._said: dict[ClusterUid, Said] = {}
         self._trouble: dict[ClusterUid, _Trouble] = {}
         self._resting: dict[ClusterUid, int] = {}
-        """Version of the stream at which its last tick waited for a window."""
+        """Version of the stream at which its last tick waited for a window, or for earlier stages."""
         self._busy: dict[ClusterUid, Future[TickReport]] = {}
         self._turns = Turns()
         self._born = ports.clock()
@@ -160,7 +164,7 @@ class Converger:
             if only is not None and view.uid not in only:
                 continue
             busy = has_work(view)
-            # Who waits for a window waits for hours: nothing of it is in a hurry until something is recorded.
+            # Who waits for its turn waits for hours: nothing of it is in a hurry until something is recorded.
             rests = self._resting.get(view.uid) == view.version
             if not self._is_due(view.uid, busy=busy and not rests, asked=only is not None):
                 continue
@@ -229,7 +233,8 @@ class Converger:
     def window_on(self, view: ClusterView) -> str:
         """Whether anything voluntary may begin on this cluster now, in words; "" where nothing ever waits."""
         now = self._ports.clock()
-        return window_words(view, self._freezes.left(now), now)
+        window = window_words(view, self._freezes.left(now), now)
+        return "; ".join(w for w in (window, stage_words(view, self._order.waits(view, now))) if w)
 
     def said(self, uid: ClusterUid) -> Said | None:
         """What the last tick said of the cluster."""
@@ -306,7 +311,8 @@ class Converger:
         for _ in range(MAX_DECISIONS):
             now, allowance = self._ports.clock(), self._brake.allowance(view)
             image = self._images.offer(view, now)
-            situation = Situation(view, seen, now, allowance, self._loss_grace_s, self._freezes.left(now), image)
+            freezes, order = self._freezes.left(now), self._order.waits(view, now)
+            situation = Situation(view, seen, now, allowance, self._loss_grace_s, freezes, image, order)
             verdict = decide(situation)
             if is_counted(verdict):
                 verdict, view, events = self._take(situation)
@@ -316,7 +322,7 @@ class Converger:
             if not verdict.events or verdict.effects or verdict.wait:
                 # Condition changes end the tick, with the effects they came with.
                 self._brake.hear(view, verdict.wait)
-                self._resting[uid] = view.version if waits_for_window(verdict) else -1
+                self._resting[uid] = view.version if waits_its_turn(verdict) else -1
                 return self._act(replace(situation, view=view), verdict, report)
         return verdict.sentence
 
@@ -334,6 +340,8 @@ class Converger:
             refused = carry_out(effect, situation, self._ports)
             if refused:
                 refusals.append(refused)
+        if refusals and asks_leaders_back(verdict):
+            self._observer.election_refused(situation.view.uid, refusals[0])
         return "; ".join([verdict.sentence, *refusals])
 
     def _take(self, situation: Situation) -> tuple[Verdict, ClusterView, int]:
@@ -367,6 +375,7 @@ class Converger:
             if current is None or current.version < view.version:
                 self._fold.views[view.uid] = view
                 self._images.note(view)
+                self._order.note(view)
         return view
 
     def _take_in(self, page: Iterable[Recorded]) -> None:
@@ -392,6 +401,7 @@ class Converger:
             view = evolve(view, recorded)
             self._fold.views[uid] = view
             self._images.note(view)
+            self._order.note(view)
         self._brake.take_in(recorded)
 
     def _is_due(self, uid: ClusterUid, *, busy: bool, asked: bool) -> bool:

@@ -196,7 +196,7 @@ def _held(situation: Situation, migration: MigrationView, seen: MigrationSeen, s
         return None  # it serves nobody, so nothing is taken from anybody
     instance = next(i for i in view.brokers() if i.service_id == number and i.phase is Phase.JOINED)
     if kafka is None:
-        why = situation.seen.missing.get("kafka", "Kafka's metadata is older than 30 s")
+        why = situation.seen.why_no_kafka
         return wait(
             "KafkaUnknown", progress(situation, migration, seen, f"{step.reason}, once Kafka can be read: {why}")
         )

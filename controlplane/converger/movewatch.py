@@ -3,7 +3,7 @@ another server knows how long a move has stood still. It may be lost; then the t
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -21,11 +21,13 @@ WRITE_EVERY = timedelta(seconds=5)
 
 @dataclass(frozen=True, slots=True)
 class Elections:
-    """How often leadership was asked back since all preferred replicas led, and when first and last."""
+    """How often leadership was asked back since all preferred replicas led, and when first and last. `refused`: what
+    Kafka said where it would not elect at all, the last time."""
 
     asked: int = 0
     since: datetime | None = None
     asked_at: datetime | None = None
+    refused: str = ""
 
 
 NONE_ASKED = Elections()
@@ -69,6 +71,11 @@ class MoveWatch:
         elections = Elections(before.asked + 1, before.since or at, at)
         self._keep(uid, known, Known(known.at or at, known.pulses, elections, known.kept_at))
 
+    def refused(self, uid: ClusterUid, words: str) -> None:
+        """Kafka took the last of these requests for one it does not obey. Raises StoreUnavailable."""
+        known = self.known(uid)
+        self._keep(uid, known, replace(known, elections=replace(known.elections, refused=words)))
+
     def known(self, uid: ClusterUid) -> Known:
         """What is remembered, of another server's looks too. Raises StoreUnavailable."""
         if not self._has_read:
@@ -110,6 +117,7 @@ def _written(known: Known) -> dict[str, Any]:
             "asked": asked.asked,
             "since": asked.since.isoformat() if asked.since else None,
             "asked_at": asked.asked_at.isoformat() if asked.asked_at else None,
+            "refused": asked.refused,
         },
     }
 
@@ -128,7 +136,8 @@ def _read(value: Mapping[str, Any], at: datetime) -> Known:
         for p in value["pulses"]
     }
     asked = value["elections"]
-    return Known(at, pulses, Elections(asked["asked"], _moment(asked["since"]), _moment(asked["asked_at"])), at)
+    since, asked_at = _moment(asked["since"]), _moment(asked["asked_at"])
+    return Known(at, pulses, Elections(asked["asked"], since, asked_at, asked.get("refused", "")), at)
 
 
 def _moment(text: str | None) -> datetime | None:

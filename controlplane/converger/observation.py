@@ -192,6 +192,11 @@ class Observation:
             return None
         return self.kafka
 
+    @property
+    def why_no_kafka(self) -> str:
+        """Why `fresh_kafka` has nothing, in words."""
+        return self.missing.get("kafka", "Kafka's metadata is older than 30 s")
+
     def fresh_inventory(self, now: datetime) -> InventorySeen | None:
         """The inventory, if it is young enough to destroy on."""
         if self.inventory is None or now - self.inventory.at > STALE_AFTER:

@@ -126,6 +126,10 @@ class Observer:
         """Leadership is about to be asked back; if that is in vain it is asked less and less often."""
         self._moves.asked(uid, self._ports.clock())
 
+    def election_refused(self, uid: ClusterUid, words: str) -> None:
+        """Kafka would not elect: another controller would say the same."""
+        self._moves.refused(uid, words)
+
     def heartbeats_asked(self, uid: ClusterUid) -> None:
         """Partitions of heartbeats are about to be asked for; what is refused is asked for again later."""
         self._health.heartbeats_asked(uid, self._ports.clock())

@@ -57,7 +57,7 @@ def _by_hand(situation: Situation, kafka: KafkaSnapshot) -> tuple[Deviation, ...
 def _lost(
     situation: Situation, seen: PlacementSeen, gone: tuple[Deviation, ...], kafka: KafkaSnapshot
 ) -> facts.ConditionChanged:
-    why = why_no_repair(situation, seen, kafka)
+    why = why_no_repair(situation, kafka)
     return _condition(situation, "GoneBroker", gone, seen.repair, why, waits=False)
 
 

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 
 from controlplane.converger.inhand import has_work
 from controlplane.converger.pausing import hold_on
-from controlplane.converger.placementwork import PlacementSeen, corrects, placement_spec
+from controlplane.converger.placementwork import PlacementSeen, corrects, leaves_leaders, placement_spec
 from controlplane.converger.rebalanceasking import day_budget_bytes
 from controlplane.converger.replication import WORDS, followed, others_are_whole
 from controlplane.converger.topicwork import as_fact
@@ -47,7 +47,7 @@ def lost_replicas_step(situation: Situation) -> Verdict | None:
     seen, kafka = situation.seen.placement, situation.seen.fresh_kafka(situation.now)
     if seen is None or not seen.repair.moves or kafka is None or view.topics.change is not None:
         return None
-    if hold_on(view, situation.now) is not None or why_no_repair(situation, seen, kafka):
+    if hold_on(view, situation.now) is not None or why_no_repair(situation, kafka):
         return None
     return _begin(view, "gone", seen.repair.moves, seen)
 
@@ -72,7 +72,7 @@ def leader_order_step(situation: Situation) -> Verdict | None:
     moved_at = view.topics.handed_over_at
     if moved_at is not None and situation.now - moved_at < KEPT:
         return None  # a broker was hot: fewer leaders are what it was given on purpose
-    if why_not(view, Kind.GOAL_VIOLATION, situation.now) or displaced_leaders(kafka) or _unrest(situation, seen, kafka):
+    if why_not(view, Kind.GOAL_VIOLATION, situation.now) or displaced_leaders(kafka) or _unrest(situation, kafka):
         return None
     lists = kafka.by_name
     moves = tuple(Move(n.topic, n.partition, lists[n].replicas, after, 0) for n, after in sorted(seen.leaders.items()))
@@ -89,9 +89,9 @@ def hot_broker_step(situation: Situation) -> Verdict | None:
     kafka = situation.seen.fresh_kafka(situation.now)
     if hot is None or not hot.lists or seen is None or kafka is None or has_work(view) or not is_young(situation, hot):
         return None
-    if is_shared(view):
+    if is_shared(view) or leaves_leaders(view):
         return None
-    if why_not(view, Kind.HOT_BROKER, situation.now) or displaced_leaders(kafka) or _unrest(situation, seen, kafka):
+    if why_not(view, Kind.HOT_BROKER, situation.now) or displaced_leaders(kafka) or _unrest(situation, kafka):
         return None
     moves = tuple(Move(n.topic, n.partition, n.before, n.after, 0) for n in hot.lists if _still_fits(n, kafka))
     return _request(view, "hot", moves, hot.reason) if moves else None
@@ -110,11 +110,11 @@ def _still_fits(wanted: ListNoted, kafka: KafkaSnapshot) -> bool:
     return wanted.after[0] in p.isr and wanted.after[0] in kafka.live_brokers()
 
 
-def why_no_repair(situation: Situation, seen: PlacementSeen, kafka: KafkaSnapshot) -> str:
+def why_no_repair(situation: Situation, kafka: KafkaSnapshot) -> str:
     """Why no replica is made anew now, "" when one may be."""
     if is_shared(situation.view):
         return "others run a part of the cluster"
-    return why_not(situation.view, Kind.BROKER_FAILURE, situation.now) or _unrest(situation, seen, kafka)
+    return why_not(situation.view, Kind.BROKER_FAILURE, situation.now) or _unrest(situation, kafka)
 
 
 def why_apart_waits(situation: Situation, seen: PlacementSeen, kafka: KafkaSnapshot) -> str:
@@ -130,15 +130,14 @@ def why_apart_waits(situation: Situation, seen: PlacementSeen, kafka: KafkaSnaps
         return closed
     if seen.spread.moves and not _within_budget(situation, seen.spread.moves):
         return f"the day's {human_bytes(day_budget_bytes(view))} (`balance.perDayGib`) are begun"
-    return _unrest(situation, seen, kafka)
+    return _unrest(situation, kafka)
 
 
-def _unrest(situation: Situation, seen: PlacementSeen, kafka: KafkaSnapshot) -> str:
+def _unrest(situation: Situation, kafka: KafkaSnapshot) -> str:
     """Without a figure that changes: it stands in a condition."""
     if kafka.moving():
         return "somebody moves replicas, which is waited for"
-    gone = {b for d in seen.found if d.rule is Rule.GONE for b in d.replicas} - kafka.brokers.keys()
-    whole = others_are_whole(situation.view, kafka, gone)
+    whole = others_are_whole(situation.view, kafka)
     return "" if whole else "a broker is down or a replica is out of sync, which goes first"
 
 

@@ -112,6 +112,11 @@ def corrects(view: ClusterView) -> bool:
     return placement_spec(view).correct and not is_shared(view)
 
 
+def leaves_leaders(view: ClusterView) -> bool:
+    """Whether the spec has leaders stay where they are, but for what Kedge does itself."""
+    return view.document is not None and view.document.spec.balance.preferred_leaders == "leave"
+
+
 @once
 def evens_leaders(view: ClusterView) -> bool:
     """Whether the spec has lists put into another order for even leaders. Never in a cluster others run in part."""

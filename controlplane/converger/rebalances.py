@@ -95,8 +95,7 @@ def rebalance_step(situation: Situation) -> Verdict | None:
         return _by_policy(situation)
     kafka = situation.seen.fresh_kafka(situation.now)
     if kafka is None:
-        reason = situation.seen.missing.get("kafka", "Kafka's metadata is older than 30 s")
-        return wait("KafkaUnknown", f"{_name(rebalance)}: {reason}")
+        return wait("KafkaUnknown", f"{_name(rebalance)}: {situation.seen.why_no_kafka}")
     gate = _whole(situation, kafka)
     if not gate.open:
         return wait("BrokerDown", f"{_name(rebalance)} waits: {gate.reason}", patience_s=60)

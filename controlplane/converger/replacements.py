@@ -25,7 +25,7 @@ from controlplane.evacuationroom import heirs_have_room, room_without
 from controlplane.growthfold import size_of
 from controlplane.healingswitch import is_being_cured, why_not
 from controlplane.imagefold import outdated_image
-from controlplane.members import next_member_id
+from controlplane.members import member_of, next_member_id
 from controlplane.places import place_of, planned_place
 from controlplane.replacement import Phase
 from controlplane.view import ClusterView, InstanceView, once
@@ -108,7 +108,8 @@ def _incumbent(view: ClusterView, node: str) -> Incumbent | None:
         return None
     best = holders[-1]
     stranded = view.hands_over(best) and best.phase in (Phase.FENCED, Phase.RELEASED)
-    p = best.planned
+    p, member, rolling = best.planned, member_of(best), view.rolling_restart
+    asked = rolling.left if rolling else ()
     return Incumbent(
         node=node,
         generation=p.generation,
@@ -122,11 +123,9 @@ def _incumbent(view: ClusterView, node: str) -> Incumbent | None:
         lost=best.lost or stranded,
         config=best.born_with,
         restarts=needs_restart(view, best),
-        restart_asked=view.rolling_restart.reason
-        if view.rolling_restart and best.key in view.rolling_restart.left
-        else "",
+        restart_asked=rolling.reason if rolling and best.key in asked else "",
         replace_asked=view.to_replace[best.key].reason if best.key in view.to_replace else "",
-        broken=view.is_broken(best) if best.bound else "",
+        broken=_broken(view, best),
         relist=thin_list(view, best) or old_protocol(view, best),
         disk_gib=size_of(view, p.volumes[0]),
         born_gib=p.volumes[0].size_gib,
@@ -139,7 +138,15 @@ def _incumbent(view: ClusterView, node: str) -> Incumbent | None:
         vm_address=p.vm_address,
         heap_mib=best.heap_mib,
         born_heap_mib=p.heap_mib,
+        member_id=member.service_id if member else -1,
+        member_heap_mib=member.heap_mib if member else 0,
+        member_restart_asked=rolling.reason if rolling and member and member.service_key in asked else "",
     )
+
+
+def _broken(view: ClusterView, instance: InstanceView) -> str:
+    said = view.is_broken(instance) if instance.bound else ""
+    return f"its ZooKeeper server has lost its directory: {said}" if said and instance.is_broker else said
 
 
 def _next(situation: Situation, changes: Sequence[NodeChange]) -> Work | None:
@@ -210,7 +217,7 @@ def _grace(situation: Situation, work: Work) -> Verdict | None:
     """A lost VM gets some time to be found again. Making its successor destroys nothing, so nothing else is asked."""
     lost = {i.key: i.lost_at for i in situation.view.alive() if i.lost_at is not None}
     since = [at for c in work.nodes if c.incumbent and (at := lost.get(c.incumbent.key)) is not None]
-    left = max((situation.loss_grace_s - situation.seconds_since(at) for at in since), default=0.0)
+    left = max((situation.lost_after_s - situation.seconds_since(at) for at in since), default=0.0)
     if left <= 0:
         return _not_healed(situation, work) if since else None
     return wait("LossGrace", f"{work.nodes[0].node}: its VM is gone; replacing it in {left:.0f} s", patience_s=0)
@@ -232,8 +239,7 @@ def _not_healed(situation: Situation, work: Work) -> Verdict | None:
 def _not_whole(situation: Situation, work: Work) -> Verdict | None:
     kafka = situation.seen.fresh_kafka(situation.now)
     if kafka is None:
-        reason = situation.seen.missing.get("kafka", "Kafka's metadata is older than 30 s")
-        return wait("KafkaUnknown", f"not starting on {work.nodes[0].node}: {reason}")
+        return wait("KafkaUnknown", f"not starting on {work.nodes[0].node}: {situation.seen.why_no_kafka}")
     nodes = {c.node for c in work.nodes}
     # What a lost one of these nodes had goes to the very VM that is to be made.
     gone = [i.service_id for i in situation.view.brokers() if i.lost and i.node in nodes]

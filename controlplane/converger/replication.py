@@ -4,10 +4,11 @@ A new batch begins at rest only, when nobody moves anything. What runs is read o
 never undone. A batch that waits for a broker that is not there is taken back: its partitions are as they were.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 from controlplane.bandwidth import CLIENTS_KEEP, MIB, usable_bytes_per_s
 from controlplane.converger.copying import throttle_effects
+from controlplane.converger.placementwork import ground_of
 from controlplane.converger.topicwork import as_fact, as_move, topic_work
 from controlplane.converger.verdict import (
     CancelMoves,
@@ -66,7 +67,7 @@ def followed(situation: Situation, batch: ReplicationView) -> Verdict | None:
         return None
     words = WORDS[batch.cause]
     startable = [m for m in waiting if _gate(situation, seen[m.name], m)]
-    if startable and batch.cause != "topics" and not running and not _is_whole(view, kafka, waiting):
+    if startable and batch.cause != "topics" and not running and not others_are_whole(view, kafka):
         startable = []  # nothing of it has begun: it is put off, and found again once the cluster is whole
     if startable:
         throttle = _throttle(view, kafka, [*running, *startable])
@@ -127,15 +128,12 @@ def _taken_back(
     return record(f"{words}: {reason}", facts.ReplicationEnded(batch.id, done, reason))
 
 
-def _is_whole(view: ClusterView, kafka: KafkaSnapshot, waiting: Sequence[Move]) -> bool:
-    """Whether everybody else serves and is in sync. Brokers to be replaced that Kafka does not know are no news."""
-    return others_are_whole(view, kafka, {b for m in waiting for b in m.before if b not in kafka.brokers})
-
-
-def others_are_whole(view: ClusterView, kafka: KafkaSnapshot, gone: Collection[int]) -> bool:
-    """Whether all serve and are in sync but for those, and for whom a drain empties."""
+def others_are_whole(view: ClusterView, kafka: KafkaSnapshot) -> bool:
+    """Whether all serve and are in sync but for brokers that nobody has, which only new replicas mend, and for whom a
+    drain empties. Asked before a batch begins, and of a batch that has not begun yet."""
+    nobodys = {r for p in kafka.under_replicated() for r in p.replicas} - ground_of(view, kafka).racks.keys()
     leaving = view.drain.outgoing if view.drain is not None else ()
-    return cluster_is_whole(kafka, expected_brokers(view), excepted=frozenset((*gone, *leaving))).open
+    return cluster_is_whole(kafka, expected_brokers(view), excepted=frozenset((*nobodys, *leaving))).open
 
 
 def _gate(situation: Situation, partition: PartitionSeen, move: Move) -> bool:

@@ -22,6 +22,7 @@ from controlplane.converger.restartsafety import restart_safety
 from controlplane.converger.seats import has_thin_list, thin_list
 from controlplane.converger.toldsettings import all_told, needs_restart, where_silent
 from controlplane.converger.verdict import Situation, Verdict, record, wait
+from controlplane.members import service_on
 from controlplane.replacement import Phase
 from controlplane.restartview import RestartView, RollingRestartView
 from controlplane.view import ClusterView, InstanceView, once
@@ -33,15 +34,22 @@ from planner.rollout.order import restart_order, who_leads
 
 def restart_in_hand_step(situation: Situation) -> Verdict | None:
     """Sees a restart through: back, or given what it had before once its deadline is over."""
-    instances = situation.view.instances
-    in_hand = [restart for _, restart in sorted(situation.view.restarts.items())]
+    in_hand = [(_service(situation.view, r.key, r.service), r) for _, r in sorted(situation.view.restarts.items())]
     if not in_hand:
         return give_back(situation)
-    back = [r for r in in_hand if _is_back(situation, instances[r.key], r)]
+    back = [(i, r) for i, r in in_hand if _is_back(situation, i, r)]
     if back:
-        ended = [_ended(r) for r in back]
+        ended = [_ended(i, r) for i, r in back]
         return record("; ".join(v.sentence for v in ended), *(event for v in ended for event in v.events))
-    return _of_all([_not_back(situation, instances[r.key], r) for r in in_hand])
+    return _of_all([_not_back(situation, i, r) for i, r in in_hand])
+
+
+def _service(view: ClusterView, key: str, service: str) -> InstanceView:
+    """That service of the VM, which is there: its restart ends when it leaves (`settingfold.left`)."""
+    found = service_on(view.instances[key], service)
+    if found is None:
+        raise LookupError(f"{key} has no service {service}")
+    return found
 
 
 def _of_all(verdicts: Sequence[Verdict]) -> Verdict:
@@ -59,17 +67,15 @@ def _not_back(situation: Situation, instance: InstanceView, restart: RestartView
     if waited_s <= deadline_s:
         again = " with its old settings" if restart.new_settings else ", once more"
         how = again if restart.reverting else ""
-        sentence = f"waiting for {restart.key} ({state}) to be back in sync after its restart{how}"
+        sentence = f"waiting for {instance.service_key} ({state}) to be back in sync after its restart{how}"
         return wait("Restart", sentence, patience_s=deadline_s + 30)
     if restart.reverting:
-        sentence = (
-            f"{restart.key} is not back{_as_before(restart.new_settings)} either ({state} after {waited_s:.0f} s)"
-        )
+        before = _as_before(restart.new_settings)
+        sentence = f"{instance.service_key} is not back{before} either ({state} after {waited_s:.0f} s)"
         return wait("RestartFailed", sentence, next_command=f"kedge describe {situation.view.name}", patience_s=0)
     if situation.seen.fresh_kafka(situation.now) is None and state == "running":
-        return wait(
-            "KafkaUnknown", f"{restart.key} runs; Kafka's metadata cannot be read, so nobody knows if it serves"
-        )
+        unknown = "Kafka's metadata cannot be read, so nobody knows if it serves"
+        return wait("KafkaUnknown", f"{instance.service_key} runs; {unknown}")
     return _revert(situation, instance, f"not back in sync after {deadline_s:.0f} s: {trouble(situation, instance)}")
 
 
@@ -79,7 +85,7 @@ def restart_step(situation: Situation) -> Verdict | None:
     if _all_run_as_told(view) and view.rolling_restart is None:
         return None
     left = [c for c in pending_changes(view) if c.change is Change.RESTART]
-    if view.rolling_restart is not None and not any(c.incumbent and c.incumbent.restart_asked for c in left):
+    if view.rolling_restart is not None and not any(c.restart_asked for c in left):
         return _all_restarted(view.rolling_restart)
     if not left:
         return None
@@ -87,8 +93,7 @@ def restart_step(situation: Situation) -> Verdict | None:
         return _refused(view, view.restart_refusal, left)
     kafka = situation.seen.fresh_kafka(situation.now)
     if kafka is None:
-        reason = situation.seen.missing.get("kafka", "Kafka's metadata is older than 30 s")
-        return wait("KafkaUnknown", f"not restarting {left[0].node}: {reason}")
+        return wait("KafkaUnknown", f"not restarting {left[0].node}: {situation.seen.why_no_kafka}")
     if situation.repairs_only:
         first = restart_order(left, leaders=who_leads(kafka))[0]
         return _watch(situation, kafka, first.service)
@@ -147,26 +152,27 @@ def _watch(situation: Situation, kafka: KafkaSnapshot, service: str) -> Verdict 
     left_s = document.spec.rollout.soak_s - situation.seconds_since(canary.since)
     if left_s <= 0:
         return None
-    instance = situation.view.instances[canary.key]
-    if instance.lost or instance.phase is not Phase.JOINED:
+    instance = service_on(situation.view.instances[canary.key], service)
+    if instance is None or instance.lost or instance.phase is not Phase.JOINED:
         return None
     if has_fallen(kafka, instance) and kafka.at > canary.since:
         return _revert(situation, instance, f"down while it was watched: {trouble(situation, instance)}")
-    sentence = f"{canary.key} runs with the new settings; watching it {left_s:.0f} s more before the next one"
+    sentence = f"{instance.service_key} runs with the new settings; watching it {left_s:.0f} s more before the next one"
     return wait("Soak", sentence, patience_s=document.spec.rollout.soak_s + 30)
 
 
 def _restart(situation: Situation, kafka: KafkaSnapshot, order: Sequence[NodeChange]) -> Verdict:
     """Whose turn it is, with those that may be away together with it."""
-    key = order[0].incumbent.key if order[0].incumbent else ""
-    safety = restart_safety(situation, kafka, situation.view.instances[key])
+    first = _instance(situation.view, order[0])
+    safety = restart_safety(situation, kafka, first)
     if safety.waits is not None:
-        return Verdict(f"restart of {key}: {safety.gate.reason}", wait=safety.waits)
+        return Verdict(f"restart of {first.service_key}: {safety.gate.reason}", wait=safety.waits)
     batch = restart_batch(situation, kafka, order)
     requests: list[facts.RestartRequested] = []
     for change in batch.changes:
         requests.append(_request(situation, change, beside=[r.key for r in requests]))
-    whom = key if len(requests) == 1 else f"{', '.join(r.key for r in requests)} together (rack {order[0].rack})"
+    together = f"{', '.join(r.key for r in requests)} together (rack {order[0].rack})"
+    whom = first.service_key if len(requests) == 1 else together
     told = bool(requests[0].told or requests[0].heap_mib)
     why = f"for {requests[0].reason}" if told else f"({requests[0].reason})"
     alone = f"; no further one with it: {batch.alone}" if batch.alone else ""
@@ -176,14 +182,16 @@ def _restart(situation: Situation, kafka: KafkaSnapshot, order: Sequence[NodeCha
 def _request(situation: Situation, change: NodeChange, *, beside: Sequence[str]) -> facts.RestartRequested:
     """`beside` are those of its batch whose turn is before its own."""
     view, document, heap_mib = situation.view, situation.view.document, change.heap_mib
-    instance = view.instances[change.incumbent.key if change.incumbent else ""]
+    instance = _instance(view, change)
     names = needs_restart(view, instance)
     wanted = document.spec.kafka.config if document else {}
     silent = where_silent(document) if document else {}
     # Nothing new is tried where only a person asked: there is nothing to watch the first one for.
     canary = is_first_of_its_kind(situation, change)
-    asked = _asked(view, instance.key, after=len(beside)) or thin_list(view, instance) or old_protocol(view, instance)
+    asked = _asked(view, instance.service_key, after=len(beside))
+    asked = asked or thin_list(view, instance) or old_protocol(view, instance)
     heap = [f"heap {instance.heap_mib} -> {heap_mib} MiB"] if heap_mib else []
+    whose = f"ZooKeeper server {instance.service_id}: " if instance.hosted else ""
     told = ", ".join([*heap, *(f"{n}={wanted[n]}" if n in wanted else f"{n} unset" for n in names)])
     return facts.RestartRequested(
         key=instance.key,
@@ -192,10 +200,15 @@ def _request(situation: Situation, change: NodeChange, *, beside: Sequence[str])
         config={n: wanted.get(n) for n in names},
         told={n: wanted.get(n, silent.get(n)) for n in names},
         canary=canary,
-        reason=f"{told or asked}{' (the first one, to be watched)' if canary else ''}",
+        reason=f"{whose}{told or asked}{' (the first one, to be watched)' if canary else ''}",
         heap_mib=heap_mib,
         beside=tuple(beside),
+        service=instance.beside,
     )
+
+
+def _instance(view: ClusterView, change: NodeChange) -> InstanceView:
+    return _service(view, change.incumbent.key if change.incumbent else "", change.service)
 
 
 def _asked(view: ClusterView, key: str, *, after: int) -> str:
@@ -207,16 +220,17 @@ def _asked(view: ClusterView, key: str, *, after: int) -> str:
 
 
 def _revert(situation: Situation, instance: InstanceView, why: str) -> Verdict:
-    request = facts.RestartRevertRequested(instance.key, instance.starts + 1, why)
+    request = facts.RestartRevertRequested(instance.key, instance.starts + 1, why, instance.beside)
     restart = situation.view.restarts.get(instance.key)
     what = "gets its old settings back" if restart is None or restart.new_settings else "is started once more"
-    return record(f"{instance.key} {what}: {why}", request)
+    return record(f"{instance.service_key} {what}: {why}", request)
 
 
-def _ended(restart: RestartView) -> Verdict:
+def _ended(instance: InstanceView, restart: RestartView) -> Verdict:
+    who = instance.service_key
     if restart.reverting:
-        return record(f"{restart.key} serves{_as_before(restart.new_settings)}", facts.RestartReverted(restart.key))
-    return record(f"{restart.key} is back in sync", facts.RestartCompleted(restart.key))
+        return record(f"{who} serves{_as_before(restart.new_settings)}", facts.RestartReverted(restart.key))
+    return record(f"{who} is back in sync", facts.RestartCompleted(restart.key))
 
 
 def _as_before(new_settings: bool) -> str:

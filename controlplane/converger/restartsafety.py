@@ -53,7 +53,7 @@ def restart_safety(situation: Situation, kafka: KafkaSnapshot, instance: Instanc
         return RestartSafety(instance.key, room, Wait("MaxUnavailable"), blocking)
     stumbling = service_down(situation, instance)
     if stumbling is not None:
-        down = Gate(False, f"{stumbling.key} is {state_of(situation, stumbling)}")
+        down = Gate(False, f"{stumbling.service_key} is {state_of(situation, stumbling)}")
         return RestartSafety(instance.key, down, Wait("BrokerDown"))
     if not instance.is_broker:
         gate = controller_gate(situation, kafka, instance)

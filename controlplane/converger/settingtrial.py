@@ -10,7 +10,7 @@ all partitions it was in sync in before. Nothing is asked of the brokers while i
 
 from datetime import datetime
 
-from controlplane.converger.canaries import has_fallen, out_of_sync, trouble
+from controlplane.converger.canaries import first_to_try, has_fallen, out_of_sync, trouble
 from controlplane.converger.observation import SettingsObserved
 from controlplane.converger.settingwords import READ_BACK_S, words
 from controlplane.converger.settingwork import SettingWork, setting_work
@@ -33,9 +33,8 @@ def canary_for(situation: Situation, seen: SettingsObserved) -> InstanceView | N
     if len(differs) < 2 or kafka is None or (earlier is not None and earlier.stage is SettingStage.ALL):
         # What was on its way to all brokers already is not made better by one that waits.
         return None
-    leads = who_leads(kafka)
     there = (i for i in _serving(situation) if i.service_id in differs and not has_fallen(kafka, i))
-    return min(there, key=lambda i: (i.service_id in leads, i.planned.rack, i.node), default=None)
+    return first_to_try(there, who_leads(kafka))
 
 
 def trial_in_hand_step(situation: Situation, work: SettingWork) -> Verdict | None:
@@ -89,6 +88,8 @@ def _watched(situation: Situation, change: SettingChangeView, what: str) -> Verd
     left_s = _soak_s(situation) - situation.seconds_since(_since(situation, change))
     if left_s > 0:
         sentence = f"{what}; watching it {left_s:.0f} s more before the others"
+    elif situation.seen.fresh_kafka(situation.now) is None:
+        sentence = f"{what}; watching it until Kafka can be asked: {situation.seen.why_no_kafka}"
     else:
         sentence = f"{what}; it is out of sync in more partitions than before, watching it until it is not"
     return wait("Soak", sentence, patience_s=_soak_s(situation) + situation.join_deadline_s + 30)

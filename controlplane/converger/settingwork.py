@@ -84,7 +84,10 @@ def _in_hand(change: SettingChangeView) -> SettingWork:
 
 
 def _is_outdated(view: ClusterView, change: SettingChangeView) -> bool:
-    """Another spec came into force meanwhile; what was put right by hand is put right whatever the spec says."""
+    """Another spec came into force meanwhile. What was put right by hand is put right whatever the spec says, and what
+    a canary did not stand is taken back from it before anything else is tried on anybody."""
+    if change.stage is SettingStage.REVERT:
+        return False
     return bool(change.config) and change.generation != view.generation
 
 

@@ -43,8 +43,9 @@ def drain_lost(situation: Situation, pairs: Sequence[Pair], changes: Sequence[No
     if not pairs or kafka is None:
         return drain_replaced(situation, pairs)
     way = in_the_way(situation, kafka, [old.service_id for old, _ in pairs])
-    replaced = {c.incumbent.key for c in changes if c.change is Change.REPLACE and c.incumbent}
-    if any(i.key in replaced for i in way):
+    # By node: of a lost one whose heir is lost too it is the heir that is replaced.
+    replaced = {c.node for c in changes if c.change is Change.REPLACE and c.incumbent and c.incumbent.lost}
+    if any(i.node in replaced for i in way):
         return None
     # What a lost one had is copied though a failed disk keeps another out of sync: that one waits for this.
     gone = [i.service_id for i in view.brokers() if i.lost or has_failed_disk(view, i.node, i.key)]

@@ -94,7 +94,7 @@ def _away(situation: Situation, kafka: KafkaSnapshot, instance: InstanceView) ->
     if instance.lost:
         return "its VM is gone", instance.lost_at
     restart = situation.view.restarts.get(instance.key)
-    if restart is not None:
+    if restart is not None and not restart.service:
         return "it is being restarted", restart.since
     for chaos in situation.view.chaos.values():
         if instance.key in chaos.keys and chaos.fault in _TAKEN_AWAY:

@@ -5,6 +5,7 @@ An election that is in vain is asked for again, less and less often; meanwhile t
 
 from controlplane.converger.backoff import delay_s
 from controlplane.converger.inhand import has_work
+from controlplane.converger.placementwork import leaves_leaders
 from controlplane.converger.verdict import ClearThrottles, ElectPreferred, Situation, Verdict, act
 from controlplane.externals import is_shared
 from controlplane.view import ClusterView
@@ -31,8 +32,7 @@ def asks_leaders_back(verdict: Verdict) -> bool:
 
 def _is_welcome(view: ClusterView) -> bool:
     """Whether leaders are to come home: always, or by the spec only at the end of what Kedge does itself."""
-    policy = view.document.spec.balance if view.document else None
-    return policy is None or policy.preferred_leaders != "leave" or bool(view.demotions) or has_work(view)
+    return not leaves_leaders(view) or bool(view.demotions) or has_work(view)
 
 
 def _may_ask(situation: Situation) -> bool:

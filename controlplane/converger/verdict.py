@@ -11,6 +11,7 @@ from controlplane.images.offer import NOTHING, ImageOffer
 from controlplane.kafka.logdirs import Wishes
 from controlplane.kafka.throttle import ThrottlePlan
 from controlplane.rebalanceview import RebalanceView
+from controlplane.specorder import StageWait
 from controlplane.view import ClusterView, DrainView
 from planner.observed import TopicPartition
 from planner.rollout.live_step import LiveStep
@@ -266,10 +267,13 @@ class Situation:
     now: datetime
     allowance: Allowance = Allowance()
     loss_grace_s: float = LOSS_GRACE_S
+    """The server's; a spec may have its own."""
     freezes: tuple[Freeze, ...] = ()
     """Of the whole fleet, in force or not."""
     image: ImageOffer = NOTHING
     """What the image catalogue means for the cluster."""
+    order: StageWait | None = None
+    """Who of earlier stages goes before it with what it has in hand."""
     repairs_only: bool = False
     """Nothing voluntary may begin now: a step that has both names what is left of it, or None."""
 
@@ -277,6 +281,12 @@ class Situation:
     def join_deadline_s(self) -> float:
         """How long a new VM may take until its service serves."""
         return self.view.document.spec.rollout.join_deadline_s if self.view.document else 600.0
+
+    @property
+    def lost_after_s(self) -> float:
+        """How long a VM may be gone before anything is done about it."""
+        own = self.view.document.spec.healing.lost_after_s if self.view.document else None
+        return self.loss_grace_s if own is None else own
 
     @property
     def excused_topics(self) -> frozenset[str]:

@@ -36,8 +36,6 @@ def volume_step(situation: Situation) -> Verdict | None:
     if _is_between(situation):
         return None
     for instance in view.controllers():
-        if instance.hosted:
-            continue  # its directory is on the broker's disk: that is replaced with the VM
         said = _says_lost(situation, instance)
         if said is None or view.is_broken(instance):
             continue
@@ -49,7 +47,8 @@ def volume_step(situation: Situation) -> Verdict | None:
             )
             return wait("MetadataLost", sentence, next_command=f"kedge describe {view.name}", patience_s=0)
         lost = facts.VolumeLost(instance.key, volume.key, volume.directory_id, "agent", said)
-        return record(f"{instance.key} has lost its disk: {said}", lost)
+        what = "directory" if instance.hosted else "disk"
+        return record(f"{instance.service_key} has lost its {what}: {said}", lost)
     return None
 
 
@@ -95,7 +94,7 @@ def dismiss_members(situation: Situation, brokers: Sequence[InstanceView]) -> Ve
         return None
     first = voting[0]
     if kafka is None:
-        why = situation.seen.missing.get("kafka", "Kafka's metadata is older than 30 s")
+        why = situation.seen.why_no_kafka
         return wait("KafkaUnknown", f"ZooKeeper server {first.service_id} of {first.key} is to leave first: {why}")
     if view.voter_change is not None:
         change, reason = view.voter_change, _gate(kafka, view.voter_change).reason

@@ -237,7 +237,7 @@ class Pool(Part):
         le=262144,
     )
     zookeeper_heap_mib: Whole | None = classed(
-        STATIC,
+        RESTART,
         "Java heap of the ZooKeeper server beside each broker, in a pool of `[broker, zookeeper]`; 128 without it. "
         "`heapMib` is the broker's there.",
         default=None,

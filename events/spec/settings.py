@@ -32,8 +32,9 @@ The offsets topic has no min ISR of its own: it lives under the cluster's.
 
 
 def service_settings(document: KafkaClusterDocument, pool: Pool) -> dict[str, str]:
-    """Kafka properties of the services of one pool, sorted by name. Ids, addresses and directories are not in it."""
-    if "zookeeper" in pool.services:
+    """Kafka properties of the services of one pool, sorted by name. Ids, addresses and directories are not in it. A
+    ZooKeeper server has none; beside a broker they are the broker's."""
+    if "zookeeper" in pool.services and not pool.is_broker:
         return {}
     merged = {**shape_defaults(document.spec.kafka, document.spec.pools), **document.spec.kafka.config}
     if document.spec.kafka.mode == "zookeeper":

@@ -46,6 +46,13 @@ class Healing(Part):
     per_day: Whole = classed(
         BEHAVIOURAL, "Cures the cluster gets in 24 hours; further findings wait and are told.", default=4, ge=0, le=100
     )
+    lost_after_s: Seconds | None = classed(
+        BEHAVIOURAL,
+        "How long a VM the cloud says is gone may stay so until its successor is made. Seconds, or as in `5m`; by "
+        "default the server's `loss_grace_s`.",
+        default=None,
+        alias="lostAfter",
+    )
     hung_after_s: Seconds = classed(
         BEHAVIOURAL,
         "How long a move may make no progress until it counts as hung. Seconds, or as in `5m`.",

@@ -41,7 +41,7 @@ class Incumbent:
     replace_asked: str = ""
     """Why a person wants the VM replaced, "" when nobody does."""
     broken: str = ""
-    """How it is known that its disk holds nothing any more, "" where it holds what it should."""
+    """How it is known that what a voter kept there is gone, "" where it holds what it should."""
     relist: str = ""
     """Why it has to be told the controllers anew, "" where it was told enough."""
     place: str = ""
@@ -63,6 +63,10 @@ class Incumbent:
     heap_mib: int = 0
     """The Java heap its service was told, 0 where nobody asks, and `born_heap_mib` the one its VM was made with."""
     born_heap_mib: int = 0
+    member_id: int = -1
+    """The id of the ZooKeeper server beside a broker, -1 where none is; the other two are of that server."""
+    member_heap_mib: int = 0
+    member_restart_asked: str = ""
 
     @property
     def room_gib(self) -> int:
@@ -81,18 +85,31 @@ class Incumbent:
 
 @dataclass(frozen=True, slots=True)
 class NodeChange:
-    """What is to become of one node, and why."""
+    """What is to become of one node, and why. `beside`: it is about the ZooKeeper server beside the broker alone."""
 
     node: str
     change: Change
     reason: str
     desired: DesiredNode | None
     incumbent: Incumbent | None
+    beside: bool = False
 
     @property
     def service(self) -> str:
         known = self.desired or self.incumbent
-        return known.service if known else ""
+        return "zookeeper" if self.beside else known.service if known else ""
+
+    @property
+    def service_id(self) -> int:
+        """Of who is there, -1 where nobody is."""
+        old = self.incumbent
+        return -1 if old is None else old.member_id if self.beside else old.service_id
+
+    @property
+    def restart_asked(self) -> str:
+        """Why a person wants it started anew, "" where nobody does."""
+        old = self.incumbent
+        return "" if old is None else old.member_restart_asked if self.beside else old.restart_asked
 
     @property
     def rack(self) -> str:
@@ -109,12 +126,15 @@ class NodeChange:
         """The Java heap its service is to be started anew with, 0 where it has it; another VM is born with its own."""
         if self.change is Change.REPLACE or self.desired is None or self.incumbent is None:
             return 0
+        if self.beside:
+            return _new_member_heap_mib(self.desired, self.incumbent)
         return _new_heap_mib(self.desired, self.incumbent)
 
     @property
     def is_new_to_it(self) -> bool:
         """Whether its service, once restarted, runs with something it never ran with: the first one is watched."""
-        return self.incumbent is not None and bool(self.incumbent.restarts or self.heap_mib)
+        settings = self.incumbent is not None and bool(self.incumbent.restarts) and not self.beside
+        return settings or bool(self.heap_mib)
 
     @property
     def moves(self) -> bool:
@@ -131,10 +151,28 @@ class NodeChange:
 
 
 def node_changes(desired: Iterable[DesiredNode], incumbents: Iterable[Incumbent]) -> tuple[NodeChange, ...]:
-    """One change a node, sorted by node name. A lost incumbent is replaced, or removed if nobody wants its node."""
+    """One change a node, sorted by node name. A lost incumbent is replaced, or removed if nobody wants its node. Where
+    the VM stays and the ZooKeeper server on it is to be started anew, that is a second one."""
     wanted = {d.node: d for d in desired}
     actual = {i.node: i for i in incumbents}
-    return tuple(_change(node, wanted.get(node), actual.get(node)) for node in sorted(wanted.keys() | actual.keys()))
+    found = (_change(node, wanted.get(node), actual.get(node)) for node in sorted(wanted.keys() | actual.keys()))
+    return tuple(c for change in found for c in (change, *_beside(change)))
+
+
+def _beside(change: NodeChange) -> tuple[NodeChange, ...]:
+    want, have = change.desired, change.incumbent
+    if want is None or have is None or have.member_id < 0 or change.change is Change.REPLACE:
+        return ()
+    heap_mib = _new_member_heap_mib(want, have)
+    if not heap_mib and not have.member_restart_asked:
+        return ()
+    why = f"heap {have.member_heap_mib} -> {heap_mib} MiB" if heap_mib else have.member_restart_asked
+    reason = f"{change.node}: ZooKeeper server {have.member_id}: {why}"
+    return (NodeChange(change.node, Change.RESTART, reason, want, have, beside=True),)
+
+
+def _new_member_heap_mib(want: DesiredNode, have: Incumbent) -> int:
+    return want.member_heap_mib if want.member_heap_mib not in (0, have.member_heap_mib) else 0
 
 
 def _change(node: str, want: DesiredNode | None, have: Incumbent | None) -> NodeChange:

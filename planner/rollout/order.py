@@ -82,7 +82,7 @@ def _urgency(change: NodeChange, leaders: Collection[int]) -> tuple[bool, bool, 
 
 
 def _leads(change: NodeChange, leaders: Collection[int]) -> bool:
-    return change.incumbent is not None and change.incumbent.service_id in leaders
+    return change.incumbent is not None and change.service_id in leaders
 
 
 def _group(outdated: Sequence[NodeChange], surge: int, leaders: Collection[int]) -> tuple[NodeChange, ...]:

@@ -147,12 +147,19 @@ def test_a_restart_of_the_broker_leaves_the_server_alone(one: OneVm) -> None:
     assert one.said("zookeeper", "z-1", after=one.control.count(one.vm.instance)).pid == server.pid
 
 
+def test_a_restart_of_the_server_leaves_the_broker_alone(one: OneVm) -> None:
+    kept = one.said("broker", "b-2", after=one.control.count(one.vm.instance))
+    one.serve(broker("b-2"), member("z-2"))
+    assert one.said("zookeeper", "z-2").pid not in (0, kept.pid)
+    assert one.said("broker", "b-2", after=one.control.count(one.vm.instance)).pid == kept.pid
+
+
 def test_the_broker_stops_in_order_before_the_server_does(one: OneVm) -> None:
-    one.serve(broker("b-2", "stopped"), member("z-1", "stopped"))
-    broker_end, server_end = one.said("broker", "b-2", "stopped"), one.said("zookeeper", "z-1", "stopped")
+    one.serve(broker("b-2", "stopped"), member("z-2", "stopped"))
+    broker_end, server_end = one.said("broker", "b-2", "stopped"), one.said("zookeeper", "z-2", "stopped")
     assert (broker_end.exit_code, broker_end.since <= server_end.since) == (143, True)
     log = one.vm.log()
-    assert log.index("broker: over for good: b-2") < log.index("zookeeper: SIGTERM")
+    assert log.index("broker: over for good: b-2") < log.rindex("zookeeper: SIGTERM")
 
 
 def _heap_mib(pid: int) -> str:

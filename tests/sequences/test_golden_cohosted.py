@@ -9,6 +9,7 @@ from controlplane.members import votes
 from events import facts
 from tests.builders import a_cohosted_document
 from tests.sequences.recorded import told_as_recorded_by
+from tests.sim.asking import ask_for_restart
 from tests.sim.world import World
 
 
@@ -118,6 +119,106 @@ def broker_beside_a_server_loses_their_disk(world: World) -> None:
     assert set(world.kafka.voters()) == {100, 102, 103}
 
 
+def server_beside_a_broker_falls_ill(world: World) -> None:
+    """It gets a fresh process, behind the gate of the ensemble; its broker runs on. Ill again, its VM is replaced."""
+    _born(world)
+    brokers = {k: vm.process for k, vm in world.machines.vms.items()}
+    world.machines.fall_ill("brokers-b-0.g1/zookeeper", "deadlock", lasts=True)
+    world.run(until=lambda w: "restart.completed" in _kinds(w), ticks=120)
+    assert {k: vm.process for k, vm in world.machines.vms.items()} == brokers
+    assert (world.view().instances["brokers-b-0.g1"].member_starts, world.kafka.under_min_isr_s) == (2, 0)
+    world.run(until=lambda w: "node.replace_requested" in _kinds(w), ticks=900)
+    world.machines.illnesses.clear()
+    world.converge(ticks=600)
+    assert {i.key for i in world.view().alive()} == {"brokers-a-0.g1", "brokers-b-0.g2", "brokers-c-0.g1"}
+    _votes_are_where_brokers_are(world)
+
+
+def server_beside_a_broker_loses_its_directory(world: World) -> None:
+    """Its broker serves on: it is emptied onto the next VM, whose server votes instead of the dead one."""
+    _born(world)
+    world.machines.lose_member("brokers-b-0.g1")
+    world.run(until=lambda w: not w.is_converged(), ticks=120)
+    world.converge(ticks=600)
+    kinds = _kinds(world)
+    told = ("volume.lost", "voter.removed", "voter.added", "drain.requested", "instance.fenced")
+    assert [k for k in kinds if k in told] == list(told)
+    _votes_are_where_brokers_are(world)
+
+
+def _member_heaps(world: World) -> set[int]:
+    return {vm.member.document.heap_mib for vm in world.machines.vms.values() if vm.member}
+
+
+def servers_beside_brokers_get_another_heap(world: World) -> None:
+    """In place, the first one watched, the leader last; no broker is restarted and no vote is changed."""
+    _born(world)
+    brokers = {k: vm.process for k, vm in world.machines.vms.items()}
+    leader = world.kafka.snapshot().quorum.leader
+    world.declare(a_cohosted_document(quorum_heap=192))
+    world.converge()
+    assert _member_heaps(world) == {192}
+    assert {k: vm.process for k, vm in world.machines.vms.items()} == brokers
+    asked = [r.data["key"] for r in world.history() if r.type == "restart.requested"]
+    last = next(m.key for m in world.view().controllers() if m.service_id == leader)
+    assert (len(asked), asked[-1]) == (3, last)
+    assert "voter.removed" not in _kinds(world)
+    _votes_are_where_brokers_are(world)
+
+
+def heap_of_servers_beside_brokers_is_too_large(world: World) -> None:
+    """The first one does not come back: it gets the heap it had, and no other one is tried."""
+    _born(world)
+    world.machines.largest_heap_mib = 300
+    world.declare(a_cohosted_document(quorum_heap=512))
+    world.run(until=lambda w: w.is_held(), ticks=300)
+    _wait(world, 30)
+    assert _member_heaps(world) == {128}
+    assert sorted(i.member_starts for i in world.view().alive()) == [1, 1, 3]
+    assert {i.starts for i in world.view().alive()} == {1}
+    world.declare(a_cohosted_document(quorum_heap=256))
+    world.converge()
+    assert _member_heaps(world) == {256}
+    _votes_are_where_brokers_are(world)
+
+
+def cohosted_cluster_is_restarted_when_asked(world: World) -> None:
+    """Brokers one after the other, then the servers beside them."""
+    _born(world)
+    ask_for_restart(world)
+    world.converge()
+    asked = [r.data["service"] for r in world.history() if r.type == "restart.requested"]
+    assert asked == ["", "", "", "zookeeper", "zookeeper", "zookeeper"]
+    assert {(i.starts, i.member_starts) for i in world.view().alive()} == {(2, 2)}
+    _votes_are_where_brokers_are(world)
+
+
+def no_broker_of_a_cohosted_cluster_comes_up(world: World) -> None:
+    """All are given up with their ensemble, which nobody ever wrote to. The next VMs found another one: once by
+    themselves, then when a person has mended the spec and resumes."""
+    world.machines.fatal = {"queued.max.requests": "17"}
+    world.declare(a_cohosted_document(config=", config: {queued.max.requests: 17}"))
+    world.run(until=lambda w: w.is_held(), ticks=400)
+    assert _kinds(world).count("ensemble.founded") == 2
+    assert not world.view().alive()
+    world.declare(a_cohosted_document())
+    world.person(facts.ClusterResumed("the setting is gone"))
+    world.converge(ticks=400)
+    assert _kinds(world).count("ensemble.founded") == 3
+    assert set(world.view().voters) == {106, 107, 108}
+    _votes_are_where_brokers_are(world)
+
+
+def two_brokers_of_a_cohosted_cluster_do_not_come_up(world: World) -> None:
+    """Their servers go on: one of them leaves at once, the other one when the next VM's server votes. Never fewer than
+    two of three vote."""
+    world.machines.unwell = {"brokers-b-0.g1", "brokers-c-0.g1"}
+    world.declare(a_cohosted_document())
+    world.converge(ticks=900)
+    assert _kinds(world).count("instance.join_failed") == 2
+    _votes_are_where_brokers_are(world)
+
+
 def roll_of_a_cohosted_cluster_is_aborted_before_its_drain(world: World) -> None:
     """The new VM's server loses the vote it was given, then both of the new VM stop; the old ones go on."""
     _born(world)
@@ -150,6 +251,13 @@ STORIES = (
     broker_beside_a_server_is_restarted_alone,
     server_beside_a_broker_dies_and_comes_back,
     broker_beside_a_server_loses_their_disk,
+    server_beside_a_broker_falls_ill,
+    server_beside_a_broker_loses_its_directory,
+    servers_beside_brokers_get_another_heap,
+    heap_of_servers_beside_brokers_is_too_large,
+    cohosted_cluster_is_restarted_when_asked,
+    no_broker_of_a_cohosted_cluster_comes_up,
+    two_brokers_of_a_cohosted_cluster_do_not_come_up,
     roll_of_a_cohosted_cluster_is_aborted_before_its_drain,
     roll_of_a_cohosted_cluster_is_aborted_in_its_drain,
 )

@@ -119,6 +119,23 @@ def topic_arrives_after_the_heir_has_died(world: World) -> None:
     world.converge(ticks=900)
 
 
+def heir_of_one_of_two_lost_brokers_dies(world: World) -> None:
+    """The other one's drain waits for the next heir: it would empty both, and cannot name one that is dead."""
+    world.declare(a_document(brokers=6))
+    world.converge()
+    world.kafka.create_topic("orders", partitions=24, rf=3, min_isr=1, bytes_per_partition=50_000_000)
+    world.machines.power_cut("brokers-a-0.g1")
+    world.disturbed()
+    world.tick()
+    world.machines.power_cut("brokers-b-0.g1")
+    world.disturbed()
+    world.run(until=lambda w: any(r.type == "drain.requested" for r in w.history()), ticks=900)
+    world.machines.power_cut("brokers-b-0.g2")
+    world.disturbed()
+    world.converge(ticks=1500)
+    assert [r.type for r in world.history()].count("drain.abandoned") == 1
+
+
 def somebody_reassigns_by_hand(world: World) -> None:
     _born(world)
     _with_data(world)
@@ -278,6 +295,7 @@ SCENARIOS: tuple[Callable[[World], None], ...] = (
     no_broker_joins_at_the_birth,
     topic_arrives_while_it_lingers,
     topic_arrives_after_the_heir_has_died,
+    heir_of_one_of_two_lost_brokers_dies,
     somebody_reassigns_by_hand,
     terraform_dies_half_way,
     pause_and_resume,

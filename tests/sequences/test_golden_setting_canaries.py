@@ -70,6 +70,27 @@ def spec_changes_while_a_live_value_is_watched(world: World) -> None:
     assert not any(world.kafka.settings.own.values())
 
 
+def spec_changes_while_a_live_value_is_taken_back(world: World) -> None:
+    """What the first broker did not stand is off it before anybody tries the newer one."""
+    born(world, "message.max.bytes: 1000000")
+    world.declare(with_settings("message.max.bytes: 2000000", soak="60s"))
+    world.run(until=_is_watched, ticks=60)
+    world.machines.vms["brokers-a-0.g1"].deaf = True
+    world.machines.stop_process("brokers-a-0.g1")
+    world.run(until=lambda w: "settings.revert_requested" in {r.type for r in w.history()}, ticks=60)
+    world.declare(with_settings("message.max.bytes: 3000000", soak="10s"))
+    for _ in range(5):
+        world.tick()
+    world.machines.vms["brokers-a-0.g1"].deaf = False
+    world.converge(ticks=200)
+    kinds = [r.type for r in world.history()]
+    assert kinds.count("settings.change_requested") == 2
+    assert kinds.index("settings.reverted") < kinds.index("settings.changed")
+    assert "settings.change_requested" in kinds[kinds.index("settings.reverted") :]
+    assert running(world, "message.max.bytes") == ["3000000"] * 3
+    assert not any(world.kafka.settings.own.values())
+
+
 def vm_is_lost_while_a_live_value_is_watched(world: World) -> None:
     """Its successor is made with what is in force; what only one broker has is not on it."""
     born(world, "message.max.bytes: 1000000")
@@ -107,6 +128,7 @@ def bad_live_canary(world: World) -> None:
         live_value_fells_its_canary,
         live_value_refused_half_way,
         spec_changes_while_a_live_value_is_watched,
+        spec_changes_while_a_live_value_is_taken_back,
         vm_is_lost_while_a_live_value_is_watched,
     ],
     ids=lambda s: s.__name__,

@@ -74,6 +74,7 @@ class Trouble:
             *(((n, f) for n, f in self._voting_faults() for _ in range(3)) if voting else ()),
             *((("a heap changes", self._heap_changes),) * 6 if heaps else ()),
             *((("a server beside a broker dies", self._member_dies),) * 4 if sharing else ()),
+            *((("a server beside a broker loses its directory", self._member_is_lost),) * 2 if sharing else ()),
         )
         self._ends: list[tuple[float, Callable[[], None]]] = []
 
@@ -137,6 +138,19 @@ class Trouble:
         if not running or any(not vm.alive for vm in machines.vms.values()) or self._restarting():
             return False
         machines.stop_process(self._random.choice(running), beside=True)
+        return True
+
+    def _member_is_lost(self) -> bool:
+        """While the others are a majority: an ensemble that is lost for good is another story."""
+        machines, kafka = self._world.machines, self._world.kafka
+        voters = kafka.voters()
+        if len(voters) < 3 or kafka.voters_up() != set(voters) or self._restarting() or machines.blank:
+            return False
+        running = {k: vm.member for k, vm in machines.vms.items() if vm.alive and vm.member and vm.member.up}
+        victims = sorted(k for k, member in running.items() if member.document.node_id in voters)
+        if not victims or any(not vm.alive for vm in machines.vms.values()):
+            return False
+        machines.lose_member(self._random.choice(victims))
         return True
 
     def _restarting(self) -> bool:
@@ -238,7 +252,8 @@ class Trouble:
 
     def _falls_ill(self) -> bool:
         machines = self._world.machines
-        running = sorted(k for k, vm in machines.vms.items() if vm.alive and vm.process and vm.process.up)
+        up = [(vm, p.document) for vm in machines.vms.values() if vm.alive for p in vm.processes if p.up]
+        running = sorted(vm.service_key(document) for vm, document in up)
         if not running:
             return False
         finding = self._random.choice(("deadlock", "memory_leak", "log_dir_failed", "disk_full:data", "heap_full"))

@@ -75,17 +75,19 @@ class Machines:
         """Settings no process comes up with."""
         self.largest_heap_mib = 0
         """No process comes up with a larger heap: the VM has no more; 0 where every VM is large enough."""
+        self.unwell: set[str] = set()
+        """Services that never come up, by `Vm.service_key`."""
         self.stillborn: set[str] = set()
         """Nodes whose next VM never boots."""
         self.mute: set[str] = set()
         """Nodes whose next VM runs, by the cloud's word, and whose agent nobody ever hears of."""
         self.blank: dict[str, datetime] = {}
-        """Volumes that have lost what was on them, or never had anything."""
+        """Volumes, and single directories, that have lost what was on them, or never had anything."""
         self.formatted: set[str] = set()
         """Of controllers, those a process ran on."""
         self.volume_places: dict[str, str] = {}
         self.illnesses: dict[str, Illness] = {}
-        """By instance key."""
+        """By instance key; of a server beside a broker by its own (`Vm.service_key`)."""
         self.had_volumes: dict[int, set[str]] = {}
         """By broker, what it was last started on."""
         self.failed_disks: dict[int, datetime] = {}
@@ -300,6 +302,8 @@ class Machines:
             if vm.alive and vm.boots and not vm.deaf and self.seconds - vm.created_at >= BOOT_S + AGENT_S:
                 vm.document = vm.document if vm.cut == "in" else documents(vm.uid, vm.key)
                 self._agent(vm, vm.document)
+            elif vm.alive:
+                self._rise(vm)  # what was begun comes up, though nobody hears of it
 
     def _agent(self, vm: Vm, document: Document | None) -> None:
         services, told = document.services if document else (), self.taken_back.get(vm.key)
@@ -308,6 +312,7 @@ class Machines:
         else:
             for service in services:
                 self._obey(vm, service)
+            self._rise(vm)
         vm.seq += 1
         report = report_of(self, vm, services, self._clock())
         if vm.cut != "out":
@@ -329,20 +334,29 @@ class Machines:
             vm.spent.add(vm.start_of(process.document))
             vm.runs(service, None)
             return
-        if self.has_lost(service):
+        if self.has_lost(service) or vm.service_key(service) in self.unwell:
             return
         if process is None:
-            process = Process(service, self.seconds + START_S)
-            vm.runs(service, process)
-        fatal = self.fatal.items() & service.settings.items() or 0 < self.largest_heap_mib < service.heap_mib
-        if not process.up and not fatal and self.seconds >= process.ready_at:
-            process.up = True
-            self.starts += 1
-            self._start(vm, service)
+            vm.runs(service, Process(service, self.seconds + START_S))
+
+    def _rise(self, vm: Vm) -> None:
+        for process in vm.processes:
+            service = process.document
+            fatal = self.fatal.items() & service.settings.items() or 0 < self.largest_heap_mib < service.heap_mib
+            if not process.up and not fatal and self.seconds >= process.ready_at:
+                process.up = True
+                self.starts += 1
+                self._start(vm, service)
 
     def has_lost(self, service: ServiceDocument) -> bool:
         """Whether a directory of it is empty that was not."""
-        return any(d.volume in self.blank for d in service.log_dirs)
+        return any(d.volume in self.blank or d.directory_id in self.blank for d in service.log_dirs)
+
+    def lose_member(self, key: str) -> None:
+        """The directory of the server beside a broker is gone; the broker has all it had."""
+        lost = [p.document.log_dirs[0].directory_id for p in self.vms[key].processes[1:]]
+        self.blank |= dict.fromkeys(lost, self._clock())
+        self.stop_process(key, beside=True)
 
     def lose_volume(self, key: str, directory: str = "") -> None:
         """What the service of this VM has kept there is gone; the volume itself is there. Kafka stops over it."""
@@ -363,7 +377,8 @@ class Machines:
     def are_well(self) -> bool:
         """Whether no VM is dead, the cloud answers, and there is no illness that something may be done about."""
         is_ill = any(not illness.finding.startswith("disk_") for illness in self.illnesses.values())
-        is_hurt = any(v.key in self.blank for v in self.volumes.values())
+        told = (s for vm in self.vms.values() if vm.document for s in vm.document.services if s.state == "running")
+        is_hurt = any(v.key in self.blank for v in self.volumes.values()) or any(self.has_lost(s) for s in told)
         is_hurt |= any(self.kafka.serves(broker) for broker in self.failed_disks)
         return all(vm.alive for vm in self.vms.values()) and not self.outage and not is_ill and not is_hurt
 
@@ -391,9 +406,10 @@ class Machines:
 
     def _start(self, vm: Vm, service: ServiceDocument) -> None:
         serves = self.kafka.migration.starts(service)
-        illness = self.illnesses.pop(vm.key, None)
+        name = vm.service_key(service)
+        illness = self.illnesses.pop(name, None)
         if illness is not None and illness.lasts:
-            self.illnesses[vm.key] = Illness(illness.finding, self._clock(), lasts=True)
+            self.illnesses[name] = Illness(illness.finding, self._clock(), lasts=True)
         if service.name == "broker":
             self._start_broker(vm, service, serves)
         else:
@@ -428,8 +444,8 @@ class Machines:
         self.controller_ids.add(service.node_id)
         self.formatted.update(d.volume for d in service.log_dirs)
         founder, version = service.founder, service.kafka_version
-        if founder and home is self.kafka:  # a migration's controllers are waited for, whatever becomes of them
-            home.found(self._first_quorum(service))
+        if founder and home is self.kafka and home.found(self._first_quorum(service)):  # not of a migration
+            self.ensemble_id = ""
         home.add_controller(service.node_id, voter=founder, version=version, directory_id=directory)
 
     def _first_quorum(self, service: ServiceDocument) -> dict[int, str]:

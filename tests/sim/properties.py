@@ -156,6 +156,9 @@ def bounded(world: World) -> Iterator[str]:
         yield f"left alone for {ticks} ticks, {bound:.0f} allowed, and still: {world.sentence()}"
 
 
+_TELLS_WHY = ("Blocked", "Paused", "WaitsForStage", "WaitsForWindow")
+
+
 def progress_or_reason(world: World) -> Iterator[str]:
     """P8: who has work says why it waits, in this tick's words; who waits long says so in a condition."""
     view = world.view()
@@ -169,11 +172,7 @@ def progress_or_reason(world: World) -> Iterator[str]:
     window = view.conditions.get("WaitsForWindow")
     heard = max([at for at in (view.progressed_at, window.since if window else None) if at is not None], default=None)
     silent = heard and (world.last_tick.at - heard).total_seconds() > SILENCE_S
-    if (
-        silent
-        and has_work(view)
-        and not any(view.conditions[c].status for c in ("Blocked", "Paused", "WaitsForWindow") if c in view.conditions)
-    ):
+    if silent and has_work(view) and not any(view.conditions[c].status for c in _TELLS_WHY if c in view.conditions):
         yield f"nothing recorded since {view.progressed_at} and no condition says why: {world.sentence()}"
 
 

@@ -30,7 +30,8 @@ def report_of(machines: "Machines", vm: Vm, services: Sequence[ServiceDocument],
 def _of_service(machines: "Machines", vm: Vm, service: ServiceDocument, at: datetime) -> ServiceReport:
     process, spent = vm.running(service), vm.start_of(service)
     up = process is not None and process.up
-    failed = machines.failed_disks.get(service.node_id)
+    failed = None if vm.is_beside(service) else machines.failed_disks.get(service.node_id)
+    illness = machines.illnesses.get(vm.service_key(service))
     if not up and service.state == "running" and machines.is_equipped(vm, service) and machines.has_lost(service):
         return ServiceReport(
             name=service.name,
@@ -48,7 +49,7 @@ def _of_service(machines: "Machines", vm: Vm, service: ServiceDocument, at: date
         kafka_version=service.kafka_version,
         node_id=service.node_id,
         since=at,
-        findings=findings_of(machines.illnesses.get(vm.key), failed) if up and not vm.is_beside(service) else (),
+        findings=findings_of(illness, failed) if up else (),
         metrics=dict(machines.kafka.migration.metrics(service)) if up else {},
         log_dirs=file_systems(machines.volumes.values(), vm, service),
     )

@@ -57,13 +57,22 @@ COHOSTED = {"quorum": "members", "config": ", mode: zookeeper", "brokers": 3}
 
 
 def life_of_a_cohosted_ensemble(world: World) -> None:
-    """Founded on 3.8, rolled to 3.9 with its protocol, a VM lost; converged and quiet after each."""
+    """Founded on 3.8, rolled to 3.9 with its protocol, a VM lost, another heap of the servers, one that loses its
+    directory and one that falls ill; converged and quiet after each."""
     world.declare(a_cohosted_document())
     world.converge(ticks=200)
     world.kafka.create_topic("orders", partitions=6, rf=3, min_isr=2, bytes_per_partition=20_000_000)
     world.declare(a_cohosted_document(version="3.9.1"))
     world.converge(ticks=900)
     world.machines.power_cut("brokers-b-0.g2")
+    world.run(until=lambda w: not w.is_converged(), ticks=90)
+    world.converge()
+    world.declare(a_cohosted_document(version="3.9.1", quorum_heap=192))
+    world.converge()
+    world.machines.lose_member("brokers-c-0.g2")
+    world.run(until=lambda w: not w.is_converged(), ticks=90)
+    world.converge()
+    world.machines.fall_ill("brokers-a-0.g2/zookeeper", "deadlock")
     world.run(until=lambda w: not w.is_converged(), ticks=90)
     world.converge()
 

@@ -66,6 +66,10 @@ class Vm:
         """Whether it is the second service of a VM, which is a broker's."""
         return service.name == "zookeeper" and self.node.startswith("brokers")
 
+    def service_key(self, service: ServiceDocument) -> str:
+        """As `InstanceView.service_key`."""
+        return f"{self.key}/{service.name}" if self.is_beside(service) else self.key
+
     def start_of(self, service: ServiceDocument) -> str:
         """Its start, by a name of its own: both services of a VM number theirs alike."""
         return f"{service.name} {service.start_id}" if self.is_beside(service) else service.start_id
@@ -119,15 +123,17 @@ def moved(volume: CloudVolume, to: str | None) -> CloudVolume:
 
 
 def lost_directories(service: ServiceDocument, blank: Mapping[str, datetime]) -> tuple[FindingReport, ...]:
-    """What the agent finds of a service that does not start. `blank`: volumes that hold nothing, and since when."""
+    """What the agent finds of a service that does not start. `blank`: volumes and directories that hold nothing, and
+    since when."""
+    lost = ((d, blank.get(d.volume) or blank.get(d.directory_id)) for d in service.log_dirs)
     return tuple(
         FindingReport(
             name=f"{DIRECTORY_LOST}:{d.name}" if service.name == "broker" else DIRECTORY_LOST,
-            since=blank[d.volume],
+            since=since,
             message=f"volume {d.volume} has no meta.properties",
         )
-        for d in service.log_dirs
-        if d.volume in blank
+        for d, since in lost
+        if since is not None
     )
 
 

@@ -28,6 +28,7 @@ from controlplane.kafka.errors import KafkaUnavailable
 from controlplane.latest import MemoryLatestStore
 from controlplane.planstore import MemoryPlanStore
 from controlplane.replacement import SERVING, Phase
+from controlplane.specorder import SpecOrderKeeper
 from controlplane.streams import cluster_stream
 from controlplane.view import ClusterView
 from controlplane.zookeeper.locks import RESTART, Standing, Taken
@@ -103,6 +104,7 @@ class World:
         """In force from the next start of the server on, as those of its settings are."""
         self.brake: FleetBrake | None = None
         self.images: ImageKeeper | None = None
+        self.order: SpecOrderKeeper | None = None
         """Shared with other worlds from the next start of the server on, where this is one cluster of a fleet."""
         self.random = random.Random(seed)
         self.tick_s = tick_s
@@ -201,6 +203,7 @@ class World:
             ),
             self.brake or FleetBrake(),
             images=self.images,
+            order=self.order,
             freezes=FreezeKeeper(self.freezes),
         )
 
@@ -372,10 +375,10 @@ class World:
             stopped = {"instance.fence_requested": "keys", "restart.requested": "key"}.get(event.type)
             named = event.data[stopped] if stopped else ()
             keys = (named,) if isinstance(named, str) else named
-            cure = str(event.data.get("reason", "")).startswith("healing of ")
+            cure, beside = str(event.data.get("reason", "")).startswith("healing of "), bool(event.data.get("service"))
             if event.type == "instance.fence_requested":
                 self.evidence.votes += voting_on(self.machines.vms, keys, self.kafka.voters())
-            fences = [f for key in keys if (f := self._fence(key, cure=cure)) is not None]
+            fences = [f for key in keys if (f := self._fence(key, cure=cure, beside=beside)) is not None]
             self.evidence.fences += [replace(f, beside=tuple(event.data.get("beside", ()))) for f in fences]
 
     def _vote_trouble(self, what: str, controller: int, directory: str) -> str:
@@ -409,12 +412,13 @@ class World:
         unsettled = view.drain or view.intents or view.restarts or any(i.phase != "joined" for i in view.alive())
         return bool(unsettled) or len({i.planned.kafka_version for i in view.alive()}) > 1
 
-    def _fence(self, key: str, *, cure: bool) -> Fence | None:
+    def _fence(self, key: str, *, cure: bool, beside: bool) -> Fence | None:
         """What else is down while this one is asked to stop; None when there is nothing that could be stopped."""
         vm, view = self.machines.vms.get(key), self.converger.view(UID)
-        if vm is None or not vm.alive or vm.process is None or not vm.process.up or view is None:
+        process = None if vm is None else vm.member if beside else vm.process
+        if vm is None or not vm.alive or process is None or not process.up or view is None:
             return None
-        me = vm.process.document
+        me = process.document
         serving = [i for i in view.brokers() if i.phase in SERVING and i.phase is not Phase.LAUNCHED]
         down = sorted(i.service_id for i in serving if i.key != key and not self.kafka.serves(i.service_id))
         up = {
@@ -425,17 +429,16 @@ class World:
         hosted = self.kafka_hosts(me.node_id) if me.name == "broker" else 0
         is_loss = bool(hosted) and not cure and self._is_a_loss(view, key)
         away = tuple(sorted(self._others_away(view, me.node_id))) if is_loss else ()
-        most = max(1, view.document.spec.rollout.max_unavailable) if view.document else 1
-        voters = self.kafka.voters()
+        most, voters = max(1, view.document.spec.rollout.max_unavailable) if view.document else 1, self.kafka.voters()
         if me.name != "broker":
             votes = voters.get(me.node_id) == me.log_dirs[0].directory_id
             asked = {i.service_id for i in view.controllers() if i.key in view.restarts or i.phase is not Phase.JOINED}
             unknowable = self.kafka.just_stopped() & set(voters) - asked
             up = self.kafka.voters_up() | unknowable if votes else set()
             return Fence(key, me.name, hosted, tuple(down), len(up - {me.node_id}), len(voters) if votes else 0)
-        together = view.document.spec.rollout.max_parallel_restarts if view.document else 1
-        others_up = len(up - {me.node_id})
-        return Fence(key, me.name, hosted, tuple(down), others_up, len(voters), away, most, most_beside=together - 1)
+        others, spec = len(up - {me.node_id}), view.document.spec if view.document else None
+        together = spec.rollout.max_parallel_restarts - 1 if spec else 0
+        return Fence(key, me.name, hosted, tuple(down), others, len(voters), away, most, most_beside=together)
 
     def _is_a_loss(self, view: ClusterView, key: str) -> bool:
         """Whether the broker served up to now, and nothing ailed it that its stop is the cure of."""

@@ -20,12 +20,11 @@ from controlplane.portal.documents import offer
 from controlplane.portal.schemas import BesideOut
 from controlplane.quorumfold import RULES
 from controlplane.replacement import Phase
-from controlplane.view import ClusterView, InstanceView
+from controlplane.view import ClusterView
 from events import facts
 from events.ids import ClusterUid, Epoch
 from events.spec.positions import NOWHERE
 from planner.observed import QuorumSeen, VoterSeen
-from planner.rollout.desired import desired_nodes
 from tests.builders import (
     BEFORE,
     NOW,
@@ -33,44 +32,8 @@ from tests.builders import (
     a_report,
     a_situation,
     a_snapshot,
-    a_view,
-    an_instance,
 )
-
-NODES = ("brokers-a-0", "brokers-b-0", "brokers-c-0")
-B1, B2 = "brokers-b-0.g1", "brokers-b-0.g2"
-
-
-def _host(node: str, server: int, generation: int = 1, phase: Phase = Phase.JOINED, **changes: object) -> InstanceView:
-    member = facts.PlannedMember(server, f"zookeeper-{server}", 128)
-    wanted = {"listed": frozenset({100, 101, 102}), "protocol": "3.8", **changes}
-    digest = desired_nodes(a_cohosted_document())[0].digest
-    return an_instance(node, generation, phase, member=member, kafka_version="3.8.1", digest=digest, **wanted)
-
-
-def _voter(host: InstanceView) -> facts.FoundingVoter:
-    member = host.planned.member
-    assert member is not None
-    return facts.FoundingVoter(host.node, member.service_id, host.address, 2181, member.directory_id)
-
-
-def _view(*more: InstanceView, **changes: object) -> ClusterView:
-    """Three brokers with servers 100 to 102 beside them, at rest on 3.8.1."""
-    hosts = [_host(node, 100 + n) for n, node in enumerate(NODES)]
-    there = {h.key: h for h in (*hosts, *more)}
-    voters = {v.id: v for v in map(_voter, hosts)}
-    founding = facts.QuorumFounded("kafka-cluster", "3.8", tuple(voters.values()))
-    values = {
-        "document": a_cohosted_document(),
-        "instances": there,
-        "founding": founding,
-        "voters": voters,
-        "protocol": "3.8",
-        "cluster_id_fixed": True,
-        "node_addresses": {},
-        "controller_ids": {},
-    }
-    return replace(a_view(), **{**values, **changes})  # type: ignore[arg-type]
+from tests.unit.controlplane.cohosted import B1, B2, NODES, a_host, a_sharing_view, voter_of
 
 
 def _quorum(*following: int, voters: tuple[int, ...] = (100, 101, 102)) -> QuorumSeen:
@@ -84,7 +47,7 @@ def _quorum(*following: int, voters: tuple[int, ...] = (100, 101, 102)) -> Quoru
 
 
 def test_a_server_beside_a_broker_is_a_voter_of_its_own_id_and_directory_at_the_vms_address() -> None:
-    view = _view()
+    view = a_sharing_view()
     assert [(i.key, i.service_id, i.planned.service) for i in view.controllers()] == [
         ("brokers-a-0.g1", 100, "zookeeper"),
         ("brokers-b-0.g1", 101, "zookeeper"),
@@ -100,21 +63,21 @@ def test_a_server_beside_a_broker_is_a_voter_of_its_own_id_and_directory_at_the_
 
 
 def test_a_broker_that_is_emptied_takes_nothing_from_its_server() -> None:
-    host = _host(NODES[0], 100, phase=Phase.DRAINING)
+    host = a_host(NODES[0], 100, phase=Phase.DRAINING)
     member = member_of(host)
     assert member is not None
     assert (member.phase, member.drained) == (Phase.JOINED, False)
 
 
 def test_a_server_that_has_left_is_nobody_any_more() -> None:
-    assert member_of(_host(NODES[0], 100, member_gone=True)) is None
+    assert member_of(a_host(NODES[0], 100, member_gone=True)) is None
 
 
 # --- what they are told -------------------------------------------------------------------------------------------
 
 
 def test_a_vm_is_told_both_services_each_with_its_own_id_heap_and_directory_on_one_disk() -> None:
-    document = document_for(_view(), "brokers-a-0.g1", epoch=1)
+    document = document_for(a_sharing_view(), "brokers-a-0.g1", epoch=1)
     assert document is not None
     broker, server = document.services
     assert (broker.name, broker.node_id, broker.heap_mib) == ("broker", 1000, 256)
@@ -130,22 +93,22 @@ def test_a_vm_is_told_both_services_each_with_its_own_id_heap_and_directory_on_o
 
 
 def test_servers_start_before_the_cluster_id_is_there_and_brokers_after_it() -> None:
-    young = {k: replace(i, phase=Phase.LAUNCHED) for k, i in _view().instances.items()}
-    document = document_for(_view(cluster_id_fixed=False, instances=young), "brokers-a-0.g1", epoch=1)
+    young = {k: replace(i, phase=Phase.LAUNCHED) for k, i in a_sharing_view().instances.items()}
+    document = document_for(a_sharing_view(cluster_id_fixed=False, instances=young), "brokers-a-0.g1", epoch=1)
     assert document is not None
     assert [s.name for s in document.services] == ["zookeeper"]
 
 
 def test_a_server_that_has_left_is_told_to_stop_and_its_broker_runs_on() -> None:
-    left = replace(_view().instances[B1], member_gone=True, phase=Phase.LINGERING)
-    document = document_for(_view(left), B1, epoch=1)
+    left = replace(a_sharing_view().instances[B1], member_gone=True, phase=Phase.LINGERING)
+    document = document_for(a_sharing_view(left), B1, epoch=1)
     assert document is not None
     assert [(s.name, s.state) for s in document.services] == [("broker", "running"), ("zookeeper", "stopped")]
 
 
 def test_a_newcomer_is_told_of_the_members_and_its_broker_of_the_server_beside_it_too() -> None:
-    new = _host(NODES[1], 103, 2, Phase.LAUNCHED)
-    document = document_for(_view(new), B2, epoch=1)
+    new = a_host(NODES[1], 103, 2, Phase.LAUNCHED)
+    document = document_for(a_sharing_view(new), B2, epoch=1)
     assert document is not None
     broker, server = document.services
     assert [m.id for m in broker.ensemble] == [100, 101, 102, 103]
@@ -154,8 +117,8 @@ def test_a_newcomer_is_told_of_the_members_and_its_broker_of_the_server_beside_i
 
 
 def test_a_broker_restarts_alone() -> None:
-    again = replace(_view().instances[B1], starts=2)
-    document = document_for(_view(again), B1, epoch=1)
+    again = replace(a_sharing_view().instances[B1], starts=2)
+    document = document_for(a_sharing_view(again), B1, epoch=1)
     assert document is not None
     assert [s.start_id for s in document.services] == [f"{B1}-2", f"{B1}-1"]
 
@@ -164,30 +127,30 @@ def test_a_broker_restarts_alone() -> None:
 
 
 def test_the_newer_server_of_a_node_is_to_vote_once_its_vm_is_there() -> None:
-    view = _view(_host(NODES[1], 103, 2, Phase.LAUNCHED))
+    view = a_sharing_view(a_host(NODES[1], 103, 2, Phase.LAUNCHED))
     assert {s.id: s.stays for s in seats(view)} == {100: True, 101: False, 102: True, 103: True}
 
 
 @pytest.mark.parametrize("phase", [Phase.REQUESTED, Phase.FAILED, Phase.RETIRING])
 def test_a_newer_vm_that_is_not_there_takes_no_vote(phase: Phase) -> None:
-    view = _view(_host(NODES[1], 103, 2, phase))
+    view = a_sharing_view(a_host(NODES[1], 103, 2, phase))
     assert {s.id: s.stays for s in seats(view)} == {100: True, 101: True, 102: True, 103: False}
 
 
 def test_after_an_abort_the_elder_server_keeps_its_vote() -> None:
-    view = _view(_host(NODES[1], 103, 2), aborting="second thoughts")
+    view = a_sharing_view(a_host(NODES[1], 103, 2), aborting="second thoughts")
     assert {s.id: s.stays for s in seats(view)} == {100: True, 101: True, 102: True, 103: False}
 
 
 def test_a_lost_vms_server_is_to_go_once_its_successor_is_there() -> None:
-    lost = replace(_view().instances[B1], lost_at=BEFORE)
-    assert {s.id: s.stays for s in seats(_view(lost))} == {100: True, 101: True, 102: True}
-    heir = _host(NODES[1], 103, 2, Phase.LAUNCHED)
-    assert {s.id: s.stays for s in seats(_view(lost, heir))} == {100: True, 101: False, 102: True, 103: True}
+    lost = replace(a_sharing_view().instances[B1], lost_at=BEFORE)
+    assert {s.id: s.stays for s in seats(a_sharing_view(lost))} == {100: True, 101: True, 102: True}
+    heir = a_host(NODES[1], 103, 2, Phase.LAUNCHED)
+    assert {s.id: s.stays for s in seats(a_sharing_view(lost, heir))} == {100: True, 101: False, 102: True, 103: True}
 
 
 def test_a_newcomer_gets_its_vote_while_the_elder_has_one() -> None:
-    view = _view(_host(NODES[1], 103, 2, Phase.LAUNCHED))
+    view = a_sharing_view(a_host(NODES[1], 103, 2, Phase.LAUNCHED))
     quorum = _quorum(100, 101, 102, 103)
     verdict = voter_step(a_situation(view, kafka=a_snapshot(quorum=quorum, mode="zookeeper")))
     assert verdict is not None
@@ -197,8 +160,8 @@ def test_a_newcomer_gets_its_vote_while_the_elder_has_one() -> None:
 
 
 def test_a_dead_servers_vote_goes_before_the_newcomer_gets_its_own() -> None:
-    lost = replace(_view().instances[B1], lost_at=BEFORE)
-    view = _view(lost, _host(NODES[1], 103, 2, Phase.LAUNCHED))
+    lost = replace(a_sharing_view().instances[B1], lost_at=BEFORE)
+    view = a_sharing_view(lost, a_host(NODES[1], 103, 2, Phase.LAUNCHED))
     quorum = _quorum(100, 102, 103)
     verdict = voter_step(a_situation(view, kafka=a_snapshot(quorum=quorum, mode="zookeeper")))
     assert verdict is not None
@@ -208,17 +171,17 @@ def test_a_dead_servers_vote_goes_before_the_newcomer_gets_its_own() -> None:
 
 
 def test_the_elder_server_keeps_its_vote_until_its_broker_is_empty() -> None:
-    new = _host(NODES[1], 103, 2)
-    voters = {v.id: v for v in map(_voter, (*_view().instances.values(), new))}
-    view = _view(new, voters=voters)
+    new = a_host(NODES[1], 103, 2)
+    voters = {v.id: v for v in map(voter_of, (*a_sharing_view().instances.values(), new))}
+    view = a_sharing_view(new, voters=voters)
     quorum = _quorum(100, 101, 102, 103, voters=(100, 101, 102, 103))
     assert voter_step(a_situation(view, kafka=a_snapshot(quorum=quorum, mode="zookeeper"))) is None
 
 
 def test_the_elder_servers_vote_goes_before_its_empty_broker_is_stopped() -> None:
-    new, old = _host(NODES[1], 103, 2), replace(_view().instances[B1], phase=Phase.LINGERING, drained=True)
-    voters = {v.id: v for v in map(_voter, (*_view().instances.values(), new))}
-    view = _view(old, new, voters=voters)
+    new, old = a_host(NODES[1], 103, 2), replace(a_sharing_view().instances[B1], phase=Phase.LINGERING, drained=True)
+    voters = {v.id: v for v in map(voter_of, (*a_sharing_view().instances.values(), new))}
+    view = a_sharing_view(old, new, voters=voters)
     quorum = _quorum(100, 101, 102, 103, voters=(100, 101, 102, 103))
     kafka = a_snapshot(quorum=quorum, mode="zookeeper", brokers=(1000, 1001, 1002, 1011))
     verdict = departure_step(a_situation(view, kafka=kafka))
@@ -230,9 +193,9 @@ def test_the_elder_servers_vote_goes_before_its_empty_broker_is_stopped() -> Non
 
 def test_a_broker_whose_server_is_needed_is_not_stopped() -> None:
     """Another server is down: the majority of those that stay would hang on the two that serve."""
-    new, old = _host(NODES[1], 103, 2), replace(_view().instances[B1], phase=Phase.LINGERING, drained=True)
-    voters = {v.id: v for v in map(_voter, (*_view().instances.values(), new))}
-    view = _view(old, new, voters=voters)
+    new, old = a_host(NODES[1], 103, 2), replace(a_sharing_view().instances[B1], phase=Phase.LINGERING, drained=True)
+    voters = {v.id: v for v in map(voter_of, (*a_sharing_view().instances.values(), new))}
+    view = a_sharing_view(old, new, voters=voters)
     quorum = _quorum(100, 101, 103, voters=(100, 101, 102, 103))
     kafka = a_snapshot(quorum=quorum, mode="zookeeper", brokers=(1000, 1001, 1002, 1011))
     verdict = departure_step(a_situation(view, kafka=kafka))
@@ -244,9 +207,9 @@ def test_a_broker_whose_server_is_needed_is_not_stopped() -> None:
 
 
 def test_a_vote_that_is_taken_marks_that_server_alone() -> None:
-    new = _host(NODES[1], 103, 2)
+    new = a_host(NODES[1], 103, 2)
     asked = facts.VoterRemoveRequested("change-1", NODES[1], 101, "zookeeper-101", True, "its broker is empty")
-    view = RULES[type(asked)](_view(new), asked, NOW)
+    view = RULES[type(asked)](a_sharing_view(new), asked, NOW)
     removed = facts.VoterRemoved("change-1", NODES[1], 101, "zookeeper-101", leaves=True)
     view = RULES[type(removed)](view, removed, NOW)
     assert {k: i.member_gone for k, i in view.instances.items()} == {
@@ -263,8 +226,8 @@ def test_a_vote_that_is_taken_marks_that_server_alone() -> None:
 
 
 def test_a_broker_that_serves_has_not_joined_before_its_server_votes() -> None:
-    new = _host(NODES[1], 103, 2, Phase.LAUNCHED)
-    view, seen = _view(new), a_report(new)
+    new = a_host(NODES[1], 103, 2, Phase.LAUNCHED)
+    view, seen = a_sharing_view(new), a_report(new)
     server = seen.report.services[0].model_copy(update={"name": "zookeeper", "node_id": 103})
     report = seen.report.model_copy(update={"services": (*seen.report.services, server)})
     quorum = _quorum(100, 101, 102, 103)
@@ -283,25 +246,25 @@ def test_a_broker_that_serves_has_not_joined_before_its_server_votes() -> None:
     assert verdict.events == (facts.InstanceJoined(B2, 1011),)
 
 
-@pytest.mark.parametrize(("others", "given_up"), [(Phase.LAUNCHED, False), (Phase.JOINED, True)])
-def test_a_founder_whose_broker_does_not_come_is_given_up_only_where_another_broker_serves(
-    others: Phase, given_up: bool
+@pytest.mark.parametrize(("others", "given_up"), [(Phase.LAUNCHED, 3), (Phase.REQUESTED, 0), (Phase.JOINED, 1)])
+def test_a_founder_whose_broker_does_not_come_is_given_up_where_another_broker_serves_or_none_of_all_comes(
+    others: Phase, given_up: int
 ) -> None:
-    view = _view(converged=0)
+    view = a_sharing_view(converged=0)
     young = {k: replace(i, phase=others) for k, i in view.instances.items()}
     young[B1] = replace(young[B1], phase=Phase.LAUNCHED)
     late = replace(view, instances=young)
     verdict = arrival_step(a_situation(late, now=NOW + timedelta(seconds=60), reports={}))
     assert verdict is not None
-    assert [type(e) for e in verdict.events] == ([facts.JoinFailed] if given_up else [])
+    assert [type(e) for e in verdict.events] == [facts.JoinFailed] * given_up
 
 
 # --- ids, and who is told of them ---------------------------------------------------------------------------------
 
 
 def test_ids_are_given_in_turn() -> None:
-    assert next_member_id(_view(), set()) == 103
-    assert next_member_id(_view(), {103}) == 104
+    assert next_member_id(a_sharing_view(), set()) == 103
+    assert next_member_id(a_sharing_view(), {103}) == 104
     assert next_member_id(ClusterView(ClusterUid("c0ffee")), set()) == FIRST_ID
 
 
@@ -309,17 +272,17 @@ def test_after_the_last_id_the_first_that_nobody_was_told_of_is_given() -> None:
     """Broker 1001 still looks for server 100 where that was."""
     instances = {
         h.key: replace(h, listed=frozenset({100, 254}))
-        for h in (_host(NODES[0], 253), _host(NODES[1], 254), _host(NODES[2], LAST_ID))
+        for h in (a_host(NODES[0], 253), a_host(NODES[1], 254), a_host(NODES[2], LAST_ID))
     }
-    assert next_member_id(_view(instances=instances, voters={}), set()) == 101
+    assert next_member_id(a_sharing_view(instances=instances, voters={}), set()) == 101
 
 
 def test_a_broker_whose_list_names_too_few_of_those_that_vote_now_is_told_anew() -> None:
-    host = _host(NODES[0], 100)
-    voters = {v.id: v for v in (_voter(host), _voter(_host(NODES[1], 103)), _voter(_host(NODES[2], 102)))}
-    assert thin_list(_view(host, voters=voters), host) == ""
-    voters = {v.id: v for v in (_voter(host), _voter(_host(NODES[1], 103)), _voter(_host(NODES[2], 104)))}
-    assert thin_list(_view(host, voters=voters), host) == "it was told of 1 of the 3 controllers, 2 are needed"
+    host = a_host(NODES[0], 100)
+    voters = {v.id: v for v in (voter_of(host), voter_of(a_host(NODES[1], 103)), voter_of(a_host(NODES[2], 102)))}
+    assert thin_list(a_sharing_view(host, voters=voters), host) == ""
+    voters = {v.id: v for v in (voter_of(host), voter_of(a_host(NODES[1], 103)), voter_of(a_host(NODES[2], 104)))}
+    assert thin_list(a_sharing_view(host, voters=voters), host) == "it was told of 1 of the 3 controllers, 2 are needed"
 
 
 # --- before it comes into force -----------------------------------------------------------------------------------
@@ -338,7 +301,7 @@ def test_heaps_that_leave_a_vm_too_little_are_refused() -> None:
 
 
 def test_the_plan_tells_what_becomes_of_the_servers() -> None:
-    found = preview(_view(), a_cohosted_document(version="3.9.1"), snapshot=None)
+    found = preview(a_sharing_view(), a_cohosted_document(version="3.9.1"), snapshot=None)
     steps = [s for phase in found.rollout.phases for s in phase.steps if s.change == "replace"]
     assert [s.how for s in steps] == [
         (
@@ -359,13 +322,13 @@ def test_the_plan_tells_what_becomes_of_the_servers() -> None:
 
 
 def test_both_services_are_offered_and_the_server_alone_knows_its_super_user() -> None:
-    made = offer(_view(), B1, epoch=Epoch(1), super_digest="super:abc=")
+    made = offer(a_sharing_view(), B1, epoch=Epoch(1), super_digest="super:abc=")
     services = {s.name: s.super_digest for s in Document.model_validate_json(made.body).services}
     assert services == {"broker": "", "zookeeper": "super:abc="}
 
 
 def test_people_see_the_server_beside_a_broker_and_what_ails_it() -> None:
-    view, seen = _view(), a_report(_view().instances[B1])
+    view, seen = a_sharing_view(), a_report(a_sharing_view().instances[B1])
     finding = FindingReport(name="zookeeper_slow", since=BEFORE, message="as tested")
     told = {"name": "zookeeper", "node_id": 101, "state": "starting", "findings": (finding,)}
     server = seen.report.services[0].model_copy(update=told)

@@ -81,13 +81,22 @@ def test_a_heap_of_its_own_is_for_such_pools_only() -> None:
     assert _told(text) == [("KEDGE-SPEC-029", "pool `brokers` has no VMs with both a broker and a ZooKeeper server")]
 
 
-def test_servers_have_128_mib_unless_the_spec_says_otherwise_and_another_heap_makes_new_vms() -> None:
+def test_servers_have_128_mib_unless_the_spec_says_otherwise_and_another_heap_makes_no_new_vms() -> None:
     text = a_spec(**SHARED)
     other = text.replace("zookeeper]\n", "zookeeper]\n      zookeeperHeapMib: 96\n")
     before, after = (load_documents(t, file="orders.yaml").documents[0] for t in (text, other))
     assert {n.member_heap_mib for n in desired_nodes(before)} == {128}
     assert {n.member_heap_mib for n in desired_nodes(after)} == {96}
-    assert instance_digest(before, "brokers") != instance_digest(after, "brokers")
+    assert instance_digest(before, "brokers") == instance_digest(after, "brokers")
+
+
+def test_brokers_beside_servers_get_the_settings_that_brokers_get_elsewhere() -> None:
+    config = ", config: {num.partitions: 6}"
+    there, elsewhere = a_cohosted_document(config=config), a_zookeeper_document(config=config)
+    [made, *others] = [n.settings for n in desired_nodes(there)]
+    [alone, *_] = [n.settings for n in desired_nodes(elsewhere) if n.service == "broker"]
+    assert made == alone == others[0]
+    assert (made["num.partitions"], made["min.insync.replicas"]) == ("6", "2")
 
 
 def test_other_pools_have_no_server_beside_them() -> None:

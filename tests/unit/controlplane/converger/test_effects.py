@@ -34,6 +34,7 @@ from controlplane.converger.verdict import (
     TerminateInstance,
     Unregister,
 )
+from controlplane.kafka.errors import KafkaRefused
 from controlplane.kafka.throttle import ThrottlePlan
 from controlplane.rebalanceview import RebalanceView
 from controlplane.replacement import Phase
@@ -153,6 +154,15 @@ def test_a_level_is_asked_for_before_it_is_raised() -> None:
 def test_what_kafka_refuses_is_said_in_its_words() -> None:
     _, refused = _carried_out(Reassign({NAME: (1, 2, 3)}), reassign={NAME: "no such broker 3"})
     assert refused == "Kafka refused 1 partitions, orders-0: no such broker 3"
+
+
+def test_an_election_that_kafka_refuses_stops_nothing_else_and_is_said() -> None:
+    class Refusing(Outside):
+        def elect_preferred(self, _: object) -> int:
+            raise KafkaRefused(what="electing", where="orders", words="denied", error="ClusterAuthorizationFailedError")
+
+    refused = carry_out(ElectPreferred((NAME,)), a_situation(VIEW), Refusing().ports())
+    assert refused == "Kafka refused to elect leaders: denied (ClusterAuthorizationFailedError)"
 
 
 def test_a_run_carries_the_epoch_it_was_started_under() -> None:

@@ -68,6 +68,7 @@ def test_a_crash_between_looks_gives_the_same_batch() -> None:
         ("replicas are to move instead", {"hot": HotNoted(NOW, "why", spread=True)}),
         ("something is in hand", {"view": a_cluster("", drain=a_drain())}),
         ("it is switched off", {"view": a_cluster("", switches={"hot-broker": SwitchView(False, None, "a", NOW)})}),
+        ("leaders stay by the spec of now", {"view": a_cluster("preferredLeaders: leave")}),
         ("a list is another one now", {"kafka": a_look(*(replace(p, replicas=(1000, 1002, 1001)) for p in HEAVY))}),
         ("a replica is out of sync", {"kafka": a_look(*HEAVY, a_partition("late-0", isr=(1000, 1001)))}),
         ("a broker is down", {"kafka": a_look(*HEAVY, brokers=tuple(range(1000, 1005)))}),

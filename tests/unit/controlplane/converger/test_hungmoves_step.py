@@ -262,6 +262,10 @@ def test_elections_are_counted_until_every_leader_is_home() -> None:
     watch.asked(uid, BEFORE)
     watch.asked(uid, NOW)
     assert MoveWatch(latest).known(uid).elections == Elections(2, BEFORE, NOW)
+    watch.refused(uid, "Kafka refused")
+    assert MoveWatch(latest).known(uid).elections == Elections(2, BEFORE, NOW, "Kafka refused")
+    watch.asked(uid, NOW)
+    assert watch.known(uid).elections.refused == "", "the last request is what counts"
     assert watch.see(uid, a_snapshot(at=NOW + timedelta(seconds=1)), leaders_away=False).elections == Elections()
 
 
@@ -334,6 +338,17 @@ def test_what_is_known_of_elections_in_vain_is_told() -> None:
     assert reason(AWAY, a_partition("orders-4", leader=-1)) == "NoLeader"
 
 
+REFUSED = Elections(5, LONG_AGO, NOW, "Kafka refused to elect leaders: denied (ClusterAuthorizationFailedError)")
+
+
+def test_an_election_that_kafka_refuses_is_told_in_its_words() -> None:
+    told = elections_fail(failing(elections=REFUSED))
+    assert told is not None
+    assert (told.status, told.reason) == (True, "Refused")
+    assert "Kafka refused to elect leaders: denied" in told.message
+    assert "needs the right to Alter the cluster" in told.message
+
+
 BRAKED = FleetCures(1, ((BEFORE, "another"),))
 PAST = tuple(
     PastMoveCure(MoveCure.RESTART_CONTROLLER, Diagnosis.CONTROLLER, NOW - timedelta(hours=h)) for h in (20, 15, 10, 9)
@@ -345,6 +360,7 @@ PAST = tuple(
     [
         pytest.param(failing(elections=Elections(2, LONG_AGO, NOW)), id="asked twice only"),
         pytest.param(failing(elections=Elections(5, BEFORE, NOW)), id="for less than hungAfter"),
+        pytest.param(failing(elections=REFUSED), id="Kafka refuses to elect"),
         pytest.param(failing(a_partition()), id="every leader is home"),
         pytest.param(failing(recycling=True), id="a roll runs"),
         pytest.param(failing(seen={"quorum": quorum_with(lag=10**6)}), id="another controller lags"),

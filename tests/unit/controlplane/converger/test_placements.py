@@ -196,6 +196,32 @@ def test_replicas_on_a_broker_nobody_has_are_made_anew_without_being_asked() -> 
     assert (repair.cause, repair.moves[0].after) == ("gone", (1000, 1001, 1002))
 
 
+def _on_nobodys(broker: int, *names: str) -> list[PartitionSeen]:
+    return [a_partition(name, (broker, 1001, 1002), isr=(1001, 1002), leader=1001) for name in names]
+
+
+UNHEALED = {"broker-failure": SwitchView(False, None, "somebody", NOW)}
+
+
+@pytest.mark.parametrize(
+    ("switches", "parts", "cause"),
+    [
+        ({}, [*_on_nobodys(8, *(f"a-{n}" for n in range(9))), *_on_nobodys(9, "b-0")], "gone"),
+        (UNHEALED, [a_partition("orders-0", TOGETHER), *_on_nobodys(9, "b-0")], "zones"),
+    ],
+    ids=["another such broker's replicas are next", "they are not to be made anew"],
+)
+def test_a_batch_that_began_beside_replicas_nobody_has_is_not_put_off_for_them(
+    switches: dict[str, SwitchView], parts: list[PartitionSeen], cause: str
+) -> None:
+    """It was begun and ended by turns, twenty times a tick: what may begin beside them may go on beside them."""
+    view, kafka = a_cluster(switches=switches), a_look(*parts)
+    asked = begun(decide(situation(view, kafka)))
+    assert asked.cause == cause
+    handed = decide(situation(after(view, asked), kafka))
+    assert [type(e) for e in handed.effects] == [SetThrottle, Reassign], handed.sentence
+
+
 def test_in_a_roll_lost_replicas_are_made_anew_and_nothing_is_moved_apart() -> None:
     view = a_cluster(generation=2)
     lost = a_partition("orders-1", (1000, 9, 1002), isr=(1000, 1002))

@@ -178,6 +178,13 @@ def test_a_lost_vm_gets_some_time_to_be_found_again() -> None:
     assert _reason(a_view(LOST), loss_grace_s=400.0) == "LossGrace"
 
 
+def test_a_spec_has_its_own_time_for_a_lost_vm() -> None:
+    patient, hasty = (a_document(healing=f"lostAfter: {text}") for text in ("7m", "0"))
+    assert _reason(a_view(LOST, document=patient)) == "LossGrace"
+    surge = _event(a_view(replace(LOST, lost_at=NOW), document=hasty, recycling=1), kafka=None)
+    assert [i.key for i in surge.instances] == ["brokers-c-0.g2"]
+
+
 def test_after_that_it_is_replaced_in_the_generation_in_force() -> None:
     view = a_view(LOST, recycling=1)
     surge = _event(view, kafka=None)

@@ -197,6 +197,29 @@ def test_a_revert_is_over_once_the_broker_has_nothing_of_its_own_and_waits_for_o
     assert done.events == (facts.SettingsReverted("c1"),)
 
 
+def test_another_spec_waits_until_what_felled_the_canary_is_taken_back() -> None:
+    """Tried at once on another broker, the first one would keep what it did not stand while that one is watched."""
+    view = _cluster(replace(_change(SettingStage.REVERT), generation=1))
+    asked = a_situation(view, kafka=_kafka(), settings=_differ(1000, 1001, 1002))
+    assert settings_step(asked) is None
+    back = settings_in_hand_step(a_situation(view, kafka=_kafka(), settings=_asked(SettingStage.REVERT, BACK)))
+    assert back is not None
+    assert back.effects == (SetSettings(BACK),)
+
+
+def test_it_is_not_said_to_lag_while_nobody_can_be_asked() -> None:
+    view = _cluster(_change(SettingStage.WATCH, since_s=600))
+    verdict = settings_watch_step(a_situation(view, kafka=None, missing={"kafka": "no broker answers"}))
+    assert verdict is not None
+    assert verdict.sentence.endswith("watching it until Kafka can be asked: no broker answers")
+
+
+def test_no_change_begins_on_old_metadata() -> None:
+    """Without it nobody could be the first, and all would get the values at once."""
+    old = replace(_kafka(), at=NOW - timedelta(seconds=31))
+    assert settings_step(a_situation(_cluster(), kafka=old, settings=_differ(1000, 1001, 1002))) is None
+
+
 def test_a_person_is_told_what_was_taken_back_and_nothing_is_begun() -> None:
     refusal = SettingRefusal(1000, LIVE, "it fell while it was watched: failed", reverted=True)
     verdict = settings_step(a_situation(_cluster(setting_refusal=refusal), kafka=_kafka()))

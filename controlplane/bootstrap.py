@@ -21,7 +21,7 @@ from controlplane.backup import backup
 from controlplane.borndata import boot_data
 from controlplane.candidate import Candidate
 from controlplane.chaosacts import bring_about
-from controlplane.clouds import Clouds, unbootable_in
+from controlplane.clouds import Clouds, console_page_in, unbootable_in
 from controlplane.converger.consoles import reading_through
 from controlplane.converger.curebudget import FleetCures
 from controlplane.converger.fleet import FleetBrake
@@ -155,13 +155,14 @@ def build(
     settings: Settings,
     *,
     listens_on: tuple[str, int] | None = None,
+    states_on: tuple[str, int] | None = None,
     take_over_home: bool = False,
     move_states: bool = False,
 ) -> Services:
     """Builds a server on its home and its database, migrated; starts nothing but thread pools.
 
-    `listens_on` is the address its socket is bound to. Raises MigrationError, HomeRefused, AuthorityRefused,
-    StoreUnavailable, PositionGap, OSError.
+    `listens_on` is the address its socket is bound to, `states_on` that of Terraform's states. Raises
+    MigrationError, HomeRefused, AuthorityRefused, StoreUnavailable, PositionGap, OSError.
     """
     home = Home(settings.home)
     installation = home.installation()
@@ -181,7 +182,7 @@ def build(
         chosen=settings.terraform_state,
         keep=settings.terraform_state_versions,
         root=settings.home / "terraform",
-        url=Address(*(listens_on or (settings.host, settings.port))).url,
+        url=Address(*(states_on or listens_on or (settings.host, settings.port))).url,
         leading=Leading(candidate.owner, candidate.epoch, lambda epoch: candidate.held_epoch() == epoch),
         lease_term_s=settings.lease_term_s,
     )
@@ -390,6 +391,7 @@ def build(
         public_hosts=public_hosts(settings.portal_names, settings.portal_port),
         prices=partial(read_price_book, settings.home),
         unbootable=partial(unbootable_in, clouds),
+        console_page=partial(console_page_in, clouds),
         harm=partial(bring_about, clouds),
         gate=gate,
         loop=loop,

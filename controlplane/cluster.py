@@ -26,6 +26,7 @@ from controlplane import (
     resetfold,
     rollfold,
     settingfold,
+    specorderfold,
     specsource,
     topicfold,
     windowfold,
@@ -67,9 +68,9 @@ def evolve(view: ClusterView, recorded: Recorded) -> ClusterView:
 def _declared(view: ClusterView, e: facts.ClusterDeclared, at: datetime) -> ClusterView:
     document = from_data(e.document)
     view = windowfold.over(settingfold.forgiven(view))
-    ensemble = migrationfold.declared(view, document)
+    ensemble, order = migrationfold.declared(view, document), specorderfold.declared(view, document, at)
     view = replace(view, name=e.name, generation=e.generation, document=document, declared_at=at)
-    return replace(view, ensemble_spec=ensemble)
+    return replace(view, ensemble_spec=ensemble, spec_order=order)
 
 
 def _deletion(view: ClusterView, e: facts.ClusterDeletionRequested, at: datetime) -> ClusterView:
@@ -104,7 +105,8 @@ def _aborted(view: ClusterView, e: facts.RecycleAborted, at: datetime) -> Cluste
 
 def _condition(view: ClusterView, e: facts.ConditionChanged, at: datetime) -> ClusterView:
     condition = ConditionView(e.status, e.reason, e.message, at)
-    return replace(view, conditions=frozen({**view.conditions, e.type: condition}))
+    order = view.spec_order if e.status else specorderfold.ended(view, e.type, at)
+    return replace(view, conditions=frozen({**view.conditions, e.type: condition}), spec_order=order)
 
 
 _OWN: Rules = {

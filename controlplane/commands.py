@@ -65,7 +65,7 @@ class AbortRecycle(Command):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WaiveWindow(Command):
-    """Let what is left of the generation in force begin outside the windows of its spec."""
+    """Let what is left of the generation in force begin whatever windows and earlier stages say."""
 
     reason: str
 

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
-from controlplane.latest import LatestStore, Observation, Subject
+from controlplane.latest import LatestStore, Observation, Subject, read_by_cluster
 from events.ids import ClusterUid
 
 HOT_NOTED = "hot-brokers"
@@ -51,10 +51,4 @@ def keep_hot(latest: LatestStore, uid: ClusterUid, noted: HotNoted) -> None:
 
 def hot_of(rows: Iterable[Observation]) -> dict[ClusterUid, HotNoted]:
     """Rows of `HOT_NOTED` by cluster; those another release wrote are left out until they are written anew."""
-    found = {}
-    for row in rows:
-        try:
-            found[row.subject.cluster_uid] = _NOTED.validate_python(dict(row.value))
-        except ValidationError:
-            continue
-    return found
+    return read_by_cluster(_NOTED, rows)

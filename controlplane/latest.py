@@ -9,8 +9,9 @@ import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
+from pydantic import TypeAdapter, ValidationError
 from sqlalchemy import Connection, Engine, Row, Select, select, tuple_
 from sqlalchemy.dialects.postgresql import insert as postgresql_insert
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
@@ -22,6 +23,8 @@ from events.ids import ClusterUid
 # Reboots remembered per subject. Older ghosts than that are not expected, and the row must stay small.
 _PAST_BOOTS = 16
 _KEYS_PER_QUERY = 300
+
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +76,20 @@ class LatestStore(Protocol):
 class _Kept:
     observation: Observation
     past_boots: tuple[str, ...] = ()
+
+
+def read_as(adapter: TypeAdapter[_T], row: Observation) -> _T | None:
+    """The value of a row as this release writes it; None for what another one wrote, until it is written anew."""
+    try:
+        return adapter.validate_python(dict(row.value))
+    except ValidationError:
+        return None
+
+
+def read_by_cluster(adapter: TypeAdapter[_T], rows: Iterable[Observation]) -> dict[ClusterUid, _T]:
+    """Of a kind with one row a cluster, as `read_as`; what another release wrote is left out."""
+    read = {row.subject.cluster_uid: read_as(adapter, row) for row in rows}
+    return {uid: value for uid, value in read.items() if value is not None}
 
 
 def supersede(kept: _Kept | None, new: Observation) -> _Kept | None:

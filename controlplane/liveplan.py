@@ -1,5 +1,6 @@
 """The part of a rollout plan that touches no VM: Kafka settings that are set live, on one broker first. Pure."""
 
+from controlplane.converger.canaries import first_to_try
 from controlplane.converger.settingwords import words
 from controlplane.converger.toldsettings import where_silent
 from controlplane.externals import is_shared
@@ -26,12 +27,11 @@ def live_phases(
     live = _left(view)
     tried = values_to_try(live)
     guarded = {name: value for name, value in live.items() if name not in tried}
-    brokers = sorted((i for i in view.brokers() if i.phase is Phase.JOINED and not i.lost), key=lambda i: i.key)
+    brokers = [i for i in view.brokers() if i.phase is Phase.JOINED and not i.lost]
     soak_s = view.document.spec.rollout.soak_s if view.document else 0.0
     first: list[RolloutPhase] = []
-    if tried and len(brokers) > 1:
-        leads = who_leads(snapshot)
-        canary = min(brokers, key=lambda i: (i.service_id in leads, i.planned.rack, i.node))
+    canary = first_to_try(brokers, who_leads(snapshot))
+    if tried and canary is not None and len(brokers) > 1:
         named = f"set {words(tried)} live on broker {canary.service_id} first and watch it for {soak_s:.0f} s"
         alone = f"on {canary.node} alone, taken back if it does not stand it"
         first.append(_phase(named, alone, ("set", "read back", "soak"), LIVE_S + soak_s))

@@ -21,6 +21,7 @@ from controlplane.diskrenewal import refuse_disks
 from controlplane.evacuationroom import room_onto, room_without
 from controlplane.externals import expected_externals, external_brokers
 from controlplane.kafka.gates import Gate, is_following
+from controlplane.members import services_on
 from controlplane.movepreview import refuse_moved
 from controlplane.replacement import Phase
 from controlplane.scaledownroom import removed_brokers
@@ -49,7 +50,8 @@ def restart_asked(view: ClusterView, command: RestartServices) -> Asked:
         raise CommandRefused("restart-running", message, next_step)
     chosen = _to_restart(view, command)
     request = derived_id("rolling restart", view.uid, command.command_id)
-    fact = facts.RollingRestartRequested(request, tuple(i.key for i in chosen), asked_by(command, command.reason))
+    keys = tuple(i.service_key for i in chosen)
+    fact = facts.RollingRestartRequested(request, keys, asked_by(command, command.reason))
     sentence = (
         f"{_counted(chosen)} of {view.name} will be started anew, {_pace(view)}, each once all before it are back"
     )
@@ -153,7 +155,8 @@ def asked_for(view: ClusterView, key: str) -> str:
     if key in view.evacuations:
         kept = view.evacuations[key]
         told.append(f"{'kept empty' if kept.empty_at else 'to be empty'}, {kept.reason}")
-    if view.rolling_restart is not None and key in view.rolling_restart.left:
+    left = view.rolling_restart.left if view.rolling_restart is not None else ()
+    if view.rolling_restart is not None and any(k.partition("/")[0] == key for k in left):
         told.append(f"to be started anew, {view.rolling_restart.reason}")
     return "; ".join(told)
 
@@ -170,7 +173,7 @@ def _pace(view: ClusterView) -> str:
 
 
 def _to_restart(view: ClusterView, command: RestartServices) -> Sequence[InstanceView]:
-    serving = [i for i in view.alive() if i.phase is Phase.JOINED and not i.lost]
+    serving = [s for i in view.alive() if i.phase is Phase.JOINED and not i.lost for s in services_on(i)]
     chosen = serving
     if command.pool:
         chosen = [i for i in serving if i.planned.pool == command.pool]

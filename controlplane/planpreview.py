@@ -13,6 +13,7 @@ from controlplane.bandwidth import ASSUMED_BYTES_PER_S, CLIENTS_KEEP, MIB, nic_b
 from controlplane.converger.protocol import NO_FORMAT_ROLL, target_of
 from controlplane.converger.replacements import pending_changes
 from controlplane.costs import PlanCost
+from controlplane.externalplan import quorum_phases, static_quorum_warnings
 from controlplane.externals import externals_told
 from controlplane.footprint import bytes_by_broker
 from controlplane.liveplan import live_phases
@@ -102,7 +103,7 @@ def preview(
     changes = differences(view.document, document) if view.document else ()
     wanted = replace(view, document=document)
     nodes = pending_changes(wanted)
-    told = [*warnings, *_warnings(wanted, nodes)]
+    told = [*warnings, *_warnings(wanted, nodes), *static_quorum_warnings(view, document, snapshot)]
     in_zookeeper_mode = document.spec.kafka.mode == "zookeeper"
     protocol = _protocol(view, document) if in_zookeeper_mode else ""
     raises_levels = exists and not in_zookeeper_mode and document.spec.external is None
@@ -117,6 +118,7 @@ def preview(
         phases = (*rollout.phases, *migration_phases(view, document))
         rollout = replace(rollout, phases=phases, warnings=(*rollout.warnings, *migration_warnings(view, document)))
     before, after = live_phases(wanted, snapshot)
+    before = (*quorum_phases(view, document, snapshot), *before)
     if before or after:
         rollout = replace(rollout, phases=(*before, *rollout.phases, *after))
     waits = brake if any(c.change in (Change.REPLACE, Change.RESTART) for c in nodes) else ""
@@ -171,15 +173,19 @@ def _process_effects(changes: Iterable[FieldChange], nodes: Sequence[NodeChange]
     for change in changes:
         if change.field_class is not FieldClass.RESTART or change.path.startswith("spec.kafka.config["):
             continue
-        pool = change.path.removeprefix("spec.pools[").partition("].heapMib")
-        found[change.path] = _heap_effect(pool[0], nodes) if pool[1] else OTHER_ADDRESSES
+        pool, is_of_one, field_name = change.path.removeprefix("spec.pools[").partition("].")
+        beside = field_name == "zookeeperHeapMib"
+        of_heap = is_of_one and (beside or field_name == "heapMib")
+        found[change.path] = _heap_effect(pool, nodes, beside=beside) if of_heap else OTHER_ADDRESSES
     return found
 
 
-def _heap_effect(pool: str, nodes: Sequence[NodeChange]) -> str:
-    """Of who is there: a node that is made now, or made anew, starts with it."""
+def _heap_effect(pool: str, nodes: Sequence[NodeChange], *, beside: bool) -> str:
+    """Of who is there: a node that is made now, or made anew, starts with it. `beside`: of the servers on the brokers'
+    VMs."""
     there = [c for c in nodes if c.desired and c.desired.pool == pool and c.incumbent and not c.incumbent.lost]
-    restarted, replaced = any(c.heap_mib for c in there), any(c.change is Change.REPLACE for c in there)
+    restarted = any(c.heap_mib for c in there if c.beside is beside)
+    replaced = any(c.change is Change.REPLACE for c in there)
     if replaced:
         return f"{HEAP_RESTARTS}; the replaced VMs are started with it" if restarted else "comes with the replaced VMs"
     return HEAP_RESTARTS if restarted else "changes nothing: the services have it"

@@ -63,6 +63,8 @@ class RestartView:
     reverting: str = ""
     new_settings: bool = True
     """Whether it has, or had, others than before: it has none where a person asked for the restart."""
+    service: str = ""
+    """Which of the services on that VM, as in `RestartRequested`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +79,8 @@ class CanaryView:
 
 @dataclass(frozen=True, slots=True)
 class RollingRestartView:
-    """The rolling restart a person asked for. `left` are those of `keys` that were not started anew for it yet."""
+    """The rolling restart a person asked for. `left` are those of `keys` that were not started anew for it yet; both
+    are `InstanceView.service_key`s."""
 
     id: str
     keys: tuple[str, ...]

@@ -12,7 +12,7 @@ from controlplane.chaosview import ChaosView as ChaosView
 from controlplane.evacuationview import EvacuationView as EvacuationView
 from controlplane.externalview import ExternalView
 from controlplane.healingview import DemotionView, SwitchView
-from controlplane.members import members_of
+from controlplane.members import kept_for_vote, members_of
 from controlplane.migrationview import MigrationView, with_both_quorums
 from controlplane.movesview import MovesView as MovesView
 from controlplane.rebalanceview import BatchSpent, LastRebalance, RebalanceView
@@ -27,6 +27,7 @@ from controlplane.restartview import (
     SettingChangeView,
     SettingRefusal,
 )
+from controlplane.specorderview import SpecOrderView
 from controlplane.specsource import SpecSource
 from controlplane.topicview import TopicsView
 from events import facts
@@ -112,6 +113,8 @@ class InstanceView:
     """TCP port a broker serves clients on, whatever the spec has come to say; 0 where no document said it yet."""
     member_starts: int = 1
     """Of the ZooKeeper server beside a broker, as `starts` is of the broker."""
+    member_heap_mib: int = 0
+    """Of the same, as `told_heap_mib`."""
     member_gone: bool = False
     """That server has left the ensemble for good: it is stopped, whatever becomes of the broker."""
     hosted: bool = False
@@ -120,6 +123,16 @@ class InstanceView:
     @property
     def key(self) -> str:
         return self.planned.key
+
+    @property
+    def service_key(self) -> str:
+        """`brokers-a-0.g1`, and of the server beside that broker `brokers-a-0.g1/zookeeper`."""
+        return f"{self.key}/{self.beside}" if self.beside else self.key
+
+    @property
+    def beside(self) -> str:
+        """Which service of its VM it is, as facts tell: "" for what the VM was made for."""
+        return self.planned.service if self.hosted else ""
 
     @property
     def node(self) -> str:
@@ -325,7 +338,8 @@ class ClusterView:
     voter_changes: int = 0
     """Changes of voters begun, ever."""
     lost_volumes: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
-    """Volumes of controllers that hold nothing any more, by key, and how that is known."""
+    """Volumes of controllers that hold nothing any more, by key, and how that is known; of servers beside brokers their
+    directories, by id."""
     volume_sizes: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
     """GiB of the volumes that were asked to grow, by key: their planned size is that of their making."""
     cures: tuple[PastCure, ...] = ()
@@ -341,6 +355,8 @@ class ClusterView:
     """Where people put the offsets of consumer groups last, by group, the last one last."""
     topics: TopicsView = field(default_factory=TopicsView)
     image: ImageView | None = None
+    spec_order: SpecOrderView | None = None
+    """What the order of the fleet asks about its spec, None before the first one was reached."""
     agent_orders: Mapping[str, AgentOrderView] = field(default_factory=lambda: MappingProxyType({}))
     """By instance key, of VMs whose agents were ever told to become others."""
     external: ExternalView | None = None
@@ -438,10 +454,10 @@ class ClusterView:
         return relieved_by(self.instances.values())
 
     def is_broken(self, instance: InstanceView) -> str:
-        """How it is known that its disk holds nothing any more, "" where nobody said so."""
-        if instance.is_broker or not self.lost_volumes:
+        """How it is known that what a voter kept there is gone, "" where nobody said so."""
+        if not self.lost_volumes:
             return ""
-        return next((w for v in instance.planned.volumes if (w := self.lost_volumes.get(v.key, ""))), "")
+        return next((words for one in kept_for_vote(instance) if (words := self.lost_volumes.get(one, ""))), "")
 
     @property
     def broker_port(self) -> int:

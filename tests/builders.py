@@ -99,17 +99,16 @@ def a_spec(**overrides: Any) -> str:
     values |= overrides
     heaps = {k: f"\n      heapMib: {values[k]}" if values[k] else "" for k in ("heap", "quorum_heap")}
     text = _SPEC.format(**{**values, **heaps})
-    return _on_the_brokers_vms(text) if values["quorum"] == "members" else text
+    return _on_the_brokers_vms(text, values["quorum_heap"]) if values["quorum"] == "members" else text
 
 
-def _on_the_brokers_vms(text: str) -> str:
+def _on_the_brokers_vms(text: str, heap_mib: int) -> str:
     """The servers of the ensemble share the VMs of the brokers: there is no other pool."""
     before, _, after = text.partition("    - name: memberss")
-    return (
-        before
-        + "    - name: brokers"
-        + after.partition("    - name: brokers")[2].replace("services: [broker]", "services: [broker, zookeeper]")
-    )
+    heap = f"\n      zookeeperHeapMib: {heap_mib}" if heap_mib else ""
+    shared = f"services: [broker, zookeeper]{heap}"
+    brokers = after.partition("    - name: brokers")[2].replace("services: [broker]", shared)
+    return f"{before}    - name: brokers{brokers}"
 
 
 def a_zookeeper_document(**overrides: Any) -> KafkaClusterDocument:
@@ -341,8 +340,8 @@ def an_observation(view: ClusterView, **overrides: Any) -> Observation:
 
 
 def a_situation(view: ClusterView, *, now: datetime = NOW, **seen: Any) -> Situation:
-    """A view with what is seen of it; `allowance`, `loss_grace_s` and `freezes` go to the situation."""
-    own = {k: seen.pop(k) for k in ("allowance", "loss_grace_s", "freezes") if k in seen}
+    """A view with what is seen of it; `allowance`, `loss_grace_s`, `freezes` and `order` go to the situation."""
+    own = {k: seen.pop(k) for k in ("allowance", "loss_grace_s", "freezes", "order") if k in seen}
     return Situation(view, an_observation(view, **seen), now, **own)
 
 

@@ -34,6 +34,8 @@ class OidcServer:
     ways_out: list[str]
     people: dict[str, dict[str, Any]] = field(default_factory=lambda: dict(PEOPLE))
     kid: str = "first"
+    backchannel: str = ""
+    """Where it says that somebody was signed out; "" where it tells nobody."""
 
     @property
     def issuer(self) -> str:
@@ -55,6 +57,7 @@ class OidcServer:
             "ways_out": self.ways_out,
             "people": self.people,
             "keys": [key.as_dict(private=True)],
+            "backchannel": self.backchannel,
         }
         command = [node, "provider.mjs", json.dumps(told)]
         process = subprocess.Popen(command, cwd=there, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
@@ -65,6 +68,17 @@ class OidcServer:
         finally:
             process.terminate()
             process.wait(timeout=10)
+
+
+def sign_out_there(browser: httpx.Client, url: str) -> None:
+    """Opens the provider's way out and says yes to it."""
+    asked = browser.get(url)
+    form = re.search(r'<form[^>]*action="([^"]+)"', asked.text)
+    secret = re.search(r'name="xsrf" value="([^"]+)"', asked.text)
+    assert form is not None, asked.text[:2000]
+    assert secret is not None, asked.text[:2000]
+    done = browser.post(asked.request.url.join(form[1]), data={"xsrf": secret[1], "logout": "yes"})
+    assert done.is_redirect or done.is_success, done.text[:2000]
 
 
 def free_port() -> int:

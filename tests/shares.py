@@ -48,6 +48,7 @@ PATTERNS: Mapping[str, tuple[str, ...]] = {
         "unit/planner/rollout/*",
         *(f"e2e/test_{name}.py" for name in ("agent_upgrades", "controllers_move", "handovers", "migration", "quorum")),
         *(f"e2e/test_{name}.py" for name in ("node_requests", "restarts_together", "settings_change", "several_disks")),
+        "e2e/test_quorum_of_five.py",
         "e2e/test_zookeeper_mode.py",
         *(
             f"agent/test_{name}.py"
@@ -73,6 +74,7 @@ PATTERNS: Mapping[str, tuple[str, ...]] = {
         ),
         *(f"sim/test_{name}_seeds.py" for name in ("window", "zookeeper")),
         "sim/test_growth_crashes.py",
+        "sim/test_static_quorum_crashes.py",
     ),
     "healing": (
         "unit/controlplane/anomalies/*",
@@ -115,7 +117,7 @@ PATTERNS: Mapping[str, tuple[str, ...]] = {
         "contract/test_portal_*",
         *(f"contract/test_{name}.py" for name in ("notice_outbox", "notifiers", "oidc_provider", "proposal_book")),
         "contract/test_topic_names.py",
-        *(f"e2e/test_{name}.py" for name in ("hands_of_others", "import")),
+        *(f"e2e/test_{name}.py" for name in ("hands_of_others", "import", "import_static")),
         "kafka/test_live_import.py",
         "sequences/test_golden_imports.py",
         "sim/test_import_crashes.py",

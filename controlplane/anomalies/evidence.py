@@ -131,7 +131,8 @@ def _failed_disks(view: ClusterView, seen: Seen) -> Iterator[Finding]:
     for instance in view.alive():
         broken = view.is_broken(instance)
         if broken:
-            yield Finding(Kind.DISK_FAILURE, instance.node, f"the disk of {instance.key} holds nothing: {broken}")
+            what = "the directory of the ZooKeeper server on" if instance.is_broker else "the disk of"
+            yield Finding(Kind.DISK_FAILURE, instance.node, f"{what} {instance.key} holds nothing: {broken}")
 
 
 def _topics(view: ClusterView) -> Iterator[Finding]:

@@ -4,10 +4,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
 from controlplane.anomalies.book import AnomalyBook
-from controlplane.latest import LatestStore, Observation, Subject
+from controlplane.latest import LatestStore, Observation, Subject, read_by_cluster
 from events.ids import ClusterUid
 from planner.anomalies.kinds import Kind, State
 
@@ -45,13 +45,7 @@ def keep_noted(latest: LatestStore, uid: ClusterUid, book: AnomalyBook, at: date
 
 def noted_of(rows: Iterable[Observation]) -> dict[ClusterUid, AnomaliesNoted]:
     """Rows of `ANOMALIES_NOTED` by cluster; those another release wrote are left out until they are written anew."""
-    found = {}
-    for row in rows:
-        try:
-            found[row.subject.cluster_uid] = _NOTED.validate_python(dict(row.value))
-        except ValidationError:
-            continue
-    return found
+    return read_by_cluster(_NOTED, rows)
 
 
 def noted(latest: LatestStore, uid: ClusterUid) -> AnomaliesNoted:

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 
 from controlplane.converger.maintenance import MAINTENANCE
 from controlplane.converger.pausing import hold_on
-from controlplane.converger.placementwork import corrects
+from controlplane.converger.placementwork import corrects, leaves_leaders
 from controlplane.healingswitch import why_not
 from controlplane.replacement import Phase
 from controlplane.view import ClusterView, InstanceView
@@ -119,7 +119,7 @@ class Stance:
             words = f"what could be moved off it is not measured yet. Next: kedge describe {view.name}"
             return Standing(State.WAITING, words)
         if cure.orders:
-            if view.document is not None and view.document.spec.balance.preferred_leaders == "leave":
+            if leaves_leaders(view):
                 words = "leaders stay where they are (`balance.preferredLeaders: leave`)"
                 return Standing(State.WAITING, f"{words}. Next: kedge rebalance {view.name}")
             return Standing(State.HEALING, _HANDS_OVER)

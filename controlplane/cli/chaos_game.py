@@ -86,7 +86,11 @@ class Game:
                 break
             health = self.cluster.health(self.name)
             fault = draw.choice(list(self.faults))
-            vm = draw.choice(sorted(_may_be_hit(fault, health)))
+            may_be_hit = sorted(_may_be_hit(fault, health))
+            if not may_be_hit:
+                stopped = f"{fault} suits no VM of {self.name}"
+                break
+            vm = draw.choice(may_be_hit)
             self.tell(f"{number + 1}/{events}: {fault} of {vm}")
             self.played.append(self._one(fault, vm))
         return self._report(stopped)
@@ -171,7 +175,7 @@ class Game:
 
 def _may_be_hit(fault: str, health: chaos_api.HealthOut) -> list[str]:
     if fault == "kill-zookeeper":
-        return health.controllers
+        return health.zookeepers
     return health.brokers if fault in _OF_BROKERS else [*health.brokers, *health.controllers]
 
 

@@ -3,11 +3,10 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
-from controlplane.latest import LatestStore, Observation, Subject
+from controlplane.latest import LatestStore, Observation, Subject, read_as
 from controlplane.places import places_of
 from controlplane.view import ClusterView
 from events.ids import ClusterUid
@@ -85,15 +84,7 @@ def audited_networks(view: ClusterView, noted: Noted) -> Mapping[Place, AuditNot
 def _by_cluster(rows: Iterable[Observation]) -> dict[ClusterUid, dict[str, AuditNoted]]:
     found: dict[ClusterUid, dict[str, AuditNoted]] = {}
     for row in rows:
-        noted = _read(row.value)
+        noted = read_as(_NOTED, row)  # what another release wrote is audited again
         if noted is not None:
             found.setdefault(row.subject.cluster_uid, {})[row.subject.name] = noted
     return found
-
-
-def _read(value: Mapping[str, Any]) -> AuditNoted | None:
-    """None for what another release wrote: it is audited again."""
-    try:
-        return _NOTED.validate_python(dict(value))
-    except ValidationError:
-        return None

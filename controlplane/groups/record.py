@@ -3,11 +3,10 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TypeVar
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
-from controlplane.latest import LatestStore, Observation, Subject
+from controlplane.latest import LatestStore, Observation, Subject, read_as, read_by_cluster
 from events.ids import ClusterUid
 from planner.consumers.history import LagPoint, with_point
 from planner.consumers.told import GroupsTold, GroupTold
@@ -54,7 +53,6 @@ class GroupsNoted:
         return tuple(g for g in self.groups if g.stuck or g.unread)
 
 
-_T = TypeVar("_T")
 _TOLD: TypeAdapter[GroupsTold] = TypeAdapter(GroupsTold)
 _NOTED: TypeAdapter[GroupsNoted] = TypeAdapter(GroupsNoted)
 _NAMED = 5
@@ -82,7 +80,7 @@ def keep_groups(latest: LatestStore, uid: ClusterUid, told: GroupsTold, asked_at
 def kept_groups(latest: LatestStore, uid: ClusterUid) -> GroupsTold | None:
     """The last look. None where there was none, or another release wrote it. Raises StoreUnavailable."""
     row = latest.get(Subject(GROUPS, uid, _SUBJECT))
-    return None if row is None else _read(_TOLD, row)
+    return None if row is None else read_as(_TOLD, row)
 
 
 def kept_lags(latest: LatestStore, uid: ClusterUid) -> Mapping[str, Sequence[LagPoint]]:
@@ -103,21 +101,12 @@ def _point(told: Sequence[int]) -> LagPoint:
 def kept_note(latest: LatestStore, uid: ClusterUid) -> GroupsNoted | None:
     """The last look in short. As `kept_groups`."""
     row = latest.get(Subject(GROUPS_NOTED, uid, _SUBJECT))
-    return None if row is None else _read(_NOTED, row)
+    return None if row is None else read_as(_NOTED, row)
 
 
 def notes_of(rows: Iterable[Observation]) -> dict[ClusterUid, GroupsNoted]:
     """Rows of `GROUPS_NOTED` by cluster; those another release wrote are left out."""
-    read = {row.subject.cluster_uid: _read(_NOTED, row) for row in rows}
-    return {uid: noted for uid, noted in read.items() if noted is not None}
-
-
-def _read(adapter: TypeAdapter[_T], row: Observation) -> _T | None:
-    try:
-        return adapter.validate_python(dict(row.value))
-    except ValidationError:
-        # Written by another release: the next look writes it anew.
-        return None
+    return read_by_cluster(_NOTED, rows)
 
 
 def _noted(group: GroupTold) -> GroupNoted:

@@ -57,6 +57,8 @@ class ClusterSpec:
     parallel_restarts: int = 1
     cohosted: bool = False
     """In ZooKeeper mode: one pool of three, `brokers`, with a server of the ensemble beside each broker."""
+    beside_heap_mib: int = 96
+    """Of those servers."""
 
     def rolled(self, *pools: str) -> "ClusterSpec":
         """The same with another machine for these pools: each of their VMs has to be replaced."""
@@ -101,7 +103,8 @@ class ClusterSpec:
         if not self.cohosted:
             return [self._controllers(), *(self._brokers(pool, zone) for pool, zone in POOLS.items())]
         one = self._brokers("one", "a")
-        both = {"name": "brokers", "services": ["broker", "zookeeper"], "size": 3, "zookeeperHeapMib": 96}
+        both = {"name": "brokers", "services": ["broker", "zookeeper"], "size": 3}
+        both["zookeeperHeapMib"] = self.beside_heap_mib
         return [{**one, **both, "place": {"cloud": "local", "region": "local-1", "zones": ["a", "b", "c"]}}]
 
     def _may_be_away(self) -> int:

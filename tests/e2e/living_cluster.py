@@ -283,9 +283,9 @@ class LivingCluster:
     def power_cut(self, key: str) -> None:
         assert machine.power_cut(self.vm(key)) > 0, f"{key} had no process"
 
-    def lose_directory(self, key: str, directory: str = "data") -> None:
-        """What Kafka keeps on that volume is gone, all at once: removed file by file, a broker makes some anew."""
-        kept = (self.vm(key) / "volumes" / directory / "kafka").resolve()
+    def lose_directory(self, key: str, directory: str = "data", of: str = "kafka") -> None:
+        """What Kafka, or ZooKeeper, keeps on that volume is gone, all at once: file by file, brokers make some anew."""
+        kept = (self.vm(key) / "volumes" / directory / of).resolve()
         kept.rename(self.home / f"lost-{kept.parent.name}")
 
     @contextmanager

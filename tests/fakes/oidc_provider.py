@@ -100,6 +100,24 @@ class FakeOidcProvider:
             return jwt.encode({"alg": "HS256"}, told, OctKey.import_key(SECRET.ljust(32)))
         return jwt.encode({"alg": "ES256", "kid": self.signing_key.kid}, told, self.signing_key)
 
+    def logout_token(self, **changed: Any) -> str:
+        """What it sends when somebody is signed out there; None takes a claim away."""
+        at = int(self.now.timestamp())
+        self.given += 1
+        told = {
+            "iss": ISSUER,
+            "aud": CLIENT,
+            "sub": "sub-1",
+            "iat": at,
+            "exp": at + 120,
+            "jti": f"logout-{self.given}",
+            "events": {"http://schemas.openid.net/event/backchannel-logout": {}},
+            **changed,
+        }
+        told = {name: value for name, value in told.items() if value is not None}
+        header = {"alg": "ES256", "kid": self.signing_key.kid, "typ": "logout+jwt"}
+        return jwt.encode(header, told, self.signing_key)
+
     def _metadata(self) -> dict[str, Any]:
         return {
             "issuer": ISSUER,

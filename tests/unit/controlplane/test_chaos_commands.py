@@ -97,6 +97,16 @@ def test_zookeeper_is_killed_where_it_runs() -> None:
     assert refused(a_view(), order("kill-zookeeper")).code == "not-a-zookeeper"
 
 
+def test_a_server_beside_a_broker_is_killed_as_one_on_a_vm_of_its_own_and_not_once_it_has_left() -> None:
+    view = a_view()
+    beside = replace(view.instances[A].planned, member=facts.PlannedMember(103, "zookeeper-103", 128))
+    host = replace(view.instances[A], planned=beside)
+    sharing = replace(view, instances={**view.instances, A: host})
+    assert chaos_asked(sharing, order("kill-zookeeper"), WHOLE).sentence == f"kill-zookeeper of {A}"
+    left = replace(view, instances={**view.instances, A: replace(host, member_gone=True)})
+    assert refused(left, order("kill-zookeeper")).code == "not-a-zookeeper"
+
+
 @pytest.mark.parametrize("fault", ["split", "packet-loss", "slow-disk"])
 def test_on_a_cloud_faults_that_need_hands_are_refused_even_where_chaos_is_allowed(fault: str) -> None:
     about = {"loss_percent": 5.0, "mib_per_s": 1.0}

@@ -37,6 +37,7 @@ NOT_OF_HEALTH = frozenset(
         "HealingOff",
         "MachineFallback",
         "ImageBehind",
+        "WaitsForStage",
         "WaitsForWindow",
         "ExternalEmpty",
         "AgentUpgradeFailed",

@@ -99,6 +99,7 @@ class FakeCluster:
     injected: list[chaos_api.ChaosIn] = field(default_factory=list)
     at: float = -1000.0
     asleep_faults: Sequence[str] = ("kill-agent",)
+    zookeepers: Sequence[str] = ()
 
     def sleep(self, seconds: float) -> None:
         self.seconds += seconds
@@ -123,6 +124,7 @@ class FakeCluster:
             findings=["Blocked/BrokerDown"] if ill else [],
             brokers=[A, B],
             controllers=["controllers-a-0.g1"],
+            zookeepers=list(self.zookeepers),
             racks=["a", "b"],
             head=1,
         )
@@ -157,6 +159,17 @@ def test_the_same_seed_draws_the_same_faults() -> None:
         played(cluster, seed=seed, faults=faults)
     drawn = [[(o.fault, o.vms) for o in c.injected] for c in (first, second, other)]
     assert drawn[0] == drawn[1] != drawn[2]
+
+
+def test_zookeeper_is_killed_where_one_runs_beside_a_broker_too() -> None:
+    cluster = FakeCluster(zookeepers=(B,))
+    assert played(cluster, faults=("kill-zookeeper",)).stopped == ""
+    assert {vm for o in cluster.injected for vm in o.vms} == {B}
+
+
+def test_a_fault_that_suits_no_vm_ends_the_game() -> None:
+    report = played(FakeCluster(), faults=("kill-zookeeper",))
+    assert (report.events, report.stopped) == ([], "kill-zookeeper suits no VM of orders")
 
 
 def test_no_fault_begins_when_the_time_is_over() -> None:

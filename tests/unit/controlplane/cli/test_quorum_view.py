@@ -3,10 +3,12 @@
 from dataclasses import replace
 from io import StringIO
 
+import pytest
 from rich.console import Console, RenderableType
 
 from controlplane.cli.quorum_view import quorum_section
 from controlplane.portal.quorumanswers import quorum_out
+from controlplane.portal.quorumschemas import QuorumOut
 from controlplane.replacement import Phase
 from controlplane.view import VoterChangeView
 from events import facts
@@ -48,3 +50,9 @@ def test_a_voter_of_nobody_is_named_as_such() -> None:
 
 def test_before_any_metadata_was_read_there_is_nothing_to_tell() -> None:
     assert quorum_out(a_view(), None) is None
+
+
+@pytest.mark.parametrize("static", [True, False])
+def test_a_static_quorum_of_others_is_called_so(static: bool) -> None:
+    text = shown(quorum_section(QuorumOut(members=[], static=static)))
+    assert ("static (kraft.version 0)" in text) == static

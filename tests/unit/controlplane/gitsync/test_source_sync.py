@@ -71,6 +71,23 @@ def test_a_commit_that_only_moves_words_is_remembered_and_declares_nothing(git: 
     assert git.standing.applied == commit
 
 
+def test_clusters_of_earlier_stages_are_declared_first_whatever_their_files_are_called(git: GitHouse) -> None:
+    """Later stages wait for what earlier ones have in hand: they must not be looked at before those have it."""
+    git.push(
+        {
+            "a.yaml": _staged("shop", "production"),
+            "b.yaml": f"{_staged('ledger', 'production')}---\n{_staged('trial', 'staging')}",
+            "c.yaml": _staged("sandbox", "dev"),
+        }
+    )
+    declared = [e.data["name"] for e in git.house.store.read_all() if e.type == "cluster.declared"]
+    assert declared == ["sandbox", "trial", "ledger", "shop"]
+
+
+def _staged(name: str, stage: str) -> str:
+    return named(name).replace(f"name: {name}", f"name: {name}\n  labels: {{stage: {stage}}}", 1)
+
+
 class _DiesAfter(MemoryEventStore):
     """A store whose server is killed after some appends."""
 

@@ -250,3 +250,22 @@ def test_the_same_calls_give_the_same_cluster() -> None:
 
 def _directory(kafka: FakeKafka, controller: int) -> str:
     return next(m.directory_id for m in kafka.snapshot().quorum.members if m.id == controller)
+
+
+def test_a_static_quorum_tells_no_directory_and_changes_no_voter_until_its_level_is_raised() -> None:
+    kafka = FakeKafka()
+    directories = {c: kafka.add_controller(c) for c in (100, 101, 102)}
+    kafka.add_broker(1000, "a")
+    kafka.finalised["kraft.version"] = 0
+    assert {m.directory_id for m in kafka.snapshot().quorum.members if m.is_voter} == {"A" * 22}
+    with pytest.raises(KafkaRefused, match="feature is 0"):
+        kafka.remove_voter(102, directories[102])
+    kafka.stop_controller(100)  # it led, and has told the next leader nothing
+    with pytest.raises(KafkaRefused, match="not all of the voters support it"):
+        kafka.update_feature("kraft.version", 1, validate_only=True)
+    kafka.start_controller(100)
+    kafka.stop_controller(102)  # it has told the leader of today
+    kafka.update_feature("kraft.version", 1, validate_only=False)
+    voters = {m.id: m.directory_id for m in kafka.snapshot().quorum.members if m.is_voter}
+    assert voters == directories
+    assert kafka.remove_voter(102, directories[102])

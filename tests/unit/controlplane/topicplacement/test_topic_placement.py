@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controlplane.latest import MemoryLatestStore
-from controlplane.topicplacement.keeper import PlacementKeeper
+from controlplane.latest import MemoryLatestStore, Observation, Subject
+from controlplane.topicplacement.keeper import LOOKS, SIZES, PlacementKeeper
 from controlplane.topicplacement.packed import hash_of, packed, shape_of, text_of, unpacked
 from controlplane.topicplacement.sight import RecordedPlacements
 from controlplane.topicplacement.store import MemoryPlacementStore, TopicRecord
@@ -83,6 +83,27 @@ def told(server: Server) -> dict[str, tuple[int, tuple[int, ...], tuple[int, ...
     return {str(p.name): (p.leader, p.replicas, p.isr) for p in snapshot.partitions}
 
 
+def sizes(server: Server) -> dict[str, int | None]:
+    snapshot = server.sight.of(UID)
+    assert snapshot is not None
+    return {str(p.name): snapshot.bytes_of(p) for p in snapshot.partitions}
+
+
+def sized(name: str, size: int) -> PartitionSeen:
+    return replace(a_partition(name), size_bytes=size)
+
+
+def unsized(name: str) -> PartitionSeen:
+    """No broker has told how large it is."""
+    return replace(a_partition(name, (1007, 1008)), size_bytes=0)
+
+
+def looks_of(server: Server) -> list[Observation]:
+    """A look whose rows are those of the store."""
+    told = {"cluster_id": "x", "written_at": "1", "sized_at": "1"}
+    return [Observation(Subject(LOOKS, UID, "topics"), told, "kafka", server.now)]
+
+
 MOVED = a_partition("a-1", (1001, 1002), isr=(1001,), adding=(1002,), removing=(1000,), min_isr=1)
 
 
@@ -94,10 +115,49 @@ def test_a_server_that_never_read_kafka_tells_partitions_and_how_old_the_look_is
     snapshot = other.sight.of(UID)
     assert snapshot is not None
     assert snapshot.at == NOW
-    wanted = replace(MOVED, size_bytes=0)
-    assert snapshot.by_name[MOVED.name] == wanted
+    assert snapshot.by_name[MOVED.name] == MOVED
     assert [str(p.name) for p in snapshot.partitions] == ["a-0", "a-1", "b-0"]
     assert (snapshot.brokers, snapshot.log_dirs) == ({}, {})
+
+
+def test_sizes_are_recorded_every_ten_minutes_and_told_with_an_age_of_their_own() -> None:
+    leader = Server()
+    empty = replace(a_partition("b-0"), size_bytes=0, leader_bytes=0)
+    leader.looks(sized("a-0", 1000), empty, unsized("c-0"))
+    reader = leader.beside()
+    assert sizes(reader) == {"a-0": 1000, "b-0": 0, "c-0": None}
+    leader.looks(sized("a-0", 2000), empty, unsized("c-0"), s=599)
+    reader.now = NOW + timedelta(seconds=605)
+    assert sizes(reader)["a-0"] == 1000
+    snapshot = reader.sight.of(UID)
+    assert snapshot is not None
+    assert (snapshot.at, snapshot.sizes_at) == (NOW + timedelta(seconds=599), NOW)
+    assert leader.looks(sized("a-0", 3000), empty, sized("d-0", 1), s=600) == ["d", "-c"]
+    reader.now = NOW + timedelta(seconds=611)
+    assert sizes(reader) == {"a-0": 3000, "b-0": 0, "d-0": 1}
+
+
+def test_a_new_leader_records_sizes_at_its_first_look() -> None:
+    leader = Server()
+    leader.looks(sized("a-0", 1000))
+    leader.beside(Epoch(2)).looks(sized("a-0", 5000), s=60)
+    late = leader.beside()
+    late.now = NOW + timedelta(seconds=66)
+    assert sizes(late) == {"a-0": 5000}
+
+
+def test_sizes_nobody_can_read_are_unknown_and_hide_no_topic() -> None:
+    leader = Server()
+    leader.looks(sized("a-0", 1000))
+    for broken in ("", "no base64!", "bm8gemxpYg=="):
+        rows = [Observation(Subject(SIZES, UID, "topics"), {"sizes": broken}, "kafka", NOW + timedelta(seconds=1))]
+        leader.latest = MemoryLatestStore()
+        leader.latest.put_all([*looks_of(leader), *rows])
+        reader = leader.beside()
+        assert sizes(reader) == {"a-0": None}, broken
+        snapshot = reader.sight.of(UID)
+        assert snapshot is not None
+        assert snapshot.sizes_at is None
 
 
 def test_a_look_that_finds_everything_where_it_was_writes_no_topic_and_a_newer_age() -> None:
@@ -180,15 +240,15 @@ def test_a_reader_sees_a_change_after_five_seconds_and_reads_rows_only_then() ->
 
 def test_of_a_cluster_where_one_topic_changed_the_others_are_not_unpacked_again() -> None:
     leader = Server()
-    leader.looks(a_partition("a-0"), a_partition("b-0"), a_partition("c-0"))
+    leader.looks(unsized("a-0"), unsized("b-0"), unsized("c-0"))
     reader = leader.beside()
     before = reader.sight.of(UID)
-    leader.looks(a_partition("a-0"), a_partition("b-0", leader=1001), s=60)
+    leader.looks(unsized("a-0"), replace(unsized("b-0"), leader=1001), s=60)
     reader.now = NOW + timedelta(seconds=66)
     after = reader.sight.of(UID)
     assert before is not None
     assert after is not None
-    assert [(str(p.name), p.leader) for p in after.partitions] == [("a-0", 1000), ("b-0", 1001)]
+    assert [(str(p.name), p.leader) for p in after.partitions] == [("a-0", 1007), ("b-0", 1001)]
     assert after.partitions[0] is before.partitions[0]
 
 

@@ -90,7 +90,8 @@ def test_what_the_dead_servers_run_left_running_here_is_ended_first(
         stranger.kill()
         stranger.wait()
         with server.of(KEY).locked("run-2", on_lost=never):
-            assert process.identify(orphan.pid) is None
+            # Killed, it has no environment any more, and for a moment no end either: the kernel takes that long.
+            assert process.wait_until(lambda: process.identify(orphan.pid) is None, timeout_s=10)
     finally:
         orphan.kill()
         orphan.wait()

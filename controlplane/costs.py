@@ -198,20 +198,16 @@ def drain_crossing(
     ids = {i.node: i.service_id for i in view.brokers() if not i.lost}
     abroad = {s.node: _held_bytes(snapshot, ids[s.node]) for s in drained if s.node in leaving}
     staying = {s.node for s in drained if s.node in ids and s.node not in abroad and _stays_in_zone(s)}
-    known = {
-        s.node: _crossing_bytes(snapshot, ids[s.node], pool.place.cloud)
-        for pool in document.spec.broker_pools
-        for s in _steps_of(pool, rollout)
-        if s.node in staying
-    }
+    known: dict[str, int] = {}
     parts = []
     for pool in document.spec.broker_pools:
-        market = _offers(pool, book)
-        of_pool = [known[s.node] for s in _steps_of(pool, rollout) if s.node in known]
+        market, nodes = _offers(pool, book), [s.node for s in _steps_of(pool, rollout)]
+        of_pool = {node: _crossing_bytes(snapshot, ids[node], pool.place.cloud) for node in nodes if node in staying}
+        known |= of_pool
         if market is not None and of_pool:
-            gib = Decimal(sum(of_pool)) / _GIB
+            gib = Decimal(sum(of_pool.values())) / _GIB
             parts.append(CostPart(f"{pool.name}: bytes from zone to zone", gib, market.cross_zone_per_gib))
-        going = [s.node for s in _steps_of(pool, rollout) if s.node in abroad]
+        going = [node for node in nodes if node in abroad]
         for place in dict.fromkeys(leaving[node] for node in going):
             left = [abroad[node] for node in going if leaving[node] == place]
             price = _egress(place, pool, book)

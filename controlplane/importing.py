@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from controlplane.converger.externalquorum import why_it_stays_static
-from controlplane.kafka.features import KRAFT, is_static
+from controlplane.kafka.features import KRAFT, METADATA, is_static
 from controlplane.kafka.foreign import ForeignCluster
 from controlplane.kafka.settings_live import SettingSource
 from events.spec.document import load_documents
@@ -25,7 +25,6 @@ from planner.quantities import human_bytes
 PLAINTEXT = "PLAINTEXT"
 _PROTOCOLS = (PLAINTEXT, "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 """`SecurityProtocol` of Kafka."""
-_METADATA = "metadata.version"
 _GIVEN = (SettingSource.CLUSTER_LIVE, SettingSource.FILE)
 
 
@@ -133,20 +132,20 @@ def _protocols(text: str) -> Mapping[str, str]:
 
 def _release(seen: KafkaSnapshot) -> tuple[KafkaRelease, tuple[str, ...]]:
     """What pools would run: the newest release that is no newer than the brokers there. Raises ImportRefused."""
-    metadata = seen.features.get(_METADATA)
+    metadata = seen.features.get(METADATA)
     if metadata is None or not metadata.finalised:
-        raise ImportRefused(f"no live broker tells {_METADATA}: this is no KRaft cluster", "see docs/import.md")
+        raise ImportRefused(f"no live broker tells {METADATA}: this is no KRaft cluster", "see docs/import.md")
     oldest, newest = min(SUPPORTED.values(), key=_level), max(SUPPORTED.values(), key=_level)
     if metadata.finalised > newest.level:
         raise ImportRefused(
-            f"{_METADATA} {metadata.finalised} is finalised there, and the newest Kafka of this release is "
+            f"{METADATA} {metadata.finalised} is finalised there, and the newest Kafka of this release is "
             f"{newest.version}, which reads up to {newest.level}",
             "import it by a release of Kedge that has that Kafka",
         )
     fitting = [r for r in SUPPORTED.values() if metadata.finalised <= r.level <= metadata.max_supported]
     release = max(fitting, key=_level, default=next(r for r in (oldest, newest) if r.level >= metadata.finalised))
     told = (
-        f"which patch release its brokers run; they support {_METADATA} up to {metadata.max_supported}. "
+        f"which patch release its brokers run; they support {METADATA} up to {metadata.max_supported}. "
         f"`version` is what Kedge's own brokers would run"
     )
     if release.level > metadata.max_supported:

@@ -61,6 +61,14 @@ def service_on(instance: "InstanceView", service: str) -> "InstanceView | None":
     return member if member is not None and member.planned.service == service else None
 
 
+def named_service(view: "ClusterView", key: str, service: str) -> "InstanceView":
+    """The same, of who is known to have it. Raises LookupError."""
+    found = service_on(view.instances[key], service)
+    if found is None:
+        raise LookupError(f"{key} has no service {service}")
+    return found
+
+
 def with_told(instance: "InstanceView", service: "InstanceView") -> "InstanceView":
     """The VM once this service of it is told another start, or another heap."""
     if not service.hosted:

@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from controlplane import nodefold
 from controlplane.foldmoves import Rules
-from controlplane.members import service_on, with_told
+from controlplane.members import named_service, with_told
 from controlplane.restartview import (
     Before,
     CanaryView,
@@ -104,7 +104,7 @@ def restart(view: ClusterView, e: facts.RestartRequested, at: datetime) -> Clust
     others = sorted(view.restarts.keys() - set(e.beside))
     if others or e.key in view.restarts:
         raise ValueError(f"{(others or [e.key])[0]} is being restarted already")
-    instance = _service(view, e.key, e.service)
+    instance = named_service(view, e.key, e.service)
     before = Before(instance.config, instance.told, instance.told_heap_mib)
     config = None if instance.config is None else with_values(instance.config, e.config)
     told = with_values(instance.settings, e.told) if e.told else instance.told
@@ -118,7 +118,7 @@ def restart(view: ClusterView, e: facts.RestartRequested, at: datetime) -> Clust
 def restarted(view: ClusterView, e: facts.RestartCompleted, at: datetime) -> ClusterView:
     """It serves; the canary of its kind is watched from here on."""
     done, canaries = _restarting(view, e.key), dict(view.canaries)
-    instance = _service(view, e.key, done.service)
+    instance = named_service(view, e.key, done.service)
     view = nodefold.started_anew(view, instance.service_key)
     if done.canary:
         canaries[instance.planned.service] = CanaryView(e.key, done.generation, at, done.before)
@@ -128,7 +128,7 @@ def restarted(view: ClusterView, e: facts.RestartCompleted, at: datetime) -> Clu
 def revert(view: ClusterView, e: facts.RestartRevertRequested, at: datetime) -> ClusterView:
     """The service is told what it was told before, by yet another start. What an earlier spec asked of it says nothing
     against the one in force, which gets a canary of its own."""
-    instance = _service(view, e.key, e.service)
+    instance = named_service(view, e.key, e.service)
     before, generation = _before(view, instance, e.service)
     had = Before(instance.config, instance.told, instance.told_heap_mib)
     old = replace(instance, starts=e.start, config=before.config, told=before.told, told_heap_mib=before.told_heap_mib)
@@ -178,13 +178,6 @@ def _told(instance: InstanceView, change: SettingChangeView) -> InstanceView:
         return instance
     config = with_values(instance.config, change.config)
     return replace(instance, config=config, told=with_values(instance.settings, change.told))
-
-
-def _service(view: ClusterView, key: str, service: str) -> InstanceView:
-    found = service_on(view.instances[key], service)
-    if found is None:
-        raise ValueError(f"{key} has no service {service}")
-    return found
 
 
 def _told_by(view: ClusterView, key: str, service: InstanceView) -> ClusterView:

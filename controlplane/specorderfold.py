@@ -51,9 +51,11 @@ def declared(view: ClusterView, document: KafkaClusterDocument, at: datetime) ->
     known = view.spec_order
     if known is None:
         return None
-    wanted = changes(known.document, document)
     begun = changes_in_hand(view) if view.recycling == view.generation else frozenset()
     taken_back = {**known.taken_back, **dict.fromkeys(begun, at)}
+    if not taken_back:
+        return known
+    wanted = changes(known.document, document)
     return replace(known, taken_back=frozen({c: t for c, t in taken_back.items() if c not in wanted}))
 
 

@@ -49,6 +49,9 @@ SMALL = {  # what lets several nodes share two cores; the default dedupe buffer 
     "controller.listener.names": "CONTROLLER",
 }
 
+SOON_FENCED = {"broker.session.timeout.ms": "4000", "broker.heartbeat.interval.ms": "1000"}
+"""A dead broker is fenced after 9 s by default."""
+
 
 @dataclass(slots=True)
 class Node:

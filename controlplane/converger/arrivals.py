@@ -304,8 +304,9 @@ def _holds_up_a_birth(situation: Situation, instance: InstanceView) -> bool:
 def _fell_silent(situation: Situation, instance: InstanceView) -> bool:
     """Whether its agent spoke and does so no more: what it started may well serve."""
     seen = situation.seen.reports.get(instance.key)
-    spoke = seen is not None and has_reported(situation, instance)
-    return spoke and seen is not None and situation.now - seen.received_at > STALE_AFTER
+    if seen is None or not has_reported(situation, instance):
+        return False
+    return situation.now - seen.received_at > STALE_AFTER
 
 
 def _waited_s(situation: Situation, instance: InstanceView) -> float:

@@ -12,7 +12,7 @@ from controlplane.converger.verdict import RaiseFeature, Situation, Verdict, act
 from controlplane.converger.wholeness import cluster_is_whole
 from controlplane.externals import declared_external, expected_brokers, other_voters
 from controlplane.kafka.features import KRAFT, METADATA, is_static, metadata_level_of
-from controlplane.kafka.gates import Gate, is_following
+from controlplane.kafka.gates import Gate, is_following, lags
 from controlplane.kafka.quorum import STEADY_S
 from controlplane.view import ClusterView
 from events import facts
@@ -108,8 +108,7 @@ def quorum_is_whole(kafka: KafkaSnapshot) -> Gate:
     if kafka.quorum.leader < 0 or not voters:
         return Gate(False, "the quorum has no leader")
     if late:
-        told = ", ".join(f"{m.id} is {m.lag} records behind, silent for {m.silent_s:.1f} s" for m in late)
-        return Gate(False, f"{len(late)} of {len(voters)} voters do not keep up: {told}")
+        return Gate(False, f"{len(late)} of {len(voters)} voters do not keep up: {lags(late)}")
     return Gate(True, f"all {len(voters)} voters keep up")
 
 

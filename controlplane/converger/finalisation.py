@@ -50,7 +50,7 @@ def finalisation_step(situation: Situation) -> Verdict | None:
         ids = ", ".join(str(b) for b in ghosts)
         sentence = f"unregistering broker {ids}: gone for good, and Kafka asks it before {step.name} is raised"
         return act(sentence, *(Unregister(b) for b in ghosts))
-    return _raise(situation, step, target)
+    return _raise(situation, kafka, step, target)
 
 
 def _reached(view: ClusterView) -> Verdict:
@@ -61,7 +61,7 @@ def _reached(view: ClusterView) -> Verdict:
     return record(f"generation {view.generation} reached; rebalancing: {due.reason}", reached, due)
 
 
-def _raise(situation: Situation, step: FeatureStep, target: str) -> Verdict:
+def _raise(situation: Situation, kafka: KafkaSnapshot, step: FeatureStep, target: str) -> Verdict:
     view = situation.view
     vetoes = _vetoes(view, step) if step.name == METADATA else []
     if vetoes:
@@ -74,7 +74,7 @@ def _raise(situation: Situation, step: FeatureStep, target: str) -> Verdict:
         again = f"kedge apply, with {size} controllers until {target} is finalised: they come back under their ids"
         return wait("ControllersRemembered", sentence, next_command=again, patience_s=0)
     if view.finalising == (step.name, step.level):
-        return _ask_kafka(situation, step)
+        return _ask_kafka(view, kafka, step)
     soak_s = view.document.spec.rollout.soak_s if view.document else 0.0
     left = soak_s - situation.seconds_since(view.replaced_at) if view.replaced_at else 0.0
     if left > 0:
@@ -84,28 +84,26 @@ def _raise(situation: Situation, step: FeatureStep, target: str) -> Verdict:
     return record(f"finalising {step.name} at {step.level}", requested)
 
 
-def _ask_kafka(situation: Situation, step: FeatureStep) -> Verdict:
+def _ask_kafka(view: ClusterView, kafka: KafkaSnapshot, step: FeatureStep) -> Verdict:
     """Kafka asks whoever is registered, alive or not. Who is dead and stays registered may be why it says no: that is
     told with it, and asked again all the same, as nobody else knows what such a broker supports."""
     raising = RaiseFeature(step.name, step.level)
     sentence = f"raising {step.name} to {step.level}"
-    kafka = situation.seen.fresh_kafka(situation.now)
-    dead = _dead_registrations(situation.view, kafka) if kafka is not None else {}
+    dead = _dead_registrations(view, kafka)
     if not dead:
         return act(sentence, raising)
-    told = "; ".join(dead[b] for b in sorted(dead)[:3])
+    retired = {i.service_id: i.key for i in view.in_phase(Phase.RETIRED) if i.is_broker}
+    told = "; ".join(_dead_words(b, retired.get(b, ""), hosts_nothing(kafka, b)) for b in dead[:3])
     more = f" and {len(dead) - 3} more" if len(dead) > 3 else ""
-    next_command = f"kafka-cluster.sh unregister --id {min(dead)}, once nobody wants it back and no partition names it"
+    next_command = f"kafka-cluster.sh unregister --id {dead[0]}, once nobody wants it back and no partition names it"
     sentence = f"{sentence}: Kafka asks dead brokers, too. {told}{more}"
     return wait("FinalisationBlocked", sentence, raising, next_command=next_command)
 
 
-def _dead_registrations(view: ClusterView, kafka: KafkaSnapshot) -> dict[int, str]:
-    """Brokers that are registered and fenced, and no living VM has, by id, each in words."""
-    retired = {i.service_id: i.key for i in view.in_phase(Phase.RETIRED) if i.is_broker}
+def _dead_registrations(view: ClusterView, kafka: KafkaSnapshot) -> list[int]:
+    """Brokers that are registered and fenced, and no living VM has."""
     ours = {i.service_id for i in view.brokers()}
-    gone = sorted(b for b, seen in kafka.brokers.items() if seen.fenced and b not in ours)
-    return {b: _dead_words(b, retired.get(b, ""), hosts_nothing(kafka, b)) for b in gone}
+    return sorted(b for b, seen in kafka.brokers.items() if seen.fenced and b not in ours)
 
 
 def _dead_words(broker: int, key: str, hosts: Gate) -> str:
@@ -117,8 +115,7 @@ def _ghosts(view: ClusterView, kafka: KafkaSnapshot) -> list[int]:
     """Brokers whose VMs are retired, and which are registered all the same. Kafka 3.9 lists no fenced broker, so one
     that left while a cluster ran it in KRaft mode was taken for forgotten; Kafka 4 lists it, and raises no level."""
     retired = {i.service_id for i in view.in_phase(Phase.RETIRED) if i.is_broker}
-    gone = retired - {i.service_id for i in view.brokers()}
-    return sorted(b for b in gone if b in kafka.brokers and kafka.brokers[b].fenced and hosts_nothing(kafka, b).open)
+    return [b for b in _dead_registrations(view, kafka) if b in retired and hosts_nothing(kafka, b).open]
 
 
 def _vetoes(view: ClusterView, step: FeatureStep) -> list[InstanceView]:

@@ -19,7 +19,7 @@ from controlplane.converger.verdict import Situation, Verdict, record, wait
 from controlplane.diskrenewal import failed_disks, why_not_alone
 from controlplane.healingswitch import heals
 from controlplane.kafka.gates import Gate
-from controlplane.members import service_on, services_on
+from controlplane.members import named_service, services_on
 from controlplane.replacement import Phase
 from controlplane.view import InstanceView
 from events import facts
@@ -54,7 +54,7 @@ def healing_step(situation: Situation) -> Verdict | None:
     gate = _gate(situation, ailment)
     if not gate.open:
         return None
-    sick = _sick(situation, ailment)
+    sick = named_service(situation.view, ailment.key, ailment.service)
     request = facts.RestartRequested(
         key=ailment.key,
         generation=situation.view.generation,
@@ -66,13 +66,6 @@ def healing_step(situation: Situation) -> Verdict | None:
         service=ailment.service,
     )
     return record(f"restarting {ailment.whose} ({words}): {gate.reason}", event, request)
-
-
-def _sick(situation: Situation, ailment: Ailment) -> InstanceView:
-    found = service_on(situation.view.instances[ailment.key], ailment.service)
-    if found is None:
-        raise LookupError(f"{ailment.key} has no service {ailment.service}")
-    return found
 
 
 def _replacing(situation: Situation, ailment: Ailment) -> facts.NodeReplaceRequested:
@@ -134,7 +127,7 @@ def _gate(situation: Situation, ailment: Ailment) -> Gate:
     kafka = situation.seen.fresh_kafka(situation.now)
     if kafka is None:
         return Gate(False, "Kafka's metadata cannot be read")
-    return healing_gate(situation, kafka, _sick(situation, ailment))
+    return healing_gate(situation, kafka, named_service(situation.view, ailment.key, ailment.service))
 
 
 def _healing_of(ailment: Ailment) -> str:

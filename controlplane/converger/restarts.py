@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from controlplane.converger.arrivals import serves, state_of
-from controlplane.converger.canaries import has_fallen, trouble
+from controlplane.converger.canaries import has_fallen, out_of_sync, trouble
 from controlplane.converger.protocol import has_old_protocol, old_protocol
 from controlplane.converger.replacements import pending_changes
 from controlplane.converger.restartbatch import is_first_of_its_kind, restart_batch
@@ -22,7 +22,7 @@ from controlplane.converger.restartsafety import restart_safety
 from controlplane.converger.seats import has_thin_list, thin_list
 from controlplane.converger.toldsettings import all_told, needs_restart, where_silent
 from controlplane.converger.verdict import Situation, Verdict, record, wait
-from controlplane.members import service_on
+from controlplane.members import named_service, service_on
 from controlplane.replacement import Phase
 from controlplane.restartview import RestartView, RollingRestartView
 from controlplane.view import ClusterView, InstanceView, once
@@ -34,7 +34,9 @@ from planner.rollout.order import restart_order, who_leads
 
 def restart_in_hand_step(situation: Situation) -> Verdict | None:
     """Sees a restart through: back, or given what it had before once its deadline is over."""
-    in_hand = [(_service(situation.view, r.key, r.service), r) for _, r in sorted(situation.view.restarts.items())]
+    view = situation.view
+    # The service is there: its restart ends when it leaves (`settingfold.left`).
+    in_hand = [(named_service(view, r.key, r.service), r) for _, r in sorted(view.restarts.items())]
     if not in_hand:
         return give_back(situation)
     back = [(i, r) for i, r in in_hand if _is_back(situation, i, r)]
@@ -42,14 +44,6 @@ def restart_in_hand_step(situation: Situation) -> Verdict | None:
         ended = [_ended(i, r) for i, r in back]
         return record("; ".join(v.sentence for v in ended), *(event for v in ended for event in v.events))
     return _of_all([_not_back(situation, i, r) for i, r in in_hand])
-
-
-def _service(view: ClusterView, key: str, service: str) -> InstanceView:
-    """That service of the VM, which is there: its restart ends when it leaves (`settingfold.left`)."""
-    found = service_on(view.instances[key], service)
-    if found is None:
-        raise LookupError(f"{key} has no service {service}")
-    return found
 
 
 def _of_all(verdicts: Sequence[Verdict]) -> Verdict:
@@ -208,7 +202,7 @@ def _request(situation: Situation, change: NodeChange, *, beside: Sequence[str])
 
 
 def _instance(view: ClusterView, change: NodeChange) -> InstanceView:
-    return _service(view, change.incumbent.key if change.incumbent else "", change.service)
+    return named_service(view, change.incumbent.key if change.incumbent else "", change.service)
 
 
 def _asked(view: ClusterView, key: str, *, after: int) -> str:
@@ -241,7 +235,4 @@ def _is_back(situation: Situation, instance: InstanceView, restart: RestartView)
     kafka = situation.seen.fresh_kafka(situation.now)
     if kafka is None or not serves(situation, instance, newer_than=restart.since):
         return False
-    me = instance.service_id
-    return not instance.is_broker or all(
-        me in p.isr for p in kafka.hosted_by(me) if me in p.target and me not in p.adding
-    )
+    return not instance.is_broker or not out_of_sync(kafka, instance.service_id)

@@ -18,10 +18,8 @@ FAILS = "StageFails"
 
 def held_by_stage(situation: Situation) -> Closed | None:
     """What keeps a changed spec from being brought about now, None when nothing does."""
-    order = situation.order
-    if order is None or not situation.view.converged or is_waived(situation.view):
-        return None
-    return Closed(STAGE, order.words, None)
+    words = stage_words(situation.view, situation.order)
+    return Closed(STAGE, words, None) if words and situation.view.converged else None
 
 
 def stage_words(view: ClusterView, order: StageWait | None) -> str:
@@ -37,5 +35,4 @@ def stage_told(situation: Situation, verdict: Verdict) -> facts.ConditionChanged
         fails = situation.order is not None and situation.order.fails
         next_command = f". Next: mend that, or take the change back there; or {go_on}" if fails else ""
         return facts.ConditionChanged(STAGE_WAITS, True, FAILS if fails else STAGE, f"{held.words}{next_command}")
-    is_idle = verdict.wait is None and not verdict.events and not verdict.effects
-    return facts.ConditionChanged(STAGE_WAITS, False, "Free", "") if held is None or is_idle else None
+    return facts.ConditionChanged(STAGE_WAITS, False, "Free", "") if held is None or verdict.is_idle else None

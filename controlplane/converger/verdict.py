@@ -306,6 +306,11 @@ class Verdict:
     effects: tuple[Effect, ...] = ()
     wait: Wait | None = None
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is left to do, nor waited for."""
+        return self.wait is None and not self.events and not self.effects
+
 
 def record(sentence: str, *events: object) -> Verdict:
     """A verdict that records events; the tick decides again on the view after them."""

@@ -241,8 +241,7 @@ def window_told(situation: Situation, verdict: Verdict) -> facts.ConditionChange
     shut = closed_for(situation)
     if shut is not None and verdict.wait is not None and verdict.wait.reason in (WINDOW, FREEZE):
         return facts.ConditionChanged(WAITS, True, shut.reason, shut.words)
-    is_idle = verdict.wait is None and not verdict.events and not verdict.effects
-    return facts.ConditionChanged(WAITS, False, "Free", "") if shut is None or is_idle else None
+    return facts.ConditionChanged(WAITS, False, "Free", "") if shut is None or verdict.is_idle else None
 
 
 def moment(at: datetime) -> str:

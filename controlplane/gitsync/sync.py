@@ -113,9 +113,9 @@ class SourceSync:
         judged = self._judged(files, living)
         self._rolling = sum(rolls(living.get(d.name), d.document) for file in judged if file.ok for d in file.documents)
         # Later stages look at what earlier ones have in hand: those are recorded first.
-        early_first = sorted(range(len(judged)), key=lambda n: judged[n].stage)
-        done = {n: self._brought_into_force(judged[n], tip, living) for n in early_first}
-        applied = [done[n] for n in range(len(judged))]
+        applied = list(judged)
+        for n in sorted(range(len(judged)), key=lambda n: judged[n].stage):
+            applied[n] = self._brought_into_force(judged[n], tip, living)
         self._parts.fleet.catch_up()
         applied = self._topics(applied, tip)
         reports = self._conditions(applied, tip)
@@ -160,9 +160,10 @@ class SourceSync:
         agreed = self._agreed_to(file, tip, commands, living)
         if isinstance(agreed, SpecFile):
             return agreed
+        pairs = zip(file.documents, with_approval(commands, agreed), strict=True)
+        early_first = sorted(pairs, key=lambda pair: pair[0].stage)
         for do in (self._parts.commands.check, self._declare):
-            pairs = zip(file.documents, with_approval(commands, agreed), strict=True)
-            for declared, command in sorted(pairs, key=lambda pair: pair[0].stage):
+            for declared, command in early_first:
                 try:
                     do(command)
                 except SpecRefused as refused:

@@ -137,7 +137,7 @@ def caught_up(snapshot: KafkaSnapshot, controller: int, directory_id: str) -> Ga
     voters = [m for m in snapshot.quorum.members if m.is_voter and m.id != controller]
     late = [m for m in [*members, *voters] if not is_following(m)]
     if late:
-        return Gate(False, f"not caught up (lag under {CAUGHT_UP_LAG} wanted): {_lags(late)}")
+        return Gate(False, f"not caught up (lag under {CAUGHT_UP_LAG} wanted): {lags(late)}")
     return Gate(
         True,
         f"controller {controller} is {members[0].lag} records behind, all {len(voters)} other voters follow",
@@ -161,7 +161,7 @@ def may_stop_controller(
         return Gate(False, f"controller {controller} is needed, the VM of controller {missing[0]} is gone")
     late = [m for m in others if not is_following(m) or m.silent_s >= STEADY_S]
     if late:
-        return Gate(False, f"controller {controller} is needed, others are not caught up: {_lags(late)}")
+        return Gate(False, f"controller {controller} is needed, others are not caught up: {lags(late)}")
     needed = len(voters) // 2 + 1
     if len(others) < needed and not allow_outage:
         return Gate(False, f"{len(others)} of {len(voters)} voters would remain, a majority is {needed}")
@@ -193,5 +193,6 @@ def _names(names: Iterable[TopicPartition | str]) -> str:
     return ", ".join(all_names[:_NAMED]) + (f" and {rest} more" if rest > 0 else "")
 
 
-def _lags(members: Iterable[VoterSeen]) -> str:
+def lags(members: Iterable[VoterSeen]) -> str:
+    """How far each of them is behind, in words."""
     return ", ".join(f"{m.id} is {m.lag} records behind, silent for {m.silent_s:.1f} s" for m in members)

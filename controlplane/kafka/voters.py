@@ -10,7 +10,7 @@ until it is removed, so removing it never makes things worse; adding to an odd q
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from controlplane.kafka.gates import Gate, is_following
+from controlplane.kafka.gates import Gate, is_following, lags
 from controlplane.kafka.quorum import STEADY_S
 from planner.observed import QuorumSeen, VoterSeen
 
@@ -93,15 +93,15 @@ def may_add(quorum: QuorumSeen, controller: int, directory_id: str) -> Gate:
     if found is None:
         return Gate(False, f"controller {controller} with directory {directory_id} does not follow the quorum yet")
     if not is_following(found):
-        return Gate(False, f"controller {controller} is not caught up: {_lags([found])}")
+        return Gate(False, f"controller {controller} is not caught up: {lags([found])}")
     voters = _voters(quorum)
     late = [v for v in voters if not is_following(v)]
     alive, size = len(voters) - len(late), len(voters)
     if alive < majority(size):
-        return Gate(False, f"only {alive} of {size} voters keep up, a majority is {majority(size)}: {_lags(late)}")
+        return Gate(False, f"only {alive} of {size} voters keep up, a majority is {majority(size)}: {lags(late)}")
     if late and size % 2:
         return Gate(
-            False, f"one more voter would make the majority {majority(size + 1)}, and not all keep up: {_lags(late)}"
+            False, f"one more voter would make the majority {majority(size + 1)}, and not all keep up: {lags(late)}"
         )
     return Gate(True, f"{alive} of {size} voters keep up, controller {controller} is {found.lag} records behind")
 
@@ -121,10 +121,10 @@ def may_remove(quorum: QuorumSeen, controller: int, directory_id: str) -> Gate:
     up, after = len(others) - len(late), len(others)
     if up + is_alive < majority(len(voters)) or up < majority(after):
         return Gate(
-            False, f"{up} of {after} other voters keep up, a majority of them is {majority(after)}: {_lags(late)}"
+            False, f"{up} of {after} other voters keep up, a majority of them is {majority(after)}: {lags(late)}"
         )
     if is_alive and late:
-        return Gate(False, f"controller {controller} is needed, others are not caught up: {_lags(late)}")
+        return Gate(False, f"controller {controller} is needed, others are not caught up: {lags(late)}")
     return Gate(True, f"{up} of the {after} other voters keep up, a majority of them is {majority(after)}")
 
 
@@ -174,7 +174,3 @@ def _voters(quorum: QuorumSeen) -> list[VoterSeen]:
 
 def _member(quorum: QuorumSeen, controller: int, directory_id: str) -> VoterSeen | None:
     return next((m for m in quorum.members if (m.id, m.directory_id) == (controller, directory_id)), None)
-
-
-def _lags(members: Iterable[VoterSeen]) -> str:
-    return ", ".join(f"{m.id} is {m.lag} records behind, silent for {m.silent_s:.1f} s" for m in members)

@@ -203,8 +203,8 @@ class Gate:
         if entry is None:
             return
         if rights is None or call.path.startswith(HOOK_PATHS) or status == 429:
-            who = rights.via if rights is not None and status == 429 and rights.via else call.client
-            is_admitted, left_out = self._strangers.admits(who, now)
+            via = rights.via if rights is not None else ""
+            is_admitted, left_out = self._strangers.admits(via or call.client, now)
             if not is_admitted:
                 return
             entry = replace(entry, note=f"{left_out} more before it were not noted") if left_out else entry

@@ -88,10 +88,12 @@ class PlacementKeeper:
             gone = known.shapes.keys() - topics.keys()
         self._store.keep(uid, changed, gone, snapshot.at)
         # The first look of an epoch says that it wrote: the leader before may have done so and told nobody any more.
-        is_same = known is not None and not changed and not gone
-        written_at = known.written_at if known is not None and is_same else snapshot.at
-        is_sized = known is not None and snapshot.at - known.sized_at < SIZES_EVERY
-        return _Recorded(snapshot.at, shapes, written_at, known.sized_at if known and is_sized else snapshot.at)
+        written_at = sized_at = snapshot.at
+        if known is not None and not changed and not gone:
+            written_at = known.written_at
+        if known is not None and snapshot.at - known.sized_at < SIZES_EVERY:
+            sized_at = known.sized_at
+        return _Recorded(snapshot.at, shapes, written_at, sized_at)
 
 
 def look_of(latest: LatestStore, uid: ClusterUid) -> Observation | None:

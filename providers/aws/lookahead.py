@@ -27,15 +27,14 @@ def look_ahead(
         found = ec2.describe_subnets(SubnetIds=sorted(set(subnets.values())))["Subnets"]
     left = {s["SubnetId"]: int(s["AvailableIpAddressCount"]) for s in found}
     yield from of_addresses({z: (s, left[s]) for z, s in subnets.items() if s in left}, needed)
-    subnet = region.subnets[str(machine["zone"])]
-    yield from _may_run(ec2, wanted, subnet, region, machine)
+    yield from _may_run(ec2, wanted, region, machine)
 
 
-def _may_run(ec2: Any, wanted: Resources, subnet: str, region: AwsRegion, machine: dict[str, Any]) -> Iterator[Finding]:
+def _may_run(ec2: Any, wanted: Resources, region: AwsRegion, machine: dict[str, Any]) -> Iterator[Finding]:
     with translated(f"{wanted.place}: may a VM be made"):
         root = _root_device(ec2, str(machine["image"]))
         try:
-            ec2.run_instances(DryRun=True, MinCount=1, MaxCount=1, **_asked_for(machine, subnet, region, root))
+            ec2.run_instances(DryRun=True, MinCount=1, MaxCount=1, **_asked_for(machine, region, root))
         except ClientError as error:
             if is_throttle(error.response):
                 raise
@@ -48,14 +47,20 @@ def _may_run(ec2: Any, wanted: Resources, subnet: str, region: AwsRegion, machin
     yield Finding(PERMISSIONS, None, "AWS took a dry run for nothing; what the credentials may do is unknown")
 
 
-def _asked_for(machine: dict[str, Any], subnet: str, region: AwsRegion, root: str) -> dict[str, Any]:
+def _asked_for(machine: dict[str, Any], region: AwsRegion, root: str) -> dict[str, Any]:
     """As the module makes it: policies of an organisation refuse what has no encrypted disk, or takes no tokens."""
     tags = [{"Key": key, "Value": value} for key, value in sorted(machine["tags"].items())]
     spot = {"InstanceMarketOptions": {"MarketType": "spot"}} if machine.get("spot") else {}
     ipv6 = {"Ipv6AddressCount": 1} if machine.get("ipv6") else {}
-    groups = list(region.security_groups)
-    interface = {"DeviceIndex": 0, "SubnetId": subnet, "Groups": groups, "AssociatePublicIpAddress": False, **ipv6}
-    partition = partition_of(str(machine["zone"]))
+    zone, groups = str(machine["zone"]), list(region.security_groups)
+    interface = {
+        "DeviceIndex": 0,
+        "SubnetId": region.subnets[zone],
+        "Groups": groups,
+        "AssociatePublicIpAddress": False,
+        **ipv6,
+    }
+    partition = partition_of(zone)
     placed = {"Placement": {"GroupName": region.placement_group, "PartitionNumber": partition}} if partition else {}
     disk = {"DeviceName": root, "Ebs": {"Encrypted": True, "VolumeType": "gp3"}}
     return {

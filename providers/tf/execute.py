@@ -91,14 +91,15 @@ def execute(
         elif (step := import_step(run, known, provider)) is not None:
             here.perform(step.run, provider.variables(rendered(step.run)), step.imports)
             imported = tuple(i.address for i in step.imports)
-        new = run.creates - targets_in(_last_known(state))
+        held = targets_in(_last_known(state))
+        new = run.creates - held
         check_ipv6(provider, run.resources, new)
         if run.kind is RunKind.SURGE and isinstance(provider, TellsQuotas):
             check_room(provider, run.resources, new, sold_by(provider.name))
         if run.kind is RunKind.SURGE and isinstance(provider, LooksAhead):
             check_ahead(provider, run.resources, new, here.say)
         if run.kind is RunKind.RELEASE and isinstance(provider, LooksAhead):
-            check_successors(provider, run.resources, run.deletes & targets_in(known), here.say)
+            check_successors(provider, run.resources, run.deletes & held, here.say)
         changed = here.perform(run, variables)
         if run.kind is RunKind.GROW and isinstance(provider, GrowsVolumes):
             provider.grow_volumes(run.resources, run.grows)

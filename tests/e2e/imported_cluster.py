@@ -36,12 +36,15 @@ class Imported:
 
     def read(self, cwd: Path) -> str:
         """What `kedge import` writes of it; that is the spec from now on."""
+        text = self.imports(cwd, "--name", self.name)
+        self.spec = yaml.safe_load(text)["spec"]
+        return text
+
+    def imports(self, cwd: Path, *options: str) -> str:
+        """What `kedge import` writes of it."""
         around = Surroundings(environ={"KEDGE_HOME": str(self.kedge.home)}, cwd=cwd)
-        ended = CliRunner().invoke(
-            app, ["import", "--bootstrap", self.theirs.bootstrap[0], "--name", self.name], obj=around
-        )
+        ended = CliRunner().invoke(app, ["import", "--bootstrap", self.theirs.bootstrap[0], *options], obj=around)
         assert ended.exit_code == 0, ended.output
-        self.spec = yaml.safe_load(ended.stdout)["spec"]
         return ended.stdout
 
     def declare(self, **changed: object) -> int:

@@ -259,6 +259,10 @@ class LivingCluster:
 
         return self.until(look, "Kafka to answer", timeout_s=30)
 
+    def voters(self) -> dict[int, str]:
+        """By id of a controller that votes, the directory it votes from."""
+        return {m.id: m.directory_id for m in self.snapshot().quorum.members if m.is_voter}
+
     def snapshot_at(self, bootstrap: list[str]) -> KafkaSnapshot:
         """The same of a cluster at these addresses, whoever runs it."""
         return AdminGateway(self._dialer, f"at {bootstrap[0]}", lambda: bootstrap).snapshot()
@@ -279,6 +283,10 @@ class LivingCluster:
     def pids(self, key: str) -> list[int]:
         """Processes of a VM."""
         return [pid for pid, vm in process.carrying(VM_DIR).items() if vm == str(self.vm(key))]
+
+    def running(self, key: str, main: str) -> list[psutil.Process]:
+        """Processes of a VM that run this class."""
+        return [p for pid in self.pids(key) if main in (p := psutil.Process(pid)).cmdline()]
 
     def power_cut(self, key: str) -> None:
         assert machine.power_cut(self.vm(key)) > 0, f"{key} had no process"

@@ -58,26 +58,26 @@ def test_a_lost_vm_is_replaced_with_both_its_services(living_cluster: LivingClus
 def test_a_killed_server_is_started_again_and_its_broker_keeps_its_process(living_cluster: LivingCluster) -> None:
     cluster, before = living_cluster, living_cluster.head()
     victim = sorted(i.key for i in cluster.detail().instances)[0]
-    was = {service: _pid(cluster, victim, service) for service in (BROKER, SERVER)}
+    was = {service: _process(cluster, victim, service).pid for service in (BROKER, SERVER)}
     with traffic(cluster.bootstrap):
         order = chaos_api.ChaosIn(fault="kill-zookeeper", vms=[victim], for_s=10, reason="e2e")
         cluster.client.inject_chaos(cluster.spec.name, order)
         cluster.event("chaos.ended", before)
         settled(cluster)
-    assert _pid(cluster, victim, BROKER) == was[BROKER]
-    assert _pid(cluster, victim, SERVER) != was[SERVER]
+    assert _process(cluster, victim, BROKER).pid == was[BROKER]
+    assert _process(cluster, victim, SERVER).pid != was[SERVER]
     assert {e.type for e in cluster.events(before)} == {"chaos.injected", "chaos.ended"}
 
 
 def test_servers_get_another_heap_where_they_are_and_no_broker_is_restarted(living_cluster: LivingCluster) -> None:
     cluster, before = living_cluster, living_cluster.head()
     there = sorted(i.key for i in cluster.detail().instances)
-    brokers = {key: _pid(cluster, key, BROKER) for key in there}
+    brokers = {key: _process(cluster, key, BROKER).pid for key in there}
     with traffic(cluster.bootstrap):
         cluster.declare(replace(cluster.spec, beside_heap_mib=112))
         settled(cluster)
-    assert {key: _pid(cluster, key, BROKER) for key in there} == brokers
-    assert all("-Xmx112m" in psutil.Process(_pid(cluster, key, SERVER)).cmdline() for key in there)
+    assert {key: _process(cluster, key, BROKER).pid for key in there} == brokers
+    assert all("-Xmx112m" in _process(cluster, key, SERVER).cmdline() for key in there)
     told = [e.type for e in cluster.events(before) if e.type.startswith(("restart.", "voter.", "surge."))]
     assert told == ["restart.requested", "restart.completed"] * 3
 
@@ -89,7 +89,7 @@ def test_a_server_whose_directory_alone_is_lost_gets_a_new_vm_and_its_broker_ser
     victim = sorted(i.key for i in cluster.detail().instances)[2]
     with traffic(cluster.bootstrap):
         cluster.lose_directory(victim, of="zookeeper")
-        psutil.Process(_pid(cluster, victim, SERVER)).kill()
+        _process(cluster, victim, SERVER).kill()
         cluster.event("replacement.completed", before)
         settled(cluster)
     told = ("volume.lost", "voter.removed", "voter.added", "drain.requested", "instance.fenced")
@@ -99,7 +99,7 @@ def test_a_server_whose_directory_alone_is_lost_gets_a_new_vm_and_its_broker_ser
 BROKER, SERVER = "kafka.Kafka", "org.apache.zookeeper.server.quorum.QuorumPeerMain"
 
 
-def _pid(cluster: LivingCluster, key: str, service: str) -> int:
-    """Of the one process on this VM that runs that class."""
-    [found] = [p for p in cluster.pids(key) if service in psutil.Process(p).cmdline()]
+def _process(cluster: LivingCluster, key: str, service: str) -> psutil.Process:
+    """The one on this VM that runs that class."""
+    [found] = cluster.running(key, service)
     return found

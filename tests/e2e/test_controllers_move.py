@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-import psutil
 import pytest
 
 from tests.e2e.cluster_spec import ClusterSpec
@@ -18,7 +17,7 @@ HERE, THERE = "local-1", "local-2"
 
 def test_three_controllers_move_under_their_ids_and_nothing_is_lost(living_cluster: LivingCluster) -> None:
     """The server is killed between two votes of the first one."""
-    cluster, before, known = living_cluster, living_cluster.head(), _voters(living_cluster)
+    cluster, before, known = living_cluster, living_cluster.head(), living_cluster.voters()
     assert set(known) == {100, 101, 102}
     old = {i.address for i in cluster.detail().instances if i.service == "controller"}
     with traffic(cluster.bootstrap):
@@ -26,7 +25,7 @@ def test_three_controllers_move_under_their_ids_and_nothing_is_lost(living_clust
         cluster.event("voter.remove_requested", before)
         cluster.restart_server()
         settled(cluster, within_s=300)
-    now = _voters(cluster)
+    now = cluster.voters()
     assert set(now) == set(known), "the same ids vote"
     assert not set(now.values()) & set(known.values()), "from new disks"
     new = {i.address for i in cluster.detail().instances if i.service == "controller"}
@@ -46,14 +45,8 @@ def test_the_cluster_lives_without_any_of_the_addresses_it_was_born_with(living_
     leader = cluster.snapshot().quorum.leader
     key = next(i.key for i in cluster.detail().instances if i.service == "controller" and i.service_id == leader)
     with traffic(cluster.bootstrap):
-        for pid in cluster.pids(key):
-            kafka = psutil.Process(pid)
-            if "kafka.Kafka" in kafka.cmdline():
-                kafka.kill()
+        for kafka in cluster.running(key, "kafka.Kafka"):
+            kafka.kill()
         settled(cluster, within_s=120)
-    assert cluster.snapshot().quorum.leader in _voters(cluster)
+    assert cluster.snapshot().quorum.leader in cluster.voters()
     assert [e.type for e in cluster.events(before) if e.type.startswith("voter.")] == []
-
-
-def _voters(cluster: LivingCluster) -> dict[int, str]:
-    return {m.id: m.directory_id for m in cluster.snapshot().quorum.members if m.is_voter}

@@ -7,10 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 from confluent_kafka import Consumer, TopicPartition
-from typer.testing import CliRunner
 
-from controlplane.cli.main import app
-from controlplane.cli.surroundings import Surroundings
 from tests.e2e.cluster_spec import ClusterSpec
 from tests.e2e.imported_cluster import POOL, Imported
 from tests.e2e.living_cluster import LivingCluster
@@ -59,10 +56,8 @@ def test_the_spec_is_imported_and_adopting_it_touches_nothing(imported: Imported
         (p.name, p.replicas, p.leader) for p in before.partitions
     ]
     assert imported.told("cluster.imported")[0]["kafka_cluster_id"] == imported.theirs.cluster_id
-    around = Surroundings(environ={"KEDGE_HOME": str(imported.kedge.home)}, cwd=tmp_path)
-    again = CliRunner().invoke(app, ["import", "--bootstrap", imported.theirs.bootstrap[0]], obj=around)
-    assert again.exit_code == 0, again.output
-    assert yaml.safe_load(again.stdout)["metadata"]["name"] == NAME, "its spec in force, under the name it has"
+    again = imported.imports(tmp_path)
+    assert yaml.safe_load(again)["metadata"]["name"] == NAME, "its spec in force, under the name it has"
 
 
 def test_its_brokers_are_emptied_onto_ours_and_nothing_is_lost(imported: Imported) -> None:

@@ -4,7 +4,6 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
-import psutil
 import pytest
 
 from providers.local.layout import Layout
@@ -23,7 +22,7 @@ def test_the_only_controller_killed_in_a_drain_is_back_before_the_drain_goes_on(
     cluster = living_cluster
     with traffic(cluster.bootstrap):
         before = cluster.roll_slowly("one")
-        known = _voters(cluster)
+        known = cluster.voters()
         victim = next(i for i in cluster.detail().instances if i.service == "controller")
         cluster.power_cut(victim.key)
         cluster.event("instance.lost", before, where=victim.key)
@@ -33,7 +32,7 @@ def test_the_only_controller_killed_in_a_drain_is_back_before_the_drain_goes_on(
     (heir,) = [i.key for i in cluster.detail().instances if i.service == "controller"]
     told = [(e.type, e.data.get("key", "")) for e in cluster.events(before)]
     assert told.index(("instance.joined", heir)) < [kind for kind, _ in told].index("instance.drained")
-    assert _voters(cluster) == known, "the disk was kept, and with it the vote"
+    assert cluster.voters() == known, "the disk was kept, and with it the vote"
 
 
 def test_one_controller_becomes_three_and_brokers_know_of_them(living_cluster: LivingCluster) -> None:
@@ -41,7 +40,7 @@ def test_one_controller_becomes_three_and_brokers_know_of_them(living_cluster: L
     with traffic(cluster.bootstrap):
         cluster.declare(GROWN)
         settled(cluster)
-    assert set(_voters(cluster)) == {100, 101, 102}
+    assert set(cluster.voters()) == {100, 101, 102}
     changes = [e.type for e in cluster.events(before) if e.type.startswith("voter.")]
     assert changes == ["voter.add_requested", "voter.added"] * 2, "one after the other"
     restarted = [e.data["key"] for e in cluster.events(before) if e.type == "restart.requested"]
@@ -52,7 +51,7 @@ def test_one_controller_becomes_three_and_brokers_know_of_them(living_cluster: L
 
 
 def test_a_controller_whose_disk_is_lost_comes_back_under_its_id_and_address(living_cluster: LivingCluster) -> None:
-    cluster, before, known = living_cluster, living_cluster.head(), _voters(living_cluster)
+    cluster, before, known = living_cluster, living_cluster.head(), living_cluster.voters()
     assert len(known) == 3
     leader = cluster.snapshot().quorum.leader
     victim = next(i for i in cluster.detail().instances if i.service == "controller" and i.service_id != leader)
@@ -64,7 +63,7 @@ def test_a_controller_whose_disk_is_lost_comes_back_under_its_id_and_address(liv
         settled(cluster)
     new = cluster.instance(victim.node)
     assert (new.service_id, new.address) == (victim.service_id, victim.address)
-    now = _voters(cluster)
+    now = cluster.voters()
     assert set(now) == set(known)
     assert {i for i in now if now[i] != known[i]} == {victim.service_id}, "its directory alone is another one"
     told = [e.type for e in cluster.events(before) if e.type.startswith("voter.")]
@@ -77,14 +76,10 @@ def test_three_controllers_become_one(living_cluster: LivingCluster) -> None:
     with traffic(cluster.bootstrap):
         cluster.declare(SPEC)
         settled(cluster)
-    assert set(_voters(cluster)) == {100}
+    assert set(cluster.voters()) == {100}
     assert [i.service_id for i in cluster.detail().instances if i.service == "controller"] == [100]
     restarted = [e for e in cluster.events(before) if e.type == "restart.requested"]
     assert not restarted, "a list that names who is gone, too, is good enough"
-
-
-def _voters(cluster: LivingCluster) -> dict[int, str]:
-    return {m.id: m.directory_id for m in cluster.snapshot().quorum.members if m.is_voter}
 
 
 def _listed(cluster: LivingCluster, key: str) -> int:
@@ -99,7 +94,7 @@ def _lose_disk(cluster: LivingCluster, key: str) -> None:
     asked = [i for e in cluster.events() if e.type == "surge.requested" for i in e.data["instances"]]
     volume = next(i for i in asked if f"{i['node']}.g{i['generation']}" == key)["volumes"][0]["key"]
     root: Path = Layout(cluster.cloud, REGION).volume(cluster.uid, volume)
-    kafkas = [p for pid in cluster.pids(key) if "kafka.Kafka" in (p := psutil.Process(pid)).cmdline()]
+    kafkas = cluster.running(key, "kafka.Kafka")
     assert kafkas
     for held in root.iterdir():
         shutil.rmtree(held) if held.is_dir() else None

@@ -18,11 +18,11 @@ GROWN = ClusterSpec(name="five", controllers=5, controller_zones=3, join_deadlin
 
 def test_three_controllers_become_five_and_no_broker_is_restarted(living_cluster: LivingCluster) -> None:
     cluster, before = living_cluster, living_cluster.head()
-    known = _voters(cluster)
+    known = cluster.voters()
     with traffic(cluster.bootstrap) as clients:
         cluster.declare(GROWN)
         settled(cluster)
-    now = _voters(cluster)
+    now = cluster.voters()
     assert len(now) == 5
     assert {i: now[i] for i in known} == known, "who was there votes from the directory it had"
     _one_after_the_other(cluster, before, "voter.add_requested", "voter.added")
@@ -35,21 +35,17 @@ def test_three_controllers_become_five_and_no_broker_is_restarted(living_cluster
 
 def test_five_controllers_become_three_the_newest_leave(living_cluster: LivingCluster) -> None:
     cluster, before = living_cluster, living_cluster.head()
-    known = _voters(cluster)
+    known = cluster.voters()
     assert len(known) == 5
     with traffic(cluster.bootstrap) as clients:
         cluster.declare(SPEC)
         settled(cluster)
-    now = _voters(cluster)
+    now = cluster.voters()
     assert len(now) == 3
     assert now.items() <= known.items()
     _one_after_the_other(cluster, before, "voter.remove_requested", "voter.removed")
     assert len([i for i in cluster.detail().instances if i.service == "controller"]) == 3
     print(_told(cluster, before, clients.acknowledged))
-
-
-def _voters(cluster: LivingCluster) -> dict[int, str]:
-    return {m.id: m.directory_id for m in cluster.snapshot().quorum.members if m.is_voter}
 
 
 def _one_after_the_other(cluster: LivingCluster, before: int, asked: str, done: str) -> None:

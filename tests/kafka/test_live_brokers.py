@@ -18,7 +18,7 @@ from controlplane.kafka.min_isr import MinIsrObserver
 from controlplane.kafka.throttle import throttle_for
 from controlplane.kafka.workload import Workload
 from planner.observed import PartitionSeen, TopicPartition
-from tests.kafka_processes import KafkaProcesses, wait_until
+from tests.kafka_processes import SOON_FENCED, KafkaProcesses, wait_until
 from tests.kafka_topics import create_topic
 
 pytestmark = pytest.mark.kafka
@@ -32,8 +32,7 @@ def processes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaProcess
         network="127.0.31",
         min_isr=1,
         replication=2,
-        # a dead broker is fenced after 9 s by default
-        properties={"broker.session.timeout.ms": "4000", "broker.heartbeat.interval.ms": "1000"},
+        properties=SOON_FENCED,
     )
     try:
         kafka.start_controllers()

@@ -22,7 +22,7 @@ from controlplane.view import ClusterView, InstanceView
 from events import facts
 from planner.observed import TopicPartition
 from tests.builders import a_document, a_situation, a_view, an_instance
-from tests.kafka_processes import KafkaProcesses, wait_until
+from tests.kafka_processes import SOON_FENCED, KafkaProcesses, wait_until
 from tests.kafka_topics import create_topic
 
 pytestmark = [pytest.mark.kafka, pytest.mark.soak, pytest.mark.timeout(300)]
@@ -33,9 +33,8 @@ DEAD, STRANGER, LEFT = 1001, 1009, 101
 
 @pytest.fixture(scope="module")
 def processes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaProcesses]:
-    session = {"broker.session.timeout.ms": "4000", "broker.heartbeat.interval.ms": "1000"}
     kafka = KafkaProcesses(
-        tmp_path_factory.mktemp("dead"), network="127.0.71", min_isr=1, replication=2, properties=session
+        tmp_path_factory.mktemp("dead"), network="127.0.71", min_isr=1, replication=2, properties=SOON_FENCED
     )
     kafka.nodes[100].version = "4.3.0"
     try:

@@ -14,7 +14,7 @@ from controlplane.kafka.admin import AdminGateway
 from controlplane.kafka.dialer import DirectDialer
 from controlplane.view import ClusterView
 from tests.builders import a_view, an_instance
-from tests.kafka_processes import KafkaProcesses, wait_until
+from tests.kafka_processes import SOON_FENCED, KafkaProcesses, wait_until
 
 pytestmark = [pytest.mark.kafka, pytest.mark.soak, pytest.mark.timeout(180)]
 
@@ -29,7 +29,7 @@ def processes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaProcess
         network="127.0.47",
         min_isr=1,
         replication=2,
-        properties={"broker.session.timeout.ms": "4000", "broker.heartbeat.interval.ms": "1000"},
+        properties=SOON_FENCED,
     )
     try:
         kafka.start_controllers()

@@ -93,6 +93,13 @@ class Trouble:
                 self._world.story.append(f"{self._world.seconds:6.0f} s  !! {name}")
         self._world.tick()
 
+    def lasts(self, steps: int) -> None:
+        """For so many steps; then everything is back, and a person lets the cluster go on."""
+        for _ in range(steps):
+            self.step()
+        self.stop()
+        self._world.person(facts.ClusterResumed("the trouble is over"))
+
     def stop(self) -> None:
         """No more trouble: everything that was away is back."""
         for _, end in self._ends:
@@ -252,8 +259,8 @@ class Trouble:
 
     def _falls_ill(self) -> bool:
         machines = self._world.machines
-        up = [(vm, p.document) for vm in machines.vms.values() if vm.alive for p in vm.processes if p.up]
-        running = sorted(vm.service_key(document) for vm, document in up)
+        alive = [vm for vm in machines.vms.values() if vm.alive]
+        running = sorted(vm.service_key(p.document) for vm in alive for p in vm.processes if p.up)
         if not running:
             return False
         finding = self._random.choice(("deadlock", "memory_leak", "log_dir_failed", "disk_full:data", "heap_full"))

@@ -4,7 +4,6 @@ from collections.abc import Callable
 
 from controlplane.converger.seats import size_to_bring_back
 from controlplane.zookeeper.migration import Knows
-from events import facts
 from events.spec.model import KafkaClusterDocument
 from providers.handover import Handover
 from tests.builders import a_cohosted_document, a_document, a_zookeeper_document
@@ -117,10 +116,7 @@ def troubled_roll(
         spec = {**spec, "version": becomes}  # of every document that is declared meanwhile, too
     kinds = {"rivals": rivals, "settings": settings, "asking": asking, "ailing": ailing, "hanging": hanging}
     trouble = Trouble(world, chance=chance, voting=voting, sharing=sharing, **kinds, **spec)
-    for _ in range(steps):
-        trouble.step()
-    trouble.stop()
-    world.person(facts.ClusterResumed("the trouble is over"))
+    trouble.lasts(steps)
     if voting:
         world.run(until=lambda w: w.is_converged() or remembers_controllers(w), ticks=1500)
     if remembers_controllers(world):

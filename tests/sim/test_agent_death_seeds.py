@@ -7,7 +7,6 @@ next one adopts the process it finds.
 import pytest
 
 from controlplane.converger.observe import LOOK_EVERY
-from events import facts
 from tests.builders import a_document
 from tests.sim.faults import Trouble
 from tests.sim.sweep import sweep
@@ -73,10 +72,7 @@ def roll_with_dying_agents(seed: int, *, steps: int = 120, chance: float = 0.15)
     world.kafka.create_topic("orders", partitions=12, rf=3, min_isr=2, bytes_per_partition=50_000_000)
     world.declare(a_document(version="4.2.0"))
     trouble = Agentless(world, chance=chance)
-    for _ in range(steps):
-        trouble.step()
-    trouble.stop()
-    world.person(facts.ClusterResumed("the trouble is over"))
+    trouble.lasts(steps)
     for _ in range(int(LOOK_EVERY.total_seconds()) + 1):
         world.tick()  # what somebody set by hand in the end is seen at the next look
     world.converge(ticks=1500)

@@ -5,7 +5,6 @@ trouble. P1-P9 hold after every step, among them: one change of the voters at a 
 import pytest
 
 from controlplane.converger.seats import size_to_bring_back
-from events import facts
 from providers.handover import Handover
 from tests.builders import a_document
 from tests.sim.crashes import Crashes
@@ -82,10 +81,7 @@ def troubled_move(
     spec = {**spec, "quorum_place": quorum_in("local-2")}
     world.declare(a_document(**spec))
     trouble = Moving(world, chance=chance, **spec)
-    for _ in range(steps):
-        trouble.step()
-    trouble.stop()
-    world.person(facts.ClusterResumed("the trouble is over"))
+    trouble.lasts(steps)
     world.run(until=lambda w: w.is_converged() or remembers_controllers(w), ticks=1500)
     if remembers_controllers(world):
         trouble.bring_back(size_to_bring_back(world.view()))

@@ -6,7 +6,6 @@ import pytest
 
 from controlplane.converger.ports import AGENT_REPORT
 from controlplane.latest import Observation
-from events import facts
 from tests.builders import a_document
 from tests.sim.faults import Trouble
 from tests.sim.machines import Violation
@@ -93,10 +92,7 @@ def losing_roll(seed: int, *, steps: int = 200, chance: float = 0.12, brokers: i
     world.kafka.create_topic("orders", partitions=12, rf=3, min_isr=2, bytes_per_partition=50_000_000)
     world.declare(a_document(brokers=brokers, version="4.2.0"))
     trouble = Losing(world, chance=chance, brokers=brokers)
-    for _ in range(steps):
-        trouble.step()
-    trouble.stop()
-    world.person(facts.ClusterResumed("the trouble is over"))
+    trouble.lasts(steps)
     world.converge(ticks=2500)
     return trouble
 

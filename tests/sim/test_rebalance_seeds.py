@@ -3,7 +3,6 @@
 import pytest
 
 from controlplane.commands import CommandRefused
-from events import facts
 from tests.builders import a_document
 from tests.sim.asking import ask_for_rebalance, cancel_rebalance
 from tests.sim.faults import Trouble
@@ -57,10 +56,7 @@ def troubled_growth(seed: int, *, steps: int = 250, chance: float = 0.1, rivals:
     world.kafka.create_topic("orders", partitions=24, rf=3, min_isr=2, bytes_per_partition=50_000_000)
     world.declare(a_document(brokers=5, version="4.2.0", throttle=THROTTLE))
     trouble = Spreading(world, chance=chance, rivals=rivals)
-    for _ in range(steps):
-        trouble.step()
-    trouble.stop()
-    world.person(facts.ClusterResumed("the trouble is over"))
+    trouble.lasts(steps)
     world.converge(ticks=1500)
     return world
 

@@ -2,7 +2,6 @@
 
 import pytest
 
-from events import facts
 from tests.builders import a_document
 from tests.sim.faults import Trouble
 from tests.sim.sweep import sweep
@@ -72,10 +71,7 @@ def split_roll(seed: int, *, steps: int = 150, chance: float = 0.12) -> Splittin
     world.kafka.create_topic("orders", partitions=12, rf=3, min_isr=2, bytes_per_partition=50_000_000)
     world.declare(a_document(version="4.2.0"))
     trouble = Splitting(world, chance=chance)
-    for _ in range(steps):
-        trouble.step()
-    trouble.stop()
-    world.person(facts.ClusterResumed("the trouble is over"))
+    trouble.lasts(steps)
     world.converge(ticks=1500)
     return trouble
 

@@ -1,6 +1,7 @@
 """Stages under chance: whoever is declared first, whatever dies meanwhile, no stage begins before the one before it."""
 
 import random
+from datetime import datetime, timedelta
 
 import pytest
 
@@ -33,8 +34,8 @@ def test_stages_begin_one_after_the_other_whatever_dies_meanwhile(seed: int) -> 
     assert all(_is_reached(w) for w in fleet.worlds.values()), f"seed {seed}: {said}"
     dev, stage, shop = fleet.worlds.values()
     for earlier, later in ((dev, stage), (stage, shop)):
-        soaked_s = _at(earlier, "recycle.completed", "generation", 2) + 30.0
-        assert _at(later, "restart.requested", "generation", 2) >= soaked_s, f"seed {seed}: {said}"
+        soaked = _at(earlier, "recycle.completed", "generation", 2) + timedelta(seconds=30)
+        assert _at(later, "restart.requested", "generation", 2) >= soaked, f"seed {seed}: {said}"
 
 
 def _document(name: str, stage: str, partitions: int) -> KafkaClusterDocument:
@@ -53,7 +54,6 @@ def _is_reached(world: World) -> bool:
     return view.generation == 2 and view.converged == 2 and not view.recycling
 
 
-def _at(world: World, event: str, field: str, value: int) -> float:
-    """Seconds at which the first such event was recorded."""
-    first = next(r for r in world.history() if r.type == event and r.data[field] == value)
-    return world.seconds - (world.clock() - first.recorded_at).total_seconds()
+def _at(world: World, event: str, field: str, value: int) -> datetime:
+    """When the first such event was recorded; the clocks of a fleet's worlds go alike."""
+    return next(r.recorded_at for r in world.history() if r.type == event and r.data[field] == value)

@@ -6,7 +6,6 @@ from datetime import timedelta
 import pytest
 
 from controlplane.replacement import Phase
-from events import facts
 from events.envelope import NewEvent, Origin
 from tests.builders import a_document
 from tests.sim.faults import Trouble
@@ -65,10 +64,7 @@ def troubled_windows(seed: int, *, steps: int = 300, chance: float = 0.1, **kind
     world.seconds = OPEN_S - 150.0
     world.declare(a_document(windows=EVERY_HALF_HOUR, version="4.2.0"))
     trouble = Trouble(world, chance=chance, version="4.2.0", windows=EVERY_HALF_HOUR, **kinds)
-    for _ in range(steps):
-        trouble.step()
-    trouble.stop()
-    world.person(facts.ClusterResumed("the trouble is over"))
+    trouble.lasts(steps)
     # Once all that had begun is ended, the clock is put forward.
     world.run(until=lambda w: w.seconds >= EVERY_S - 5 or w.sentence().startswith("waits for its"), ticks=800)
     assert not world.is_converged(), "the window was to close on it"

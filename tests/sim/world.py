@@ -39,6 +39,7 @@ from events.ids import ClusterUid, Epoch
 from events.memory import MemoryEventStore
 from events.spec.conversion import to_data
 from events.spec.model import KafkaClusterDocument
+from events.spec.rollout import RolloutPolicy
 from planner.rollout.windows import Freeze
 from providers.base import TerraformRun
 from providers.handover import Handover
@@ -418,7 +419,7 @@ class World:
         process = None if vm is None else vm.member if beside else vm.process
         if vm is None or not vm.alive or process is None or not process.up or view is None:
             return None
-        me = process.document
+        me, voters = process.document, self.kafka.voters()
         serving = [i for i in view.brokers() if i.phase in SERVING and i.phase is not Phase.LAUNCHED]
         down = sorted(i.service_id for i in serving if i.key != key and not self.kafka.serves(i.service_id))
         up = {
@@ -429,15 +430,14 @@ class World:
         hosted = self.kafka_hosts(me.node_id) if me.name == "broker" else 0
         is_loss = bool(hosted) and not cure and self._is_a_loss(view, key)
         away = tuple(sorted(self._others_away(view, me.node_id))) if is_loss else ()
-        most, voters = max(1, view.document.spec.rollout.max_unavailable) if view.document else 1, self.kafka.voters()
         if me.name != "broker":
             votes = voters.get(me.node_id) == me.log_dirs[0].directory_id
             asked = {i.service_id for i in view.controllers() if i.key in view.restarts or i.phase is not Phase.JOINED}
             unknowable = self.kafka.just_stopped() & set(voters) - asked
             up = self.kafka.voters_up() | unknowable if votes else set()
             return Fence(key, me.name, hosted, tuple(down), len(up - {me.node_id}), len(voters) if votes else 0)
-        others, spec = len(up - {me.node_id}), view.document.spec if view.document else None
-        together = spec.rollout.max_parallel_restarts - 1 if spec else 0
+        others, rollout = len(up - {me.node_id}), view.document.spec.rollout if view.document else RolloutPolicy()
+        most, together = max(1, rollout.max_unavailable), rollout.max_parallel_restarts - 1
         return Fence(key, me.name, hosted, tuple(down), others, len(voters), away, most, most_beside=together)
 
     def _is_a_loss(self, view: ClusterView, key: str) -> bool:

@@ -170,8 +170,8 @@ class People:
         Where they came by a token, no more than that one leaves; a revoked token leaves nothing.
         """
         limit = None
-        if via.startswith("token:"):
-            token = self.tokens.get(via.removeprefix("token:"))
+        if via.startswith(TOKEN):
+            token = self.tokens.get(via.removeprefix(TOKEN))
             if token is None or token.state(now) == "revoked":
                 return None
             limit = token.limit
@@ -201,7 +201,7 @@ class People:
         token = token_of(self.tokens, text, client=client, now=now)
         if token is None:
             return None
-        via = f"token:{token.id}"
+        via = f"{TOKEN}{token.id}"
         if token.maker == INSTALLATION:
             return whole_rights(f"token:{token.label}", limit=token.limit, via=via, granted=self.users.bindings())
         return self._rights(token.maker, limit=token.limit, via=via, now=now)

@@ -73,7 +73,7 @@ def whole_rights(
 ) -> Rights:
     """Of the installation's token, and of machines whose routes check them on their own."""
     return Rights(
-        subject, (Binding(subject, Role.ADMIN, EVERYTHING),), limit=limit, via=via, granted=granted_to(via, granted)
+        subject, (Binding(subject, Role.ADMIN, EVERYTHING),), limit=limit, via=via, granted=_granted_to(via, granted)
     )
 
 
@@ -90,10 +90,10 @@ def rights_of(
     known = tuple(bindings)
     theirs = {subject, *(f"group:{group}" for group in groups)}
     own = tuple(b for b in known if b.subject in theirs)
-    return Rights(subject, own, session, limit, via, granted_to(via, known) if limit is not None else ())
+    return Rights(subject, own, session, limit, via, _granted_to(via, known))
 
 
-def granted_to(via: str, bindings: Iterable[Binding]) -> tuple[Binding, ...]:
+def _granted_to(via: str, bindings: Iterable[Binding]) -> tuple[Binding, ...]:
     """What was bound to the token somebody came by (`token:ID`), nothing for whoever came otherwise."""
     return tuple(b for b in bindings if b.subject == via) if via.startswith(TOKEN) else ()
 

@@ -31,7 +31,7 @@ def claims_of(
         raise SignInFailed("the ID token answers another sign-in")
     if access_token and "at_hash" in claims and claims["at_hash"] != _half_hash(access_token, algorithm):
         raise SignInFailed("the access token is not the one the ID token is for")
-    if not isinstance(claims.get("sub"), str) or not claims["sub"]:
+    if not _tells(claims, "sub"):
         raise SignInFailed("the ID token does not say whom it is for")
     return claims
 
@@ -46,9 +46,9 @@ def logout_claims_of(token: str, provider: Provider, *, now: datetime) -> Mappin
         raise SignInFailed("this is no logout token")
     if now.timestamp() - float(claims["iat"]) > provider.binding.leeway_s + ATTEMPT_LIFE.total_seconds():
         raise SignInFailed("the logout token is too old")
-    if not isinstance(claims.get("jti"), str) or not claims["jti"]:
+    if not _tells(claims, "jti"):
         raise SignInFailed("the logout token has no id")
-    if not isinstance(claims.get("sub"), str) or not claims["sub"]:
+    if not _tells(claims, "sub"):
         raise SignInFailed("the logout token names no person: sessions alone (`sid`) are not known here")
     return claims
 
@@ -70,6 +70,11 @@ def _signed_claims(token: str, provider: Provider, now: datetime) -> tuple[Mappi
     _judge_party(claims, issuer=binding.issuer, client_id=binding.client_id)
     _judge_times(claims, now.timestamp(), binding.leeway_s)
     return claims, algorithm
+
+
+def _tells(claims: Mapping[str, Any], name: str) -> bool:
+    """Whether there is such a claim: text, and not none."""
+    return isinstance(claims.get(name), str) and bool(claims[name])
 
 
 def _judge_party(claims: Mapping[str, Any], *, issuer: str, client_id: str) -> None:

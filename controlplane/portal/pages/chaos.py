@@ -12,11 +12,12 @@ from controlplane.commands import InjectChaos
 from controlplane.portal.access.rights import Rights
 from controlplane.portal.access.roles import Verb
 from controlplane.portal.auth import actor_of
+from controlplane.portal.chaosschemas import ChaosIn
 from controlplane.portal.pages.asking import Asking, YesForm, asked_and_answered, judged_now, show_asking
 from controlplane.portal.pages.chaosreport import faults_told, games_told
 from controlplane.portal.pages.cluster import head_of
 from controlplane.portal.pages.frame import Caller, CsrfChecked, onwards, page
-from controlplane.portal.routes.chaos import brought_about, health
+from controlplane.portal.routes.chaos import brought_about, health, injection
 from controlplane.portal.routes.clusters import living
 from controlplane.portal.services import PortalServices, Services
 from controlplane.replacement import Phase
@@ -97,23 +98,8 @@ def brings_about(request: Request, name: str, services: Services, rights: Caller
 
 def _command(view: ClusterView, rights: Rights, asked: FaultForm, form: YesForm) -> InjectChaos:
     """The page judges what was typed, and says at its field what is wrong."""
-    return InjectChaos(
-        name=view.name,
-        actor=actor_of(rights),
-        command_id=form.key,
-        reason=form.reason,
-        fault=asked.fault,
-        for_s=asked.for_s,
-        keys=tuple(asked.vms),
-        rack=asked.rack,
-        several_racks=asked.several_racks,
-        force=asked.force,
-        confirm=view.name,
-        cut_from=asked.cut_from,
-        way=asked.way,
-        loss_percent=asked.loss_percent,
-        mib_per_s=asked.mib_per_s,
-    )
+    body = ChaosIn(**asked.model_dump(), confirm=view.name, reason=form.reason)
+    return injection(view.name, actor_of(rights), form.key, body)
 
 
 def _asking(services: PortalServices, view: ClusterView, command: InjectChaos) -> Asking:

@@ -8,7 +8,7 @@ from agent.wire import Report
 from controlplane.chaoscommands import why_unhealthy
 from controlplane.commands import AdoptMoves, InjectChaos, TakeBackMoves
 from controlplane.converger.ports import AGENT_REPORT
-from controlplane.members import services_on
+from controlplane.members import service_on, services_on
 from controlplane.portal import chaosschemas as chaos_api
 from controlplane.portal import schemas as api
 from controlplane.portal.auth import Actor
@@ -67,24 +67,7 @@ def adopt(name: str, body: chaos_api.MovesIn, services: Services, actor: Actor, 
 def inject(name: str, body: chaos_api.ChaosIn, services: Services, actor: Actor, key: CommandId) -> chaos_api.ChaosOut:
     """Bring about a fault. It is recorded first, then done."""
     living(services, name)
-    command = InjectChaos(
-        name=name,
-        actor=actor,
-        command_id=key,
-        reason=body.reason,
-        fault=body.fault,
-        for_s=body.for_s,
-        keys=tuple(body.vms),
-        rack=body.rack,
-        several_racks=body.several_racks,
-        force=body.force,
-        confirm=body.confirm,
-        cut_from=body.cut_from,
-        way=body.way,
-        loss_percent=body.loss_percent,
-        mib_per_s=body.mib_per_s,
-    )
-    return brought_about(services, command)
+    return brought_about(services, injection(name, actor, key, body))
 
 
 @router.get("/clusters/{name}/health")
@@ -105,9 +88,30 @@ def health(name: str, services: Services) -> chaos_api.HealthOut:
         findings=sorted(f"{t}/{c.reason}" for t, c in view.conditions.items() if c.status and t != "Converged"),
         brokers=[i.key for i in serving if i.is_broker],
         controllers=[i.key for i in serving if not i.is_broker],
-        zookeepers=[i.key for i in serving if any(s.planned.service == "zookeeper" for s in services_on(i))],
+        zookeepers=[i.key for i in serving if service_on(i, "zookeeper") is not None],
         racks=sorted({i.planned.rack for i in serving}),
         head=view.version,
+    )
+
+
+def injection(name: str, actor: str, command_id: str, asked: chaos_api.ChaosIn) -> InjectChaos:
+    """The command for what somebody asked for, on a page or as a program."""
+    return InjectChaos(
+        name=name,
+        actor=actor,
+        command_id=command_id,
+        reason=asked.reason,
+        fault=asked.fault,
+        for_s=asked.for_s,
+        keys=tuple(asked.vms),
+        rack=asked.rack,
+        several_racks=asked.several_racks,
+        force=asked.force,
+        confirm=asked.confirm,
+        cut_from=asked.cut_from,
+        way=asked.way,
+        loss_percent=asked.loss_percent,
+        mib_per_s=asked.mib_per_s,
     )
 
 

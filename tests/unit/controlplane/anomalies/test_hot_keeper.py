@@ -1,32 +1,29 @@
 """A hot broker from its windows to the advice: found, let pass, explained by what Kedge does, and helped."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 
-from controlplane.anomalies.book import AnomalyBook, read_book
+from controlplane.anomalies.book import AnomalyBook
 from controlplane.anomalies.evidence import Seen, evidence
 from controlplane.anomalies.keeper import AnomalyKeeper
 from controlplane.anomalies.standing import Stance
-from controlplane.anomalies.windows import NoWindows
-from controlplane.commands import Command
 from controlplane.healingview import SwitchView
 from controlplane.hotnoted import HOT_NOTED, HotNoted, hot_of
-from controlplane.latest import MemoryLatestStore
 from controlplane.rebalanceview import LastRebalance
 from controlplane.topicview import TopicsView
 from controlplane.view import ClusterView
-from events.memory import MemoryEventStore
 from planner.anomalies.cooling import Cooling, Load
 from planner.anomalies.hot import BYTES_IN, BYTES_OUT, CPU
 from planner.anomalies.judge import Finding
 from planner.anomalies.kinds import Kind, State
 from planner.anomalies.slow import BrokerWindow
-from planner.observed import KafkaSnapshot, TopicPartition
+from planner.observed import TopicPartition
 from tests.builders import NOW, a_document, a_drain, a_partition, a_snapshot, a_view
+from tests.unit.controlplane.anomalies.test_anomaly_keeper import FakeWindows, Scene
 
 NODE = "brokers-a-0"
 MIB = 1024.0 * 1024
@@ -37,56 +34,24 @@ HOT = {CPU: 0.9, BYTES_IN: 10 * MIB, BYTES_OUT: 30 * MIB}
 
 
 @dataclass
-class FakeWindows(NoWindows):
-    windows: Sequence[BrokerWindow] = ()
+class HotWindows(FakeWindows):
     reads: float = 4 * MIB
-
-    def recent(self, now: datetime) -> Mapping[str, Sequence[BrokerWindow]]:
-        return {"c0ffee": [w for w in self.windows if w.start >= now - timedelta(minutes=40)]}
-
-    def past(self, cluster: str, brokers: Sequence[int], now: datetime) -> Sequence[BrokerWindow]:
-        return [w for w in self.windows if w.broker in brokers]
 
     def loads(self, cluster: str, now: datetime) -> Mapping[TopicPartition, Load]:
         return {p.name: Load(MIB, self.reads) for p in PARTS}
 
 
-@dataclass
-class FakeFleet:
-    view: ClusterView
-    kafka: KafkaSnapshot
+class HotScene(Scene):
+    """A keeper over a cluster whose broker 1000 has been hot for 25 min."""
 
-    def views(self) -> list[ClusterView]:
-        return [self.view]
+    windows: HotWindows
 
-    def last_snapshot(self, uid: str) -> KafkaSnapshot | None:
-        return self.kafka
+    def made(self) -> AnomalyKeeper:
+        self.fleet.kafka, self.windows = a_snapshot(*PARTS), HotWindows()
+        return super().made()
 
-
-@dataclass
-class Heard:
-    commands: list[Command] = field(default_factory=list)
-
-    def handle(self, command: Command) -> object:
-        self.commands.append(command)
-        return command
-
-
-class Scene:
-    """A keeper over a cluster whose broker 1000 has been hot for 25 min, with a clock of its own."""
-
-    def __init__(self, view: ClusterView | None = None) -> None:
-        self.now = NOW
-        self.fleet = FakeFleet(view or a_view(), a_snapshot(*PARTS))
-        self.store = MemoryEventStore(clock=lambda: self.now)
-        self.latest, self.windows, self.heard = MemoryLatestStore(), FakeWindows(), Heard()
-        self.keeper = AnomalyKeeper(
-            self.fleet, self.store, self.latest, self.windows, self.heard, lambda: self.now, epoch=lambda: 1
-        )
-
-    def look(self, figures: Mapping[str, float] = HOT, **passes: float) -> AnomalyBook:
-        self.now += timedelta(**passes)
-        first = self.now - 25 * WIDTH
+    def sees(self, figures: Mapping[str, float] = HOT, **passes: float) -> AnomalyBook:
+        first = self.now + timedelta(**passes) - 25 * WIDTH
         self.windows.windows = [
             BrokerWindow(
                 b, first + n * WIDTH, first + (n + 1) * WIDTH, None, 1.0, figures if b == 1000 and n >= 20 else CALM
@@ -94,9 +59,7 @@ class Scene:
             for b in (1000, 1001, 1002)
             for n in range(25)
         ]
-        self.fleet.kafka = replace(self.fleet.kafka, at=self.now)
-        self.keeper.poll()
-        return read_book(self.store, self.fleet.view.uid)
+        return self.look(**passes)
 
     def advice(self) -> HotNoted | None:
         return hot_of(self.latest.of_kind(HOT_NOTED)).get(self.fleet.view.uid)
@@ -114,13 +77,13 @@ def with_topics(**about: Any) -> ClusterView:
 
 
 def test_it_is_found_at_once_and_after_its_grace_what_others_may_lead_is_advised() -> None:
-    scene = Scene()
-    book = scene.look()
+    scene = HotScene()
+    book = scene.sees()
     (hot,) = book.open_.values()
     assert (hot.kind, hot.subject, hot.state) == (Kind.HOT_BROKER, NODE, State.FOUND)
     assert hot.reason.startswith("broker 1000 was hot in 25 of the last 25 min: CPU 90% (peers 20%, its own past 20%)")
     assert scene.advice() is None, "it may pass by itself"
-    (healing,) = scene.look(minutes=16).open_.values()
+    (healing,) = scene.sees(minutes=16).open_.values()
     assert healing.state is State.HEALING
     assert healing.told
     told = scene.advice()
@@ -132,29 +95,29 @@ def test_it_is_found_at_once_and_after_its_grace_what_others_may_lead_is_advised
 
 
 def test_it_is_over_once_no_window_says_so() -> None:
-    scene = Scene()
-    scene.look()
-    (over,) = scene.look(CALM, minutes=30).past
+    scene = HotScene()
+    scene.sees()
+    (over,) = scene.sees(CALM, minutes=30).past
     assert (over.kind, over.state) == (Kind.HOT_BROKER, State.OVER)
 
 
 def test_no_second_batch_is_advised_on_windows_from_before_the_first() -> None:
-    scene = Scene()
-    scene.look()
-    scene.look(minutes=16)
+    scene = HotScene()
+    scene.sees()
+    scene.sees(minutes=16)
     moved = replace(scene.fleet.view, topics=TopicsView(handed_over_at=scene.now + timedelta(seconds=20)), version=30)
     scene.fleet.view = moved
     before = scene.advice()
-    (still,) = scene.look(minutes=2).open_.values()
+    (still,) = scene.sees(minutes=2).open_.values()
     assert still.state is State.HEALING
     assert scene.advice() == before, "nothing of now"
-    scene.look(minutes=10)
+    scene.sees(minutes=10)
     assert scene.advice() != before, "windows that began since say that it is still hot"
 
 
 def test_a_cluster_without_hot_brokers_is_told_nothing() -> None:
-    scene = Scene()
-    assert scene.look(CALM).open_ == {}
+    scene = HotScene()
+    assert scene.sees(CALM).open_ == {}
     assert scene.advice() is None
 
 

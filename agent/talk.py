@@ -5,6 +5,7 @@ Neither ever stops anything on its own: without the server the last document sta
 
 import logging
 import threading
+import time
 from collections.abc import Callable
 
 from agent.backoff import Backoff
@@ -20,12 +21,17 @@ _RARELY_S = 15.0
 """Between tries that a person must make succeed (lost credential, refused request)."""
 _LEAST_POLL_S = 0.1
 """Between two polls, so that a server that answers at once does not spin us."""
+_FRESH_S = 10.0
+"""A document is taken from an answer that came so soon after it was asked for; a later one may have lain about."""
 
 
 class DocumentTalk:
     """Enrolment and documents. `step` is one exchange and returns the seconds to pause before the next.
 
-    `enrolment` makes the request that enrols a secret, `heard` is called after each answer.
+    `enrolment` makes the request that enrols a secret, `heard` is called after each answer. `clock`: monotonic seconds.
+
+    What a held question brings is asked for once more, for an answer at once: if this process was stopped, or cut off,
+    meanwhile, it may ask for a stop that is safe no more.
     """
 
     def __init__(
@@ -39,8 +45,10 @@ class DocumentTalk:
         etag: str,
         wait_s: float,
         heard: Callable[[], None] = lambda: None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._client = client
+        self._clock = clock
         self._credential = credential
         self._enrolment = enrolment
         self._inbox = inbox
@@ -49,6 +57,7 @@ class DocumentTalk:
         self._wait_s = wait_s
         self._heard = heard
         self._is_heard = False
+        self._is_to_confirm = False
         self._said = ""
         self.is_over = False
 
@@ -58,7 +67,8 @@ class DocumentTalk:
                 self._client.enrol(self._enrolment(self._client.shown))
                 self._credential.keep_enrolled()
             # An agent that has just begun hears at once that it is heard.
-            answer = self._client.document(etag=self._etag, wait_s=self._wait_s if self._is_heard else 0.0)
+            is_held, asked_at = self._is_heard and not self._is_to_confirm, self._clock()
+            answer = self._client.document(etag=self._etag, wait_s=self._wait_s if is_held else 0.0)
         except Retired as error:
             _log.warning("retired: %s", error)
             self._inbox.put_retired()
@@ -76,7 +86,9 @@ class DocumentTalk:
             return _RARELY_S
         self._backoff.reset()
         self._say("")
-        if isinstance(answer, NewDocument):
+        is_new = isinstance(answer, NewDocument)
+        self._is_to_confirm = is_new and self._clock() - asked_at > _FRESH_S
+        if isinstance(answer, NewDocument) and not self._is_to_confirm:
             # Also the etag of a document the converger will refuse: asking on without it would bring it back at once.
             self._etag = answer.etag
             self._inbox.put_document(answer)

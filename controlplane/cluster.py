@@ -23,6 +23,7 @@ from controlplane import (
     movefold,
     nodefold,
     quorumfold,
+    orderfold,
     resetfold,
     rollfold,
     settingfold,
@@ -59,6 +60,7 @@ def evolve(view: ClusterView, recorded: Recorded) -> ClusterView:
             raise LookupError(f"no rule for event type {recorded.type}")
         after = quorumfold.with_lists(view, apply(view, event, recorded.recorded_at))
     except (EventsError, IllegalTransition, UnknownApiVersion, LookupError, ValueError) as error:
+        after = orderfold.dated(view, after, event, recorded.recorded_at)
         reason = f"event {recorded.version} ({recorded.type}): {error}"
         return replace(view, version=recorded.version, unreadable=reason)
     moved_on = view.progressed_at if isinstance(event, facts.ConditionChanged) else recorded.recorded_at
@@ -126,6 +128,7 @@ _APPLY: Rules = {
     **settingfold.RULES,
     **nodefold.RULES,
     **growthfold.RULES,
+    **orderfold.RULES,
     **healingfold.RULES,
     **anomalyfold.RULES,
     **quorumfold.RULES,

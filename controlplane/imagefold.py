@@ -4,8 +4,9 @@ from dataclasses import replace
 from datetime import datetime
 
 from controlplane.foldmoves import Rules
+from controlplane.imageview import ImageView
 from controlplane.places import place_of
-from controlplane.view import ClusterView, ImageView, InstanceView
+from controlplane.view import ClusterView, InstanceView
 from events import facts
 from events.image_facts import revision_name
 

@@ -13,6 +13,7 @@ from controlplane.evacuationview import EvacuationView as EvacuationView
 from controlplane.externalview import ExternalView
 from controlplane.healingview import DemotionView, SwitchView
 from controlplane.members import kept_for_vote, members_of
+from controlplane.imageview import ImageView
 from controlplane.migrationview import MigrationView, with_both_quorums
 from controlplane.movesview import MovesView as MovesView
 from controlplane.rebalanceview import BatchSpent, LastRebalance, RebalanceView
@@ -244,19 +245,6 @@ class ConditionView:
 
 
 @dataclass(frozen=True, slots=True)
-class ImageView:
-    """The revision of the image catalogue the cluster was given. `reached_at`: since when every VM is made from it."""
-
-    chosen: facts.ImageChosen
-    since: datetime
-    reached_at: datetime | None = None
-
-    @property
-    def name(self) -> str:
-        return self.chosen.revision
-
-
-@dataclass(frozen=True, slots=True)
 class ClusterView:
     """Everything the events say of one cluster."""
 
@@ -310,6 +298,8 @@ class ClusterView:
     restart_refusal: tuple[str, str] | None = None
     """Who did not stand its restart, and why: no other is restarted until another spec, or until a person resumes."""
     rolling_restart: RollingRestartView | None = None
+    orders: Mapping[str, datetime] = field(default_factory=lambda: MappingProxyType({}))
+    """When a stop or another start of a service was found safe last, by `InstanceView.service_key`: see `orderfold`."""
     to_replace: Mapping[str, ReplaceView] = field(default_factory=lambda: MappingProxyType({}))
     """By instance key, until that VM is retired."""
     evacuations: Mapping[str, EvacuationView] = field(default_factory=lambda: MappingProxyType({}))

@@ -105,6 +105,7 @@ from events.node_facts import RollingRestartRequested as RollingRestartRequested
 from events.quorum_facts import FoundingVoter as FoundingVoter
 from events.quorum_facts import QuorumFounded as QuorumFounded
 from events.quorum_facts import VolumeLost as VolumeLost
+from events.order_facts import OrderRenewed as OrderRenewed
 from events.quorum_facts import VoterAdded as VoterAdded
 from events.quorum_facts import VoterAddRequested as VoterAddRequested
 from events.quorum_facts import VoterChangeDropped as VoterChangeDropped

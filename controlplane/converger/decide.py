@@ -28,6 +28,7 @@ from controlplane.converger.heartbeats import with_heartbeats
 from controlplane.converger.hungmoves import hung_step
 from controlplane.converger.images import image_left_step, image_step
 from controlplane.converger.intents import intent_step
+from controlplane.converger.lateorders import beside_late_orders, late_order_step
 from controlplane.converger.livesettings import settings_in_hand_step, settings_left_step, settings_step
 from controlplane.converger.maintenance import maintenance_step
 from controlplane.converger.migration import cut_step, migration_begin_step, migration_step
@@ -63,6 +64,7 @@ IN_HAND: tuple[Step, ...] = (
     hung_step,
     cordon_step,
     drain_step,
+    late_order_step,
     departure_step,
     external_departure_step,
     abortion_step,
@@ -76,6 +78,9 @@ IN_HAND: tuple[Step, ...] = (
     settings_in_hand_step,
 )
 """What goes on while a cluster is paused too: it ends what has begun, safely."""
+
+WAITS_FOR_AGENTS: frozenset[Step] = frozenset({departure_step, restart_in_hand_step})
+"""What waits until a service has obeyed."""
 
 SEES_CONTROLLERS_IN: frozenset[Step] = frozenset({arrival_step, departure_step, handover_step, relief_step})
 """What goes on of it though something before it waits for metadata that a lost quorum keeps from everybody."""
@@ -138,7 +143,7 @@ def _ladder(situation: Situation) -> Verdict:
             below = [s for s in IN_HAND[number + 1 :] if s in SEES_CONTROLLERS_IN]
             return cure(situation, below) or verdict
         if verdict is not None:
-            return verdict
+            return beside_late_orders(situation, verdict) if step in WAITS_FOR_AGENTS else verdict
     hold = hold_on(view, situation.now)
     if hold is not None:
         return wait("Paused", hold.sentence, next_command=hold.next_command, patience_s=0)

@@ -43,6 +43,14 @@ def linger_left_s(situation: Situation) -> float:
     return max(document.spec.rollout.linger_s - situation.seconds_since(i.since) for i in lingering)
 
 
+def may_stop_empty(kafka: KafkaSnapshot, instance: InstanceView) -> Gate:
+    """Whether a broker that was emptied may stop: it still holds nothing, and nothing depends on it."""
+    if instance.service_id in kafka.live_brokers():
+        empty = broker_is_empty(kafka, instance.service_id)
+        return empty if not empty.open else may_stop_broker(kafka, instance.service_id)
+    return hosts_nothing(kafka, instance.service_id)
+
+
 def _retire(view: ClusterView, instances: Sequence[InstanceView], reason: str) -> facts.RetireRequested:
     """Of VMs of one place: each place has a state, and so a run, of its own."""
     keys = tuple(i.key for i in instances)
@@ -109,7 +117,7 @@ def _linger(situation: Situation) -> Verdict | None:
     if left > 0:
         sentence = f"{_keys(lingering)} empty; lingering {left:.0f} s more so that clients refresh"
         return wait("Linger", sentence, patience_s=document.spec.rollout.linger_s + 30)
-    closed = [g for i in lingering if not (g := _may_stop(situation, kafka, i)).open]
+    closed = [g for i in lingering if not (g := may_stop_empty(kafka, i)).open]
     if closed:
         return wait("MinIsrGate", closed[0].reason)
     if (leaves := dismiss_members(situation, lingering)) is not None:
@@ -122,13 +130,6 @@ def _is_one_gone(view: ClusterView) -> bool:
     """Whether a VM is gone, or what the server on it had, and its broker is not emptied yet."""
     there = (i for i in view.brokers() if i.phase in (Phase.JOINED, Phase.DRAINING))
     return any(i.lost or view.is_broken(i) for i in there)
-
-
-def _may_stop(situation: Situation, kafka: KafkaSnapshot, instance: InstanceView) -> Gate:
-    if instance.service_id in kafka.live_brokers():
-        empty = broker_is_empty(kafka, instance.service_id)
-        return empty if not empty.open else may_stop_broker(kafka, instance.service_id)
-    return hosts_nothing(kafka, instance.service_id)
 
 
 def _fencing(situation: Situation) -> Verdict | None:

@@ -28,6 +28,11 @@ def document_after_release(view: ClusterView, key: str) -> Document | None:
     return _document(view, key, 0)
 
 
+def is_doomed(view: ClusterView) -> bool:
+    """A cluster that is about to be destroyed stops first: no disk is taken from a running service."""
+    return bool(view.tombstone) and view.document is not None and view.document.spec.deletion_policy == "destroy"
+
+
 def _document(view: ClusterView, key: str, epoch: int) -> Document | None:
     instance = view.instances.get(key)
     if instance is None or view.deleted or instance.phase in _GONE:
@@ -71,7 +76,7 @@ def _service(view: ClusterView, instance: InstanceView, founding: facts.QuorumFo
     told = quorum_told(view, instance)
     # A server goes on beside a broker that did not join: it stops once it has no vote.
     serving = instance.phase in SERVING or (instance.hosted and instance.phase is Phase.FAILED)
-    running = serving and instance.bound and not _is_doomed(view) and not told.stays_stopped
+    running = serving and instance.bound and not is_doomed(view) and not told.stays_stopped
     return ServiceDocument(
         name=_NAMES[planned.service],
         state="running" if running else "stopped",
@@ -119,11 +124,6 @@ def _hands_over(view: ClusterView, instance: InstanceView) -> bool:
     """Its disks are being taken from it, or were: its service is proved stopped; a cloud may wait for the unmount."""
     releasing = any(i.kind == "release" and instance.key in i.keys for i in view.intents.values())
     return releasing or instance.phase is Phase.RELEASED
-
-
-def _is_doomed(view: ClusterView) -> bool:
-    """A cluster that is about to be destroyed stops first: no disk is taken from a running service."""
-    return bool(view.tombstone) and view.document is not None and view.document.spec.deletion_policy == "destroy"
 
 
 def _only_arrives(instance: InstanceView) -> bool:

@@ -14,6 +14,7 @@ from dataclasses import replace
 
 from controlplane.converger.arrivals import serves, state_of
 from controlplane.converger.canaries import has_fallen, out_of_sync, trouble
+from controlplane.converger.keptback import is_late
 from controlplane.converger.protocol import has_old_protocol, old_protocol
 from controlplane.converger.replacements import pending_changes
 from controlplane.converger.restartbatch import is_first_of_its_kind, restart_batch
@@ -64,6 +65,10 @@ def _not_back(situation: Situation, instance: InstanceView, restart: RestartView
         sentence = f"waiting for {instance.service_key} ({state}) to be back in sync after its restart{how}"
         return wait("Restart", sentence, patience_s=deadline_s + 30)
     if restart.reverting:
+    if is_late(situation, instance):
+        # Nothing was tried, so nothing is to be taken back.
+        again = f"kedge describe {situation.view.name}"
+        return wait("Restart", f"{instance.service_key} runs on as before its restart", next_command=again)
         before = _as_before(restart.new_settings)
         sentence = f"{instance.service_key} is not back{before} either ({state} after {waited_s:.0f} s)"
         return wait("RestartFailed", sentence, next_command=f"kedge describe {situation.view.name}", patience_s=0)

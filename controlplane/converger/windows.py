@@ -64,6 +64,7 @@ BEGINNINGS: Mapping[str, Beginning] = {
     "cordon_step": Beginning(_ENDS, "keeps new replicas off brokers that are being emptied; copies nothing"),
     "hung_step": Beginning(_ENDS, "cures moves that hang"),
     "drain_step": Beginning(_ENDS, "sees a drain through, all its rounds"),
+    "late_order_step": Beginning(_ENDS, "gives again what was asked already, and was not heard in time"),
     "departure_step": Beginning(_ENDS, "ends what is drained"),
     "external_departure_step": Beginning(_ENDS, "records what others stopped, forgets what is long gone"),
     "abortion_step": Beginning(_ENDS, "a person gave the roll up"),

@@ -14,7 +14,8 @@ from spark.metrics.topic import MOST_REPLICAS, TOPIC, TOPIC_CONFIG
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """`body` is the document's JSON, `version` that of the view it was made from."""
+    """`body` is the document's JSON, `version` that of the view it was made from. Without an `etag` there is none for
+    now."""
 
     body: str
     etag: str
@@ -42,6 +43,11 @@ def offer(
         document = document.model_copy(update={"services": tuple(told)})
     content = document.model_dump_json(exclude={"epoch"})
     return Offer(document.model_dump_json(), hashlib.sha256(content.encode()).hexdigest()[:32], view.version)
+
+
+def kept_back(view: ClusterView) -> Offer:
+    """No document, for as long as what it asks for is not found safe again."""
+    return Offer("", "", view.version)
 
 
 def _metrics_topic(view: ClusterView) -> MetricsTopic | None:

@@ -85,13 +85,32 @@ def rolling_restart_waits_for_a_thin_topic(world: World) -> None:
 def restarted_broker_does_not_come_back(world: World) -> None:
     """It is started once more; then nobody else is touched until a person resumes."""
     _born(world)
-    world.machines.vms["brokers-b-0.g1"].deaf = True
+    world.machines.unwell.add("brokers-b-0.g1")
     ask_for_restart(world)
     world.run(until=lambda w: w.sentence().startswith("brokers-b-0.g1 is not back after another start"), ticks=300)
-    world.machines.vms["brokers-b-0.g1"].deaf = False
+    world.machines.unwell.clear()
     world.run(until=lambda w: w.is_held(), ticks=60)
     assert sorted(_starts(world).values()) == [1, 1, 1, 1, 2, 3]
     world.person(facts.ClusterResumed("the disk was full"))
+    world.converge(ticks=300)
+
+
+def restart_is_heard_late_while_another_broker_is_down(world: World) -> None:
+    """It serves on until that one is back, and is told again then."""
+    _born(world)
+    late, down = world.machines.vms["brokers-b-0.g1"], world.machines.vms["brokers-c-0.g1"]
+    late.deaf = True
+    ask_for_restart(world)
+    world.run(until=lambda w: "brokers-b-0.g1 did not hear of it within 30 s" in w.sentence(), ticks=60)
+    down.deaf = True
+    world.machines.stop_process(down.key)
+    for ticks, deaf in ((15, True), (30, False)):
+        late.deaf = deaf
+        for _ in range(ticks):
+            world.tick()
+    assert late.process is not None
+    assert late.process.document.start_id == f"{late.key}-1", "it is not started anew yet"
+    down.deaf = False
     world.converge(ticks=300)
 
 
@@ -218,6 +237,7 @@ SCENARIOS: tuple[Callable[[World], None], ...] = (
     rolling_restart_of_one_broker,
     rolling_restart_waits_for_a_thin_topic,
     restarted_broker_does_not_come_back,
+    restart_is_heard_late_while_another_broker_is_down,
     rolling_restart_meets_a_version_roll,
     broker_is_replaced_on_request,
     dead_broker_is_replaced_on_request,

@@ -38,6 +38,14 @@ def test_a_migration_arrives_after_seeded_trouble(seed: int) -> None:
     _troubled(seed)
 
 
+def test_seed_7747_a_restart_that_was_not_heard_in_time_is_not_obeyed_once_another_broker_is_down() -> None:
+    _troubled(7747)
+
+
+def test_seed_7731_a_broker_that_comes_back_is_not_told_to_be_registered_wrongly() -> None:
+    _troubled(7731)
+
+
 @pytest.mark.soak
 @pytest.mark.timeout(3600)
 def test_migrations_arrive_after_seeded_trouble() -> None:

@@ -11,7 +11,6 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from controlplane.converger.documents import document_for
 from controlplane.converger.fleet import FleetBrake
 from controlplane.converger.inhand import has_work
 from controlplane.converger.loop import Converger, new_events
@@ -49,6 +48,7 @@ from tests.fakes.zookeeper import FakeLocks, FakeNodes
 from tests.sim.evidence import Calm, Evidence, Fence, LastTick, StaleWrite
 from tests.sim.failpoints import Crash, CrashingKafka, CrashingStore, Failpoints
 from tests.sim.gist import gist
+from tests.sim.hearing import document_told
 from tests.sim.jobs import SimRunner
 from tests.sim.machines import Machines, Violation
 from tests.sim.properties import is_held_up, judge
@@ -483,7 +483,7 @@ class World:
         return not in_hand and all(i.service_id in up for i in expected)
 
     def _document(self, uid: str, key: str) -> Any:
-        return document_for(self.view(), key, epoch=int(self.epoch))
+        return document_told(self, uid, key)
 
     # --- the story --------------------------------------------------------------------------------------------
 

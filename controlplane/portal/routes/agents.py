@@ -12,15 +12,18 @@ from starlette.responses import Response
 
 from agent.wire import WIRE_VERSION, Document, EnrolRequest, Report, ReportAnswer, RotateRequest
 from controlplane.converger.inhand import has_work
+from controlplane.converger.keptback import is_kept_back, may_be_kept_back
+from controlplane.converger.ports import AGENT_REPORT
 from controlplane.credentials import CredentialRefused, Vm
+from controlplane.latest import Subject
 from controlplane.portal.auth import Agent, ShownCredential, enrolment_token, same_secret
-from controlplane.portal.documents import Offer, offer
+from controlplane.portal.documents import Offer, kept_back, offer
 from controlplane.portal.feed import MAX_WAIT_S, Feed
 from controlplane.portal.problems import ApiError
 from controlplane.portal.schemas import AcceptedOut
 from controlplane.portal.services import PortalServices, Services
 from controlplane.replacement import Phase
-from controlplane.reports import keep_report
+from controlplane.reports import keep_report, reports_by_key
 from controlplane.view import ClusterView, InstanceView
 from controlplane.zookeeper.authority import super_digest, super_password
 from events.ids import ClusterUid, IntentId, NodeName
@@ -107,18 +110,21 @@ async def get_document(
     etag: str = "",
     wait_s: Annotated[float, Query(ge=0)] = 0.0,
 ) -> Response:
-    """What the VM should be. Held for up to `wait_s` while it is what `etag` names: then 304."""
+    """What the VM should be. Held for up to `wait_s` while it is what `etag` names: then 304.
+
+    So it is, too, while it asks for what was found safe too long ago and is to be found safe again.
+    """
     _refuse_other(vm, cluster, node, generation)
     feed: Feed = request.app.state.feed
     deadline = time.monotonic() + hold_s(vm, wait_s)
     while True:
         # On a thread: the fold's lock may be held while the database is slow.
         offered = await run_in_threadpool(_offer, services, vm)
-        if offered.etag != etag:
+        if offered.etag not in ("", etag):
             return Response(offered.body, headers={"ETag": f'"{offered.etag}"'}, media_type="application/json")
         left_s = deadline - time.monotonic()
         if left_s <= 0 or not await feed.wait(vm.cluster_uid, offered.version, left_s):
-            return Response(status_code=HTTPStatus.NOT_MODIFIED, headers={"ETag": f'"{offered.etag}"'})
+            return Response(status_code=HTTPStatus.NOT_MODIFIED, headers={"ETag": f'"{etag}"'})
 
 
 @router.post("/report", responses={410: {"description": "the instance is retired"}})
@@ -163,9 +169,20 @@ def _offer(services: PortalServices, vm: Vm) -> Offer:
         raise ApiError(404, "no-document", "there is no document for this instance here", next_step=then)
     if _is_over(view, instance):
         raise _gone(vm)
+    if _is_kept_back(services, view, instance.key):
+        return kept_back(view)
     is_server = instance.planned.service == "zookeeper" or instance.planned.member is not None
     digest = super_digest(super_password(services.installation.server_key, view.uid)) if is_server else ""
     return offer(view, instance.key, epoch=epoch, metrics=services.metrics, logs=services.logs, super_digest=digest)
+
+
+def _is_kept_back(services: PortalServices, view: ClusterView, key: str) -> bool:
+    now = services.clock()
+    if not may_be_kept_back(view, key, now):
+        return False
+    told = services.latest.get(Subject(AGENT_REPORT, view.uid, key))
+    seen = reports_by_key([told])[key] if told is not None else None
+    return is_kept_back(view, key, seen, now)
 
 
 def _is_over(view: ClusterView, instance: InstanceView) -> bool:

@@ -23,11 +23,15 @@ class Server:
     def __init__(self) -> None:
         self.calls: list[str] = []
         self.etags: list[str] = []
+        self.waits: list[str] = []
         self.answers: dict[str, httpx.Response] = {}
+        self.now_s, self.late_s = 0.0, 0.0
 
     def handle(self, request: httpx.Request) -> httpx.Response:
         name = request.url.path.rsplit("/", 1)[1]
         self.calls.append(name)
+        self.now_s += self.late_s
+        self.waits += [request.url.params["wait_s"]] if name == "document" else []
         self.etags += [request.url.params["etag"]] if name == "document" else []
         return self.answers.get(name, httpx.Response(200, content=b"{}", headers={"ETag": '"9"'}))
 
@@ -47,6 +51,7 @@ class Party:
             backoff=Backoff(1.0, 8.0, jitter=lambda: 1.0),
             etag="4",
             wait_s=20,
+            clock=lambda: self.server.now_s,
         )
         backoff = Backoff(1.0, 8.0, jitter=lambda: 1.0)
         self.reports = ReportTalk(
@@ -90,6 +95,20 @@ def test_a_document_is_handed_over_and_its_etag_asked_for_next(party: Party) -> 
     assert party.inbox.take().document is None
     party.documents.step()
     assert party.server.etags == ["4", "9"]
+
+
+def test_what_a_held_question_brings_is_asked_for_once_more_before_it_is_taken(party: Party) -> None:
+    party.documents.step()
+    party.inbox.take()
+    party.server.late_s = 10.5
+    party.documents.step()
+    assert party.inbox.take().document is None, "it may have lain about"
+    party.server.late_s = 9.5
+    party.documents.step()
+    assert party.inbox.take().document == NewDocument(b"{}", "9")
+    party.documents.step()
+    assert party.server.etags == ["4", "9", "9", "9"]
+    assert party.server.waits == ["0", "20", "0", "20"]
 
 
 def test_an_unreachable_server_is_asked_ever_more_rarely_and_said(party: Party) -> None:

@@ -8,7 +8,8 @@ import pytest
 
 from controlplane.admission import Unbootable, admission_problems
 from controlplane.clouds import unbootable_in
-from controlplane.view import ClusterView, ImageView
+from controlplane.imageview import ImageView
+from controlplane.view import ClusterView
 from events import facts
 from events.ids import ClusterUid
 from events.spec.document import load_documents

@@ -12,7 +12,8 @@ from controlplane.converger.rendering import terraform_run
 from controlplane.converger.replacements import pending_changes
 from controlplane.converger.verdict import Wait
 from controlplane.images.offer import ImageOffer
-from controlplane.view import ClusterView, ImageView, IntentView
+from controlplane.imageview import ImageView
+from controlplane.view import ClusterView, IntentView
 from events import facts
 from events.ids import ClusterUid
 from planner.rollout.diff import Change

@@ -197,6 +197,23 @@ def test_a_held_question_ends_with_304_when_its_time_is_up(house: House) -> None
     assert time.monotonic() - before >= hold_s(vm, 0.3)
 
 
+def test_a_restart_that_was_not_heard_in_time_is_kept_back_until_it_is_found_safe_again(house: House) -> None:
+    vm = _enrolled(house)
+    voter = facts.FoundingVoter("controllers-a-0", 100, "127.64.0.1", 9093, "dir")
+    house.record(facts.QuorumFounded("kafka", "4.1", (voter,)))
+    had = _etag(_ask(house, vm))
+    running = {"name": "broker", "state": "running", "start_id": f"{vm.node}.g1-1", "since": START.isoformat()}
+    assert _send(house, vm, services=[running])
+    house.record(facts.RestartRequested(f"{vm.node}.g1", 1, 2, {}, {}, False, "asked by anna"))
+    told = _ask(house, vm, etag=had)
+    assert told.status_code == 200
+    house.pass_time(seconds=31)
+    assert _ask(house, vm, etag=had).status_code == 304
+    assert _ask(house, vm).status_code == 304, "also to an agent that has lost its memory"
+    house.record(facts.OrderRenewed(f"{vm.node}.g1", "the gate is open"))
+    assert _etag(_ask(house, vm, etag=had)) == _etag(told)
+
+
 def test_a_server_that_stops_sends_those_who_wait_away(house: House) -> None:
     vm = _enrolled(house)
     etag = _etag(_ask(house, vm))

@@ -1,0 +1,45 @@
+"""What the agent of a simulated VM is told when it asks, as the server answers it."""
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+from agent.wire import Document
+from controlplane.converger.documents import document_for
+from controlplane.converger.keptback import is_kept_back, may_be_kept_back
+from controlplane.converger.ports import AGENT_REPORT
+from controlplane.latest import Subject
+from controlplane.reports import reports_by_key
+from controlplane.view import ClusterView
+
+if TYPE_CHECKING:
+    from tests.sim.world import World
+
+
+@dataclass(slots=True)
+class Answers:
+    """Documents of one view, by epoch and instance: agents ask at every tick, and seldom is the answer another one."""
+
+    view: ClusterView | None = None
+    known: dict[tuple[int, str], Document | None] = field(default_factory=dict)
+
+    def of(self, view: ClusterView, key: str, epoch: int) -> Document | None:
+        """As `document_for` says."""
+        if self.view is not view:
+            self.view, self.known = view, {}
+        if (epoch, key) not in self.known:
+            self.known[epoch, key] = document_for(view, key, epoch=epoch)
+        return self.known[epoch, key]
+
+
+def document_told(world: "World", uid: str, key: str) -> Document | None:
+    """Its document; the one it had where the present one is kept back."""
+    view = world.view()
+    if may_be_kept_back(view, key, world.clock()):
+        told = world.latest.get(Subject(AGENT_REPORT, view.uid, key))
+        if is_kept_back(view, key, reports_by_key([told])[key] if told else None, world.clock()):
+            return world.machines.vms[key].document
+    return _ANSWERS.setdefault(world, Answers()).of(view, key, int(world.epoch))
+
+
+_ANSWERS: WeakKeyDictionary["World", Answers] = WeakKeyDictionary()

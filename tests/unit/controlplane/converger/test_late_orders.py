@@ -1,0 +1,175 @@
+"""Orders that were not heard in time: kept back, and given again once they are safe."""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from controlplane.converger.decide import decide
+from controlplane.converger.keptback import is_kept_back, may_be_kept_back
+from controlplane.converger.lateorders import beside_late_orders, late_order_step
+from controlplane.converger.observation import ReportSeen
+from controlplane.converger.restarts import restart_in_hand_step
+from controlplane.converger.verdict import Situation, wait
+from controlplane.orderfold import UNJUDGED
+from controlplane.replacement import Phase
+from controlplane.restartview import Before, RestartView
+from controlplane.view import ClusterView, InstanceView
+from events import facts
+from tests.builders import NOW, a_document, a_partition, a_report, a_situation, a_snapshot, a_view, an_instance
+
+A, B = "brokers-a-0.g1", "brokers-b-0.g1"
+CONTROLLER = "controllers-a-0.g1"
+PARTITIONS = [a_partition(f"orders-{n}") for n in range(3)]
+LATE = NOW - timedelta(seconds=31)
+IN_TIME = NOW - timedelta(seconds=30)
+WELL = a_snapshot(*PARTITIONS)
+ONE_DEAD = a_snapshot(
+    *(a_partition(p.name.topic + f"-{p.name.partition}", isr=(1000, 1002)) for p in PARTITIONS),
+    brokers=(1000, 1002),
+    fenced=(1001,),
+)
+
+
+def _restarting(at: datetime = LATE, key: str = A, **overrides: Any) -> ClusterView:
+    """That service was asked to start for the second time, at `at`."""
+    restart = RestartView(key, 1, at, False, Before(None, None), new_settings=False)
+    told = an_instance(key.removesuffix(".g1"), starts=2)
+    return a_view(told, **{"restarts": {key: restart}, "orders": {key: at}, **overrides})
+
+
+def _stopping(at: datetime = LATE, **about: Any) -> ClusterView:
+    return a_view(an_instance("brokers-a-0", 1, Phase.FENCING, **about), orders={A: at})
+
+
+def _as_before(view: ClusterView, key: str = A, state: str = "running", **about: Any) -> ReportSeen:
+    """Its agent tells of the first start."""
+    return a_report(view.instances[key], state, start_id=f"{key}-1", **about)
+
+
+def _seen(view: ClusterView, key: str = A, **seen: Any) -> Situation:
+    others: Mapping[str, InstanceView] = {k: i for k, i in view.instances.items() if k != key}
+    reports = {k: a_report(i) for k, i in others.items()}
+    told = seen.pop("told", None) or _as_before(view, key)
+    return a_situation(view, **{"kafka": WELL, "reports": {**reports, key: told}, **seen})
+
+
+# --- what is kept back --------------------------------------------------------------------------------------------
+
+
+def test_what_a_serving_service_did_not_hear_within_30_s_is_kept_back() -> None:
+    for asked in (_restarting, _stopping):
+        view = asked(LATE)
+        assert may_be_kept_back(view, A, NOW)
+        assert is_kept_back(view, A, _as_before(view), NOW)
+        assert not may_be_kept_back(asked(IN_TIME), A, NOW)
+        assert not is_kept_back(asked(IN_TIME), A, _as_before(view), NOW)
+
+
+@pytest.mark.parametrize("state", ["stopped", "failed", "stopping", "waiting"])
+def test_who_does_not_run_is_told_at_once(state: str) -> None:
+    view = _restarting()
+    assert not is_kept_back(view, A, _as_before(view, state=state), NOW)
+
+
+def test_who_has_obeyed_and_who_was_never_heard_is_told_as_always() -> None:
+    view = _restarting()
+    assert not is_kept_back(view, A, a_report(view.instances[A]), NOW)
+    assert not is_kept_back(view, A, None, NOW)
+    assert not is_kept_back(view, B, a_report(view.instances[B]), NOW), "the order is another VM's"
+
+
+def test_a_start_after_a_stop_that_was_taken_back_is_kept_back_from_who_never_stopped() -> None:
+    view = _restarting(UNJUDGED, restarts={})
+    assert is_kept_back(view, A, _as_before(view), NOW)
+    assert not is_kept_back(view, A, _as_before(view, state="stopped"), NOW)
+
+
+def test_nothing_is_kept_back_of_a_cluster_that_is_destroyed() -> None:
+    document = a_document()
+    doomed = document.model_copy(update={"spec": document.spec.model_copy(update={"deletion_policy": "destroy"})})
+    view = _restarting(tombstone="asked for", document=doomed)
+    assert not is_kept_back(view, A, _as_before(view), NOW)
+
+
+# --- given again --------------------------------------------------------------------------------------------------
+
+
+def test_it_is_given_again_once_its_gate_is_open() -> None:
+    for view in (_restarting(), _stopping()):
+        verdict = late_order_step(_seen(view))
+        assert verdict is not None
+        assert verdict.events == (
+            facts.OrderRenewed(A, "all 3 partitions on broker 1000 keep their min ISR without it"),
+        )
+
+
+def test_a_restart_heard_late_waits_for_a_broker_that_died_meanwhile() -> None:
+    for view in (_restarting(), _stopping()):
+        assert late_order_step(_seen(view, kafka=ONE_DEAD)) is None
+
+
+def test_it_is_not_given_again_to_an_agent_that_is_not_heard_nor_without_metadata() -> None:
+    view = _restarting()
+    silent = _as_before(view, received_at=NOW - timedelta(seconds=31))
+    assert late_order_step(_seen(view, told=silent)) is None
+    assert late_order_step(_seen(view, kafka=None)) is None
+
+
+def test_whom_kafka_does_not_count_on_is_told_though_its_agent_is_silent() -> None:
+    view = _restarting()
+    silent = _as_before(view, received_at=NOW - timedelta(seconds=31))
+    dead = a_snapshot(*PARTITIONS, brokers=(1001, 1002), fenced=(1000,))
+    verdict = late_order_step(_seen(view, told=silent, kafka=dead))
+    assert verdict is not None
+    assert verdict.events == (facts.OrderRenewed(A, "Kafka does not count on it"),)
+
+
+def test_a_controller_is_told_again_while_the_others_are_a_majority() -> None:
+    view = _restarting(key=CONTROLLER)
+    assert late_order_step(_seen(view, CONTROLLER)) is not None
+    lost = view.instances["controllers-b-0.g1"]
+    down = {lost.key: a_report(lost, "failed")}
+    situation = _seen(view, CONTROLLER)
+    reports = {**situation.seen.reports, **down}
+    assert late_order_step(a_situation(view, kafka=WELL, reports=reports)) is None
+
+
+def test_orders_are_given_again_one_at_a_time() -> None:
+    view = _restarting(orders={A: LATE, B: NOW - timedelta(seconds=44)})
+    assert late_order_step(_seen(view)) is None, "B may obey any moment"
+    later = _restarting(orders={A: LATE, B: NOW - timedelta(seconds=46)})
+    assert late_order_step(_seen(later)) is not None
+
+
+def test_an_order_that_is_not_late_is_nothing_to_it() -> None:
+    assert late_order_step(_seen(a_view())) is None
+    assert late_order_step(_seen(_restarting(IN_TIME))) is None
+
+
+# --- meanwhile ----------------------------------------------------------------------------------------------------
+
+
+def test_a_restart_that_was_not_heard_is_not_taken_back_at_its_deadline() -> None:
+    view = _restarting(NOW - timedelta(seconds=500))
+    verdict = restart_in_hand_step(_seen(view, kafka=ONE_DEAD))
+    assert verdict is not None
+    assert (verdict.events, verdict.sentence) == ((), f"{A} runs on as before its restart")
+
+
+def test_who_waits_for_it_says_why_it_is_not_told() -> None:
+    view = _stopping()
+    verdict = decide(_seen(view, kafka=ONE_DEAD))
+    assert verdict.wait is not None
+    assert verdict.wait.reason == "Fencing"
+    assert f"{A} did not hear of it within 30 s and is told again once it is safe: broker 1001" in verdict.sentence
+
+
+def test_a_broker_that_died_meanwhile_gets_its_successor_first() -> None:
+    lost = an_instance("brokers-b-0", lost_at=NOW - timedelta(seconds=400))
+    view = a_view(an_instance("brokers-a-0", 1, Phase.FENCING), lost, orders={A: LATE}, recycling=1)
+    waits = wait("Fencing", "waiting for proof that it stopped")
+    verdict = beside_late_orders(_seen(view, kafka=ONE_DEAD), waits)
+    assert [type(event) for event in verdict.events] == [facts.SurgeRequested]
+    assert beside_late_orders(_seen(_stopping(IN_TIME), kafka=ONE_DEAD), waits) is waits

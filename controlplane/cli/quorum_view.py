@@ -7,6 +7,7 @@ from rich.text import Text
 
 from controlplane.cli.tables import listing
 from controlplane.cli.terminal import styled
+from controlplane.kafka.quorum import silence
 from controlplane.portal.quorumschemas import QuorumMemberOut, QuorumOut, RememberedOut
 
 
@@ -20,7 +21,8 @@ def quorum_section(quorum: QuorumOut) -> RenderableType:
 def _row(member: QuorumMemberOut) -> tuple[Text | str, ...]:
     role = "leader" if member.leads else "voter" if member.votes else "no vote"
     node: Text | str = member.node or styled("none of ours", "yellow")
-    return (str(member.id), node, role, str(member.lag), f"{member.silent_s:.1f} s", member.directory_id)
+    silent = silence(member.silent_s).removeprefix("silent for ")
+    return (str(member.id), node, role, str(member.lag), silent, member.directory_id)
 
 
 def _words(quorum: QuorumOut) -> Iterator[Text]:

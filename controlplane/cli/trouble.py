@@ -2,9 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
-from controlplane.cli.quantities import human_seconds
 from controlplane.cli.waiting import message_of
-from controlplane.kafka.quorum import keeps_up
+from controlplane.kafka.quorum import keeps_up, silence
 from controlplane.portal.schemas import BesideOut, ClusterDetailOut, ConditionOut, InstanceOut
 
 GOOD_WHEN_TRUE = frozenset({"Converged", "Synced"})
@@ -71,5 +70,5 @@ def _beside(instance: InstanceOut, server: BesideOut) -> str:
 def _late(detail: ClusterDetailOut) -> Iterator[str]:
     for member in detail.quorum.members if detail.quorum else ():
         if member.votes and not keeps_up(member.lag, member.silent_s):
-            behind = f"{member.lag} records behind, silent for {human_seconds(round(member.silent_s))}"
+            behind = f"{member.lag} records behind, {silence(member.silent_s)}"
             yield f"controller {member.id} ({member.node}) does not keep up with the quorum: {behind}"

@@ -111,9 +111,10 @@ def _is_elsewhere(seen: BrokerSeen, wanted: str, port: int) -> bool:
 
 
 def _runs(situation: Situation, wrong: Astray) -> bool:
-    """By its agent's young word. A broker that is down is no riddle: that is told elsewhere."""
+    """By its agent's young word, and for as long as a start takes to be known: by that agent's own clock. A broker that
+    is down is no riddle: that is told elsewhere."""
     seen = situation.seen.reports.get(wrong.key)
     service = seen.service("broker") if seen is not None else None
     if seen is None or service is None or situation.now - seen.received_at > STALE_AFTER:
         return False
-    return service.state == "running"
+    return service.state == "running" and seen.report.at - service.since >= GRACE

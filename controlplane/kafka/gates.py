@@ -7,7 +7,7 @@ A gate judges what the snapshot says; whether the snapshot is young enough is th
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-from controlplane.kafka.quorum import CAUGHT_UP_LAG, STEADY_S, keeps_up
+from controlplane.kafka.quorum import CAUGHT_UP_LAG, STEADY_S, keeps_up, silence
 from planner.observed import KafkaSnapshot, PartitionSeen, TopicPartition, VoterSeen
 
 _NAMED = 3
@@ -195,4 +195,4 @@ def _names(names: Iterable[TopicPartition | str]) -> str:
 
 def lags(members: Iterable[VoterSeen]) -> str:
     """How far each of them is behind, in words."""
-    return ", ".join(f"{m.id} is {m.lag} records behind, silent for {m.silent_s:.1f} s" for m in members)
+    return ", ".join(f"{m.id} is {m.lag} records behind, {silence(m.silent_s)}" for m in members)

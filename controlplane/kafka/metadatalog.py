@@ -11,7 +11,7 @@ from kafka.protocol.admin import DescribeQuorumRequest
 from controlplane.kafka.deadline import Deadline
 from controlplane.kafka.dialer import Connection
 from controlplane.kafka.errors import KafkaUnavailable, require_ok
-from controlplane.kafka.quorum import keeps_up
+from controlplane.kafka.quorum import keeps_up, silence
 from controlplane.kafka.raw import directory_text
 from planner.observed import QuorumSeen, VoterSeen
 
@@ -57,7 +57,7 @@ def require_current(quorum: QuorumSeen, node: int, where: str) -> None:
     """Refuse a broker whose own metadata is old: brokers follow the quorum's log as observers."""
     own = [m for m in quorum.members if m.id == node]
     if not any(keeps_up(m.lag, m.silent_s) for m in own):
-        told = ", ".join(f"{m.lag} records behind, silent for {m.silent_s:.1f} s" for m in own) or "not following it"
+        told = ", ".join(f"{m.lag} records behind, {silence(m.silent_s)}" for m in own) or "not following it"
         raise KafkaUnavailable(
             what="reading metadata", where=f"{where}, broker {node}", why=f"its metadata is old ({told})"
         )

@@ -15,3 +15,12 @@ alive for SILENT_S, and the two together would take the majority."""
 def keeps_up(lag: int, silent_s: float) -> bool:
     """Whether a member that is so many records behind, and so long silent, counts as alive and caught up."""
     return lag < CAUGHT_UP_LAG and silent_s < SILENT_S
+
+
+def silence(silent_s: float) -> str:
+    """`silent for 2.3 s`; `never heard of` where the leader, since it leads, has had no fetch of it at all."""
+    return f"silent for {silent_s:.1f} s" if silent_s < _NEVER_S else "never heard of"
+
+
+_NEVER_S = 10 * 365 * 86400.0
+"""Without a fetch Kafka tells -1, so what is counted from that is the time since 1970."""

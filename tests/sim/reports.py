@@ -1,7 +1,7 @@
 """What the agent of a simulated VM reports."""
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from agent.wire import Report, ServiceDocument, ServiceReport
@@ -41,6 +41,7 @@ def _of_service(machines: "Machines", vm: Vm, service: ServiceDocument, at: date
             since=at,
             findings=lost_directories(service, machines.blank),
         )
+    since = at - timedelta(seconds=machines.seconds - process.ready_at) if process is not None and up else at
     state = "stopped" if spent in vm.spent else "running" if up else "starting" if process else "waiting"
     return ServiceReport(
         name=service.name,
@@ -48,7 +49,7 @@ def _of_service(machines: "Machines", vm: Vm, service: ServiceDocument, at: date
         start_id=service.start_id,
         kafka_version=service.kafka_version,
         node_id=service.node_id,
-        since=at,
+        since=since,
         findings=findings_of(illness, failed) if up else (),
         metrics=dict(machines.kafka.migration.metrics(service)) if up else {},
         log_dirs=file_systems(machines.volumes.values(), vm, service),

@@ -44,7 +44,7 @@ def test_every_finding_of_an_agent_explains_a_cluster_that_nothing_else_is_said_
         (detail(under_replicated=3), "3 partitions have replicas that are not in sync"),
         (
             detail(quorum=a_voter(lag=400, silent_s=12)),
-            "controller 100 (controllers-a-0) does not keep up with the quorum: 400 records behind, silent for 12 s",
+            "controller 100 (controllers-a-0) does not keep up with the quorum: 400 records behind, silent for 12.0 s",
         ),
         (
             detail(status="Unreadable", sentence="an event of a newer release"),

@@ -193,6 +193,13 @@ def test_it_is_not_told_before_a_minute_of_well_brokers_of_dead_ones_or_during_a
     assert not registration_told(fenced, view=a_view(an_instance("brokers-c-0", 1, Phase.FENCING))).status
 
 
+def test_seed_7731_a_broker_that_was_down_for_minutes_is_not_told_while_it_is_coming_back() -> None:
+    fenced, broker = a_snapshot(brokers=(1000, 1001), fenced=(1002,)), an_instance("brokers-c-0")
+    for seconds, told in ((GRACE.total_seconds() - 1, False), (GRACE.total_seconds(), True)):
+        report = a_report(broker, since=NOW - timedelta(seconds=seconds))
+        assert registration_told(fenced, seconds=300, reports={broker.key: report}).status is told
+
+
 def test_a_cluster_at_rest_and_well_has_none_of_these_conditions() -> None:
     situation: Situation = a_situation(a_view())
     assert condition_changes(situation, Verdict("converged")) == ()

@@ -20,8 +20,10 @@ from typing import Any
 
 from benchmarks.chosen import measured
 from benchmarks.loaded import MIB, LoadedRow, on_a_cluster
-from controlplane.cli.chaos_game import FAULTS, Game
+from controlplane.cli.chaos_game import follow
+from controlplane.gamecommands import LOCAL_FAULTS
 from controlplane.portal import chaosschemas as chaos_api
+from controlplane.portal import gameschemas as game_api
 from tests.e2e.cluster_spec import ClusterSpec
 from tests.e2e.living_cluster import LivingCluster
 from tests.e2e.traffic import traffic
@@ -118,19 +120,17 @@ def _hung_move(cluster: LivingCluster, scale: float) -> dict[str, Any]:
 
 def _game(cluster: LivingCluster, scale: float) -> dict[str, Any]:
     with traffic(cluster.bootstrap, may_fall_below_min_isr=True) as workload:
-        game = Game(
-            cluster=cluster.client,
-            name=cluster.spec.name,
+        order = game_api.GameIn(
+            events=max(1, round(GAME_EVENTS * scale)),
             seed=7,
-            sleep=time.sleep,
-            now=time.monotonic,
-            tell=lambda text: print(text, flush=True),
+            within_s=GAME_WITHIN_S * max(1.0, scale),
             lasts_s=12,
             heal_within_s=180,
-            faults=(*FAULTS, *(_OF_NETWORK_AND_DISK if _has_networks() else ())),
+            faults=[*LOCAL_FAULTS, *(_OF_NETWORK_AND_DISK if _has_networks() else ())],
         )
-        report = game.play(max(1, round(GAME_EVENTS * scale)), GAME_WITHIN_S * max(1.0, scale))
-    return report.model_dump() | {"acknowledged": workload.acknowledged, "lost": 0}
+        begun = cluster.client.start_game(cluster.spec.name, order)
+        report = follow(cluster.client, begun, sleep=time.sleep, tell=lambda text: print(text, flush=True))
+    return report.model_dump(mode="json") | {"acknowledged": workload.acknowledged, "lost": 0}
 
 
 def _rest(cluster: LivingCluster, scale: float) -> dict[str, Any]:

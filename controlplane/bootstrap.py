@@ -37,6 +37,8 @@ from controlplane.drift.record import kept_audits
 from controlplane.drift.setup import DriftRoom, drift_of, run_audit
 from controlplane.freezes.desk import FreezeDesk
 from controlplane.freezes.keeper import FreezeKeeper
+from controlplane.games.referee import House
+from controlplane.games.setup import GamesRoom, games_of, may_harm_still
 from controlplane.gateways import Gateways
 from controlplane.gitsync.setup import Sources, sources_of
 from controlplane.groups.resets import GroupOffsetDesk
@@ -126,6 +128,7 @@ class Services:
     drift: DriftRoom
     anomalies: AnomalyRoom
     agents: AgentsRoom
+    games: GamesRoom
 
     def end_runs(self) -> None:
         """Before the API stops, where Terraform saves its states through it: no step begins, its runs are ended."""
@@ -135,6 +138,7 @@ class Services:
 
     def close(self) -> None:
         """Begins nothing new, ends what runs, gives the lease back. VMs stay up. Only after the API has stopped."""
+        self.games.close()
         self.sources.stop()
         self.names.stop()
         self.groups.close()
@@ -329,6 +333,19 @@ def build(
         epoch=candidate.held_epoch,
         clock=utc_now,
     )
+    games = games_of(
+        House(
+            fleet=converger,
+            commands=commands,
+            latest=latest,
+            harm=partial(bring_about, clouds),
+            epoch=candidate.held_epoch,
+            may_still=partial(may_harm_still, people, utc_now),
+            wake=bell.ring,
+            clock=utc_now,
+        ),
+        candidate,
+    )
     watch = LoopWatch()
     loop = ServerLoop(
         server=candidate.owner,
@@ -346,6 +363,7 @@ def build(
             "cloud audit": drift.poller,
             "anomalies": anomalies.poller,
             "agents": agents.poller,
+            "game days": games.poller,
         },
         progress=runner.progress,
     )
@@ -435,6 +453,7 @@ def build(
         drift,
         anomalies,
         agents,
+        games,
     )
 
 

@@ -1,15 +1,52 @@
 """Brings about what `kedge chaos` asked for, once it is recorded."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
 
 from controlplane.chaoscommands import CutFrom, Fault
+from controlplane.commands import Command, InjectChaos
+from controlplane.handlers import Outcome
 from controlplane.places import place_of
 from controlplane.view import ChaosView, ClusterView
+from events.ids import derived_id
 from providers.base import CloudProvider
 from providers.harm import CannotHarm, Harm, HarmsVms, Manner, Way
 
 Harmer = Callable[[ClusterView, ChaosView], None]
 """(the cluster, the fault as recorded). Raises CannotHarm, ProviderError."""
+
+
+class Commands(Protocol):
+    """`CommandHandler` is one, also as far as a caller may use it."""
+
+    def handle(self, command: Command) -> Outcome: ...
+
+    def current(self, name: str) -> ClusterView: ...
+
+
+@dataclass(frozen=True, slots=True)
+class BroughtAbout:
+    """A fault that is on record. `chaos` is None where it is over by now."""
+
+    view: ClusterView
+    chaos: ChaosView | None
+    sentence: str
+
+
+def recorded_and_done(commands: Commands, harm: Harmer, command: InjectChaos) -> BroughtAbout:
+    """A fault: recorded, then done, once however often the command is sent.
+
+    Raises ClusterNotFound, CommandRefused, StoreUnavailable, StreamConflict; CannotHarm, ProviderError once recorded.
+    """
+    before = commands.current(command.name)
+    number = derived_id("chaos", before.uid, command.command_id)
+    outcome = commands.handle(command)
+    view = commands.current(command.name)
+    chaos = view.chaos.get(number)
+    if chaos is not None and number not in before.chaos:  # a request that is sent again is done once
+        harm(view, chaos)
+    return BroughtAbout(view, chaos, outcome.sentence)
 
 
 def bring_about(clouds: Callable[[str], CloudProvider], view: ClusterView, chaos: ChaosView) -> None:

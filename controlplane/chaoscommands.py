@@ -75,15 +75,17 @@ def chaos_asked(view: ClusterView, command: InjectChaos, kafka: KafkaSnapshot | 
     if not 0 < command.for_s <= MOST_S:
         message = f"a fault lasts longer than 0 s and no longer than {MOST_S:.0f} s, not {command.for_s:g} s"
         raise CommandRefused("chaos-time", message, "Say --for 60s.")
-    _refuse_foreign(view, fault, command)
+    refuse_foreign(view, fault, command.confirm)
     manner = _manner(fault, command)
     chosen = _chosen(view, fault, command)
     _refuse_racks(view, command, chosen)
+    _refuse_beside_game(view, command)
     if not command.force:
-        _refuse_unhealthy(view, kafka)
+        refuse_unhealthy(view, kafka)
     chaos = derived_id("chaos", view.uid, command.command_id)
     keys = tuple(i.key for i in chosen)
-    fact = facts.ChaosInjected(chaos, str(fault), keys, command.for_s, asked_by(command, command.reason), manner)
+    reason = asked_by(command, command.reason)
+    fact = facts.ChaosInjected(chaos, str(fault), keys, command.for_s, reason, manner, command.game)
     lasting = f" for {command.for_s:g} s" if fault in LASTING else ""
     return Asked(fact, f"{fault} of {', '.join(keys)}{told_manner(fault, manner)}{lasting}")
 
@@ -182,7 +184,7 @@ def _suits(fault: Fault, instance: InstanceView) -> bool:
     return instance.is_broker or fault not in _OF_BROKERS
 
 
-def _refuse_foreign(view: ClusterView, fault: Fault, command: InjectChaos) -> None:
+def refuse_foreign(view: ClusterView, fault: Fault, confirm: str) -> None:
     """Off the local cloud: only what the cloud's own port can do, where the spec allows it, with the name typed."""
     foreign = clouds_of(view) - {LOCAL}
     if not foreign:
@@ -191,7 +193,7 @@ def _refuse_foreign(view: ClusterView, fault: Fault, command: InjectChaos) -> No
     if view.document is None or view.document.spec.chaos != "allowed":
         message = f"{view.name} runs on {where}, and its spec does not allow chaos"
         raise CommandRefused("chaos-forbidden", message, "Put `chaos: allowed` into the spec and apply it first.")
-    if command.confirm != view.name:
+    if confirm != view.name:
         message = f"{view.name} runs on {where}: its name must be typed out"
         raise CommandRefused("name-mismatch", message, f"kedge chaos {view.name} {fault} --confirm {view.name}")
     if fault not in EVERYWHERE:
@@ -207,7 +209,19 @@ def _refuse_racks(view: ClusterView, command: InjectChaos, chosen: Sequence[Inst
         raise CommandRefused("several-racks", message, "Name VMs of one rack, or say --several-racks.")
 
 
-def _refuse_unhealthy(view: ClusterView, kafka: KafkaSnapshot | None) -> None:
+def _refuse_beside_game(view: ClusterView, command: InjectChaos) -> None:
+    """A game draws one fault at a time, none when it is over; and what others bring about would spoil its figures."""
+    game = view.game
+    if command.game:
+        if game is None or game.id != command.game or len(game.played) != command.turn:
+            raise CommandRefused("game-over", f"that game day of {view.name} is over, or further than that")
+    elif game is not None and not command.force:
+        message = f"a game day of {view.name} is in hand: what it measures would be of this fault, too"
+        raise CommandRefused("game-in-hand", message, "Wait, end it, or say --force.")
+
+
+def refuse_unhealthy(view: ClusterView, kafka: KafkaSnapshot | None) -> None:
+    """Raises CommandRefused unless the cluster is in full health and no fault is open."""
     first = next(iter(view.chaos.values()), None)
     still = f"{first.fault} of {', '.join(first.keys)} is not over" if first else ""
     why = still or why_unhealthy(view, kafka)

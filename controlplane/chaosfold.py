@@ -4,13 +4,14 @@ from dataclasses import replace
 from datetime import datetime
 
 from controlplane.foldmoves import Rules, frozen
+from controlplane.gamefold import drawn
 from controlplane.view import ChaosView, ClusterView
 from events import facts
 
 
 def _injected(view: ClusterView, e: facts.ChaosInjected, at: datetime) -> ClusterView:
     begun = ChaosView(e.chaos, e.fault, e.keys, e.reason, at, e.for_s, e.manner)
-    return replace(view, chaos=frozen({**view.chaos, e.chaos: begun}))
+    return replace(drawn(view, e, at), chaos=frozen({**view.chaos, e.chaos: begun}))
 
 
 def _ended(view: ClusterView, e: facts.ChaosEnded, at: datetime) -> ClusterView:

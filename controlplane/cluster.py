@@ -15,6 +15,7 @@ from controlplane import (
     chaosfold,
     ensemblefold,
     externalfold,
+    gamefold,
     growthfold,
     healingfold,
     imagefold,
@@ -22,8 +23,8 @@ from controlplane import (
     migrationfold,
     movefold,
     nodefold,
-    quorumfold,
     orderfold,
+    quorumfold,
     resetfold,
     rollfold,
     settingfold,
@@ -59,8 +60,8 @@ def evolve(view: ClusterView, recorded: Recorded) -> ClusterView:
         if apply is None:
             raise LookupError(f"no rule for event type {recorded.type}")
         after = quorumfold.with_lists(view, apply(view, event, recorded.recorded_at))
-    except (EventsError, IllegalTransition, UnknownApiVersion, LookupError, ValueError) as error:
         after = orderfold.dated(view, after, event, recorded.recorded_at)
+    except (EventsError, IllegalTransition, UnknownApiVersion, LookupError, ValueError) as error:
         reason = f"event {recorded.version} ({recorded.type}): {error}"
         return replace(view, version=recorded.version, unreadable=reason)
     moved_on = view.progressed_at if isinstance(event, facts.ConditionChanged) else recorded.recorded_at
@@ -127,8 +128,8 @@ _APPLY: Rules = {
     **rollfold.RULES,
     **settingfold.RULES,
     **nodefold.RULES,
-    **growthfold.RULES,
     **orderfold.RULES,
+    **growthfold.RULES,
     **healingfold.RULES,
     **anomalyfold.RULES,
     **quorumfold.RULES,
@@ -137,6 +138,7 @@ _APPLY: Rules = {
     **externalfold.RULES,
     **movefold.RULES,
     **chaosfold.RULES,
+    **gamefold.RULES,
     **resetfold.RULES,
     **balancefold.RULES,
     **topicfold.RULES,

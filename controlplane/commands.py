@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from controlplane.specsource import SpecOrigin
-from events.facts import OffsetPut
+from events.facts import FaultScored, OffsetPut
 from events.spec.model import KafkaClusterDocument
 from events.spec.positions import NOWHERE, Positions
 from events.spec.topic_model import KafkaTopicDocument
@@ -172,6 +172,47 @@ class InjectChaos(Command):
     way: str = "both"
     loss_percent: float = 0.0
     mib_per_s: float = 0.0
+    game: str = ""
+    """The game day that drew it, "" for none; and how many faults that had brought about before."""
+    turn: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GameCommand(Command):
+    """What is asked about a game day; those below are."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartGame(GameCommand):
+    """Have a game day played; see `facts.GameStarted`. No `faults`: those every game may have. `confirm`: the cluster's
+    name, typed out. By `force` it may be asked for while the cluster is not in full health: the first fault waits."""
+
+    reason: str
+    seed: int
+    wanted: int
+    within_s: float
+    lasts_s: float
+    heal_within_s: float
+    subject: str
+    via: str = ""
+    faults: tuple[str, ...] = ()
+    force: bool = False
+    confirm: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndGame(GameCommand):
+    """Begin no further fault of the game. `reason` is why, "" where all of it was played."""
+
+    game: str
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoreFault(GameCommand):
+    """What came of a fault of the game."""
+
+    score: FaultScored
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,7 +23,9 @@ from controlplane.commands import (
     DeclareTopics,
     DeleteCluster,
     DeleteTopic,
+    EndGame,
     EvacuateBrokers,
+    GameCommand,
     GroupCommand,
     HealingCommand,
     InjectChaos,
@@ -41,6 +43,7 @@ from controlplane.commands import (
     WaiveWindow,
 )
 from controlplane.commands import CommandRefused as CommandRefused
+from controlplane.gamecommands import game_asked
 from controlplane.groupcommands import group_asked
 from controlplane.healingcommands import healing_asked
 from controlplane.movecommands import moves_adopted, moves_taken_back
@@ -386,6 +389,12 @@ class CommandHandler:
     def _inject_chaos(self, command: InjectChaos, history: _History) -> _Decision:
         _refuse_deleted(history.view)
         return _asked(chaos_asked(history.view, command, self._last_snapshot(history.view.uid)))
+
+    @_decide.register
+    def _game(self, command: GameCommand, history: _History) -> _Decision:
+        if not isinstance(command, EndGame):
+            _refuse_deleted(history.view)
+        return _asked(game_asked(history.view, command, self._last_snapshot(history.view.uid)))
 
     @_decide.register
     def _heal(self, command: HealingCommand, history: _History) -> _Decision:

@@ -142,6 +142,7 @@ def _serve(
     services.drift.poller.start()
     services.anomalies.poller.start()
     services.agents.poller.start()
+    services.games.poller.start()
     _log.info("listening on %s, token in %s", address.url, services.home.token_file)
     _tell_first_password(services, address)
     if for_agents.is_tls and told is not None and told != for_agents:

@@ -11,9 +11,10 @@ from controlplane.agentview import AgentOrderView
 from controlplane.chaosview import ChaosView as ChaosView
 from controlplane.evacuationview import EvacuationView as EvacuationView
 from controlplane.externalview import ExternalView
+from controlplane.gameview import GameView as GameView
 from controlplane.healingview import DemotionView, SwitchView
-from controlplane.members import kept_for_vote, members_of
 from controlplane.imageview import ImageView
+from controlplane.members import kept_for_vote, members_of
 from controlplane.migrationview import MigrationView, with_both_quorums
 from controlplane.movesview import MovesView as MovesView
 from controlplane.rebalanceview import BatchSpent, LastRebalance, RebalanceView
@@ -297,9 +298,9 @@ class ClusterView:
     """By service, of the last generation that restarted any."""
     restart_refusal: tuple[str, str] | None = None
     """Who did not stand its restart, and why: no other is restarted until another spec, or until a person resumes."""
-    rolling_restart: RollingRestartView | None = None
     orders: Mapping[str, datetime] = field(default_factory=lambda: MappingProxyType({}))
     """When a stop or another start of a service was found safe last, by `InstanceView.service_key`: see `orderfold`."""
+    rolling_restart: RollingRestartView | None = None
     to_replace: Mapping[str, ReplaceView] = field(default_factory=lambda: MappingProxyType({}))
     """By instance key, until that VM is retired."""
     evacuations: Mapping[str, EvacuationView] = field(default_factory=lambda: MappingProxyType({}))
@@ -341,6 +342,10 @@ class ClusterView:
     moves: MovesView = field(default_factory=MovesView)
     chaos: Mapping[str, ChaosView] = field(default_factory=lambda: MappingProxyType({}))
     """Faults of `kedge chaos` that are not over, by id."""
+    game: GameView | None = None
+    """The game day in hand."""
+    games: tuple[GameView, ...] = ()
+    """Those that are over, oldest first: the newest ones."""
     resets: Mapping[str, ResetView] = field(default_factory=lambda: MappingProxyType({}))
     """Where people put the offsets of consumer groups last, by group, the last one last."""
     topics: TopicsView = field(default_factory=TopicsView)

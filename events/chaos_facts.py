@@ -24,7 +24,7 @@ class ChaosManner:
 @dataclass(frozen=True, slots=True)
 class ChaosInjected:
     """A person has a fault brought about in these instances (keys), recorded before it is done. It ends by itself
-    after `for_s` seconds, where it is of a kind that ends."""
+    after `for_s` seconds, where it is of a kind that ends. `game`: the game day that drew it, "" for none."""
 
     chaos: str
     fault: str
@@ -32,6 +32,7 @@ class ChaosInjected:
     for_s: float
     reason: str
     manner: ChaosManner = ChaosManner()
+    game: str = ""
 
 
 @fact("chaos.ended", schema=1)
@@ -41,3 +42,52 @@ class ChaosEnded:
 
     chaos: str
     outcome: str
+
+
+@fact("chaos.game_started", schema=1)
+@dataclass(frozen=True, slots=True)
+class GameStarted:
+    """A person has a game day played: `wanted` faults of these kinds drawn by `seed`, one after the other, with full
+    health between, `heal_within_s` seconds at most. None begins `within_s` after the first; each lasts `lasts_s`.
+
+    `actor` is who asked as the history names them; by `subject` and `via`, how they proved it, what they may do is
+    judged again before each fault.
+    """
+
+    game: str
+    seed: int
+    wanted: int
+    within_s: float
+    lasts_s: float
+    heal_within_s: float
+    faults: tuple[str, ...]
+    reason: str
+    actor: str
+    subject: str
+    via: str
+
+
+@fact("chaos.fault_scored", schema=1)
+@dataclass(frozen=True, slots=True)
+class FaultScored:
+    """What came of one fault of a game, in seconds from its beginning; None: it was never noticed, or did not heal.
+
+    `first_sign`: why the cluster was not in full health when that was first seen; `findings`: conditions that held.
+    """
+
+    game: str
+    chaos: str
+    detected_s: float | None
+    healed_s: float | None
+    under_min_isr_s: float
+    first_sign: str
+    findings: tuple[str, ...]
+
+
+@fact("chaos.game_ended", schema=1)
+@dataclass(frozen=True, slots=True)
+class GameEnded:
+    """No further fault of the game begins. `stopped` says why it ended early, "" where all was played."""
+
+    game: str
+    stopped: str

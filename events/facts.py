@@ -35,6 +35,9 @@ from events.balance_facts import RebalanceRequested as RebalanceRequested
 from events.chaos_facts import ChaosEnded as ChaosEnded
 from events.chaos_facts import ChaosInjected as ChaosInjected
 from events.chaos_facts import ChaosManner as ChaosManner
+from events.chaos_facts import FaultScored as FaultScored
+from events.chaos_facts import GameEnded as GameEnded
+from events.chaos_facts import GameStarted as GameStarted
 from events.drain_facts import BatchStarted as BatchStarted
 from events.drain_facts import DrainAbandoned as DrainAbandoned
 from events.drain_facts import DrainPlanFailed as DrainPlanFailed
@@ -102,10 +105,10 @@ from events.node_facts import EvacuationRequested as EvacuationRequested
 from events.node_facts import NodeReplaceRequested as NodeReplaceRequested
 from events.node_facts import RollingRestartCompleted as RollingRestartCompleted
 from events.node_facts import RollingRestartRequested as RollingRestartRequested
+from events.order_facts import OrderRenewed as OrderRenewed
 from events.quorum_facts import FoundingVoter as FoundingVoter
 from events.quorum_facts import QuorumFounded as QuorumFounded
 from events.quorum_facts import VolumeLost as VolumeLost
-from events.order_facts import OrderRenewed as OrderRenewed
 from events.quorum_facts import VoterAdded as VoterAdded
 from events.quorum_facts import VoterAddRequested as VoterAddRequested
 from events.quorum_facts import VoterChangeDropped as VoterChangeDropped

@@ -13,11 +13,11 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from controlplane.cli import replies
 from controlplane.cli.address import Address
+from controlplane.cli.chaoscalls import ChaosCalls
 from controlplane.cli.errors import CliError, Refused, UnknownCluster
 from controlplane.portal import accessschemas as access_api
 from controlplane.portal import agentschemas as agent_api
 from controlplane.portal import anomalyschemas as anomaly_api
-from controlplane.portal import chaosschemas as chaos_api
 from controlplane.portal import driftschemas as drift_api
 from controlplane.portal import freezeschemas as freeze_api
 from controlplane.portal import groupschemas as group_api
@@ -42,6 +42,7 @@ _NOT_THE_CLUSTER = (
     "source-not-found",
     "topic-not-found",
     "group-not-found",
+    "game-not-found",
     "generation-not-found",
     "declaration-not-found",
     "no-cluster-then",
@@ -54,7 +55,7 @@ _T = TypeVar("_T")
 _LOST = (httpx.ReadError, httpx.WriteError, httpx.RemoteProtocolError)
 
 
-class Client:
+class Client(ChaosCalls):
     """Talks to one server. Methods raise Unreachable, Refused and CliError; those of a cluster UnknownCluster too."""
 
     def __init__(
@@ -164,26 +165,6 @@ class Client:
     def restart_check(self, name: str) -> node_api.RestartCheckOut:
         """Whether each service may be started anew now."""
         return self._of_cluster(name, lambda: self._get(_path(name, "restart-check"), node_api.RestartCheckOut))
-
-    def moves(self, name: str) -> chaos_api.MovesOut:
-        """The reassignments that run."""
-        return self._of_cluster(name, lambda: self._get(_path(name, "moves"), chaos_api.MovesOut))
-
-    def take_back_moves(self, name: str, order: chaos_api.MovesIn) -> api.CommandOut:
-        """Has moves of others go back to the replicas before."""
-        return self._of_cluster(name, lambda: self._post(_path(name, "moves/take-back"), order, api.CommandOut))
-
-    def adopt_moves(self, name: str, order: chaos_api.MovesIn) -> api.CommandOut:
-        """Says that moves of others are known."""
-        return self._of_cluster(name, lambda: self._post(_path(name, "moves/adopt"), order, api.CommandOut))
-
-    def inject_chaos(self, name: str, order: chaos_api.ChaosIn) -> chaos_api.ChaosOut:
-        """Has a fault brought about."""
-        return self._of_cluster(name, lambda: self._post(_path(name, "chaos"), order, chaos_api.ChaosOut))
-
-    def health(self, name: str) -> chaos_api.HealthOut:
-        """Whether the cluster is in full health."""
-        return self._of_cluster(name, lambda: self._get(_path(name, "health"), chaos_api.HealthOut))
 
     def anomalies(self, name: str, *, kind: str = "", state: str = "", limit: int = 100) -> anomaly_api.AnomaliesOut:
         """What was found wrong in a cluster, open ones first."""
@@ -405,6 +386,14 @@ class Client:
 
     def _post(self, path: str, body: BaseModel, reply: type[_T]) -> _T:
         return self._send("POST", path, reply, body=body, key=str(uuid.uuid4()))
+
+    def get_of(self, name: str, tail: str, reply: type[_T]) -> _T:
+        """See ChaosCalls."""
+        return self._of_cluster(name, lambda: self._get(_path(name, tail), reply))
+
+    def post_of(self, name: str, tail: str, body: BaseModel, reply: type[_T]) -> _T:
+        """See ChaosCalls."""
+        return self._of_cluster(name, lambda: self._post(_path(name, tail), body, reply))
 
     def _of_cluster(self, name: str, ask: Callable[[], _T]) -> _T:
         try:

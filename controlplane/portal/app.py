@@ -45,6 +45,9 @@ from controlplane.portal.pages import (
 )
 from controlplane.portal.pages import (
     images as image_pages,
+from controlplane.portal.pages import (
+    games as game_pages,
+)
 )
 from controlplane.portal.pages import (
     loop as loop_pages,
@@ -87,6 +90,7 @@ from controlplane.portal.routes import (
     drift,
     generations,
     hooks,
+    games,
     looks,
     metrics,
     networks,
@@ -152,6 +156,7 @@ API = (
     chaos,
     sources,
     hooks,
+    games,
     generations,
     rollback_routes,
     proposal_routes,
@@ -184,6 +189,7 @@ PAGES = (
     chaos_pages,
     matrix,
     history,
+    game_pages,
     past,
     comparison,
     rollback_pages,

@@ -4,9 +4,10 @@ import time
 
 import pytest
 
-from controlplane.cli.chaos_game import Game
+from controlplane.cli.chaos_game import follow
 from controlplane.cli.errors import Refused
 from controlplane.portal import chaosschemas as chaos_api
+from controlplane.portal import gameschemas as game_api
 from tests.e2e.cluster_spec import ClusterSpec
 from tests.e2e.invariants import settled
 from tests.e2e.living_cluster import LivingCluster
@@ -45,21 +46,42 @@ def test_a_game_day_heals_every_fault_and_loses_nothing(living_cluster: LivingCl
     cluster = living_cluster
     told: list[str] = []
     with traffic(cluster.bootstrap, may_fall_below_min_isr=True):
-        game = Game(
-            cluster=cluster.client,
-            name=cluster.spec.name,
+        order = game_api.GameIn(
+            events=3,
             seed=3,
-            sleep=time.sleep,
-            now=time.monotonic,
-            tell=told.append,
+            within_s=180,
             lasts_s=12,
             heal_within_s=120,
-            faults=("kill-broker", "kill-agent", "pause"),
+            faults=["kill-broker", "kill-agent", "pause"],
         )
-        report = game.play(3, 180)
+        begun = cluster.client.start_game(cluster.spec.name, order)
+        report = follow(cluster.client, begun, sleep=time.sleep, tell=told.append)
     print("\n".join(told), report)
-    assert len(report.events) == 3, report
-    assert all(e.healed_s is not None for e in report.events), report
+    assert (len(report.events), report.stopped) == (3, ""), report
+    assert all(e.judged and e.healed_s is not None for e in report.events), report
+    assert cluster.client.games(cluster.spec.name).games[0] == report
+
+
+def test_a_game_day_whose_server_is_killed_is_ended_by_the_next_one_and_harms_nothing_more(
+    living_cluster: LivingCluster,
+) -> None:
+    cluster, name = living_cluster, living_cluster.spec.name
+    order = game_api.GameIn(events=5, seed=3, lasts_s=20, faults=["pause"])
+    game = cluster.client.start_game(name, order).game
+    cluster.until(lambda: cluster.client.game(name, game).events or None, "the first fault", timeout_s=60)
+    cluster.server.kill()
+    cluster.start_server()
+
+    def over() -> game_api.GameOut | None:
+        told = cluster.client.game(name, game)
+        return told if told.ended_at is not None else None
+
+    report = cluster.until(over, "the end of the game", timeout_s=90)
+    cluster.until(lambda: cluster.client.health(name).healthy or None, "full health", timeout_s=120)
+    print(report)
+    assert report.stopped.startswith("the server that played it is gone"), report
+    assert len(report.events) == 1, report
+    assert cluster.client.game(name, game) == report
 
 
 def test_a_volume_that_is_lost_for_a_while_comes_back_with_its_data(living_cluster: LivingCluster) -> None:

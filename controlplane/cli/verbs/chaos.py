@@ -1,21 +1,18 @@
 """`kedge chaos`: faults on purpose, bounded in time, recorded before they are brought about; and whole game days."""
 
-from collections.abc import Iterator
 from typing import Annotated
 
 import typer
-from rich.console import RenderableType
 
 from controlplane.cli import exits
-from controlplane.cli.chaos_game import FAULTS, KNOWN, EventReport, Game, GameReport
+from controlplane.cli.chaos_game import follow, games_lines, has_failed, report_lines
 from controlplane.cli.errors import CliError
 from controlplane.cli.moments import seconds_of
 from controlplane.cli.options import Cluster, Output, Reason
 from controlplane.cli.output import Format, document, write_document
 from controlplane.cli.session import Session, session_of
-from controlplane.cli.tables import listing
-from controlplane.cli.terminal import styled
 from controlplane.portal import chaosschemas as chaos_api
+from controlplane.portal import gameschemas as game_api
 
 GAME = "game"
 
@@ -57,10 +54,17 @@ _Events = Annotated[int, typer.Option("--events", min=1, max=1000, help="Of a ga
 _Faults = Annotated[
     str,
     typer.Option(
-        "--faults", metavar="FAULTS", show_default=", ".join(FAULTS), help="Of a game: what is drawn from, with commas."
+        "--faults",
+        metavar="FAULTS",
+        show_default="kill-broker, kill-agent, pause, kill-vm",
+        help="Of a game: what is drawn from, with commas.",
     ),
 ]
-_Seed = Annotated[int, typer.Option("--seed", help="Of a game: the same seed draws the same faults.")]
+_Seed = Annotated[int, typer.Option("--seed", min=0, help="Of a game: the same seed draws the same faults.")]
+_End = Annotated[bool, typer.Option("--end", help="Of a game: have no further fault of the one in hand begin.")]
+_List = Annotated[bool, typer.Option("--list", help="Of a game: show the one in hand and the last ten.")]
+_Show = Annotated[str, typer.Option("--show", metavar="GAME", show_default=False, help="Of a game: its report, by id.")]
+_Detach = Annotated[bool, typer.Option("--detach", help="Of a game: return once it is recorded.")]
 
 
 def chaos(
@@ -80,6 +84,10 @@ def chaos(
     events: _Events = 5,
     seed: _Seed = 0,
     faults: _Faults = "",
+    end: _End = False,
+    list_: _List = False,
+    show: _Show = "",
+    detach: _Detach = False,
     reason: Reason = "",
     output: Output = Format.TEXT,
 ) -> None:
@@ -89,7 +97,8 @@ def chaos(
     full health, and for more than one rack at once. On the local cloud every fault may be had; elsewhere only kill-vm
     and kill-rack, only where the spec says `chaos: allowed`, and with the cluster's name typed out.
 
-    `game` draws a series of faults, waits for full health between, and ends with a report.
+    `game` has the server draw a series of faults, wait for full health between, and keep a report. It goes on without
+    this command, and does not outlive the server that plays it: the report says so.
 
     Exit codes: 0 done, 1 refused, or a fault of the game did not heal.
 
@@ -101,17 +110,28 @@ def chaos(
       kedge chaos orders packet-loss --rack a --loss 20 --for 2m
       kedge chaos orders slow-disk --vm brokers-c-0 --mib-per-s 2 --for 60s
       kedge chaos orders game --events 5 --seed 7 --for 10m -o json
-      kedge chaos orders game --faults split,packet-loss,kill-broker
+      kedge chaos orders game --faults split,packet-loss,kill-broker --detach
+      kedge chaos orders game --end --reason "enough for today"
+      kedge chaos orders game --list
     """
     session = session_of(context)
     seconds = seconds_of(lasts, option="--for")
     if fault == GAME:
-        _play(session, cluster, events, seed, seconds, _drawn_from(faults, confirm), confirm, force, output)
+        order = game_api.GameIn(
+            events=events,
+            seed=seed,
+            within_s=seconds,
+            faults=[f.strip() for f in faults.split(",")] if faults else [],
+            force=force,
+            confirm=confirm,
+            reason=reason,
+        )
+        _of_game(session, cluster, order, output, ends=end, lists=list_, shows=show, detach=detach)
         return
     if not rack and fault != "kill-rack" and not vm:
         why = f"{fault} needs a VM"
         raise CliError("no VM was named", why=why, next_step=f"kedge describe {cluster}", exit_code=exits.USAGE)
-    order = chaos_api.ChaosIn(
+    fault_order = chaos_api.ChaosIn(
         fault=fault,
         for_s=seconds,
         vms=list(vm or ()),
@@ -125,7 +145,7 @@ def chaos(
         mib_per_s=mib_per_s,
         reason=reason,
     )
-    answer = session.client.inject_chaos(cluster, order)
+    answer = session.client.inject_chaos(cluster, fault_order)
     if output is Format.TEXT:
         session.show(answer.sentence)
     else:
@@ -133,67 +153,55 @@ def chaos(
     session.tell(f"to see what comes of it: kedge describe {cluster}, kedge events {cluster}")
 
 
-def _drawn_from(faults: str, confirm: str) -> tuple[str, ...]:
-    """Elsewhere than on the local cloud there is one kind. Raises CliError for what is no fault of a game."""
-    asked = tuple(f.strip() for f in faults.split(",")) if faults else (("kill-vm",) if confirm else FAULTS)
-    strange = [f for f in asked if f not in KNOWN]
-    if strange:
-        why = f"there are {', '.join(sorted(KNOWN))}"
-        raise CliError(f"{strange[0]!r} is no fault of a game", why=why, where="--faults", exit_code=exits.USAGE)
-    return asked
-
-
-def _play(
+def _of_game(
     session: Session,
     cluster: str,
-    events: int,
-    seed: int,
-    seconds: float,
-    faults: tuple[str, ...],
-    confirm: str,
-    force: bool,
+    order: game_api.GameIn,
     output: Format,
+    *,
+    ends: bool,
+    lists: bool,
+    shows: str,
+    detach: bool,
 ) -> None:
-    game = Game(
-        cluster=session.client,
-        name=cluster,
-        seed=seed,
-        sleep=session.around.sleep,
-        now=session.around.monotonic,
-        tell=session.tell,
-        faults=faults,
-        confirm=confirm,
-        force=force,
-    )
-    report = game.play(events, seconds)
+    client = session.client
+    if lists:
+        _show_games(session, client.games(cluster), output)
+        return
+    if shows:
+        _show_report(session, client.game(cluster, shows), output)
+        return
+    if ends:
+        _show_report(session, _ended(session, cluster, order.reason), output)
+        return
+    begun = client.start_game(cluster, order)
+    session.tell(f"game {begun.game}: the server plays it; end it with: kedge chaos {cluster} game --end")
+    if detach:
+        _show_report(session, begun, output)
+        return
+    report = follow(client, begun, sleep=session.around.sleep, tell=session.tell)
+    _show_report(session, report, output)
+    if has_failed(report):
+        raise typer.Exit(exits.FAILED)
+
+
+def _ended(session: Session, cluster: str, reason: str) -> game_api.GameOut:
+    in_hand = next((g for g in session.client.games(cluster).games if g.ended_at is None), None)
+    if in_hand is None:
+        next_step = f"kedge chaos {cluster} game --list"
+        raise CliError("there is no game to end", why=f"none of {cluster} is in hand", next_step=next_step)
+    return session.client.end_game(cluster, in_hand.game, game_api.EndGameIn(reason=reason))
+
+
+def _show_games(session: Session, games: game_api.GamesOut, output: Format) -> None:
+    if output is Format.TEXT:
+        session.show(*games_lines(games.games))
+    else:
+        write_document(session, output, document("ChaosGames", games))
+
+
+def _show_report(session: Session, report: game_api.GameOut, output: Format) -> None:
     if output is Format.TEXT:
         session.show(*report_lines(report))
     else:
         write_document(session, output, document("ChaosGame", report))
-    if report.stopped.startswith("not in full health") or any(e.healed_s is None for e in report.events):
-        raise typer.Exit(exits.FAILED)
-
-
-def report_lines(report: GameReport) -> Iterator[RenderableType]:
-    """A line a fault, then the quantiles."""
-    rows = [_row(e) for e in report.events]
-    yield listing(["FAULT", "VM", "NOTICED AFTER", "HEALTHY AFTER", "BELOW MIN ISR", "FIRST SIGN"], rows)
-    noticed, healed = (
-        f"p50 {_seconds(p50)}, p95 {_seconds(p95)}"
-        for p50, p95 in (
-            (report.detected_p50_s, report.detected_p95_s),
-            (report.healed_p50_s, report.healed_p95_s),
-        )
-    )
-    yield f"noticed {noticed}; healthy {healed}; below min ISR {report.under_min_isr_s:g} s in all; seed {report.seed}"
-    if report.stopped:
-        yield styled(f"ended early: {report.stopped}", "yellow")
-
-
-def _row(event: EventReport) -> tuple[str, ...]:
-    below = f"{event.under_min_isr_s:g} s"
-    return event.fault, event.vm, _seconds(event.detected_s), _seconds(event.healed_s), below, event.first_sign
-
-
-def _seconds(value: float | None) -> str:
-    return "never" if value is None else f"{value:g} s"

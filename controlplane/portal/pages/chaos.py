@@ -7,18 +7,19 @@ from pydantic import BaseModel, Field
 from starlette.responses import Response
 
 from controlplane.chaoscommands import EVERYWHERE, LOCAL, MOST_S, CutFrom, Fault, chaos_asked, clouds_of
-from controlplane.cli.chaos_game import quantile
 from controlplane.commands import InjectChaos
+from controlplane.gamecommands import FOREIGN_FAULTS, KNOWN, LOCAL_FAULTS
 from controlplane.portal.access.rights import Rights
 from controlplane.portal.access.roles import Verb
 from controlplane.portal.auth import actor_of
 from controlplane.portal.chaosschemas import ChaosIn
 from controlplane.portal.pages.asking import Asking, YesForm, asked_and_answered, judged_now, show_asking
-from controlplane.portal.pages.chaosreport import faults_told, games_told
+from controlplane.portal.pages.chaosreport import faults_told
 from controlplane.portal.pages.cluster import head_of
 from controlplane.portal.pages.frame import Caller, CsrfChecked, onwards, page
 from controlplane.portal.routes.chaos import brought_about, health, injection
 from controlplane.portal.routes.clusters import living
+from controlplane.portal.routes.games import game_out, games_of
 from controlplane.portal.services import PortalServices, Services
 from controlplane.replacement import Phase
 from controlplane.streams import cluster_stream
@@ -66,8 +67,9 @@ def chaos(request: Request, name: str, services: Services, rights: Caller) -> Re
         why_not=_why_not(view),
         faults=faults[:MOST_FAULTS],
         more=len(faults) > MOST_FAULTS,
-        games=games_told(faults),
-        quantile=quantile,
+        games=[game_out(view, game) for game in games_of(view)],
+        drawn=sorted(FOREIGN_FAULTS if _foreign(view) else KNOWN),
+        usual=FOREIGN_FAULTS if _foreign(view) else LOCAL_FAULTS,
         newest=NEWEST if version > NEWEST else 0,
         possible=tuple(EVERYWHERE if _foreign(view) else Fault),
         vms=sorted((i for i in view.alive() if i.phase is Phase.JOINED and not i.lost), key=lambda i: i.key),

@@ -1,7 +1,7 @@
 """Faults that were brought about on purpose and what was recorded after each, by the cluster's own history. Pure.
 
-A history has changes alone: it does not say when a cluster was in full health again. `kedge chaos CLUSTER game` looks
-twice a second while it plays, and its report does.
+A history has changes alone: it does not say when a cluster was in full health again. The server looks twice a second
+while it plays a game day, and its report does.
 """
 
 from collections.abc import Sequence
@@ -15,14 +15,12 @@ FOLLOWS_WITHIN = timedelta(minutes=5)
 """After a fault is over: what is recorded later is not told as its consequence."""
 
 _INJECTED, _OF_CHAOS = "chaos.injected", "chaos."
-_GAME = "game, seed "
-"""How the reason of a game's faults begins; who asked stands before it."""
 
 
 @dataclass(frozen=True, slots=True)
 class FaultTold:
     """One fault. `ended_at` is None while it is not over. `followed`: what Kedge recorded until the next fault, or
-    five minutes after its end, oldest first. `game`: of which game, in words, "" for none.
+    five minutes after its end, oldest first.
     """
 
     id: str
@@ -34,7 +32,6 @@ class FaultTold:
     for_s: float
     ended_at: datetime | None
     followed: tuple[Change, ...]
-    game: str = ""
 
     @property
     def noticed_s(self) -> float | None:
@@ -47,27 +44,6 @@ class FaultTold:
         return (self.followed[-1].at - self.at).total_seconds() if self.followed else None
 
 
-@dataclass(frozen=True, slots=True)
-class GameTold:
-    """The faults of one game, oldest first. Quantiles are of those that anything was recorded after."""
-
-    name: str
-    who: str
-    faults: tuple[FaultTold, ...]
-
-    @property
-    def noticed(self) -> Sequence[float]:
-        return [f.noticed_s for f in self.faults if f.noticed_s is not None]
-
-    @property
-    def settled(self) -> Sequence[float]:
-        return [f.settled_s for f in self.faults if f.settled_s is not None]
-
-    @property
-    def at(self) -> datetime:
-        return self.faults[0].at
-
-
 def faults_told(events: Sequence[Recorded]) -> list[FaultTold]:
     """Every fault of these events of one cluster, in the order they were recorded in; the newest first."""
     starts = [n for n, event in enumerate(events) if event.type == _INJECTED]
@@ -75,20 +51,6 @@ def faults_told(events: Sequence[Recorded]) -> list[FaultTold]:
     told = [_told(events[n], events[n + 1 :], events[n + 1 : end]) for n, end in zip(starts, ends, strict=False)]
     told.reverse()
     return told
-
-
-def games_told(faults: Sequence[FaultTold]) -> list[GameTold]:
-    """The games among them, the newest first: faults of one seed by one person with no other fault between."""
-    games: list[GameTold] = []
-    last: FaultTold | None = None
-    for fault in reversed(faults):
-        if fault.game and last is not None and (last.game, last.who) == (fault.game, fault.who):
-            games[-1] = GameTold(fault.game, fault.who, (*games[-1].faults, fault))
-        elif fault.game:
-            games.append(GameTold(fault.game, fault.who, (fault,)))
-        last = fault
-    games.reverse()
-    return games
 
 
 def _told(event: Recorded, later: Sequence[Recorded], until_next: Sequence[Recorded]) -> FaultTold:
@@ -108,14 +70,8 @@ def _told(event: Recorded, later: Sequence[Recorded], until_next: Sequence[Recor
         for_s=lasts_s,
         ended_at=ended.recorded_at if ended else None,
         followed=tuple(reversed(changes_of(followed))),
-        game=_game_of(reason),
     )
 
 
 def _is_kedges(event: Recorded) -> bool:
     return not event.type.startswith(_OF_CHAOS) and event.actor.partition(":")[0] not in ("person", "git")
-
-
-def _game_of(reason: str) -> str:
-    _, found, seed = reason.rpartition(_GAME)
-    return f"{_GAME}{seed}" if found else ""

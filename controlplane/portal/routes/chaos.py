@@ -4,20 +4,16 @@ from datetime import timedelta
 
 from fastapi import APIRouter
 
-from agent.wire import Report
-from controlplane.chaoscommands import why_unhealthy
+from controlplane.chaosacts import recorded_and_done
 from controlplane.commands import AdoptMoves, InjectChaos, TakeBackMoves
-from controlplane.converger.ports import AGENT_REPORT
-from controlplane.members import service_on, services_on
+from controlplane.fullhealth import full_health
 from controlplane.portal import chaosschemas as chaos_api
 from controlplane.portal import schemas as api
 from controlplane.portal.auth import Actor
 from controlplane.portal.problems import ApiError
 from controlplane.portal.routes.clusters import CommandId, carry_out, living
 from controlplane.portal.services import PortalServices, Services
-from controlplane.replacement import Phase
 from controlplane.view import ChaosView, ClusterView
-from events.ids import derived_id
 from planner.hungmoves import Surroundings, hung_moves
 from planner.observed import KafkaSnapshot, PartitionSeen
 from planner.pulse import Pulse
@@ -75,21 +71,20 @@ def health(name: str, services: Services) -> chaos_api.HealthOut:
     """Whether the cluster is in full health, by the last look of this server and its agents' last words."""
     view = living(services, name)
     kafka = services.fleet.last_snapshot(view.uid)
-    why = why_unhealthy(view, kafka) or _not_running(services, view)
-    serving = [i for i in view.in_phase(Phase.JOINED) if not i.lost]
+    seen = full_health(view, kafka, services.latest)
     return chaos_api.HealthOut(
         cluster=name,
-        healthy=not why,
-        why=why,
+        healthy=seen.is_full,
+        why=seen.why,
         metadata_age_s=_age_s(services, kafka) if kafka else None,
-        under_min_isr=len(kafka.under_min_isr()) if kafka else 0,
-        under_replicated=len(kafka.under_replicated()) if kafka else 0,
+        under_min_isr=seen.under_min_isr,
+        under_replicated=seen.under_replicated,
         open=[_chaos_out(c, "") for c in view.chaos.values()],
-        findings=sorted(f"{t}/{c.reason}" for t, c in view.conditions.items() if c.status and t != "Converged"),
-        brokers=[i.key for i in serving if i.is_broker],
-        controllers=[i.key for i in serving if not i.is_broker],
-        zookeepers=[i.key for i in serving if service_on(i, "zookeeper") is not None],
-        racks=sorted({i.planned.rack for i in serving}),
+        findings=list(seen.findings),
+        brokers=list(seen.brokers),
+        controllers=list(seen.controllers),
+        zookeepers=list(seen.zookeepers),
+        racks=list(seen.racks),
         head=view.version,
     )
 
@@ -117,21 +112,15 @@ def injection(name: str, actor: str, command_id: str, asked: chaos_api.ChaosIn) 
 
 def brought_about(services: PortalServices, command: InjectChaos) -> chaos_api.ChaosOut:
     """A fault: recorded, then done, once however often the command is sent. Raises CommandRefused, ApiError."""
-    before = services.commands.current(command.name)
-    id_of_chaos = derived_id("chaos", before.uid, command.command_id)
-    outcome = services.commands.handle(command)
-    view = services.commands.current(command.name)
-    chaos = view.chaos.get(id_of_chaos)
-    if chaos is None:
+    try:
+        done = recorded_and_done(services.commands, services.harm, command)
+    except (CannotHarm, ProviderError) as error:
+        raise ApiError(409, "cannot-harm", str(error), next_step="Choose another fault.") from error
+    if done.chaos is None:
         title = f"{command.fault} of {command.name} is over"
         raise ApiError(409, "chaos-over", title, next_step=f"kedge events {command.name}")
-    if id_of_chaos not in before.chaos:  # a request that is sent again is done once
-        try:
-            services.harm(view, chaos)
-        except (CannotHarm, ProviderError) as error:
-            raise ApiError(409, "cannot-harm", str(error), next_step="Choose another fault.") from error
-    services.wake(view.uid)
-    return _chaos_out(chaos, outcome.sentence)
+    services.wake(done.view.uid)
+    return _chaos_out(done.chaos, done.sentence)
 
 
 def _move_out(
@@ -151,20 +140,6 @@ def _move_out(
         asked=view.moves.cancelling.get(name, "") or view.moves.adopted.get(name, ""),
         hung=hung,
     )
-
-
-def _not_running(services: PortalServices, view: ClusterView) -> str:
-    """The first service that does not run, by its agent's last word; "" where all do."""
-    for row in services.latest.of_cluster(view.uid, AGENT_REPORT):
-        instance = view.instances.get(row.subject.name)
-        if instance is None or instance.phase is not Phase.JOINED:
-            continue
-        report = Report.model_validate(dict(row.value))
-        names = [i.planned.service for i in services_on(instance)]
-        down = next((s for s in report.services if s.name in names and s.state != "running"), None)
-        if down is not None:
-            return f"{down.name} of {instance.key} is {down.state}"
-    return ""
 
 
 def _chaos_out(chaos: ChaosView, sentence: str) -> chaos_api.ChaosOut:

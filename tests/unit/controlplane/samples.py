@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from controlplane.agentview import AgentOrderView
+from controlplane.gameview import GameView, PlayedView
 from controlplane.healingview import DemotionView
 from controlplane.rebalanceview import RebalanceView
 from controlplane.replacement import Phase
@@ -144,8 +145,8 @@ SAMPLES: tuple[object, ...] = (
     facts.RestartRevertRequested(A1, 3, "not back in sync after 120 s: starting"),
     facts.RestartReverted(A1),
     facts.SettingsRefused("", 1, 1001, {"num.io.threads": "99"}, "not greater than double the current value 8"),
-    facts.RollingRestartRequested("request-1", (A1, CA1), "asked by anna: new certificates"),
     facts.OrderRenewed(A1, "all 4 partitions on broker 1000 keep their min ISR without it"),
+    facts.RollingRestartRequested("request-1", (A1, CA1), "asked by anna: new certificates"),
     facts.RollingRestartCompleted("request-1"),
     facts.NodeReplaceRequested(A1, "asked by anna: slow disk", True),
     facts.HealingRequested(A1, "brokers-a-0", "deadlock", "restart", "2 threads wait for each other; a fresh process"),
@@ -175,6 +176,21 @@ SAMPLES: tuple[object, ...] = (
     facts.MovesSettled(("orders-4",)),
     facts.ChaosInjected("chaos-1", "kill-broker", (A1,), 60.0, "asked by anna: game day"),
     facts.ChaosEnded("chaos-1", "its time is over"),
+    facts.GameStarted(
+        "game-1",
+        7,
+        5,
+        600.0,
+        15.0,
+        300.0,
+        ("kill-broker", "pause"),
+        "asked by anna: weekly",
+        "person:anna",
+        "user:anna",
+        "session",
+    ),
+    facts.FaultScored("game-1", "chaos-1", 1.5, 17.2, 0.0, "brokers-a-0.g1 is down", ("Blocked/BrokerDown",)),
+    facts.GameEnded("game-1", "ended by anna"),
     facts.OffsetsResetRequested(
         "reset-1", "billing", (facts.OffsetPut("orders", 0, 7, 0), facts.OffsetPut("orders", 1, None, 3)), "asked"
     ),
@@ -278,6 +294,7 @@ def states() -> Mapping[type, ClusterView]:
         facts.RestartCompleted: a_view(restarts={A1: _restart()}),
         facts.RestartRevertRequested: a_view(restarts={A1: _restart()}),
         facts.RestartReverted: a_view(restarts={A1: _restart()}),
+        facts.OrderRenewed: a_view(restarts={A1: _restart()}, orders={A1: BEFORE}),
         facts.SettingsChanged: a_view(setting_change=_change()),
         facts.SettingsTried: a_view(setting_change=_on_canary(SettingStage.CANARY)),
         facts.SettingsCanaryStood: a_view(setting_change=_on_canary(SettingStage.WATCH)),
@@ -294,13 +311,14 @@ def states() -> Mapping[type, ClusterView]:
         facts.RebalancePutOff: rebalancing,
         facts.RebalanceCancelRequested: rebalancing,
         facts.RebalanceCompleted: rebalancing,
-        facts.OrderRenewed: a_view(restarts={A1: _restart()}, orders={A1: BEFORE}),
         facts.RebalanceAbandoned: rebalancing,
         facts.MoveCureRequested: draining,
         facts.MovesSettled: a_view(moves=MovesView(adopted={"orders-4": "asked by anna"})),
         facts.ChaosEnded: a_view(
             chaos={"chaos-1": ChaosView("chaos-1", "kill-broker", (A1,), "asked by anna", BEFORE, 60.0)}
         ),
+        facts.FaultScored: a_view(game=_game()),
+        facts.GameEnded: a_view(game=_game()),
         facts.OffsetsReset: a_view(resets={"billing": ResetView("reset-1", "billing", BEFORE, "asked by anna", 2)}),
         facts.BrokerDemoted: a_view(demotions={A1: DemotionView(1000, "slow", BEFORE)}),
         facts.DemotionEnded: a_view(demotions={A1: DemotionView(1000, "slow", BEFORE)}),
@@ -351,3 +369,9 @@ def _open(intent: str, kind: str, key: str) -> Mapping[str, IntentView]:
 def _vote(change: str, *, adds: bool) -> VoterChangeView:
     voter = facts.FoundingVoter("controllers-a-0", 100, "10.0.0.9", 9093, "dir-100")
     return VoterChangeView(change, adds, voter, not adds, "3 of 3 voters keep up", BEFORE)
+
+
+def _game() -> GameView:
+    who = ("person:anna", "user:anna", "session")
+    asked = facts.GameStarted("game-1", 7, 5, 600.0, 15.0, 300.0, ("kill-broker",), "asked by anna", *who)
+    return GameView(asked, BEFORE, (PlayedView("chaos-1", "kill-broker", A1, BEFORE),))

@@ -1,15 +1,13 @@
 """moves, chaos and game days: what is sent, what is shown, and how a game is told."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
+import httpx
 import pytest
 
 from controlplane.cli import exits
-from controlplane.cli.chaos_game import Game, GameReport, quantile
-from controlplane.cli.verbs.chaos import report_lines
 from controlplane.portal import chaosschemas as chaos_api
+from controlplane.portal import gameschemas as game_api
 from controlplane.portal import schemas as api
 from tests.unit.controlplane.cli.cli_world import World, detail
 
@@ -64,13 +62,6 @@ def test_a_split_is_sent_with_whom_from_and_which_way(world: World) -> None:
     assert (body["rack"], body["vms"], body["cut_from"], body["way"]) == ("a", [], "brokers", "out")
 
 
-def test_a_game_is_not_played_with_a_fault_it_does_not_know(world: World) -> None:
-    ran = world.run("chaos", "orders", "game", "--faults", "split, kill-rack")
-    assert ran.exit_code == exits.USAGE
-    assert "'kill-rack' is no fault of a game" in ran.stderr
-    assert world.server.bodies("POST", "/clusters/orders/chaos") == []
-
-
 def test_moves_are_shown_with_whose_they_are_and_why_they_hang(world: World) -> None:
     ran = world.run("moves", "orders")
     assert ran.exit_code == exits.OK
@@ -90,103 +81,109 @@ def test_a_move_is_not_cancelled_and_adopted_at_once(world: World) -> None:
     assert world.run("moves", "orders", "--cancel", "orders-0", "--adopt", "orders-0").exit_code == exits.USAGE
 
 
-@dataclass
-class FakeCluster:
-    """Ill from 2 s after a fault until `heals_s` after it; the fault itself lasts 5 s. Time passes by sleeping."""
-
-    heals_s: float = 20.0
-    seconds: float = 0.0
-    injected: list[chaos_api.ChaosIn] = field(default_factory=list)
-    at: float = -1000.0
-    asleep_faults: Sequence[str] = ("kill-agent",)
-    zookeepers: Sequence[str] = ()
-
-    def sleep(self, seconds: float) -> None:
-        self.seconds += seconds
-
-    def inject_chaos(self, name: str, order: chaos_api.ChaosIn) -> chaos_api.ChaosOut:
-        self.injected.append(order)
-        self.at = self.seconds
-        return injected(order.fault, order.for_s)
-
-    def health(self, name: str) -> chaos_api.HealthOut:
-        since = self.seconds - self.at
-        unnoticed = bool(self.injected) and self.injected[-1].fault in self.asleep_faults
-        ill = bool(self.injected) and 2.0 <= since < self.heals_s and not unnoticed
-        return chaos_api.HealthOut(
-            cluster=name,
-            healthy=not ill,
-            why="a broker is down" if ill else "",
-            metadata_age_s=1.0,
-            under_min_isr=int(ill and since < 6.0),
-            under_replicated=int(ill),
-            open=[injected()] if since < 5.0 else [],
-            findings=["Blocked/BrokerDown"] if ill else [],
-            brokers=[A, B],
-            controllers=["controllers-a-0.g1"],
-            zookeepers=list(self.zookeepers),
-            racks=["a", "b"],
-            head=1,
-        )
+def a_game(*events: game_api.PlayedOut, ended: bool = False, stopped: str = "") -> game_api.GameOut:
+    return game_api.GameOut(
+        game="g1",
+        cluster="orders",
+        sentence="over, 2 of 2 faults were brought about" if ended else "in hand",
+        reason="asked by ada: weekly",
+        since=AT,
+        ended_at=AT if ended else None,
+        stopped=stopped,
+        seed=7,
+        wanted=2,
+        within_s=600,
+        lasts_s=15,
+        heal_within_s=300,
+        faults=["pause"],
+        events=list(events),
+        detected_p50_s=2.0 if ended else None,
+        detected_p95_s=2.0 if ended else None,
+        healed_p50_s=20.0 if ended else None,
+        healed_p95_s=20.0 if ended else None,
+        under_min_isr_s=0.5,
+    )
 
 
-def played(
-    cluster: FakeCluster, *, seed: int = 1, within_s: float = 600.0, faults: Sequence[str] = ("pause",)
-) -> GameReport:
-    game = Game(cluster, "orders", seed, cluster.sleep, lambda: cluster.seconds, lambda _: None, faults=faults)
-    return game.play(3, within_s)
+def a_fault(number: int, *, judged: bool = True, healed_s: float | None = 20.0) -> game_api.PlayedOut:
+    return game_api.PlayedOut(
+        chaos=f"c{number}",
+        fault="pause",
+        vm=(A, B)[number],
+        at=AT,
+        judged=judged,
+        detected_s=2.0 if judged else None,
+        healed_s=healed_s if judged else None,
+        under_min_isr_s=0.5,
+        first_sign="a broker is down",
+        findings=[],
+    )
 
 
-def test_a_game_measures_when_a_fault_was_noticed_and_when_it_had_healed() -> None:
-    cluster = FakeCluster()
-    report = played(cluster)
-    assert [(e.detected_s, e.healed_s) for e in report.events] == [(2.0, 20.0)] * 3
-    assert [e.under_min_isr_s for e in report.events] == [4.0] * 3
-    assert (report.detected_p50_s, report.healed_p95_s, report.stopped) == (2.0, 20.0, "")
-    assert report.events[0].findings == ["Blocked/BrokerDown"]
+GAMES = "/clusters/orders/games"
 
 
-def test_a_fault_that_nobody_notices_was_never_unhealthy() -> None:
-    report = played(FakeCluster(), faults=("kill-agent",))
-    assert [(e.detected_s, e.healed_s) for e in report.events] == [(None, 0.0)] * 3
-    assert report.detected_p50_s is None
+def test_a_game_is_asked_of_the_server_and_told_fault_by_fault_until_its_report(world: World) -> None:
+    over = a_game(a_fault(0), a_fault(1), ended=True)
+    world.server.on("POST", GAMES, a_game())
+    world.server.on("GET", f"{GAMES}/g1", a_game(a_fault(0, judged=False)), a_game(a_fault(0)), over)
+    ran = world.run(
+        "chaos", "orders", "game", "--events", "2", "--seed", "7", "--for", "10m", "--faults", "pause, split"
+    )
+    assert ran.exit_code == exits.OK, ran.stderr
+    (body,) = world.server.bodies("POST", GAMES)
+    assert (body["events"], body["seed"], body["within_s"], body["faults"]) == (2, 7, 600.0, ["pause", "split"])
+    told = ran.stderr.splitlines()
+    assert f"1/2: pause of {A}" in told
+    assert "  noticed after 2.0 s (a broker is down), healthy after 20.0 s, 0.5 s below min ISR" in told
+    assert told.count(f"2/2: pause of {B}") == 1
+    assert "noticed p50 2 s, p95 2 s; healthy p50 20 s, p95 20 s; below min ISR 0.5 s in all; seed 7" in ran.stdout
 
 
-def test_the_same_seed_draws_the_same_faults() -> None:
-    first, second, other = FakeCluster(), FakeCluster(), FakeCluster()
-    faults = ("pause", "kill-broker", "kill-vm")
-    for cluster, seed in ((first, 5), (second, 5), (other, 6)):
-        played(cluster, seed=seed, faults=faults)
-    drawn = [[(o.fault, o.vms) for o in c.injected] for c in (first, second, other)]
-    assert drawn[0] == drawn[1] != drawn[2]
+@pytest.mark.parametrize(
+    ("report", "code"),
+    [
+        (a_game(a_fault(0), ended=True, stopped="ended early, asked by eve"), exits.OK),
+        (a_game(a_fault(0), ended=True, stopped="not in full health after 300 s: a broker is down"), exits.FAILED),
+        (a_game(a_fault(0, healed_s=None), ended=True), exits.FAILED),
+        (a_game(a_fault(0, judged=False), ended=True, stopped="the server that played it is gone"), exits.FAILED),
+    ],
+)
+def test_a_game_fails_where_a_fault_did_not_heal_or_nobody_knows(
+    world: World, report: game_api.GameOut, code: int
+) -> None:
+    world.server.on("POST", GAMES, report)
+    ran = world.run("chaos", "orders", "game")
+    assert ran.exit_code == code
+    assert not report.stopped or f"ended early: {report.stopped}" in " ".join(ran.stdout.split())
 
 
-def test_zookeeper_is_killed_where_one_runs_beside_a_broker_too() -> None:
-    cluster = FakeCluster(zookeepers=(B,))
-    assert played(cluster, faults=("kill-zookeeper",)).stopped == ""
-    assert {vm for o in cluster.injected for vm in o.vms} == {B}
+def test_a_server_that_goes_away_is_waited_for(world: World) -> None:
+    world.server.on("POST", GAMES, a_game())
+    over = a_game(ended=True, stopped="the server that played it was stopped")
+    world.server.on("GET", f"{GAMES}/g1", *[httpx.ConnectError("refused")] * 30, over)
+    ran = world.run("chaos", "orders", "game")
+    assert ran.exit_code == exits.OK, ran.stderr
+    assert ran.stderr.count("waiting for a server to tell how it went on") == 1
 
 
-def test_a_fault_that_suits_no_vm_ends_the_game() -> None:
-    report = played(FakeCluster(), faults=("kill-zookeeper",))
-    assert (report.events, report.stopped) == ([], "kill-zookeeper suits no VM of orders")
+def test_a_game_goes_on_without_who_asked_for_it(world: World) -> None:
+    world.server.on("POST", GAMES, a_game())
+    ran = world.run("chaos", "orders", "game", "--detach")
+    assert ran.exit_code == exits.OK
+    assert "kedge chaos orders game --end" in ran.stderr
+    assert [r.method for r in world.server.requests if "/games" in r.url.path] == ["POST"]
 
 
-def test_no_fault_begins_when_the_time_is_over() -> None:
-    cluster = FakeCluster()
-    report = played(cluster, within_s=30.0)
-    assert len(report.events) == 2
-    assert "30 s are over" in report.stopped
-
-
-def test_a_fault_that_does_not_heal_ends_the_game() -> None:
-    cluster = FakeCluster(heals_s=10_000.0)
-    report = played(cluster)
-    assert [e.healed_s for e in report.events] == [None]
-    assert report.stopped == "not in full health after 300 s: a broker is down"
-    lines = list(report_lines(report))
-    assert "noticed p50 2 s" in str(lines[1])
-
-
-def test_a_quantile_is_one_of_the_values() -> None:
-    assert (quantile([], 0.5), quantile([3.0], 0.95), quantile([1.0, 2.0, 3.0, 4.0], 0.5)) == (None, 3.0, 2.0)
+def test_the_game_in_hand_is_ended_by_a_word_and_games_are_listed_and_shown(world: World) -> None:
+    over = a_game(a_fault(0), ended=True, stopped="ended early, asked by ada: lunch")
+    world.server.on("GET", GAMES, game_api.GamesOut(cluster="orders", games=[a_game(a_fault(0))]))
+    world.server.on("POST", f"{GAMES}/g1/end", over)
+    ran = world.run("chaos", "orders", "game", "--end", "--reason", "lunch")
+    assert (ran.exit_code, world.server.bodies("POST", f"{GAMES}/g1/end")) == (exits.OK, [{"reason": "lunch"}])
+    world.server.on("GET", GAMES, game_api.GamesOut(cluster="orders", games=[over]))
+    world.server.on("GET", f"{GAMES}/g1", over)
+    assert "g1" in world.run("chaos", "orders", "game", "--list").stdout
+    assert A in world.run("chaos", "orders", "game", "--show", "g1").stdout
+    nothing = world.run("chaos", "orders", "game", "--end")
+    assert (nothing.exit_code, "there is no game to end" in nothing.stderr) == (exits.FAILED, True)

@@ -10,7 +10,7 @@ from fastapi.testclient import TestClient
 from controlplane.portal.access.bindings import Binding
 from controlplane.portal.access.roles import Role
 from controlplane.portal.app import create_app
-from controlplane.portal.pages.chaosreport import faults_told, games_told
+from controlplane.portal.pages.chaosreport import faults_told
 from controlplane.streams import cluster_stream
 from controlplane.view import ChaosView, ClusterView
 from events import facts
@@ -171,13 +171,51 @@ def test_a_fault_is_told_with_what_kedge_recorded_until_the_next_one(house: Hous
     assert "much later" not in text.partition("What was recorded after each")[2]
 
 
-def test_the_faults_of_a_game_day_are_told_together(house: House) -> None:
-    for number, reason in enumerate(("game, seed 7", "game, seed 7", "by hand", "game, seed 8")):
-        fault(house, f"c{number}", f"asked by ada: {reason}", follows=number != 1)
-    faults = faults_told(house.store.read_stream(cluster_stream(house.view().uid)))
-    assert [(g.name, len(g.faults), list(g.noticed)) for g in games_told(faults)] == [
-        ("game, seed 8", 1, [4.0]),
-        ("game, seed 7", 2, [4.0]),
-    ]
-    text = browser_of(house).get(PAGE).text
-    assert "2 faults. Something was recorded after 1 of them: the first thing after p50 4.0 s" in text
+GAME = f"{PAGE}/game?events=2&seed=7&faults=pause&force=true"
+
+
+def test_a_game_day_is_told_first_then_on_record_once_and_shown_as_it_goes(house: House) -> None:
+    browser, head = browser_of(house), house.store.head()
+    assert 'action="/clusters/orders/chaos/game"' in browser.get(PAGE).text
+    told = browser.get(GAME).text
+    assert "A game day of 2 faults by seed 7: pause." in told
+    assert house.store.head() == head
+    form = fields(told, reason="weekly")
+    answers = [browser.post(GAME, data=form) for _ in range(2)]
+    assert [(a.status_code, a.headers.get("location")) for a in answers] == [(303, PAGE)] * 2, answers[1].text
+    assert types(house).count("chaos.game_started") == 1
+    text = browser.get(PAGE).text
+    assert "In hand, waiting for full health before the first fault." in text
+    assert 'action="/clusters/orders/chaos/game"' not in text, "one at a time"
+    game = house.view().game
+    assert game is not None
+    house.record(facts.ChaosInjected("c1", "pause", ("brokers-a-0.g1",), 15.0, "asked by ada", game=game.id))
+    assert "waits for full health" in browser.get(PAGE).text
+    house.record(facts.FaultScored(game.id, "c1", 2.0, 20.5, 0.0, "<b> is down", ("Blocked/BrokerDown",)))
+    text = browser.get(PAGE).text
+    assert "&lt;b&gt; is down" in text
+    assert "healthy after p50 20.5 s" in text
+
+
+def test_a_game_day_is_ended_early_after_a_yes_and_its_report_stays(house: House) -> None:
+    browser = browser_of(house)
+    browser.post(GAME, data=fields(browser.get(GAME).text))
+    (end,) = re.findall(r'href="(/clusters/orders/chaos/game/end[^"]+)"', browser.get(PAGE).text)
+    form = fields(browser.get(unescape(end)).text, reason="lunch")
+    answers = [browser.post(unescape(end), data=form) for _ in range(2)]
+    assert [a.status_code for a in answers] == [303, 303], answers[1].text
+    assert types(house).count("chaos.game_ended") == 1
+    text = browser.get(PAGE).text
+    assert "ended early, asked by ada: lunch" in text
+    assert 'action="/clusters/orders/chaos/game"' in text
+    assert browser.get(f"{PAGE}/game/end?game=nobody").status_code == 409
+
+
+def test_who_may_not_delete_sees_a_game_day_and_no_way_to_begin_or_end_one(house: House) -> None:
+    ada = browser_of(house)
+    ada.post(GAME, data=fields(ada.get(GAME).text))
+    bob = house.browser("bob", OPERATOR)
+    text = bob.get(PAGE).text
+    assert "In hand, waiting for full health" in text
+    assert "chaos/game" not in text
+    assert {bob.get(GAME).status_code, bob.post(f"{PAGE}/game/end?game=x").status_code} == {403}

@@ -165,7 +165,8 @@ def test_a_command_is_judged_where_commands_are_handled(role: Role | None, scope
 def test_every_command_of_people_has_its_verb() -> None:
     kinds = {kind for _, kind in inspect.getmembers(commands, inspect.isclass) if issubclass(kind, Command)}
     healing = {commands.HealingCommand, commands.DemoteBroker, commands.PromoteBroker}
-    ours = {Command, commands.GroupCommand, ReportSync, ReportTopicsGone} | healing
+    played = {commands.GameCommand, commands.ScoreFault}
+    ours = {Command, commands.GroupCommand, ReportSync, ReportTopicsGone} | healing | played
     assert kinds - set(VERB_OF) == ours, "what looks after clusters asks for these, and is no person"
 
 

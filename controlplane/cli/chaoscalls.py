@@ -1,0 +1,61 @@
+"""What the client asks of moves, health, faults on purpose and game days: a part of `client.Client`."""
+
+from abc import ABC, abstractmethod
+from typing import TypeVar
+from urllib.parse import quote
+
+from pydantic import BaseModel
+
+from controlplane.portal import chaosschemas as chaos_api
+from controlplane.portal import gameschemas as game_api
+from controlplane.portal import schemas as api
+
+_T = TypeVar("_T")
+
+
+class ChaosCalls(ABC):
+    """Each raises Unreachable, Refused, CliError and UnknownCluster."""
+
+    @abstractmethod
+    def get_of(self, name: str, tail: str, reply: type[_T]) -> _T:
+        """What `/clusters/NAME/TAIL` answers."""
+
+    @abstractmethod
+    def post_of(self, name: str, tail: str, body: BaseModel, reply: type[_T]) -> _T:
+        """The same of something that is sent there."""
+
+    def moves(self, name: str) -> chaos_api.MovesOut:
+        """The reassignments that run."""
+        return self.get_of(name, "moves", chaos_api.MovesOut)
+
+    def take_back_moves(self, name: str, order: chaos_api.MovesIn) -> api.CommandOut:
+        """Has moves of others go back to the replicas before."""
+        return self.post_of(name, "moves/take-back", order, api.CommandOut)
+
+    def adopt_moves(self, name: str, order: chaos_api.MovesIn) -> api.CommandOut:
+        """Says that moves of others are known."""
+        return self.post_of(name, "moves/adopt", order, api.CommandOut)
+
+    def health(self, name: str) -> chaos_api.HealthOut:
+        """Whether the cluster is in full health."""
+        return self.get_of(name, "health", chaos_api.HealthOut)
+
+    def inject_chaos(self, name: str, order: chaos_api.ChaosIn) -> chaos_api.ChaosOut:
+        """Has a fault brought about."""
+        return self.post_of(name, "chaos", order, chaos_api.ChaosOut)
+
+    def games(self, name: str) -> game_api.GamesOut:
+        """The game day in hand and the reports of the last ones."""
+        return self.get_of(name, "games", game_api.GamesOut)
+
+    def game(self, name: str, game: str) -> game_api.GameOut:
+        """One game day, as far as it was played."""
+        return self.get_of(name, f"games/{quote(game, safe='')}", game_api.GameOut)
+
+    def start_game(self, name: str, order: game_api.GameIn) -> game_api.GameOut:
+        """Has a game day played."""
+        return self.post_of(name, "games", order, game_api.GameOut)
+
+    def end_game(self, name: str, game: str, order: game_api.EndGameIn) -> game_api.GameOut:
+        """Has no further fault of a game day begin."""
+        return self.post_of(name, f"games/{quote(game, safe='')}/end", order, game_api.GameOut)

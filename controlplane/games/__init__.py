@@ -1,0 +1,1 @@
+"""Game days: faults drawn by a seed, brought about one after the other, and what came of each."""

@@ -39,11 +39,11 @@ class Notifier(Protocol):
         ...
 
 
-def notifier_of(binding: NotifierBinding, clock: Callable[[], datetime]) -> Notifier:
+def notifier_of(binding: NotifierBinding, clock: Callable[[], datetime], *, timeout_s: float = TIMEOUT_S) -> Notifier:
     """The notifier itself. Files are read at each telling, so that a rotated secret needs no restart."""
     if binding.kind == "webhook":
-        return Webhook(binding, clock)
-    return TopicNotifier(binding) if binding.kind == "kafka" else LogNotifier()
+        return Webhook(binding, clock, timeout_s)
+    return TopicNotifier(binding, timeout_s) if binding.kind == "kafka" else LogNotifier()
 
 
 class LogNotifier:
@@ -60,12 +60,12 @@ class LogNotifier:
 class Webhook:
     """A POST of the JSON. Redirects are not followed: a notice goes where it was sent and nowhere else."""
 
-    def __init__(self, binding: NotifierBinding, clock: Callable[[], datetime]) -> None:
+    def __init__(self, binding: NotifierBinding, clock: Callable[[], datetime], timeout_s: float) -> None:
         self._binding, self._clock = binding, clock
         for library in ("httpx", "httpcore"):
             # They log whole URLs and headers: here a URL may be a secret.
             logging.getLogger(library).setLevel(logging.WARNING)
-        self._http = httpx.Client(timeout=TIMEOUT_S, follow_redirects=False, trust_env=False)
+        self._http = httpx.Client(timeout=timeout_s, follow_redirects=False, trust_env=False)
 
     def tell(self, notice: Notice) -> None:
         """See Notifier. An answer of 2xx is one that took it."""
@@ -109,8 +109,8 @@ def signature(key: str, body: bytes, at_s: int) -> str:
 class TopicNotifier:
     """A record of a Kafka topic, keyed by the anomaly, so that the notices of one stay in order."""
 
-    def __init__(self, binding: NotifierBinding) -> None:
-        self._binding = binding
+    def __init__(self, binding: NotifierBinding, timeout_s: float) -> None:
+        self._binding, self._timeout_s = binding, timeout_s
         self._lock = threading.Lock()
         self._producer: Producer | None = None
 
@@ -130,7 +130,7 @@ class TopicNotifier:
                 body = json.dumps(notice.document(), sort_keys=True).encode()
                 key = notice.anomaly.encode()
                 producer.produce(self._binding.topic, body, key=key, headers={NOTICE_ID: notice.id}, on_delivery=told)
-                producer.flush(TIMEOUT_S + 1)
+                producer.flush(self._timeout_s + 1)
         except (KafkaException, BufferError, NotifierUnusable) as error:
             raise NotTold(f"{self._binding.where}: {type(error).__name__}") from None
         if not taken.is_set() or errors:
@@ -150,7 +150,7 @@ class TopicNotifier:
                 "acks": "all",
                 "enable.idempotence": True,
                 "max.in.flight.requests.per.connection": 1,  # what is refused is not lost: docs/producers.md
-                "message.timeout.ms": int(TIMEOUT_S * 1000),
+                "message.timeout.ms": int(self._timeout_s * 1000),
                 "log_level": 0,
             }
             self._producer = Producer({**config, **self._properties()})

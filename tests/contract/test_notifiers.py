@@ -66,7 +66,7 @@ def ear() -> Iterator[Ear]:
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     found.port = server.server_port
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
     thread.start()
     yield found
     server.shutdown()
@@ -161,7 +161,7 @@ def test_a_secret_that_others_can_read_is_not_used(ear: Ear, tmp_path: Path) -> 
 
 def test_a_topic_whose_brokers_are_away_is_not_told_in_time() -> None:
     binding = NotifierBinding(name="it", kind="kafka", bootstrap=("127.0.0.1:9",), topic="alarms")
-    notifier = notifier_of(binding, lambda: NOW)
+    notifier = notifier_of(binding, lambda: NOW, timeout_s=0.5)
     with pytest.raises(NotTold, match=r"alarms at 127\.0\.0\.1:9"):
         notifier.tell(NOTICE)
     notifier.close()

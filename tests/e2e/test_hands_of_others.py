@@ -1,4 +1,7 @@
-"""People and their clients do things in the middle of a roll: topics appear, partitions are moved, disks fill up."""
+"""People and their clients do things in the middle of a roll: topics appear, partitions are moved, disks fill up.
+
+What is tried is the roll, whose drain has to bear with them: of `tests/shares.py` it is the main job's, in `rest`.
+"""
 
 import os
 from dataclasses import replace

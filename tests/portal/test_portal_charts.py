@@ -4,8 +4,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 
-import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
 from controlplane.groups.record import keep_groups, kept_groups
@@ -15,7 +13,7 @@ from events.codec import encode
 from events.envelope import Origin
 from planner.anomalies.slow import BrokerWindow
 from tests.portal.living_portal import LivingPortal
-from tests.portal.watched import Watched, serious
+from tests.portal.watched import Watched
 from tests.sim.world import UID
 
 Visit = Callable[..., Watched]
@@ -39,14 +37,13 @@ def look_later(portal: LivingPortal) -> None:
     keep_groups(portal.world.latest, UID, replace(told, at=later, groups=groups), later)
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_lag_of_a_group_is_drawn_and_its_offsets_are_reset_from_its_page(
-    portal: LivingPortal, visit: Visit, scheme: str
+    portal: LivingPortal, visit: Visit
 ) -> None:
     readers = portal.world.kafka.consumers
     readers.produce("payments", 0, 1200)
     readers.commit("nightly", "payments", 0, 700)
-    window = visit(portal, scheme=scheme)
+    window = visit(portal)
     page = window.page
     window.go("/clusters/orders/groups/nightly")
     expect(page.get_by_text("is shown from the second look on")).to_be_visible()
@@ -54,27 +51,25 @@ def test_the_lag_of_a_group_is_drawn_and_its_offsets_are_reset_from_its_page(
         look_later(portal)
     window.go("/clusters/orders/groups/nightly")
     expect(page.locator("figure[data-chart] canvas")).to_be_visible()
-    assert page.evaluate(INKED) > 500
+    for _ in window.in_each_scheme():
+        page.wait_for_function(f"({INKED})() > 500")
     page.get_by_text("As figures").click()
     expect(page.get_by_role("region", name="Lag as figures")).to_be_visible()
-    assert not serious(Axe().run(page).response)
-    assert page.evaluate("document.documentElement.scrollWidth") <= 1280
+    assert not window.barriers()
+    window.assert_fits()
     page.get_by_text("Reset offsets").click()
     page.locator("select[name=to]").select_option("offset")
     page.locator("input[name=number]").fill("100")
-    assert not serious(Axe().run(page).response)
+    assert not window.barriers()
     page.get_by_role("button", name="Show what would change").click()
     expect(page.get_by_text("600 records a second time")).to_be_visible()
-    assert not serious(Axe().run(page).response)
+    assert not window.barriers()
     page.get_by_role("button", name="Yes, do it").click()
     expect(page.get_by_text("1 offset was put elsewhere (asked by admin)")).to_be_visible()
     window.assert_content()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_windows_behind_a_slow_broker_are_drawn_beside_its_peers(
-    portal: LivingPortal, visit: Visit, scheme: str
-) -> None:
+def test_the_windows_behind_a_slow_broker_are_drawn_beside_its_peers(portal: LivingPortal, visit: Visit) -> None:
     now = portal.world.clock()
     view = next(v for v in portal.world.converger.views() if v.name == "orders")
     node = next(i.node for i in view.brokers() if i.service_id == 1000)
@@ -87,15 +82,16 @@ def test_the_windows_behind_a_slow_broker_are_drawn_beside_its_peers(
         for broker in (1000, 1001, 1002):
             slow = {"produce_local_p99_ms": 90.0 if broker == 1000 and n < 4 else 8.0}
             portal.windows.kept.append(BrokerWindow(broker, end - timedelta(minutes=5), end, None, 1.0, slow))
-    window = visit(portal, scheme=scheme)
+    window = visit(portal)
     page = window.page
     window.go("/clusters/orders/anomalies")
     page.get_by_role("link", name="slow-broker").click()
     expect(page.locator("figure[data-chart] canvas")).to_be_visible()
-    assert page.evaluate(INKED) > 500
+    for _ in window.in_each_scheme():
+        page.wait_for_function(f"({INKED})() > 500")
     expect(page.get_by_text("broker 1000 8 to 90, median of its peers 8 to 8")).to_be_visible()
-    assert not serious(Axe().run(page).response)
-    assert page.evaluate("document.documentElement.scrollWidth") <= 1280
+    assert not window.barriers()
+    window.assert_fits()
     window.assert_content()
 
 

@@ -1,9 +1,13 @@
 """A page of a real browser that keeps what the browser complains of: policy violations and errors."""
 
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, Literal
 
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import ConsoleMessage, Error, Page
 
+WIDE_PX = 1280
+_SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 _REPORTER = """
 window.__violations = [];
 document.addEventListener("securitypolicyviolation", (e) => {
@@ -39,6 +43,27 @@ class Watched:
         self.page.get_by_role("button", name="Sign in").click()
         self.page.wait_for_url(lambda url: "/login" not in url)
 
+    def in_each_scheme(self) -> Iterator[str]:
+        """The page as it stands, in light and then in dark. A page follows the scheme while it is open."""
+        for scheme in _SCHEMES:
+            self.page.emulate_media(color_scheme=scheme)
+            yield scheme
+
+    def barriers(self) -> list[str]:
+        """Of the page as it stands, in light and in dark: violations of accessibility that axe calls serious or
+        critical, with where they are."""
+        self.page.evaluate(Axe().axe_script)
+        return [
+            f"{scheme}: {violation}"
+            for scheme in self.in_each_scheme()
+            for violation in serious(self.page.evaluate("axe.run({resultTypes: ['violations']})"))
+        ]
+
+    def assert_fits(self) -> None:
+        """Nobody has to scroll sideways on a laptop."""
+        width = self.page.evaluate("document.documentElement.scrollWidth")
+        assert width <= WIDE_PX, f"{self.page.url} is {width} pixels wide"
+
     def violations(self) -> list[str]:
         """What this page did against its policy."""
         found: list[str] = self.page.evaluate("window.__violations")
@@ -46,8 +71,9 @@ class Watched:
 
     def assert_content(self) -> None:
         """The browser has nothing to complain of."""
-        assert not self.violations()
-        assert not self.complaints
+        violations = self.violations()
+        assert not violations, f"{self.page.url}: {violations}"
+        assert not self.complaints, f"{self.page.url}: {self.complaints}"
 
     def _script_error(self, error: Error) -> None:
         self.complaints.append(f"script: {error}")

@@ -19,7 +19,8 @@ from controlplane.portal.topicanswers import state_of, topic_out, with_learned
 router = APIRouter(prefix="/clusters/{name}", tags=["pages"], include_in_schema=False)
 
 MOST_ROWS = 500
-"""Shown on one page; the search narrows them down, the CSV has all."""
+"""Shown on one page; others follow it, the search narrows them down, the CSV has all."""
+MOST_SKIPPED = 10_000_000
 
 Text = Annotated[str, Query(max_length=250)]
 
@@ -34,21 +35,29 @@ def topics(
     sort: Text = "name",
     down: bool = False,
     internal: bool = False,
+    skip: Annotated[int, Query(ge=0, le=MOST_SKIPPED)] = 0,
 ) -> Response:
-    """The table. Topics of Kafka itself are there where they are asked for, or searched by their name."""
+    """The table. Topics of Kafka itself are there where they are asked for, or searched by their name.
+
+    With `skip`, those after so many of them; the first ones where there are no more than that.
+    """
     view = living(services, name)
     snapshot = topics_seen(services, view.uid)
     every = rows_of(request, services, view.uid, snapshot)
     shows = internal or q.strip().startswith("__")
     found = chosen_topics(every, text=q, sort=sort, down=down, internal=shows)
+    begin = skip if skip < len(found) else 0
+    rows = found[begin : begin + MOST_ROWS]
     return page(
         request,
         "topics.html",
         head=head_of(request, services, rights, view),
         tab="topics",
-        rows=found[:MOST_ROWS],
-        states={r.name: state_of(view, r.name) for r in found[:MOST_ROWS]},
+        rows=rows,
+        states={r.name: state_of(view, r.name) for r in rows},
         found=len(found),
+        begin=begin,
+        most_rows=MOST_ROWS,
         total=len(every),
         internal=internal,
         kafkas_own=sum(is_internal(r.name) for r in every),

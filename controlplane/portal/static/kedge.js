@@ -79,6 +79,15 @@
     if (detail.target && detail.target.id === "live" && [403, 404].includes(detail.xhr.status)) location.reload();
   });
 
+  /* The region may be drawn anew while a filter waits for its answer, which would go to the one that was there before:
+     it goes to the one that is there now. What the former region had asked for itself is left behind with it. */
+  document.addEventListener("htmx:beforeSend", ({ detail }) => {
+    detail.xhr.addEventListener("readystatechange", () => {
+      if (detail.xhr.readyState !== 4 || !detail.elt.isConnected || !detail.target || detail.target.isConnected) return;
+      detail.target = document.getElementById(detail.target.id) || detail.target;
+    });
+  });
+
   /* Panels a person opened stay open when the region is drawn anew. */
   let open = [];
   document.addEventListener("htmx:beforeSwap", () => {

@@ -11,11 +11,11 @@ from typing import Any
 
 import httpx
 from pydantic import BaseModel
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
-from controlplane.cli.main import app
 from controlplane.cli.surroundings import Surroundings
 from controlplane.portal import schemas as api
+from tests.unit.controlplane.cli.invoked import kedge
 
 START = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 TOKEN = "s3cret-token"
@@ -125,7 +125,7 @@ class World:
             stdout_is_terminal=stdout,
             stderr_is_terminal=stderr,
         )
-        return CliRunner().invoke(app, list(arguments), input=typed, obj=around, prog_name="kedge")
+        return kedge(*arguments, typed=typed, around=around)
 
     def terminal(self, *arguments: str, typed: str = "") -> Result:
         """Runs it with a person in front of it."""

@@ -3,15 +3,14 @@
 import httpx
 import pytest
 import typer
-from typer.main import get_command
-from typer.testing import CliRunner
 
 from controlplane.cli import exits, reference
 from controlplane.cli.completion import LIMIT_S, cluster_names
-from controlplane.cli.main import VERBS, app
+from controlplane.cli.main import VERBS
 from controlplane.cli.session import open_session
 from controlplane.cli.surroundings import Surroundings
 from tests.unit.controlplane.cli.cli_world import World, detail
+from tests.unit.controlplane.cli.invoked import command, kedge
 
 HELPS = dict(reference.helps())
 EVERY_VERB = ["server", "validate", "plan", "apply", "diff", "drift", "get", "describe", "plans", "wait", "events"]
@@ -77,7 +76,7 @@ def test_every_help_fits_the_page_and_has_examples_of_its_own_verb_before_the_op
 @pytest.mark.parametrize("flag", ["-h", "--help"])
 @pytest.mark.parametrize("verb", EVERY_COMMAND)
 def test_help_is_shown_without_a_server_or_a_home(verb: str, flag: str) -> None:
-    ran = CliRunner().invoke(app, [*verb.split(), flag], prog_name="kedge")
+    ran = kedge(*verb.split(), flag)
     assert ran.exit_code == exits.OK
     assert ran.stdout.startswith(f"Usage: kedge {verb} ")
 
@@ -111,7 +110,7 @@ def test_behind_two_dashes_no_color_is_a_name(world: World) -> None:
 
 def completed(world: World, incomplete: str) -> list[str]:
     around = Surroundings(environ={}, cwd=world.home, transport=httpx.MockTransport(world.server))
-    context = typer.Context(get_command(app), obj=open_session(around, no_color=False))
+    context = typer.Context(command(), obj=open_session(around, no_color=False))
     return cluster_names(context, incomplete)
 
 

@@ -5,10 +5,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
 from agent.wire import BootData
-from controlplane.cli.main import app
 from controlplane.converger.documents import document_for
 from controlplane.home import Home
 from controlplane.leaderlock import LeaderLock
@@ -19,6 +18,7 @@ from events.sqlstore import SqlEventStore
 from providers import tags
 from providers.local.record import write_record
 from tests.builders import a_spec
+from tests.unit.controlplane.cli.invoked import kedge
 from tests.unit.controlplane.rebuild.rebuild_evidence import UID, what_ran
 
 
@@ -37,12 +37,12 @@ def specs(tmp_path: Path) -> str:
     return str(folder)
 
 
-def kedge(*arguments: str) -> Result:
-    return CliRunner().invoke(app, ["rebuild", *arguments])
+def rebuild(*arguments: str) -> Result:
+    return kedge("rebuild", *arguments)
 
 
 def test_without_an_installation_id_it_does_not_guess_whose_vms_are_ours(home: Path, specs: str) -> None:
-    answer = kedge("-f", specs)
+    answer = rebuild("-f", specs)
     assert answer.exit_code == 1
     assert "--installation ID" in answer.stderr
     assert not (home / "installation-id").exists(), "a look mints nothing"
@@ -50,7 +50,7 @@ def test_without_an_installation_id_it_does_not_guess_whose_vms_are_ours(home: P
 
 def test_another_installation_than_the_homes_is_refused(home: Path, specs: str) -> None:
     Home(home).keep_installation_id("ours")
-    assert "is not installation theirs" in kedge("-f", specs, "--installation", "theirs").stderr
+    assert "is not installation theirs" in rebuild("-f", specs, "--installation", "theirs").stderr
 
 
 def test_a_database_with_a_history_is_not_lost(home: Path, specs: str) -> None:
@@ -60,14 +60,14 @@ def test_a_database_with_a_history_is_not_lost(home: Path, specs: str) -> None:
     engine = build_engine(url)
     SqlEventStore(engine).append("a", [NewEvent("1", "t", 1, {})], expected_version=0, origin=Origin("converger"))
     engine.dispose()
-    answer = kedge("-f", specs)
+    answer = rebuild("-f", specs)
     assert answer.exit_code == 1
     assert "holds 1 event" in answer.stderr
     assert "start the server" in answer.stderr
 
 
 def test_a_spec_without_vms_is_told_and_nothing_is_made_of_it(home: Path, specs: str) -> None:
-    answer = kedge("-f", specs, "--installation", "ours", "-o", "json")
+    answer = rebuild("-f", specs, "--installation", "ours", "-o", "json")
     assert answer.exit_code == 0, answer.stderr
     report = json.loads(answer.stdout)
     assert (report["kind"], report["written"], report["clusters"]) == ("Rebuild", False, [])
@@ -78,7 +78,7 @@ def test_a_spec_without_vms_is_told_and_nothing_is_made_of_it(home: Path, specs:
 def test_a_spec_that_is_not_valid_is_named_with_its_place(home: Path, tmp_path: Path) -> None:
     bad = tmp_path / "bad.yaml"
     bad.write_text(a_spec().replace("size: 3", "size: minus"))
-    answer = kedge("-f", str(bad), "--installation", "ours")
+    answer = rebuild("-f", str(bad), "--installation", "ours")
     told = answer.stderr.replace("\n", "")  # a long path is folded at the page's width
     assert f"{bad}:" in told
     assert "kedge validate --offline" in answer.stderr
@@ -86,14 +86,14 @@ def test_a_spec_that_is_not_valid_is_named_with_its_place(home: Path, tmp_path: 
 
 def test_an_empty_folder_and_a_place_that_is_none_are_told(home: Path, specs: str, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    assert "no spec in the folder" in kedge("-f", str(tmp_path / "empty")).stderr
-    answer = kedge("-f", specs, "--place", "nowhere", "--installation", "ours")
+    assert "no spec in the folder" in rebuild("-f", str(tmp_path / "empty")).stderr
+    answer = rebuild("-f", specs, "--place", "nowhere", "--installation", "ours")
     assert answer.exit_code == 64
     assert "CLOUD/REGION" in answer.stderr
 
 
 def test_a_place_that_cannot_be_read_is_unknown_not_empty(home: Path, specs: str) -> None:
-    answer = kedge("-f", specs, "--place", "local/atlantis", "--installation", "ours")
+    answer = rebuild("-f", specs, "--place", "local/atlantis", "--installation", "ours")
     assert answer.exit_code == 1
     assert "unknown, not empty" in answer.stderr
 
@@ -136,8 +136,8 @@ def test_it_writes_once_holds_everything_and_puts_the_home_in_order(home: Path, 
     state.mkdir(parents=True)
     (state / "terraform.tfstate").write_text("{}")
     asked = ("-f", specs, "--installation", "ours", "--write")
-    assert "--write -y" in kedge(*asked).stderr, "nobody is there to be asked"
-    answer = kedge(*asked, "-y", "-o", "json")
+    assert "--write -y" in rebuild(*asked).stderr, "nobody is there to be asked"
+    answer = rebuild(*asked, "-y", "-o", "json")
     assert answer.exit_code == 0, answer.stdout + answer.stderr
     report = json.loads(answer.stdout)
     assert report["written"]
@@ -147,13 +147,13 @@ def test_it_writes_once_holds_everything_and_puts_the_home_in_order(home: Path, 
     assert (home / "agent-url").read_text() == "http://127.0.0.1:9999\n"
     assert (home / "installation-id").read_text() == "ours\n"
     assert [p.name[:32] for p in state.glob("terraform.tfstate*")] == ["terraform.tfstate.before-rebuild"]
-    assert "there is a history" in kedge(*asked, "-y").stderr
+    assert "there is a history" in rebuild(*asked, "-y").stderr
 
 
 def test_it_writes_nothing_while_a_server_leads(home: Path, specs: str, running: None) -> None:
     lock = LeaderLock(home / "leader.lock")
     assert lock.take()
-    answer = kedge("-f", specs, "--installation", "ours", "--write", "-y")
+    answer = rebuild("-f", specs, "--installation", "ours", "--write", "-y")
     lock.give_back()
     assert answer.exit_code == 1
     assert "stop it first" in answer.stderr

@@ -5,6 +5,7 @@ import io
 import re
 from dataclasses import replace
 from datetime import timedelta
+from html import unescape
 
 import pytest
 
@@ -12,6 +13,7 @@ from controlplane.latest import Observation, Subject
 from controlplane.portal.access.bindings import Binding
 from controlplane.portal.access.roles import Role
 from controlplane.portal.pages.topicrows import chosen_topics, partition_rows, topic_rows
+from controlplane.portal.pages.topics import MOST_ROWS
 from planner.observed import PartitionSeen
 from tests.builders import a_partition, a_snapshot
 from tests.unit.controlplane.portal.portal_house import START, House
@@ -127,6 +129,26 @@ def test_topics_that_were_not_read_are_not_called_none() -> None:
 
 def test_a_cluster_without_topics_says_so() -> None:
     assert "The cluster has no topic." in house_with().browser("ada", VIEWER).get("/clusters/orders/topics").text
+
+
+def test_more_topics_than_one_page_has_follow_on_others_in_the_same_order_with_the_same_filter() -> None:
+    names = [f"clicks-{n:04d}" for n in range(MOST_ROWS + 2)]
+    browser = house_with(*(a_partition(f"{name}-0") for name in names), FINE).browser("ada", VIEWER)
+    first = browser.get("/clusters/orders/topics?q=clicks&sort=name&down=true").text
+    assert (f"1 to {MOST_ROWS} of {len(names)}" in first, 'rel="prev"' in first) == (True, False)
+    (after,) = re.findall(r'rel="next" href="([^"]+)"', first)
+    second = browser.get(unescape(after)).text
+    assert f"{MOST_ROWS + 1} to {len(names)} of {len(names)}" in second
+    assert re.findall(r'<th scope="row"><a href="/clusters/orders/topics/([\w-]+)"', second) == [names[1], names[0]]
+    assert 'rel="next"' not in second
+    (before,) = re.findall(r'rel="prev" href="([^"]+)"', second)
+    assert names[-1] in browser.get(unescape(before)).text
+
+
+def test_a_page_behind_the_last_one_is_the_first() -> None:
+    text = house_with(FINE).browser("ada", VIEWER).get("/clusters/orders/topics?skip=1000").text
+    assert "/clusters/orders/topics/" in text
+    assert "More topics" not in text
 
 
 def test_the_csv_of_topics_has_every_match_with_plain_figures() -> None:

@@ -13,6 +13,7 @@ from providers.errors import AuthFailed, CloudUnavailable, RateLimited
 from tests.fakes.clouds.aws import OTHER_ACCOUNT, MotoCloud, moto_cloud
 from tests.fakes.clouds.aws_hands import PLACE, REGION, AwsHarness, write_settings
 from tests.fakes.clouds.faults import Fault
+from tests.fakes.clouds.hurry import at_once
 from tests.fakes.resources import instance, resources, volume
 
 NEVER_THERE = "i-0123456789abcdef0"
@@ -34,7 +35,8 @@ class Bench(AwsHarness):
     clock: Clock = None  # type: ignore[assignment]
 
     def another(self, *, installation_id: str = "test", attempts: int = 1, page: int = 1000) -> AwsCloud:
-        return AwsCloud(installation_id, self.file, attempts=attempts, page=page, clock=self.clock)
+        cloud = AwsCloud(installation_id, self.file, attempts=attempts, page=page, clock=self.clock)
+        return at_once(cloud, PLACE)
 
 
 @pytest.fixture

@@ -17,6 +17,7 @@ from tests.fakes.clouds.azure import OTHER_ACCOUNT, OTHER_TENANT, AzureCloudFake
 from tests.fakes.clouds.azure_hands import GROUP, NETWORK, PLACE, SECRET, AzureHarness, write_settings
 from tests.fakes.clouds.azure_things import Refusal
 from tests.fakes.clouds.faults import Fault
+from tests.fakes.clouds.hurry import at_once
 from tests.fakes.resources import UID, address, attachment, binding, instance, resources, volume
 
 NEVER_THERE = f"{GROUP}/providers/Microsoft.Compute/virtualMachines/orders-n-9-g1-0123456789abcdef0123"
@@ -38,7 +39,7 @@ class Bench(AzureHarness):
     clock: Clock = None  # type: ignore[assignment]
 
     def another(self, *, installation_id: str = "test", attempts: int = 1) -> AzureCloud:
-        return AzureCloud(installation_id, self.file, attempts=attempts, clock=self.clock)
+        return at_once(AzureCloud(installation_id, self.file, attempts=attempts, clock=self.clock), PLACE)
 
 
 @pytest.fixture

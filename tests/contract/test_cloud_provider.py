@@ -21,6 +21,7 @@ from providers.lateness import unlisted_s
 from providers.traces import SeesStrangers
 from tests.contract.cloud_harnesses import HARNESSES, Harness
 from tests.fakes.cloud import json_safe
+from tests.fakes.clouds.hurry import at_once
 from tests.fakes.resources import (
     UID,
     address,
@@ -316,6 +317,7 @@ def test_each_generation_has_an_address_of_its_own(verbs: Harness) -> None:
 @pytest.mark.parametrize("error", [CloudUnavailable, RateLimited])
 def test_a_cloud_that_does_not_answer_says_so_and_knows_nothing(harness: Harness, error: type[Exception]) -> None:
     harness.create(resources(instance("n-0")))
+    at_once(harness.cloud, harness.place)
     vm = harness.id_of("n-0.g1")
     calls: tuple[Callable[[], object], ...] = (
         lambda: harness.cloud.list_place(harness.place),

@@ -15,6 +15,7 @@ from tests.fakes.clouds.digitalocean import OTHER_TEAM, TOKEN, digitalocean_clou
 from tests.fakes.clouds.digitalocean_hands import PLACE, REGION, DigitaloceanHarness, write_settings
 from tests.fakes.clouds.digitalocean_http import Answer
 from tests.fakes.clouds.faults import Fault
+from tests.fakes.clouds.hurry import at_once
 from tests.fakes.resources import attachment, instance, resources, volume
 
 NEVER_THERE = "99999999"
@@ -37,7 +38,8 @@ class Bench(DigitaloceanHarness):
     clock: Clock = None  # type: ignore[assignment]
 
     def another(self, *, installation_id: str = "test", attempts: int = 1, page: int = 200) -> DigitaloceanCloud:
-        return DigitaloceanCloud(installation_id, self.file, attempts=attempts, page=page, clock=self.clock)
+        cloud = DigitaloceanCloud(installation_id, self.file, attempts=attempts, page=page, clock=self.clock)
+        return at_once(cloud, PLACE)
 
 
 @pytest.fixture

@@ -16,6 +16,7 @@ from providers.tf.abilities import GivesEnvironment, ImportsResources, Recognise
 from tests.fakes.clouds.faults import Fault
 from tests.fakes.clouds.google import OTHER_NUMBER, TOKEN, google_fake
 from tests.fakes.clouds.google_hands import HOME, PLACE, SECOND, GoogleHarness, service_account, write_settings
+from tests.fakes.clouds.hurry import at_once
 from tests.fakes.resources import attachment, instance, resources, volume
 
 NEVER_THERE = f"{HOME}-b/k-orders-n-0-g1-0123456789abcdef/4000000000000000000"
@@ -38,9 +39,10 @@ class Bench(GoogleHarness):
     pauses: list[float] = field(default_factory=list)
 
     def another(self, *, installation_id: str = "test", attempts: int = 1, page: int = 500) -> GoogleCloud:
-        return GoogleCloud(
+        cloud = GoogleCloud(
             installation_id, self.file, attempts=attempts, page=page, clock=self.clock, sleep=self.pauses.append
         )
+        return at_once(cloud, PLACE)
 
 
 @pytest.fixture

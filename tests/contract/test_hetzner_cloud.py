@@ -25,6 +25,7 @@ from providers.traces import SeesStrangers
 from tests.fakes.clouds.faults import Fault
 from tests.fakes.clouds.hetzner import OTHER_TOKEN, TOKEN, FakeHetzner, fake_hetzner
 from tests.fakes.clouds.hetzner_hands import PLACE, HetznerHarness, write_settings
+from tests.fakes.clouds.hurry import at_once
 from tests.fakes.resources import address, instance, resources, volume
 
 NEVER_THERE = "987654321"
@@ -53,9 +54,9 @@ class Bench(HetznerHarness):
     clock: Clock = field(default_factory=Clock)
 
     def another(self, *, installation_id: str = "test", attempts: int = 1, page: int = 50) -> HetznerCloud:
-        return HetznerCloud(
-            installation_id, self.file, attempts=attempts, page=page, clock=self.clock, sleep=self.clock.sleep
-        )
+        clock = self.clock
+        cloud = HetznerCloud(installation_id, self.file, attempts=attempts, page=page, clock=clock, sleep=clock.sleep)
+        return at_once(cloud, PLACE)
 
 
 @pytest.fixture

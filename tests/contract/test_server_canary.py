@@ -1,22 +1,27 @@
 """A cloud's credentials in a whole `kedge serve`: nobody finds them anywhere afterwards.
 
-They are in the server's environment, and in the calls to the cloud. They are in no event, log line, page, answer of
-the API or list of processes, and in no file of the home.
+They are in the server's environment and in that of its Terraform processes, and in the calls to the cloud. They are in
+no event, log line, page, answer of the API or list of processes, and in no file of the home.
 """
 
 import secrets
 import threading
+import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from controlplane.home import Home
+from providers import process
 from tests.contract.test_api_server import Server, eventually
 from tests.fakes.clouds.faults import Fault
 from tests.fakes.clouds.hetzner import TOKEN, FakeHetzner, fake_hetzner
 from tests.fakes.clouds.hetzner_hands import write_settings
+from tests.terraform.hetznerlife import hcloud_plugins
 from tests.unit.controlplane.portal.page_routes import PAGE_ROUTES
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(400)]
@@ -85,9 +90,9 @@ class Watched:
 
     def _look(self) -> None:
         while not self._over.wait(0.05):
-            for process in Path("/proc").glob("[0-9]*"):
+            for one in Path("/proc").glob("[0-9]*"):
                 try:
-                    self.seen.add((process / "cmdline").read_bytes())
+                    self.seen.add((one / "cmdline").read_bytes())
                 except OSError:
                     continue  # it has ended
 
@@ -104,6 +109,38 @@ def test_a_clouds_credentials_are_in_nothing_that_a_server_tells_or_keeps(home: 
     is_nowhere(home, server, told, processes)
 
 
+@pytest.mark.terraform
+def test_nor_in_anything_of_its_runs_of_terraform_while_they_last_and_afterwards(
+    home: Home, hetzner: FakeHetzner
+) -> None:
+    """The vendor's provider: a run that the cloud ends with words of its own, and the next one, which makes the VMs."""
+    with (home.path / "hetzner.yaml").open("a") as settings:
+        settings.write(f"plugins: {hcloud_plugins()}\n")
+    hetzner.faults.append(Fault("POST /servers", "server_error", 500))
+    holding, looked_through, answer = set[str](), set[str](), hetzner.answer
+
+    def looking(method: str, path: str, token: str, body: bytes) -> Any:
+        if method == "POST":  # no call of the server itself: Terraform applies its plan
+            holding.update(files_with(home.path, CANARY))
+            looked_through.update(files_with(home.path, "brokers-fsn1-0.g1"))
+        return answer(method, path, token, body)
+
+    hetzner.answering = looking
+    with watched_server(home) as (server, processes):
+        applied = server.post("/v1/apply", {"text": spec()}).json()
+        assert applied["ok"], applied
+        for event in ("run.failed", "surge.completed"):
+            there = partial(is_told, server, event)
+            assert process.wait_until(there, timeout_s=150, poll_s=0.2), (event, server.log)
+        told = told_by(server)
+    assert len(hetzner.project.servers) == 2
+    assert holding == set()
+    assert {"run.tfplan", "kedge.auto.tfvars.json"} <= looked_through
+    assert any(b"terraform\0apply" in line for line in processes.seen)
+    assert "terraform.tfstate" in files_with(home.path, "brokers-fsn1-0.g1")
+    is_nowhere(home, server, told, processes)
+
+
 @contextmanager
 def watched_server(home: Home) -> Iterator[tuple[Server, Watched]]:
     server = Server(home, HCLOUD_TOKEN=CANARY, HOME=str(home.path.parent))
@@ -116,9 +153,7 @@ def watched_server(home: Home) -> Iterator[tuple[Server, Watched]]:
 
 def is_nowhere(home: Home, server: Server, told: dict[str, str], processes: Watched) -> None:
     def holding(word: str) -> set[str]:
-        found = {path for path, text in told.items() if word in text}
-        kept = (path for path in home.path.rglob("*") if path.is_file() and not path.is_symlink())
-        found |= {path.name for path in kept if word.encode() in path.read_bytes()}
+        found = {path for path, text in told.items() if word in text} | files_with(home.path, word)
         found |= {"a command line" for line in processes.seen if word.encode() in line}
         return found | ({"the log"} if word in server.log else set())
 
@@ -127,7 +162,30 @@ def is_nowhere(home: Home, server: Server, told: dict[str, str], processes: Watc
     assert {"/v1/events", "/v1/clusters/orders", "/clusters/orders", "/events"} <= holding("orders")
     assert {"kedge.db", "kedge.db-wal"} & holding("orders"), "the events; in its log of writes where it was killed"
     assert {"a command line"} <= holding(str(home.path))
-    assert "the log" in holding("paused")
+    assert "the log" in holding("orders")
+
+
+def files_with(folder: Path, word: str) -> set[str]:
+    """Names of the files below it that have the word, a saved plan's parts among them."""
+    found = set()
+    for path in folder.rglob("*"):
+        try:
+            if not path.is_symlink() and path.is_file() and word.encode() in _content(path):
+                found.add(path.name)
+        except FileNotFoundError:
+            continue  # it has gone meanwhile
+    return found
+
+
+def _content(path: Path) -> bytes:
+    if not zipfile.is_zipfile(path):
+        return path.read_bytes()
+    with zipfile.ZipFile(path) as packed:
+        return b"".join(packed.read(name) for name in packed.namelist())
+
+
+def is_told(server: Server, event: str) -> bool:
+    return event in server.get("/v1/events").text
 
 
 def spec() -> str:

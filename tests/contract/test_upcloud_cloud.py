@@ -17,6 +17,7 @@ from providers.upcloud.cloud import SETTLES_S, UpcloudCloud
 from providers.upcloud.errors import from_code
 from providers.upcloud.tags import ADDRESS, REGION, VOLUME, labels_of
 from tests.fakes.clouds.faults import Fault
+from tests.fakes.clouds.hurry import at_once
 from tests.fakes.clouds.loopback import serving
 from tests.fakes.clouds.upcloud import OTHER_USERNAME, TOKEN, UpcloudServer, upcloud_cloud
 from tests.fakes.clouds.upcloud_hands import HOME, PLACE, UpcloudHarness, write_settings
@@ -52,7 +53,8 @@ class Bench(UpcloudHarness):
 
     def another(self, *, installation_id: str = "test", attempts: int = 1, page: int = 100) -> UpcloudCloud:
         clock = self.clock
-        return UpcloudCloud(installation_id, self.file, attempts=attempts, page=page, clock=clock, sleep=clock.sleep)
+        cloud = UpcloudCloud(installation_id, self.file, attempts=attempts, page=page, clock=clock, sleep=clock.sleep)
+        return at_once(cloud, PLACE)
 
 
 @pytest.fixture

@@ -107,9 +107,19 @@ def whole(world: MishapWorld) -> None:
     no_strangers(world)
 
 
-@pytest.mark.parametrize("moment", [surging, draining])
+DOWN = CloudUnavailable("sim: the API is down")
+WRONG = AuthFailed("sim: the credentials are of another account")
+
+
 @pytest.mark.parametrize(
-    "refusal", [CloudUnavailable("sim: the API is down"), AuthFailed("sim: the credentials are of another account")]
+    ("moment", "refusal"),
+    [
+        pytest.param(surging, DOWN, id="down, surging"),
+        pytest.param(draining, WRONG, id="wrong credentials, draining"),
+        # Each moment and each refusal is above.
+        pytest.param(draining, DOWN, id="down, draining", marks=pytest.mark.soak),
+        pytest.param(surging, WRONG, id="wrong credentials, surging", marks=pytest.mark.soak),
+    ],
 )
 def test_an_account_that_says_no_for_ten_minutes_in_the_middle_of_a_roll_costs_nothing(
     world: MishapWorld, moment: Callable[[World], bool], refusal: ProviderError

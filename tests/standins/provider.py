@@ -195,17 +195,22 @@ def _end_with(parent: int) -> None:
     os._exit(1)
 
 
+def serve(provider: StandInProvider) -> None:
+    """Answers Terraform until it is done with us."""
+    tf.provider.ProviderServicer = Servicer
+    tf.runner._ShutdownInterceptor = Interceptor
+    tf.runner._self_signed_cert = _certificate
+    tf.runner.run_provider(provider, ["provider"])
+    sys.stderr.flush()
+
+
 def main(arguments: list[str]) -> None:
-    """Serve Terraform until it is done with us."""
+    """A plugin by itself: the process that Terraform started."""
     (cloud,) = arguments
     # The terminal's interrupt goes to the whole group; Terraform alone decides what to do about it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
-    tf.provider.ProviderServicer = Servicer
-    tf.runner._ShutdownInterceptor = Interceptor
-    tf.runner._self_signed_cert = _certificate
-    tf.runner.run_provider(StandInProvider(cloud), ["provider"])
-    sys.stderr.flush()
+    serve(StandInProvider(cloud))
     os._exit(0)  # nothing is left to be done, and taking an interpreter apart takes longer than the rest of an end
 
 

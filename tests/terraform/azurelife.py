@@ -52,9 +52,10 @@ class AzureBench(CloudBench):
         self.azure.answering = answering
 
     def kill(self, run: TerraformRun) -> None:
-        """Kills Terraform and its plugins, by their ids."""
+        """Kills Terraform and its plugins (`has_plugins_to_kill`), by their ids."""
         for pid in processes_of(own(run, self.state_root).intent_id):
             os.kill(pid, signal.SIGKILL)
+        self.has_plugins_to_kill(False)
 
 
 @contextmanager

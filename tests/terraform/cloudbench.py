@@ -9,7 +9,7 @@ from providers.tf.execute import RunResult, execute
 from providers.tf.progress import Progress
 from providers.tf.statefile import LocalStates
 from tests.fakes.resources import own
-from tests.standins.mirror import MODULES
+from tests.standins.mirror import MODULES, by_themselves
 
 
 class CloudBench:
@@ -35,6 +35,10 @@ class CloudBench:
     def marked(self, run: TerraformRun) -> TerraformRun:
         """The run under an id of this bench's own: runs are found, and ended, by it."""
         return own(run, self.state_root)
+
+    def has_plugins_to_kill(self, yes: bool = True) -> None:
+        """From here on (or no more) a stand-in is a process of its run: whoever kills those of a run kills it."""
+        by_themselves(self.state_root.parent / "plugins", yes)
 
     def listing(self) -> Listing:
         return self.cloud.list_place(self.place)

@@ -36,6 +36,7 @@ class DigitaloceanBench(CloudBench):
     def kill_during(self, run: TerraformRun, *actions: str) -> None:
         """Kills Terraform and its plugins once the cloud did one of `actions`, before anybody hears; once for each."""
         answer, left, run_id = self.fake.answer, set(actions), self.marked(run).intent_id
+        self.has_plugins_to_kill()
 
         def kill(method: str, path: str, headers: dict[str, str], body: bytes) -> Answer:
             told = answer(method, path, headers, body)
@@ -43,6 +44,8 @@ class DigitaloceanBench(CloudBench):
                 left.discard(action)
                 for pid in processes_of(run_id):
                     os.kill(pid, signal.SIGKILL)
+                if not left:
+                    self.has_plugins_to_kill(False)
             return told
 
         self.fake.answering = kill

@@ -39,6 +39,7 @@ CONTROLLER = (
     attachment("c-0.g1", "c-0.meta.v1"),
     binding("c-0", "c-0.g1"),
 )
+HANDOVER = {"attachment/c-0.g1.meta", "binding/c-0.g1"}
 
 
 @pytest.fixture
@@ -89,18 +90,21 @@ def test_a_lost_state_is_made_again_from_what_exists(bench: AwsBench) -> None:
 def test_volumes_addresses_and_ties_made_while_terraform_was_killed_are_imported(bench: AwsBench) -> None:
     wanted = AwsHarness(bench.cloud, bench.aws).here(resources(*CONTROLLER))
     made = ("RunInstances", "CreateVolume", "CreateNetworkInterface", "AttachVolume", "AttachNetworkInterface")
-    run_of_it = surge(wanted)
-    killed_during(bench, run_of_it, *made)
-    kills = 0
-    while kills <= len(made):
-        try:
-            bench.execute(run_of_it)
-            break
-        except TerraformFailed:
-            kills += 1
+    kills = killed_until_done(bench, surge(wanted), *made)
     assert kills >= 2, "what hangs on a VM is made after it"
     assert {action: bench.aws.calls[action] for action in made} == dict.fromkeys(made, 1)
     assert state_file(bench.state_root, UID, PLACE).targets() == targets(wanted)
+
+    # The same VM gives up what it holds and takes it again, each run killed once in between: never less than 5 kills.
+    while kills < 5:
+        released = run(RunKind.RELEASE, wanted, deletes=HANDOVER, intent="run-2")
+        kills += killed_until_done(bench, released, "DetachVolume")
+        assert {(i.volumes, i.addresses) for i in bench.listing().instances} == {((), ())}
+        kills += killed_until_done(bench, run(RunKind.BIND, wanted, creates=HANDOVER, intent="run-3"), "AttachVolume")
+        (vm,) = bench.listing().instances
+        assert (vm.volumes, len(vm.addresses)) == (("c-0.meta.v1",), 1)
+    assert [bench.aws.calls[action] for action in made[:3]] == [1, 1, 1]
+    print(f"{kills} kills")
 
 
 @pytest.mark.soak
@@ -111,6 +115,18 @@ def test_a_vm_of_another_intent_under_the_same_key_is_refused(bench: AwsBench) -
         bench.execute(surge(hands.here(resources(instance("b-0")))))
     (only,) = [m for r in bench.aws.client(PLACE.region).describe_instances()["Reservations"] for m in r["Instances"]]
     assert tags_of(only)[tags.INTENT] == "of-old"
+
+
+def killed_until_done(bench: AwsBench, asked: TerraformRun, *actions: str) -> int:
+    """Terraform is killed once in each of `actions`, and the run is made again until it ends well: how often it was."""
+    killed_during(bench, asked, *actions)
+    for kills in range(len(actions) + 1):
+        try:
+            bench.execute(asked)
+        except TerraformFailed:
+            continue
+        return kills
+    raise AssertionError(f"{asked.kind} did not end after {len(actions)} kills")
 
 
 def killed_during(bench: AwsBench, run: TerraformRun, *actions: str) -> None:

@@ -13,11 +13,12 @@ from typing import Any
 
 import pytest
 
+from providers.aws.permissions import CHANGES, MAKES, READS
 from providers.base import InstanceState, Resources, RunKind
 from providers.cloudinit import BOOT_FILE
 from providers.errors import AuthFailed, NoCapacity, RunInterrupted
 from tests.borndata import files_of
-from tests.fakes.clouds.aws import ACCOUNT, OTHER_ACCOUNT
+from tests.fakes.clouds.aws import ACCOUNT, DRY, OTHER_ACCOUNT
 from tests.fakes.clouds.aws_hands import REGION, AwsHarness
 from tests.fakes.clouds.faults import Fault
 from tests.fakes.resources import (
@@ -33,6 +34,7 @@ from tests.fakes.resources import (
     volume,
 )
 from tests.terraform.awslife import AwsBench, aws_bench
+from tests.terraform.spent import CONTROLLER, GONE, NOTHING, VM, Spent
 
 pytestmark = [pytest.mark.soak, pytest.mark.terraform, pytest.mark.timeout(900)]
 
@@ -72,6 +74,7 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[AwsBench]
 
 def test_a_cluster_lives_and_leaves_nothing_on_aws(bench: AwsBench, tmp_path: Path) -> None:
     hands = AwsHarness(bench.cloud, bench.aws)
+    bench.aws.calls.clear()  # what its settings were made with
 
     def set_of(*parts: object) -> Resources:
         return hands.here(resources(*parts))  # type: ignore[arg-type]
@@ -88,27 +91,35 @@ def test_a_cluster_lives_and_leaves_nothing_on_aws(bench: AwsBench, tmp_path: Pa
     is_as_the_module_promises(bench)
 
     writes = {name: bench.aws.calls[name] for name in WRITES}
-    again = bench.execute(surge(first))
+    spent = Spent(bench.aws.calls, is_a_write)
+    with spent.on(NOTHING):
+        again = bench.execute(surge(first))
     assert (again.changed, set(again.done_before)) == ((), targets(first))
     assert {name: bench.aws.calls[name] for name in WRITES} == writes
 
     both = set_of(*BROKER, *OWN_DISK, OLD, NEW, *KEPT, *ON_OLD)
-    grown = bench.execute(surge(both, only=frozenset({"instance/c-0.g2"}), intent="run-2"))
+    spent.on_asking_ahead(bench.cloud, both, "instance/c-0.g2")
+    with spent.on(VM, CONTROLLER):
+        grown = bench.execute(surge(both, only=frozenset({"instance/c-0.g2"}), intent="run-2"))
     assert grown.changed == ("instance/c-0.g2",)
 
-    bench.execute(run(RunKind.RELEASE, both, deletes={"attachment/c-0.g1.meta", "binding/c-0.g1"}, intent="run-3"))
+    with spent.on(CONTROLLER):
+        bench.execute(run(RunKind.RELEASE, both, deletes={"attachment/c-0.g1.meta", "binding/c-0.g1"}, intent="run-3"))
     assert {(i.key, i.volumes, i.addresses) for i in bench.listing().instances if i.node == "c-0"} == {
         ("c-0.g1", (), ()),
         ("c-0.g2", (), ()),
     }
     after = set_of(*BROKER, *OWN_DISK, OLD, NEW, *KEPT, *ON_NEW)
-    bench.execute(run(RunKind.BIND, after, creates={"attachment/c-0.g2.meta", "binding/c-0.g2"}, intent="run-4"))
+    with spent.on(CONTROLLER):
+        bench.execute(run(RunKind.BIND, after, creates={"attachment/c-0.g2.meta", "binding/c-0.g2"}, intent="run-4"))
     assert (bench.vm("c-0.g2").volumes, bench.vm("c-0.g2").addresses) == (("c-0.meta.v1",), (owned,))
 
     old = bench.vm("c-0.g1").id
-    retired = bench.execute(run(RunKind.RETIRE, after, deletes={"instance/c-0.g1"}, intent="run-5"))
+    with spent.on(VM, CONTROLLER):
+        retired = bench.execute(run(RunKind.RETIRE, after, deletes={"instance/c-0.g1"}, intent="run-5"))
     assert retired.changed == ("instance/c-0.g1",)
-    assert bench.cloud.describe(after.place, [old]) == {old: InstanceState.GONE}
+    with spent.on(GONE):
+        assert bench.cloud.describe(after.place, [old]) == {old: InstanceState.GONE}
     assert {i.key for i in bench.listing().instances} == {"b-0.g1", "b-1.g1", "c-0.g2"}
 
     last = set_of(*BROKER, *OWN_DISK, NEW, *KEPT, *ON_NEW)
@@ -118,6 +129,13 @@ def test_a_cluster_lives_and_leaves_nothing_on_aws(bench: AwsBench, tmp_path: Pa
     listing = bench.listing()
     assert (listing.instances, listing.volumes, dict(listing.node_addresses)) == ((), (), {})
     holds_no_secret(tmp_path / "states")
+    unmetered = {"GetCallerIdentity", f"RunInstances{DRY}"}  # questions about the caller itself
+    assert set(+bench.aws.calls) - unmetered <= {*READS, *MAKES, *CHANGES}, "docs/clouds/policies/aws.json"
+    spent.is_told_in_the_docs("aws")
+
+
+def is_a_write(call: str) -> bool:
+    return not call.startswith(("Describe", "Get")) and not call.endswith(DRY)
 
 
 def test_awss_own_words_arrive_typed(bench: AwsBench) -> None:

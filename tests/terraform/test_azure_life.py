@@ -36,10 +36,11 @@ pytestmark = [pytest.mark.terraform, pytest.mark.timeout(300)]
 
 BROKER = (instance("b-0"), volume("b-0"), attachment("b-0.g1", "b-0.data.v1"))
 OWN_DISK = (
-    instance("b-1", zone="b"),
+    instance("b-1", zone="b", spot=True),
     volume("b-1", zone="b", kind="ephemeral"),
     attachment("b-1.g1", "b-1.data.v1"),
 )
+PRE_EMPTIBLE = {"priority": "Spot", "evictionPolicy": "Delete", "billingProfile": {"maxPrice": -1}}
 KEPT = (volume("c-0", "meta", zone="c"), address("c-0", zone="c"))
 OLD = (instance("c-0", zone="c"), attachment("c-0.g1", "c-0.meta.v1"), binding("c-0", "c-0.g1"))
 NEW = (instance("c-0", 2, zone="c"), attachment("c-0.g2", "c-0.meta.v1"), binding("c-0", "c-0.g2"))
@@ -65,6 +66,9 @@ def test_a_cluster_lives_and_leaves_nothing_on_azure(bench: AzureBench, tmp_path
     }
     assert bench.vm("c-0.g1").address == owned
     is_as_the_module_promises(bench)
+    assert {i.key for i in bench.listing().instances if i.spot} == {"b-1.g1"}
+    bought = bench.azure.by_hand("GET", bench.vm("b-1.g1").id)["properties"]
+    assert {key: bought[key] for key in PRE_EMPTIBLE} == PRE_EMPTIBLE
 
     writes = count_of_writes(bench)
     spent = Spent(bench.azure.calls, is_a_write)
@@ -164,6 +168,7 @@ def test_azures_own_words_arrive_typed(bench: AzureBench) -> None:
 def test_a_vm_made_while_terraform_was_killed_is_imported_by_the_same_run(bench: AzureBench) -> None:
     wanted = bench.set_of(*BROKER)
     run_of_it = surge(wanted)
+    bench.has_plugins_to_kill()
     bench.on("PUT /virtualMachines/", lambda: bench.kill(run_of_it))
     with pytest.raises(TerraformFailed, match="exit code"):
         bench.execute(run_of_it)

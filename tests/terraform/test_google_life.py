@@ -41,10 +41,17 @@ WRITES = ("insert", "delete", "attachDisk", "detachDisk")
 
 BROKER = (instance("b-0"), volume("b-0"), attachment("b-0.g1", "b-0.data.v1"))
 OWN_DISK = (
-    instance("b-1", zone="b"),
+    instance("b-1", zone="b", spot=True),
     volume("b-1", zone="b", kind="ephemeral"),
     attachment("b-1.g1", "b-1.data.v1"),
 )
+PRE_EMPTIBLE = {
+    "provisioningModel": "SPOT",
+    "preemptible": True,
+    "automaticRestart": False,
+    "onHostMaintenance": "TERMINATE",
+    "instanceTerminationAction": "DELETE",
+}
 KEPT = (volume("c-0", "meta", zone="c"), address("c-0", zone="c"))
 OLD = instance("c-0", zone="c")
 NEW = instance("c-0", 2, zone="c")
@@ -75,6 +82,8 @@ def test_a_cluster_lives_and_leaves_nothing_on_google(bench: GoogleBench, tmp_pa
         "c-0.g1": (InstanceState.RUNNING, ("c-0.meta.v1",), (owned,), f"{HOME}-d"),
     }
     is_as_the_module_promises(bench)
+    assert {i.key for i in bench.listing().instances if i.spot} == {"b-1.g1"}
+    assert bench.hands.machine("b-1.g1")["scheduling"] == PRE_EMPTIBLE
 
     before = writes(bench)
     spent = Spent(bench.google.calls, lambda call: call.endswith(WRITES))
@@ -215,6 +224,7 @@ def test_a_new_vm_cannot_have_an_address_the_old_one_still_has(bench: GoogleBenc
 def killed_during(bench: GoogleBench, run: TerraformRun, action: str) -> None:
     """Kills Terraform and its plugins once Google has done `action`, before anybody hears of it; once."""
     answer, left, run_id = bench.google.answer, [action], bench.marked(run).intent_id
+    bench.has_plugins_to_kill()
 
     def kill(method: str, path: str, headers: dict[str, str], body: bytes) -> Any:
         told = answer(method, path, headers, body)
@@ -222,6 +232,7 @@ def killed_during(bench: GoogleBench, run: TerraformRun, action: str) -> None:
             left.clear()
             for pid in processes_of(run_id):
                 os.kill(pid, signal.SIGKILL)
+            bench.has_plugins_to_kill(False)
         return told
 
     bench.google.answering = kill

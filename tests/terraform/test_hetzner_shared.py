@@ -55,32 +55,36 @@ def at_once(bench: HetznerBench, runs: list[TerraformRun]) -> list[RunResult]:
         return [done.result() for done in [pool.submit(bench.execute, run) for run in runs]]
 
 
-def test_eight_clusters_are_made_changed_and_destroyed_at_once_and_leave_their_states_alone(
-    bench: HetznerBench, inits: list[str]
+@pytest.mark.parametrize("uids", [UIDS[:2], pytest.param(UIDS, marks=pytest.mark.soak)], ids=len)
+def test_clusters_are_made_changed_and_destroyed_at_once_and_leave_their_states_alone(
+    bench: HetznerBench, inits: list[str], uids: tuple[str, ...]
 ) -> None:
-    """What is on disk for a single cluster is its state and the copy from before its last run: nothing else at all."""
-    wanted = {uid: cluster(uid) for uid in UIDS}
+    """What is on disk for a single cluster is its state and the copy from before its last run: nothing else at all.
+
+    Eight at once on the local cloud: test_terraform_initialised.py.
+    """
+    wanted = {uid: cluster(uid) for uid in uids}
     started = time.monotonic()
-    made = at_once(bench, [surge(wanted[uid], intent=f"made-{uid}") for uid in UIDS])
+    made = at_once(bench, [surge(wanted[uid], intent=f"made-{uid}") for uid in uids])
     seconds = time.monotonic() - started
-    assert [set(result.changed) for result in made] == [targets(wanted[uid]) for uid in UIDS]
-    assert sorted(i.cluster_uid for i in bench.listing().instances) == sorted(UIDS)
+    assert [set(result.changed) for result in made] == [targets(wanted[uid]) for uid in uids]
+    assert sorted(i.cluster_uid for i in bench.listing().instances) == sorted(uids)
     (initialised,) = (bench.state_root / "initialised").glob("*/*")
     assert left_beside_states(bench.state_root) == {}
 
     first = len(inits)
     grown = {uid: replace(r, volumes=tuple(replace(v, size_gib=50) for v in r.volumes)) for uid, r in wanted.items()}
     grows = [
-        replace(run(RunKind.GROW, grown[uid], intent=f"grown-{uid}"), grows={"volume/b-0.data.v1": 50}) for uid in UIDS
+        replace(run(RunKind.GROW, grown[uid], intent=f"grown-{uid}"), grows={"volume/b-0.data.v1": 50}) for uid in uids
     ]
-    assert [result.changed for result in at_once(bench, grows)] == [("volume/b-0.data.v1",)] * 8
-    gone = [run(RunKind.DESTROY, grown[uid], deletes=targets(grown[uid]), intent=f"gone-{uid}") for uid in UIDS]
-    assert [set(result.changed) for result in at_once(bench, gone)] == [targets(grown[uid]) for uid in UIDS]
+    assert [result.changed for result in at_once(bench, grows)] == [("volume/b-0.data.v1",)] * len(uids)
+    gone = [run(RunKind.DESTROY, grown[uid], deletes=targets(grown[uid]), intent=f"gone-{uid}") for uid in uids]
+    assert [set(result.changed) for result in at_once(bench, gone)] == [targets(grown[uid]) for uid in uids]
     assert bench.listing().instances == ()
     assert len(inits) == first, "changed and destroyed with what the first runs initialised"
     assert [initialised] == list((bench.state_root / "initialised").glob("*/*"))
     assert left_beside_states(bench.state_root) == {}
-    print(f"8 clusters at once: {seconds:.1f} s, {first} x init, 0 bytes beside the states of {PLACE.cloud}")
+    print(f"{len(uids)} clusters at once: {seconds:.1f} s, {first} x init, 0 bytes beside the states of {PLACE.cloud}")
 
 
 def test_a_provider_in_another_folder_is_initialised_anew_and_no_run_fails(

@@ -1,6 +1,8 @@
 """Pre-emptible VMs on the clouds that have them: made as such, told as such, and gone when the cloud takes them back.
 
-AWS with the vendor's provider and moto (soak: it waits long for each thing), Google and Azure with stand-ins.
+AWS with the vendor's provider and moto, Google and Azure with stand-ins. Soak: that VMs are made so is part of the
+lives on Google and Azure, that a VM taken by its cloud is gone by its word of the contract suite, and that a run
+forgets what is gone of test_terraform_runs.py.
 """
 
 from collections.abc import Callable, Iterator
@@ -22,7 +24,7 @@ from tests.terraform.azurelife import azure_bench
 from tests.terraform.cloudbench import CloudBench
 from tests.terraform.googlelife import GoogleBench, google_bench
 
-pytestmark = [pytest.mark.terraform, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.soak, pytest.mark.terraform, pytest.mark.timeout(600)]
 
 
 class Hands(Protocol):
@@ -114,7 +116,7 @@ PARTS = (instance("b-0", spot=True), volume("b-0"), attachment("b-0.g1", "b-0.da
 KEPT = (instance("b-1"),)
 
 
-@pytest.fixture(params=[pytest.param(name, marks=[pytest.mark.soak] if name == "aws" else []) for name in CLOUDS])
+@pytest.fixture(params=CLOUDS)
 def cloud(request: pytest.FixtureRequest) -> tuple[Open, dict[str, Any]]:
     return CLOUDS[str(request.param)]
 

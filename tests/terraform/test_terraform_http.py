@@ -124,6 +124,7 @@ def test_with_credentials_that_are_over_terraform_gets_nothing(server: Server) -
             pass
 
 
+@pytest.mark.soak  # on PostgreSQL, which several homes need, it is below
 def test_a_killed_servers_run_is_finished_by_another_home_and_there_is_one_vm(
     url: str, tmp_path: Path, bench: Bench
 ) -> None:

@@ -54,7 +54,14 @@ def start(home: Home, tmp_path: Path) -> Iterator[Callable[[], Server]]:
         server.end()
 
 
-@pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL], ids=["stopped", "killed"])
+# Of a killed one test_terraform_http.py has the same, for a server without all that is around it.
+@pytest.mark.parametrize(
+    "end",
+    [
+        pytest.param(signal.SIGTERM, id="stopped"),
+        pytest.param(signal.SIGKILL, id="killed", marks=pytest.mark.soak),
+    ],
+)
 def test_what_a_server_was_in_the_middle_of_is_finished_by_the_next_one_from_the_database(
     start: Callable[[], Server], home: Home, end: signal.Signals
 ) -> None:

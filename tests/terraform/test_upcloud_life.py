@@ -213,6 +213,8 @@ def test_a_surge_that_ends_in_the_middle_of_a_create_is_taken_up_again_without_a
     stop = threading.Event()
     things = bench.upcloud.things
     things.slow = 1000
+    if how == "killed":
+        bench.has_plugins_to_kill()
 
     def end_once_it_is_made(action: str) -> None:
         if action != "GetServer":
@@ -225,6 +227,7 @@ def test_a_surge_that_ends_in_the_middle_of_a_create_is_taken_up_again_without_a
         for pid in bench.terraform_processes():
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
+        bench.has_plugins_to_kill(False)
 
     bench.upcloud.watching = end_once_it_is_made
     with pytest.raises(RunInterrupted if how == "stopped" else TerraformFailed):

@@ -3,10 +3,11 @@
     python -m benchmarks lifecycle [--row NAME] [--scale N] [--out FILE]
 
 Rows: `reattach` (a broker with 200 MiB goes to its next VM with its disk: how long it is away from its ISRs),
-`controller-swap` (three controllers are handed over: how long the quorum is not full), `disk-growth` (brokers' disks
-are made larger: nobody restarts, no replica leaves an ISR), `bad-setting` (settings brokers do not start with: put
-back after the first one), and `operations` and `operations-zookeeper` (30 operations of all kinds, see
-`benchmarks.operations`: `--scale` is how many of them). `--scale` multiplies the data. All rows without `--row`.
+`controller-swap` and `zookeeper-swap` (three controllers, or servers of the ensemble, are handed over, and one gets an
+empty disk: how long the quorum is not full), `disk-growth` (brokers' disks are made larger: nobody restarts, no replica
+leaves an ISR), `bad-setting` (settings brokers do not start with: put back after the first one), and `operations` and
+`operations-zookeeper` (30 operations of all kinds, see `benchmarks.operations`: `--scale` is how many of them).
+`--scale` multiplies the data. All rows without `--row`.
 """
 
 import threading
@@ -17,23 +18,24 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-import psutil
-
 from benchmarks.chosen import measured
 from benchmarks.loaded import LoadedRow, audited, on_a_cluster
 from benchmarks.operations import MIB, operations
 from benchmarks.operations import SPEC as MIXED_KRAFT
 from benchmarks.operations import ZOOKEEPER as MIXED_ZOOKEEPER
 from controlplane.kafka.errors import KafkaUnavailable
+from controlplane.portal import nodeschemas as node_api
 from planner.observed import PartitionSeen
 from tests.e2e.cluster_spec import CONTROLLERS, ClusterSpec
 from tests.e2e.living_cluster import LivingCluster
+from tests.e2e.running import java_processes
 from tests.e2e.traffic import traffic
 
 DATA_MIB = 200.0
 LOOK_EVERY_S = 0.1
 SPEC = ClusterSpec(name="lifecycle", controllers=3)
 REATTACH = replace(SPEC, strategy="reattach")
+ZOOKEEPER = replace(SPEC, version="3.9.1", quorum="zookeeper", join_deadline_s=120)
 BAD_SETTINGS: Sequence[tuple[str, int]] = (
     ("replica.fetch.wait.max.ms", 60_000),
     ("replica.socket.timeout.ms", 100),
@@ -117,24 +119,39 @@ def _reattach(cluster: LivingCluster, scale: float) -> dict[str, Any]:
     } | audited(workload)
 
 
-def _controller_swap(cluster: LivingCluster, scale: float) -> dict[str, Any]:
-    """Of all three, one after the other: from the stop that is asked for until the node's next VM votes and follows."""
-    before = cluster.head()
+def _swap(cluster: LivingCluster, scale: float) -> dict[str, Any]:
+    """Of all three controllers, or servers of the ensemble, one after the other; then of one that gets an empty disk:
+    from the stop that is asked for until the node's next VM votes and follows."""
+    before, node = cluster.head(), f"{CONTROLLERS}-a-0"
     with traffic(cluster.bootstrap) as workload:
         cluster.roll(CONTROLLERS)
         cluster.converged(within_s=400)
-    asked, joined = _seen(cluster, before, "instance.fence_requested"), _seen(cluster, before, "instance.joined")
-    assert len(asked) == len(joined) == 3, (len(asked), len(joined))
-    gaps = [(b.at - a.at).total_seconds() for a, b in zip(asked, joined, strict=True)]
+        handed_over = _gaps(cluster, before)
+        after = cluster.head()
+        order = node_api.ReplaceIn(reason="a benchmark", node=node, new_disk=True)
+        cluster.client.replace(cluster.spec.name, order)
+        cluster.event("replacement.completed", after, within_s=400)
+        cluster.converged(within_s=400)
+        new_disk = _gaps(cluster, after)
+    assert (len(handed_over), len(new_disk)) == (3, 1), (handed_over, new_disk)
+    voted = [e.type for e in _seen(cluster, after, "voter.removed") + _seen(cluster, after, "voter.added")]
     return {
-        "quorum_not_full_s": [round(gap, 1) for gap in gaps],
-        "worst_s": round(max(gaps), 1),
+        "handed_over_s": handed_over,
+        "new_disk_s": new_disk[0],
+        "worst_s": max(handed_over + new_disk),
+        "votes_changed": voted,
     } | audited(workload)
+
+
+def _gaps(cluster: LivingCluster, after: int) -> list[float]:
+    """Seconds in which the quorum was not full, for each VM that was taken over."""
+    asked, joined = _seen(cluster, after, "instance.fence_requested"), _seen(cluster, after, "instance.joined")
+    return [round((b.at - a.at).total_seconds(), 1) for a, b in zip(asked, joined, strict=True)]
 
 
 def _disk_growth(cluster: LivingCluster, scale: float) -> dict[str, Any]:
     """Three brokers' disks; the controllers' stay."""
-    before, vms, pids = cluster.head(), cluster.vms(), _pids(cluster)
+    before, vms, pids = cluster.head(), cluster.vms(), java_processes(cluster)
     began = time.monotonic()
     with observed(cluster) as absences, traffic(cluster.bootstrap) as workload:
         cluster.declare(replace(cluster.spec, disk_gib=cluster.spec.disk_gib + 2))
@@ -142,7 +159,7 @@ def _disk_growth(cluster: LivingCluster, scale: float) -> dict[str, Any]:
         first = time.monotonic() - began
         cluster.converged(within_s=200)
         grown = time.monotonic() - began
-    assert (cluster.vms(), _pids(cluster)) == (vms, pids), "somebody was started anew"
+    assert (cluster.vms(), java_processes(cluster)) == (vms, pids), "somebody was started anew"
     return {
         "first_s": round(first, 1),
         "all_s": round(grown, 1),
@@ -156,13 +173,13 @@ def _bad_setting(cluster: LivingCluster, scale: float) -> dict[str, Any]:
     reverted, seconds, untouched = 0, [], True
     with traffic(cluster.bootstrap) as workload:
         for name, value in BAD_SETTINGS:
-            before, pids, usual = cluster.head(), _pids(cluster), cluster.spec
+            before, pids, usual = cluster.head(), java_processes(cluster), cluster.spec
             began = time.monotonic()
             cluster.declare(replace(usual, config={**usual.config, name: value}))
             cluster.blocked("RestartReverted", within_s=200)
             seconds.append(round(time.monotonic() - began, 1))
             touched = {e.data["key"] for e in _seen(cluster, before, "restart.requested")}
-            untouched &= len(touched) == 1 and all(_pids(cluster)[k] == pids[k] for k in pids.keys() - touched)
+            untouched &= len(touched) == 1 and all(java_processes(cluster)[k] == pids[k] for k in pids.keys() - touched)
             reverted += len(_seen(cluster, before, "restart.reverted"))
             cluster.declare(usual)
             cluster.converged(within_s=200)
@@ -178,19 +195,10 @@ def _seen(cluster: LivingCluster, after: int, kind: str) -> list[Any]:
     return [e for e in cluster.events(after) if e.type == kind]
 
 
-def _pids(cluster: LivingCluster) -> dict[str, set[int]]:
-    """Instance key -> its Java process, by the agent's own word of its children."""
-    return {i.key: _java(cluster, i.key) for i in cluster.detail().instances}
-
-
-def _java(cluster: LivingCluster, key: str) -> set[int]:
-    found = (psutil.Process(pid) for pid in cluster.pids(key))
-    return {process.pid for process in found if "java" in process.name()}
-
-
 ROWS: dict[str, tuple[LoadedRow, ClusterSpec]] = {
     "reattach": (_reattach, REATTACH),
-    "controller-swap": (_controller_swap, SPEC),
+    "controller-swap": (_swap, SPEC),
+    "zookeeper-swap": (_swap, ZOOKEEPER),
     "disk-growth": (_disk_growth, SPEC),
     "bad-setting": (_bad_setting, SPEC),
 }

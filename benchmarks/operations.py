@@ -17,6 +17,7 @@ from benchmarks.loaded import audited
 from controlplane.portal import nodeschemas as node_api
 from tests.e2e.cluster_spec import CONTROLLERS, ClusterSpec
 from tests.e2e.living_cluster import LivingCluster
+from tests.e2e.running import declare_settings
 from tests.e2e.traffic import traffic
 
 KINDS = (
@@ -66,13 +67,13 @@ def _over(cluster: LivingCluster) -> None:
 
 def _dynamic(cluster: LivingCluster, number: int) -> str:
     value = 2_000_000 + number
-    _declare_config(cluster, "message.max.bytes", value)
+    declare_settings(cluster, **{"message.max.bytes": value})
     return f"message.max.bytes={value}"
 
 
 def _static(cluster: LivingCluster, number: int) -> str:
     value = 3 + number
-    _declare_config(cluster, "num.partitions", value)
+    declare_settings(cluster, **{"num.partitions": value})
     return f"num.partitions={value}"
 
 
@@ -116,10 +117,6 @@ def _upgrade(cluster: LivingCluster, number: int) -> str:
         return "other machines"
     cluster.declare(replace(cluster.spec, version=later))
     return f"to {later}"
-
-
-def _declare_config(cluster: LivingCluster, name: str, value: object) -> None:
-    cluster.declare(replace(cluster.spec, config={**cluster.spec.config, name: value}))
 
 
 OPERATIONS: Mapping[str, Callable[[LivingCluster, int], str]] = {

@@ -28,6 +28,7 @@ from controlplane.replacement import Phase
 from controlplane.restartview import RestartView, RollingRestartView
 from controlplane.view import ClusterView, InstanceView, once
 from events import facts
+from events.spec.problems import counted
 from planner.observed import KafkaSnapshot
 from planner.rollout.diff import Change, NodeChange
 from planner.rollout.order import restart_order, who_leads
@@ -64,11 +65,11 @@ def _not_back(situation: Situation, instance: InstanceView, restart: RestartView
         how = again if restart.reverting else ""
         sentence = f"waiting for {instance.service_key} ({state}) to be back in sync after its restart{how}"
         return wait("Restart", sentence, patience_s=deadline_s + 30)
-    if restart.reverting:
     if is_late(situation, instance):
         # Nothing was tried, so nothing is to be taken back.
         again = f"kedge describe {situation.view.name}"
         return wait("Restart", f"{instance.service_key} runs on as before its restart", next_command=again)
+    if restart.reverting:
         before = _as_before(restart.new_settings)
         sentence = f"{instance.service_key} is not back{before} either ({state} after {waited_s:.0f} s)"
         return wait("RestartFailed", sentence, next_command=f"kedge describe {situation.view.name}", patience_s=0)
@@ -129,7 +130,9 @@ def _refused(view: ClusterView, refusal: tuple[str, str], left: Sequence[NodeCha
     key, reason = refusal
     settings = any(c.is_new_to_it for c in left)
     now = "has its old settings back" if settings else "was started once more"
-    sentence = f"{key} was {reason}; it {now}, and {len(left)} services were not restarted"
+    others = sum(1 for c in left if _instance(view, c).service_key != key)
+    spared = f"{counted(others, 'other service')} {'was' if others == 1 else 'were'} not restarted"
+    sentence = f"{key} was {reason}; it {now}{f', and {spared}' if others else ''}"
     resume = f"kedge resume {view.name} to try again"
     again = f"kedge apply, with other settings, or {resume}" if settings else resume
     return wait("RestartReverted", sentence, next_command=again, patience_s=0)

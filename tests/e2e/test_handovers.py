@@ -1,14 +1,13 @@
 """Id, volume and address pass from VM to VM while something dies: controllers always, brokers by `reattach`."""
 
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 
-from providers.local.layout import Layout
 from tests.e2e.cluster_spec import CONTROLLERS, ClusterSpec
 from tests.e2e.invariants import settled
-from tests.e2e.living_cluster import REGION, LivingCluster
+from tests.e2e.living_cluster import LivingCluster
+from tests.e2e.running import ledger_files
 from tests.e2e.traffic import traffic
 
 pytestmark = [pytest.mark.soak, pytest.mark.kafka, pytest.mark.timeout(400)]
@@ -72,7 +71,7 @@ def test_a_handover_waits_for_the_controller_of_another_node_and_says_so(living_
 def test_a_reattached_broker_waits_for_every_replica_then_takes_its_disk_along(living_cluster: LivingCluster) -> None:
     cluster = living_cluster
     old, other = cluster.instance("one-a-0"), cluster.instance("three-c-0")
-    before, heir, disk = cluster.head(), cluster.next_instance("one-a-0"), _disk(cluster, old.key)
+    before, heir, disk = cluster.head(), cluster.next_instance("one-a-0"), ledger_files(cluster, old.key)
     with traffic(cluster.bootstrap):
         # The successor comes late, so that Kafka has missed the frozen broker by then.
         cluster.faults.set_vm("boots_late_s", {heir: 12})
@@ -86,7 +85,7 @@ def test_a_reattached_broker_waits_for_every_replica_then_takes_its_disk_along(l
         settled(cluster)
     new = cluster.instance("one-a-0")
     assert (new.key, new.service_id) == (heir, old.service_id)
-    assert _disk(cluster, new.key) == disk, "the very same files, not a copy of them"
+    assert ledger_files(cluster, new.key) == disk, "the very same files, not a copy of them"
     assert not _recorded(cluster, before, "drain.requested")
     assert cluster.instance("three-c-0").key == other.key
 
@@ -102,7 +101,7 @@ class Identity:
 
 def _controllers(cluster: LivingCluster) -> dict[str, Identity]:
     """Controller node -> what it must keep, as Kedge and as the quorum itself tell it."""
-    voters = {m.id: m.directory_id for m in cluster.snapshot().quorum.members if m.is_voter}
+    voters = cluster.voters()
     there = [i for i in cluster.detail().instances if i.service == "controller"]
     assert set(voters) == {i.service_id for i in there}
     return {i.node: Identity(i.service_id, i.address, voters[i.service_id]) for i in there}
@@ -116,16 +115,6 @@ def _next_after(cluster: LivingCluster, key: str) -> str:
     left = {i.node for i in there if i.node != here and i.service_id != leader}
     assert len(left) == 1, f"{key} is handed over, {leader} leads: {sorted(left)} are left"
     return left.pop()
-
-
-def _disk(cluster: LivingCluster, key: str) -> dict[Path, int]:
-    """Files of the ledger on the instance's volume and their inodes, as long as Kafka has not cleaned them up."""
-    asked = [i for e in cluster.events() if e.type == "surge.requested" for i in e.data["instances"]]
-    volume = next(i for i in asked if f"{i['node']}.g{i['generation']}" == key)["volumes"][0]["key"]
-    root = Layout(cluster.cloud, REGION).volume(cluster.uid, volume)
-    files = {file.relative_to(root): file.stat().st_ino for file in root.rglob("ledger-*/*.log")}
-    assert files
-    return files
 
 
 def _recorded(cluster: LivingCluster, after: int, kind: str, field: str = "") -> list[str]:

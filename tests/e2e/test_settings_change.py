@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-import psutil
 import pytest
 
 from controlplane.cli.errors import Refused
@@ -13,6 +12,7 @@ from planner.rollout.live_step import LiveStep
 from tests.e2e.cluster_spec import ClusterSpec
 from tests.e2e.invariants import settled
 from tests.e2e.living_cluster import LivingCluster
+from tests.e2e.running import declare_settings, java_processes, running_values
 from tests.e2e.traffic import traffic
 
 pytestmark = [pytest.mark.soak, pytest.mark.kafka, pytest.mark.timeout(400)]
@@ -24,11 +24,11 @@ def test_what_kafka_takes_live_is_set_under_traffic_and_no_process_ends(living_c
     cluster = living_cluster
     before, processes = cluster.head(), _processes(cluster)
     with traffic(cluster.bootstrap):
-        _declare(cluster, **{"num.io.threads": 7, "message.max.bytes": 2000000})
+        declare_settings(cluster, **{"num.io.threads": 7, "message.max.bytes": 2000000})
         settled(cluster)
     assert _processes(cluster) == processes
-    assert _running(cluster, "num.io.threads") == {"7"}
-    assert _running(cluster, "message.max.bytes") == {"2000000"}
+    assert running_values(cluster, "num.io.threads") == {"7"}
+    assert running_values(cluster, "message.max.bytes") == {"2000000"}
     assert _types(cluster, before) == [
         "settings.change_requested",
         "settings.tried",
@@ -58,8 +58,8 @@ def test_a_live_value_is_taken_back_from_a_first_broker_that_falls_and_no_other_
     cluster.event("settings.reverted", before, within_s=60)
     blocked = cluster.blocked("SettingReverted", within_s=30)
     assert "no other broker was touched" in blocked.message
-    assert _running(cluster, "message.max.bytes") == {"2000000"}
-    assert _running(cluster, "num.io.threads") == {"7"}
+    assert running_values(cluster, "message.max.bytes") == {"2000000"}
+    assert running_values(cluster, "num.io.threads") == {"7"}
     assert not _of_their_own(cluster, "num.io.threads", "message.max.bytes")
     assert "settings.changed" not in _types(cluster, before)
     assert _processes(cluster) == processes
@@ -75,8 +75,8 @@ def test_what_somebody_set_by_hand_is_put_right(living_cluster: LivingCluster) -
     asked = cluster.event("settings.change_requested", before, within_s=90).data
     assert f"broker {broker} has message.max.bytes=3000000, not 2000000" in asked["reason"]
     cluster.event("settings.changed", before)
-    assert _running(cluster, "message.max.bytes") == {"2000000"}
-    assert "3600000" in _running(cluster, "log.retention.ms"), "the spec does not name it: it is somebody else's"
+    assert running_values(cluster, "message.max.bytes") == {"2000000"}
+    assert "3600000" in running_values(cluster, "log.retention.ms"), "the spec does not name it: it is somebody else's"
     settled(cluster)
 
 
@@ -90,11 +90,11 @@ def test_what_somebody_set_by_hand_is_told_and_left_where_the_spec_adopts_it(liv
     assert f"broker {broker} has message.max.bytes=3000000, not 2000000" in told
     settled(cluster)
     assert "settings.change_requested" not in _types(cluster, before)
-    assert _running(cluster, "message.max.bytes") == {"2000000", "3000000"}
+    assert running_values(cluster, "message.max.bytes") == {"2000000", "3000000"}
     cluster.declare(replace(cluster.spec, adopt=()))
     cluster.event("settings.changed", before, within_s=90)
     settled(cluster)
-    assert _running(cluster, "message.max.bytes") == {"2000000"}
+    assert running_values(cluster, "message.max.bytes") == {"2000000"}
     assert _told(cluster, "SettingsAdopted") is None
 
 
@@ -103,12 +103,12 @@ def test_what_a_broker_refuses_is_told_in_its_words_and_nothing_is_applied(livin
     before = cluster.head()
     # Kafka holds the one against the other: what is kept locally is a part of what is kept.
     wrong = {"log.local.retention.bytes": 2000, "log.retention.bytes": 1000}
-    _declare(cluster, **wrong, **{"message.max.bytes": 4000000})
+    declare_settings(cluster, **wrong, **{"message.max.bytes": 4000000})
     blocked = cluster.blocked("SettingRefused", within_s=60)
     assert "log.local.retention.bytes" in blocked.message
     assert "nothing was applied" in blocked.message
     assert "kedge apply" in blocked.message
-    assert _running(cluster, "message.max.bytes") == {"2000000"}
+    assert running_values(cluster, "message.max.bytes") == {"2000000"}
     cluster.declare(replace(cluster.spec, config={"num.io.threads": 7, "message.max.bytes": 2000000}))
     settled(cluster)
     assert "settings.change_requested" not in _types(cluster, before)
@@ -118,11 +118,11 @@ def test_what_kafka_reads_at_its_start_restarts_one_service_after_the_other(livi
     cluster = living_cluster
     before, vms, processes = cluster.head(), cluster.vms(), _processes(cluster)
     with traffic(cluster.bootstrap):
-        _declare(cluster, **{"num.partitions": 3})
+        declare_settings(cluster, **{"num.partitions": 3})
         settled(cluster, within_s=200)
     assert cluster.vms() == vms
     assert not set(_processes(cluster)) & set(processes)
-    assert _running(cluster, "num.partitions") == {"3"}
+    assert running_values(cluster, "num.partitions") == {"3"}
     asked = [e.data for e in cluster.events(before) if e.type == "restart.requested"]
     assert [d["key"].split("-")[0] for d in asked] == ["one", "two", "three", "controllers"]
     assert [d["canary"] for d in asked] == [True, False, False, True]
@@ -156,11 +156,11 @@ def test_a_broker_that_does_not_start_gets_its_old_settings_back(living_cluster:
     before = cluster.head()
     with traffic(cluster.bootstrap):
         # Kafka holds it against replica.lag.time.max.ms (30 s) when it starts, and ends.
-        _declare(cluster, **{"replica.fetch.wait.max.ms": 60000})
+        declare_settings(cluster, **{"replica.fetch.wait.max.ms": 60000})
         blocked = cluster.blocked("RestartReverted", within_s=150)
         assert "old settings back" in blocked.message
         assert len(cluster.snapshot().live_brokers()) == 3
-        assert _running(cluster, "replica.fetch.wait.max.ms") == {"500"}
+        assert running_values(cluster, "replica.fetch.wait.max.ms") == {"500"}
         cluster.declare(replace(cluster.spec, config={**cluster.spec.config, "replica.fetch.wait.max.ms": 500}))
         settled(cluster, within_s=200)
     asked = [e.data["key"] for e in cluster.events(before) if e.type == "restart.revert_requested"]
@@ -173,14 +173,6 @@ def _check(cluster: LivingCluster) -> node_api.RestartCheckOut | None:
     return answer if all(s.safe for s in answer.services) else None
 
 
-def _declare(cluster: LivingCluster, **config: object) -> None:
-    cluster.declare(replace(cluster.spec, config={**cluster.spec.config, **config}))
-
-
-def _running(cluster: LivingCluster, name: str) -> set[str | None]:
-    return {seen[name].value for seen in cluster.kafka().running_settings({name}).brokers.values()}
-
-
 def _seen(cluster: LivingCluster, *names: str) -> Mapping[int, Mapping[str, SettingSeen]]:
     return cluster.kafka().running_settings(set(names)).brokers
 
@@ -191,12 +183,7 @@ def _of_their_own(cluster: LivingCluster, *names: str) -> set[tuple[int, str]]:
 
 
 def _processes(cluster: LivingCluster) -> list[int]:
-    """Ids of Kafka's own processes: the agents' and their keepers' outlive a restart."""
-    return sorted(pid for key in cluster.vms() for pid in cluster.pids(key) if _is_java(pid))
-
-
-def _is_java(pid: int) -> bool:
-    return psutil.Process(pid).name() == "java"
+    return sorted(pid for there in java_processes(cluster).values() for pid in there)
 
 
 def _types(cluster: LivingCluster, after: int) -> list[str]:

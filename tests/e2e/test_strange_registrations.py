@@ -5,7 +5,6 @@ A registration of Kafka 3.9 is the JSON below `/brokers/ids`, which anybody who 
 
 import json
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -13,8 +12,9 @@ from kazoo.client import KazooClient
 
 from controlplane.portal import nodeschemas as node_api
 from controlplane.portal import schemas as api
-from tests.e2e.cluster_spec import CONTROLLERS, ClusterSpec
+from tests.e2e.cluster_spec import ClusterSpec
 from tests.e2e.living_cluster import LivingCluster
+from tests.e2e.running import active_controller, ensemble_of
 from tests.kafka_topics import create_topic
 
 pytestmark = [pytest.mark.soak, pytest.mark.kafka, pytest.mark.timeout(470)]
@@ -39,8 +39,8 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LivingCluster]
 
 def test_an_address_that_is_another_and_a_broker_that_is_missing_in_zookeeper_are_told(cluster: LivingCluster) -> None:
     assert _told(cluster) is None, "as they registered themselves they are all well"
-    with _zookeeper(cluster) as zookeeper:
-        leads = int(json.loads(zookeeper.get("/controller")[0])["brokerid"])
+    with ensemble_of(cluster) as zookeeper:
+        leads = active_controller(zookeeper)
         brokers = (i for i in cluster.detail().instances if i.service == "broker" and i.service_id != leads)
         moved, missing = sorted(brokers, key=lambda i: i.service_id)
         _says(zookeeper, moved, endpoints=[f"PLAINTEXT://{moved.address}:9"], port=9)
@@ -67,19 +67,6 @@ def _told(cluster: LivingCluster) -> api.ConditionOut | None:
 def _several(cluster: LivingCluster) -> api.ConditionOut | None:
     found = _told(cluster)
     return found if found is not None and found.reason == "Several" else None
-
-
-@contextmanager
-def _zookeeper(cluster: LivingCluster) -> Iterator[KazooClient]:
-    """Somebody who reaches it."""
-    (server,) = [i for i in cluster.detail().instances if i.node.startswith(CONTROLLERS)]
-    client = KazooClient(f"{server.address}:2181")
-    client.start(timeout=20)
-    try:
-        yield client
-    finally:
-        client.stop()
-        client.close()
 
 
 def _says(zookeeper: KazooClient, broker: api.InstanceOut, **changed: Any) -> None:

@@ -178,6 +178,17 @@ def test_after_a_failure_nobody_is_restarted_and_the_way_on_is_said() -> None:
     assert "kedge resume orders" in verdict.wait.next_command
 
 
+def test_who_failed_is_not_counted_among_those_that_were_not_restarted() -> None:
+    refusal = (A, "not back in sync after 120 s: starting")
+    verdict = _next(_cluster(restart_refusal=refusal))
+    assert verdict.sentence == (
+        f"{A} was not back in sync after 120 s: starting; it has its old settings back, and 5 other services were not "
+        "restarted"
+    )
+    alone = _next(replace(_asked(A), restart_refusal=refusal))
+    assert alone.sentence == f"{A} was not back in sync after 120 s: starting; it was started once more"
+
+
 # --- one in hand --------------------------------------------------------------------------------------------------
 
 

@@ -31,7 +31,12 @@ def changes_in_hand(view: ClusterView) -> frozenset[SpecChange]:
     known = view.spec_order
     if known is None or view.document is None or view.converged == view.generation:
         return frozenset()
-    return changes(known.document, view.document)
+    for document, found in known.differs:
+        if document is view.document:
+            return found
+    found = changes(known.document, view.document)
+    known.differs[:] = [(view.document, found)]
+    return found
 
 
 def changes(old: KafkaClusterDocument, new: KafkaClusterDocument) -> frozenset[SpecChange]:

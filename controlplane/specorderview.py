@@ -1,7 +1,7 @@
 """What the order of the fleet has to know of one cluster: which changes of its spec were reached, and since when."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from events.spec.model import KafkaClusterDocument
@@ -30,3 +30,7 @@ class SpecOrderView:
     document: KafkaClusterDocument
     since: Mapping[SpecChange, datetime]
     taken_back: Mapping[SpecChange, datetime]
+    differs: list[tuple[KafkaClusterDocument, frozenset[SpecChange]]] = field(
+        default_factory=list, init=False, repr=False, compare=False
+    )
+    """What was found last to differ from `document`, and in which spec: worked out once for all events of a roll."""

@@ -1,5 +1,6 @@
 """Fixtures all tests may use. Kept tiny: heavy imports happen inside, when a test asks for the real thing."""
 
+import signal
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,10 @@ if TYPE_CHECKING:
 # same examples each time.
 settings.register_profile("kedge", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("kedge")
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # A shell starts what it puts in the background so, and what a test starts would inherit it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

@@ -49,7 +49,7 @@ PATTERNS: Mapping[str, tuple[str, ...]] = {
         *(f"e2e/test_{name}.py" for name in ("agent_upgrades", "controllers_move", "handovers", "migration", "quorum")),
         *(f"e2e/test_{name}.py" for name in ("node_requests", "restarts_together", "settings_change", "several_disks")),
         "e2e/test_quorum_of_five.py",
-        "e2e/test_zookeeper_mode.py",
+        *(f"e2e/test_zookeeper_{name}.py" for name in ("mode", "operations")),
         *(
             f"agent/test_{name}.py"
             for name in ("agent_upgrades", "migration_through_agents", "zookeeper_through_agents")
@@ -116,7 +116,7 @@ PATTERNS: Mapping[str, tuple[str, ...]] = {
         "contract/test_portal_*",
         *(f"contract/test_{name}.py" for name in ("notice_outbox", "notifiers", "oidc_provider", "proposal_book")),
         "contract/test_topic_names.py",
-        *(f"e2e/test_{name}.py" for name in ("hands_of_others", "import", "import_static")),
+        *(f"e2e/test_{name}.py" for name in ("import", "import_static")),
         "kafka/test_live_import.py",
         "sequences/test_golden_imports.py",
         "sim/test_import_crashes.py",

@@ -54,9 +54,7 @@ def _smaller_each(dirs: tuple[LogDirSeen, ...], told: Mapping[str, tuple[int, in
     """Each directory with its volume; none where it is not clear which one that is."""
     pairs = []
     for seen in dirs:
-        name = directory_in(seen.path, told)
-        if len(dirs) == len(told) == 1:
-            name = next(iter(told))
+        name = next(iter(told)) if len(dirs) == len(told) == 1 else directory_in(seen.path, told)
         if not name:
             return ()
         pairs.append((seen, told[name]))

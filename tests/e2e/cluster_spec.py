@@ -52,6 +52,7 @@ class ClusterSpec:
     healing: Mapping[str, Any] = field(default_factory=dict)
     """Beside those two."""
     balance: Mapping[str, Any] = field(default_factory=dict)
+    heartbeats: bool = False
     heap_mib: int = 160
     """Of brokers."""
     parallel_restarts: int = 1
@@ -94,6 +95,7 @@ class ClusterSpec:
                 },
                 **({"bootstrap": {"dns": self.dns}} if self.dns else {}),
                 "healing": self._cures(),
+                **({"health": {"heartbeats": True}} if self.heartbeats else {}),
                 **({"balance": dict(self.balance)} if self.balance else {}),
                 "deletionPolicy": "destroy",
             },

@@ -413,7 +413,7 @@ class FakeKafka(FakeControllers, GroupCalls):
                 copy.records = t.partition.acknowledged if done else copy.records
                 self.bytes_moved += copied
             self._seconds += step
-            self.under_min_isr_s += step if self.under_min_isr() else 0.0
+            self.under_min_isr_s += step if any(p.is_below_min for p in self._partitions.values()) else 0.0
             self._settle()
 
     # ---- questions for invariants -------------------------------------------------------------------------------
@@ -424,7 +424,7 @@ class FakeKafka(FakeControllers, GroupCalls):
 
     def under_min_isr(self) -> tuple[TopicPartition, ...]:
         """Partitions with fewer in-sync replicas than a leader asks for."""
-        return tuple(n for n, p in sorted(self._partitions.items()) if p.is_below_min)
+        return tuple(sorted(n for n, p in self._partitions.items() if p.is_below_min))
 
     def serves(self, broker: int) -> bool:
         """Whether it is registered and unfenced, as the controllers have it."""

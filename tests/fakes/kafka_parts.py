@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 from controlplane.kafka.features import METADATA
 from controlplane.kafka.throttle import CLUSTER_DEFAULT, ThrottlePlan
@@ -132,11 +133,14 @@ class FakePartition:
 
     @property
     def is_below_min(self) -> bool:
-        return len(self.isr) < self.min_isr
+        in_sync = len(self.isr)
+        return in_sync < self.configured_min_isr and in_sync < len(self.replicas)
 
     @property
     def lost(self) -> int:
         """Acknowledged records no assigned disk holds any more."""
+        if not self.acknowledged:
+            return 0
         return self.acknowledged - max((c.records for b, c in self.copies.items() if b in self.replicas), default=0)
 
     def append(self, records: int, size: int) -> None:
@@ -166,6 +170,8 @@ class FakePartition:
 
     def settle(self, brokers: Mapping[int, FakeBroker], ends_moves: bool = True) -> None:
         """What the controller and the leader do without time passing: elect, admit, complete the move."""
+        if self._is_whole(brokers):
+            return
         self._elect(brokers)
         if self.leader == -1:
             return
@@ -183,19 +189,28 @@ class FakePartition:
             self._elect(brokers)
 
     def seen(self) -> PartitionSeen:
+        replicas, led = tuple(self.replicas), self.copies.get(self.leader)
         return PartitionSeen(
             name=self.name,
             leader=self.leader,
-            replicas=tuple(self.replicas),
-            isr=tuple(r for r in self.replicas if r in self.isr),
+            replicas=replicas,
+            isr=replicas if len(self.isr) == len(replicas) else tuple(r for r in replicas if r in self.isr),
             min_isr=self.min_isr,
             adding=tuple(self.adding),
             removing=tuple(self.removing),
-            size_bytes=int(max((c.bytes for c in self.copies.values()), default=0)),
+            size_bytes=int(max([c.bytes for c in self.copies.values()], default=0)),
             configured_min_isr=self.configured_min_isr,
-            arrived_bytes=tuple(int(self.copies.get(r, Copy()).bytes) for r in self.adding),
-            leader_bytes=int(self.copies[self.leader].bytes) if self.leader in self.copies else -1,
+            arrived_bytes=tuple([int(self.copies[r].bytes) if r in self.copies else 0 for r in self.adding]),
+            leader_bytes=int(led.bytes) if led is not None else -1,
         )
+
+    def _is_whole(self, brokers: Mapping[int, FakeBroker]) -> bool:
+        """Led and in sync with nothing to move: as most are at most times, and nothing is to be done."""
+        leader = brokers.get(self.leader)
+        if self.adding or self.removing or self.elr or leader is None or leader.fenced or not leader.registered:
+            return False
+        in_sync = len(self.isr) == len(self.replicas) == len(self.copies)
+        return in_sync and self.leader in self.isr
 
     def _assign(self, replicas: list[int]) -> None:
         self.replicas = replicas
@@ -347,9 +362,17 @@ def assignment_problem(
 
 def features_seen(live: Sequence[FakeBroker], finalised: Mapping[str, int]) -> dict[str, FeatureSeen]:
     """Feature levels, and the ranges all live brokers support."""
-    seen = {}
-    for name in sorted({f for b in live for f in b.supports} | set(finalised)):
-        own = {b.id: b.supports.get(name, (0, 0)) for b in live}
+    versions = tuple((b.id, b.version if b.is_krafts else "") for b in live)
+    return dict(_features_seen(versions, tuple(finalised.items())))
+
+
+@lru_cache(maxsize=256)
+def _features_seen(live: tuple[tuple[int, str], ...], levels: tuple[tuple[str, int], ...]) -> dict[str, FeatureSeen]:
+    """Of brokers, each with its version, "" in ZooKeeper mode: asked at every look, and seldom another answer."""
+    seen, finalised = {}, dict(levels)
+    supports = {broker: supported_by(version) if version else {} for broker, version in live}
+    for name in sorted({f for ranges in supports.values() for f in ranges} | set(finalised)):
+        own = {broker: ranges.get(name, (0, 0)) for broker, ranges in supports.items()}
         lowest = min(high for _, high in own.values())
         behind = tuple(sorted(b for b, (_, high) in own.items() if high == lowest))
         low = max(low for low, _ in own.values())

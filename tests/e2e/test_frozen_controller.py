@@ -1,0 +1,115 @@
+"""The active controller of three stands still in the middle of a drain: moves hang until another one leads.
+
+All of it (SIGSTOP): its VM and its agent are well, and it answers nobody; who asked it last waits until that request is
+over. Or the one thread that carries out what it decides: then the others of its quorum hear it as before, and it leads
+on. How long each took is printed.
+"""
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+import psutil
+import pytest
+
+from controlplane.portal import schemas as api
+from tests.e2e.cluster_spec import ClusterSpec
+from tests.e2e.invariants import settled
+from tests.e2e.living_cluster import LivingCluster
+from tests.e2e.stopped_thread import stopped_thread
+from tests.e2e.traffic import traffic
+
+pytestmark = [pytest.mark.soak, pytest.mark.kafka, pytest.mark.timeout(450)]
+
+SPEC = ClusterSpec(name="deaf", controllers=3, hung_after_s=8)
+DRAINED_WITHIN_S = 240.0
+"""Each broker waits half a minute for its answer, one after the other; and looks that fail come less often."""
+
+STUCK_S = 45.0
+"""Longer than a request to a controller that answers nothing takes to be given up."""
+
+CURES = {"move_cure.requested", "election_cure.requested", "restart.requested", "node.replace_requested"}
+HARM = {"instance.lost", "healing.requested", "voter.remove_requested"}
+
+
+def test_moves_hang_while_the_active_controller_stands_still_and_go_on_under_another_one(
+    living_cluster: LivingCluster,
+) -> None:
+    cluster, voters = living_cluster, living_cluster.voters()
+    with traffic(cluster.bootstrap):
+        before = cluster.roll_slowly("one")
+        deaf = _active(cluster)
+        with _standing_still(cluster, deaf.key):
+            began = time.monotonic()
+            told = cluster.blocked("KafkaUnknown")
+            assert "drain of one-a-0" in told.message
+            assert "Look again at the next tick" in told.message
+            heir = cluster.until(lambda: _another(cluster, deaf.service_id), "another to lead", timeout_s=120)
+            print(f"told after {time.monotonic() - began:.0f} s that Kafka is not known; controller {heir} leads")
+            cluster.event("instance.drained", before, within_s=DRAINED_WITHIN_S)
+            print(f"drained {time.monotonic() - began:.0f} s after controller {deaf.service_id} stood still")
+        cluster.declare(replace(cluster.spec, throttle_mib_per_s=64))
+        settled(cluster)
+    types = {e.type for e in cluster.events(before)}
+    assert not types & (CURES | HARM), "Kafka has cured it, and who was only silent is not replaced"
+    assert cluster.voters() == voters
+    assert cluster.instance(deaf.node).key == deaf.key
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="to hold a thread of another process needs root")
+def test_a_controller_that_only_decides_nothing_is_ended_by_a_person_and_moves_go_on(
+    living_cluster: LivingCluster,
+) -> None:
+    cluster, voters = living_cluster, living_cluster.voters()
+    with traffic(cluster.bootstrap):
+        before = cluster.roll_slowly("two")
+        stuck = _active(cluster)
+        java = _java(cluster, stuck.key)
+        with stopped_thread(java, "quorum-controller"):
+            began = time.monotonic()
+            told = cluster.blocked("KafkaUnknown")
+            assert "drain of two-b-0" in told.message
+            head = cluster.head()
+            time.sleep(STUCK_S)
+            assert cluster.events(head) == [], "the quorum elects nobody by itself, and it is not guessed who is stuck"
+            os.kill(java, signal.SIGKILL)
+        ended = time.monotonic()
+        heir = cluster.until(lambda: _another(cluster), "a controller to lead", timeout_s=120)
+        print(f"ended after {ended - began:.0f} s; controller {heir} leads {time.monotonic() - ended:.0f} s later")
+        cluster.event("instance.drained", before, within_s=DRAINED_WITHIN_S)
+        print(f"drained {time.monotonic() - ended:.0f} s after controller {stuck.service_id} was ended")
+        cluster.declare(replace(cluster.spec, throttle_mib_per_s=64))
+        settled(cluster)
+    assert not {e.type for e in cluster.events(before)} & (CURES | HARM)
+    assert cluster.voters() == voters
+    assert cluster.instance(stuck.node).key == stuck.key
+
+
+def _active(cluster: LivingCluster) -> api.InstanceOut:
+    leader = cluster.snapshot().quorum.leader
+    (found,) = (i for i in cluster.detail().instances if i.service == "controller" and i.service_id == leader)
+    return found
+
+
+def _another(cluster: LivingCluster, deaf: int = -1) -> int | None:
+    leader = cluster.snapshot().quorum.leader
+    return leader if leader not in (-1, deaf) else None
+
+
+@contextmanager
+def _standing_still(cluster: LivingCluster, key: str) -> Iterator[None]:
+    """Kafka's process alone: the agent beside it goes on."""
+    java = _java(cluster, key)
+    os.kill(java, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(java, signal.SIGCONT)
+
+
+def _java(cluster: LivingCluster, key: str) -> int:
+    (java,) = [pid for pid in cluster.pids(key) if psutil.Process(pid).name() == "java"]
+    return java

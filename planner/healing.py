@@ -17,6 +17,8 @@ class Cure(StrEnum):
     REPLACE = "replace"
 
 
+CONTROLLER_STUCK = "controller_stuck"
+
 _A_FRESH_PROCESS_HELPS = frozenset(
     {
         "deadlock",
@@ -29,6 +31,7 @@ _A_FRESH_PROCESS_HELPS = frozenset(
         "log_cleaner_gave_up",
         "metadata_lag",
         "metadata_errors",
+        CONTROLLER_STUCK,
     }
 )
 _THE_DISK_FAILED = frozenset({"log_dir_failed", "directory_lost"})

@@ -22,6 +22,9 @@ COLLECTING_SHARE, COLLECTING_FOR_S = 0.5, 45.0
 LAG_MS, LAG_FOR_S = 30_000, 30.0
 """Active controllers write a no-op record every 0.5 s (metadata.max.idle.interval.ms), so a broker's lag stays below a
 second while it follows."""
+WRITES_NOTHING_FOR_S, NO_OPS = 30.0, 10
+"""An active controller that has left out ten of those records decides nothing. With three samples in that time, so that
+one that stood still altogether, and goes on, is not taken for stuck."""
 SESSION_FOR_S = 30.0
 """A session lasts 18 s without ZooKeeper (zookeeper.session.timeout.ms); then the broker is gone for the others."""
 OUTSTANDING, OVERLOADED_FOR_S = 100, 60.0
@@ -160,6 +163,18 @@ def _metadata(history: Sequence[Vitals]) -> Iterator[tuple[str, str, dict[str, f
         yield "metadata_lag", f"its metadata is {told[-1] / 1000:.0f} s old", {"lag_s": told[-1] / 1000}
 
 
+def _controller(history: Sequence[Vitals]) -> Iterator[tuple[str, str, dict[str, float]]]:
+    """The thread that decides may stand still while the one that talks to the quorum goes on: nobody else leads."""
+    stretch, every_ms = _last(history, WRITES_NOTHING_FOR_S) or (), history[-1].no_op_every_ms
+    if len(stretch) < 3 or not every_ms or every_ms * NO_OPS > WRITES_NOTHING_FOR_S * 1000:
+        return
+    ends = {v.metadata_log_end for v in stretch}
+    if all(v.is_active_controller for v in stretch) and len(ends) == 1 and None not in ends:
+        for_s = stretch[-1].at_s - stretch[0].at_s
+        message = f"it leads the quorum and has written nothing for {for_s:.0f} s, not the record of each {every_ms} ms"
+        yield "controller_stuck", message, {"for_s": for_s}
+
+
 def _identity(history: Sequence[Vitals]) -> Iterator[tuple[str, str, dict[str, float]]]:
     """A build of a release may have a suffix to its number."""
     last = history[-1]
@@ -216,6 +231,7 @@ _RULES: tuple[_Rule, ...] = (
     _storage,
     _disk,
     _metadata,
+    _controller,
     _identity,
     _zookeeper,
     _overloaded,

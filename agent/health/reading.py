@@ -58,6 +58,12 @@ _REQUESTS: Mapping[str, Mapping[str, object]] = {
         "mbean": "kafka.server:type=broker-metadata-metrics",
         "attribute": "metadata-apply-error-count",
     },
+    "active_controllers": {
+        "type": "read",
+        "mbean": "kafka.controller:type=KafkaController,name=ActiveControllerCount",
+        "attribute": "Value",
+    },
+    "metadata_log_end": {"type": "read", "mbean": "kafka.server:type=raft-metrics", "attribute": "log-end-offset"},
     "app_info": {"type": "read", "mbean": "kafka.server:type=app-info,id=*", "attribute": "Version"},
     "zookeeper_session": {
         "type": "read",
@@ -95,6 +101,8 @@ def read_vitals(jolokia: Jolokia, *, at_s: float, pid: int, log_dirs: Sequence[L
         metadata_lag_ms=whole(told["metadata_lag_ms"]),
         zookeeper_session=told["zookeeper_session"] if isinstance(told["zookeeper_session"], str) else None,
         identity=_identity(told["app_info"]),
+        is_active_controller=None if (active := whole(told["active_controllers"])) is None else active == 1,
+        metadata_log_end=whole(told["metadata_log_end"]),
         metadata_errors=_both(told["metadata_load_errors"], told["metadata_apply_errors"]),
         free_bytes={d.name: d.free_bytes for d in log_dirs},
         total_bytes={d.name: d.total_bytes for d in log_dirs},

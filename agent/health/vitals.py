@@ -28,6 +28,11 @@ class Vitals:
     offline_log_dirs: int | None = None
     metadata_lag_ms: int | None = None
     metadata_errors: int | None = None
+    is_active_controller: bool | None = None
+    metadata_log_end: int | None = None
+    """Of the quorum's log, as this member has it."""
+    no_op_every_ms: int | None = None
+    """How often an active controller without work writes a record that says nothing; 0 never."""
     zookeeper_session: str | None = None
     """Of a broker in ZooKeeper mode: CONNECTED, or another state of ZooKeeper's client."""
     outstanding_requests: int | None = None

@@ -17,6 +17,9 @@ from agent.services.properties import log4j2_properties
 from agent.settings import AgentSettings
 from agent.wire import LogDirReport, ServiceDocument, ServiceName
 
+NO_OP_EVERY, NO_OP_EVERY_MS = "metadata.max.idle.interval.ms", 500
+"""Kafka's setting and its default."""
+
 
 class JavaService:
     """The part of a service that does not depend on what it serves."""
@@ -50,7 +53,8 @@ class JavaService:
             vitals = read_vitals(jolokia, at_s=at_s, pid=process.pid, log_dirs=usage, proc=Path("/proc"))
         except JolokiaSilent:
             return None
-        return replace(vitals, wanted=(str(service.node_id), service.kafka_version))
+        wanted = (str(service.node_id), service.kafka_version)
+        return replace(vitals, wanted=wanted, no_op_every_ms=int(service.settings.get(NO_OP_EVERY, NO_OP_EVERY_MS)))
 
     def log_lines(self, *, at_s: float) -> Mapping[str, int]:
         self._log_lines.look(at_s)

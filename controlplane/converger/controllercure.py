@@ -35,7 +35,7 @@ class OtherController:
 
 def other_controller(situation: Situation, kafka: KafkaSnapshot, why: str) -> OtherController | None:
     """How another controller is had now; None while that could do harm."""
-    if _is_unsettled(situation.view):
+    if is_unsettled(situation.view):
         return None
     if kafka.mode == "zookeeper":
         if not may_reelect(situation, kafka).open:
@@ -73,7 +73,7 @@ def may_reelect(situation: Situation, kafka: KafkaSnapshot) -> Gate:
     return Gate(True, f"the ensemble is whole, {len(others)} brokers could take over from {kafka.controller}")
 
 
-def _is_unsettled(view: ClusterView) -> bool:
+def is_unsettled(view: ClusterView) -> bool:
     return bool(view.intents or view.restarts or view.in_phase(*_SETTLING))
 
 

@@ -23,7 +23,7 @@ from controlplane.converger.externalquorum import external_quorum_step
 from controlplane.converger.finalisation import finalisation_step
 from controlplane.converger.growth import growth_step
 from controlplane.converger.handovers import handover_step
-from controlplane.converger.healing import healing_left_step, healing_step
+from controlplane.converger.healing import healing_left_step, healing_step, unstuck
 from controlplane.converger.heartbeats import with_heartbeats
 from controlplane.converger.hungmoves import hung_step
 from controlplane.converger.images import image_left_step, image_step
@@ -139,6 +139,8 @@ def _ladder(situation: Situation) -> Verdict:
         return deletion
     for number, step in enumerate(IN_HAND):
         verdict = step(situation)
+        if verdict is not None and waits_for_metadata(verdict) and (mended := unstuck(situation)) is not None:
+            return mended
         if verdict is not None and waits_for_metadata(verdict) and is_lost(situation):
             below = [s for s in IN_HAND[number + 1 :] if s in SEES_CONTROLLERS_IN]
             return cure(situation, below) or verdict

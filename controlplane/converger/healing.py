@@ -13,8 +13,11 @@ from datetime import timedelta
 
 from agent.wire import DIRECTORY_LOST, FindingReport, ServiceReport
 from controlplane.converger.arrivals import service_report
+from controlplane.converger.controllercure import is_unsettled
 from controlplane.converger.handovers import controller_gate, service_down, sick_broker_gate
 from controlplane.converger.observation import STALE_AFTER
+from controlplane.converger.pausing import hold_on
+from controlplane.converger.stuckcontroller import stuck_controller_gate
 from controlplane.converger.verdict import Situation, Verdict, record, wait
 from controlplane.diskrenewal import failed_disks, why_not_alone
 from controlplane.healingswitch import heals
@@ -24,7 +27,7 @@ from controlplane.replacement import Phase
 from controlplane.view import InstanceView
 from events import facts
 from planner.anomalies.kinds import Kind
-from planner.healing import Ailment, Cure, HealingPolicy, Prescription, Refusal, prescribe
+from planner.healing import CONTROLLER_STUCK, Ailment, Cure, HealingPolicy, Prescription, Refusal, prescribe
 from planner.observed import KafkaSnapshot
 
 _DISK_FAILED = ("log_dir_failed", DIRECTORY_LOST)
@@ -66,6 +69,16 @@ def healing_step(situation: Situation) -> Verdict | None:
         service=ailment.service,
     )
     return record(f"restarting {ailment.whose} ({words}): {gate.reason}", event, request)
+
+
+def unstuck(situation: Situation) -> Verdict | None:
+    """The restart of an active controller that decides nothing: what waits for metadata waits for that, too. None where
+    none is known to, its gate is closed, anything comes, goes or restarts, or a person holds the cluster."""
+    due = health_of(situation).prescription
+    if due is None or due.ailment.finding != CONTROLLER_STUCK or due.cure is not Cure.RESTART:
+        return None
+    held = is_unsettled(situation.view) or hold_on(situation.view, situation.now) is not None
+    return None if held else healing_step(situation)
 
 
 def _replacing(situation: Situation, ailment: Ailment) -> facts.NodeReplaceRequested:
@@ -124,6 +137,8 @@ def healing_gate(situation: Situation, kafka: KafkaSnapshot, instance: InstanceV
 
 
 def _gate(situation: Situation, ailment: Ailment) -> Gate:
+    if ailment.finding == CONTROLLER_STUCK:
+        return stuck_controller_gate(situation, situation.view.instances[ailment.key])
     kafka = situation.seen.fresh_kafka(situation.now)
     if kafka is None:
         return Gate(False, "Kafka's metadata cannot be read")

@@ -28,8 +28,8 @@ SPEC = ClusterSpec(name="deaf", controllers=3, hung_after_s=8)
 DRAINED_WITHIN_S = 240.0
 """Each broker waits half a minute for its answer, one after the other; and looks that fail come less often."""
 
-STUCK_S = 45.0
-"""Longer than a request to a controller that answers nothing takes to be given up."""
+CURED_WITHIN_S = 200.0
+"""Found after 30 to 45 s, and cured after a minute of that."""
 
 CURES = {"move_cure.requested", "election_cure.requested", "restart.requested", "node.replace_requested"}
 HARM = {"instance.lost", "healing.requested", "voter.remove_requested"}
@@ -60,7 +60,7 @@ def test_moves_hang_while_the_active_controller_stands_still_and_go_on_under_ano
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="to hold a thread of another process needs root")
-def test_a_controller_that_only_decides_nothing_is_ended_by_a_person_and_moves_go_on(
+def test_a_controller_that_decides_nothing_is_started_anew_though_kafka_answers_nobody(
     living_cluster: LivingCluster,
 ) -> None:
     cluster, voters = living_cluster, living_cluster.voters()
@@ -72,18 +72,20 @@ def test_a_controller_that_only_decides_nothing_is_ended_by_a_person_and_moves_g
             began = time.monotonic()
             told = cluster.blocked("KafkaUnknown")
             assert "drain of two-b-0" in told.message
-            head = cluster.head()
-            time.sleep(STUCK_S)
-            assert cluster.events(head) == [], "the quorum elects nobody by itself, and it is not guessed who is stuck"
-            os.kill(java, signal.SIGKILL)
-        ended = time.monotonic()
+            asked = cluster.event("healing.requested", before, within_s=CURED_WITHIN_S)
+            assert (asked.data["key"], asked.data["finding"]) == (stuck.key, "controller_stuck")
+            print(f"cured {time.monotonic() - began:.0f} s after it stood still: {asked.data['reason']}")
+            # A traced thread keeps its process from ending: it is let go once the agent has begun to end it.
+            cluster.until(lambda: _is_ending(cluster, stuck.key) or None, "its process to be ended", timeout_s=60)
         heir = cluster.until(lambda: _another(cluster), "a controller to lead", timeout_s=120)
-        print(f"ended after {ended - began:.0f} s; controller {heir} leads {time.monotonic() - ended:.0f} s later")
+        print(f"controller {heir} leads {time.monotonic() - began:.0f} s after it stood still")
         cluster.event("instance.drained", before, within_s=DRAINED_WITHIN_S)
-        print(f"drained {time.monotonic() - ended:.0f} s after controller {stuck.service_id} was ended")
+        print(f"drained {time.monotonic() - began:.0f} s after it stood still")
         cluster.declare(replace(cluster.spec, throttle_mib_per_s=64))
         settled(cluster)
-    assert not {e.type for e in cluster.events(before)} & (CURES | HARM)
+    types = [e.type for e in cluster.events(before)]
+    assert types.count("restart.requested") == types.count("restart.completed") == 1
+    assert not set(types) & (HARM - {"healing.requested"})
     assert cluster.voters() == voters
     assert cluster.instance(stuck.node).key == stuck.key
 
@@ -92,6 +94,10 @@ def _active(cluster: LivingCluster) -> api.InstanceOut:
     leader = cluster.snapshot().quorum.leader
     (found,) = (i for i in cluster.detail().instances if i.service == "controller" and i.service_id == leader)
     return found
+
+
+def _is_ending(cluster: LivingCluster, key: str) -> bool:
+    return any(i.key == key and i.reported_state == "stopping" for i in cluster.detail().instances)
 
 
 def _another(cluster: LivingCluster, deaf: int = -1) -> int | None:

@@ -221,3 +221,40 @@ def test_an_ensemble_that_keeps_up_is_not_found_slow() -> None:
     assert names(history(20, _updates(0.1, 3000))) == [], "six updates a minute say nothing"
     waits = {8: 400, 9: 300}
     assert names(history(20, lambda k: {"outstanding_requests": waits.get(k, 2)})) == [], "a burst is no overload"
+
+
+LEADS = {"is_active_controller": True, "no_op_every_ms": 500}
+
+
+def test_an_active_controller_that_leaves_its_no_op_records_out_is_stuck() -> None:
+    (found,) = judge(history(6, lambda k: {**LEADS, "metadata_log_end": min(k, 3) * 30}))
+    assert (found.name, found.numbers) == ("controller_stuck", {"for_s": 30.0})
+    assert found.message == "it leads the quorum and has written nothing for 30 s, not the record of each 500 ms"
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        lambda k: {**LEADS, "metadata_log_end": k * 30},
+        lambda k: {**LEADS, "metadata_log_end": 7, "is_active_controller": False},
+        lambda k: {**LEADS, "metadata_log_end": 7, "is_active_controller": k > 3},
+        lambda k: {**LEADS, "metadata_log_end": 7, "no_op_every_ms": 0},
+        lambda k: {**LEADS, "metadata_log_end": 7, "no_op_every_ms": 5000},
+        lambda k: {**LEADS, "metadata_log_end": None},
+        lambda k: {**LEADS, "metadata_log_end": 7 + (k > 4), "at_s": (0, 1, 2, 3, 4, 400)[k]},
+        lambda k: {**LEADS, "metadata_log_end": 7 + min(k, 4), "at_s": (0, 1, 2, 3, 4, 400)[k]},
+    ],
+    ids=[
+        "it writes",
+        "it follows",
+        "it leads since",
+        "no such records",
+        "rare records",
+        "untold",
+        "wrote",
+        "was stopped",
+    ],
+)
+def test_a_controller_is_not_stuck_without_cause(told: Callable[[int], dict[str, object]]) -> None:
+    samples = [replace(WELL, **{"at_s": k * EVERY_S, **told(k)}) for k in range(6)]  # type: ignore[arg-type]
+    assert names(samples) == []

@@ -49,6 +49,7 @@ PATTERNS: Mapping[str, tuple[str, ...]] = {
         *(f"e2e/test_{name}.py" for name in ("agent_upgrades", "controllers_move", "handovers", "migration", "quorum")),
         *(f"e2e/test_{name}.py" for name in ("node_requests", "restarts_together", "settings_change", "several_disks")),
         "e2e/test_quorum_of_five.py",
+        "e2e/test_strange_brokers.py",
         *(f"e2e/test_zookeeper_{name}.py" for name in ("mode", "operations")),
         *(
             f"agent/test_{name}.py"

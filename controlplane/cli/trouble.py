@@ -59,12 +59,16 @@ def _findings(there: Sequence[InstanceOut]) -> Iterator[str]:
 
 
 def _service(instance: InstanceOut) -> str:
-    return f"{instance.service} {instance.service_id} ({instance.key}) is {instance.reported_state} by its agent's word"
+    return f"{instance.service} {instance.service_id} ({instance.key}) is {_by_word_of_agent(instance)}"
 
 
 def _beside(instance: InstanceOut, server: BesideOut) -> str:
-    state = server.reported_state
-    return f"zookeeper {server.service_id} ({instance.key}) is {state} by its agent's word"
+    return f"zookeeper {server.service_id} ({instance.key}) is {_by_word_of_agent(server)}"
+
+
+def _by_word_of_agent(told: InstanceOut | BesideOut) -> str:
+    why = f": {told.reported_message}" if told.reported_message else ""
+    return f"{told.reported_state} by its agent's word{why}"
 
 
 def _late(detail: ClusterDetailOut) -> Iterator[str]:

@@ -305,6 +305,7 @@ def instance_out(view: ClusterView, instance: InstanceView, agent: AgentSeen, no
         lost=instance.lost,
         replaces=f"{instance.node}.g{planned.replaces}" if planned.replaces else "",
         reported_state=service.state if service else "",
+        reported_message=service.message if service else "",
         report_age_s=max(0.0, (now - seen.received_at).total_seconds()) if seen else None,
         asked=asked_for(view, instance.key),
         credential_since=credential.since if credential else None,
@@ -322,7 +323,12 @@ def _beside(view: ClusterView, instance: InstanceView, seen: ReportSeen | None) 
     server = seen.service("zookeeper") if seen else None
     voter = view.voters.get(member.service_id)
     voting = voter is not None and voter.directory_id == member.directory_id
-    return api.BesideOut(service_id=member.service_id, votes=voting, reported_state=server.state if server else "")
+    return api.BesideOut(
+        service_id=member.service_id,
+        votes=voting,
+        reported_state=server.state if server else "",
+        reported_message=server.message if server else "",
+    )
 
 
 def _drain(view: ClusterView) -> api.DrainOut | None:

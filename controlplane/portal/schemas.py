@@ -175,6 +175,7 @@ class BesideOut(Message):
     service_id: int
     votes: bool = Field(description="whether it takes part in the ensemble, as recorded")
     reported_state: str = Field(description="what the agent last said of it, empty when it has not spoken")
+    reported_message: str = Field(default="", description="why, in the agent's words")
 
 
 class InstanceOut(Message):
@@ -198,6 +199,7 @@ class InstanceOut(Message):
     lost: bool
     replaces: str
     reported_state: str = Field(description="what the agent last said of the service, empty when it has not spoken")
+    reported_message: str = Field(default="", description="why, in the agent's words")
     report_age_s: float | None
     asked: str = Field(default="", description="what a person asked for it and is not done, and why")
     credential_since: datetime | None = Field(

@@ -52,6 +52,7 @@ def test_an_old_broker_killed_mid_drain_is_drained_from_the_surviving_copies(liv
         assert cluster.event("instance.fenced", before, where=old).data["proof"] == "inventory"
 
 
+@pytest.mark.soak
 def test_a_roll_waits_for_a_broker_of_another_rack_and_says_so(living_cluster: LivingCluster) -> None:
     cluster = living_cluster
     other = cluster.instance("three-c-0")

@@ -40,6 +40,10 @@ def test_every_finding_of_an_agent_explains_a_cluster_that_nothing_else_is_said_
     [
         (one_is(lost=True), "brokers-a-0.g1: the cloud says that its VM is gone"),
         (one_is(reported_state="failed"), "broker 1000 (brokers-a-0.g1) is failed by its agent's word"),
+        (
+            one_is(reported_state="failed", reported_message="its disk is another directory's"),
+            "broker 1000 (brokers-a-0.g1) is failed by its agent's word: its disk is another directory's",
+        ),
         (detail(under_min_isr=2), "2 partitions are below their min ISR: they refuse writes of acks=all"),
         (detail(under_replicated=3), "3 partitions have replicas that are not in sync"),
         (
@@ -52,7 +56,7 @@ def test_every_finding_of_an_agent_explains_a_cluster_that_nothing_else_is_said_
         ),
         (detail(status="Held", sentence=""), "Held: nothing is done on this cluster"),
     ],
-    ids=["lost", "down", "below min ISR", "out of sync", "late controller", "unreadable", "held"],
+    ids=["lost", "down", "down and why", "below min ISR", "out of sync", "late controller", "unreadable", "held"],
 )
 def test_whatever_makes_a_cluster_unhealthy_is_said(said: ClusterDetailOut, sentence: str) -> None:
     assert why(said) == sentence

@@ -14,6 +14,7 @@ from pathlib import Path
 from tests.shares import durations_by_area, split, table
 
 PYTEST = (sys.executable, "-m", "pytest", "-q", "-m", "not soak")
+BY_FILE = ("-n", "2", "--dist", "loadfile")
 
 
 @dataclass(frozen=True)
@@ -37,10 +38,11 @@ STAGES = (
         ),
     ),
     Stage("unit", 290, ((*PYTEST, "-n", "2", "tests/unit", "-m", "not soak and not kafka"),)),
-    Stage("contract", 240, ((*PYTEST, "-n", "2", "tests/contract", "tests/postgres", "-m", "not soak and not kafka"),)),
+    # By file: the tests of one fake may go on from where the one before it stopped.
+    Stage("contract", 240, ((*PYTEST, *BY_FILE, "tests/contract", "tests/postgres", "-m", "not soak and not kafka"),)),
     Stage("simulator", 330, ((*PYTEST, "-n", "2", "tests/sequences", "tests/sim"),)),
     # By file: the tests of one share what `init` made.
-    Stage("terraform", 390, ((*PYTEST, "-n", "2", "--dist", "loadfile", "tests/terraform"),)),
+    Stage("terraform", 390, ((*PYTEST, *BY_FILE, "tests/terraform"),)),
     Stage("spark", 250, ((*PYTEST, "tests/spark"),)),
     Stage(
         "kafka",

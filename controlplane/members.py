@@ -53,6 +53,16 @@ def member_of(instance: "InstanceView") -> "InstanceView | None":
     )
 
 
+def service_key(key: str, service: str) -> str:
+    """`brokers-a-0.g1`, and of the server beside that broker `brokers-a-0.g1/zookeeper`: of `InstanceView.beside`."""
+    return f"{key}/{service}" if service else key
+
+
+def vm_of(name: str) -> str:
+    """The key of the VM that a service of this `service_key` runs on."""
+    return name.partition("/")[0]
+
+
 def service_on(instance: "InstanceView", service: str) -> "InstanceView | None":
     """That service of its VM as an instance of its own, "" for what the VM was made for; None once it has left."""
     if service in ("", instance.planned.service):

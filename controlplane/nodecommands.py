@@ -21,7 +21,7 @@ from controlplane.diskrenewal import refuse_disks
 from controlplane.evacuationroom import room_onto, room_without
 from controlplane.externals import expected_externals, external_brokers
 from controlplane.kafka.gates import Gate, is_following
-from controlplane.members import services_on
+from controlplane.members import services_on, vm_of
 from controlplane.movepreview import refuse_moved
 from controlplane.replacement import Phase
 from controlplane.scaledownroom import removed_brokers
@@ -156,7 +156,7 @@ def asked_for(view: ClusterView, key: str) -> str:
         kept = view.evacuations[key]
         told.append(f"{'kept empty' if kept.empty_at else 'to be empty'}, {kept.reason}")
     left = view.rolling_restart.left if view.rolling_restart is not None else ()
-    if view.rolling_restart is not None and any(k.partition("/")[0] == key for k in left):
+    if view.rolling_restart is not None and any(vm_of(k) == key for k in left):
         told.append(f"to be started anew, {view.rolling_restart.reason}")
     return "; ".join(told)
 

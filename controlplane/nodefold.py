@@ -6,6 +6,7 @@ from datetime import datetime
 from types import MappingProxyType
 
 from controlplane.foldmoves import Rules
+from controlplane.members import vm_of
 from controlplane.replacement import Phase, require
 from controlplane.restartview import ReplaceView, RollingRestartView
 from controlplane.view import ClusterView, EvacuationView
@@ -16,7 +17,7 @@ def restart_requested(view: ClusterView, e: facts.RollingRestartRequested, at: d
     """One rolling restart a cluster at a time."""
     if view.rolling_restart is not None:
         raise ValueError(f"the rolling restart {view.rolling_restart.id} is not over")
-    unknown = [key for key in e.keys if key.partition("/")[0] not in view.instances]
+    unknown = [key for key in e.keys if vm_of(key) not in view.instances]
     if unknown:
         raise ValueError(f"instance {unknown[0]} is not known")
     return replace(view, rolling_restart=RollingRestartView(e.request, e.keys, e.keys, e.reason, at))

@@ -13,6 +13,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from controlplane.foldmoves import Rules, frozen
+from controlplane.members import service_key, vm_of
 from controlplane.replacement import ALIVE
 from controlplane.view import ClusterView
 from events import facts
@@ -30,24 +31,24 @@ def dated(before: ClusterView, after: ClusterView, event: object, at: datetime) 
         case facts.FenceRequested(keys=keys):
             return _given(after, keys, at)
         case facts.RestartRequested(key=key, service=service) | facts.RestartRevertRequested(key=key, service=service):
-            return _given(after, (_service_key(key, service),), at)
+            return _given(after, (service_key(key, service),), at)
         case facts.MigrationServiceStarted(ids=ids) | facts.MigrationServiceStopped(ids=ids):
             return _given(after, _of_service(after, event.service, ids), at)
         case facts.FenceReverted(key=key):
-            return _given(after, (key, _service_key(key, "zookeeper")), UNJUDGED)
+            return _given(after, (key, service_key(key, "zookeeper")), UNJUDGED)
         case facts.RestartCompleted(key=key) | facts.RestartReverted(key=key):
-            return _ended(after, {_service_key(key, before.restarts[key].service)})
+            return _ended(after, {service_key(key, before.restarts[key].service)})
         case facts.NodeFenced(key=key):
-            return _ended(after, {key, _service_key(key, "zookeeper")})
+            return _ended(after, {key, service_key(key, "zookeeper")})
         case facts.RetireCompleted() | facts.DestroyCompleted() if after.orders:
-            return _ended(after, {k for k in after.orders if not _is_alive(after, k.partition("/")[0])})
+            return _ended(after, {k for k in after.orders if not _is_alive(after, vm_of(k))})
         case _:
             return after
 
 
 def _renewed(view: ClusterView, e: facts.OrderRenewed, at: datetime) -> ClusterView:
     """It has as long as the first time to be obeyed, and to serve again."""
-    name = _service_key(e.key, e.service)
+    name = service_key(e.key, e.service)
     if name not in view.orders:
         raise ValueError(f"{name} was told nothing that could be told again")
     restart = view.restarts.get(e.key)
@@ -74,10 +75,6 @@ def _of_service(view: ClusterView, service: str, ids: Iterable[int]) -> list[str
 
 def _is_alive(view: ClusterView, key: str) -> bool:
     return key in view.instances and view.instances[key].phase in ALIVE
-
-
-def _service_key(key: str, service: str) -> str:
-    return f"{key}/{service}" if service else key
 
 
 RULES: Rules = {facts.OrderRenewed: _renewed}

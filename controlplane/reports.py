@@ -45,6 +45,12 @@ def reports_by_key(rows: Iterable[Observation]) -> dict[str, ReportSeen]:
     return {row.subject.name: ReportSeen(Report.model_validate(dict(row.value)), row.observed_at) for row in rows}
 
 
+def last_report(latest: LatestStore, cluster_uid: ClusterUid, key: str) -> ReportSeen | None:
+    """The last one of this instance, None where it never reported. Raises StoreUnavailable."""
+    kept = latest.get(Subject(AGENT_REPORT, cluster_uid, key))
+    return reports_by_key([kept])[key] if kept is not None else None
+
+
 def ailing(marks: Iterable[Observation], now: datetime) -> frozenset[ClusterUid]:
     """Clusters of which something was found a moment ago."""
     return frozenset(m.subject.cluster_uid for m in marks if now - m.observed_at <= STALE_AFTER)

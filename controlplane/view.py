@@ -14,7 +14,7 @@ from controlplane.externalview import ExternalView
 from controlplane.gameview import GameView as GameView
 from controlplane.healingview import DemotionView, SwitchView
 from controlplane.imageview import ImageView
-from controlplane.members import kept_for_vote, members_of
+from controlplane.members import kept_for_vote, members_of, service_key
 from controlplane.migrationview import MigrationView, with_both_quorums
 from controlplane.movesview import MovesView as MovesView
 from controlplane.rebalanceview import BatchSpent, LastRebalance, RebalanceView
@@ -129,7 +129,7 @@ class InstanceView:
     @property
     def service_key(self) -> str:
         """`brokers-a-0.g1`, and of the server beside that broker `brokers-a-0.g1/zookeeper`."""
-        return f"{self.key}/{self.beside}" if self.beside else self.key
+        return service_key(self.key, self.beside)
 
     @property
     def beside(self) -> str:

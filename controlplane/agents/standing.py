@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from controlplane.agents.ledger import Release
 from controlplane.agentview import AgentOrderView
 from controlplane.converger.inhand import has_work
-from controlplane.converger.observation import STALE_AFTER, ReportSeen
+from controlplane.converger.observation import ReportSeen
 from controlplane.converger.windows import closed
 from controlplane.view import ClusterView, InstanceView
 from events import facts
@@ -41,7 +41,7 @@ def vm_of(
         return Vm(key, version, "asked", _how(seen, order))
     if seen is None:
         return Vm(key, "", "silent", "its agent was never heard")
-    if now - seen.received_at > STALE_AFTER:
+    if not seen.is_young(now):
         return Vm(
             key, version, "silent", f"its agent was last heard {(now - seen.received_at).total_seconds():.0f} s ago"
         )

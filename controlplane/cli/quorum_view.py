@@ -7,7 +7,7 @@ from rich.text import Text
 
 from controlplane.cli.tables import listing
 from controlplane.cli.terminal import styled
-from controlplane.kafka.quorum import silence
+from controlplane.kafka.quorum import silent_for
 from controlplane.portal.quorumschemas import QuorumMemberOut, QuorumOut, RememberedOut
 
 
@@ -21,8 +21,7 @@ def quorum_section(quorum: QuorumOut) -> RenderableType:
 def _row(member: QuorumMemberOut) -> tuple[Text | str, ...]:
     role = "leader" if member.leads else "voter" if member.votes else "no vote"
     node: Text | str = member.node or styled("none of ours", "yellow")
-    silent = silence(member.silent_s).removeprefix("silent for ")
-    return (str(member.id), node, role, str(member.lag), silent, member.directory_id)
+    return (str(member.id), node, role, str(member.lag), silent_for(member.silent_s), member.directory_id)
 
 
 def _words(quorum: QuorumOut) -> Iterator[Text]:

@@ -7,7 +7,7 @@ from agent.wire import ServiceReport
 from controlplane.converger.births import founders, founders_wanted, is_unfounded, lacks_founders
 from controlplane.converger.ensemble import CLIENT_PORT, ensemble_step
 from controlplane.converger.foresight import foreseen_drain, plan_job_id
-from controlplane.converger.observation import STALE_AFTER, InventorySeen
+from controlplane.converger.observation import InventorySeen
 from controlplane.converger.protocol import target_of
 from controlplane.converger.seats import stranger_among, voter_change_due
 from controlplane.converger.verdict import ReadConsole, Situation, StartPlanning, Verdict, record, wait
@@ -306,7 +306,7 @@ def _fell_silent(situation: Situation, instance: InstanceView) -> bool:
     seen = situation.seen.reports.get(instance.key)
     if seen is None or not has_reported(situation, instance):
         return False
-    return situation.now - seen.received_at > STALE_AFTER
+    return not seen.is_young(situation.now)
 
 
 def _waited_s(situation: Situation, instance: InstanceView) -> float:

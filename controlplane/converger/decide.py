@@ -139,13 +139,8 @@ def _ladder(situation: Situation) -> Verdict:
         return deletion
     for number, step in enumerate(IN_HAND):
         verdict = step(situation)
-        if verdict is not None and waits_for_metadata(verdict) and (mended := unstuck(situation)) is not None:
-            return mended
-        if verdict is not None and waits_for_metadata(verdict) and is_lost(situation):
-            below = [s for s in IN_HAND[number + 1 :] if s in SEES_CONTROLLERS_IN]
-            return cure(situation, below) or verdict
         if verdict is not None:
-            return beside_late_orders(situation, verdict) if step in WAITS_FOR_AGENTS else verdict
+            return _in_hand(situation, number, verdict)
     hold = hold_on(view, situation.now)
     if hold is not None:
         return wait("Paused", hold.sentence, next_command=hold.next_command, patience_s=0)
@@ -162,6 +157,17 @@ def _ladder(situation: Situation) -> Verdict:
             return verdict
         return _repair(situation, NEXT[number:]) or shut.verdict(verdict, situation.now)
     return Verdict(f"converged at generation {view.generation}: {len(view.alive())} VMs")
+
+
+def _in_hand(situation: Situation, number: int, verdict: Verdict) -> Verdict:
+    """What comes of the verdict of this step: where it waits, somebody else may have to be helped first."""
+    if waits_for_metadata(verdict):
+        if (mended := unstuck(situation)) is not None:
+            return mended
+        if is_lost(situation):
+            below = [s for s in IN_HAND[number + 1 :] if s in SEES_CONTROLLERS_IN]
+            return cure(situation, below) or verdict
+    return beside_late_orders(situation, verdict) if IN_HAND[number] in WAITS_FOR_AGENTS else verdict
 
 
 def _repair(situation: Situation, steps: Iterable[Step]) -> Verdict | None:

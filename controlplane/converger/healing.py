@@ -15,7 +15,6 @@ from agent.wire import DIRECTORY_LOST, FindingReport, ServiceReport
 from controlplane.converger.arrivals import service_report
 from controlplane.converger.controllercure import is_unsettled
 from controlplane.converger.handovers import controller_gate, service_down, sick_broker_gate
-from controlplane.converger.observation import STALE_AFTER
 from controlplane.converger.pausing import hold_on
 from controlplane.converger.stuckcontroller import stuck_controller_gate
 from controlplane.converger.verdict import Situation, Verdict, record, wait
@@ -162,7 +161,7 @@ def _ailments(situation: Situation) -> Iterator[Ailment]:
         seen = situation.seen.reports.get(instance.key)
         if instance.lost or instance.key in in_hand or seen is None:
             continue
-        if situation.now - seen.received_at > STALE_AFTER:
+        if not seen.is_young(situation.now):
             continue
         for service in services_on(instance):
             told = seen.service(service.planned.service)

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from agent.wire import HeartbeatReport
-from controlplane.converger.observation import STALE_AFTER
 from controlplane.converger.verdict import Situation
 from controlplane.replacement import Phase
 from controlplane.reports import SILENT_AFTER_S
@@ -47,7 +46,7 @@ def silences(situation: Situation) -> Iterator[Silence]:
         return
     serving = {i.service_id: i for i in view.brokers() if _is_serving(situation, i)}
     for key, seen in situation.seen.reports.items():
-        if situation.now - seen.received_at > STALE_AFTER:
+        if not seen.is_young(situation.now):
             continue
         for told in seen.report.heartbeats:
             broker = serving.get(told.broker)

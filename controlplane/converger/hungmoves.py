@@ -13,7 +13,6 @@ from datetime import timedelta
 from controlplane.bandwidth import nic_bytes_per_s
 from controlplane.converger.controllercure import other_controller, reelection_due
 from controlplane.converger.drainprogress import is_full
-from controlplane.converger.observation import STALE_AFTER
 from controlplane.converger.pausing import hold_on
 from controlplane.converger.restarts import restart_in_hand_step
 from controlplane.converger.verdict import CancelMoves, Situation, Verdict, act, record, wait
@@ -256,7 +255,7 @@ def _disk_trouble(situation: Situation, kafka: KafkaSnapshot) -> dict[int, str]:
     for instance in situation.view.brokers():
         seen = situation.seen.reports.get(instance.key)
         service = seen.service("broker") if seen else None
-        if seen is None or service is None or situation.now - seen.received_at > STALE_AFTER:
+        if seen is None or service is None or not seen.is_young(situation.now):
             continue
         for finding in service.findings:
             if finding.name.partition(":")[0] in _DISK_FINDINGS:

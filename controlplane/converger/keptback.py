@@ -12,7 +12,7 @@ from controlplane.converger.arrivals import start_id
 from controlplane.converger.documents import is_doomed
 from controlplane.converger.observation import ReportSeen
 from controlplane.converger.verdict import Situation
-from controlplane.members import services_on
+from controlplane.members import services_on, vm_of
 from controlplane.orderfold import HOLDS_FOR
 from controlplane.quorumtold import is_told_to_stop
 from controlplane.replacement import Phase
@@ -23,7 +23,7 @@ _RUNS = frozenset({"running", "starting"})
 
 def may_be_kept_back(view: ClusterView, key: str, now: datetime) -> bool:
     """Whether the VM was given an order that is old: a cheap no, before anybody looks up its last report."""
-    return any(now - at > HOLDS_FOR for name, at in view.orders.items() if name.partition("/")[0] == key)
+    return any(now - at > HOLDS_FOR for name, at in view.orders.items() if vm_of(name) == key)
 
 
 def is_kept_back(view: ClusterView, key: str, seen: ReportSeen | None, now: datetime) -> bool:
@@ -34,7 +34,7 @@ def is_kept_back(view: ClusterView, key: str, seen: ReportSeen | None, now: date
 def late_orders(situation: Situation) -> tuple[InstanceView, ...]:
     """Services that serve on though they were told otherwise, too long ago to be obeyed now."""
     view, reports = situation.view, situation.seen.reports
-    keys = sorted({name.partition("/")[0] for name in view.orders})
+    keys = sorted({vm_of(name) for name in view.orders})
     return tuple(s for key in keys for s in _late_on(view, key, reports.get(key), situation.now))
 
 

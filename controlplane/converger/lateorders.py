@@ -12,7 +12,6 @@ from controlplane.converger.departures import may_stop_empty
 from controlplane.converger.handovers import controller_gate, handover_step, service_down
 from controlplane.converger.healing import healing_gate
 from controlplane.converger.keptback import late_orders
-from controlplane.converger.observation import STALE_AFTER
 from controlplane.converger.replacements import replacement_step
 from controlplane.converger.verdict import Situation, Verdict, record
 from controlplane.kafka.gates import Gate
@@ -71,7 +70,7 @@ def _gate(situation: Situation, kafka: KafkaSnapshot, service: InstanceView) -> 
     if service.is_broker and service.service_id not in kafka.live_brokers():
         return Gate(True, "Kafka does not count on it")
     seen = situation.seen.reports.get(service.key)
-    if seen is None or situation.now - seen.received_at > STALE_AFTER:
+    if seen is None or not seen.is_young(situation.now):
         return Gate(False, "its agent is not heard")
     if not service.is_broker:
         return _voter_gate(situation, kafka, service)

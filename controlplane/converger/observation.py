@@ -71,6 +71,10 @@ class ReportSeen:
     report: Report
     received_at: datetime
 
+    def is_young(self, now: datetime) -> bool:
+        """Whether anything may be done on it."""
+        return now - self.received_at <= STALE_AFTER
+
     def service(self, name: str) -> ServiceReport | None:
         return next((s for s in self.report.services if s.name == name), None)
 

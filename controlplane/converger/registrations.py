@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Literal
 
-from controlplane.converger.observation import STALE_AFTER
 from controlplane.converger.verdict import Situation
 from controlplane.replacement import Phase
 from controlplane.view import ClusterView, InstanceView
@@ -115,6 +114,6 @@ def _runs(situation: Situation, wrong: Astray) -> bool:
     is down is no riddle: that is told elsewhere."""
     seen = situation.seen.reports.get(wrong.key)
     service = seen.service("broker") if seen is not None else None
-    if seen is None or service is None or situation.now - seen.received_at > STALE_AFTER:
+    if seen is None or service is None or not seen.is_young(situation.now):
         return False
     return service.state == "running" and seen.report.at - service.since >= GRACE

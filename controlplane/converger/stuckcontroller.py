@@ -3,7 +3,6 @@ metadata ever ends. Its own agent finds it; whether another one can lead is know
 """
 
 from controlplane.converger.arrivals import service_report, start_id
-from controlplane.converger.observation import STALE_AFTER
 from controlplane.converger.verdict import Situation
 from controlplane.kafka.gates import Gate
 from controlplane.kafka.quorum import CAUGHT_UP_LAG
@@ -17,7 +16,8 @@ def stuck_controller_gate(situation: Situation, stuck: InstanceView) -> Gate:
     others = [i for i in view.controllers() if i.key != stuck.key and i.service_id in view.voters]
     if view.migration is not None or {stuck.service_id, *(i.service_id for i in others)} != view.voters.keys():
         return Gate(False, "who votes is being changed, or is run by others")
-    log_end = _metric(situation, stuck, "quorum_log_end")
+    report = service_report(situation, stuck)
+    log_end = report.metrics.get("quorum_log_end") if report is not None else None
     for other in others:
         why = _why_not(situation, other, stuck.service_id, log_end)
         if why:
@@ -30,7 +30,7 @@ def _why_not(situation: Situation, other: InstanceView, leader: int, log_end: fl
     seen, report = situation.seen.reports.get(other.key), service_report(situation, other)
     if other.lost or other.phase is not Phase.JOINED:
         return "its VM is gone" if other.lost else f"it is {other.phase}"
-    if seen is None or report is None or situation.now - seen.received_at > STALE_AFTER:
+    if seen is None or report is None or not seen.is_young(situation.now):
         return "its agent is not heard"
     if report.state != "running" or report.start_id != start_id(other):
         return f"it is {report.state}"
@@ -38,8 +38,3 @@ def _why_not(situation: Situation, other: InstanceView, leader: int, log_end: fl
     if report.metrics.get("quorum_leader") != leader or has is None or log_end is None:
         return "it does not say that it follows"
     return f"it is {log_end - has:.0f} records behind" if log_end - has >= CAUGHT_UP_LAG else ""
-
-
-def _metric(situation: Situation, instance: InstanceView, name: str) -> float | None:
-    report = service_report(situation, instance)
-    return report.metrics.get(name) if report is not None else None

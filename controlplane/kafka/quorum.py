@@ -17,9 +17,15 @@ def keeps_up(lag: int, silent_s: float) -> bool:
     return lag < CAUGHT_UP_LAG and silent_s < SILENT_S
 
 
+def silent_for(silent_s: float) -> str:
+    """`2.3 s`; `never heard of` where the leader, since it leads, has had no fetch of it at all."""
+    return f"{silent_s:.1f} s" if silent_s < _NEVER_S else "never heard of"
+
+
 def silence(silent_s: float) -> str:
-    """`silent for 2.3 s`; `never heard of` where the leader, since it leads, has had no fetch of it at all."""
-    return f"silent for {silent_s:.1f} s" if silent_s < _NEVER_S else "never heard of"
+    """The same in a sentence: `silent for 2.3 s`."""
+    told = silent_for(silent_s)
+    return f"silent for {told}" if silent_s < _NEVER_S else told
 
 
 _NEVER_S = 10 * 365 * 86400.0

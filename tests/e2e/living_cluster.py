@@ -2,7 +2,6 @@
 
 import json
 import os
-import signal
 import sqlite3
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -30,6 +29,7 @@ from providers.local.layout import REGIONS, Layout
 from providers.local.reap import reap
 from tests.e2e.cluster_spec import ClusterSpec
 from tests.e2e.living_server import START_WITHIN_S, LivingServer, until
+from tests.e2e.standing import standing_still
 
 T = TypeVar("T")
 
@@ -299,15 +299,8 @@ class LivingCluster:
     @contextmanager
     def frozen(self, key: str) -> Iterator[None]:
         """The VM stands still for the length of the block: the cloud says running, nobody hears of it."""
-        pids = self.pids(key)
-        assert pids
-        for pid in pids:
-            os.kill(pid, signal.SIGSTOP)
-        try:
+        with standing_still(self.pids(key)):
             yield
-        finally:
-            for pid in pids:
-                os.kill(pid, signal.SIGCONT)
 
     def jobs(self) -> dict[str, tuple[str, str]]:
         """Every long act on record: intent -> (kind, state)."""

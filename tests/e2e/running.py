@@ -19,6 +19,17 @@ def java_processes(cluster: LivingCluster) -> Mapping[str, set[int]]:
     return {key: {pid for pid in cluster.pids(key) if _is_java(pid)} for key in cluster.vms()}
 
 
+def java_process(cluster: LivingCluster, key: str) -> int:
+    """The id of the only one on that VM."""
+    (java,) = (pid for pid in cluster.pids(key) if _is_java(pid))
+    return java
+
+
+def types_told(cluster: LivingCluster, after: int) -> list[str]:
+    """Types of what was recorded then, but for conditions and declarations."""
+    return [e.type for e in cluster.events(after) if e.type not in ("condition.changed", "cluster.declared")]
+
+
 def declare_settings(cluster: LivingCluster, **config: object) -> None:
     """Applies the spec with these Kafka settings beside those it has; does not wait."""
     cluster.declare(replace(cluster.spec, config={**cluster.spec.config, **config}))

@@ -4,13 +4,9 @@ One freeze of five minutes and a half: the controllers fence the broker after se
 told after one minute, that writes have no replica to spare after five.
 """
 
-import os
-import signal
 from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime
 
-import psutil
 import pytest
 from rich.console import Console
 
@@ -19,6 +15,8 @@ from controlplane.portal import anomalyschemas as anomaly_api
 from controlplane.portal import schemas as api
 from tests.e2e.cluster_spec import ClusterSpec
 from tests.e2e.living_cluster import LivingCluster
+from tests.e2e.running import java_process
+from tests.e2e.standing import standing_still
 from tests.kafka_topics import create_topic
 
 pytestmark = [pytest.mark.soak, pytest.mark.kafka, pytest.mark.timeout(600)]
@@ -47,7 +45,7 @@ def test_a_broker_that_stands_still_is_fenced_told_explained_and_forgotten_once_
     assert not _told(said) & {"RegistrationWrong", "AtMinIsr", "Blocked"}, "nothing is said of a cluster that is well"
     assert "Why:" not in _described(said)
     sick, before = cluster.instance(FROZEN), cluster.head()
-    with _stopped(_java(cluster, sick.key)):
+    with standing_still([java_process(cluster, sick.key)]):
         wrong = _condition(cluster, "RegistrationWrong", within_s=180)
         assert wrong.reason == "Fenced"
         assert f"{sick.key} runs, and the controllers hold broker {sick.service_id} fenced" in wrong.message
@@ -62,20 +60,6 @@ def test_a_broker_that_stands_still_is_fenced_told_explained_and_forgotten_once_
     cluster.until(lambda: not _told(cluster.detail()) & gone or None, "nothing to tell any more", timeout_s=130)
     assert "Why:" not in _described(cluster.detail())
     assert not [e for e in cluster.events(before) if e.type in ("instance.lost", "surge.requested", "retire.requested")]
-
-
-@contextmanager
-def _stopped(pid: int) -> Iterator[None]:
-    os.kill(pid, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        os.kill(pid, signal.SIGCONT)
-
-
-def _java(cluster: LivingCluster, key: str) -> int:
-    (java,) = [pid for pid in cluster.pids(key) if psutil.Process(pid).name() == "java"]
-    return java
 
 
 def _told(said: api.ClusterDetailOut) -> set[str]:

@@ -6,19 +6,17 @@ on. How long each took is printed.
 """
 
 import os
-import signal
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 
-import psutil
 import pytest
 
 from controlplane.portal import schemas as api
 from tests.e2e.cluster_spec import ClusterSpec
 from tests.e2e.invariants import settled
 from tests.e2e.living_cluster import LivingCluster
+from tests.e2e.running import java_process
+from tests.e2e.standing import standing_still
 from tests.e2e.stopped_thread import stopped_thread
 from tests.e2e.traffic import traffic
 
@@ -42,7 +40,7 @@ def test_moves_hang_while_the_active_controller_stands_still_and_go_on_under_ano
     with traffic(cluster.bootstrap):
         before = cluster.roll_slowly("one")
         deaf = _active(cluster)
-        with _standing_still(cluster, deaf.key):
+        with standing_still([java_process(cluster, deaf.key)]):
             began = time.monotonic()
             told = cluster.blocked("KafkaUnknown")
             assert "drain of one-a-0" in told.message
@@ -67,7 +65,7 @@ def test_a_controller_that_decides_nothing_is_started_anew_though_kafka_answers_
     with traffic(cluster.bootstrap):
         before = cluster.roll_slowly("two")
         stuck = _active(cluster)
-        java = _java(cluster, stuck.key)
+        java = java_process(cluster, stuck.key)
         with stopped_thread(java, "quorum-controller"):
             began = time.monotonic()
             told = cluster.blocked("KafkaUnknown")
@@ -103,19 +101,3 @@ def _is_ending(cluster: LivingCluster, key: str) -> bool:
 def _another(cluster: LivingCluster, deaf: int = -1) -> int | None:
     leader = cluster.snapshot().quorum.leader
     return leader if leader not in (-1, deaf) else None
-
-
-@contextmanager
-def _standing_still(cluster: LivingCluster, key: str) -> Iterator[None]:
-    """Kafka's process alone: the agent beside it goes on."""
-    java = _java(cluster, key)
-    os.kill(java, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        os.kill(java, signal.SIGCONT)
-
-
-def _java(cluster: LivingCluster, key: str) -> int:
-    (java,) = [pid for pid in cluster.pids(key) if psutil.Process(pid).name() == "java"]
-    return java

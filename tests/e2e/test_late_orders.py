@@ -1,10 +1,6 @@
 """A real agent that stands still while its broker is asked for a restart, and wakes up when another broker is away: the
 broker serves on until that one is back, and only then is it started anew. Under traffic, and nothing is lost."""
 
-import os
-import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime
 
 import psutil
@@ -15,6 +11,7 @@ from controlplane.portal import nodeschemas as node_api
 from tests.e2e.cluster_spec import ClusterSpec
 from tests.e2e.invariants import settled
 from tests.e2e.living_cluster import LivingCluster
+from tests.e2e.standing import go_on, standing_still
 from tests.e2e.traffic import traffic
 
 pytestmark = [pytest.mark.soak, pytest.mark.kafka, pytest.mark.timeout(460)]
@@ -30,13 +27,13 @@ def test_a_restart_that_was_not_heard_waits_for_a_broker_that_went_away_meanwhil
     asked_of, away = first.key, second.key
     (was,) = cluster.running(asked_of, "kafka.Kafka")
     with traffic(cluster.bootstrap):
-        with _standing_still(_agents(cluster, asked_of)):
+        with standing_still(_agents(cluster, asked_of)):
             cluster.client.restart(cluster.spec.name, node_api.RestartIn(reason="e2e", brokers=[first.service_id]))
             asked = cluster.event("restart.requested", before, where=asked_of)
             with cluster.frozen(away):
                 is_old = asked.at + HOLDS_FOR
                 cluster.until(lambda: datetime.now(UTC) > is_old or None, "the order to be old", timeout_s=60)
-                _go_on(_agents(cluster, asked_of))
+                go_on(_agents(cluster, asked_of))
                 said = cluster.says("and is told again once it is safe", within_s=60)
                 assert f"{asked_of} did not hear of it" in said
                 assert cluster.running(asked_of, "kafka.Kafka") == [was], "it is started anew though another is away"
@@ -48,21 +45,6 @@ def test_a_restart_that_was_not_heard_waits_for_a_broker_that_went_away_meanwhil
     assert told == ["restart.requested", "order.renewed", "restart.completed"]
 
 
-def _agents(cluster: LivingCluster, key: str) -> list[psutil.Process]:
+def _agents(cluster: LivingCluster, key: str) -> list[int]:
     """The agent's processes; Kafka's is none of them."""
-    return [p for pid in cluster.pids(key) if (p := psutil.Process(pid)).name() != "java"]
-
-
-@contextmanager
-def _standing_still(processes: list[psutil.Process]) -> Iterator[None]:
-    for process in processes:
-        os.kill(process.pid, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        _go_on(processes)
-
-
-def _go_on(processes: list[psutil.Process]) -> None:
-    for process in processes:
-        os.kill(process.pid, signal.SIGCONT)
+    return [pid for pid in cluster.pids(key) if psutil.Process(pid).name() != "java"]

@@ -12,7 +12,7 @@ from planner.rollout.live_step import LiveStep
 from tests.e2e.cluster_spec import ClusterSpec
 from tests.e2e.invariants import settled
 from tests.e2e.living_cluster import LivingCluster
-from tests.e2e.running import declare_settings, java_processes, running_values
+from tests.e2e.running import declare_settings, java_processes, running_values, types_told
 from tests.e2e.traffic import traffic
 
 pytestmark = [pytest.mark.soak, pytest.mark.kafka, pytest.mark.timeout(400)]
@@ -29,7 +29,7 @@ def test_what_kafka_takes_live_is_set_under_traffic_and_no_process_ends(living_c
     assert _processes(cluster) == processes
     assert running_values(cluster, "num.io.threads") == {"7"}
     assert running_values(cluster, "message.max.bytes") == {"2000000"}
-    assert _types(cluster, before) == [
+    assert types_told(cluster, before) == [
         "settings.change_requested",
         "settings.tried",
         "settings.canary_stood",
@@ -61,7 +61,7 @@ def test_a_live_value_is_taken_back_from_a_first_broker_that_falls_and_no_other_
     assert running_values(cluster, "message.max.bytes") == {"2000000"}
     assert running_values(cluster, "num.io.threads") == {"7"}
     assert not _of_their_own(cluster, "num.io.threads", "message.max.bytes")
-    assert "settings.changed" not in _types(cluster, before)
+    assert "settings.changed" not in types_told(cluster, before)
     assert _processes(cluster) == processes
     cluster.declare(spec)
     settled(cluster)
@@ -89,7 +89,7 @@ def test_what_somebody_set_by_hand_is_told_and_left_where_the_spec_adopts_it(liv
     told = cluster.until(lambda: _told(cluster, "SettingsAdopted"), "the other value to be told", timeout_s=90)
     assert f"broker {broker} has message.max.bytes=3000000, not 2000000" in told
     settled(cluster)
-    assert "settings.change_requested" not in _types(cluster, before)
+    assert "settings.change_requested" not in types_told(cluster, before)
     assert running_values(cluster, "message.max.bytes") == {"2000000", "3000000"}
     cluster.declare(replace(cluster.spec, adopt=()))
     cluster.event("settings.changed", before, within_s=90)
@@ -111,7 +111,7 @@ def test_what_a_broker_refuses_is_told_in_its_words_and_nothing_is_applied(livin
     assert running_values(cluster, "message.max.bytes") == {"2000000"}
     cluster.declare(replace(cluster.spec, config={"num.io.threads": 7, "message.max.bytes": 2000000}))
     settled(cluster)
-    assert "settings.change_requested" not in _types(cluster, before)
+    assert "settings.change_requested" not in types_told(cluster, before)
 
 
 def test_what_kafka_reads_at_its_start_restarts_one_service_after_the_other(living_cluster: LivingCluster) -> None:
@@ -184,10 +184,6 @@ def _of_their_own(cluster: LivingCluster, *names: str) -> set[tuple[int, str]]:
 
 def _processes(cluster: LivingCluster) -> list[int]:
     return sorted(pid for there in java_processes(cluster).values() for pid in there)
-
-
-def _types(cluster: LivingCluster, after: int) -> list[str]:
-    return [e.type for e in cluster.events(after) if e.type not in ("condition.changed", "cluster.declared")]
 
 
 def _told(cluster: LivingCluster, condition: str) -> str | None:

@@ -16,6 +16,7 @@ from tests.e2e.running import (
     java_processes,
     ledger_files,
     running_values,
+    types_told,
 )
 from tests.e2e.traffic import traffic
 
@@ -40,7 +41,7 @@ def test_what_kafka_takes_live_is_set_on_one_broker_first_and_no_process_ends(li
     assert java_processes(cluster) == processes
     assert running_values(cluster, "num.io.threads") == {"4"}
     assert running_values(cluster, "message.max.bytes") == {"2000000"}
-    assert _types(cluster, before) == [
+    assert types_told(cluster, before) == [
         "settings.change_requested",
         "settings.tried",
         "settings.canary_stood",
@@ -61,7 +62,7 @@ def test_restarts_wait_for_who_has_the_lock_then_go_one_by_one_under_it_the_acti
         zookeeper.create(LOCK, theirs, ephemeral=True)
         declare_settings(cluster, **{"num.partitions": 3})
         cluster.says("the night's script holds it: new certificates", within_s=60)
-        assert "restart.requested" not in _types(cluster, before)
+        assert "restart.requested" not in types_told(cluster, before)
         zookeeper.delete(LOCK)
 
         cluster.event("restart.requested", before, within_s=60)
@@ -114,7 +115,7 @@ def test_a_broker_goes_to_its_next_vm_with_its_id_and_its_very_files(living_clus
     new = cluster.instance("one-a-0")
     assert (new.service_id, new.generation) == (old.service_id, old.generation + 1)
     assert ledger_files(cluster, new.key) == files, "the very same files, not a copy of them"
-    assert "drain.requested" not in _types(cluster, before)
+    assert "drain.requested" not in types_told(cluster, before)
     now = java_processes(cluster)
     assert {key for key in now if now[key] != processes.get(key)} == {new.key}, "nobody else was started anew"
 
@@ -132,13 +133,9 @@ def test_disks_grow_under_brokers_that_go_on(living_cluster: LivingCluster) -> N
                 f"{key} to have more room",
                 timeout_s=60,
             )
-    assert _types(cluster, before).count("growth.completed") == 3
+    assert types_told(cluster, before).count("growth.completed") == 3
     assert java_processes(cluster) == processes
 
 
 def _key(cluster: LivingCluster, broker: int) -> str:
     return next(i.key for i in cluster.detail().instances if i.service == "broker" and i.service_id == broker)
-
-
-def _types(cluster: LivingCluster, after: int) -> list[str]:
-    return [e.type for e in cluster.events(after) if e.type not in ("condition.changed", "cluster.declared")]

@@ -7,9 +7,7 @@ from weakref import WeakKeyDictionary
 from agent.wire import Document
 from controlplane.converger.documents import document_for
 from controlplane.converger.keptback import is_kept_back, may_be_kept_back
-from controlplane.converger.ports import AGENT_REPORT
-from controlplane.latest import Subject
-from controlplane.reports import reports_by_key
+from controlplane.reports import last_report
 from controlplane.view import ClusterView
 
 if TYPE_CHECKING:
@@ -35,10 +33,9 @@ class Answers:
 def document_told(world: "World", uid: str, key: str) -> Document | None:
     """Its document; the one it had where the present one is kept back."""
     view = world.view()
-    if may_be_kept_back(view, key, world.clock()):
-        told = world.latest.get(Subject(AGENT_REPORT, view.uid, key))
-        if is_kept_back(view, key, reports_by_key([told])[key] if told else None, world.clock()):
-            return world.machines.vms[key].document
+    now = world.clock()
+    if may_be_kept_back(view, key, now) and is_kept_back(view, key, last_report(world.latest, view.uid, key), now):
+        return world.machines.vms[key].document
     return _ANSWERS.setdefault(world, Answers()).of(view, key, int(world.epoch))
 
 

@@ -100,6 +100,11 @@ def asked_and_answered(request: Request, asking: Asking, form: YesForm, done: Ca
     return _page(request, asking, form, wrong, status=422) if wrong else done()
 
 
+def capital(sentence: str) -> str:
+    """A sentence of the command line, as pages write it."""
+    return sentence[0].upper() + sentence[1:]
+
+
 def reserved_reasons(verdict: Verdict) -> tuple[str, ...]:
     """Why somebody else has to agree. Raises SpecRefused where a policy refuses it, whoever agrees."""
     if verdict.refusals:

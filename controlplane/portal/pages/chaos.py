@@ -13,7 +13,7 @@ from controlplane.portal.access.rights import Rights
 from controlplane.portal.access.roles import Verb
 from controlplane.portal.auth import actor_of
 from controlplane.portal.chaosschemas import ChaosIn
-from controlplane.portal.pages.asking import Asking, YesForm, asked_and_answered, judged_now, show_asking
+from controlplane.portal.pages.asking import Asking, YesForm, asked_and_answered, capital, judged_now, show_asking
 from controlplane.portal.pages.chaosreport import faults_told
 from controlplane.portal.pages.cluster import head_of
 from controlplane.portal.pages.frame import Caller, CsrfChecked, onwards, page
@@ -68,10 +68,10 @@ def chaos(request: Request, name: str, services: Services, rights: Caller) -> Re
         faults=faults[:MOST_FAULTS],
         more=len(faults) > MOST_FAULTS,
         games=[game_out(view, game) for game in games_of(view)],
-        drawn=sorted(FOREIGN_FAULTS if _foreign(view) else KNOWN),
-        usual=FOREIGN_FAULTS if _foreign(view) else LOCAL_FAULTS,
+        drawn=sorted(FOREIGN_FAULTS if foreign_clouds(view) else KNOWN),
+        usual=FOREIGN_FAULTS if foreign_clouds(view) else LOCAL_FAULTS,
         newest=NEWEST if version > NEWEST else 0,
-        possible=tuple(EVERYWHERE if _foreign(view) else Fault),
+        possible=tuple(EVERYWHERE if foreign_clouds(view) else Fault),
         vms=sorted((i for i in view.alive() if i.phase is Phase.JOINED and not i.lost), key=lambda i: i.key),
         whom=tuple(CutFrom),
         most_s=MOST_S,
@@ -98,6 +98,22 @@ def brings_about(request: Request, name: str, services: Services, rights: Caller
     return asked_and_answered(request, _asking(services, view, command), form, done)
 
 
+def foreign_clouds(view: ClusterView) -> str:
+    """The clouds it runs on beside the local one, in words."""
+    return ", ".join(sorted(clouds_of(view) - {LOCAL}))
+
+
+def terminates_on(clouds: str) -> str:
+    """What a fault does there, in words."""
+    return f"It runs on {clouds}: VMs are terminated there, with the disks that go with them"
+
+
+def crumbs_of(view: ClusterView) -> tuple[tuple[str, str], ...]:
+    """The way to a question that is asked from the page of faults on purpose."""
+    home = f"/clusters/{view.name}"
+    return ((home, view.name), (f"{home}/chaos", "faults on purpose"))
+
+
 def _command(view: ClusterView, rights: Rights, asked: FaultForm, form: YesForm) -> InjectChaos:
     """The page judges what was typed, and says at its field what is wrong."""
     body = ChaosIn(**asked.model_dump(), confirm=view.name, reason=form.reason)
@@ -107,18 +123,17 @@ def _command(view: ClusterView, rights: Rights, asked: FaultForm, form: YesForm)
 def _asking(services: PortalServices, view: ClusterView, command: InjectChaos) -> Asking:
     """By the function the handler asks. Raises CommandRefused."""
     asked = chaos_asked(view, command, services.fleet.last_snapshot(view.uid))
-    foreign = _foreign(view)
+    foreign = foreign_clouds(view)
     fault = Fault(command.fault)
-    told = [asked.sentence[0].upper() + asked.sentence[1:], _ENDS[fault]]
+    told = [capital(asked.sentence), _ENDS[fault]]
     if command.force:
         told.append("By force: whatever the cluster's health is, nobody waits for it")
     if foreign:
-        told.append(f"It runs on {foreign}: VMs are terminated there, with the disks that go with them")
+        told.append(terminates_on(foreign))
     told.append("It is recorded first, with who asked and why; Kedge behaves as if nobody had asked for it")
-    home = f"/clusters/{view.name}"
     return Asking(
         title=f"{command.fault} in {view.name}",
-        crumbs=((home, view.name), (f"{home}/chaos", "faults on purpose")),
+        crumbs=crumbs_of(view),
         pin=view.uid,
         told=tuple(told),
         button="Bring it about",
@@ -127,17 +142,12 @@ def _asking(services: PortalServices, view: ClusterView, command: InjectChaos) -
     )
 
 
-def _foreign(view: ClusterView) -> str:
-    """The clouds it runs on beside the local one, in words."""
-    return ", ".join(sorted(clouds_of(view) - {LOCAL}))
-
-
 def _why_not(view: ClusterView) -> str:
     """Why no fault may be brought about here, whoever asks; "" where one may."""
     if view.tombstone:
         return "it is being deleted"
-    if _foreign(view) and (view.document is None or view.document.spec.chaos != "allowed"):
-        return f"it runs on {_foreign(view)}, and its spec does not say `chaos: allowed`"
+    if foreign_clouds(view) and (view.document is None or view.document.spec.chaos != "allowed"):
+        return f"it runs on {foreign_clouds(view)}, and its spec does not say `chaos: allowed`"
     return ""
 
 

@@ -12,7 +12,7 @@ from markupsafe import Markup, escape
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from controlplane.cli.quantities import ago, counted, human_seconds
-from controlplane.kafka.quorum import silence
+from controlplane.kafka.quorum import silent_for
 from controlplane.portal.access.rights import Rights
 from controlplane.portal.access.roles import Verb
 from controlplane.portal.auth import same_secret
@@ -147,7 +147,7 @@ def _environment() -> Environment:
         "counted": counted,
         "moment": moment_here,
         "seconds": human_seconds,
-        "silence": lambda silent_s: silence(silent_s).removeprefix("silent for "),
+        "silent_for": silent_for,
     }
     made.filters.update(filters)
     made.globals["asset"] = asset_address

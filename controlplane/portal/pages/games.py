@@ -6,14 +6,14 @@ from fastapi import APIRouter, Form, Query, Request
 from pydantic import BaseModel, Field
 from starlette.responses import Response
 
-from controlplane.chaoscommands import LOCAL, clouds_of
 from controlplane.commands import EndGame, StartGame
 from controlplane.gamecommands import game_asked
 from controlplane.portal.access.rights import Rights
 from controlplane.portal.access.roles import Verb
 from controlplane.portal.auth import actor_of
 from controlplane.portal.gameschemas import MOST_SEED, GameIn
-from controlplane.portal.pages.asking import Asking, YesForm, asked_and_answered, judged_now, show_asking
+from controlplane.portal.pages.asking import Asking, YesForm, asked_and_answered, capital, judged_now, show_asking
+from controlplane.portal.pages.chaos import crumbs_of, foreign_clouds, terminates_on
 from controlplane.portal.pages.frame import Caller, CsrfChecked, onwards
 from controlplane.portal.routes.clusters import spread
 from controlplane.portal.routes.games import started, starting
@@ -99,20 +99,19 @@ def _end_command(view: ClusterView, rights: Rights, game: str, form: YesForm) ->
 def _asking(services: PortalServices, view: ClusterView, command: StartGame) -> Asking:
     """By the function the handler asks. Raises CommandRefused."""
     asked = game_asked(view, command, services.fleet.last_snapshot(view.uid))
-    foreign = ", ".join(sorted(clouds_of(view) - {LOCAL}))
+    foreign = foreign_clouds(view)
     told = [
-        asked.sentence[0].upper() + asked.sentence[1:],
+        capital(asked.sentence),
         f"One VM at a time: the next fault waits for full health, {command.heal_within_s:g} s at most; "
         f"none begins after {command.within_s:g} s",
         "The server that leads plays it, also when this page is closed; it can be ended early, and it ends by itself "
         "with that server",
     ]
     if foreign:
-        told.append(f"It runs on {foreign}: VMs are terminated there, with the disks that go with them")
-    home = f"/clusters/{view.name}"
+        told.append(terminates_on(foreign))
     return Asking(
         title=f"A game day of {view.name}",
-        crumbs=((home, view.name), (f"{home}/chaos", "faults on purpose")),
+        crumbs=crumbs_of(view),
         pin=view.uid,
         told=tuple(told),
         button="Have it played",
@@ -123,12 +122,11 @@ def _asking(services: PortalServices, view: ClusterView, command: StartGame) -> 
 
 def _end_asking(services: PortalServices, view: ClusterView, command: EndGame) -> Asking:
     asked = game_asked(view, command, services.fleet.last_snapshot(view.uid))
-    home = f"/clusters/{view.name}"
     told = ("No further fault begins", "The one in hand ends by itself, and what comes of it is not measured any more")
     return Asking(
         title=f"End the game day of {view.name}",
-        crumbs=((home, view.name), (f"{home}/chaos", "faults on purpose")),
+        crumbs=crumbs_of(view),
         pin=command.game,
-        told=told if asked.fact is not None else (asked.sentence[0].upper() + asked.sentence[1:],),
+        told=told if asked.fact is not None else (capital(asked.sentence),),
         button="End it" if asked.fact is not None else "",
     )

@@ -14,7 +14,7 @@ from controlplane.gitsync.desk import SourceNotFound
 from controlplane.portal.access.rights import Rights
 from controlplane.portal.access.roles import Verb
 from controlplane.portal.auth import actor_of
-from controlplane.portal.pages.asking import Asking, YesForm, asked_and_answered, judged_now, show_asking
+from controlplane.portal.pages.asking import Asking, YesForm, asked_and_answered, capital, judged_now, show_asking
 from controlplane.portal.pages.frame import Caller, CsrfChecked, onwards
 from controlplane.portal.routes.sources import handed_over
 from controlplane.portal.services import PortalServices, Services
@@ -81,7 +81,7 @@ def _asking(services: PortalServices, view: ClusterView, to: str, command: TakeO
 def _to_api(view: ClusterView, address: str, sentence: str) -> tuple[str, ...]:
     source = source_name(view)
     return (
-        f"Now it comes from {address}. {_capital(sentence)}: it is changed on these pages, with `kedge apply` and "
+        f"Now it comes from {address}. {capital(sentence)}: it is changed on these pages, with `kedge apply` and "
         "through the API",
         f"Nothing rolls for it: generation {view.generation} stays in force, and the loop goes on with what is in hand",
         f"Commits do not change it any more. While a file of {source} declares it, each poll refuses that whole file "
@@ -94,7 +94,7 @@ def _to_api(view: ClusterView, address: str, sentence: str) -> tuple[str, ...]:
 def _to_git(view: ClusterView, binding: GitBinding, sentence: str) -> tuple[str, ...]:
     folder = f", folder {binding.path}" if binding.path else ""
     told = [
-        f"{_capital(sentence)}: {binding.repository}, branch {binding.branch}{folder}. These pages, `kedge apply` and "
+        f"{capital(sentence)}: {binding.repository}, branch {binding.branch}{folder}. These pages, `kedge apply` and "
         "the API change it no more",
         f"Nothing rolls for the hand-over itself: generation {view.generation} stays in force until a file there "
         f"declares {view.name}. What that file says otherwise is carried out as soon as it is read",
@@ -130,7 +130,3 @@ def _choices(services: PortalServices, view: ClusterView) -> tuple[tuple[str, st
         (f"{home}?{urlencode({'to': source})}", f"hand it over to {source}: {b.repository}, branch {b.branch}")
         for source, b in sources
     )
-
-
-def _capital(sentence: str) -> str:
-    return sentence[0].upper() + sentence[1:]

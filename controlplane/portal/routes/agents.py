@@ -13,9 +13,7 @@ from starlette.responses import Response
 from agent.wire import WIRE_VERSION, Document, EnrolRequest, Report, ReportAnswer, RotateRequest
 from controlplane.converger.inhand import has_work
 from controlplane.converger.keptback import is_kept_back, may_be_kept_back
-from controlplane.converger.ports import AGENT_REPORT
 from controlplane.credentials import CredentialRefused, Vm
-from controlplane.latest import Subject
 from controlplane.portal.auth import Agent, ShownCredential, enrolment_token, same_secret
 from controlplane.portal.documents import Offer, kept_back, offer
 from controlplane.portal.feed import MAX_WAIT_S, Feed
@@ -23,7 +21,7 @@ from controlplane.portal.problems import ApiError
 from controlplane.portal.schemas import AcceptedOut
 from controlplane.portal.services import PortalServices, Services
 from controlplane.replacement import Phase
-from controlplane.reports import keep_report, reports_by_key
+from controlplane.reports import keep_report, last_report
 from controlplane.view import ClusterView, InstanceView
 from controlplane.zookeeper.authority import super_digest, super_password
 from events.ids import ClusterUid, IntentId, NodeName
@@ -169,20 +167,12 @@ def _offer(services: PortalServices, vm: Vm) -> Offer:
         raise ApiError(404, "no-document", "there is no document for this instance here", next_step=then)
     if _is_over(view, instance):
         raise _gone(vm)
-    if _is_kept_back(services, view, instance.key):
+    key, now = instance.key, services.clock()
+    if may_be_kept_back(view, key, now) and is_kept_back(view, key, last_report(services.latest, view.uid, key), now):
         return kept_back(view)
     is_server = instance.planned.service == "zookeeper" or instance.planned.member is not None
     digest = super_digest(super_password(services.installation.server_key, view.uid)) if is_server else ""
     return offer(view, instance.key, epoch=epoch, metrics=services.metrics, logs=services.logs, super_digest=digest)
-
-
-def _is_kept_back(services: PortalServices, view: ClusterView, key: str) -> bool:
-    now = services.clock()
-    if not may_be_kept_back(view, key, now):
-        return False
-    told = services.latest.get(Subject(AGENT_REPORT, view.uid, key))
-    seen = reports_by_key([told])[key] if told is not None else None
-    return is_kept_back(view, key, seen, now)
 
 
 def _is_over(view: ClusterView, instance: InstanceView) -> bool:

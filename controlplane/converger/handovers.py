@@ -12,6 +12,7 @@ when the quorum has caught up, or every replica is back in its ISR. With three v
 
 from controlplane.converger.arrivals import has_reported, state_of
 from controlplane.converger.departures import request_retire
+from controlplane.converger.keptback import on_its_way
 from controlplane.converger.seats import lacks_majority, must_leave_first, voter_change_due
 from controlplane.converger.unavailability import may_go_away, says_it_is_down
 from controlplane.converger.verdict import Situation, Verdict, record, wait
@@ -201,6 +202,9 @@ def stop_for(situation: Situation, old: InstanceView, new: InstanceView) -> Verd
     if room is not None and not room.open:
         return wait("MaxUnavailable", f"handover of {old.node}: {room.reason}")
     reason = "MinIsrGate" if old.is_broker else "QuorumGate"
+    told = on_its_way(situation, but=(old.service_key,))
+    if told:
+        return wait(reason, f"handover of {old.node}: {told} was told to stop or to start anew, and may yet obey")
     down = service_down(situation, old, service=old.planned.service)
     if down is not None:
         return wait(reason, f"handover of {old.node}: {down.service_key} is {state_of(situation, down)}")

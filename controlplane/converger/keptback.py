@@ -5,8 +5,8 @@ So such a document is kept back until its gate is open once more (`lateorders`).
 from anybody, and is told at once. Pure.
 """
 
-from collections.abc import Iterator
-from datetime import datetime
+from collections.abc import Container, Iterator
+from datetime import datetime, timedelta
 
 from controlplane.converger.arrivals import start_id
 from controlplane.converger.documents import is_doomed
@@ -19,6 +19,10 @@ from controlplane.replacement import Phase
 from controlplane.view import ClusterView, InstanceView
 
 _RUNS = frozenset({"running", "starting"})
+
+ON_ITS_WAY = timedelta(seconds=45)
+"""How long after its date an order may still be obeyed: it is given for `HOLDS_FOR`, and an agent takes no answer that
+is older than 10 s (`agent.talk`)."""
 
 
 def may_be_kept_back(view: ClusterView, key: str, now: datetime) -> bool:
@@ -43,6 +47,13 @@ def is_late(situation: Situation, service: InstanceView) -> bool:
     reports = situation.seen.reports
     late = _late_on(situation.view, service.key, reports.get(service.key), situation.now)
     return any(s.service_key == service.service_key for s in late)
+
+
+def on_its_way(situation: Situation, *, but: Container[str]) -> str:
+    """Another service that may obey an order any moment, the names in `but` excepted; "" where none may. Until then it
+    serves and Kafka counts on it: whoever is stopped beside it is not to."""
+    dates = situation.view.orders.items()
+    return next((name for name, at in dates if name not in but and situation.now - at <= ON_ITS_WAY), "")
 
 
 def _late_on(view: ClusterView, key: str, seen: ReportSeen | None, now: datetime) -> Iterator[InstanceView]:

@@ -4,14 +4,12 @@ asked -> gate -> told -> not heard within 30 s: kept back (`keptback`) -> heard 
                                                         +--> somebody died meanwhile: that one's successor first
 """
 
-from collections.abc import Sequence
 from dataclasses import replace
-from datetime import timedelta
 
 from controlplane.converger.departures import may_stop_empty
 from controlplane.converger.handovers import controller_gate, handover_step, service_down
 from controlplane.converger.healing import healing_gate
-from controlplane.converger.keptback import late_orders
+from controlplane.converger.keptback import late_orders, on_its_way
 from controlplane.converger.replacements import replacement_step
 from controlplane.converger.verdict import Situation, Verdict, record
 from controlplane.kafka.gates import Gate
@@ -20,16 +18,12 @@ from controlplane.view import InstanceView
 from events import facts
 from planner.observed import KafkaSnapshot
 
-ON_ITS_WAY = timedelta(seconds=45)
-"""How long after its date an order may still be obeyed: it is given for `HOLDS_FOR`, and an agent takes no answer that
-is older than 10 s (`agent.talk`)."""
-
 
 def late_order_step(situation: Situation) -> Verdict | None:
     """Gives an order again that was not heard in time. None where none can be given now."""
     late = late_orders(situation)
     kafka = situation.seen.fresh_kafka(situation.now) if late else None
-    if kafka is None or _is_one_on_its_way(situation, late):
+    if kafka is None or on_its_way(situation, but={service.service_key for service in late}):
         return None
     for service in late:
         gate = _gate(situation, kafka, service)
@@ -56,13 +50,6 @@ def beside_late_orders(situation: Situation, verdict: Verdict) -> Verdict:
         for s, g in zip(late, gates, strict=True)
     )
     return replace(verdict, sentence=f"{verdict.sentence}; {why}")
-
-
-def _is_one_on_its_way(situation: Situation, late: Sequence[InstanceView]) -> bool:
-    """Whether another order may be obeyed any moment: its service is not counted on, whatever Kafka says now."""
-    own = {service.service_key for service in late}
-    dates = (at for name, at in situation.view.orders.items() if name not in own)
-    return any(situation.now - at <= ON_ITS_WAY for at in dates)
 
 
 def _gate(situation: Situation, kafka: KafkaSnapshot, service: InstanceView) -> Gate:

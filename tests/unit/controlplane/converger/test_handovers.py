@@ -16,6 +16,7 @@ from planner.observed import QuorumSeen, VoterSeen
 from tests.builders import BEFORE, NOW, a_document, a_report, a_situation, a_snapshot, a_view, a_volume, an_instance
 
 HEIR = an_instance("controllers-a-0", 2, Phase.LAUNCHED)
+BROKERS_HEIR = an_instance("brokers-a-0", 2, Phase.LAUNCHED, service_id=1000, handover=True, bound=False)
 
 
 def _step(
@@ -90,6 +91,34 @@ def test_a_controller_that_died_a_moment_ago_keeps_the_others_though_kafka_has_n
     assert (verdict.wait is not None and verdict.wait.reason == "QuorumGate") is waits
     assert bool(verdict.events) is not waits
     assert not waits or "controllers-b-0.g1 is starting" in verdict.sentence
+
+
+@pytest.mark.parametrize(
+    ("heir", "told", "reason"),
+    [(HEIR, "controllers-b-0.g1", "QuorumGate"), (BROKERS_HEIR, "brokers-b-0.g1", "MinIsrGate")],
+    ids=["controller", "broker"],
+)
+def test_who_was_told_to_start_anew_and_serves_yet_is_not_counted_on(
+    heir: InstanceView, told: str, reason: str
+) -> None:
+    """Both away at once would leave one of three: no quorum, and partitions below their min ISR."""
+    old = an_instance(heir.node)
+    spec = a_document(strategy="reattach", max_unavailable=2)
+
+    def step(asked_s_ago: float, key: str = told) -> Verdict:
+        orders = {key: NOW - timedelta(seconds=asked_s_ago)}
+        view = a_view(heir, old, document=spec, orders=orders)
+        verdict = handover_step(a_situation(view, reports={heir.key: a_report(heir, "")}))
+        assert verdict is not None
+        return verdict
+
+    held = step(3)
+    assert (held.events, held.wait and held.wait.reason) == ((), reason)
+    assert held.sentence.endswith(f"{told} was told to stop or to start anew, and may yet obey")
+    assert step(45).events == (), "it is given for 30 s, and obeyed up to 10 s later"
+    stopped = (facts.FenceRequested((old.key,), f"handover to {heir.key}"),)
+    assert step(46).events == stopped
+    assert step(3, old.key).events == stopped, "its own order takes nobody else away"
 
 
 STEPS = [

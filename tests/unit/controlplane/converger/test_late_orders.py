@@ -1,6 +1,7 @@
 """Orders that were not heard in time: kept back, and given again once they are safe."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -12,6 +13,7 @@ from controlplane.converger.lateorders import beside_late_orders, late_order_ste
 from controlplane.converger.observation import ReportSeen
 from controlplane.converger.restarts import restart_in_hand_step
 from controlplane.converger.verdict import Situation, wait
+from controlplane.foldmoves import frozen
 from controlplane.orderfold import UNJUDGED
 from controlplane.replacement import Phase
 from controlplane.restartview import Before, RestartView
@@ -141,6 +143,21 @@ def test_orders_are_given_again_one_at_a_time() -> None:
     assert late_order_step(_seen(view)) is None, "B may obey any moment"
     later = _restarting(orders={A: LATE, B: NOW - timedelta(seconds=46)})
     assert late_order_step(_seen(later)) is not None
+
+
+def test_no_node_is_handed_over_beside_a_broker_that_may_yet_obey() -> None:
+    """B was told 3 s ago to start anew, and serves: with A stopped for its next VM, one of three would be left."""
+    heir = an_instance("brokers-a-0", 2, Phase.LAUNCHED, service_id=1000, handover=True, bound=False)
+    document = a_document(strategy="reattach", max_unavailable=2)
+    view = _restarting(NOW - timedelta(seconds=3), B)
+    view = replace(view, document=document, instances=frozen({**view.instances, heir.key: heir}))
+    seen = _seen(view, B)
+    reports = {**seen.seen.reports, heir.key: a_report(heir, "")}
+    verdict = decide(replace(seen, seen=replace(seen.seen, reports=reports)))
+    assert verdict.wait is not None
+    assert verdict.wait.reason == "MinIsrGate"
+    assert not any(isinstance(event, facts.FenceRequested) for event in verdict.events)
+    assert verdict.sentence == (f"handover of brokers-a-0: {B} was told to stop or to start anew, and may yet obey")
 
 
 def test_an_order_that_is_not_late_is_nothing_to_it() -> None:

@@ -12,7 +12,7 @@ from controlplane.settingfold import with_values
 from controlplane.view import ClusterView, once
 from events.spec.setting_synonyms import time_setting
 from planner.rollout.diff import Change
-from planner.rollout.setting_class import SettingClass, setting_class
+from planner.rollout.setting_class import GUARDED, SettingClass, setting_class
 from planner.rollout.settings_left import SettingsLeft, Told, settings_left
 
 
@@ -49,6 +49,8 @@ def setting_work(view: ClusterView) -> SettingWork | None:
         wanted, silent = view.document.spec.kafka.config, where_silent(view.document)
         config = {n: wanted.get(n) for n in left.settled}
         return SettingWork(left.live, config, {n: wanted.get(n, silent.get(n)) for n in left.settled})
+    if change is not None and _has_left(view, change):
+        return _begun_anew(view, change)
     return _in_hand(change) if change is not None else None
 
 
@@ -81,6 +83,14 @@ def _in_hand(change: SettingChangeView) -> SettingWork:
         tried=change.tried,
         canary=change.canary,
     )
+
+
+def _begun_anew(view: ClusterView, change: SettingChangeView) -> SettingWork | None:
+    """All who are there were told those values at their birth. A default of the cluster may say otherwise still, so the
+    change is not over: it is asked for again, and tried by another one where two or more differ."""
+    if GUARDED & change.live.keys() and _rolls(view):
+        return None
+    return SettingWork(change.live, change.config, change.told)
 
 
 def _is_outdated(view: ClusterView, change: SettingChangeView) -> bool:

@@ -103,6 +103,11 @@ def test_it_converges_though_agents_die_alone(seed: int) -> None:
 
 
 @pytest.mark.soak
+def test_seed_300001_a_setting_whose_first_broker_is_replaced_meanwhile_does_not_wait_for_it() -> None:
+    roll_with_dying_agents(300001, steps=400)
+
+
+@pytest.mark.soak
 @pytest.mark.timeout(7200)
 def test_it_converges_after_many_more_deaths_of_agents() -> None:
     sweep(

@@ -17,7 +17,7 @@ from controlplane.converger.settingwork import drift_work, setting_work
 from controlplane.converger.toldsettings import config_to_make, settings_to_make
 from controlplane.converger.verdict import SetSettings
 from controlplane.replacement import Phase
-from controlplane.restartview import SettingChangeView, SettingRefusal
+from controlplane.restartview import SettingChangeView, SettingRefusal, SettingStage
 from controlplane.view import ClusterView, InstanceView
 from events import facts
 from planner.observed import SettingSeen
@@ -78,6 +78,20 @@ def test_min_isr_stands_still_while_anything_rolls(instance: InstanceView) -> No
     work = setting_work(_cluster(instance))
     assert work is not None
     assert work.live == {"num.io.threads": "16"}
+
+
+def test_a_change_of_min_isr_whose_first_broker_left_is_begun_again_once_nothing_rolls() -> None:
+    """All who are there were made with what the spec says; that broker is not among them any more."""
+    config = {"num.io.threads": "16", "min.insync.replicas": "1"}
+    change = SettingChangeView(
+        "c1", 2, config, config, config, BEFORE, canary=999, stage=SettingStage.WATCH, tried=(999,)
+    )
+    born = [_told(node, config=config) for node in NODES]
+    rolling = replace(_told("brokers-a-0", 2, config=config, service_id=1010), phase=Phase.LAUNCHED)
+    assert setting_work(a_view(*born, rolling, document=WANTED, generation=2, setting_change=change)) is None
+    work = setting_work(a_view(*born, document=WANTED, generation=2, setting_change=change))
+    assert work is not None
+    assert (work.change, dict(work.live)) == ("", config)
 
 
 def test_a_vm_made_in_a_roll_has_the_min_isr_in_force_and_all_else_of_the_spec() -> None:

@@ -181,6 +181,33 @@ def test_another_broker_is_tried_where_the_canary_is_emptied() -> None:
     assert other.service_id == 1001
 
 
+def _born_with_it(change: SettingChangeView, **overrides: Any) -> ClusterView:
+    """Everybody who is there was made with the values of the spec, and the canary of the change is there no more."""
+    there = (replace(an_instance(node), born_with=LIVE, config=LIVE) for node in NODES)
+    change = replace(change, canary=999, tried=(999,))
+    return a_view(*there, document=WANTED, generation=2, setting_change=change, **overrides)
+
+
+@pytest.mark.parametrize("stage", [SettingStage.CANARY, SettingStage.WATCH])
+def test_a_change_whose_canary_left_is_asked_for_again_though_all_others_were_born_with_it(stage: SettingStage) -> None:
+    """It waited for that broker for ever: the roll that took it away had made all others with those values."""
+    view = _born_with_it(_change(stage))
+    assert settings_watch_step(a_situation(view, kafka=_kafka())) is None, "nothing is kept waiting for who left"
+    asking = settings_step(a_situation(view, kafka=_kafka()))
+    assert asking is not None
+    assert asking.sentence == "asking the brokers whether they take num.io.threads=16"
+    have_it = replace(_asked(SettingStage.ALL, LiveStep()), deviations=())
+    again = settings_step(a_situation(view, kafka=_kafka(), settings=have_it))
+    assert again is not None
+    (request,) = again.events
+    assert isinstance(request, facts.SettingsChangeRequested)
+    assert (request.canary, request.live, request.change != "c1") == (None, LIVE, True)
+    differs = settings_step(a_situation(view, kafka=_kafka(), settings=_differ(1000, 1001, 1002)))
+    assert differs is not None
+    assert isinstance(differs.events[0], facts.SettingsChangeRequested)
+    assert differs.events[0].canary == 1000, "a default of the cluster says otherwise: another one tries it"
+
+
 def test_a_revert_is_over_once_the_broker_has_nothing_of_its_own_and_waits_for_one_that_is_silent() -> None:
     view = _cluster(_change(SettingStage.REVERT))
     back = settings_in_hand_step(a_situation(view, kafka=_kafka(), settings=_asked(SettingStage.REVERT, BACK)))

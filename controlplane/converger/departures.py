@@ -117,6 +117,8 @@ def _linger(situation: Situation) -> Verdict | None:
     if left > 0:
         sentence = f"{_keys(lingering)} empty; lingering {left:.0f} s more so that clients refresh"
         return wait("Linger", sentence, patience_s=document.spec.rollout.linger_s + 30)
+    if _two_racks_lost(situation.view) and not all(i.lost for i in lingering):
+        return None  # whatever struck them: their successors are made and filled before anybody else is stopped
     closed = [g for i in lingering if not (g := may_stop_empty(kafka, i)).open]
     if closed:
         return wait("MinIsrGate", closed[0].reason)
@@ -130,6 +132,12 @@ def _is_one_gone(view: ClusterView) -> bool:
     """Whether a VM is gone, or what the server on it had, and its broker is not emptied yet."""
     there = (i for i in view.brokers() if i.phase in (Phase.JOINED, Phase.DRAINING))
     return any(i.lost or view.is_broken(i) for i in there)
+
+
+def _two_racks_lost(view: ClusterView) -> bool:
+    """Whether brokers of more than one rack are gone and not emptied yet."""
+    there = (i for i in view.brokers() if i.phase in (Phase.JOINED, Phase.DRAINING))
+    return len({i.planned.rack for i in there if i.lost}) > 1
 
 
 def _fencing(situation: Situation) -> Verdict | None:

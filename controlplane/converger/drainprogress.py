@@ -1,9 +1,12 @@
 """How far a drain is: bytes that have arrived, the rate they came at, and how long the rest takes."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from controlplane.converger.traffic import UNKNOWN, Traffic
+from controlplane.converger.verdict import Situation
 from planner.drain.plan import DrainPlan, Move
 from planner.drain.residual import Residual
 from planner.observed import KafkaSnapshot, LogDirsSeen, PartitionSeen, TopicPartition
@@ -13,6 +16,8 @@ MEASURED_AFTER_S = 5.0
 """Before that the plan's own rate is told: copies have hardly begun."""
 
 _NO_ROOM_BYTES = 1024 * 1024
+_NOBODY: Mapping[int, str] = MappingProxyType({})
+_AWAY = "which does not serve: it is waited for"
 
 TOLD_FRACTION = 0.01
 """Growth that is less of the rate changes no figure a person reads."""
@@ -53,16 +58,37 @@ def progress_of(
     return Progress(done, sum(sizes), rate, sum(growths), _left_s(sizes, growths, rate))
 
 
-def held_up(running: Sequence[Move], kafka: KafkaSnapshot) -> str:
+def held_up(running: Sequence[Move], kafka: KafkaSnapshot, gone: Mapping[int, str] = _NOBODY) -> str:
     """Why nothing arrives at a target of what runs, "" where nothing is known to stand in the way. What it is about is
-    waited for: a broker that comes back, or gets room, goes on where it was."""
+    waited for: a broker that comes back, or gets room, goes on where it was. `gone`: of `gone_for_good`."""
     live = kafka.live_brokers()
     for broker in sorted({b for m in running for b in m.added}):
         if broker not in live:
-            return f"nothing arrives at broker {broker}, which does not serve: it is waited for"
+            return f"nothing arrives at broker {broker}, {gone.get(broker, _AWAY)}"
         if is_full(kafka.log_dirs.get(broker)):
             return f"nothing arrives at broker {broker}, whose disk is full: it goes on once there is room"
     return ""
+
+
+def kept_waiting(running: Sequence[Move], kafka: KafkaSnapshot, gone: Mapping[int, str] = _NOBODY) -> str:
+    """Who keeps a replica of what runs and does not serve, "" where all do. All bytes may have arrived long ago: Kafka
+    ends a move once every replica of its target is in sync, those that stay too."""
+    live = kafka.live_brokers()
+    away = Counter(b for m in running for b in m.after if b not in m.added and b not in live)
+    return "; ".join(
+        f"{away[b]} of them cannot end before broker {b} is in sync, {gone.get(b, _AWAY)}" for b in sorted(away)
+    )
+
+
+def gone_for_good(situation: Situation) -> Mapping[int, str]:
+    """By id, brokers whose VM is gone, with what becomes of them."""
+    found = {}
+    for instance in situation.view.brokers():
+        if instance.lost and instance.lost_at is not None:
+            left_s = situation.lost_after_s - situation.seconds_since(instance.lost_at)
+            when = f"it is replaced in {left_s:.0f} s" if left_s > 0 else "it is replaced next"
+            found[instance.service_id] = f"whose VM is gone: {when}"
+    return found
 
 
 def is_full(disk: LogDirsSeen | None) -> bool:

@@ -11,7 +11,7 @@ from controlplane.converger.backoff import delay_s
 from controlplane.converger.copying import hand_over, starting_now, stretch_of, throttle_effects
 from controlplane.converger.deadends import detours, in_the_way
 from controlplane.converger.diskroom import overfull_disk, untold_disks
-from controlplane.converger.drainprogress import Progress, held_up, progress_of
+from controlplane.converger.drainprogress import Progress, gone_for_good, held_up, kept_waiting, progress_of
 from controlplane.converger.foresight import plan_job_id
 from controlplane.converger.pacing import paced
 from controlplane.converger.pausing import hold_on
@@ -280,10 +280,12 @@ def _hand_over(
 
 def _report(situation: Situation, drain: DrainView, plan: DrainPlan, kafka: KafkaSnapshot, left: Residual) -> Verdict:
     pace = paced(situation, plan, kafka, left.running, ())
+    gone = gone_for_good(situation)
     sentence = (
         f"drain of {_names(drain)}: {len(left.finished)} of {len(plan.moves)} moves done, {len(left.running)} running, "
-        f"{held_up(left.running, kafka) or _progress(situation, drain, plan, kafka, left)}"
+        f"{held_up(left.running, kafka, gone) or _progress(situation, drain, plan, kafka, left)}"
     )
+    sentence = _with(sentence, kept_waiting(left.running, kafka, gone))
     steady = pace.throttle.seen == kafka.throttles
     effects = () if steady else throttle_effects(pace.throttle)
     return wait("DrainMoves", _with(sentence, pace.said), *effects, patience_s=3600)

@@ -14,7 +14,7 @@ from controlplane.chosenbrokers import takers
 from controlplane.converger.backoff import delay_s
 from controlplane.converger.copying import hand_over, starting_now, stretch_of, throttle_effects
 from controlplane.converger.diskroom import DISK_LIMIT_FRACTION
-from controlplane.converger.drainprogress import held_up, progress_of
+from controlplane.converger.drainprogress import gone_for_good, held_up, kept_waiting, progress_of
 from controlplane.converger.pacing import paced
 from controlplane.converger.placements import is_young
 from controlplane.converger.rebalanceasking import asked_by_heat, asked_by_policy, rebalance_job_id
@@ -314,10 +314,12 @@ def _sentence(
     moving_s = situation.seconds_since(rebalance.moving_at) if rebalance.moving_at else 0.0
     progress = progress_of(plan, left, kafka, moving_s=moving_s, traffic=situation.seen.traffic)
     ending = f" (no batch follows: {rebalance.cancelled})" if rebalance.cancelled else ""
-    return (
+    gone = gone_for_good(situation)
+    sentence = (
         f"{_name(rebalance)}: batch {rebalance.batch + 1} of {len(plan.checkpoints)}{ending}, {len(left.finished)} of "
-        f"{len(plan.moves)} moves done, {len(left.running)} running, {held_up(left.running, kafka) or progress}"
+        f"{len(plan.moves)} moves done, {len(left.running)} running, {held_up(left.running, kafka, gone) or progress}"
     )
+    return _with(sentence, kept_waiting(left.running, kafka, gone))
 
 
 def _is_settling(move: Move, kafka: KafkaSnapshot) -> bool:

@@ -220,7 +220,9 @@ def _grace(situation: Situation, work: Work) -> Verdict | None:
     left = max((situation.lost_after_s - situation.seconds_since(at) for at in since), default=0.0)
     if left <= 0:
         return _not_healed(situation, work) if since else None
-    return wait("LossGrace", f"{work.nodes[0].node}: its VM is gone; replacing it in {left:.0f} s", patience_s=0)
+    kept = ", ".join(i.key for i in situation.view.in_phase(Phase.LINGERING) if not i.lost)
+    stays = f"; until then {kept}, which is empty, is not stopped" if kept else ""
+    return wait("LossGrace", f"{work.nodes[0].node}: its VM is gone; replacing it in {left:.0f} s{stays}", patience_s=0)
 
 
 def _not_healed(situation: Situation, work: Work) -> Verdict | None:

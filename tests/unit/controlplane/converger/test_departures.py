@@ -1,5 +1,6 @@
 """Brokers on their way out: linger, fence, unregister, retire. Nothing is destroyed on a guess."""
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -53,6 +54,22 @@ def test_nothing_goes_on_unknown_or_stale_metadata(phase: Phase, kafka: KafkaSna
 def test_an_empty_broker_lingers_as_long_as_the_spec_says(seconds: int, fences: bool) -> None:
     verdict = _step(_old(Phase.LINGERING, since=NOW - timedelta(seconds=seconds)), a_snapshot(WITHOUT, brokers=LIVE))
     assert verdict.events == ((facts.FenceRequested((KEY,), "drained"),) if fences else ())
+
+
+def _among_lost(old: InstanceView, *lost: str) -> Any:
+    others = [an_instance(node, lost_at=BEFORE) for node in lost]
+    kafka = a_snapshot(WITHOUT, brokers=LIVE)
+    return departure_step(a_situation(a_view(old, HEIR, *others), kafka=kafka))
+
+
+def test_nobody_alive_is_stopped_while_brokers_of_two_racks_are_gone_though_it_is_empty() -> None:
+    """Their successors are made and filled first; then it goes with them."""
+    old = _old(Phase.LINGERING, since=BEFORE)
+    assert _among_lost(old, "brokers-b-0", "brokers-c-0") is None
+    one = _among_lost(old, "brokers-b-0")
+    assert one.events == (facts.FenceRequested((KEY,), "drained"),), "one that is gone keeps no empty one running"
+    itself = replace(old, lost_at=BEFORE)
+    assert _among_lost(itself, "brokers-b-0", "brokers-c-0").events == (facts.FenceRequested((KEY,), "drained"),)
 
 
 def test_a_partition_that_came_while_it_lingered_is_drained_too() -> None:

@@ -1,12 +1,14 @@
 """How far a drain is: bytes that arrived, what is left of logs that grow, and how long that takes."""
 
 from dataclasses import replace
+from datetime import timedelta
 
-from controlplane.converger.drainprogress import Progress, held_up, progress_of
+from controlplane.converger.drainprogress import Progress, gone_for_good, held_up, kept_waiting, progress_of
 from controlplane.converger.traffic import Traffic
+from controlplane.view import InstanceView
 from planner.drain.residual import residual
 from planner.observed import KafkaSnapshot, LogDirsSeen, PartitionSeen, TopicPartition
-from tests.builders import NOW, a_move, a_partition, a_plan, a_snapshot
+from tests.builders import NOW, a_move, a_partition, a_plan, a_situation, a_snapshot, a_view, an_instance
 
 MB = 10**6
 MOVES = [replace(a_move(f"orders-{n}"), bytes=100 * MB) for n in range(3)]
@@ -94,3 +96,30 @@ def test_a_disk_of_which_nothing_is_told_and_a_full_one_that_gets_nothing_hold_n
     going = _cluster()
     others = replace(going, log_dirs={1001: LogDirsSeen(1, 1000 * MB, 1000 * MB, 0)})
     assert _held_up(others) == ""
+
+
+def test_a_move_that_no_byte_is_missing_of_says_whom_it_waits_for() -> None:
+    """Kafka ends it once all of its target are in sync: it said "0 B left, about 0 s" until the VM's grace was over."""
+    going = _cluster(arrived=(100 * MB,))
+    running = residual(PLAN, going, (1000,)).running
+    assert kept_waiting(running, going) == ""
+    down = replace(going, brokers={b: seen for b, seen in going.brokers.items() if b not in (1001, 1002)})
+    assert _held_up(down) == "", "it has arrived at its target"
+    gone = gone_for_good(a_situation(a_view(_lost(1001, seconds=40)), loss_grace_s=300.0))
+    assert kept_waiting(running, down, gone) == (
+        "1 of them cannot end before broker 1001 is in sync, whose VM is gone: it is replaced in 260 s; "
+        "1 of them cannot end before broker 1002 is in sync, which does not serve: it is waited for"
+    )
+
+
+def test_of_a_lost_broker_whose_grace_is_over_it_is_said_that_it_is_next() -> None:
+    gone = gone_for_good(a_situation(a_view(_lost(1010, seconds=301)), loss_grace_s=300.0))
+    down = replace(_cluster(), brokers={b: seen for b, seen in _cluster().brokers.items() if b != 1010})
+    running = residual(PLAN, down, (1000,)).running
+    assert held_up(running, down, gone) == "nothing arrives at broker 1010, whose VM is gone: it is replaced next"
+
+
+def _lost(broker: int, *, seconds: float) -> InstanceView:
+    """A broker whose VM was found gone so long ago, among those that are there."""
+    node = an_instance("brokers-b-0", lost_at=NOW - timedelta(seconds=seconds))
+    return replace(node, planned=replace(node.planned, service_id=broker))

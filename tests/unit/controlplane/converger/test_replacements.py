@@ -178,6 +178,13 @@ def test_a_lost_vm_gets_some_time_to_be_found_again() -> None:
     assert _reason(a_view(LOST), loss_grace_s=400.0) == "LossGrace"
 
 
+def test_it_is_said_who_is_not_stopped_meanwhile() -> None:
+    empty = an_instance("brokers-a-0", 1, Phase.LINGERING)
+    verdict = _step(a_view(empty, an_instance("brokers-a-0", 2), replace(LOST, lost_at=NOW)))
+    assert verdict is not None
+    assert verdict.sentence.endswith("replacing it in 300 s; until then brokers-a-0.g1, which is empty, is not stopped")
+
+
 def test_a_spec_has_its_own_time_for_a_lost_vm() -> None:
     patient, hasty = (a_document(healing=f"lostAfter: {text}") for text in ("7m", "0"))
     assert _reason(a_view(LOST, document=patient)) == "LossGrace"

@@ -3,12 +3,15 @@ compared with a fresh read of the whole topics."""
 
 import struct
 import threading
+import time
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
+from typing import Any, Protocol
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
 
 from controlplane.kafka.deadline import Deadline
 from controlplane.kafka.errors import KafkaUnavailable
@@ -25,6 +28,28 @@ Place = tuple[str, int, int]
 """(topic, partition, offset)."""
 
 EXAMPLES = 5
+
+_ASK_AGAIN_S = 0.25
+_ANSWER_S = 10.0
+_NOT_NOW = frozenset(
+    {
+        KafkaError.NOT_LEADER_FOR_PARTITION,
+        KafkaError.LEADER_NOT_AVAILABLE,
+        KafkaError.UNKNOWN_TOPIC_OR_PART,  # a broker that has just lost its replica, or not heard of it yet
+        KafkaError.FENCED_LEADER_EPOCH,
+        KafkaError.UNKNOWN_LEADER_EPOCH,
+        KafkaError.OFFSET_NOT_AVAILABLE,
+        KafkaError.KAFKA_STORAGE_ERROR,
+        KafkaError.BROKER_NOT_AVAILABLE,
+        KafkaError.REPLICA_NOT_AVAILABLE,
+        KafkaError.REQUEST_TIMED_OUT,
+        KafkaError.NETWORK_EXCEPTION,
+        KafkaError._TRANSPORT,
+        KafkaError._TIMED_OUT,
+        KafkaError._ALL_BROKERS_DOWN,
+    }
+)
+"""What a leader that has just changed, and one that is on its way out, answers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +184,7 @@ def read_names(bootstrap: str, topics: Sequence[str], *, timeout_s: float = 180.
         }
     )
     try:
-        left = _ends(consumer, topics)
+        left = log_ends(consumer, topics, deadline, where=bootstrap)
         consumer.assign([TopicPartition(t, p, OFFSET_BEGINNING) for t, p in left])
         return _read_until(consumer, left, deadline, where=bootstrap)
     except KafkaException as e:
@@ -168,15 +193,65 @@ def read_names(bootstrap: str, topics: Sequence[str], *, timeout_s: float = 180.
         consumer.close()
 
 
-def _ends(consumer: Consumer, topics: Sequence[str]) -> dict[tuple[str, int], int]:
-    """End offsets of the partitions that hold anything."""
+class Reader(Protocol):
+    """Of librdkafka's consumer what tells where logs end."""
+
+    def list_topics(self, topic: str, timeout: float) -> Any: ...
+
+    def get_watermark_offsets(self, partition: TopicPartition, timeout: float) -> tuple[int, int] | None: ...
+
+
+def log_ends(
+    reader: Reader,
+    topics: Sequence[str],
+    deadline: Deadline,
+    *,
+    where: str,
+    wait: Callable[[float], None] = time.sleep,
+) -> dict[tuple[str, int], int]:
+    """End offsets of the partitions that hold anything.
+
+    librdkafka hands a NOT_LEADER on after it has forgotten that leader: who asks once more is led to the next one. So
+    each partition is asked for anew until the deadline.
+
+    Raises KafkaUnavailable once that is over, KafkaException for what asking again does not mend.
+    """
+
+    def asked(ask: Callable[[float], Any]) -> Any:
+        while True:
+            try:
+                return ask(max(0.1, deadline.capped(_ANSWER_S)))
+            except KafkaException as e:
+                error = e.args[0]
+                if error.code() not in _NOT_NOW:
+                    raise
+                if deadline.is_over:
+                    raise KafkaUnavailable(what="asking where logs end", where=where, why=str(error)) from e
+            wait(_ASK_AGAIN_S)
+
     ends = {}
     for topic in topics:
-        for partition in consumer.list_topics(topic, timeout=10).topics[topic].partitions:
-            low, high = consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=10)
+        for partition in asked(partial(_partitions, reader, topic)):
+            name = TopicPartition(topic, partition)
+            low, high = asked(partial(_bounds, reader, name))
             if high > low:
                 ends[topic, partition] = high
     return ends
+
+
+def _partitions(reader: Reader, topic: str, timeout_s: float) -> list[int]:
+    """Numbers of a topic's partitions. One whose metadata is an error has none to go through, which is not "empty"."""
+    told = reader.list_topics(topic, timeout=timeout_s).topics[topic]
+    if told.error is not None:
+        raise KafkaException(told.error)
+    return sorted(told.partitions)
+
+
+def _bounds(reader: Reader, name: TopicPartition, timeout_s: float) -> tuple[int, int]:
+    bounds = reader.get_watermark_offsets(name, timeout=timeout_s)
+    if bounds is None:  # how it tells that the time was over
+        raise KafkaException(KafkaError(KafkaError._TIMED_OUT))
+    return bounds
 
 
 def _read_until(

@@ -134,7 +134,7 @@ class Disk(Part):
     )
     count: Whole = classed(
         STATIC,
-        "Number of such disks, each with a log directory of its own: Kafka's JBOD, for brokers of mode `kraft`. "
+        "Number of such disks, each with a log directory of its own: Kafka's JBOD, for brokers. "
         "A broker has the sum of their sizes, and a partition fits on one of them. Another number moves brokers to new "
         "VMs.",
         default=1,

@@ -177,7 +177,7 @@ CONTROLLERS_FIXED = _kind(71, "controller pool renamed", "Ids and disks of the q
 POOL_REMOVED = _kind(72, "no broker pool remains", "The data needs a pool that is there before and after.")
 DISK_SHRINKS = _kind(73, "disk cannot become that size", "Who votes keeps its disk for ever: it may only grow.")
 BELOW_DATA = _kind(74, "shrinks below its data", "What is stored must fit on what remains, with room to breathe.")
-DISK_COUNT = _kind(75, "number of disks not possible", "Only a KRaft broker spreads its data over several disks.")
+DISK_COUNT = _kind(75, "number of disks not possible", "Only a broker spreads its data over several disks.")
 MIGRATION = _kind(76, "mode cannot change", "A migration to KRaft has one way, and a point after which none is back.")
 
 # Parts of a cluster that others run.

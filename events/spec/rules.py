@@ -40,7 +40,7 @@ def check_sections(sections: Mapping[str, Any], *, pools: Mapping[int, Pool], po
     for index, pool in pools.items():
         found += pool_problems(index, pool, positions)
         found += spot_problems(index, pool, positions)
-        found += count_problems(pool, mode, ("spec", "pools", index), positions)
+        found += count_problems(pool, ("spec", "pools", index), positions)
     external = sections.get("external")
     if external is not None:
         found += external_problems(sections, positions)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from events.spec import problems as p
-from events.spec.model import Disk, MetadataMode, Pool
+from events.spec.model import Disk, Pool
 from events.spec.positions import Positions
 from events.spec.problems import Path, Problem
 
@@ -44,16 +44,13 @@ def disk_problems(before: Pool, after: Pool, path: Path, where: Positions) -> It
         yield where.problem(p.DISK_SHRINKS, size, message, "Put the old size back.")
 
 
-def count_problems(pool: Pool, mode: MetadataMode, path: Path, where: Positions) -> Iterator[Problem]:
+def count_problems(pool: Pool, path: Path, where: Positions) -> Iterator[Problem]:
     """What refuses several disks for each instance of a pool."""
     if pool.disk.count == 1:
         return
     count, several = (*path, "disk", "count"), f"pool `{pool.name}` has {pool.disk.count} disks for each node"
     if pool.is_quorum:
         message = f"{several}; who votes keeps all it has in one directory"
-        yield where.problem(p.DISK_COUNT, count, message, "Leave `count` away, or write 1.")
-    elif mode == "zookeeper":
-        message = f"{several}; brokers of mode `zookeeper` have one"
         yield where.problem(p.DISK_COUNT, count, message, "Leave `count` away, or write 1.")
     elif pool.disk.kind == "ephemeral" and pool.place.cloud in OWN_DISKS_ON_ROOT:
         message = f"{several}, of kind `ephemeral`; a VM of {pool.place.cloud} has one disk of its own"

@@ -3,11 +3,11 @@
 import pytest
 
 from controlplane.portal import nodeschemas as node_api
-from planner.observed import LogDirSeen
 from tests.e2e.cluster_spec import ClusterSpec
 from tests.e2e.invariants import settled
 from tests.e2e.living_cluster import LivingCluster
 from tests.e2e.traffic import traffic
+from tests.e2e.volumes import dirs_in_use, identity_of, volumes_of
 
 pytestmark = [pytest.mark.soak, pytest.mark.kafka, pytest.mark.timeout(400)]
 
@@ -19,8 +19,8 @@ def test_a_disk_that_fails_is_replaced_and_the_other_one_stays(living_cluster: L
     cluster = living_cluster
     before, sick = cluster.head(), cluster.instance("two-b-0")
     with traffic(cluster.bootstrap):
-        assert [len(d.replicas) > 0 for d in _dirs(cluster, sick.service_id)] == [True, True]
-        kept = _identity(cluster, sick.key, "data")
+        assert dirs_in_use(cluster, sick.service_id) == 2
+        kept = identity_of(cluster, sick.key, "data")
         cluster.lose_directory(sick.key, "data2")
         asked = cluster.event("healing.requested", before, within_s=90).data
         assert (asked["key"], asked["finding"], asked["cure"]) == (sick.key, "log_dir_failed", "replace")
@@ -29,9 +29,9 @@ def test_a_disk_that_fails_is_replaced_and_the_other_one_stays(living_cluster: L
         cluster.converged()
         heir = cluster.instance("two-b-0")
         assert (heir.service_id, heir.key) == (sick.service_id, "two-b-0.g2")
-        assert _identity(cluster, heir.key, "data") == kept
-        assert _volumes(cluster, heir.key) == {"data": "two-b-0.data.v1", "data2": "two-b-0.data2.v2"}
-        assert [len(d.replicas) > 0 for d in _dirs(cluster, heir.service_id)] == [True, True]
+        assert identity_of(cluster, heir.key, "data") == kept
+        assert volumes_of(cluster, heir.key) == {"data": "two-b-0.data.v1", "data2": "two-b-0.data2.v2"}
+        assert dirs_in_use(cluster, heir.service_id) == 2
     assert not [e for e in cluster.events(before) if e.type == "drain.requested"]
     settled(cluster)
 
@@ -44,7 +44,7 @@ def test_a_person_has_one_disk_replaced(living_cluster: LivingCluster) -> None:
         cluster.client.replace(cluster.spec.name, order)
         cluster.event("retire.completed", before)
         cluster.converged()
-        assert _volumes(cluster, cluster.instance("three-c-0").key)["data2"] == "three-c-0.data2.v2"
+        assert volumes_of(cluster, cluster.instance("three-c-0").key)["data2"] == "three-c-0.data2.v2"
     settled(cluster)
 
 
@@ -52,10 +52,10 @@ def test_a_broker_that_stops_over_its_first_disk_gets_that_one_anew(living_clust
     """Kafka's metadata is on the first disk, so a broker ends when that fails; its agent says what it finds there."""
     cluster = living_cluster
     before, sick = cluster.head(), cluster.instance("three-c-0")
-    kept = _volumes(cluster, sick.key)["data2"]
+    kept = volumes_of(cluster, sick.key)["data2"]
     assert _failed_disks(cluster) == set()
     with traffic(cluster.bootstrap):
-        identity = _identity(cluster, sick.key, "data2")
+        identity = identity_of(cluster, sick.key, "data2")
         cluster.lose_directory(sick.key)
         asked = cluster.event("healing.requested", before).data
         assert (asked["key"], asked["finding"], asked["cure"]) == (sick.key, "directory_lost:data", "replace")
@@ -65,9 +65,9 @@ def test_a_broker_that_stops_over_its_first_disk_gets_that_one_anew(living_clust
         cluster.converged()
         heir = cluster.instance("three-c-0")
         assert heir.service_id == sick.service_id
-        assert _identity(cluster, heir.key, "data2") == identity
-        assert _volumes(cluster, heir.key) == {"data": "three-c-0.data.v2", "data2": kept}
-        assert [len(d.replicas) > 0 for d in _dirs(cluster, heir.service_id)] == [True, True]
+        assert identity_of(cluster, heir.key, "data2") == identity
+        assert volumes_of(cluster, heir.key) == {"data": "three-c-0.data.v2", "data2": kept}
+        assert dirs_in_use(cluster, heir.service_id) == 2
     assert not [e for e in cluster.events(before) if e.type == "drain.requested"]
     cluster.until(lambda: not _failed_disks(cluster) or None, "the anomaly to be over", timeout_s=90)
     settled(cluster)
@@ -78,7 +78,7 @@ def test_brokers_with_two_disks_are_rolled(living_cluster: LivingCluster) -> Non
     with traffic(cluster.bootstrap):
         cluster.roll("one")
         cluster.converged()
-    assert _volumes(cluster, cluster.instance("one-a-0").key) == {
+    assert volumes_of(cluster, cluster.instance("one-a-0").key) == {
         "data": "one-a-0.data.v2",
         "data2": "one-a-0.data2.v2",
     }
@@ -89,17 +89,3 @@ def _failed_disks(cluster: LivingCluster) -> set[str]:
     """Nodes with an anomaly of that kind that is not over."""
     found = cluster.client.anomalies(cluster.spec.name).anomalies
     return {a.subject for a in found if a.kind == "disk-failure" and a.state != "over"}
-
-
-def _dirs(cluster: LivingCluster, broker: int) -> tuple[LogDirSeen, ...]:
-    return cluster.snapshot().log_dirs[broker].dirs
-
-
-def _identity(cluster: LivingCluster, key: str, directory: str) -> str:
-    return (cluster.vm(key) / "volumes" / directory / "kafka" / "meta.properties").read_text()
-
-
-def _volumes(cluster: LivingCluster, key: str) -> dict[str, str]:
-    """Directory -> volume on a VM, as its agent finds them."""
-    keys = (cluster.vm(key) / "volumes").glob("*.key")
-    return {file.name.removesuffix(".key"): file.read_text().strip() for file in keys}

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.builders import a_document
-from tests.sequences.recorded import assert_told_as_recorded
+from tests.builders import a_document, a_zookeeper_document
+from tests.sequences.recorded import assert_told_as_recorded, told_as_recorded_by
 from tests.sim.asking import ask_for_replacement
 from tests.sim.world import World
 
@@ -162,6 +162,38 @@ def heir_dies_while_it_fills_its_new_disk(world: World) -> None:
     assert "brokers-b-0.data2.v1" not in world.machines.volumes
 
 
+def first_disk_of_two_fails_in_zookeeper_mode_and_the_broker_serves_on(world: World) -> None:
+    """Nothing of the cluster's own is on it, so no broker stops over it; then one more disk each, on new VMs."""
+    world.declare(a_zookeeper_document(disks=TWO))
+    world.converge(ticks=200)
+    world.kafka.create_topic("orders", partitions=12, rf=3, min_isr=2, bytes_per_partition=50_000_000)
+    world.machines.fail_disk("brokers-b-0.g1", "data")
+    world.run(until=lambda w: _fills(w), ticks=300)
+    assert "brokers-b-0.data.v1" in world.machines.volumes
+    world.converge(ticks=300)
+    assert _volumes_of(world, "brokers-b-0") == ["brokers-b-0.data.v2", "brokers-b-0.data2.v1"]
+    assert not _drains(world)
+    world.declare(a_zookeeper_document(disks=THREE))
+    world.converge(ticks=900)
+    assert list(_disks_of_brokers(world).values()) == [["data", "data2", "data3"]] * 3
+    assert len(_drains(world)) == 3
+
+
+def brokers_with_two_disks_migrate_to_kraft(world: World) -> None:
+    """Each keeps both; the disk of one that fails after that is replaced alone."""
+    world.declare(a_zookeeper_document(version="3.9.1", disks=TWO))
+    world.converge(ticks=200)
+    world.kafka.create_topic("orders", partitions=12, rf=3, min_isr=2, bytes_per_partition=50_000_000)
+    world.declare(a_document(version="3.9.1", disks=TWO))
+    world.converge(ticks=900)
+    assert _disks_of_brokers(world) == {f"brokers-{rack}-0.g1": ["data", "data2"] for rack in "abc"}
+    world.machines.fail_disk("brokers-b-0.g1", "data2")
+    world.run(until=lambda w: not w.is_converged(), ticks=120)
+    world.converge(ticks=300)
+    assert _volumes_of(world, "brokers-b-0") == ["brokers-b-0.data.v1", "brokers-b-0.data2.v2"]
+    assert not _drains(world)
+
+
 STORIES = [
     brokers_with_two_disks_move_to_a_new_version,
     reattached_brokers_take_both_disks_along,
@@ -175,8 +207,19 @@ STORIES = [
     only_disk_of_a_broker_is_lost,
     heir_dies_while_it_fills_its_new_disk,
 ]
+OF_ZOOKEEPER = [
+    (first_disk_of_two_fails_in_zookeeper_mode_and_the_broker_serves_on, "3.8.1"),
+    (brokers_with_two_disks_migrate_to_kraft, "3.9.1"),
+]
 
 
 @pytest.mark.parametrize("story", STORIES, ids=lambda story: story.__name__)
 def test_the_story_is_told_as_it_was_recorded(story: Callable[[World], None]) -> None:
     assert_told_as_recorded(story)
+
+
+@pytest.mark.parametrize(("story", "version"), OF_ZOOKEEPER, ids=[story.__name__ for story, _ in OF_ZOOKEEPER])
+def test_the_story_of_zookeepers_brokers_is_told_as_it_was_recorded(
+    story: Callable[[World], None], version: str
+) -> None:
+    told_as_recorded_by(World(version=version), story)

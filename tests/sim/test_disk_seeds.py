@@ -9,7 +9,7 @@ from tests.builders import a_document
 from tests.sim.asking import ask_for_replacement
 from tests.sim.crashes import Crashes
 from tests.sim.faults import Trouble
-from tests.sim.stories import troubled_roll
+from tests.sim.stories import IN_ZOOKEEPER_MODE, troubled_roll
 from tests.sim.sweep import sweep
 from tests.sim.world import World
 
@@ -47,13 +47,13 @@ def test_the_replacement_of_one_disk_survives_a_crash_at_every_point() -> None:
     sweep("disk replacement, crash at", REPLACEMENT, CRASHES.at)
 
 
-def _disks_fail(seed: int) -> None:
+def _disks_fail(seed: int, *, born_as: str = "4.1.1", becomes: str = "4.2.0", **mode: str) -> None:
     """While a version rolls, disks of brokers fail now and then, one broker at a time; among all other trouble."""
-    spec = {"disks": TWO, **({"strategy": "reattach", "max_unavailable": 1} if seed % 2 else {})}
-    world, chosen = World(seed=seed), random.Random(seed)
-    _born(world, **spec)
-    world.declare(a_document(**spec, version="4.2.0"))
-    trouble = Trouble(world, chance=0.05, **{**spec, "version": "4.2.0"})
+    spec = {"disks": TWO, **mode, **({"strategy": "reattach", "max_unavailable": 1} if seed % 2 else {})}
+    world, chosen = World(seed=seed, version=born_as), random.Random(seed)
+    _born(world, **spec, version=born_as)
+    world.declare(a_document(**spec, version=becomes))
+    trouble = Trouble(world, chance=0.05, **{**spec, "version": becomes})
     for step in range(300):
         if step % 60 == 20:
             _one_fails(world, chosen)
@@ -73,7 +73,7 @@ def _one_fails(world: World, chosen: random.Random) -> None:
     if not (machines.are_well and kafka.is_at_rest() and len(serving) == 3 and running):
         return
     key, disk = chosen.choice(running).key, chosen.choice(("data", "data2"))
-    if disk == "data":
+    if disk == "data" and not world.view().in_zookeeper_mode:
         machines.lose_volume(key, disk)  # Kafka's metadata is on the first one: a broker stops over it
     else:
         machines.fail_disk(key, disk)
@@ -82,6 +82,15 @@ def _one_fails(world: World, chosen: random.Random) -> None:
 @pytest.mark.parametrize("seed", range(2400, 2404))
 def test_it_converges_though_disks_fail(seed: int) -> None:
     _disks_fail(seed)
+
+
+def _disks_fail_in_zookeeper_mode(seed: int) -> None:
+    _disks_fail(seed, born_as="3.8.1", becomes="3.9.1", **IN_ZOOKEEPER_MODE)
+
+
+@pytest.mark.parametrize("seed", [2471])
+def test_it_converges_though_disks_fail_in_zookeeper_mode(seed: int) -> None:
+    _disks_fail_in_zookeeper_mode(seed)
 
 
 @pytest.mark.parametrize("seed", range(2450, 2452))
@@ -93,3 +102,9 @@ def test_brokers_with_two_disks_are_rolled_through_seeded_trouble(seed: int) -> 
 @pytest.mark.timeout(900)
 def test_it_converges_though_disks_fail_swept() -> None:
     sweep("failing disks, seed", range(24000, 24100), _disks_fail)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(900)
+def test_it_converges_though_disks_fail_in_zookeeper_mode_swept() -> None:
+    sweep("failing disks of zookeeper's brokers, seed", range(24100, 24150), _disks_fail_in_zookeeper_mode)

@@ -116,6 +116,27 @@ def test_a_broker_in_zookeeper_mode_gets_the_meta_properties_that_kafka_3_writes
     )
 
 
+def test_each_directory_of_a_broker_in_zookeeper_mode_is_marked_and_the_first_is_no_other_than_the_rest(
+    layout: Layout,
+) -> None:
+    """Kafka 3 names no directory of its own for the cluster's metadata there: it has none (KAFKA-16195)."""
+    first = old_broker().log_dirs[0]
+    second = first.model_copy(update={"name": "data2", "volume": "v2", "directory_id": "YnJva2VyLWRpci10d28tMg"})
+    service = old_broker(log_dirs=(first, second))
+    (layout.root / "volumes" / "data2").mkdir()
+    format_storage(service, layout, used=(), run_tool=_no_tool)
+    assert storage_facts(service, layout, used=()).state == "ready"
+    marks = [(layout.data(d) / "meta.properties").read_text().splitlines() for d in service.log_dirs]
+    assert [m[-1] for m in marks] == [f"directory.id={first.directory_id}", "directory.id=YnJva2VyLWRpci10d28tMg"]
+    assert marks[0][:-1] == marks[1][:-1]
+    text = server_properties(service, log_dirs=(Path("/vm/data/kafka"), Path("/vm/data2/kafka")))
+    assert "log.dirs=/vm/data/kafka,/vm/data2/kafka\n" in text
+    assert "metadata.log.dir" not in text
+    (layout.data(second) / "meta.properties").unlink()
+    lost = storage_facts(service, layout, used=(second.directory_id,))
+    assert (lost.state, lost.lost) == ("refused", ("data2",))
+
+
 @pytest.mark.parametrize("key", ["skipACL", "server.9", "4lw.commands.whitelist", "dataDir", "reconfigEnabled"])
 def test_a_setting_never_overrides_what_kedge_owns_of_an_ensemble(key: str) -> None:
     service = server(settings={key: "stolen", "tickTime": "3000"})

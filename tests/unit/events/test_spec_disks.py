@@ -48,13 +48,26 @@ def test_controllers_have_one() -> None:
     assert not result.ok
 
 
-def test_brokers_of_a_zookeeper_cluster_have_one() -> None:
-    config = ", mode: zookeeper"
-    text = a_spec(version="3.8.1", quorum="zookeeper", config=config, disks=", count: 2")
-    result = load_documents(text, file="orders.yaml")
-    assert [(p.code, p.message) for p in result.problems if p.is_error] == [
-        ("KEDGE-SPEC-075", "pool `brokers` has 2 disks for each node; brokers of mode `zookeeper` have one")
+def test_brokers_of_a_zookeeper_cluster_may_too_and_its_servers_may_not() -> None:
+    config, two = ", mode: zookeeper", ", count: 2"
+    text = a_spec(version="3.8.1", quorum="zookeeper", config=config, disks=two)
+    assert load_documents(text, file="orders.yaml").ok
+    servers = text.replace("sizeGib: 1}", f"sizeGib: 1{two}}}")
+    assert [(p.code, p.message) for p in load_documents(servers, file="orders.yaml").problems if p.is_error] == [
+        (
+            "KEDGE-SPEC-075",
+            "pool `zookeepers` has 2 disks for each node; who votes keeps all it has in one directory",
+        )
     ]
+
+
+def test_brokers_with_a_server_on_their_vms_have_one() -> None:
+    text = a_spec(version="3.8.1", quorum="members", config=", mode: zookeeper", disks=", count: 2")
+    (problem,) = [p for p in load_documents(text, file="orders.yaml").problems if p.is_error]
+    assert (problem.code, problem.message) == (
+        "KEDGE-SPEC-075",
+        "pool `brokers` has 2 disks for each node; who votes keeps all it has in one directory",
+    )
 
 
 @pytest.mark.parametrize(("count", "ok"), [(0, False), (1, True), (8, True), (9, False)])

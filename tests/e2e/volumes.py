@@ -1,0 +1,25 @@
+"""The disks of a living cluster's brokers: which volume is which directory, whose it is, what Kafka has there."""
+
+from planner.observed import LogDirSeen
+from tests.e2e.living_cluster import LivingCluster
+
+
+def log_dirs(cluster: LivingCluster, broker: int) -> tuple[LogDirSeen, ...]:
+    """By the broker's own word."""
+    return cluster.snapshot().log_dirs[broker].dirs
+
+
+def dirs_in_use(cluster: LivingCluster, broker: int) -> int:
+    """How many of its directories have a replica."""
+    return sum(len(d.replicas) > 0 for d in log_dirs(cluster, broker))
+
+
+def identity_of(cluster: LivingCluster, key: str, directory: str) -> str:
+    """What Kafka knows a directory again by."""
+    return (cluster.vm(key) / "volumes" / directory / "kafka" / "meta.properties").read_text()
+
+
+def volumes_of(cluster: LivingCluster, key: str) -> dict[str, str]:
+    """Directory -> volume on a VM, as its agent finds them."""
+    keys = (cluster.vm(key) / "volumes").glob("*.key")
+    return {file.name.removesuffix(".key"): file.read_text().strip() for file in keys}

@@ -3,6 +3,8 @@
 Runs share it through TF_DATA_DIR. Only `init` writes there, in the folder of its own run; one rename puts it where
 others find it, so there is all of it or nothing, whatever is killed. Whoever uses it holds a shared lock of the kernel.
 What may be damaged is marked, and left to those who use it; what nobody uses any more goes when the next one is kept.
+
+Which providers were chosen, with their checksums, stays when all that goes: every later `init` is held to it.
 """
 
 import errno
@@ -16,10 +18,14 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from providers.errors import TerraformFailed
+from providers.tf.runfolder import RunFolder
 from providers.tf.workspace import Workspace
 
 _LOCK_FILE = ".terraform.lock.hcl"
 """Which providers were chosen. Terraform looks for it beside the configuration and refuses to plan without."""
+
+_HELD = "The checksums are those of the first init, in {chosen}: delete that file if other packages are meant."
 
 _IN_USE, _DOUBTED = "in-use", "doubted"
 """Files of ours in it: the first is locked by its users, and when it was last used is its time of change."""
@@ -45,9 +51,18 @@ class InUse:
 
 @dataclass(frozen=True, slots=True)
 class Initialised:
-    """`<directory>/<what it was made from>/<which try>/`, for all states of an installation on this machine."""
+    """`<directory>/<what it was made from>/<which try>/`, for all states of an installation on this machine.
+
+    `<chosen>/<cloud's pins>.hcl` are Terraform's lock files. Nothing here ever deletes one.
+    """
 
     directory: Path
+    chosen: Path
+
+    @classmethod
+    def of(cls, folder: RunFolder) -> "Initialised":
+        """What is shared with all other states of that one's root."""
+        return cls(folder.initialised, folder.chosen_providers)
 
     @contextmanager
     def opened(self, workspace: Workspace, *, binary: str, plugins: str, init: Callable[[], object]) -> Iterator[InUse]:
@@ -60,12 +75,30 @@ class Initialised:
             kept = self.directory / _made_from(workspace, binary, plugins)
             data = _newest(kept, stack)
             if data is None:
-                init()
+                self._init(workspace, init)
                 data = _keep(kept, workspace, stack)
                 self._clear()
             elif (data / _LOCK_FILE).exists():
                 shutil.copy2(data / _LOCK_FILE, workspace.directory)
             yield InUse(data)
+
+    def _init(self, workspace: Workspace, init: Callable[[], object]) -> None:
+        """Terraform refuses a package other than the one first chosen, and adds what another platform needs."""
+        chosen, here = self.chosen / f"{workspace.pins}.hcl", workspace.directory / _LOCK_FILE
+        held = chosen.exists()
+        if held:
+            shutil.copy2(chosen, here)
+        try:
+            init()
+        except TerraformFailed as error:
+            if not held or "lock file" not in str(error):
+                raise
+            said, *_ = str(error).splitlines()
+            raise TerraformFailed(said, [*error.diagnostics, _HELD.format(chosen=chosen)]) from None
+        if here.exists():
+            self.chosen.mkdir(parents=True, exist_ok=True, mode=0o700)
+            staged = Path(shutil.copy2(here, self.chosen / f".{workspace.directory.name}"))
+            staged.rename(chosen)
 
     def _clear(self) -> None:
         """Delete what was doubted, or was for an earlier release, and is used by nobody."""

@@ -30,11 +30,13 @@ class Workspace:
     """A rendered directory. `plan` is where the saved plan goes; all of it is readable by its owner only.
 
     `fingerprint` stands for all that `init` reads: the configuration and the files of the module, not the values. It is
-    the same for every state of a kind, and for a module that grows volumes.
+    the same for every state of a kind, and for a module that grows volumes. `pins` stands for the providers and their
+    versions alone: it is the same for the two modules of a cloud, and for all of their releases with those versions.
     """
 
     directory: Path
     fingerprint: str = ""
+    pins: str = ""
 
     @property
     def plan(self) -> Path:
@@ -86,7 +88,7 @@ def open_workspace(
         # In a file of its own, and not in the fingerprint: `init` makes nothing of it.
         blocks = [_literal({"to": i.address, "id": i.id}) for i in imports]
         _write(directory / "imports.tf.json", {"import": blocks})
-    workspace = Workspace(directory, _fingerprint(configuration, module))
+    workspace = Workspace(directory, _fingerprint(configuration, module), _pins(module))
     workspace.cli_config.write_text("disable_checkpoint = true\n")
     return workspace
 
@@ -133,6 +135,11 @@ def _fingerprint(configuration: Mapping[str, object], module: Path) -> str:
     for file in sorted(path for path in module.glob("**/*.tf*") if path.is_file()):
         digest.update(f"\0{file.relative_to(module)}\0".encode() + file.read_bytes())
     return digest.hexdigest()
+
+
+def _pins(module: Path) -> str:
+    pinned = module / "versions.tf"
+    return hashlib.sha256(pinned.read_bytes()).hexdigest()[:16] if pinned.exists() else ""
 
 
 def _write(path: Path, value: object) -> None:

@@ -1,7 +1,8 @@
 """What a vendor's Terraform provider has, read out of the public package that was generated from its schema.
 
-The packages `cdktf-cdktf-provider-<cloud>` of PyPI carry the sources they were generated with: each member of a
-resource stands under a comment `name - computed: .., optional: .., required: ..`. Only those facts are kept. By hand:
+The packages `cdktn-provider-<cloud>` of PyPI, and their forerunners `cdktf-cdktf-provider-<cloud>`, carry the sources
+they were generated with: each member of a resource stands under a comment `name - computed: .., optional: ..,
+required: ..`. Only those facts are kept. By hand:
 
     python -m tests.standins.extract WHEEL digitalocean digitalocean_droplet digitalocean_volume ...
 
@@ -26,7 +27,7 @@ _MEMBER = re.compile(
     r"(?P<code>.*?)(?=^  // \w+ - computed: |^  // ====|^}|\Z)",
     re.MULTILINE | re.DOTALL,
 )
-_CLASS = re.compile(r"^export class (?P<name>\w+) extends cdktf\.(?P<base>\w+) \{\n(?P<body>.*?)^\}", re.M | re.S)
+_CLASS = re.compile(r"^export class (?P<name>\w+) extends cdkt[fn]\.(?P<base>\w+) \{\n(?P<body>.*?)^\}", re.M | re.S)
 _RENDERED = re.compile(
     r"^ +(?P<name>\w+): \{\n +value: (?P<value>.*?),\n +isBlock: (?P<block>\w+),\n +type: \"(?P<type>\w+)\",\n"
     r" +storageClassType: \"(?P<stored>\w+)\",",
@@ -34,9 +35,10 @@ _RENDERED = re.compile(
 )
 _FUNCTION = re.compile(r"^export function (?P<name>\w+)ToHclTerraform\(.*?\n(?P<body>.*?)^\}", re.M | re.S)
 _BLOCK = re.compile(r" = new (?P<kind>\w+?)(?P<shape>List|OutputReference)\(this, \"\w+\"(, (?P<is_set>\w+))?\)")
-_MAP = re.compile(r" = new cdktf\.(?P<of>String|Number|Boolean)Map\(")
+_MAP = re.compile(r" = new cdkt[fn]\.(?P<of>String|Number|Boolean)Map\(")
 _GETTER = re.compile(r"(?P<set>Fn\.tolist\()?this\.get(?P<what>\w+?)Attribute\(")
 _FIELD = re.compile(r"private _\w+\?: (?P<type>[^;]+);")
+_OR_LATER = re.compile(r" \| cdkt[fn]\.IResolvable$")
 
 _GOT = {
     "String": "string",
@@ -188,7 +190,7 @@ def _type(code: str) -> str | None:
         kind = _GOT[got["what"]]
         return kind.replace("list(", "set(") if got["set"] else kind
     if field := _FIELD.search(code):
-        return _FIELDS.get(field["type"].removesuffix(" | cdktf.IResolvable").strip())
+        return _FIELDS.get(_OR_LATER.sub("", field["type"]).strip())
     return None
 
 

@@ -23,7 +23,7 @@ import tf.runner
 from tf.gen import tfplugin_pb2 as pb
 from tf.iface import Provider, Resource
 from tf.schema import Schema
-from tf.utils import Diagnostics
+from tf.utils import Diagnostics, to_dynamic_value
 
 from tests.standins import states
 from tests.standins.document import Document, document_of
@@ -33,7 +33,14 @@ from tests.standins.schema import schema_of
 
 
 class Servicer(tf.provider.ProviderServicer):
-    """The protocol where `tf` does less than a real provider: unknowns inside blocks, and an end that is orderly."""
+    """The protocol where `tf` does less than a real provider: states of other releases, unknowns inside blocks, and an
+    end that is orderly.
+    """
+
+    def UpgradeResourceState(self, request: Any, context: Any) -> Any:
+        block = self.app.document.resources[request.type_name]
+        state = states.fitted(block, json.loads(request.raw_state.json))
+        return pb.UpgradeResourceState.Response(upgraded_state=to_dynamic_value(state))
 
     def PlanResourceChange(self, request: Any, context: Any) -> Any:
         attributes, blocks = self._get_res_attrs(request.type_name), self._get_res_blocks(request.type_name)

@@ -20,6 +20,20 @@ def blank(block: Block) -> Values:
     return dict.fromkeys(block["attributes"]) | nested
 
 
+def fitted(block: Block, old: Mapping[str, Any]) -> Values:
+    """What another release of the provider wrote, as this one has it: unknown things go, new ones are null."""
+    values: Values = {name: old.get(name) for name in block["attributes"]}
+    for name, nested in block.get("blocks", {}).items():
+        given = old.get(name)
+        if isinstance(given, dict):
+            values[name] = fitted(nested, given)
+        elif isinstance(given, list):
+            values[name] = [fitted(nested, each) for each in given]
+        else:
+            values[name] = None if nested["nesting"] == "single" else []
+    return values
+
+
 def planned(block: Block, proposed: Values) -> Values:
     """A new one as it will be: what nobody set and the cloud tells is unknown, in blocks too."""
     values = dict(proposed)

@@ -55,6 +55,6 @@ def left_beside_states(root: Path) -> dict[str, int]:
         parts = path.relative_to(root).parts
         is_state = len(parts) == 3 and path.name in ("terraform.tfstate", "terraform.tfstate.before")
         holds_one = len(parts) < 3 and any(path.rglob("terraform.tfstate"))
-        if parts[0] != "initialised" and not is_state and not holds_one:
+        if parts[0] not in ("initialised", "providers") and not is_state and not holds_one:
             left[str(path.relative_to(root))] = path.lstat().st_size
     return left

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from providers.google.names import name_of
-from tests.standins.document import document_of
 from tests.standins.mirror import pinned
 from tests.terraform.standins import MODULES, terraform, validated_copy
 
@@ -60,11 +59,6 @@ def initialised(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPat
 
 def test_the_provider_is_pinned_exactly() -> None:
     assert pinned("google") == ("hashicorp/google", "7.45.0")
-
-
-def test_the_schema_says_where_it_is_from() -> None:
-    assert document_of("google").source["package"] == "cdktf-cdktf-provider-google 16.12.1 (PyPI)"
-    assert document_of("google").source["provider"] == "6.50.0"
 
 
 def test_nothing_is_asked_that_could_answer_differently_tomorrow() -> None:

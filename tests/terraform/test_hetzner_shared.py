@@ -1,5 +1,6 @@
 """Clusters at Hetzner that are applied at once from one initialised folder: real Terraform, the vendor's provider."""
 
+import shutil
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from providers.base import Resources, RunKind, TerraformRun
+from providers.errors import TerraformFailed
 from providers.hetzner.cloud import HetznerCloud
 from providers.tf.execute import RunResult
 from providers.tf.runner import TerraformRunner
@@ -100,3 +102,27 @@ def test_a_provider_in_another_folder_is_initialised_anew_and_no_run_fails(
     again.execute(surge(cluster(UIDS[1]), intent="two"))
     assert len(inits) == 2
     assert left_beside_states(bench.state_root) == {}
+
+
+def test_a_provider_of_the_same_version_with_other_contents_is_refused_though_all_else_was_deleted(
+    bench: HetznerBench, tmp_path: Path
+) -> None:
+    """The checksums of the first `init` hold for the one of another cluster, after what that made is gone."""
+    bench.execute(surge(cluster(UIDS[0]), intent="one"))
+    shutil.rmtree(bench.state_root / "initialised")
+    (genuine,) = (hcloud_plugins() / "terraform/plugins").glob("*/*/*/*/*")
+    other = tmp_path / "plugins" / genuine.relative_to(hcloud_plugins())
+    other.mkdir(parents=True)
+    (program,) = genuine.iterdir()
+    (other / program.name).symlink_to(program)
+    (other / "more").touch()
+    settings = tmp_path / "hetzner.yaml"
+    settings.write_text(settings.read_text().replace(str(hcloud_plugins()), str(tmp_path / "plugins")))
+    again = replace(bench, cloud=HetznerCloud("test", settings))
+    with pytest.raises(TerraformFailed, match=r"(?s)lock file.*delete that file if other packages are meant"):
+        again.execute(surge(cluster(UIDS[1]), intent="two"))
+    assert [i.cluster_uid for i in bench.listing().instances] == [UIDS[0]]
+
+    (meant,) = (bench.state_root / "providers").iterdir()
+    meant.unlink()
+    assert again.execute(surge(cluster(UIDS[1]), intent="two")).changed

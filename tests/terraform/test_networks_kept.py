@@ -38,12 +38,12 @@ from tests.standins.mirror import MODULES
 from tests.terraform.networklife import NetworkBench, network_bench
 
 OFFICE = "192.168.8.0/24"
-PATIENCE_S = 240.0
+PATIENCE_S = 600.0
 
 pytestmark = [pytest.mark.terraform, pytest.mark.timeout(500)]
 
 
-@pytest.fixture(params=["hetzner", pytest.param("aws", marks=pytest.mark.soak)])
+@pytest.fixture(params=["hetzner", pytest.param("aws", marks=[pytest.mark.soak, pytest.mark.timeout(1800)])])
 def bench(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[NetworkBench]:
     with network_bench(request.param, tmp_path, monkeypatch) as opened:
         yield opened

@@ -98,10 +98,9 @@ class AwsHarness:
                     InstanceType=i["shape"],
                     MinCount=1,
                     MaxCount=1,
-                    SubnetId=made["cloud"][f"subnet_{i['zone']}"],
+                    NetworkInterfaces=[_interface_of(i, made["cloud"])],
                     TagSpecifications=_tagged("instance", i["tags"]),
                     **({"InstanceMarketOptions": {"MarketType": "spot"}} if i.get("spot") else {}),
-                    **({"Ipv6AddressCount": 1} if i.get("ipv6") else {}),
                 )
         for key, t in made["attachments"].items():
             if _meant(f"attachment/{key}", only) and made["volumes"][t["volume"]]["kind"] != EPHEMERAL:
@@ -193,6 +192,13 @@ def _device(attachments: Mapping[str, Any], key: str) -> str:
     """As the module names them: the place of the attachment among those of its VM."""
     of_vm = sorted(k for k, t in attachments.items() if t["instance"] == attachments[key]["instance"])
     return f"/dev/sd{'fghijklmnop'[of_vm.index(key)]}"
+
+
+def _interface_of(instance: Mapping[str, Any], cloud: Mapping[str, str]) -> dict[str, Any]:
+    """What Terraform's provider asks for where a module says that a VM gets no public IPv4 address."""
+    ipv6 = {"Ipv6AddressCount": 1} if instance.get("ipv6") else {}
+    subnet = cloud[f"subnet_{instance['zone']}"]
+    return {"DeviceIndex": 0, "SubnetId": subnet, "AssociatePublicIpAddress": False, **ipv6}
 
 
 def _tagged(kind: str, given: dict[str, str]) -> list[dict[str, Any]]:

@@ -34,7 +34,7 @@ def patched() -> Iterator[None]:
             (Instance, "detach_eni", detached_interface_remembers),
             (SecurityGroupRule, "description", property(rule_for_a_group_keeps_its_description)),
             (Subnet, "ipv6_cidr_block_association_set", property(subnet_tells_whether_its_ipv6_range_is_associated)),
-            (Instance, "prep_nics", vm_has_the_groups_of_its_first_interface),
+            (Instance, "prep_nics", vm_is_as_its_first_interface_says),
             (backend, "get_all_network_interfaces", detached_attachment_is_told_as_detached),
         ):
             stack.enter_context(patch.object(owner, name, instead))
@@ -69,9 +69,15 @@ def terminated_vm_lets_go_of_interfaces(self: Instance) -> Any:
     return before
 
 
-def vm_has_the_groups_of_its_first_interface(self: Instance, *args: Any, **kwargs: Any) -> None:
-    """EC2 tells the groups a VM was launched with by its interface as the VM's own; moto tells none."""
-    _prep_nics(self, *args, **kwargs)
+def vm_is_as_its_first_interface_says(self: Instance, interfaces: list[dict[str, Any]], **told: Any) -> None:
+    """EC2 gives a VM the IPv6 addresses its interface asks for, and tells the interface's groups as the VM's own.
+
+    moto gives those that a VM without interfaces asks for, and tells no groups. Terraform's provider describes an
+    interface wherever it is said whether the VM is to have a public IPv4 address.
+    """
+    described: dict[str, Any] = next((i for i in interfaces if int(i["DeviceIndex"]) == 0), {})
+    asked = told.get("ipv6_address_count") or described.get("Ipv6AddressCount")
+    _prep_nics(self, interfaces, **{**told, "ipv6_address_count": int(asked or 0)})
     first = self.nics.get(0)
     if first is not None and not self.security_groups:
         self.security_groups = list(first.group_set)

@@ -1,6 +1,7 @@
 """`init` is left out where what an earlier run's made still fits, with a shell script in Terraform's place."""
 
 import os
+import shutil
 import threading
 import time
 from collections.abc import Callable
@@ -13,6 +14,13 @@ from providers.tf.initialised import Initialised
 from providers.tf.runner import TerraformRunner
 from providers.tf.states import Access
 from providers.tf.workspace import Workspace, open_workspace
+
+CHECKS = """
+    if [ -e .terraform.lock.hcl ] && [ "$(cat .terraform.lock.hcl)" != {package} ]; then
+      echo "it matches none of the checksums in the lock file" >&2; exit 1
+    fi
+    echo {package} > .terraform.lock.hcl ;;"""
+"""What Terraform does where a folder of plugins has that package."""
 
 SCRIPT = """#!/bin/sh
 echo "$1 $TF_DATA_DIR" >> {calls}
@@ -34,7 +42,8 @@ class House:
         self.module = root / "module"
         self.module.mkdir()
         (self.module / "main.tf").write_text("# one\n")
-        self.kept = Initialised(root / "initialised")
+        (self.module / "versions.tf").write_text("# one\n")
+        self.kept = Initialised(root / "initialised", root / "providers")
         self.program = root / "terraform"
         self.program.write_text(SCRIPT.format(calls=root / "calls"))
         self.program.chmod(0o755)
@@ -204,3 +213,39 @@ def test_what_a_run_that_never_had_a_plan_used_is_doubted_and_made_again(house: 
     assert not first.exists(), "doubted, and nobody uses it"
     house.run()
     assert house.inits == 3
+
+
+def packages_are(house: House, package: str) -> None:
+    script = SCRIPT.format(calls=house.root / "calls")
+    house.program.write_text(script.replace("    echo chosen > .terraform.lock.hcl ;;", CHECKS.format(package=package)))
+
+
+def test_every_later_init_is_held_to_the_providers_of_the_first_whatever_else_was_deleted(house: House) -> None:
+    packages_are(house, "first")
+    assert house.run() == "made\nfirst\n"
+    packages_are(house, "second")
+    shutil.rmtree(house.kept.directory)
+    (chosen,) = house.kept.chosen.iterdir()
+    with pytest.raises(TerraformFailed, match=f"first init, in {chosen}: delete that file"):
+        house.run(another_variable=1)
+    assert house.there() == []
+    assert chosen.read_text() == "first\n"
+    chosen.unlink()
+    assert house.run() == "made\nsecond\n"
+
+
+def test_other_pins_are_chosen_anew_and_the_old_ones_kept(house: House) -> None:
+    packages_are(house, "first")
+    house.run()
+    packages_are(house, "second")
+    (house.module / "versions.tf").write_text("# two\n")
+    assert house.run() == "made\nsecond\n"
+    assert sorted(path.read_text() for path in house.kept.chosen.iterdir()) == ["first\n", "second\n"]
+
+
+def test_an_init_that_fails_for_another_reason_says_nothing_of_checksums(house: House) -> None:
+    house.run()
+    house.program.write_text("#!/bin/sh\necho no route to host >&2; exit 1\n")
+    with pytest.raises(TerraformFailed) as failed:
+        house.run()
+    assert failed.value.diagnostics == ("no route to host",)

@@ -59,6 +59,8 @@ export class Thing extends cdktf.TerraformResource {
   public get tags() {
     return cdktf.Fn.tolist(this.getListAttribute('tags'));
   }
+  // kept - computed: false, optional: true, required: false
+  private _kept?: boolean | cdktf.IResolvable;
   // history - computed: true, optional: false, required: false
   private _history = new ThingHistoryList(this, "history", false);
   // part - computed: false, optional: false, required: true
@@ -87,15 +89,20 @@ export class Thing extends cdktf.TerraformResource {
 
 
 class Generated:
-    """A package of one resource."""
+    """A package of one resource, generated for that library."""
+
+    def __init__(self, library: str) -> None:
+        self._source = SOURCE.replace("cdktf.", f"{library}.")
 
     def source(self, folder: str) -> str:
-        configured = SOURCE.replace("TerraformResource", "TerraformProvider")
+        configured = self._source.replace("TerraformResource", "TerraformProvider")
         configured = configured.replace('_part = new ThingPartOutputReference(this, "part");', "_part?: ThingPart[];")
-        return {"thing": SOURCE, "provider": configured}[folder]
+        return {"thing": self._source, "provider": configured}[folder]
 
 
-GENERATED = cast(Package, Generated())
+@pytest.fixture(params=["cdktf", "cdktn"])
+def generated(request: pytest.FixtureRequest) -> Package:
+    return cast(Package, Generated(request.param))
 
 
 def blocks(told: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -117,13 +124,19 @@ def test_a_document_says_where_it_is_from_and_is_well_formed(cloud: str) -> None
             assert ("required" in modes) is (modes == ["required"]), name
 
 
-def test_a_resource_is_taken_out_with_its_types_and_blocks() -> None:
-    told, version = resource(GENERATED, "cloud_thing")
+@pytest.mark.parametrize("cloud", CLOUDS)
+def test_a_document_is_of_the_very_release_that_the_modules_pin(cloud: str) -> None:
+    assert document_of(cloud).source["provider"] == pinned(cloud)[1] == pinned(f"{cloud}-network")[1]
+
+
+def test_a_resource_is_taken_out_with_its_types_and_blocks(generated: Package) -> None:
+    told, version = resource(generated, "cloud_thing")
     assert version == "1.2.3"
     assert told == {
         "attributes": {
             "effective": ["map(string)", "computed"],
             "id": ["string", "optional", "computed"],
+            "kept": ["bool", "optional"],
             "tags": ["set(string)", "optional"],
         },
         "blocks": {
@@ -139,8 +152,8 @@ def test_a_resource_is_taken_out_with_its_types_and_blocks() -> None:
     assert '"size": ["number", "required"]' in compact(told)
 
 
-def test_a_providers_configuration_is_taken_out_too() -> None:
-    told = provider(GENERATED)
+def test_a_providers_configuration_is_taken_out_too(generated: Package) -> None:
+    told = provider(generated)
     assert told["attributes"]["id"] == ["string", "optional", "computed"]
     assert told["blocks"]["part"]["attributes"] == {"size": ["number", "optional"]}
 

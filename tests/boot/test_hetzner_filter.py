@@ -1,0 +1,189 @@
+"""The packet filter a Hetzner server is born with, loaded by nft in a kernel: who gets in at which port, who does not.
+
+A server's network namespace and one with everybody else, joined by a pair of devices. What is loaded is the command of
+the user data as it is rendered, run as cloud-init would.
+"""
+
+import errno
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from uuid import uuid4
+
+import pytest
+import yaml
+
+from providers.hetzner.settings import HetznerRegion
+from providers.hetzner.userdata import user_data
+from tests.boot.debian_vm import ran
+from tests.fakes.resources import instance
+from tests.marks import A_NETWORK_FOR_EACH_VM
+
+pytestmark = [
+    A_NETWORK_FOR_EACH_VM,
+    pytest.mark.skipif(shutil.which("nft") is None, reason="loading a packet filter needs `nft` (nftables)"),
+]
+
+REGION = HetznerRegion.model_validate(
+    {
+        "network": 1,
+        "subnets": {"fsn1": "10.0.0.0/24"},
+        "node_network": 2,
+        "member_range": "10.1.0.0/24",
+        "node_range": "10.1.1.0/24",
+        "clients": ["10.8.0.0/16"],
+        "broker_ports": [9092, 9192],
+        "member_ports": [2181, 9093],
+    }
+)
+SERVER, SERVER6 = "10.0.0.2", "fd00:1::2"
+MEMBERS = ("10.0.0.9", "10.1.0.9", "10.1.1.9")
+CLIENT, STRANGER, STRANGER6, METADATA = "10.8.0.9", "10.99.0.9", "fd00:1::9", "169.254.169.254"
+PORTS = (22, 111, 2181, 8778, 9092, 9093, 9192)
+BROKERS, ALL_OF_KAFKA = {9092, 9192}, {2181, 9092, 9093, 9192}
+
+LISTEN = """
+import selectors, socket, sys
+waiting = selectors.DefaultSelector()
+for port in map(int, sys.argv[1:]):
+    waiting.register(socket.create_server(("::", port), family=socket.AF_INET6, dualstack_ipv6=True), 1)
+print("ready", flush=True)
+while True:
+    for found, _ in waiting.select():
+        found.fileobj.accept()[0].close()
+"""
+
+KNOCK = """
+import json, os, selectors, socket, sys, time
+user, wait_s, attempts = json.loads(sys.argv[1])
+os.setuid(user)
+knocking = selectors.DefaultSelector()
+for own, there, port in attempts:
+    one = socket.socket(socket.AF_INET6 if ":" in there else socket.AF_INET)
+    one.bind((own, 0))
+    one.setblocking(False)
+    one.connect_ex((there, port))
+    knocking.register(one, selectors.EVENT_WRITE, (own, port))
+answers, until = [], time.monotonic() + wait_s
+while knocking.get_map() and time.monotonic() < until:
+    for found, _ in knocking.select(until - time.monotonic()):
+        answers.append((*found.data, found.fileobj.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)))
+        knocking.unregister(found.fileobj)
+print(json.dumps(answers))
+"""
+
+IN_TIME_S, SILENCE_S = 20.0, 0.5
+
+
+@dataclass(frozen=True)
+class Wire:
+    """The server's namespace and the other one."""
+
+    server: str
+    others: str
+
+    def load(self) -> None:
+        """What cloud-init runs at each boot."""
+        born = yaml.safe_load(user_data(instance("b-0"), REGION, None))
+        for command in born["bootcmd"]:
+            ran("ip", "netns", "exec", self.server, *command)
+
+    def let_in(self, meant: dict[str, set[int]], there: str = SERVER) -> dict[str, set[int]]:
+        """Which of those addresses gets a connection at which of `PORTS`.
+
+        Who is meant to has all the time it needs; after that the others are given up after a moment of silence.
+        """
+        hoped = [(own, there, port) for own, ports in meant.items() for port in ports]
+        others = [(own, there, port) for own, ports in meant.items() for port in PORTS if port not in ports]
+        found = knock(self.others, hoped, IN_TIME_S) + knock(self.others, others, SILENCE_S)
+        return {one: {port for own, port, error in found if (own, error) == (one, 0)} for one in meant}
+
+
+Attempt = tuple[str, str, int]
+"""Own address, the other's, port."""
+
+
+def knock(namespace: str, attempts: list[Attempt], wait_s: float, user: int = 0) -> list[tuple[str, int, int]]:
+    """Own address, port and errno (0: connected) of each attempt that was answered in time."""
+    told = json.dumps([user, wait_s, attempts])
+    answered = json.loads(ran("ip", "netns", "exec", namespace, sys.executable, "-IS", "-c", KNOCK, told))
+    return [(own, port, error) for own, port, error in answered]
+
+
+@pytest.fixture
+def wire() -> Iterator[Wire]:
+    name = uuid4().hex[:8]
+    server, others = f"filter-{name}", f"others-{name}"
+    listening: list[subprocess.Popen[str]] = []
+    try:
+        for one in (server, others):
+            ran("ip", "netns", "add", one)
+            ran("ip", "-n", one, "link", "set", "lo", "up")
+        ran("ip", "link", "add", "eth0", "netns", server, "type", "veth", "peer", "name", "eth0", "netns", others)
+        give(server, f"{SERVER}/8", f"{SERVER6}/64")
+        give(others, *(f"{one}/8" for one in (*MEMBERS, CLIENT, STRANGER)), f"{STRANGER6}/64", f"{METADATA}/32")
+        ran("ip", "-n", server, "route", "add", "default", "dev", "eth0")
+        listening += [listen(server), listen(others)]
+        yield Wire(server, others)
+    finally:
+        for process in listening:
+            process.kill()
+            process.wait(10)
+        for one in (server, others):
+            subprocess.run(("ip", "netns", "del", one), check=False)
+
+
+def give(namespace: str, *addresses: str) -> None:
+    for address in addresses:
+        # Without `nodad` an IPv6 address may not be used before the kernel has looked for its owner: a second or two.
+        ran("ip", "-n", namespace, "address", "add", address, "dev", "eth0", *(["nodad"] if ":" in address else []))
+    ran("ip", "-n", namespace, "link", "set", "eth0", "up")
+
+
+def listen(namespace: str) -> subprocess.Popen[str]:
+    """A process that answers at all of `PORTS`, by both kinds of address."""
+    command = ("ip", "netns", "exec", namespace, sys.executable, "-IS", "-c", LISTEN, *map(str, PORTS))
+    begun = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert begun.stdout is not None
+    assert begun.stdout.readline() == "ready\n"
+    return begun
+
+
+def test_members_reach_kafka_clients_reach_brokers_and_nobody_reaches_anything_else(wire: Wire) -> None:
+    unfiltered = {one: set(PORTS) for one in (*MEMBERS, CLIENT, STRANGER)}
+    assert wire.let_in(unfiltered) == unfiltered
+    assert wire.let_in({STRANGER6: set(PORTS)}, SERVER6) == {STRANGER6: set(PORTS)}
+
+    wire.load()
+    meant = {**dict.fromkeys(MEMBERS, ALL_OF_KAFKA), CLIENT: BROKERS, STRANGER: set()}
+    assert wire.let_in(meant) == meant
+    assert wire.let_in({STRANGER6: set()}, SERVER6) == {STRANGER6: set()}
+
+
+def test_out_goes_everything_by_ipv6_too_though_neighbours_were_forgotten(wire: Wire) -> None:
+    wire.load()
+    for one in (wire.server, wire.others):
+        ran("ip", "-n", one, "neighbour", "flush", "all")
+    found = knock(wire.server, [(SERVER, STRANGER, 9092), (SERVER6, STRANGER6, 22)], IN_TIME_S)
+    assert sorted(found) == [(SERVER, 9092, 0), (SERVER6, 22, 0)]
+
+
+def test_the_metadata_service_answers_root_alone(wire: Wire) -> None:
+    attempt = [(SERVER, METADATA, 111)]
+    anybody = 65534
+    assert knock(wire.server, attempt, IN_TIME_S, anybody) == [(SERVER, 111, 0)]
+    wire.load()
+    assert knock(wire.server, attempt, IN_TIME_S) == [(SERVER, 111, 0)]
+    ((_, _, error),) = knock(wire.server, attempt, IN_TIME_S, anybody)
+    assert error == errno.ECONNREFUSED
+
+
+def test_rules_loaded_at_each_boot_are_the_same_and_not_twice_as_many(wire: Wire) -> None:
+    wire.load()
+    once = ran("ip", "netns", "exec", wire.server, "nft", "list", "ruleset")
+    wire.load()
+    assert ran("ip", "netns", "exec", wire.server, "nft", "list", "ruleset") == once
+    assert once.count("policy drop") == 2

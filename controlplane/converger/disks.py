@@ -22,7 +22,8 @@ def with_volume_sizes(snapshot: KafkaSnapshot, view: ClusterView, reports: Mappi
     if not told:
         return snapshot
     both = {b: _smaller(seen, told[b]) if b in told else seen for b, seen in snapshot.log_dirs.items()}
-    return replace(snapshot, log_dirs=both)
+    is_same = all(both[b] is seen for b, seen in snapshot.log_dirs.items())  # as where a volume is a disk of its own
+    return snapshot if is_same else replace(snapshot, log_dirs=both)
 
 
 def directory_in(path: str, names: Collection[str]) -> str:
@@ -42,12 +43,12 @@ def _of_volumes(instance: InstanceView, seen: ReportSeen | None) -> Mapping[str,
 def _smaller(seen: LogDirsSeen, told: Mapping[str, tuple[int, int]]) -> LogDirsSeen:
     if seen.total_bytes <= 0:
         return seen
-    return replace(
-        seen,
-        total_bytes=min(seen.total_bytes, sum(total for total, _ in told.values())),
-        usable_bytes=min(seen.usable_bytes, sum(free for _, free in told.values())),
-        dirs=_smaller_each(seen.dirs, told),
-    )
+    total = min(seen.total_bytes, sum(total for total, _ in told.values()))
+    usable = min(seen.usable_bytes, sum(free for _, free in told.values()))
+    dirs = _smaller_each(seen.dirs, told)
+    if (total, usable, dirs) == (seen.total_bytes, seen.usable_bytes, seen.dirs):
+        return seen
+    return replace(seen, total_bytes=total, usable_bytes=usable, dirs=dirs)
 
 
 def _smaller_each(dirs: tuple[LogDirSeen, ...], told: Mapping[str, tuple[int, int]]) -> tuple[LogDirSeen, ...]:
@@ -59,6 +60,8 @@ def _smaller_each(dirs: tuple[LogDirSeen, ...], told: Mapping[str, tuple[int, in
             return ()
         pairs.append((seen, told[name]))
     return tuple(
-        replace(seen, total_bytes=min(seen.total_bytes, total), usable_bytes=min(seen.usable_bytes, free))
+        seen
+        if total >= seen.total_bytes and free >= seen.usable_bytes
+        else replace(seen, total_bytes=min(seen.total_bytes, total), usable_bytes=min(seen.usable_bytes, free))
         for seen, (total, free) in pairs
     )

@@ -323,7 +323,8 @@ class Converger:
                 # Condition changes end the tick, with the effects they came with.
                 self._brake.hear(view, verdict.wait)
                 self._resting[uid] = view.version if waits_its_turn(verdict) else -1
-                return self._act(replace(situation, view=view), verdict, report)
+                acting = situation if view is situation.view else replace(situation, view=view)
+                return self._act(acting, verdict, report)
         return verdict.sentence
 
     def _act(self, situation: Situation, verdict: Verdict, report: TickReport) -> str:

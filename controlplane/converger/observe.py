@@ -15,6 +15,7 @@ from controlplane.converger.movewatch import Known, MoveWatch
 from controlplane.converger.observation import JobSeen, Observation, ReportSeen, SettingsObserved, TopicsObserved
 from controlplane.converger.placementwork import PlacementSeen, names_strangers, placement_of
 from controlplane.converger.ports import AGENT_REPORT, Ports
+from controlplane.converger.readplans import ReadPlans
 from controlplane.converger.rebalanceasking import rebalance_job_id
 from controlplane.converger.rounds import round_of
 from controlplane.converger.settingwork import SettingWork, drift_work, is_between_steps, setting_work
@@ -32,7 +33,7 @@ from controlplane.restartview import SettingStage
 from controlplane.view import ClusterView, once
 from controlplane.zookeeper.registered import RegistrySeen
 from events.ids import ClusterUid, IntentId
-from planner.drain.plan import DrainPlan, PlanUnreadable
+from planner.drain.plan import DrainPlan
 from planner.observed import KafkaSnapshot, SettingsSeen
 from planner.rebalancing.plan import RebalancePlan
 from planner.rollout.canary_step import back_step, own_left, trial_step
@@ -51,7 +52,8 @@ FINDINGS_EVERY = timedelta(seconds=5)
 
 
 class Observer:
-    """Observes clusters through the ports. Remembers only its last looks at Kafka: when, and how fast logs grow."""
+    """Observes clusters through the ports. Remembers only its last looks at Kafka (when, and how fast logs grow), and
+    plans as it read them."""
 
     def __init__(self, ports: Ports, *, in_rounds: bool = False) -> None:
         """`in_rounds`: a cluster at rest is looked at once in each of its rounds (`rounds`), not so long after the last
@@ -68,6 +70,8 @@ class Observer:
         self._placements: dict[str, tuple[KafkaSnapshot, ClusterView, PlacementSeen]] = {}
         self._health = HealthWatch()
         self._behind = BehindWatch()
+        self._drain_plans = ReadPlans(ports.plans, DrainPlan.from_bytes)
+        self._rebalance_plans = ReadPlans(ports.plans, RebalancePlan.from_bytes)
 
     def observe(self, view: ClusterView) -> Observation:
         """What is to be seen now. What cannot be read is missing, with the reason."""
@@ -81,6 +85,8 @@ class Observer:
         except provider_errors.ProviderError as error:
             missing["inventory"] = str(error)
         before = self._snapshots.get(view.uid)
+        drain_sha256 = view.drain.plan_sha256 if view.drain else ""
+        rebalance_sha256 = view.rebalance.plan_sha256 if view.rebalance else ""
         reports, kafka = self._reports(view), self._kafka(view, missing)
         if kafka is not None:
             sent = sent_by(view, {key: seen.report for key, seen in reports.items()})
@@ -94,10 +100,10 @@ class Observer:
             reports=reports,
             kafka=kafka and with_volume_sizes(kafka, view, reports),
             jobs=jobs,
-            plan=self._plan(view),
-            plan_sha256=view.drain.plan_sha256 if view.drain else "",
-            rebalance_plan=self._rebalance_plan(view),
-            rebalance_sha256=view.rebalance.plan_sha256 if view.rebalance else "",
+            plan=self._drain_plans.of(view.uid, drain_sha256),
+            plan_sha256=drain_sha256,
+            rebalance_plan=self._rebalance_plans.of(view.uid, rebalance_sha256),
+            rebalance_sha256=rebalance_sha256,
             settings=self._settings(view, missing) if kafka is not None and kafka is not before else None,
             topics=self._topics(view, kafka, missing) if kafka is not None and kafka is not before else None,
             placement=self._placement(view, kafka),
@@ -303,28 +309,6 @@ class Observer:
             wanted.append(rebalance_job_id(view.rebalance))
         found = ((w, self._ports.jobs.get(IntentId(w))) for w in wanted)
         return {w: _job_seen(job) for w, job in found if job is not None}
-
-    def _plan(self, view: ClusterView) -> DrainPlan | None:
-        if view.drain is None or not view.drain.plan_sha256:
-            return None
-        body = self._ports.plans.get(view.drain.plan_sha256)
-        if body is None:
-            return None
-        try:
-            return DrainPlan.from_bytes(body)
-        except PlanUnreadable:
-            # Written by another release: the drain is planned again, which decide() says in words.
-            return None
-
-    def _rebalance_plan(self, view: ClusterView) -> RebalancePlan | None:
-        if view.rebalance is None or not view.rebalance.plan_sha256:
-            return None
-        body = self._ports.plans.get(view.rebalance.plan_sha256)
-        try:
-            return None if body is None else RebalancePlan.from_bytes(body)
-        except PlanUnreadable:
-            # Written by another release: planned again, which decide() says in words.
-            return None
 
 
 @once

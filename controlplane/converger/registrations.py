@@ -6,6 +6,7 @@ import ipaddress
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import lru_cache
 from typing import Literal
 
 from controlplane.converger.verdict import Situation
@@ -102,11 +103,17 @@ def _is_elsewhere(seen: BrokerSeen, wanted: str, port: int) -> bool:
     """Only addresses are compared: what a name means to a broker is not known here, nor an address nobody told."""
     if seen.host == wanted:
         return seen.port != port
+    there, here = _address(seen.host), _address(wanted)
+    return there is not None and here is not None and (there != here or seen.port != port)
+
+
+@lru_cache(maxsize=16_384)
+def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    """None for a name. Every look at a cluster asks for the same ones again."""
     try:
-        there, here = ipaddress.ip_address(seen.host), ipaddress.ip_address(wanted)
+        return ipaddress.ip_address(text)
     except ValueError:
-        return False
-    return there != here or seen.port != port
+        return None
 
 
 def _runs(situation: Situation, wrong: Astray) -> bool:

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import boto3
 from botocore.config import Config
 
 from providers.aws.errors import is_throttle, translated
+from providers.aws.session import session_of
 from providers.aws.settings import AwsSettings
 from providers.base import Place
 from providers.callbudget import PATIENCE_S, CallBudget, TokenBucket
@@ -108,5 +108,5 @@ class Access:
     def _session(self, place: Place) -> Any:
         """Under the lock: sessions are not thread-safe while they make clients."""
         if place.account not in self._sessions:
-            self._sessions[place.account] = boto3.Session(profile_name=self.settings.account(place).profile)
+            self._sessions[place.account] = session_of(self.settings.account(place).profile)
         return self._sessions[place.account]

@@ -11,11 +11,11 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-import boto3
 from botocore.config import Config
 
 from providers.aws.access import Access
 from providers.aws.errors import translated
+from providers.aws.session import session_of
 from providers.aws.settings import AwsSettings
 from providers.base import Place
 from providers.catalogfile import sold_by
@@ -119,7 +119,7 @@ def _products(pricing: Any, fields: Mapping[str, str]) -> Iterator[Product]:
 
 def _pricing(settings: AwsSettings, place: Place) -> Any:
     endpoint = settings.endpoint_url
-    return boto3.Session(profile_name=settings.account(place).profile).client(
+    return session_of(settings.account(place).profile).client(
         "pricing",
         region_name=_PRICES_IN,
         endpoint_url=str(endpoint) if endpoint else None,

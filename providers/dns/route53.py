@@ -7,11 +7,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-import boto3
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
 from providers.aws.errors import translated
+from providers.aws.session import session_of
 from providers.dns.zone import NOTHING, OWNER_LABEL, Held, changed_meanwhile
 from providers.errors import NotFound, RateLimited, ResourceConflict
 
@@ -38,7 +38,7 @@ class HostedZone:
             retries={"mode": "standard", "total_max_attempts": _ATTEMPTS},
         )
         with translated(f"zone {self.name}: credentials"):
-            session = boto3.Session(profile_name=self.profile)
+            session = session_of(self.profile)
             # Route 53 has one endpoint for the world; its region is us-east-1 (AWS General Reference).
             self._client = session.client(
                 "route53", region_name="us-east-1", endpoint_url=self.endpoint_url, config=config

@@ -433,9 +433,7 @@ class FakeKafka(FakeControllers, GroupCalls):
     def is_at_rest(self) -> bool:
         """Nobody is down, nothing moves or is throttled, each partition is in sync and led by its first replica."""
         parts = self._partitions.values()
-        settled = all(
-            p.isr and not p.is_moving and set(p.isr) == set(p.replicas) and p.leader == p.target[0] for p in parts
-        )
+        settled = all(not p.is_moving and p.leader == p.replicas[0] and set(p.isr) == set(p.replicas) for p in parts)
         calm = not visible(self.throttles.plan, set(self._brokers)).seen.any and not self.outage
         ours = not self.settings.by_strangers and not any(
             name in self._partitions and tuple(self._partitions[name].replicas) == where
@@ -482,8 +480,9 @@ class FakeKafka(FakeControllers, GroupCalls):
         for broker in self._brokers.values():
             if broker.fence_at is not None and broker.fence_at <= self._seconds:
                 self._fence(broker, f"broker {broker.id} died")
+        ends_moves = self.hangs.ends_moves(self.active)
         for p in self._partitions.values():
-            p.settle(self._brokers, self.hangs.ends_moves(self.active))
+            p.settle(self._brokers, ends_moves)
         self._note_falls("a reassignment")
 
     def _fence(self, broker: FakeBroker, cause: str) -> None:

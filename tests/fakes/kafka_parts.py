@@ -141,7 +141,12 @@ class FakePartition:
         """Acknowledged records no assigned disk holds any more."""
         if not self.acknowledged:
             return 0
-        return self.acknowledged - max((c.records for b, c in self.copies.items() if b in self.replicas), default=0)
+        best = 0
+        for broker in self.replicas:
+            held = self.copies.get(broker)
+            if held is not None and held.records > best:
+                best = held.records
+        return self.acknowledged - best
 
     def append(self, records: int, size: int) -> None:
         """A write every ISR member takes."""

@@ -36,7 +36,10 @@ def document_told(world: "World", uid: str, key: str) -> Document | None:
     now = world.clock()
     if may_be_kept_back(view, key, now) and is_kept_back(view, key, last_report(world.latest, view.uid, key), now):
         return world.machines.vms[key].document
-    return _ANSWERS.setdefault(world, Answers()).of(view, key, int(world.epoch))
+    known = _ANSWERS.get(world)
+    if known is None:
+        known = _ANSWERS[world] = Answers()
+    return known.of(view, key, int(world.epoch))
 
 
 _ANSWERS: WeakKeyDictionary["World", Answers] = WeakKeyDictionary()

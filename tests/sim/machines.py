@@ -306,17 +306,17 @@ class Machines:
                 self._rise(vm)  # what was begun comes up, though nobody hears of it
 
     def _agent(self, vm: Vm, document: Document | None) -> None:
-        services, told = document.services if document else (), self.taken_back.get(vm.key)
-        if told and told.deadline and told.deadline - self._clock() <= timedelta(seconds=45):
+        services, told, now = document.services if document else (), self.taken_back.get(vm.key), self._clock()
+        if told and told.deadline and told.deadline - now <= timedelta(seconds=45):
             self._power_off(vm, graceful=True)  # as agents do, so that it can be started again
         else:
             for service in services:
                 self._obey(vm, service)
             self._rise(vm)
         vm.seq += 1
-        report = report_of(self, vm, services, self._clock())
+        report = report_of(self, vm, services, now)
         if vm.cut != "out":
-            keep_report(self._latest, ClusterUid(vm.uid), vm.key, report, self._clock())
+            keep_report(self._latest, ClusterUid(vm.uid), vm.key, report, now)
 
     def _obey(self, vm: Vm, service: ServiceDocument) -> None:
         process, spent = vm.running(service), vm.start_of(service)

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import lru_cache
 
 from agent.wire import DIRECTORY_LOST, Document, FindingReport, LogDirReport, ServiceDocument
 from providers.base import CloudInstance, CloudVolume, InstanceState
@@ -46,10 +47,10 @@ class Vm:
     spent: set[str] = field(default_factory=set)
     """start ids that were stopped for good."""
     failed: str = ""
+    key: str = field(init=False)
 
-    @property
-    def key(self) -> str:
-        return f"{self.node}.g{self.generation}"
+    def __post_init__(self) -> None:
+        self.key = f"{self.node}.g{self.generation}"
 
     def running(self, service: ServiceDocument) -> Process | None:
         """Its process of this service."""
@@ -105,17 +106,13 @@ def voting_on(vms: Mapping[str, Vm], keys: Iterable[str], voters: Mapping[int, s
 
 
 def listed(vm: Vm, now: float) -> CloudInstance:
-    running = vm.boots and now - vm.created_at >= BOOT_S
-    return CloudInstance(
-        id=f"vm-{vm.key}",
-        cluster_uid=vm.uid,
-        node=vm.node,
-        generation=vm.generation,
-        intent_id=vm.intent,
-        zone=vm.zone,
-        state=InstanceState.RUNNING if running else InstanceState.PENDING,
-        address=vm.address,
-    )
+    state = InstanceState.RUNNING if vm.boots and now - vm.created_at >= BOOT_S else InstanceState.PENDING
+    return _instance(f"vm-{vm.key}", vm.uid, vm.node, vm.generation, vm.intent, vm.zone, state, vm.address)
+
+
+# At every tick a world lists the same VMs and measures the same disks: what says the same is made once.
+_instance = lru_cache(maxsize=1024)(CloudInstance)
+_log_dir = lru_cache(maxsize=1024)(LogDirReport)
 
 
 def moved(volume: CloudVolume, to: str | None) -> CloudVolume:
@@ -146,8 +143,5 @@ def findings_of(illness: Illness | None, failed: datetime | None) -> tuple[Findi
 def file_systems(volumes: Iterable[CloudVolume], vm: Vm, service: ServiceDocument) -> tuple[LogDirReport, ...]:
     """Those of what is attached, which grow with their volumes."""
     there = {v.key: v.size_gib * 2**30 for v in volumes if v.attached_to == vm.key}
-    return tuple(
-        LogDirReport(name=d.name, total_bytes=there[d.volume], free_bytes=there[d.volume], partitions=0)
-        for d in service.log_dirs
-        if d.volume in there
-    )
+    sizes = ((d.name, there[d.volume]) for d in service.log_dirs if d.volume in there)
+    return tuple(_log_dir(name=name, total_bytes=size, free_bytes=size, partitions=0) for name, size in sizes)

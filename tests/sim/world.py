@@ -250,9 +250,9 @@ class World:
 
     def view(self) -> ClusterView:
         """The cluster as recorded, by a fold of its own."""
-        self.converger.catch_up()
-        found = self.converger.view(UID)
-        return found if found is not None else ClusterView(uid=UID)
+        if self.converger.position < self.store.head():
+            self.converger.catch_up()
+        return self.converger.view(UID) or ClusterView(uid=UID)
 
     def history(self) -> list[Recorded]:
         """All that is recorded of the cluster."""

@@ -2,6 +2,7 @@
 under way can go in its place. Kafka ends a move once every replica of its target is in sync, and not before.
 """
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 
 from controlplane.converger.verdict import Situation
@@ -32,8 +33,10 @@ def detours(
     view: ClusterView, kafka: KafkaSnapshot, stuck: Sequence[PartitionSeen], dead: Collection[int]
 ) -> Mapping[TopicPartition, tuple[int, ...]]:
     """New targets of moves that wait for the `dead` and may not be taken back, as too few of the old replicas are in
-    sync: each dead one's place is taken by a live broker of its rack, or of a rack the partition has none in, that has
-    the fewest replicas. A partition for which there is none is left out."""
+    sync: each dead one's place is taken by the live broker that has the fewest replicas, of the rack in which the
+    partition has the fewest that live, its own before others. Two may be in one rack where there is no other way: the
+    move would never end, nor would anybody replace the dead before it; the spread is mended as any other is. A
+    partition for which there is no broker is left out."""
     racks = {i.service_id: i.planned.rack for i in view.brokers()}
     load = {i.service_id: len(kafka.hosted_by(i.service_id)) for i in view.receivers()}
     there = [b for b in sorted(load, key=lambda b: (load[b], b)) if b in kafka.live_brokers() and b not in dead]
@@ -42,9 +45,9 @@ def detours(
         target = list(p.target)
         for place, broker in enumerate(target):
             if broker in dead:
-                taken = {racks.get(b, "") for b in target if b not in dead}
-                free = [b for b in there if b not in p.replicas and b not in target and racks[b] not in taken]
-                free.sort(key=lambda b: racks[b] != racks.get(broker))
+                taken = Counter(racks.get(b, "") for b in target if b not in dead)
+                free = [b for b in there if b not in p.replicas and b not in target]
+                free.sort(key=lambda b: (taken[racks[b]], racks[b] != racks.get(broker)))
                 target[place] = free[0] if free else broker
         if set(target).isdisjoint(dead):
             found[p.name] = tuple(target)

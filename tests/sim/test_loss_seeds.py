@@ -103,6 +103,11 @@ def test_it_converges_and_keeps_every_record_though_racks_and_pairs_of_brokers_d
 
 
 @pytest.mark.soak
+def test_a_move_of_a_partition_with_two_replicas_in_a_rack_that_died_ends() -> None:
+    losing_roll(320006, steps=400)
+
+
+@pytest.mark.soak
 @pytest.mark.timeout(7200)
 def test_it_converges_after_many_more_losses() -> None:
     sweep("losing_roll, steps=400, seed", range(25000, 25400), lambda s: losing_roll(s, steps=400))

@@ -143,11 +143,37 @@ def test_a_move_that_may_not_be_taken_back_goes_on_to_a_live_broker_of_the_dead_
     assert verdict.effects == (Reassign({TopicPartition("orders", 0): (1010, 1005, 1002)}),)
 
 
-def test_it_never_puts_two_replicas_into_one_rack_and_waits_where_there_is_no_other() -> None:
+def test_two_replicas_are_in_one_rack_for_a_while_where_no_broker_of_another_lives() -> None:
     situation = seen(IN_FLIGHT, instances=fleet(spare_rack="c"), live=(1002, 1005, 1010))
     verdict = drain_step(situation)
     assert verdict is not None
+    assert verdict.effects == (Reassign({TopicPartition("orders", 0): (1010, 1005, 1002)}),)
+
+
+def test_it_waits_where_no_broker_without_a_replica_lives() -> None:
+    verdict = drain_step(seen(IN_FLIGHT, instances=fleet(), live=(1002, 1010)))
+    assert verdict is not None
     assert (verdict.effects, verdict.wait and verdict.wait.reason) == ((), "ReassignmentStuck")
+
+
+def test_a_move_of_a_partition_with_two_replicas_in_a_rack_that_died_goes_on_in_two_racks() -> None:
+    """Seed 320006 of the losses: the drain waited for ever, and nobody was made for the dead before it had ended."""
+    moving = a_partition(
+        "orders-0", (1003, 1010, 1004, 1000), isr=(1010, 1000), adding=(1010,), removing=(1000,), leader=1000
+    )
+    instances = (
+        an_instance("brokers-a-0", 1, Phase.DRAINING, service_id=1000),
+        an_instance("brokers-a-0", 2, service_id=1010),
+        an_instance("brokers-a-1", service_id=1006),
+        an_instance("brokers-b-0", service_id=1003, lost_at=LONG_AGO),
+        an_instance("brokers-b-1", service_id=1004, lost_at=LONG_AGO),
+        an_instance("brokers-c-0", service_id=1002),
+        an_instance("brokers-c-1", service_id=1005),
+    )
+    situation = seen(moving, instances=instances, live=(1000, 1002, 1005, 1006, 1010))
+    kafka = situation.seen.kafka
+    assert kafka is not None
+    assert detours(situation.view, kafka, [moving], [1003, 1004]) == {TopicPartition("orders", 0): (1002, 1010, 1005)}
 
 
 def test_what_may_be_taken_back_is_taken_back_and_sent_nowhere_else() -> None:

@@ -35,6 +35,7 @@ from controlplane.dns.setup import names_of
 from controlplane.doors import Address
 from controlplane.drift.record import kept_audits
 from controlplane.drift.setup import DriftRoom, drift_of, run_audit
+from controlplane.examinations import examiner_of
 from controlplane.freezes.desk import FreezeDesk
 from controlplane.freezes.keeper import FreezeKeeper
 from controlplane.games.referee import House
@@ -413,6 +414,7 @@ def build(
         harm=partial(bring_about, clouds),
         gate=gate,
         loop=loop,
+        examinations=examiner_of(settings, clouds, converger.views),
     )
 
     def on_lead(epoch: Epoch) -> None:

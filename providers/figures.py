@@ -21,7 +21,7 @@ class Figure:
 
     def is_old(self, today: date) -> bool:
         """Whether it was read more than `OLD_AFTER_DAYS` ago."""
-        return (today - self.read).days > OLD_AFTER_DAYS
+        return is_old(self.read, today)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,3 +29,8 @@ class Price(Figure):
     """Money without taxes. `currency` as in ISO 4217."""
 
     currency: str
+
+
+def is_old(read: date, today: date) -> bool:
+    """Whether what was read that day is older than `OLD_AFTER_DAYS`."""
+    return (today - read).days > OLD_AFTER_DAYS

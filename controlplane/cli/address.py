@@ -37,6 +37,11 @@ def home_of(environ: Mapping[str, str], cwd: Path) -> Path:
     return Path(chosen).expanduser() if chosen else cwd / DEFAULT_HOME
 
 
+def names_server(environ: Mapping[str, str]) -> bool:
+    """Whether whoever calls chose a server: what works without one asks that one then."""
+    return bool(environ.get(SERVER_VARIABLE))
+
+
 def locate(environ: Mapping[str, str], cwd: Path) -> Address:
     """The server to talk to. Read anew for each request, because a restarted server may have another port.
 

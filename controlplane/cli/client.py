@@ -18,6 +18,7 @@ from controlplane.cli.errors import CliError, Refused, UnknownCluster
 from controlplane.portal import accessschemas as access_api
 from controlplane.portal import agentschemas as agent_api
 from controlplane.portal import anomalyschemas as anomaly_api
+from controlplane.portal import doctorschemas as doctor_api
 from controlplane.portal import driftschemas as drift_api
 from controlplane.portal import freezeschemas as freeze_api
 from controlplane.portal import groupschemas as group_api
@@ -25,6 +26,7 @@ from controlplane.portal import imageschemas as image_api
 from controlplane.portal import logschemas as log_api
 from controlplane.portal import lookschemas as look_api
 from controlplane.portal import loopschemas as loop_api
+from controlplane.portal import machineschemas as machine_api
 from controlplane.portal import moveschemas as move_api
 from controlplane.portal import networkschemas as network_api
 from controlplane.portal import nodeschemas as node_api
@@ -319,6 +321,14 @@ class Client(ChaosCalls):
     def loop(self) -> loop_api.LoopOut:
         """How the loop of the server that answers does."""
         return self._get("/loop", loop_api.LoopOut)
+
+    def machines(self, cloud: str, region: str) -> machine_api.MachinesOut:
+        """What clouds sell; "" does not narrow it."""
+        return self._get("/machines", machine_api.MachinesOut, params={"cloud": cloud, "region": region})
+
+    def doctor(self, cloud: str) -> doctor_api.DoctorOut:
+        """Whether a cloud is ready as the server reaches it, as far as that is known by now."""
+        return self._get("/doctor", doctor_api.DoctorOut, params={"cloud": cloud})
 
     def agents(self) -> agent_api.AgentsOut:
         """The agents VMs are to run, and how far each VM is."""

@@ -23,12 +23,12 @@ _INTRODUCTION = f"""# The command line
 
 <!-- Written by `{COMMAND}`; do not edit. -->
 
-`kedge` speaks the HTTP API of `kedge server`; planning (`drain`, `rebalance`, `brokers`), `state export` and
-`machines` do without one. It finds the server by `KEDGE_SERVER`, else by `server.json` in the
-home directory. It shows a token of yours: `KEDGE_TOKEN`, the file `KEDGE_TOKEN_FILE` names, or what `kedge login`
-kept for that server; without one, and on the server's own machine only, the `token` of the home. The home is
-`KEDGE_HOME`, else `.kedge` in this directory. A file with a token that others may read is refused, and a token is
-never sent over plain HTTP to anything but a loopback address.
+`kedge` speaks the HTTP API of `kedge server` ([its calls](api.md), and which verbs have none); planning (`drain`,
+`rebalance`, `brokers`), `state export`, `machines` and `doctor` do without one. It finds the server by
+`KEDGE_SERVER`, else by `server.json` in the home directory. It shows a token of yours: `KEDGE_TOKEN`, the file
+`KEDGE_TOKEN_FILE` names, or what `kedge login` kept for that server; without one, and on the server's own machine
+only, the `token` of the home. The home is `KEDGE_HOME`, else `.kedge` in this directory. A file with a token that
+others may read is refused, and a token is never sent over plain HTTP to anything but a loopback address.
 
 ## Habits
 

@@ -37,7 +37,7 @@ def refusal(response: httpx.Response, address: Address) -> CliError:
             status=response.status_code,
             code=said.code if said else "unauthorised",
             where=f"{address.url} (from {address.source})",
-            why=said.detail if said else "",
+            why=(said.detail or said.title) if said else "",
             next_step=(said.next if said else "") or "use the home of that server: KEDGE_HOME=DIR kedge ...",
         )
     if said is None:

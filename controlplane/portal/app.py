@@ -107,6 +107,9 @@ from controlplane.portal.routes import (
     agentreleases as agent_releases,
 )
 from controlplane.portal.routes import (
+    doctor as doctor_routes,
+)
+from controlplane.portal.routes import (
     freezes as freeze_routes,
 )
 from controlplane.portal.routes import (
@@ -120,6 +123,9 @@ from controlplane.portal.routes import (
 )
 from controlplane.portal.routes import (
     loop as loop_routes,
+)
+from controlplane.portal.routes import (
+    machines as machine_routes,
 )
 from controlplane.portal.routes import (
     moves as move_routes,
@@ -169,6 +175,8 @@ API = (
     metrics,
     system,
     loop_routes,
+    machine_routes,
+    doctor_routes,
     terraform,
 )
 PAGES = (

@@ -19,6 +19,7 @@ from controlplane.converger.loop import Said
 from controlplane.converger.movewatch import Known
 from controlplane.converger.traffic import Traffic
 from controlplane.credentials import CredentialStore
+from controlplane.examinations import Examinations, NoExaminations
 from controlplane.freezes.desk import Freezes, NoFreezes
 from controlplane.gitsync.desk import SourceDesk
 from controlplane.groups.desk import Groups, NoGroups
@@ -212,6 +213,8 @@ class PortalServices:
     """Where topics are by what was recorded: for clusters whose Kafka this server has not read itself."""
     past_placements: PastPlacements = field(default_factory=NoPastPlacements)
     """Where partitions were, as the metric lake has it."""
+    examinations: Examinations = field(default_factory=NoExaminations)
+    """Whether the clouds are ready, as this server reaches them."""
     loop: LoopDesk = field(default_factory=NoLoop)
     """How the loop of this server does."""
     gate: PolicyGate = field(default_factory=PolicyGate)

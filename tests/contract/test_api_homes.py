@@ -1,16 +1,16 @@
 """Real server processes of two homes on one PostgreSQL database: refused, told why, let in, and going on in turn."""
 
+import os
 import shutil
 import signal
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from controlplane.home import Home
-from tests.contract.test_api_server import DEADLINE_S, PAUSED, SERVER, Server, eventually
+from tests.contract.server_process import ServerProcess
+from tests.contract.test_api_server import DEADLINE_S, PAUSED, Server, eventually
 
 pytestmark = pytest.mark.postgres
 
@@ -41,10 +41,10 @@ def start() -> Iterator[Callable[[Home], Server]]:
 
 def refusal(home: Home) -> str:
     """Starts a server that does not come up."""
-    command = [sys.executable, "-c", SERVER, str(home.path)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE_S, check=False)
-    assert done.returncode != 0
-    return done.stderr
+    process = ServerProcess(str(home.path), dict(os.environ))
+    said = process.stderr.read()
+    assert process.wait(DEADLINE_S) != 0
+    return said
 
 
 def test_servers_of_two_homes_share_a_database_once_their_keys_are_the_same(

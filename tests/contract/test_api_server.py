@@ -2,8 +2,6 @@
 
 import os
 import signal
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -13,31 +11,13 @@ import httpx
 import pytest
 
 from controlplane.home import Home
+from tests.contract.server_process import ServerProcess
 from tests.unit.events.spec_texts import ORDERS
 
 DEADLINE_S = 60.0
 
 # Paused from the first moment on: nothing may ever be built here.
 PAUSED = ORDERS + "    pause: true\n"
-
-SERVER = """
-import logging
-import sys
-from dataclasses import replace
-from controlplane.bootstrap import build
-from controlplane.server import serve
-from controlplane.settings import load_settings
-
-class NoPlanner:
-    def warm_up(self): pass
-    def stop(self): pass
-
-def assemble(settings, **bound):
-    return replace(build(settings, **bound), planning=NoPlanner())
-
-logging.basicConfig(level="INFO")
-serve(load_settings(home=sys.argv[1], port=0), assemble=assemble)
-"""
 
 
 class Server:
@@ -46,9 +26,7 @@ class Server:
     def __init__(self, home: Home, **settings: str) -> None:
         self._home = home
         environ = {"PATH": os.environ["PATH"], "PYTHONPATH": os.getcwd(), **settings}
-        self._process = subprocess.Popen(
-            [sys.executable, "-c", SERVER, str(home.path)], env=environ, stderr=subprocess.PIPE, text=True
-        )
+        self._process = ServerProcess(str(home.path), environ)
         self._log: list[str] = []
         threading.Thread(target=self._read, daemon=True).start()
         self.url = ""
@@ -93,7 +71,6 @@ class Server:
         return bool(said)
 
     def _read(self) -> None:
-        assert self._process.stderr is not None
         for line in self._process.stderr:
             self._log.append(line)
 

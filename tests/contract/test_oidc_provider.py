@@ -131,7 +131,7 @@ def test_the_provider_says_behind_the_browser_whom_it_has_signed_out(monkeypatch
     heard: Queue[str] = Queue()
     monkeypatch.setattr(Ear, "heard", heard, raising=False)
     with ThreadingHTTPServer(("127.0.0.1", 0), Ear) as ear, httpx.Client() as browser:
-        threading.Thread(target=ear.serve_forever, daemon=True).start()
+        threading.Thread(target=ear.serve_forever, args=(0.05,), daemon=True).start()
         provider = OidcServer(free_port(), [f"{US}/oidc/callback"], [f"{US}/login"])
         provider.backchannel = f"http://127.0.0.1:{ear.server_port}/oidc/backchannel"
         ours = Server(provider, monkeypatch)

@@ -1,19 +1,24 @@
-"""`kedge doctor`: is a cloud ready for clusters? Asked before the first of them, by whoever holds the credentials."""
+"""`kedge doctor`: is a cloud ready for clusters? Asked before the first of them, by whoever holds the credentials: this
+shell, or a server that was chosen."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from controlplane.cli.address import names_server
 from controlplane.cli.errors import CliError
 from controlplane.cli.options import Output
 from controlplane.cli.output import Format, document, write_document
-from controlplane.cli.session import session_of
+from controlplane.cli.session import Session, session_of
 from controlplane.cli.terminal import styled
 from controlplane.cli.verbs.serve import settings_of
 
 if TYPE_CHECKING:
     from providers.doctor import Finding
+
+_LONGEST_S, _PAUSE_S = 300.0, 1.0
+"""So long is waited for a server that asks a cloud, and so long between two looks."""
 
 _WORDS = {True: ("ok", "green"), False: ("WRONG", "red"), None: ("unknown", "yellow")}
 
@@ -30,23 +35,20 @@ def doctor(
     """Look whether a cloud is ready: account, regions, images, quota.
 
     It reads `<cloud>.yaml` in the home and asks the cloud with this shell's credentials; nothing is changed, and no
-    server is needed. One line each, with what to do where something is wrong.
+    server is needed. With KEDGE_SERVER set and no --home that server asks, with its own (`GET /v1/doctor`, for
+    administrators): what it asked less than five minutes ago is told again. One line each, with what to do where
+    something is wrong.
 
-    Exit codes: 0 nothing is wrong, 1 something is.
+    Exit codes: 0 nothing is wrong, 1 something is, or the server cannot be asked.
 
     \b
     Examples:
       kedge doctor --cloud aws
       kedge doctor --cloud aws -o json
     """
-    from controlplane.clouds import Clouds, settings_file_of
-    from controlplane.home import Home
-    from providers.doctor import examine
-
     session = session_of(context)
-    settings = settings_of(home=home, database_url=None)
-    installation = Home(settings.home).installation_id() or "none-yet"
-    found = list(examine(cloud, settings_file_of(settings, cloud), lambda: Clouds(settings, installation)(cloud)))
+    asks_server = home is None and names_server(session.around.environ)
+    found = _by_server(session, cloud) if asks_server else _from_here(home, cloud)
     if output is not Format.TEXT:
         listed = [{"what": f.what, "well": f.well, "told": f.told, "whatNext": f.what_next} for f in found]
         write_document(session, output, document("Examination", {"cloud": cloud, "findings": listed}))
@@ -57,6 +59,33 @@ def doctor(
     wrong = [f for f in found if f.well is False]
     if wrong:
         raise CliError(f"{cloud} is not ready", why=wrong[0].told, next_step=wrong[0].what_next)
+
+
+def _from_here(home: Path | None, cloud: str) -> "list[Finding]":
+    from controlplane.clouds import Clouds, settings_file_of
+    from controlplane.home import Home
+    from providers.doctor import examine
+
+    settings = settings_of(home=home, database_url=None)
+    installation = Home(settings.home).installation_id() or "none-yet"
+    return list(examine(cloud, settings_file_of(settings, cloud), lambda: Clouds(settings, installation)(cloud)))
+
+
+def _by_server(session: Session, cloud: str) -> "list[Finding]":
+    """Waits while the server asks."""
+    from providers.doctor import Finding
+
+    until = session.around.monotonic() + _LONGEST_S
+    (told,) = session.client.doctor(cloud).items
+    while told.asking:
+        if session.around.monotonic() >= until:
+            why = f"it has asked for {_LONGEST_S:.0f} s"
+            raise CliError(f"the server does not know yet how {cloud} is", why=why, next_step="ask again later")
+        session.around.sleep(_PAUSE_S)
+        (told,) = session.client.doctor(cloud).items
+    if told.ended_at is not None:
+        session.tell(f"asked by the server at {told.ended_at:%Y-%m-%d %H:%M:%S} UTC", "dim")
+    return [Finding(f.what, f.well, f.told, f.what_next) for f in told.findings]
 
 
 def _line(word: str, finding: "Finding") -> str:

@@ -1,6 +1,5 @@
-"""`kedge machines`: what clouds sell and for how much, and reading that anew. No server is needed."""
+"""`kedge machines`: what clouds sell and for how much, by a home's files or by a server; and reading that anew."""
 
-from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -8,21 +7,18 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from controlplane.cli import exits
-from controlplane.cli.address import home_of
+from controlplane.cli.address import home_of, names_server
 from controlplane.cli.errors import CliError
 from controlplane.cli.output import document, write_document
 from controlplane.cli.quantities import counted
 from controlplane.cli.session import Session, session_of
 
 if TYPE_CHECKING:
+    from controlplane.portal.machineschemas import MachinesOfRegionOut, MachinesOut
     from providers.base import Place
-    from providers.offers import Offers
     from providers.overrides import RegionIn
 
 machines = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
-
-CLOUDS = ("aws", "google", "azure", "digitalocean", "upcloud", "hetzner")
-"""Clouds with a catalogue, in the order people are told them."""
 
 
 class MachinesFormat(StrEnum):
@@ -65,9 +61,10 @@ def list_machines(
 
     The shipped catalogue with the figures of catalog.yaml in the home over it. Prices are of a region: without
     --region, each region that catalog.yaml names. What nobody has read is `unknown`; what was read more than 90 days
-    ago is flagged.
+    ago is flagged. With KEDGE_SERVER set and no --home that server is asked (`GET /v1/machines`), with its
+    catalog.yaml; else no server is needed.
 
-    Exit codes: 0 shown, 1 there is no such cloud or catalog.yaml makes no sense.
+    Exit codes: 0 shown, 1 there is no such cloud, catalog.yaml makes no sense, or the server cannot be asked.
 
     \b
     Examples:
@@ -75,19 +72,22 @@ def list_machines(
       kedge machines list aws --region eu-west-1
       kedge machines list hetzner -o json | jq '.items[].machines[].price_per_month'
     """
-    from controlplane.cli.machines_view import offers_document, offers_lines
+    from controlplane.cli.machines_view import machines_lines
 
     session = session_of(context)
-    today = session.around.utc_now().date()
-    found = _offers(home or home_of(session.around.environ, session.around.cwd), cloud, region)
-    if output is not MachinesFormat.TABLE:
-        items = [offers_document(one, today) for one in found]
-        write_document(session, output, document("MachineList", {"items": items}))
+    if home is None and names_server(session.around.environ):
+        told = session.client.machines(cloud, region)
     else:
-        for number, one in enumerate(found):
-            session.show(*([""] if number else []), *offers_lines(one, today))
-    for one in found:
-        _warn(session, one, len(one.old_figures(today)))
+        told = _in_home(session, home or home_of(session.around.environ, session.around.cwd), cloud, region)
+    if output is not MachinesFormat.TABLE:
+        write_document(session, output, document("MachineList", told))
+    else:
+        for number, one in enumerate(told.items):
+            session.show(*([""] if number else []), *machines_lines(one))
+    if told.problem:
+        session.tell(f"no price is known: {told.problem}", "yellow")
+    for one in told.items:
+        _warn(session, one)
 
 
 @machines.command("refresh")
@@ -130,8 +130,9 @@ def refresh(
         session.tell(f"{cloud} {place.region}: {counted(len(fresh.machines), 'type')}, {prices} with a price")
 
 
-def _offers(home: Path, cloud: str, region: str) -> "Sequence[Offers]":
-    from providers.catalogfile import sold_by
+def _in_home(session: Session, home: Path, cloud: str, region: str) -> "MachinesOut":
+    from controlplane.portal.machineanswers import regions_out
+    from controlplane.portal.machineschemas import MachinesOut
     from providers.errors import PlaceUnknown
     from providers.pricebook import read_price_book
 
@@ -139,16 +140,16 @@ def _offers(home: Path, cloud: str, region: str) -> "Sequence[Offers]":
         book = read_price_book(home)
     except PlaceUnknown as error:
         raise CliError("catalog.yaml makes no sense", why=str(error), next_step="mend it (docs/costs.md)") from None
-    clouds = [_known(cloud)] if cloud else CLOUDS
-    if region:
-        clouds = [one for one in clouds if region in (*sold_by(one).regions(), *book.overrides.regions(one))]
-        if not clouds:
-            raise CliError(f"{cloud or 'no cloud'} has {'no' if cloud else 'a'} region {region!r} in the catalogue")
-    asked = [(one, where) for one in clouds for where in ([region] if region else book.overrides.regions(one) or [""])]
-    return [found for one, where in asked if (found := book.offers(one, where)) is not None]
+    try:
+        found = book.sold(cloud, region)
+    except PlaceUnknown as error:
+        raise CliError(str(error), next_step="`kedge machines list` shows all there is") from None
+    return MachinesOut(items=regions_out(found, session.around.utc_now().date()))
 
 
 def _known(cloud: str) -> str:
+    from providers.pricebook import CLOUDS
+
     if cloud not in CLOUDS:
         raise CliError(f"no cloud {cloud!r} has a catalogue", next_step=f"use one of: {', '.join(CLOUDS)}")
     return cloud
@@ -189,10 +190,10 @@ def _write(home: Path, place: "Place", fresh: "RegionIn") -> None:
         raise CliError("catalog.yaml was not written", where=str(path), why=str(error)) from None
 
 
-def _warn(session: Session, offers: "Offers", old: int) -> None:
-    where = f"{offers.cloud} {offers.region}".strip()
-    if old:
-        session.tell(f"{where}: {counted(old, 'figure')} older than 90 days", "yellow")
-    if offers.unmatched:
-        named = ", ".join(offers.unmatched)
+def _warn(session: Session, item: "MachinesOfRegionOut") -> None:
+    where = f"{item.cloud} {item.region or ''}".strip()
+    if item.old:
+        session.tell(f"{where}: {counted(len(item.old), 'figure')} older than 90 days", "yellow")
+    if item.unmatched:
+        named = ", ".join(item.unmatched)
         session.tell(f"{where}: catalog.yaml names what the catalogue has not: {named}", "yellow")

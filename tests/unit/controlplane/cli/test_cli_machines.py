@@ -1,4 +1,5 @@
-"""`kedge machines list`: figures with their sources, unknown ones told so, old ones flagged; without a server."""
+"""`kedge machines list`: figures with their sources, unknown ones told so, old ones flagged; without a server and by
+one."""
 
 import json
 from datetime import date, timedelta
@@ -9,7 +10,10 @@ import pytest
 import yaml
 
 from controlplane.cli import exits
-from tests.unit.controlplane.cli.cli_world import START, World, snapshot
+from controlplane.portal.machineanswers import regions_out
+from controlplane.portal.machineschemas import MachinesOut
+from providers.pricebook import read_price_book
+from tests.unit.controlplane.cli.cli_world import START, URL, World, problem, snapshot
 
 READ = date(2026, 11, 23)
 
@@ -118,3 +122,38 @@ def test_settings_that_name_no_account_are_told(world: World, text: str) -> None
     ran = world.run("machines", "refresh", "hetzner")
     assert ran.exit_code == exits.FAILED
     assert "it does not name accounts and regions" in ran.stderr
+
+
+@pytest.fixture
+def elsewhere(world: World) -> World:
+    """Somebody chose a server, which has a catalog.yaml of its own: prices this home does not know."""
+    catalog(world)
+    found = read_price_book(world.home / ".kedge").sold("hetzner")
+    world.server.on("GET", "/machines", MachinesOut(items=regions_out(found, READ)))
+    (world.home / ".kedge" / "catalog.yaml").unlink()
+    world.environ["KEDGE_SERVER"] = URL
+    return world
+
+
+def test_a_server_that_was_chosen_is_asked_and_shown_alike(elsewhere: World) -> None:
+    ran = elsewhere.run("machines", "list", "hetzner")
+    assert (ran.exit_code, ran.stderr) == (exits.OK, "")
+    snapshot("machines.table", ran.stdout)
+    (asked,) = elsewhere.server.requests
+    assert dict(asked.url.params) == {"cloud": "hetzner", "region": ""}
+    snapshot("machines.json", elsewhere.run("machines", "list", "hetzner", "-o", "json").stdout)
+
+
+def test_a_home_that_was_named_is_read_whatever_server_was_chosen(elsewhere: World) -> None:
+    ran = elsewhere.run("machines", "list", "hetzner", "--home", str(elsewhere.home / ".kedge"))
+    assert "19.49" not in ran.stdout
+    assert elsewhere.server.requests == []
+
+
+def test_what_the_server_refuses_or_lacks_is_told(elsewhere: World) -> None:
+    elsewhere.server.on("GET", "/machines", problem(422, "place-unknown", "no cloud 'x' has a catalogue"))
+    ran = elsewhere.run("machines", "list", "x")
+    assert ran.exit_code == exits.FAILED
+    assert "no cloud 'x' has a catalogue" in ran.stderr
+    elsewhere.server.on("GET", "/machines", MachinesOut(items=[], problem="catalog.yaml: no such key"))
+    assert "no price is known: catalog.yaml: no such key" in elsewhere.run("machines", "list").stderr

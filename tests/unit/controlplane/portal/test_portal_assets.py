@@ -42,6 +42,16 @@ def test_no_template_holds_what_the_policy_forbids_or_trusts_foreign_text(templa
     assert not re.search(r"<script(?![^>]*src=)", text), "no inline script"
 
 
+def test_dark_differs_from_light_in_colours_alone() -> None:
+    """So what is no colour is looked at in one of them (`tests/portal/watched.py`)."""
+    sheets = "".join((FOLDER / name).read_text() for name in ASSETS if name.endswith(".css"))
+    (dark,) = re.findall(r"prefers-color-scheme: \w+\)\s*{\s*:root\s*{([^}]*)}\s*}", sheets)
+    assert sheets.count("prefers-color-scheme") == 1
+    declared = [one.strip() for one in dark.split(";") if one.strip()]
+    assert declared
+    assert not [one for one in declared if not re.fullmatch(r"--[a-z0-9-]+: #[0-9a-f]{6}", one)]
+
+
 def test_assets_are_kept_by_browsers_under_the_hash_of_what_they_hold() -> None:
     client = House().client_with({})
     answer = client.get(asset_address("kedge.css"))

@@ -1,7 +1,7 @@
 """Every route, every kind of caller. A route that is not in the table fails the test."""
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import pytest
 from fastapi.routing import APIRoute, APIRouter
@@ -98,6 +98,8 @@ ROUTES = {
     ("POST", "/v1/sources/{name}/accept"): PERSON,
     ("GET", "/v1/version"): PERSON,
     ("GET", "/v1/loop"): PERSON,
+    ("GET", "/v1/machines"): PERSON,
+    ("GET", "/v1/doctor"): PERSON,
     ("GET", "/v1/events"): PERSON,
     ("POST", "/v1/backup"): PERSON,
     ("GET", "/v1/users"): PERSON,
@@ -167,12 +169,13 @@ LET_IN = {
 
 
 @pytest.fixture(scope="module")
-def house() -> House:
+def house() -> Iterator[House]:
     house = House()
     digest = hashlib.sha256(CREDENTIAL.encode()).hexdigest()
     house.app.state.tailer.close()  # live streams end at once
     house.credentials.enroll(Vm(UID, NodeName("brokers-a-0"), 1), credential_sha256=digest, intent_id=IntentId("i"))
-    return house
+    with house.one_loop():
+        yield house
 
 
 def test_the_table_names_every_route_there_is(house: House) -> None:

@@ -1,0 +1,156 @@
+"""Is each cloud ready for clusters, as this server reaches it? What `kedge doctor` looks at, with the server's own
+settings, credentials and budget of calls. A cloud is asked on a thread of its own, again no sooner than `KEPT_FOR`."""
+
+import logging
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from pathlib import Path
+from typing import Protocol
+
+from controlplane.clouds import settings_file_of
+from controlplane.places import places_of
+from controlplane.settings import Settings
+from controlplane.view import ClusterView
+from events.clock import Clock, utc_now
+from providers.base import CloudProvider
+from providers.doctor import Finding, examine
+from providers.registry import names
+
+Begin = Callable[[Callable[[], None]], None]
+"""Has something done, beside whoever asks for it."""
+
+_log = logging.getLogger(__name__)
+
+KEPT_FOR = timedelta(minutes=5)
+"""A place takes some ten calls. On Hetzner, where an account has one a second for all it does, so much is left over."""
+
+
+class CloudUnknown(Exception):
+    """Nobody implements a cloud of that name. The message says which there are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Examination:
+    """Of one cloud. `ended_at` is None until all is told, `began_at` where it has not been asked yet.
+
+    `asking`: it is asked now; findings are those of the time before, or, the first time, none.
+    """
+
+    cloud: str
+    asking: bool = False
+    began_at: datetime | None = None
+    ended_at: datetime | None = None
+    findings: tuple[Finding, ...] = ()
+
+
+class Examinations(Protocol):
+    """Where it is asked for; `Examiner` is one."""
+
+    def standing(self, cloud: str = "") -> Sequence[Examination]:
+        """What is known of one cloud, or of all in use, at once; what is older than `KEPT_FOR` is asked for anew.
+
+        Raises CloudUnknown, StoreUnavailable.
+        """
+        ...
+
+
+class NoExaminations:
+    """Of a portal without clouds behind it."""
+
+    def standing(self, cloud: str = "") -> Sequence[Examination]:
+        """See Examinations."""
+        return ()
+
+
+def begin_on_thread(look: Callable[[], None]) -> None:
+    """It changes nothing and holds nothing, so a server that stops need not wait for it."""
+    threading.Thread(target=look, name="doctor", daemon=True).start()
+
+
+class Examiner:
+    """Keeps the last examination of each cloud in memory. Thread-safe.
+
+    `in_use` are the clouds told of where nobody names one, `look` examines one and changes nothing.
+    """
+
+    def __init__(
+        self,
+        in_use: Callable[[], Iterable[str]],
+        look: Callable[[str], Iterable[Finding]],
+        clock: Clock,
+        begin: Begin = begin_on_thread,
+    ) -> None:
+        self._in_use = in_use
+        self._look = look
+        self._clock = clock
+        self._begin = begin
+        self._kept: dict[str, Examination] = {}
+        self._lock = threading.Lock()
+
+    def standing(self, cloud: str = "") -> Sequence[Examination]:
+        """See Examinations."""
+        if cloud and cloud not in names():
+            raise CloudUnknown(f"there is no cloud {cloud!r}; there is {', '.join(names())}")
+        wanted = [cloud] if cloud else sorted(set(self._in_use()))
+        for one in wanted:
+            if self._is_due(one):
+                self._begin(partial(self._examine, one))
+        with self._lock:
+            return [self._kept[one] for one in wanted]
+
+    def _is_due(self, cloud: str) -> bool:
+        """Whether the caller is to begin one. Of several callers one is told so."""
+        with self._lock:
+            kept, now = self._kept.get(cloud, Examination(cloud)), self._clock()
+            due = not kept.asking and (kept.ended_at is None or now - kept.ended_at >= KEPT_FOR)
+            self._kept[cloud] = replace(kept, asking=True) if due else kept
+            return due
+
+    def _examine(self, cloud: str) -> None:
+        began_at = self._clock()
+        try:
+            found = tuple(self._look(cloud))
+        except Exception as error:  # noqa: BLE001 - whoever asked is told, and asks again
+            _log.exception("%s could not be examined", cloud)
+            told = f"the look failed: {type(error).__name__}: {error}"
+            found = (Finding(cloud, None, told, "the server's log has more"),)
+        with self._lock:
+            self._kept[cloud] = Examination(cloud, False, began_at, self._clock(), found)
+
+
+def examiner_of(
+    settings: Settings,
+    clouds: Callable[[str], CloudProvider],
+    views: Callable[[], Iterable[ClusterView]],
+    begin: Begin = begin_on_thread,
+) -> Examiner:
+    """That of a server, as it starts: it asks clouds that living clusters are in, and those it has settings of."""
+
+    def in_use() -> Iterator[str]:
+        lived_in = {place.cloud for view in views() if not view.deleted for place in places_of(view)}
+        for cloud in names():
+            file = settings_file_of(settings, cloud)
+            if cloud in lived_in or (file is not None and file.exists()):
+                yield cloud
+
+    return Examiner(in_use, partial(_look, settings, clouds, utc_now()), utc_now, begin)
+
+
+def _look(
+    settings: Settings, clouds: Callable[[str], CloudProvider], started_at: datetime, cloud: str
+) -> Iterator[Finding]:
+    file = settings_file_of(settings, cloud)
+    if file is not None and _is_newer(file, started_at):
+        told = f"{file} was written after this server started, which may go by what was there before"
+        yield Finding("settings of this server", None, told, "start the server anew for it to read them")
+    yield from examine(cloud, file, lambda: clouds(cloud))
+
+
+def _is_newer(file: Path, started_at: datetime) -> bool:
+    try:
+        return datetime.fromtimestamp(file.stat().st_mtime, UTC) > started_at
+    except OSError:
+        return False

@@ -1,0 +1,78 @@
+"""Servers as processes of their own, forked off one that has imported what they need: a server spends more of the
+processor on its imports than on all else that these tests ask of it.
+
+That one process is Python's own fork server, of which each process of tests has one; it ends with that.
+"""
+
+import multiprocessing
+import os
+import signal
+import sys
+from dataclasses import replace
+from io import TextIOWrapper
+from multiprocessing.connection import Connection
+from typing import Any
+
+_FORKS = multiprocessing.get_context("forkserver")
+_FORKS.set_forkserver_preload([__name__, "controlplane.bootstrap", "controlplane.portal.app", "controlplane.server"])
+
+
+class ServerProcess:
+    """A server without planner on the home at that path, at a port the system chooses. `stderr` is its log.
+
+    It has the environment given and no more, as a process that was started by its command.
+    """
+
+    def __init__(self, home: str, environ: dict[str, str]) -> None:
+        reader, writer = _FORKS.Pipe(duplex=False)
+        self._process = _FORKS.Process(target=_serve, args=(home, environ, writer), daemon=True)
+        self._process.start()
+        writer.close()  # the child has it, and its end is the end of the log
+        self.stderr: TextIOWrapper = os.fdopen(os.dup(reader.fileno()), encoding="utf-8", errors="replace")
+        reader.close()
+
+    def poll(self) -> int | None:
+        """The exit status, the negative number of a signal, None while it runs."""
+        return self._process.exitcode
+
+    def wait(self, timeout_s: float) -> int:
+        """The exit status. Raises TimeoutError while it runs on."""
+        self._process.join(timeout_s)
+        code = self._process.exitcode
+        if code is None:
+            raise TimeoutError(f"the server still runs after {timeout_s:.0f} s")
+        return code
+
+    def send_signal(self, number: int) -> None:
+        """To the process alone, if it still runs."""
+        if self._process.exitcode is None and self._process.pid is not None:
+            os.kill(self._process.pid, number)
+
+    def kill(self) -> None:
+        """As nobody can refuse."""
+        self.send_signal(signal.SIGKILL)
+
+
+def _serve(home: str, environ: dict[str, str], log: Connection) -> None:
+    import logging
+
+    from controlplane.bootstrap import Services, build
+    from controlplane.server import serve
+    from controlplane.settings import Settings, load_settings
+
+    os.dup2(log.fileno(), sys.stderr.fileno())
+    log.close()
+    os.environ.clear()
+    os.environ.update(environ)
+
+    def assemble(settings: Settings, **bound: Any) -> Services:
+        return replace(build(settings, **bound), planning=_NoPlanner())  # type: ignore[arg-type]
+
+    logging.basicConfig(level="INFO")
+    serve(load_settings(home=home, port=0), assemble=assemble)
+
+
+class _NoPlanner:
+    def warm_up(self) -> None: ...
+
+    def stop(self) -> None: ...

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 from controlplane.converger.diskroom import DISK_LIMIT_FRACTION
 from controlplane.kafka.gates import Gate
+from events.spec.problems import counted
 from planner.observed import KafkaSnapshot, PartitionSeen
 from planner.quantities import human_bytes
 from planner.rollout.diff import Change, NodeChange
@@ -64,12 +65,18 @@ def _disks_take(
     told = {b: kafka.log_dirs[b] for b in staying if b in kafka.log_dirs}
     # Who has not told is left out of both sides: without all the figures no number refuses anybody.
     if len(told) < len(set(staying)):
-        return Gate(True, f"{_held(hosted, moved)}; not every other broker has told how full its disk is")
+        return Gate(True, f"{holdings(hosted, moved)}; not every other broker has told how full its disk is")
     free = sum(
         max(0, int(d.total_bytes * DISK_LIMIT_FRACTION) - (d.total_bytes - d.usable_bytes)) for d in told.values()
     )
-    others = f"the {len(told)} others take {human_bytes(free)} more up to {DISK_LIMIT_FRACTION:.0%} of their disks"
-    return Gate(moved <= free, f"{_held(hosted, moved)}; {others}")
+    who = f"the {len(told)} others take" if len(told) != 1 else "the other one takes"
+    room = f"{who} {human_bytes(free)} more up to {DISK_LIMIT_FRACTION:.0%} of their disks"
+    return Gate(moved <= free, f"{holdings(hosted, moved)}; {room}")
+
+
+def holdings(hosted: Collection[PartitionSeen], moved: int) -> str:
+    """What brokers hold that are to be emptied, in words; `moved` in bytes."""
+    return f"they hold {counted(len(hosted), 'partition')}, {human_bytes(moved)}"
 
 
 def heirs_have_room(kafka: KafkaSnapshot, changes: Collection[NodeChange]) -> Gate:
@@ -131,7 +138,3 @@ def _places(
         spread_over = f"{partition.name} is spread over {spread} racks"
         return Gate(False, f"{spread_over}, and {len(left)} would be left to hold it ({named}){why}")
     return None
-
-
-def _held(hosted: Collection[PartitionSeen], moved: int) -> str:
-    return f"they hold {len(hosted)} partitions, {human_bytes(moved)}"

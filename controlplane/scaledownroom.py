@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from controlplane.converger.diskroom import DISK_LIMIT_FRACTION
 from controlplane.converger.replacements import pending_changes
-from controlplane.evacuationroom import heirs_have_room, room_without, smaller_disks
+from controlplane.evacuationroom import heirs_have_room, holdings, room_without, smaller_disks
 from controlplane.externals import leaving_externals
 from controlplane.kafka.gates import Gate
 from controlplane.view import ClusterView
@@ -67,7 +67,7 @@ def _room_on_new_disks(
             wanted = f"{partition.name} has {len(partition.target)} replicas"
             return Gate(False, f"{wanted}, and {brokers} brokers would be left to hold them")
     moved = sum(p.size_bytes * len(set(p.target) & set(removed)) for p in hosted)
-    words = f"they hold {len(hosted)} partitions, {human_bytes(moved)}"
+    words = holdings(hosted, moved)
     told = {b: kafka.log_dirs[b] for b in staying if b in kafka.log_dirs}
     if len(told) < len(staying):
         return Gate(True, f"{words}; not every other broker has told how full its disk is")

@@ -15,7 +15,7 @@ from controlplane.view import ClusterView
 from events.clock import Clock
 from events.ids import ClusterUid
 from planner.asked import TopicLogs, ValueSeen
-from planner.observed import SettingsSeen
+from planner.observed import KafkaSnapshot, SettingsSeen
 
 if TYPE_CHECKING:
     from spark.metrics.rates import Rates
@@ -70,6 +70,10 @@ class KafkaLooks(Protocol):
         """Where its logs begin and end. None: no such topic."""
         ...
 
+    def snapshot(self, view: ClusterView) -> KafkaSnapshot:
+        """Its metadata with the sizes of replicas."""
+        ...
+
     def lake_rates(self, view: ClusterView) -> "Rates | None":
         """Bytes per second by partition as the metric lake has them; None where it has none that are fresh. Raises
         nothing: what is not known there is known from the logs."""
@@ -95,6 +99,10 @@ class NoKafkaLooks:
         """See KafkaLooks."""
         raise _unasked(view)
 
+    def snapshot(self, view: ClusterView) -> KafkaSnapshot:
+        """See KafkaLooks."""
+        raise _unasked(view)
+
     def lake_rates(self, view: ClusterView) -> "Rates | None":
         """See KafkaLooks."""
         return None
@@ -112,6 +120,7 @@ class KafkaLookDesk:
         self._brokers: Looks[tuple[ClusterUid, int], Mapping[str, ValueSeen]] = Looks(clock)
         self._running: Looks[tuple[ClusterUid, frozenset[str]], SettingsSeen] = Looks(clock)
         self._logs: Looks[tuple[ClusterUid, str], LogsSeen | None] = Looks(clock, most=64)
+        self._snapshots: Looks[ClusterUid, KafkaSnapshot] = Looks(clock, most=4)
         self._rates: Looks[ClusterUid, Rates] = Looks(clock, fresh=_LAKE_FRESH, most=16)
 
     def topic_values(self, view: ClusterView, topic: str) -> Mapping[str, ValueSeen] | None:
@@ -134,6 +143,10 @@ class KafkaLookDesk:
             return None if logs is None else LogsSeen(logs, known.now if known else None)
 
         return self._logs.look((view.uid, topic), ask)
+
+    def snapshot(self, view: ClusterView) -> KafkaSnapshot:
+        """See KafkaLooks."""
+        return self._snapshots.look(view.uid, lambda _: self._kafka(view).snapshot())
 
     def lake_rates(self, view: ClusterView) -> "Rates | None":
         """See KafkaLooks."""

@@ -16,6 +16,7 @@ from controlplane.costs import PlanCost
 from controlplane.externalplan import quorum_phases, static_quorum_warnings
 from controlplane.externals import externals_told
 from controlplane.footprint import bytes_by_broker
+from controlplane.growthplan import shares_of_newcomers
 from controlplane.liveplan import live_phases
 from controlplane.migrationplan import is_planned, migration_phases, migration_warnings
 from controlplane.placemoves import pools_that_move
@@ -77,16 +78,27 @@ class Preview:
 
     networks: tuple[str, ...] = ()
     """Networks that are made first, in words; no part of the digest, another cluster may have them made."""
+    afterwards: tuple[str, ...] = ()
+    """Data that moves once the steps are done, in words; no part of the digest, bytes grow meanwhile."""
     moves: tuple[str, ...] = ()
     """Pools that move to another place, in words; no part of the digest, bytes grow meanwhile."""
     clients: tuple[str, ...] = ()
     """Clients that are too old for the version, in words; no part of the digest, they come and go."""
     window: str = ""
     """Whether it would begin now, in words, where windows or freezes say so; no part of the digest."""
+    sizes_age_s: float | None = None
+    """Of what its bytes are from, by Kafka's metadata; None where nobody has read that. No part of the digest."""
 
     @property
     def warnings(self) -> tuple[str, ...]:
         return self.rollout.warnings
+
+    @property
+    def copies(self) -> bool:
+        """Whether data is copied from broker to broker, by a step of it or afterwards."""
+        return bool(self.afterwards) or any(
+            "drain" in step.how for phase in self.rollout.phases for step in phase.steps
+        )
 
 
 def preview(
@@ -129,7 +141,19 @@ def preview(
         effects = {**_process_effects(changes, nodes), **_disk_effects(changes, document)}
         effects |= _setting_effects(view.document, document, nodes)
     moves = (*pools_that_move(view, document, rollout, snapshot), *externals_told(view, document, snapshot))
-    return Preview(document.metadata.name, exists, generation, changes, rollout, digest, waits, effects, moves=moves)
+    then = shares_of_newcomers(wanted, document, nodes, snapshot) if exists else ()
+    return Preview(
+        document.metadata.name,
+        exists,
+        generation,
+        changes,
+        rollout,
+        digest,
+        waits,
+        effects,
+        moves=moves,
+        afterwards=then,
+    )
 
 
 def pending_rollout(view: ClusterView, snapshot: KafkaSnapshot | None) -> RolloutPlan:

@@ -8,7 +8,7 @@ from rich.text import Text
 from controlplane.cli.cost_view import cost_lines
 from controlplane.cli.quantities import counted, human_seconds
 from controlplane.cli.terminal import styled
-from controlplane.portal.schemas import FieldChangeOut, PhaseOut, PlanOut, StepOut
+from controlplane.portal.schemas import YOUNG_S, FieldChangeOut, PhaseOut, PlanOut, StepOut
 from planner.quantities import human_bytes
 
 CLASS_WORDS = {
@@ -35,6 +35,8 @@ def plan_lines(plan: PlanOut) -> Iterator[Text]:
             yield from _phase_lines(number, phase)
     if not plan.is_empty:
         yield styled(f"  total: {_total(plan)}")
+    for line in plan.afterwards:
+        yield styled(f"  then: {line}")
     yield from cost_lines(plan)
     for move in plan.moves:
         yield styled(f"  place: {move}")
@@ -107,7 +109,17 @@ def _total(plan: PlanOut) -> str:
     steps = sum(len(phase.steps) for phase in plan.phases)
     if not steps:
         return f"{counted(len(plan.changes), 'field')}, no VM is touched"
-    return f"{counted(steps, 'step')}, {human_bytes(plan.bytes)} to move, about {human_seconds(plan.seconds)}"
+    return f"{counted(steps, 'step')}{_to_move(plan)}, about {human_seconds(plan.seconds)}"
+
+
+def _to_move(plan: PlanOut) -> str:
+    """Nothing where no step copies any. An empty disk is not one that nobody has read."""
+    if not any("drain" in step.how for phase in plan.phases for step in phase.steps):
+        return ""
+    if plan.sizes_age_s is None:
+        return ", nobody has read yet how much there is to move"
+    as_of = f" (as it was {human_seconds(plan.sizes_age_s)} ago)" if plan.sizes_age_s > YOUNG_S else ""
+    return f", {human_bytes(plan.bytes)} to move{as_of}"
 
 
 def _value(value: Any) -> str:

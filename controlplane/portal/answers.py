@@ -177,6 +177,7 @@ def plan_out(plan: Preview) -> api.PlanOut:
         ],
         phases=_phases(plan.rollout),
         bytes=plan.rollout.bytes,
+        sizes_age_s=plan.sizes_age_s,
         seconds=plan.rollout.seconds,
         warnings=list(plan.warnings),
         digest=plan.digest,
@@ -185,6 +186,7 @@ def plan_out(plan: Preview) -> api.PlanOut:
         networks=list(plan.networks),
         clients=list(plan.clients),
         moves=list(plan.moves),
+        afterwards=list(plan.afterwards),
         cost=cost_out(plan.cost),
     )
 

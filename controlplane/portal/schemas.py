@@ -1,7 +1,7 @@
 """What the HTTP API says and takes: the one contract between the server and every way in (CLI, portal, scripts)."""
 
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -89,6 +89,10 @@ class FieldChangeOut(Message):
     effect: str = Field(default="", description="what will happen, where more is known than the class says")
 
 
+YOUNG_S: Final = 15.0
+"""Sizes of replicas as old as this are told without their age."""
+
+
 class PlanOut(Message):
     """What applying a document would do to one cluster. `digest` pins it: `apply` refuses when it has moved."""
 
@@ -98,6 +102,7 @@ class PlanOut(Message):
     changes: list[FieldChangeOut]
     phases: list[PhaseOut]
     bytes: int
+    sizes_age_s: float | None = Field(default=None, description="of what `bytes` is from; null: nobody has read it")
     seconds: float
     warnings: list[str]
     digest: str
@@ -106,6 +111,7 @@ class PlanOut(Message):
     networks: list[str] = Field(default_factory=list, description="networks that are made before the first VM")
     clients: list[str] = Field(default_factory=list, description="clients too old for the Kafka version, in words")
     moves: list[str] = Field(default_factory=list, description="pools that move to another place, and what that copies")
+    afterwards: list[str] = Field(default_factory=list, description="data that moves once the steps are done, in words")
     cost: PlanCostOut | None = Field(default=None, description="null where no cloud of it sells anything")
 
     @property

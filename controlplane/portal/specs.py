@@ -2,9 +2,11 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 
 from agent.wire import Report
 from controlplane.admission import admission_problems
+from controlplane.callfaults import CallFault
 from controlplane.commands import DeclareCluster, DeclareTopics, TopicDeclared
 from controlplane.converger.ports import AGENT_REPORT
 from controlplane.handlers import CommandRefused, Outcome
@@ -12,6 +14,7 @@ from controlplane.oldclients import old_clients_told
 from controlplane.planpreview import Preview, combined_digest, preview
 from controlplane.policies.verdict import Refusal
 from controlplane.portal.costs import priced
+from controlplane.portal.schemas import YOUNG_S
 from controlplane.portal.services import PortalServices
 from controlplane.specsource import API
 from controlplane.topiccommands import by_cluster, topic_problems
@@ -23,6 +26,7 @@ from events.spec.model import KafkaClusterDocument
 from events.spec.network_rules import pool_problems
 from events.spec.positions import Positions
 from events.spec.problems import Problem, counted, has_errors
+from planner.observed import KafkaSnapshot
 from planner.rollout.fleetorder import stage_of
 
 
@@ -102,13 +106,11 @@ def judge(services: PortalServices, text: str, *, file: str) -> Judged:
     for index, document in enumerate(loaded.documents if loaded.ok else ()):
         positions, warnings = loaded.positions[index], _warnings(loaded, index)
         view = services.commands.current(document.metadata.name)
-        snapshot = services.fleet.last_snapshot(view.uid)
+        wanted = replace(view, document=document, generation=view.generation + (view.document != document))
+        plan, snapshot = _planned(services, view, document, warnings=warnings, brake=services.brake(wanted))
         problems += admission_problems(
             view, document, positions=positions, snapshot=snapshot, unbootable=services.unbootable
         )
-        wanted = replace(view, document=document, generation=view.generation + (view.document != document))
-        brake = services.brake(wanted)
-        plan = preview(view, document, snapshot=snapshot, warnings=warnings, brake=brake)
         problems += pool_problems(document, services.networks.pool().cidr, positions)
         plan = replace(plan, networks=services.networks.planned(replace(view, document=document)))
         plan = replace(plan, clients=_old_clients(services, view, document))
@@ -125,6 +127,30 @@ def judge(services: PortalServices, text: str, *, file: str) -> Judged:
     if has_errors(problems):
         return Judged(file, tuple(problems), ())
     return replace(judged, problems=tuple(problems), reserved=tuple(dict.fromkeys(reserved)))
+
+
+def _planned(
+    services: PortalServices, view: ClusterView, document: KafkaClusterDocument, *, warnings: Sequence[str], brake: str
+) -> tuple[Preview, KafkaSnapshot | None]:
+    """The plan, and the metadata that its bytes are from: a converged cluster is looked at once a minute only, and a
+    person is not to be told that nothing moves because nothing was there a minute ago."""
+
+    def plan_by(snapshot: KafkaSnapshot | None) -> Preview:
+        plan = preview(view, document, snapshot=snapshot, warnings=warnings, brake=brake)
+        age = max(timedelta(), services.clock() - snapshot.at).total_seconds() if snapshot else None
+        return replace(plan, sizes_age_s=age)
+
+    known = services.fleet.last_snapshot(view.uid)
+    plan = plan_by(known)
+    if not plan.copies or (plan.sizes_age_s is not None and plan.sizes_age_s <= YOUNG_S):
+        return plan, known
+    try:
+        now = services.kafka_looks.snapshot(view)
+    except CallFault:
+        return plan, known  # the answer says how old its sizes are
+    anew = plan_by(now)
+    # An apply is held to the plan by what the server itself has read last.
+    return (anew, now) if anew.digest == plan.digest else (plan, known)
 
 
 def _old_clients(services: PortalServices, view: ClusterView, document: KafkaClusterDocument) -> tuple[str, ...]:

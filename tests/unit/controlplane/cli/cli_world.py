@@ -210,6 +210,7 @@ def plan_of(name: str = "orders", *, digest: str = "aaa-bbb-ccc", **changes: Any
         ],
         "phases": [api.PhaseOut(name="replace 1 broker in a", parallel=False, steps=[step("brokers-a-0")])],
         "bytes": 12 * 2**20,
+        "sizes_age_s": 2.0,
         "seconds": 75.0,
         "warnings": [],
         "digest": digest,

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from kafka.errors import for_code
@@ -208,11 +209,13 @@ class AdminGateway:
 
     def topic_refusals(self, step: TopicStep) -> Mapping[str, str]:
         with self._call() as (connection, deadline):
-            return ask_topics(connection, step, deadline, validate_only=True)
+            found = partial(self._controller, connection, deadline)
+            return ask_topics(connection, step, deadline, validate_only=True, controller=found)
 
     def change_topics(self, step: TopicStep) -> Mapping[str, str]:
         with self._call() as (connection, deadline):
-            return ask_topics(connection, step, deadline, validate_only=False)
+            found = partial(self._controller, connection, deadline)
+            return ask_topics(connection, step, deadline, validate_only=False, controller=found)
 
     def groups(self, names: Collection[str] | None = None) -> GroupsSeen:
         with self._call() as (connection, deadline):

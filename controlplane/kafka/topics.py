@@ -4,7 +4,7 @@ Kafka judges creations, growth and values without making them (`validate_only`).
 already" are no refusals: a broker's metadata may lag behind what was done a moment ago.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 from kafka.errors import for_code
@@ -54,12 +54,22 @@ def read_own_configs(connection: Connection, topics: Collection[str], deadline: 
     return found
 
 
-def ask_topics(connection: Connection, step: TopicStep, deadline: Deadline, *, validate_only: bool) -> dict[str, str]:
+def ask_topics(
+    connection: Connection,
+    step: TopicStep,
+    deadline: Deadline,
+    *,
+    validate_only: bool,
+    controller: Callable[[], int | None],
+) -> dict[str, str]:
     """Makes a step, or only asks whether it would be taken. Returns what was refused, in Kafka's words, by topic.
 
-    Deletions cannot be asked about. Raises KafkaUnavailable.
+    `controller` finds whom to send what only a controller takes, None for any broker: one in ZooKeeper mode passes
+    nothing on, it answers NOT_CONTROLLER. Settings are taken by each. Deletions cannot be asked about. Raises
+    KafkaUnavailable.
     """
     refused: dict[str, str] = {}
+    node = controller() if step.create or step.grow or step.delete else None
     timeout_ms = int(deadline.left_s * 1000)
     if step.create:
         request = CreateTopicsRequest(
@@ -68,12 +78,12 @@ def ask_topics(connection: Connection, step: TopicStep, deadline: Deadline, *, v
             validate_only=validate_only,
             min_version=1,  # validate_only exists since v1; an older broker would make the topic
         )
-        answer = connection.ask(request, what="making topics", deadline=deadline)
+        answer = connection.ask(request, what="making topics", deadline=deadline, node=node)
         refused |= _refusals(answer.topics, harmless=_EXISTS)
     if step.grow:
         growth = [_growth(name, growth) for name, growth in sorted(step.grow.items())]
         request = CreatePartitionsRequest(topics=growth, timeout_ms=timeout_ms, validate_only=validate_only)
-        answer = connection.ask(request, what="adding partitions", deadline=deadline)
+        answer = connection.ask(request, what="adding partitions", deadline=deadline, node=node)
         refused |= _refusals(answer.results, harmless=_INVALID_PARTITIONS)
     if step.configure:
         resources = [_values(name, values) for name, values in sorted(step.configure.items())]
@@ -83,7 +93,7 @@ def ask_topics(connection: Connection, step: TopicStep, deadline: Deadline, *, v
     if step.delete and not validate_only:
         states = [DeleteTopicsRequest.DeleteTopicState(name=name) for name in step.delete]
         request = DeleteTopicsRequest(topics=states, timeout_ms=timeout_ms, min_version=6)
-        answer = connection.ask(request, what="deleting topics", deadline=deadline)
+        answer = connection.ask(request, what="deleting topics", deadline=deadline, node=node)
         refused |= _refusals(answer.responses, harmless=_UNKNOWN_TOPIC)
     return refused
 

@@ -28,6 +28,7 @@ from controlplane.zookeeper.quorum import Roll
 from controlplane.zookeeper.registry import KazooRegistry
 from planner.observed import PartitionSeen, TopicPartition
 from planner.rollout.live_step import LiveStep
+from planner.topics.step import Growth, NewTopic, TopicStep
 from tests.builders import a_view, a_zookeeper_document, an_instance
 from tests.kafka_processes import wait_until
 from tests.kafka_topics import create_topic
@@ -140,6 +141,29 @@ def test_what_only_kraft_has_is_refused_in_words(cluster: Cluster) -> None:
         cluster.gateway.update_feature("metadata.version", 21, validate_only=True)
     with pytest.raises(KafkaRefused, match="no quorum of controllers"):
         cluster.gateway.add_voter(100, "CSnKsACqWL2QdNr26bSUNw", host="127.0.52.9", port=9093)
+
+
+def test_topics_are_made_grown_set_and_deleted_by_the_controller_whoever_is_asked_first(cluster: Cluster) -> None:
+    """Each was answered NOT_CONTROLLER, unless it happened to be sent to the one broker that leads."""
+    names = [f"declared-{n}" for n in range(4)]
+    made = TopicStep(create={n: NewTopic(((1000, 1001, 1002),), {"min.insync.replicas": "2"}) for n in names})
+    more = TopicStep(grow={n: Growth(2, ((1001, 1002, 1000),)) for n in names})
+    values = TopicStep(configure={n: {"retention.ms": "1000"} for n in names})
+
+    def counts() -> set[int]:
+        return {len(cluster.partitions(n)) for n in names}
+
+    for step in (made, more, values, TopicStep(delete=tuple(names))):
+        assert cluster.gateway.topic_refusals(step) == {}
+        assert cluster.gateway.change_topics(step) == {}
+        if step.create:
+            cluster.until(lambda: counts() == {1}, "the topics")
+        if step.grow:
+            cluster.until(lambda: counts() == {2}, "the second partitions")
+        if step.configure:
+            told = cluster.gateway.topic_configs(names)
+            assert told == {n: {"min.insync.replicas": "2", "retention.ms": "1000"} for n in names}
+    cluster.until(lambda: counts() == {0}, "the topics to be gone")
 
 
 def test_moves_are_throttled_seen_cancelled_and_ended(cluster: Cluster) -> None:

@@ -299,7 +299,7 @@ def _labels(document: KafkaClusterDocument) -> Iterator[str]:
 def _warnings(view: ClusterView, nodes: Sequence[NodeChange]) -> list[str]:
     lost = [NO_ADDRESS_SURVIVES] if _clients_are_lost(view, nodes) else []
     lost += (*_unknown_networks(view.document), *_labels(view.document)) if view.document else ()
-    lost += quorum_warnings(view, nodes)
+    lost += (*quorum_warnings(view, nodes), *_told_anew(view, nodes), *_moved_out(view))
     return [*lost, ONE_CONTROLLER] if _hands_over_the_only_controller(view, nodes) else lost
 
 
@@ -307,6 +307,31 @@ def _hands_over_the_only_controller(view: ClusterView, nodes: Sequence[NodeChang
     alone = view.document is not None and view.document.spec.quorum_size == 1
     stops = (Change.REPLACE, Change.RESTART)
     return alone and any(c.service != "broker" and c.change in stops for c in nodes)
+
+
+def _told_anew(view: ClusterView, nodes: Sequence[NodeChange]) -> list[str]:
+    """Brokers of other pools, where VMs with a server of the ensemble go: they know it by its address."""
+    away = [f"`{p.name}`" for p in view.document.spec.broker_pools if not p.has_members] if view.document else []
+    going = [c.incumbent for c in nodes if c.change in (Change.REPLACE, Change.REMOVE) and c.incumbent]
+    if not away or all(i.member_id < 0 for i in going):
+        return []
+    return [
+        f"brokers of {' and '.join(away)} are started anew, one at a time, before the ZooKeeper servers they know "
+        "become too few"
+    ]
+
+
+def _moved_out(view: ClusterView) -> list[str]:
+    """Servers that are beside brokers, and are to be in a pool of their own."""
+    spec = view.document.spec if view.document else None
+    if spec is None or spec.kafka.mode != "zookeeper" or spec.controller_pool.has_members:
+        return []
+    if not any(m.hosted for m in view.controllers()):
+        return []
+    return [
+        f"the ZooKeeper servers on brokers' VMs leave for good once those of `{spec.controller_pool.name}` vote; "
+        "before that every broker is started anew, one at a time, to know them"
+    ]
 
 
 def _clients_are_lost(view: ClusterView, nodes: Sequence[NodeChange]) -> bool:

@@ -60,9 +60,18 @@ spec:
   deletionPolicy: {deletion}
 """
 
+_OTHERS = """    - name: others
+      services: [broker]
+      size: {others}
+      machine: {others_machine}
+      disk: {{kind: persistent, sizeGib: {broker_gib}}}
+      place: {{cloud: {cloud}, region: {brokers_in}, zones: [a, b, c]}}
+"""
+
 
 def a_spec(**overrides: Any) -> str:
-    """The YAML of a cluster of 3 brokers and 3 controllers on Kafka 4.1.1."""
+    """The YAML of a cluster of 3 brokers and 3 controllers on Kafka 4.1.1. `others` is the size of a second pool of
+    brokers, 0 for none."""
     values: dict[str, Any] = {
         "name": "orders",
         "version": "4.1.1",
@@ -95,10 +104,14 @@ def a_spec(**overrides: Any) -> str:
         "heap": 0,
         "quorum_heap": 0,
         "zones": "a, b, c",
+        "others": 0,
+        "others_machine": "small",
     }
     values |= overrides
     heaps = {k: f"\n      heapMib: {values[k]}" if values[k] else "" for k in ("heap", "quorum_heap")}
     text = _SPEC.format(**{**values, **heaps})
+    if values["others"]:
+        text = text.replace("  rollout:\n", _OTHERS.format(**values) + "  rollout:\n")
     return _on_the_brokers_vms(text, values["quorum_heap"]) if values["quorum"] == "members" else text
 
 
@@ -107,7 +120,7 @@ def _on_the_brokers_vms(text: str, heap_mib: int) -> str:
     before, _, after = text.partition("    - name: memberss")
     heap = f"\n      zookeeperHeapMib: {heap_mib}" if heap_mib else ""
     shared = f"services: [broker, zookeeper]{heap}"
-    brokers = after.partition("    - name: brokers")[2].replace("services: [broker]", shared)
+    brokers = after.partition("    - name: brokers")[2].replace("services: [broker]", shared, 1)
     return f"{before}    - name: brokers{brokers}"
 
 

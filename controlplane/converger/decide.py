@@ -41,6 +41,7 @@ from controlplane.converger.reliefs import relief_step
 from controlplane.converger.replacements import replacement_step
 from controlplane.converger.replication import replication_in_hand_step, replication_step
 from controlplane.converger.restarts import restart_in_hand_step, restart_step
+from controlplane.converger.serverlists import server_list_step, server_move_step
 from controlplane.converger.settingtrial import settings_watch_step
 from controlplane.converger.stages import held_by_stage
 from controlplane.converger.topics import with_topics
@@ -99,11 +100,13 @@ NEXT: tuple[Step, ...] = (
     external_quorum_step,
     network_step,
     image_step,
+    server_list_step,
     replacement_step,
     settings_left_step,
     restart_step,
     healing_left_step,
     external_drain_step,
+    server_move_step,
     migration_begin_step,
     finalisation_step,
     replication_step,

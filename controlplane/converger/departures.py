@@ -6,6 +6,7 @@ from controlplane.converger.arrivals import has_reported, service_report, start_
 from controlplane.converger.births import is_founder
 from controlplane.converger.deadends import in_the_way
 from controlplane.converger.drains import request_drain
+from controlplane.converger.seats import brokers_to_tell
 from controlplane.converger.verdict import Situation, Unregister, Verdict, act, record, wait
 from controlplane.converger.voters import dismiss_members
 from controlplane.kafka.gates import Gate, broker_is_empty, hosts_nothing, is_following, may_stop_broker
@@ -122,6 +123,8 @@ def _linger(situation: Situation) -> Verdict | None:
     closed = [g for i in lingering if not (g := may_stop_empty(kafka, i)).open]
     if closed:
         return wait("MinIsrGate", closed[0].reason)
+    if situation.view.restarts or brokers_to_tell(situation.view):
+        return None  # `server_list_step` has them started anew first, and each is seen through
     if (leaves := dismiss_members(situation, lingering)) is not None:
         # A server that is needed is needed because another one is gone: that one's VM is replaced first.
         return None if leaves.wait is not None and _is_one_gone(situation.view) else leaves

@@ -420,7 +420,9 @@ def _reattaches(view: ClusterView, key: str, want: DesiredNode) -> bool:
     """Whether a broker's successor takes over its disk and its id: by policy, or because a handover is under way. No
     disk goes to another place: who moves is copied, unless its handover has to be ended first."""
     instance = view.instances[key]
-    if want.member_heap_mib or (instance.phase is Phase.JOINED and str(place_of(view, instance)) != want.place):
+    if want.member_heap_mib or member_of(instance) is not None:
+        return False  # the server beside it leaves after the next VM serves
+    if instance.phase is Phase.JOINED and str(place_of(view, instance)) != want.place:
         return False
     asked = view.to_replace.get(key)
     if asked is not None and asked.new_disk:

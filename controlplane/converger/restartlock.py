@@ -7,6 +7,7 @@ Cures of what is ill do not wait for it.
 
 from controlplane.converger.pausing import hold_on
 from controlplane.converger.replacements import pending_changes
+from controlplane.converger.seats import brokers_to_tell
 from controlplane.converger.verdict import ReleaseRestartLock, Situation, TakeRestartLock, Verdict, act, wait
 from controlplane.zookeeper.locks import may_begin
 from planner.rollout.diff import Change
@@ -29,7 +30,7 @@ def give_back(situation: Situation) -> Verdict | None:
         return None
     if view.migration is not None and hold_on(view, situation.now) is None:
         return None  # the migration restarts one after the other, and gives it back itself
-    is_wanted = any(c.change is Change.RESTART for c in pending_changes(view))
+    is_wanted = any(c.change is Change.RESTART for c in pending_changes(view)) or bool(brokers_to_tell(view))
     if is_wanted and hold_on(view, situation.now) is None:
         return None
     return act("giving the restart lock back", ReleaseRestartLock())

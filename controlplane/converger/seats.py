@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from controlplane.kafka.gates import Gate
 from controlplane.kafka.voters import Seat, Stranger, VoterStep, listed_enough, next_voter_change
-from controlplane.members import members_of, stays, votes
+from controlplane.members import member_of, members_of, stays, votes, voting_on
 from controlplane.quorumlists import known_to
 from controlplane.reliefview import is_waiting
 from controlplane.replacement import ALIVE, Phase
@@ -34,10 +34,10 @@ def seats(view: ClusterView) -> tuple[Seat, ...]:
     return tuple(_with_others(_seat(view, those, wanted), had[number]) for number, those in there.items() if those)
 
 
-def voter_change_due(view: ClusterView, kafka: KafkaSnapshot) -> VoterStep | None:
-    """The next change for the view as it is; its gate is closed while a person, or another change, has to be waited
-    for."""
-    step = next_voter_change(kafka.quorum, seats(view))
+def voter_change_due(view: ClusterView, kafka: KafkaSnapshot, *, only: Collection[int] = ()) -> VoterStep | None:
+    """The next change for the view as it is, of those that leave `only` these where ids are named; its gate is closed
+    while a person, or another change, has to be waited for."""
+    step = next_voter_change(kafka.quorum, seats(view), only=only)
     if step is None or isinstance(step, Stranger):
         return None
     held = _held_by(view, kafka, step)
@@ -109,6 +109,8 @@ def id_for(view: ClusterView, node: str, given: Collection[int]) -> int:
     Kafka remembers of a node that is not to come back; else the next one that nobody ever had. `given` are others of
     the same intent."""
     used = {i.service_id for i in (*view.controllers(), *view.beside_quorum())}.union(given)
+    # Brokers know servers that were beside others by an address that is nobody's any more.
+    used |= {n for i in view.brokers() if i.planned.member is not None for n in i.listed or ()}
     known = view.controller_ids.get(node)
     if known is not None and known not in used:
         return known
@@ -127,8 +129,8 @@ def thin_list(view: ClusterView, instance: InstanceView) -> str:
     if not instance.is_broker or instance.listed is None or view.document is None:
         return ""
     voters, listed = _ids_to_be(view), known_to(view, instance)
-    if instance.planned.member is not None:
-        voters = frozenset(view.voters)
+    if _has_members(view):
+        voters = frozenset(view.voters) - {m.service_id for m in members_to_leave(view)}
     if listed_enough(listed, voters):
         return ""
     named, needed = len(listed & voters), (len(voters) - 1) // 2 + 1
@@ -143,6 +145,46 @@ def has_thin_list(view: ClusterView) -> bool:
     return any(thin_list(view, i) for i in view.brokers())
 
 
+@once
+def members_to_leave(view: ClusterView) -> tuple[InstanceView, ...]:
+    """Servers beside brokers that vote and are to leave while their VMs stay, since the spec has servers in a pool of
+    their own: nobody before all of those vote."""
+    if not view.in_zookeeper_mode or not _has_members(view):
+        return ()
+    alone, hosts = wanted_nodes(view, "zookeeper"), _wanted_hosts(view)
+    if not alone or not alone <= {voter.node for voter in view.voters.values()}:
+        return ()
+    there = (m for m in members_of(view.brokers()) if m.phase is Phase.JOINED and not m.lost and m.node not in hosts)
+    return tuple(m for m in there if votes(view, m))
+
+
+@once
+def brokers_to_tell(view: ClusterView) -> tuple[InstanceView, ...]:
+    """Who has to be started anew before the servers on the emptied VMs leave, by key."""
+    leaving = {m.service_id for m in voting_on(view, view.in_phase(Phase.LINGERING))}
+    few = knowing_too_few(view, leaving) if leaving else ()
+    return tuple(i for i in few if i.phase is Phase.JOINED)
+
+
+def knowing_too_few(view: ClusterView, leaving: Collection[int]) -> tuple[InstanceView, ...]:
+    """Brokers with replicas that would know too few of those who stay, once these servers beside brokers leave; by key.
+    One beside a server that stays knows that one, which lives as long as it does."""
+    left = view.voters.keys() - frozenset(leaving)
+    if not left:
+        return ()
+    serving = (i for i in view.brokers() if i.phase in (Phase.JOINED, Phase.DRAINING) and not i.lost)
+    # A server that has lost its directory is none that its broker could count on.
+    elsewhere = (i for i in serving if (own := member_of(i)) is None or own.service_id in leaving or view.is_broken(i))
+    told = (i for i in elsewhere if i.listed is not None and not listed_enough(i.listed, left))
+    return tuple(sorted(told, key=lambda i: i.key))
+
+
+@once
+def _has_members(view: ClusterView) -> bool:
+    """Whether servers of the ensemble are on the VMs of brokers."""
+    return bool(members_of(view.brokers()))
+
+
 def _may_sit(view: ClusterView, instance: InstanceView) -> bool:
     """A hosted server whose VM was given up at a birth may have its vote still."""
     return instance.phase in ALIVE or (instance.hosted and votes(view, instance))
@@ -153,7 +195,7 @@ def _seat(view: ClusterView, there: list[InstanceView], wanted: set[str]) -> Sea
     holders = [i for i in there if i.phase not in (Phase.RETIRING, Phase.FAILED) and not is_waiting(i)] or there
     newest = holders[-1]
     if newest.hosted:
-        directory, stay = newest.planned.volumes[0].directory_id, stays(view, newest, wanted)
+        directory, stay = newest.planned.volumes[0].directory_id, stays(view, newest, _wanted_hosts(view))
         return Seat(newest.node, newest.service_id, newest.planned.index, directory, stay, hosted=True)
     arrives = newest.phase is Phase.LAUNCHED and not newest.drained
     stay = (newest.node in wanted and not newest.drained) or arrives or newest.key in view.relieved()
@@ -190,6 +232,13 @@ def wanted_nodes(view: ClusterView, service: str = "") -> set[str]:
     """Names of the nodes that are to be there, of that service only where one is named."""
     spec = view.working_spec()
     return {n.node for n in desired_nodes(spec) if service in ("", n.service)} if spec else set()
+
+
+@once
+def _wanted_hosts(view: ClusterView) -> set[str]:
+    """Names of the nodes that are to have a ZooKeeper server beside a broker."""
+    spec = view.working_spec()
+    return {n.node for n in desired_nodes(spec) if n.member_heap_mib} if spec else set()
 
 
 def _held_by(view: ClusterView, kafka: KafkaSnapshot, step: VoterStep) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from agent.wire import DIRECTORY_LOST
 from controlplane.converger.arrivals import quorum_port, service_report, start_id
-from controlplane.converger.seats import address_of_seat, seats, stranger_among, voter_change_due
+from controlplane.converger.seats import address_of_seat, knowing_too_few, seats, stranger_among, voter_change_due
 from controlplane.converger.verdict import AddVoter, RemoveVoter, Situation, Verdict, act, record, wait
 from controlplane.externals import is_shared
 from controlplane.kafka.gates import Gate, is_following
@@ -68,7 +68,7 @@ def voter_step(situation: Situation) -> Verdict | None:
     step = voter_change_due(view, kafka)
     dismissed = [i for i in view.controllers() if i.drained and i.phase is Phase.JOINED]
     halfway = bool(dismissed) and sum(m.is_voter for m in kafka.quorum.members) % 2 == 0
-    if step is not None and step.gate.open and (not step.leaves or halfway or _is_dead(kafka, step)):
+    if step is not None and step.gate.open and (not step.leaves or halfway or _is_dead(view, kafka, step)):
         return begin_voter_change(view, step)
     if dismissed:
         keys = tuple(i.key for i in dismissed)
@@ -78,11 +78,14 @@ def voter_step(situation: Situation) -> Verdict | None:
     return None
 
 
-def _is_dead(kafka: KafkaSnapshot, step: VoterStep) -> bool:
-    """Whether who is to leave is a server on a broker's VM that serves nobody: its vote only keeps others out."""
+def _is_dead(view: ClusterView, kafka: KafkaSnapshot, step: VoterStep) -> bool:
+    """Whether who is to leave is a server on a broker's VM that serves nobody: its vote only keeps others out. Where
+    brokers elsewhere count on its coming back, and nobody is kept out, it stays until they were told of others."""
     seat = step.seat
     voters = [m for m in kafka.quorum.members if m.is_voter and (m.id, m.directory_id) == (seat.id, seat.directory_id)]
-    return seat.hosted and not any(is_following(m) for m in voters)
+    if not seat.hosted or any(is_following(m) for m in voters):
+        return False
+    return not knowing_too_few(view, {seat.id}) or any(s.stays and s.id not in view.voters for s in seats(view))
 
 
 def dismiss_members(situation: Situation, brokers: Sequence[InstanceView]) -> Verdict | None:
@@ -99,8 +102,9 @@ def dismiss_members(situation: Situation, brokers: Sequence[InstanceView]) -> Ve
     if view.voter_change is not None:
         change, reason = view.voter_change, _gate(kafka, view.voter_change).reason
         return wait("QuorumGate", f"{first.key} goes after the change of vote {change.voter.id}, which waits: {reason}")
-    step = voter_change_due(view, kafka)
-    if step is not None and step.leaves and step.gate.open and step.seat.id in {m.service_id for m in voting}:
+    # Others beside brokers that stay may be to leave, too: this VM does not wait for them.
+    step = voter_change_due(view, kafka, only={m.service_id for m in voting})
+    if step is not None and step.leaves and step.gate.open:
         return begin_voter_change(view, step)
     if not _has_vote(kafka, first):
         return record(f"the server on {first.key} leaves: it has no vote", of_no_quorum(first))

@@ -96,6 +96,8 @@ BEGINNINGS: Mapping[str, Beginning] = {
         of_spec=True,
     ),
     "image_step": Beginning(_ENDS, "fixes what new VMs are made from; the roll to it waits"),
+    "server_list_step": Beginning(_ENDS, "ends the replacement of a VM whose ZooKeeper server is to leave"),
+    "server_move_step": Beginning(Begins.VOLUNTARY, "takes the vote of servers beside brokers, whose VMs stay"),
     "settings_left_step": Beginning(_ENDS, "only says what live settings wait for"),
     "restart_step": Beginning(
         Begins.BOTH, "the canary is watched and taken back at any time; restarts wait", of_spec=True

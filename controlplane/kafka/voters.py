@@ -7,7 +7,7 @@ One at a time, and none that could cost the majority: Kafka commits a change wit
 until it is removed, so removing it never makes things worse; adding to an odd quorum takes one more vote to win.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from controlplane.kafka.gates import Gate, is_following, lags
@@ -57,11 +57,13 @@ class Stranger:
     directory_id: str
 
 
-def next_voter_change(quorum: QuorumSeen, seats: Sequence[Seat]) -> VoterStep | Stranger | None:
+def next_voter_change(
+    quorum: QuorumSeen, seats: Sequence[Seat], *, only: Collection[int] = ()
+) -> VoterStep | Stranger | None:
     """None when exactly the seats that stay have a vote, each with its own directory.
 
     Who is dead and is to leave goes before anybody comes. Removing prefers who is gone already, then the newest
-    (highest index, then highest id), the leader last.
+    (highest index, then highest id), the leader last; where ids are named, `only` those leave.
     """
     voters = _voters(quorum)
     ours = {(s.id, d) for s in seats for d in (s.directory_id, *s.others)}
@@ -72,7 +74,7 @@ def next_voter_change(quorum: QuorumSeen, seats: Sequence[Seat]) -> VoterStep | 
     losses = [_loss(quorum, s, d) for s in seats for d in sorted(s.lost) if (s.id, d) in have]
     if losses:
         return next((step for step in losses if step.gate.open), losses[0])
-    leaving = [s for s in seats if not s.stays and (s.id, s.directory_id) in have]
+    leaving = [s for s in seats if not s.stays and (s.id, s.directory_id) in have and (not only or s.id in only)]
     for seat in leaving:
         # Dead and not wanted any more: its vote only keeps the gate of whoever is to be added closed.
         gate = may_remove(quorum, seat.id, seat.directory_id)

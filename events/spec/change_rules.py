@@ -58,13 +58,21 @@ def _immutable(change: FieldChange, where: Positions) -> Problem:
 
 def _is_judged_elsewhere(change: FieldChange, old: KafkaClusterDocument, new: KafkaClusterDocument) -> bool:
     """The mode has rules of its own; a pool that goes to another place is in another network in any case."""
-    if change.path == "spec.kafka.mode":
+    if change.path == "spec.kafka.mode" or _leaves_brokers_vms(change, old, new):
         return True
     if change.steps[:2] != _POOLS or change.steps[-2:] != ("place", "network"):
         return False
     return any(
         index in change.steps and before.place.name != after.place.name for index, before, after in _kept(old, new)
     )
+
+
+def _leaves_brokers_vms(change: FieldChange, old: KafkaClusterDocument, new: KafkaClusterDocument) -> bool:
+    """Whether a pool has the servers of the ensemble no more, and goes on with its brokers: others get the servers."""
+    if change.steps[:2] != _POOLS or change.steps[-1] != "services" or new.spec.kafka.mode != "zookeeper":
+        return False
+    there = next((pair for pair in _kept(old, new) if pair[0] in change.steps), None)
+    return there is not None and there[1].has_members and there[2].services == ("broker",)
 
 
 def _moved_quorums(old: KafkaClusterDocument, new: KafkaClusterDocument, where: Positions) -> Iterator[Problem]:
@@ -91,6 +99,8 @@ def _moved_quorums(old: KafkaClusterDocument, new: KafkaClusterDocument, where: 
 def _controllers(old: KafkaClusterDocument, new: KafkaClusterDocument, where: Positions) -> Iterator[Problem]:
     before, after = old.spec.controller_pool, new.spec.controller_pool
     index = new.spec.pools.index(after)
+    if before.has_members and not after.has_members:
+        return
     if before.name != after.name and old.spec.kafka.mode == new.spec.kafka.mode:
         message = (
             f"the controller pool was `{before.name}` and cannot become `{after.name}`: "

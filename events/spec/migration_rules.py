@@ -30,10 +30,13 @@ def migration_problems(old: KafkaClusterDocument, new: KafkaClusterDocument, whe
         return
     if any(pool.has_members for pool in old.spec.pools):
         message = (
-            "the cluster's ZooKeeper servers share the VMs of its brokers; migrating such a cluster to KRaft is not "
-            "offered"
+            "the cluster's ZooKeeper servers share the VMs of its brokers; a cluster migrates to KRaft from an "
+            "ensemble in a pool of its own"
         )
-        fix = "Keep `mode: zookeeper`, or make a cluster of mode `kraft` and move the data."
+        fix = (
+            "Keep `mode: zookeeper`, write `services: [broker]` for them and add a pool with `services: [zookeeper]`, "
+            "apply, and migrate once the servers have moved there."
+        )
         yield where.problem(p.MIGRATION, _MODE, message, fix)
         return
     yield from _release(old, new, where)

@@ -194,7 +194,7 @@ class Pool(Part):
     services: tuple[ServiceKind, ...] = classed(
         IDENTITY,
         "`[broker]`, `[controller]` or, in mode `zookeeper`, `[zookeeper]`. Exactly one pool has the controllers, or "
-        "the ZooKeeper servers; `[broker, zookeeper]` is the only pool of its cluster, with both on each VM.",
+        "the ZooKeeper servers; `[broker, zookeeper]` has both on each VM.",
         min_length=1,
         max_length=2,
     )

@@ -26,7 +26,6 @@ def pools_together_problems(
     if not is_external:
         yield from _roles(pools, where, mode)
     yield from _repeated_names(pools, where)
-    yield from _beside_members(pools, where)
 
 
 def pool_problems(index: int, pool: Pool, where: Positions) -> Iterator[Problem]:
@@ -71,22 +70,6 @@ def _repeated_names(pools: tuple[Pool, ...], where: Positions) -> Iterator[Probl
             message = f"pool `{pool.name}` is given twice; nodes are named after their pool"
             yield where.problem(p.POOL_NAME, (*_POOLS, index, "name"), message, "Give it another name.")
         seen.add(pool.name)
-
-
-def _beside_members(pools: tuple[Pool, ...], where: Positions) -> Iterator[Problem]:
-    """Servers that share the VMs of brokers change their addresses whenever those are replaced. Who has none beside it
-    would lose the last one it knows in the middle of a roll."""
-    shared = next((pool for pool in pools if pool.has_members), None)
-    if shared is None:
-        return
-    for index, pool in enumerate(pools):
-        if pool is not shared:
-            message = (
-                f"pool `{shared.name}` has ZooKeeper servers on the VMs of its brokers, so it is the cluster's only "
-                f"pool, and `{pool.name}` is another one"
-            )
-            fix = f"Move the brokers of `{pool.name}` to `{shared.name}`, or give ZooKeeper a pool of its own."
-            yield where.problem(p.MEMBERS, (*_POOLS, index, "name"), message, fix)
 
 
 def _services(pool: Pool, path: Path, where: Positions) -> Iterator[Problem]:

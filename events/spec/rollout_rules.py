@@ -44,7 +44,7 @@ def rollout_problems(rollout: RolloutPolicy, pools: Mapping[int, Pool], where: P
                 f"pool `{pool.name}` has ZooKeeper servers on the VMs of its brokers: with `reattach` one would leave "
                 "the ensemble before its next VM serves, with `migrate` after it"
             )
-            fix = "Use `strategy: migrate`, or leave it away."
+            fix = "Use `strategy: migrate`, or give the servers a pool of their own, apply, and change it after that."
             yield where.problem(p.MEMBERS, ("spec", "rollout", "strategy"), message, fix)
         if pool.is_broker and pool.disk.kind == "ephemeral":
             message = f"pool `{pool.name}` has an ephemeral disk, which `reattach` cannot move to the next VM"

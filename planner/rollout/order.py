@@ -90,4 +90,4 @@ def _group(outdated: Sequence[NodeChange], surge: int, leaders: Collection[int])
     if first.service != "broker" or first.has_member or _leads(first, leaders):
         return (first,)
     same_rack = [c for c in outdated if c.service == "broker" and c.rack == first.rack and not _leads(c, leaders)]
-    return tuple(same_rack[: max(1, surge)])
+    return tuple([c for c in same_rack if not c.has_member][: max(1, surge)])

@@ -58,6 +58,10 @@ class ClusterSpec:
     parallel_restarts: int = 1
     cohosted: bool = False
     """In ZooKeeper mode: one pool of three, `brokers`, with a server of the ensemble beside each broker."""
+    others: tuple[str, ...] = ()
+    """Of `POOLS`, those that are there beside a cohosted one, whose machine is that of pool `one`."""
+    moved_out: bool = False
+    """They are in `quorum_pool` now, or were: that pool's brokers are alone on their VMs."""
     beside_heap_mib: int = 96
     """Of those servers."""
 
@@ -105,9 +109,11 @@ class ClusterSpec:
         if not self.cohosted:
             return [self._controllers(), *(self._brokers(pool, zone) for pool, zone in POOLS.items())]
         one = self._brokers("one", "a")
-        both = {"name": "brokers", "services": ["broker", "zookeeper"], "size": 3}
-        both["zookeeperHeapMib"] = self.beside_heap_mib
-        return [{**one, **both, "place": {"cloud": "local", "region": "local-1", "zones": ["a", "b", "c"]}}]
+        both: dict[str, object] = {"name": "brokers", "services": ["broker", "zookeeper"], "size": 3}
+        both |= {"services": ["broker"]} if self.moved_out else {"zookeeperHeapMib": self.beside_heap_mib}
+        alone = [self._controllers()] if self.moved_out else []
+        shared = {**one, **both, "place": {"cloud": "local", "region": "local-1", "zones": ["a", "b", "c"]}}
+        return [*alone, shared, *(self._brokers(pool, POOLS[pool]) for pool in self.others)]
 
     def _may_be_away(self) -> int:
         """0 where nothing needs more: it is the spec's own default, which counts as one for restarts."""

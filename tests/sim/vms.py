@@ -1,11 +1,11 @@
 """VMs of the simulator, and how a cloud lists them."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import lru_cache
 
-from agent.wire import DIRECTORY_LOST, Document, FindingReport, LogDirReport, ServiceDocument
+from agent.wire import DIRECTORY_LOST, Document, FindingReport, LogDirReport, ServiceDocument, ServiceReport
 from providers.base import CloudInstance, CloudVolume, InstanceState
 
 BOOT_S = 3.0
@@ -47,6 +47,8 @@ class Vm:
     spent: set[str] = field(default_factory=set)
     """start ids that were stopped for good."""
     failed: str = ""
+    told: dict[str, tuple[ServiceDocument, tuple[object, ...], ServiceReport]] = field(default_factory=dict)
+    """By service, what its agent last said of it, after what that was made of."""
     key: str = field(init=False)
 
     def __post_init__(self) -> None:
@@ -90,6 +92,23 @@ class Illness:
     lasts: bool = False
 
 
+@dataclass(slots=True)
+class Attached:
+    """The volumes by the VM they are on. Sorted anew where one has changed: every agent asks at every tick."""
+
+    _sorted: tuple[CloudVolume, ...] = ()
+    _by_vm: dict[str, dict[str, CloudVolume]] = field(default_factory=dict)
+
+    def on(self, vm: Vm, volumes: Mapping[str, CloudVolume]) -> Mapping[str, CloudVolume]:
+        """Those on this VM, by key."""
+        there = tuple(volumes.values())
+        if there != self._sorted:
+            self._sorted, self._by_vm = there, {}
+            for volume in there:
+                self._by_vm.setdefault(volume.attached_to or "", {})[volume.key] = volume
+        return self._by_vm.get(vm.key, {})
+
+
 def too_old(vms: Iterable[Vm], protocol: str) -> list[str]:
     """Versions of brokers that are up and do not understand this `inter.broker.protocol.version`."""
     there = [v.process.document for v in vms if v.alive and v.process and v.process.up]
@@ -103,6 +122,19 @@ def voting_on(vms: Mapping[str, Vm], keys: Iterable[str], voters: Mapping[int, s
     there = [(vm.key, vm.member.document) for k in keys if (vm := vms.get(k)) and vm.alive and vm.member]
     voting = [(k, d) for k, d in there if voters.get(d.node_id) == d.log_dirs[0].directory_id]
     return [f"{key} goes, and server {document.node_id} on it votes" for key, document in voting]
+
+
+def knowing_too_few(vms: Mapping[str, Vm], voters: Collection[int], hosts: Callable[[int], int]) -> list[str]:
+    """Brokers with replicas (`hosts`: how many, by id) that run away from the servers of their ensemble, which are all
+    on the VMs of others, and that were told of no more of these voters than may fail at once."""
+    there = [v for v in vms.values() if v.alive and v.process and v.process.up]
+    if not any(v.member for v in there):
+        return []
+    beside = {v.key for v in there if v.member and v.member.up and v.member.document.node_id in voters}
+    away = {v.key: v.process.document for v in there if v.key not in beside and v.process}
+    serving = {key: d for key, d in away.items() if d.name == "broker" and d.is_zookeeper_mode and hosts(d.node_id)}
+    told = {key: {m.id for m in d.ensemble} for key, d in serving.items()}
+    return sorted(key for key, ids in told.items() if len(ids.intersection(voters)) <= (len(voters) - 1) // 2)
 
 
 def listed(vm: Vm, now: float) -> CloudInstance:
@@ -140,8 +172,7 @@ def findings_of(illness: Illness | None, failed: datetime | None) -> tuple[Findi
     return (FindingReport(name=found.finding, since=found.since, message="as simulated"),) if found else ()
 
 
-def file_systems(volumes: Iterable[CloudVolume], vm: Vm, service: ServiceDocument) -> tuple[LogDirReport, ...]:
-    """Those of what is attached, which grow with their volumes."""
-    there = {v.key: v.size_gib * 2**30 for v in volumes if v.attached_to == vm.key}
-    sizes = ((d.name, there[d.volume]) for d in service.log_dirs if d.volume in there)
-    return tuple(_log_dir(name=name, total_bytes=size, free_bytes=size, partitions=0) for name, size in sizes)
+def file_systems(attached: Mapping[str, CloudVolume], service: ServiceDocument) -> tuple[LogDirReport, ...]:
+    """Those of what is attached, by key, which grow with their volumes."""
+    sizes = [(d.name, attached[d.volume].size_gib * 2**30) for d in service.log_dirs if d.volume in attached]
+    return tuple([_log_dir(name=name, total_bytes=size, free_bytes=size, partitions=0) for name, size in sizes])

@@ -30,7 +30,7 @@ from controlplane.replacement import SERVING, Phase
 from controlplane.specorder import SpecOrderKeeper
 from controlplane.streams import cluster_stream
 from controlplane.view import ClusterView
-from controlplane.zookeeper.locks import RESTART, Standing, Taken
+from controlplane.zookeeper.locks import RESTART
 from events import facts
 from events.envelope import NewEvent, Origin, Recorded
 from events.errors import StoreUnavailable
@@ -44,15 +44,15 @@ from providers.base import TerraformRun
 from providers.handover import Handover
 from tests.builders import a_document
 from tests.fakes.kafka import FakeKafka
-from tests.fakes.zookeeper import FakeLocks, FakeNodes
+from tests.fakes.zookeeper import FakeNodes
 from tests.sim.evidence import Calm, Evidence, Fence, LastTick, StaleWrite
-from tests.sim.failpoints import Crash, CrashingKafka, CrashingStore, Failpoints
+from tests.sim.failpoints import Crash, CrashingKafka, CrashingStore, Failpoints, SimRestartLock
 from tests.sim.gist import gist
 from tests.sim.hearing import document_told
 from tests.sim.jobs import SimRunner
 from tests.sim.machines import Machines, Violation
 from tests.sim.properties import is_held_up, judge
-from tests.sim.vms import voting_on
+from tests.sim.vms import knowing_too_few, voting_on
 
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
 UID = ClusterUid("c0ffee00c0ffee00c0ffee00c0ffee00")
@@ -76,25 +76,6 @@ class PoisonedInventory:
         self._machines.terminate(view, cloud_id)
 
 
-class SimRestartLock:
-    """The restart lock of one server process; it dies with it."""
-
-    def __init__(self, nodes: FakeNodes, points: Failpoints) -> None:
-        self._locks = FakeLocks(nodes, holder="Kedge")
-        self._points = points
-
-    def standing(self, view: ClusterView) -> Standing:
-        return self._locks.standing(RESTART)
-
-    def take(self, view: ClusterView, why: str) -> str:
-        self._points.reach("before take_restart_lock")
-        taken = self._locks.take(RESTART, why=why)
-        return "" if isinstance(taken, Taken) else f"{taken.holder} holds it: {taken.why}"
-
-    def release(self, view: ClusterView) -> None:
-        self._locks.release(RESTART)
-
-
 class World:
     """Everything outside the server, and the server itself, which may die and be born again."""
 
@@ -110,6 +91,7 @@ class World:
         self.random = random.Random(seed)
         self.tick_s = tick_s
         self.seconds = 0.0
+        self._now = 0.0, BEGAN
         self.points = Failpoints(crash_at)
         self.store = CrashingStore(self.points, self.clock)
         self.jobs = MemoryJobStore(clock=self.clock)
@@ -130,6 +112,7 @@ class World:
         self.had_work = False
         self.interrupt_runs = 0
         """How many Terraform runs die half-way from now on."""
+        self._viewed: tuple[Converger | None, int, ClusterView] = (None, -1, ClusterView(uid=UID))
         self._told = 0
         self._last_words = ""
         self.start_server()
@@ -246,13 +229,18 @@ class World:
         MemoryEventStore.append(self.store, stream, events, expected_version=0, origin=Origin("person:test"))
 
     def clock(self) -> datetime:
-        return BEGAN + timedelta(seconds=self.seconds)
+        if self._now[0] != self.seconds:
+            self._now = self.seconds, BEGAN + timedelta(seconds=self.seconds)
+        return self._now[1]
 
     def view(self) -> ClusterView:
-        """The cluster as recorded, by a fold of its own."""
-        if self.converger.position < self.store.head():
-            self.converger.catch_up()
-        return self.converger.view(UID) or ClusterView(uid=UID)
+        """The cluster as recorded, by the server's fold. Asked dozens of times a tick: mostly nothing came since."""
+        server, head = self.converger, self.store.head()
+        if self._viewed[0] is not server or self._viewed[1] != head:
+            if server.position < head:
+                server.catch_up()
+            self._viewed = server, head, server.view(UID) or ClusterView(uid=UID)
+        return self._viewed[2]
 
     def history(self) -> list[Recorded]:
         """All that is recorded of the cluster."""
@@ -392,20 +380,19 @@ class World:
             left = [c for c in before if c != controller]
             if len([c for c in left if c in up]) * 2 <= len(left):
                 return f"{what} of {controller} leaves {len(left)} voters, of whom only {sorted(up)} ran"
+            if controller in up and (lonely := knowing_too_few(self.machines.vms, left, self.kafka_hosts)):
+                return f"{what} of {controller} leaves {left}, and too few of them are known to {lonely}"
         if controller not in before and what == "add_voter" and len(up) * 2 <= len(before):
             return f"{what} of {controller} while only {sorted(up)} of {sorted(before)} ran"
         stopped = [i for i in self.view().in_phase(Phase.FENCING, Phase.FENCED) if not i.is_broker and not i.lost]
         others = [i.key for i in stopped if i.service_id != change.voter.id and not self._leaves(i.node)]
-        if others and not self._mends():
+        # A VM that died while a change was in hand is mended first, and the change goes on when it may.
+        if others and not any(i.lost for i in self.view().alive()):
             return f"{what} of {controller} while {others} are being handed over"
         return ""
 
     def _leaves(self, node: str) -> bool:
         return all(i.drained for i in self.view().of_node(node))
-
-    def _mends(self) -> bool:
-        """Whether a VM died while a change was in hand: it is mended first, and the change goes on when it may."""
-        return any(i.lost for i in self.view().alive())
 
     def _rolls(self) -> bool:
         """Whether any VM is being made, emptied, handed over or restarted, or is still to be replaced."""
@@ -421,6 +408,7 @@ class World:
             return None
         me, voters = process.document, self.kafka.voters()
         serving = [i for i in view.brokers() if i.phase in SERVING and i.phase is not Phase.LAUNCHED]
+        serving = [i for i in serving if not i.drained or self.kafka_hosts(i.service_id)]
         down = sorted(i.service_id for i in serving if i.key != key and not self.kafka.serves(i.service_id))
         up = {
             v.process.document.node_id

@@ -10,14 +10,6 @@ from planner.rollout.desired import desired_nodes
 from tests.builders import a_cohosted_document, a_document, a_spec, a_zookeeper_document
 
 SHARED = {"version": "3.8.1", "quorum": "members", "config": ", mode: zookeeper"}
-MORE = """    - name: more
-      services: [broker]
-      size: 3
-      machine: small
-      disk: {kind: persistent, sizeGib: 1}
-      place: {cloud: local, region: local-1, zones: [a, b, c]}
-  rollout:
-"""
 
 
 def _told(text: str) -> list[tuple[str, str]]:
@@ -30,14 +22,18 @@ def test_a_cluster_may_have_both_on_each_of_its_vms(brokers: int, zones: str) ->
     assert _told(a_spec(**SHARED, brokers=brokers, zones=zones)) == []
 
 
-def test_a_pool_with_both_is_the_only_one_of_its_cluster() -> None:
-    assert _told(a_spec(**SHARED).replace("  rollout:\n", MORE)) == [
-        (
-            "KEDGE-SPEC-029",
-            "pool `brokers` has ZooKeeper servers on the VMs of its brokers, so it is the cluster's only pool, and "
-            "`more` is another one",
-        )
-    ]
+def test_other_pools_have_brokers_alone() -> None:
+    assert _told(a_spec(**SHARED, others=3)) == []
+    nodes = desired_nodes(a_cohosted_document(others=3))
+    assert {n.pool: n.member_heap_mib for n in nodes} == {"brokers": 128, "others": 0}
+    assert {n.service for n in nodes} == {"broker"}
+
+
+@pytest.mark.parametrize("services", ["[broker, zookeeper]", "[zookeeper]"])
+def test_one_pool_alone_has_servers(services: str) -> None:
+    before, _, after = a_spec(**SHARED, others=3).partition("    - name: others")
+    text = f"{before}    - name: others{after.replace('[broker]', services)}"
+    assert _told(text) == [("KEDGE-SPEC-030", "pool `others` has ZooKeeper servers, but pool `brokers` has them")]
 
 
 def test_both_may_stand_in_either_order() -> None:
@@ -99,7 +95,7 @@ def test_brokers_beside_servers_get_the_settings_that_brokers_get_elsewhere() ->
     assert (made["num.partitions"], made["min.insync.replicas"]) == ("6", "2")
 
 
-def test_other_pools_have_no_server_beside_them() -> None:
+def test_a_cluster_with_servers_of_their_own_has_none_beside_brokers() -> None:
     assert {n.member_heap_mib for n in desired_nodes(a_zookeeper_document())} == {0}
 
 
@@ -107,16 +103,31 @@ def test_a_pool_does_not_become_such_a_one() -> None:
     assert _change(a_zookeeper_document(), a_cohosted_document()) == ["KEDGE-SPEC-070", "KEDGE-SPEC-071"]
 
 
+def test_other_pools_come_and_go_beside_it_and_it_stays() -> None:
+    alone, both = a_cohosted_document(), a_cohosted_document(others=3)
+    assert (_change(alone, both), _change(both, alone)) == ([], [])
+
+
 def test_its_disks_may_become_smaller_as_those_of_brokers_do() -> None:
     assert _change(a_cohosted_document(broker_gib=100), a_cohosted_document(broker_gib=50)) == []
 
 
-def test_such_a_cluster_does_not_migrate_to_kraft() -> None:
+def test_its_servers_may_leave_for_a_pool_of_their_own_which_then_stays() -> None:
+    shared = a_cohosted_document(quorum_heap=192, others=3)
+    assert _change(shared, a_zookeeper_document(others=3)) == []
+    assert _change(shared, a_zookeeper_document(others=3, controllers=5)) == []
+    assert _change(a_zookeeper_document(others=3), shared) == ["KEDGE-SPEC-070", "KEDGE-SPEC-071"]
+
+
+def test_such_a_cluster_is_told_how_it_comes_to_kraft() -> None:
     old, new = a_cohosted_document(version="3.9.1"), a_document(version="3.9.1")
     found = check_change(old, new, data_bytes_per_pool=None)
-    assert [p.message for p in found if p.code == "KEDGE-SPEC-076"] == [
-        "the cluster's ZooKeeper servers share the VMs of its brokers; migrating such a cluster to KRaft is not offered"
-    ]
+    [refused] = [p for p in found if p.code == "KEDGE-SPEC-076"]
+    assert refused.message == (
+        "the cluster's ZooKeeper servers share the VMs of its brokers; a cluster migrates to KRaft from an ensemble "
+        "in a pool of its own"
+    )
+    assert refused.fix.startswith("Keep `mode: zookeeper`, write `services: [broker]` for them and add a pool with")
 
 
 def _change(old: KafkaClusterDocument, new: KafkaClusterDocument) -> list[str]:

@@ -471,13 +471,19 @@ class ClusterView:
 
     def address_of(self, instance: InstanceView) -> str:
         """Where the instance's service listens, and others find it: its node's own address if the node has one."""
-        texts = (self.seat_address(instance), instance.address)
-        spec = self.working_spec()
-        pools = spec.spec.pools if spec else ()
-        home = next((domain_of(p.place) for p in pools if p.is_quorum or self.external is not None), "")
+        domains, home = _domains(self)
         # Of a pool that is gone: it was within the same domain as the others, or it had never been accepted.
-        domain = next((domain_of(p.place) for p in pools if p.name == instance.planned.pool), home)
-        return advertised((Address(text, domain) for text in texts), home)
+        domain = domains.get(instance.planned.pool, home)
+        return advertised((Address(text, domain) for text in (self.seat_address(instance), instance.address)), home)
+
+
+@once
+def _domains(view: ClusterView) -> tuple[Mapping[str, str], str]:
+    """Network domain of each pool, and the cluster's."""
+    spec = view.working_spec()
+    pools = spec.spec.pools if spec else ()
+    home = next((domain_of(p.place) for p in pools if p.is_quorum or view.external is not None), "")
+    return {p.name: domain_of(p.place) for p in pools}, home
 
 
 def _by_node(instances: Iterable[InstanceView]) -> Mapping[str, tuple[InstanceView, ...]]:

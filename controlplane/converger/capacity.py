@@ -9,7 +9,7 @@ from datetime import timedelta
 
 from controlplane.converger.rendering import place_of_intent
 from controlplane.converger.verdict import Situation, Verdict, record, wait
-from controlplane.view import ClusterView, InstanceView, IntentView
+from controlplane.view import ClusterView, InstanceView, IntentView, once
 from events import facts
 from providers.errors import NoCapacity
 
@@ -43,6 +43,7 @@ def may_be_unlisted_s(situation: Situation, intent: IntentView) -> float:
     return situation.seen.unlisted_s.get(place_of_intent(situation.view, intent).cloud, 0.0) if makes else 0.0
 
 
+@once
 def fallen_back(view: ClusterView) -> Mapping[str, str]:
     """Instance key -> its machine, of those that are another machine than their pool asks for first."""
     found = ((i, _list_of(view, i)) for i in view.alive())

@@ -3,6 +3,10 @@ in a day, and an image that broke twice stops everywhere.
 
 What is counted follows from events alone, so a restarted server brakes where the last one did.
 
+VMs that fail to join in a cluster that is being founded take nothing from anybody, and mostly their cause is there: an
+account, a network, a setting. But an image that starts nowhere fails every founding. So a founding counts as one
+failure, however many of its VMs fail, and not at all once it is through: then the image is not what is broken.
+
 A cluster rolls from the start of its roll to its end, also while it is paused: a pause is short, and it goes on where
 it was. An aborted one rolls for as long as something is still taken back or finished. Then it rests in its mixed state,
 maybe for weeks, and keeps its place from nobody; once resumed it waits for a place like one that has not begun.
@@ -30,7 +34,8 @@ from planner.hungmoves import MoveCure
 from planner.maintenance import FINDING as MAINTENANCE
 
 MAX_IMAGE_FAILURES = 2
-"""Failed replacements on one Kafka version, fleet-wide, before no further cluster begins to roll to it."""
+"""Failed replacements and foundings on one Kafka version, or revision, fleet-wide, before no further cluster begins to
+roll to it."""
 
 MAX_ROLLING = 10
 MAX_SURGE_PER_ACCOUNT = 20
@@ -62,6 +67,9 @@ class FleetBrake:
     max_surge_per_account: int = MAX_SURGE_PER_ACCOUNT
     cures: FleetCures = NO_CURES
     failed_images: Counter[str] = field(default_factory=Counter)
+    """Replacements that failed to join, by what they were made from."""
+    failed_foundings: dict[str, set[str]] = field(default_factory=dict)
+    """By the same, streams of clusters that are not founded yet and had VMs that failed to join."""
     taking: threading.RLock = field(default_factory=threading.RLock)
     _rolling: dict[str, str] = field(default_factory=dict)
     """Uid -> name."""
@@ -74,6 +82,8 @@ class FleetBrake:
     _urgent: dict[str, tuple[int, str]] = field(default_factory=dict)
     """Uid -> urgency and name of who waits for a place to roll for its security."""
     _images: dict[tuple[str, str], str] = field(default_factory=dict)
+    _founded: set[str] = field(default_factory=set)
+    """Streams of clusters that have been what their spec says, once."""
     _budget: SurgeBudget = field(init=False)
 
     def __post_init__(self) -> None:
@@ -141,7 +151,7 @@ class FleetBrake:
         return f"{rolling}; {used}"
 
     def take_in(self, recorded: Recorded) -> None:
-        """Counts failed joins by Kafka version, and cures; a person's resume forgives them. Notes who gave its roll up.
+        """Counts failed joins, and cures; a person's resume forgives them. Notes who gave its roll up.
 
         Takes no lock: it is called under the fold's, which whoever holds `taking` may wait for.
         """
@@ -159,15 +169,34 @@ class FleetBrake:
                     made_from = planned.image.revision if planned.image else planned.kafka_version
                     self._images[(recorded.stream, planned.key)] = made_from
             case facts.JoinFailed(key=key):
-                self.failed_images[self._images.get((recorded.stream, key), "")] += 1
+                self._count_failure(recorded.stream, self._images.get((recorded.stream, key), ""))
             case facts.ClusterResumed():
                 self.cures = self.cures.forgiven_by(uid)
                 for version in {v for (stream, _), v in self._images.items() if stream == recorded.stream}:
                     self.failed_images.pop(version, None)
+                    self.failed_foundings.pop(version, None)
             case facts.RecycleAborted():
                 self._aborted.add(uid)
+            case facts.RecycleCompleted() | facts.ClusterAdopted() | facts.ClusterImported():
+                self._aborted.discard(uid)
+                self._end_founding(recorded.stream)
+                self._founded.add(recorded.stream)
+            case facts.ClusterDeleted():
+                self._end_founding(recorded.stream)
+                self._founded.discard(recorded.stream)
             case _:
                 self._aborted.discard(uid)
+
+    def _count_failure(self, stream: str, version: str) -> None:
+        if stream in self._founded:
+            self.failed_images[version] += 1
+        else:
+            self.failed_foundings.setdefault(version, set()).add(stream)
+
+    def _end_founding(self, stream: str) -> None:
+        """It is through, or given up for good: nobody could forgive it any more."""
+        left = {version: there - {stream} for version, there in self.failed_foundings.items()}
+        self.failed_foundings = {version: there for version, there in left.items() if there}
 
     def _place(self, view: ClusterView) -> None:
         if view.converged and self._has_a_place(view):
@@ -183,7 +212,7 @@ class FleetBrake:
         version = _made_from(view)
         if self._fails(view):
             image = "image" if image_in_force(view) else "Kafka"
-            reason = f"{self.failed_images[version]} replacements with {image} {version} failed in the fleet"
+            reason = f"{self._failures(version)} with {image} {version} failed in the fleet"
             return f"{reason}; `kedge resume` on a failed cluster lifts this"
         others = sorted(name for uid, name in self._rolling.items() if uid != view.uid)
         if len(others) >= self.max_rolling:
@@ -197,7 +226,12 @@ class FleetBrake:
 
     def _fails(self, view: ClusterView) -> bool:
         """Whether what its VMs would be made from broke too often in the fleet."""
-        return self.failed_images[_made_from(view)] >= MAX_IMAGE_FAILURES
+        version = _made_from(view)
+        return self.failed_images[version] + len(self.failed_foundings.get(version, ())) >= MAX_IMAGE_FAILURES
+
+    def _failures(self, version: str) -> str:
+        each = ((self.failed_images[version], "replacement"), (len(self.failed_foundings.get(version, ())), "founding"))
+        return " and ".join(f"{n} {what}{'' if n == 1 else 's'}" for n, what in each if n)
 
     def _keep_only(self, uids: set[str]) -> None:
         with self.taking:
@@ -239,6 +273,9 @@ _COUNTED = frozenset(
         "cluster.aborted",
         "recycle.started",
         "recycle.completed",
+        "cluster.adopted",
+        "cluster.imported",
+        "cluster.deleted",
         "healing.requested",
         "move_cure.requested",
         "election_cure.requested",

@@ -27,6 +27,8 @@ is older than 10 s (`agent.talk`)."""
 
 def may_be_kept_back(view: ClusterView, key: str, now: datetime) -> bool:
     """Whether the VM was given an order that is old: a cheap no, before anybody looks up its last report."""
+    if not view.orders:
+        return False
     return any(now - at > HOLDS_FOR for name, at in view.orders.items() if vm_of(name) == key)
 
 

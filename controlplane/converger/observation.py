@@ -76,7 +76,10 @@ class ReportSeen:
         return now - self.received_at <= STALE_AFTER
 
     def service(self, name: str) -> ServiceReport | None:
-        return next((s for s in self.report.services if s.name == name), None)
+        for service in self.report.services:
+            if service.name == name:
+                return service
+        return None
 
 
 @dataclass(frozen=True, slots=True)

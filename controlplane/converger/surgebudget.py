@@ -85,6 +85,8 @@ class SurgeBudget:
 
     def share(self, view: ClusterView, *, mends: bool) -> SurgeShare:
         """How many surge VMs the cluster may make now, for a repair or for an upgrade, and who has the others."""
+        if self.limit > 0 and not self._holdings and not self._asks:
+            return SurgeShare(self.limit)
         shares = [self._share_of(view, account, mends=mends) for account in accounts_of(view)]
         return min(shares, key=lambda share: share.vms)
 

@@ -45,7 +45,20 @@ class Residual:
 
 
 def residual(plan: DrainPlan, snapshot: KafkaSnapshot, outgoing: Collection[int]) -> Residual:
-    """Sort the plan's moves by what Kafka says. `outgoing` are the brokers being emptied."""
+    """Sort the plan's moves by what Kafka says. `outgoing` are the brokers being emptied.
+
+    Sorted once for each snapshot: a tick of a drain asks in half a dozen places, of up to 100,000 moves.
+    """
+    known: list[tuple[DrainPlan, tuple[int, ...], Residual]] = snapshot.__dict__.setdefault("_residuals", [])
+    asked = tuple(outgoing)
+    for of, emptied, found in known:
+        if of is plan and emptied == asked:
+            return found
+    known.append((plan, asked, _sorted(plan, snapshot, asked)))
+    return known[-1][2]
+
+
+def _sorted(plan: DrainPlan, snapshot: KafkaSnapshot, outgoing: Collection[int]) -> Residual:
     seen = snapshot.by_name
     valid, running, finished = [], [], []
     changed: list[TopicPartition] = []

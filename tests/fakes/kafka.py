@@ -4,7 +4,7 @@ It passes the same contract suite as the gateway to real brokers. Nothing happen
 time, and only then do copies progress, sessions end and controllers catch up. The same calls give the same cluster.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -14,7 +14,6 @@ from controlplane.kafka.logdirs import Wishes
 from controlplane.kafka.throttle import ThrottlePlan
 from planner.asked import ValueSeen
 from planner.observed import (
-    BrokerSeen,
     KafkaSnapshot,
     PartitionSeen,
     SettingsSeen,
@@ -30,7 +29,9 @@ from tests.fakes.kafka_parts import (
     FakeHangs,
     FakePartition,
     assignment_problem,
+    broker_seen,
     features_seen,
+    listed,
     quorum_seen,
     supported_by,
     transfers,
@@ -58,12 +59,6 @@ class FellBelow:
 
 def _finalised_by(level: int) -> dict[str, int]:
     return {"metadata.version": level, **release_levels(level)}
-
-
-def _listed(registered: Sequence[FakeBroker], live: Sequence[FakeBroker]) -> list[FakeBroker]:
-    """Fenced ones too, unless a KRaft broker may be asked that is older than Kafka 4 (KIP-1073)."""
-    is_old = any(b.is_krafts and b.version.startswith("3.") for b in live)
-    return [b for b in registered if not (b.fenced and is_old)]
 
 
 class FakeKafka(FakeControllers, GroupCalls):
@@ -104,6 +99,7 @@ class FakeKafka(FakeControllers, GroupCalls):
         self.migration = FakeMigration(self, self._brokers, in_zookeeper_mode=in_zookeeper_mode)
         self._seconds, self._clock = 0.0, clock
         self._began = datetime(2026, 1, 1, tzinfo=UTC)
+        self._known: tuple[list[TopicPartition], list[TopicPartition]] = ([], [])  # as they came, and in order
         self._known_below: set[TopicPartition] = set()
 
     # ---- the port -----------------------------------------------------------------------------------------------
@@ -116,8 +112,8 @@ class FakeKafka(FakeControllers, GroupCalls):
         return KafkaSnapshot(
             at=self.now(),
             cluster_id=self.cluster_id,
-            brokers={b.id: BrokerSeen(b.id, b.rack, b.fenced, f"broker-{b.id}", 9092) for b in _listed(brokers, live)},
-            partitions=tuple(self._partitions[n].seen() for n in sorted(self._partitions)),
+            brokers={b.id: broker_seen(b.id, b.rack, b.fenced) for b in listed(brokers, live)},
+            partitions=self.partitions(),
             quorum=without_directories(quorum) if self.is_static else quorum,
             features=features_seen(live, self.finalised),
             log_dirs={b.id: self._shelves.log_dirs(b) for b in live if not b.failed_dirs},
@@ -321,13 +317,15 @@ class FakeKafka(FakeControllers, GroupCalls):
             found.fence_at = self._seconds + SESSION_TIMEOUT_S
 
     def fail_dir(self, broker: int, path: str) -> None:
-        """The broker cannot read one of its directories any more: what is there leaves its ISRs, the rest serves on."""
+        """What is in a directory that fails leaves the broker's ISRs; the rest serves on. One that migrates ends."""
         for name in self._shelves.held_in(broker, path):
             p = self._partitions[name]
             p.offline.add(broker)
             p.copies[broker] = Copy()
             p.leave_isr(broker)
         self._brokers[broker].failed_dirs.add(path)
+        if self.migration.ends_over_a_disk(broker):
+            self.kill_broker(broker)
         self._settle()
         self._note_falls(f"the disk {path} of broker {broker}")
 
@@ -413,14 +411,17 @@ class FakeKafka(FakeControllers, GroupCalls):
                 copy.records = t.partition.acknowledged if done else copy.records
                 self.bytes_moved += copied
             self._seconds += step
-            self.under_min_isr_s += step if any(p.is_below_min for p in self._partitions.values()) else 0.0
-            self._settle()
+            self.under_min_isr_s += step if self._known_below else 0.0
+            if copying or any(at <= self._seconds for at in fences):
+                self._settle()
 
     # ---- questions for invariants -------------------------------------------------------------------------------
 
     def partitions(self) -> tuple[PartitionSeen, ...]:
         """As a snapshot shows them, even while nobody could be asked."""
-        return tuple(self._partitions[n].seen() for n in sorted(self._partitions))
+        if list(self._partitions) != self._known[0]:
+            self._known = list(self._partitions), sorted(self._partitions)
+        return tuple([self._partitions[n].seen() for n in self._known[1]])
 
     def under_min_isr(self) -> tuple[TopicPartition, ...]:
         """Partitions with fewer in-sync replicas than a leader asks for."""
@@ -493,7 +494,7 @@ class FakeKafka(FakeControllers, GroupCalls):
         self._note_falls(cause)
 
     def _note_falls(self, cause: str) -> None:
-        below = set(self.under_min_isr())
+        below = {n for n, p in self._partitions.items() if p.is_below_min}
         for name in sorted(below - self._known_below):
             self.fell_below.append(FellBelow(self.now(), name, cause))
         self._known_below = below

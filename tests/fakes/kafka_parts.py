@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from controlplane.kafka.features import METADATA
 from controlplane.kafka.throttle import CLUSTER_DEFAULT, ThrottlePlan
-from planner.observed import FeatureSeen, PartitionSeen, QuorumSeen, TopicPartition, VoterSeen
+from planner.observed import BrokerSeen, FeatureSeen, PartitionSeen, QuorumSeen, TopicPartition, VoterSeen
 
 THROTTLE_REACHES = 0.8
 """Share of a configured throttle that real brokers reach (20 MB/s configured, 16.4 measured)."""
@@ -114,6 +114,7 @@ class FakePartition:
     """Has no min ISR of its own: the cluster's is in force."""
     offline: set[int] = field(default_factory=set)
     """Brokers whose copy is in a directory they cannot read."""
+    _seen: tuple[tuple[object, ...], PartitionSeen] | None = None
 
     @property
     def target(self) -> list[int]:
@@ -194,20 +195,28 @@ class FakePartition:
             self._elect(brokers)
 
     def seen(self) -> PartitionSeen:
-        replicas, led = tuple(self.replicas), self.copies.get(self.leader)
-        return PartitionSeen(
+        """Made anew where anything of it has changed: it is asked for at every tick of a simulated world."""
+        replicas, isr, adding, removing = map(tuple, (self.replicas, self.isr, self.adding, self.removing))
+        held = [(r, c.bytes) for r, c in self.copies.items()]
+        now = (self.leader, replicas, isr, adding, removing, self.configured_min_isr, held)
+        if self._seen is not None and self._seen[0] == now:
+            return self._seen[1]
+        led = self.copies.get(self.leader)
+        seen = PartitionSeen(
             name=self.name,
             leader=self.leader,
             replicas=replicas,
-            isr=replicas if len(self.isr) == len(replicas) else tuple(r for r in replicas if r in self.isr),
+            isr=replicas if len(isr) == len(replicas) else tuple(r for r in replicas if r in isr),
             min_isr=self.min_isr,
-            adding=tuple(self.adding),
-            removing=tuple(self.removing),
-            size_bytes=int(max([c.bytes for c in self.copies.values()], default=0)),
+            adding=adding,
+            removing=removing,
+            size_bytes=int(max([size for _, size in held], default=0)),
             configured_min_isr=self.configured_min_isr,
-            arrived_bytes=tuple([int(self.copies[r].bytes) if r in self.copies else 0 for r in self.adding]),
+            arrived_bytes=tuple([int(self.copies[r].bytes) if r in self.copies else 0 for r in adding]),
             leader_bytes=int(led.bytes) if led is not None else -1,
         )
+        self._seen = now, seen
+        return seen
 
     def _is_whole(self, brokers: Mapping[int, FakeBroker]) -> bool:
         """Led and in sync with nothing to move: as most are at most times, and nothing is to be done."""
@@ -254,6 +263,18 @@ class FakeController:
         if not self.running:
             return int((seconds - self.stopped_at) * _NO_OPS_PER_S)
         return 1000 if seconds < self.follows_at else 0
+
+
+@lru_cache(maxsize=1024)
+def broker_seen(broker: int, rack: str, fenced: bool) -> BrokerSeen:
+    """As others are told of it: the same at most looks, and then the very same."""
+    return BrokerSeen(broker, rack, fenced, f"broker-{broker}", 9092)
+
+
+def listed(registered: Sequence[FakeBroker], live: Sequence[FakeBroker]) -> list[FakeBroker]:
+    """Fenced ones too, unless a KRaft broker may be asked that is older than Kafka 4 (KIP-1073)."""
+    is_old = any(b.is_krafts and b.version.startswith("3.") for b in live)
+    return [b for b in registered if not (b.fenced and is_old)]
 
 
 def quorum_seen(

@@ -228,6 +228,11 @@ class FakeMigration:
         for broker in sorted(self.knows.keys() & self._brokers.keys()):
             self._kafka.start_broker(broker)
 
+    def ends_over_a_disk(self, broker: int) -> bool:
+        """Whether this broker halts when one of its directories fails under it: any of them while it is told of both
+        (KAFKA-16431; 3.9.1, `ReplicaManager.handleLogDirFailure`). One that fails while it is down only stays away."""
+        return self.knows.get(broker) is Knows.BOTH
+
     @property
     def needs_ensemble(self) -> frozenset[int]:
         """Processes that run and were told of ZooKeeper; of controllers none once the migration is over."""

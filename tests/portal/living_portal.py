@@ -12,6 +12,7 @@ from typing import Any
 import uvicorn
 from argon2 import PasswordHasher
 
+from agent.wire import Report
 from controlplane.backup import BackupSummary
 from controlplane.chaosacts import Harmer
 from controlplane.commands import DeclareCluster, DeclareTopics, PauseCluster
@@ -129,6 +130,7 @@ class LivingPortal:
     def __post_init__(self) -> None:
         if self.empty:
             self.world = EmptyWorld()
+        self.world.machines.report_type = Report  # pages read what is written down
         self._turn = threading.Lock()
         self._playing = threading.Event()
         self._ended = threading.Event()

@@ -5,9 +5,12 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from controlplane.view import ClusterView
+from controlplane.zookeeper.locks import RESTART, Standing, Taken
 from events.envelope import NewEvent, Origin, Recorded
 from events.memory import MemoryEventStore
 from tests.fakes.kafka import FakeKafka
+from tests.fakes.zookeeper import FakeLocks, FakeNodes
 
 
 class Crash(BaseException):
@@ -92,3 +95,22 @@ class CrashingKafka:
             return answer
 
         return guarded
+
+
+class SimRestartLock:
+    """The restart lock of one server process; it dies with it."""
+
+    def __init__(self, nodes: FakeNodes, points: Failpoints) -> None:
+        self._locks = FakeLocks(nodes, holder="Kedge")
+        self._points = points
+
+    def standing(self, view: ClusterView) -> Standing:
+        return self._locks.standing(RESTART)
+
+    def take(self, view: ClusterView, why: str) -> str:
+        self._points.reach("before take_restart_lock")
+        taken = self._locks.take(RESTART, why=why)
+        return "" if isinstance(taken, Taken) else f"{taken.holder} holds it: {taken.why}"
+
+    def release(self, view: ClusterView) -> None:
+        self._locks.release(RESTART)

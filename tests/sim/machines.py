@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from agent import wire
-from agent.wire import Document, ServiceDocument
+from agent.wire import Document, Report, ServiceDocument
 from controlplane.converger.observation import InventorySeen
 from controlplane.latest import LatestStore
 from controlplane.places import places_of
@@ -18,18 +18,9 @@ from providers.handover import Handover
 from providers.notices import MaintenanceNotice
 from tests.fakes.kafka import FakeKafka
 from tests.sim.evidence import Deletion, Evidence
-from tests.sim.reports import report_of
+from tests.sim.reports import KeptReport, report_of
 from tests.sim.tfruns import ordered, unasked
-from tests.sim.vms import (
-    BOOT_S,
-    Illness,
-    Process,
-    Vm,
-    listed,
-    moved,
-    too_old,
-    voting_on,
-)
+from tests.sim.vms import BOOT_S, Attached, Illness, Process, Vm, listed, moved, too_old, voting_on
 
 Documents = Callable[[str, str], Document | None]
 """(cluster uid, instance key) -> desired document: the server's answer to an agent."""
@@ -60,6 +51,8 @@ class Machines:
         self.vms: dict[str, Vm] = {}
         self.buried: dict[str, Vm] = {}
         self.volumes: dict[str, CloudVolume] = {}
+        self.attached = Attached()
+        self.report_type: type[Report] = KeptReport
         self.addresses: dict[str, str] = {}
         """By node; of one that moves, the last that was made."""
         self.addresses_by_place: dict[str, dict[str, str]] = {}
@@ -369,7 +362,7 @@ class Machines:
 
     def is_equipped(self, vm: Vm, service: ServiceDocument) -> bool:
         """Whether it has the disks, and the address, that the service needs."""
-        attached = {v.key for v in self.volumes.values() if v.attached_to == vm.key}
+        attached = self.attached.on(vm, self.volumes)
         needs_address = service.name != "broker" and self.handover is not Handover.NONE and not vm.is_beside(service)
         return all(d.volume in attached for d in service.log_dirs) and (vm.bound or not needs_address)
 
@@ -391,6 +384,8 @@ class Machines:
         broker = self._broker_on(key)
         self.kafka.fail_dir(broker, path_of(directory))
         self.failed_disks.setdefault(broker, self._clock())
+        if not self.kafka.is_running(broker):
+            self.stop_process(key)
 
     def _home_volume(self, service: ServiceDocument) -> str:
         """The first volume a broker ever had, for as long as it takes over any of those it had before."""

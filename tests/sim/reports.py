@@ -2,18 +2,26 @@
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from agent.wire import Report, ServiceDocument, ServiceReport
+from agent.wire import FindingReport, LogDirReport, Report, ServiceDocument, ServiceReport, ServiceState
 from tests.sim.vms import Vm, file_systems, findings_of, lost_directories
 
 if TYPE_CHECKING:
     from tests.sim.machines import Machines
 
 
+class KeptReport(Report):
+    """A report that its world keeps as it is: nobody writes it down, so its services need not be taken apart and read
+    again. What becomes of one on its way is shown in tests/contract and tests/agent; pages are shown plain reports."""
+
+    def model_dump(self, **_options: Any) -> dict[str, Any]:
+        return dict(self.__dict__)
+
+
 def report_of(machines: "Machines", vm: Vm, services: Sequence[ServiceDocument], at: datetime) -> Report:
     """All of its services, as they are now."""
-    return Report(
+    return machines.report_type(
         cluster_uid=vm.uid,
         node=vm.node,
         generation=vm.generation,
@@ -22,7 +30,7 @@ def report_of(machines: "Machines", vm: Vm, services: Sequence[ServiceDocument],
         at=at,
         agent_version="sim",
         epoch=0,
-        services=tuple(_of_service(machines, vm, service, at) for service in services),
+        services=tuple([_of_service(machines, vm, service, at) for service in services]),
         preemption=machines.taken_back.get(vm.key),
     )
 
@@ -42,7 +50,25 @@ def _of_service(machines: "Machines", vm: Vm, service: ServiceDocument, at: date
             findings=lost_directories(service, machines.blank),
         )
     since = at - timedelta(seconds=machines.seconds - process.ready_at) if process is not None and up else at
-    state = "stopped" if spent in vm.spent else "running" if up else "starting" if process else "waiting"
+    state: ServiceState = "stopped" if spent in vm.spent else "running" if up else "starting" if process else "waiting"
+    findings = findings_of(illness, failed) if up else ()
+    metrics = dict(machines.kafka.migration.metrics(service)) if up else {}
+    disks = file_systems(machines.attached.on(vm, machines.volumes), service)
+    made_of = (state, since, findings, metrics, disks)
+    before = vm.told.get(service.name)
+    if before is None or before[0] is not service or before[1] != made_of:
+        before = vm.told[service.name] = service, made_of, _service_report(service, *made_of)
+    return before[2]
+
+
+def _service_report(
+    service: ServiceDocument,
+    state: ServiceState,
+    since: datetime,
+    findings: tuple[FindingReport, ...],
+    metrics: dict[str, float],
+    log_dirs: tuple[LogDirReport, ...],
+) -> ServiceReport:
     return ServiceReport(
         name=service.name,
         state=state,
@@ -50,7 +76,7 @@ def _of_service(machines: "Machines", vm: Vm, service: ServiceDocument, at: date
         kafka_version=service.kafka_version,
         node_id=service.node_id,
         since=since,
-        findings=findings_of(illness, failed) if up else (),
-        metrics=dict(machines.kafka.migration.metrics(service)) if up else {},
-        log_dirs=file_systems(machines.volumes.values(), vm, service),
+        findings=findings,
+        metrics=metrics,
+        log_dirs=log_dirs,
     )

@@ -27,12 +27,46 @@ def test_of_a_fleet_that_is_ill_no_more_are_cured_than_the_brake_lets() -> None:
     assert not worlds[2].view().conditions["Ailing"].status
 
 
-def _ill(brake: FleetBrake, name: str) -> World:
-    world = World(tick_s=5.0)
+def test_a_founding_whose_vms_never_boot_holds_no_roll_back_and_two_of_them_do() -> None:
+    brake = FleetBrake()
+    first, second = (_born(brake, name) for name in ("a", "b"))
+    founding = [_founding_in_vain(brake, "c")]
+    first.declare(a_document(version="4.2.0"))
+    first.converge()
+
+    founding.append(_founding_in_vain(brake, "d"))
+    second.declare(a_document(version="4.2.0"))
+    for _ in range(10):
+        second.tick()
+    assert "2 foundings with Kafka 4.2.0 failed in the fleet" in second.sentence()
+    founding[0].converge()
+    second.converge()
+
+
+def _born(brake: FleetBrake, name: str) -> World:
+    world = _begun(brake, name, "4.1.1")
+    world.converge()
+    return world
+
+
+def _founding_in_vain(brake: FleetBrake, name: str) -> World:
+    """Two of its brokers have missed their join, and their next VMs are on their way."""
+    world = _begun(brake, name, "4.2.0")
+    world.machines.stillborn |= {"brokers-a-0", "brokers-b-0"}
+    world.run(until=lambda w: sum(r.type == "instance.join_failed" for r in w.history()) == 2, ticks=60)
+    return world
+
+
+def _begun(brake: FleetBrake, name: str, version: str) -> World:
+    world = World(tick_s=5.0, version=version)
     world.brake = OneOfTheBrake(brake, name)
     world.start_server()
-    world.declare(a_document())
-    world.converge()
+    world.declare(a_document(version=version))
+    return world
+
+
+def _ill(brake: FleetBrake, name: str) -> World:
+    world = _born(brake, name)
     world.machines.fall_ill("brokers-a-0.g1", "deadlock")
     return world
 

@@ -9,10 +9,12 @@ from controlplane.zookeeper.migration import Knows
 from events import facts
 from tests.builders import a_document, a_zookeeper_document
 from tests.sim.crashes import Crashes
-from tests.sim.stories import life_of_a_migration
+from tests.sim.machines import path_of
+from tests.sim.stories import count_told, life_of_a_migration
 from tests.sim.sweep import sweep
 from tests.sim.world import World
 
+TWO = ", count: 2"
 NEW_KINDS = ("migration.", "forget_migration")
 
 CRASHES = Crashes(life_of_a_migration, version="3.9.1")
@@ -44,6 +46,26 @@ def test_seed_7747_a_restart_that_was_not_heard_in_time_is_not_obeyed_once_anoth
 
 def test_seed_7731_a_broker_that_comes_back_is_not_told_to_be_registered_wrongly() -> None:
     _troubled(7731)
+
+
+def test_a_migration_waits_for_the_disk_that_fails_under_a_broker_and_goes_on_once_it_is_mended() -> None:
+    """The broker ends over it (KAFKA-16431) and comes up without; nobody else is told anything meanwhile."""
+    world = World(version="3.9.1")
+    world.declare(a_zookeeper_document(version="3.9.1", disks=TWO))
+    world.converge(ticks=200)
+    world.kafka.create_topic("orders", partitions=6, rf=3, min_isr=2, bytes_per_partition=20_000_000)
+    world.declare(a_document(version="3.9.1", disks=TWO))
+    world.run(until=lambda w: w.kafka.serves(1000) and count_told(w, Knows.BOTH) == 1, ticks=300)
+    world.machines.fail_disk("brokers-a-0.g1", "data2")
+    assert not world.kafka.is_running(1000)
+    world.run(until=lambda w: "MigrationStuck" in str(w.view().conditions.get("Blocked")), ticks=300)
+    assert (world.kafka.is_running(1000), count_told(world, Knows.BOTH)) == (True, 1)
+    assert "waiting for 1000 to be back in sync" in world.sentence()
+
+    world.kafka.renew_dir(1000, path_of("data2"))
+    world.machines.failed_disks.clear()
+    world.converge(ticks=900)
+    assert world.kafka.migration.mode == "kraft"
 
 
 @pytest.mark.soak

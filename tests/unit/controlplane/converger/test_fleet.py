@@ -34,6 +34,7 @@ def _surge(version: str = "4.2.0") -> facts.SurgeRequested:
 
 
 FAILED = facts.JoinFailed("brokers-a-0.g2", "late")
+FOUNDED = facts.RecycleCompleted(1)
 AT_REST = a_view(uid="r")
 WANTS = a_view(uid="d", generation=2, document=a_document(version="4.2.0"))
 
@@ -109,14 +110,48 @@ def test_a_cluster_that_is_only_being_born_rolls_nothing() -> None:
 
 
 def test_an_image_that_failed_twice_stops_everywhere_until_a_person_resumes() -> None:
-    failures = [("a", _surge()), ("a", FAILED), ("b", _surge()), ("b", FAILED)]
+    failures = [("a", FOUNDED), ("b", FOUNDED), ("a", _surge()), ("a", FAILED), ("b", _surge()), ("b", FAILED)]
     brake = _told(FleetBrake(), *failures)
     assert brake.failed_images["4.2.0"] == MAX_IMAGE_FAILURES
     held = brake.allowance(WANTS)
     assert not held.may_roll
-    assert "kedge resume" in held.reason
+    assert held.reason.startswith("2 replacements with Kafka 4.2.0 failed in the fleet; `kedge resume`")
     assert brake.allowance(a_view(uid="e", generation=2)).may_roll, "another image is not held"
     assert _told(brake, ("b", facts.ClusterResumed("mended"))).allowance(WANTS).may_roll
+
+
+def test_a_founding_whose_vms_fail_holds_no_other_cluster_back_however_many_they_are() -> None:
+    brake = _told(FleetBrake(), ("a", _surge()), ("a", FAILED), ("a", FAILED), ("a", FAILED))
+    assert brake.allowance(WANTS).may_roll
+
+
+def test_two_foundings_that_fail_are_a_sign_that_the_image_is_broken() -> None:
+    brake = _told(FleetBrake(), ("a", _surge()), ("a", FAILED), ("b", _surge()), ("b", FAILED), ("b", FAILED))
+    assert brake.allowance(WANTS).reason.startswith("2 foundings with Kafka 4.2.0 failed in the fleet; `kedge resume`")
+    assert brake.allowance(a_view(uid="e", generation=2)).may_roll, "another image is not held"
+
+
+def test_a_failed_founding_and_a_failed_replacement_are_one_sign_each() -> None:
+    brake = _told(FleetBrake(), ("a", _surge()), ("a", FAILED), ("b", FOUNDED), ("b", _surge()), ("b", FAILED))
+    assert brake.allowance(WANTS).reason.startswith("1 replacement and 1 founding with Kafka 4.2.0 failed")
+
+
+@pytest.mark.parametrize(
+    "end",
+    [facts.RecycleCompleted(1), facts.ClusterDeleted(retained=False), facts.ClusterResumed("it was the subnet")],
+    ids=["is-through", "is-given-up", "is-looked-at"],
+)
+def test_a_founding_holds_nobody_back_any_more_once_it(end: object) -> None:
+    failures = [("a", _surge()), ("a", FAILED), ("b", _surge()), ("b", FAILED)]
+    assert not _told(FleetBrake(), *failures).allowance(WANTS).may_roll
+    assert _told(FleetBrake(), *failures, ("b", end)).allowance(WANTS).may_roll
+
+
+def test_a_deleted_cluster_whose_roll_failed_forgives_nothing() -> None:
+    """The image is as broken as it was, and nobody has looked."""
+    failures = [("b", FOUNDED), ("b", _surge()), ("b", FAILED), ("b", FAILED)]
+    brake = _told(FleetBrake(), *failures, ("b", facts.ClusterDeleted(retained=False)))
+    assert not brake.allowance(WANTS).may_roll
 
 
 def test_a_resume_of_an_uninvolved_cluster_forgives_nothing() -> None:

@@ -54,6 +54,18 @@ def test_a_controller_forgets_zookeeper_only_after_the_last_broker_did(world: Fa
         world.kafka.migration.starts(_told(world, 103, Knows.QUORUM))
 
 
+def test_a_broker_told_of_both_ends_over_any_disk_and_comes_up_without_it(world: FakeMigratingWorld) -> None:
+    kafka, knows = world.kafka, world.kafka.migration.knows
+    next(None for _ in world.steps("kraft") if Knows.BOTH in [knows.get(b) for b in BROKERS])
+    told = next(b for b in BROKERS if knows[b] is Knows.BOTH)
+    other = next(b for b in BROKERS if knows.get(b) is not Knows.BOTH)
+    for broker in (told, other):
+        kafka.fail_dir(broker, "/data")
+    assert (kafka.is_running(told), kafka.is_running(other)) == (False, True)
+    kafka.start_broker(told)
+    assert kafka.is_running(told)
+
+
 def test_zookeepers_notes_are_kept_while_a_controller_runs(world: FakeMigratingWorld) -> None:
     list(_until(world, State.BOTH_WRITTEN))
     with pytest.raises(BrokenMigration, match="would write over"):

@@ -101,3 +101,12 @@ def test_the_next_round_plans_only_what_is_left() -> None:
     assert isinstance(again, DrainPlan)
     assert {m.name for m in again.moves} == {m.name for m in plan.moves[9:]}
     assert again.round == 2
+
+
+def test_a_plan_is_sorted_once_for_each_reading_and_for_those_to_be_emptied() -> None:
+    seen, plan = started()
+    first = residual(plan, seen, (1000,))
+    assert residual(plan, seen, [1000]) is first
+    assert residual(plan, seen, ()).left_on_outgoing == ()
+    assert residual(plan, executed(seen, plan), (1000,)).valid_next == ()
+    assert residual(plan, seen, (1000,)) is first

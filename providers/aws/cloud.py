@@ -58,6 +58,7 @@ class AwsCloud:
     _settings: AwsSettings = field(init=False)
     _access: Access = field(init=False)
     _known_since: dict[str, float] = field(default_factory=dict)
+    _terminated: set[tuple[Place, str]] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self._settings = AwsSettings.read(self.settings_file).with_networks(self.networks)
@@ -90,13 +91,18 @@ class AwsCloud:
     def describe(self, place: Place, instances: Sequence[str]) -> Mapping[str, InstanceState]:
         """`GONE` is `terminated`, or "no such instance" once EC2 had `SETTLES_S` to settle, by the right account.
 
-        What EC2 does not answer for by id is left out, as is what no EC2 could ever answer for.
+        What EC2 does not answer for by id is left out, as is what no EC2 could ever answer for. A VM once terminated
+        stays so, and no id is given twice: it is not asked for again, as often as a tick wants to know.
         """
-        ids = sorted({i for i in instances if _ID.match(i)})
+        known = {i for i in instances if (place, i) in self._terminated}
+        ids = sorted({i for i in instances if _ID.match(i) and i not in known})
+        states: dict[str, InstanceState] = dict.fromkeys(known, InstanceState.GONE)
+        if not ids:
+            return states
         ec2, account_id = self._reach(place)
-        states: dict[str, InstanceState] = {}
         for start in range(0, len(ids), _BATCH):
             states |= read_states(ec2, place, ids[start : start + _BATCH], account_id=account_id)
+        self._terminated |= {(place, i) for i, state in states.items() if state is InstanceState.GONE}
         now = self.clock()
         settled = [i for i in ids if i not in states and now - self._known_since.setdefault(i, now) >= SETTLES_S]
         nowhere = [i for i in settled[:_ASKED_SINGLY] if self._is_nowhere(ec2, place, i)]

@@ -8,7 +8,8 @@ from providers.base import CloudProvider, Place
 from providers.tf.abilities import GivesEnvironment
 from providers.tf.runfolder import RUN_ID
 
-_PASSED_ON = ("HTTPS_PROXY", "NO_PROXY", "SSL_CERT_FILE")
+_PASSED_ON = ("HTTPS_PROXY", "NO_PROXY", "SSL_CERT_FILE", "GOGC", "GOMEMLIMIT")
+"""The last two say how much memory Go programs take rather than time: Terraform, and its providers."""
 
 
 def surroundings(plugins: Path | None, *more: str) -> dict[str, str]:

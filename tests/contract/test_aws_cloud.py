@@ -99,6 +99,20 @@ def test_a_terminated_vm_is_gone_at_once(bench: Bench) -> None:
     assert bench.another().describe(PLACE, [vm]) == {vm: InstanceState.GONE}
 
 
+def test_a_vm_that_was_terminated_is_asked_for_once_and_others_beside_it_each_time(bench: Bench) -> None:
+    bench.create(resources(*nodes(2)))
+    dead, stopped = bench.id_of("n-0.g1"), bench.id_of("n-1.g1")
+    bench.power_cut(dead)
+    bench.aws.client(REGION).stop_instances(InstanceIds=[stopped])
+    told = {dead: InstanceState.GONE, stopped: InstanceState.STOPPING}
+    assert [bench.cloud.describe(PLACE, [dead, stopped]) for _ in range(2)] == [told, told]
+    before = bench.aws.calls["DescribeInstances"]
+    assert bench.cloud.describe(PLACE, [dead]) == {dead: InstanceState.GONE}
+    assert bench.aws.calls["DescribeInstances"] == before
+    bench.power_cut(stopped)
+    assert bench.cloud.describe(PLACE, [dead, stopped]) == {dead: InstanceState.GONE, stopped: InstanceState.GONE}
+
+
 def test_a_stopped_vm_is_not_gone(bench: Bench) -> None:
     bench.create(resources(*nodes(1)))
     vm = bench.id_of("n-0.g1")

@@ -34,7 +34,7 @@ _HANDS: Mapping[str, Any] = {
 CLOUDS = sorted(_HANDS)
 
 SLOW = pytest.param("aws", marks=pytest.mark.soak)
-"""moto needs seconds for what the other fakes do in tenths."""
+"""moto takes three times as long as the fastest of the other fakes."""
 
 SEEDS_A_CLOUD = 50
 

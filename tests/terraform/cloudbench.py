@@ -11,6 +11,10 @@ from providers.tf.statefile import LocalStates
 from tests.fakes.resources import own
 from tests.standins.mirror import MODULES, by_themselves
 
+GOGC = "400"
+"""Memory for time: of what a command takes, and of what reading a large provider's schema takes even more, a good part
+is Go's collecting of garbage."""
+
 
 class CloudBench:
     """A cloud, a state root, and one call that runs Terraform on them. `progress` is what it told."""

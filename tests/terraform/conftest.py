@@ -17,6 +17,7 @@ from providers.tf.execute import RunResult, execute
 from providers.tf.progress import Progress
 from providers.tf.statefile import LocalStates, StateFile, state_file
 from tests.fakes.resources import PLACE, UID, own
+from tests.terraform.cloudbench import GOGC
 
 MODULES = Path(__file__).parents[2] / "terraform" / "modules"
 
@@ -60,6 +61,12 @@ class Bench:
 
     def state(self, uid: str = UID) -> StateFile:
         return state_file(self.state_root, uid, PLACE)
+
+
+@pytest.fixture(autouse=True)
+def memory_for_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For what runs start: `providers.tf.surroundings` passes it on."""
+    monkeypatch.setenv("GOGC", GOGC)
 
 
 @pytest.fixture

@@ -1,8 +1,11 @@
 """Where Terraform's provider for Hetzner is on this machine, and a bench with a fake Hetzner behind it."""
 
+import functools
 import os
+import shlex
 import signal
 import subprocess
+import uuid
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,20 +19,34 @@ from providers.tf.runfolder import processes_of
 from tests.fakes.clouds.hetzner import FakeHetzner
 from tests.fakes.clouds.hetzner_hands import PLACE
 from tests.standins.mirror import MODULES as MODULES
-from tests.terraform.cloudbench import CloudBench
+from tests.terraform.cloudbench import GOGC, CloudBench
 from tests.tools.hcloud.build import SOURCE, version
 
 ROOT = Path(__file__).parents[2]
 VERSION = "1.68.0"
 
 
+@functools.cache
 def hcloud_plugins() -> Path:
-    """The folder `make setup` built the provider into, as `hetzner.yaml` names it in `plugins`. Fails without it."""
+    """A folder with the provider that `make setup` built, as `hetzner.yaml` names it in `plugins`. Fails without it.
+
+    Terraform finds a script that becomes the vendor's program: it reads all that a plugin's folder has in each command,
+    for its checksum, and the program is 26 MB.
+    """
     assert version() == VERSION, "tests/tools/hcloud/go.mod and the modules name different versions"
     cache = ROOT / ".cache"
-    if not any(cache.glob(f"terraform/plugins/*/{SOURCE}/{VERSION}/*/terraform-provider-hcloud_v{VERSION}")):
+    built = list(cache.glob(f"terraform/plugins/*/{SOURCE}/{VERSION}/*/terraform-provider-hcloud_v{VERSION}"))
+    if not built:
         pytest.fail(f"Terraform's provider {SOURCE} {VERSION} is not built: install Go 1.26 and run `make setup`")
-    return cache
+    folder = cache / "terraform" / "by-script"
+    script = folder / built[0].relative_to(cache)
+    script.parent.mkdir(parents=True, exist_ok=True)
+    # Put there whole: other processes of tests may be about to start it.
+    made = folder / str(uuid.uuid4())
+    made.write_text(f'#!/bin/sh\nexec {shlex.quote(str(built[0]))} "$@"\n')
+    made.chmod(0o755)
+    made.rename(script)
+    return folder
 
 
 def terraform(directory: Path, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
@@ -39,6 +56,7 @@ def terraform(directory: Path, *arguments: str, **more: str) -> subprocess.Compl
         "PATH": os.environ["PATH"],
         "HOME": str(directory),
         "XDG_DATA_DIRS": str(hcloud_plugins()),
+        "GOGC": GOGC,
         "TF_CLI_CONFIG_FILE": str(directory / "rc"),
         **more,
     }

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.terraform.awslife import MODULES, VERSION, initialised_copy, terraform
+from tests.terraform.awslife import MODULES, VERSION, initialised_copy, rules_alone, terraform
 
 pytestmark = [pytest.mark.terraform, pytest.mark.timeout(300)]
 
@@ -23,6 +23,11 @@ def text(name: str) -> str:
 def initialised(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the module after `init`, with the provider from a folder of this machine."""
     return initialised_copy(MODULE, tmp_path_factory.mktemp("aws"))
+
+
+@pytest.fixture(scope="module")
+def rules(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return rules_alone(MODULE, tmp_path_factory.mktemp("rules"))
 
 
 def test_the_provider_is_pinned_exactly() -> None:
@@ -54,7 +59,7 @@ def test_the_module_is_valid_under_the_real_provider(initialised: Path) -> None:
     assert (done.returncode, told["valid"], told["error_count"], told["warning_count"]) == (0, True, 0, 0)
 
 
-def test_wrong_values_are_refused_before_anything_is_asked(initialised: Path) -> None:
+def test_wrong_values_are_refused_before_anything_is_asked(rules: Path) -> None:
     instance = {
         "node": "b-0",
         "generation": 1,
@@ -75,7 +80,7 @@ def test_wrong_values_are_refused_before_anything_is_asked(initialised: Path) ->
         "volumes": {"b-0.data.v2": {**_volume(), "version": 1, "size_gib": 0}},
         "addresses": {"c-0": {"zone": "eu-west-1a", "address": "nowhere"}},
     }
-    told = refused(initialised, wrong | {"cloud": CLOUD})
+    told = refused(rules, wrong | {"cloud": CLOUD})
     for words in (
         "installation_id: 1-63",
         "cluster_uid: 1-63",
@@ -92,7 +97,7 @@ def test_wrong_values_are_refused_before_anything_is_asked(initialised: Path) ->
         assert words in told, words
 
 
-def test_values_that_do_not_fit_each_other_are_refused_too(initialised: Path) -> None:
+def test_values_that_do_not_fit_each_other_are_refused_too(rules: Path) -> None:
     # A rule that looks at other variables is not judged while those are wrong, hence a plan of its own.
     wrong = {
         "installation_id": "test",
@@ -104,7 +109,7 @@ def test_values_that_do_not_fit_each_other_are_refused_too(initialised: Path) ->
         "attachments": {"b-0.g1.data": {"instance": "b-0.g1", "volume": "b-0.data.v1"}},
         "bindings": {"c-0.g1": {"node": "c-0", "instance": "c-0.g1"}},
     }
-    told = refused(initialised, wrong)
+    told = refused(rules, wrong)
     for words in (
         "12 digits of the account",
         "ids of security groups",
@@ -115,7 +120,7 @@ def test_values_that_do_not_fit_each_other_are_refused_too(initialised: Path) ->
         assert words in told, words
 
 
-def test_partitions_without_the_name_of_their_group_are_refused(initialised: Path) -> None:
+def test_partitions_without_the_name_of_their_group_are_refused(rules: Path) -> None:
     zone = "eu-west-1a-p2"
     instance = {"node": "b-0", "generation": 1, "zone": zone, "shape": "m7g.large", "image": "ami-00000001"}
     wrong = {
@@ -126,7 +131,7 @@ def test_partitions_without_the_name_of_their_group_are_refused(initialised: Pat
         "cloud": CLOUD | {f"subnet_{zone}": "subnet-0000000a"},
         "instances": {"b-0.g1": {**instance, "intent_id": "i", "boot_data": "x", "address": None, "tags": {}}},
     }
-    assert "partitions need `placement_group`" in refused(initialised, wrong)
+    assert "partitions need `placement_group`" in refused(rules, wrong)
 
 
 def refused(directory: Path, variables: dict[str, Any]) -> str:

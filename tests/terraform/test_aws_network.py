@@ -10,7 +10,7 @@ import pytest
 from providers.aws.settings import AwsSettings
 from tests.fakes.clouds.aws import ACCOUNT, MotoCloud, moto_cloud
 from tests.fakes.clouds.aws_hands import REGION
-from tests.terraform.awslife import MODULES, VERSION, initialised_copy, terraform
+from tests.terraform.awslife import MODULES, VERSION, initialised_copy, rules_alone, terraform
 
 pytestmark = [pytest.mark.terraform, pytest.mark.timeout(600)]
 
@@ -48,7 +48,8 @@ def test_it_is_formatted_and_valid(folder: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_wrong_values_are_refused(folder: Path) -> None:
+def test_wrong_values_are_refused(tmp_path: Path) -> None:
+    rules = rules_alone(MODULE, tmp_path)
     wrong = {
         "installation_id": "No",
         "name": "",
@@ -58,8 +59,8 @@ def test_wrong_values_are_refused(folder: Path) -> None:
         "zones": {"a": 1, "b": 1, "c": 16},
         "clients": ["everybody"],
     }
-    (folder / "x.auto.tfvars.json").write_text(json.dumps(wrong))
-    done = terraform(folder, "plan", "-no-color", "-input=false", "-refresh=false")
+    (rules / "x.auto.tfvars.json").write_text(json.dumps(wrong))
+    done = terraform(rules, "plan", "-no-color", "-input=false", "-refresh=false")
     assert done.returncode != 0
     for words in (
         "installation_id: 1-63",

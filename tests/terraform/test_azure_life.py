@@ -165,6 +165,7 @@ def test_azures_own_words_arrive_typed(bench: AzureBench) -> None:
         bench.execute(surge(wanted, intent="azure-1"))
 
 
+@pytest.mark.soak
 def test_a_vm_made_while_terraform_was_killed_is_imported_by_the_same_run(bench: AzureBench) -> None:
     wanted = bench.set_of(*BROKER)
     run_of_it = surge(wanted)

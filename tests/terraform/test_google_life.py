@@ -142,6 +142,7 @@ def test_googles_own_words_arrive_typed(bench: GoogleBench) -> None:
     assert bench.listing().instances == ()
 
 
+@pytest.mark.soak
 def test_a_vm_made_while_terraform_was_killed_is_imported_by_the_same_run(bench: GoogleBench) -> None:
     wanted = bench.hands.here(resources(*BROKER, OLD, *KEPT, *ON_OLD))
     killed_during(bench, surge(wanted), "instances.insert")

@@ -21,8 +21,8 @@ MAKE = NetworkRunKind.MAKE
 CLOUDS = [
     "hetzner",
     pytest.param("azure", id="azure-stand-in"),
-    pytest.param("digitalocean", id="digitalocean-stand-in"),
-    pytest.param("google", id="google-stand-in"),
+    pytest.param("digitalocean", id="digitalocean-stand-in", marks=pytest.mark.soak),
+    pytest.param("google", id="google-stand-in", marks=pytest.mark.soak),
     pytest.param("aws", marks=[pytest.mark.soak, pytest.mark.timeout(1800)]),
 ]
 

@@ -124,13 +124,13 @@ def test_with_credentials_that_are_over_terraform_gets_nothing(server: Server) -
             pass
 
 
-@pytest.mark.soak  # on PostgreSQL, which several homes need, it is below
 def test_a_killed_servers_run_is_finished_by_another_home_and_there_is_one_vm(
     url: str, tmp_path: Path, bench: Bench
 ) -> None:
     finishes_what_a_killed_server_began(url, tmp_path / "homes", bench)
 
 
+@pytest.mark.soak  # what is asked of the database there is held by tests/contract on both
 @pytest.mark.postgres
 def test_the_same_on_postgresql(tmp_path: Path, bench: Bench, postgres_server: object) -> None:
     from tests.databases import postgres_copy

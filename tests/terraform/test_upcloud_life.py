@@ -205,7 +205,8 @@ def test_an_address_a_stranger_has_is_refused_and_not_taken(bench: UpcloudBench)
         bench.execute(surge(wanted))
 
 
-@pytest.mark.parametrize("how", [pytest.param("stopped", marks=pytest.mark.soak), "killed"])
+@pytest.mark.soak
+@pytest.mark.parametrize("how", ["stopped", "killed"])
 def test_a_surge_that_ends_in_the_middle_of_a_create_is_taken_up_again_without_a_twin(
     bench: UpcloudBench, how: str
 ) -> None:

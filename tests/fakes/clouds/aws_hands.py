@@ -12,7 +12,7 @@ from moto.backends import get_backend
 
 from providers import tags
 from providers.aws.cloud import AwsCloud
-from providers.aws.tags import VOLUME, tags_of
+from providers.aws.tags import VOLUME
 from providers.base import Place, Resources
 from providers.catalog import EPHEMERAL
 from providers.errors import RateLimited
@@ -61,8 +61,9 @@ class AwsHarness:
 
     def id_of(self, key: str) -> str:
         """The newest instance of that key; a test's own look, which no fault or lag changes."""
-        found = [m for m in self._machines() if _key(tags_of(m)) == key]
-        return str(found[-1]["InstanceId"])
+        kept = self._kept
+        made = (i.id for r in reversed(kept.reservations.values()) for i in r.instances)
+        return next(str(i) for i in made if _key(kept.tags[i]) == key)
 
     def here(self, wanted: Resources) -> Resources:
         """The rendered set of a test, in this cloud's place and zones."""
@@ -112,7 +113,7 @@ class AwsHarness:
         for key, b in made["bindings"].items():
             if _meant(f"binding/{key}", only):
                 self._ec2.attach_network_interface(
-                    NetworkInterfaceId=self._interface(b["node"])["NetworkInterfaceId"],
+                    NetworkInterfaceId=self._interface(b["node"]).id,
                     InstanceId=self.id_of(b["instance"]),
                     DeviceIndex=1,
                 )
@@ -121,8 +122,8 @@ class AwsHarness:
         made: dict[str, Any] = self.cloud.variables(self.here(wanted))
         for key, b in made["bindings"].items():
             if _meant(f"binding/{key}", only):
-                attached = self._interface(b["node"])["Attachment"]
-                self._ec2.detach_network_interface(AttachmentId=attached["AttachmentId"])
+                attached = self._interface(b["node"]).attachment
+                self._ec2.detach_network_interface(AttachmentId=attached.attachment_id)
         for key, t in made["attachments"].items():
             if _meant(f"attachment/{key}", only) and made["volumes"][t["volume"]]["kind"] != EPHEMERAL:
                 self._ec2.detach_volume(
@@ -138,8 +139,7 @@ class AwsHarness:
         if word == "volume":
             self._ec2.delete_volume(VolumeId=self._volume(key, wanted.cluster_uid))
         else:
-            interface = self._interface(key)["NetworkInterfaceId"]
-            self._ec2.delete_network_interface(NetworkInterfaceId=interface)
+            self._ec2.delete_network_interface(NetworkInterfaceId=self._interface(key).id)
 
     def power_cut(self, vm_id: str) -> None:
         """What AWS does to a VM whose host died."""
@@ -163,16 +163,17 @@ class AwsHarness:
     def _ec2(self) -> Any:
         return self.aws.client(self.place.region)
 
-    def _machines(self) -> list[dict[str, Any]]:
-        return [m for r in self._ec2.describe_instances()["Reservations"] for m in r["Instances"]]
+    @property
+    def _kept(self) -> Any:
+        """What moto has in memory: looked at there, as listings of all that was ever made are what takes long."""
+        return get_backend("ec2")[self.aws.account][self.place.region]
 
     def _volume(self, key: str, uid: str) -> str:
-        found = [(v, tags_of(v)) for v in self._ec2.describe_volumes()["Volumes"]]
-        return next(str(v["VolumeId"]) for v, t in found if (t.get(VOLUME), t.get(tags.CLUSTER_UID)) == (key, uid))
+        own = {VOLUME: key, tags.CLUSTER_UID: uid}
+        return next(str(v) for v in self._kept.volumes if own.items() <= self._kept.tags[v].items())
 
-    def _interface(self, node: str) -> dict[str, Any]:
-        found: list[dict[str, Any]] = self._ec2.describe_network_interfaces()["NetworkInterfaces"]
-        return next(i for i in found if tags_of(i).get(tags.NODE) == node)
+    def _interface(self, node: str) -> Any:
+        return next(e for e in self._kept.enis.values() if self._kept.tags[e.id].get(tags.NODE) == node)
 
 
 @contextmanager
@@ -205,5 +206,5 @@ def _tagged(kind: str, given: dict[str, str]) -> list[dict[str, Any]]:
     return [{"ResourceType": kind, "Tags": [{"Key": k, "Value": v} for k, v in given.items()]}]
 
 
-def _key(own: dict[str, str]) -> str:
+def _key(own: Mapping[str, str]) -> str:
     return f"{own.get(tags.NODE)}.g{own.get(tags.GENERATION)}"

@@ -49,11 +49,13 @@ def test_an_id_that_was_seen_is_settled_at_once_and_any_other_after_a_while() ->
     assert sightings.is_settled("i-2")
 
 
-def test_terraform_gets_the_way_out_and_its_plugins_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_terraform_gets_the_way_out_its_plugins_how_much_memory_and_nothing_else(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("HTTPS_PROXY", "http://proxy")
     monkeypatch.setenv("AWS_CA_BUNDLE", "/ca")
     monkeypatch.setenv("SECRET", "s")
-    for name in ("NO_PROXY", "SSL_CERT_FILE"):
+    for name in ("NO_PROXY", "SSL_CERT_FILE", "GOGC", "GOMEMLIMIT"):
         monkeypatch.delenv(name, raising=False)
     assert surroundings(None) == {"HTTPS_PROXY": "http://proxy"}
     assert surroundings(Path("/plugins"), "AWS_CA_BUNDLE") == {
@@ -61,6 +63,8 @@ def test_terraform_gets_the_way_out_and_its_plugins_and_nothing_else(monkeypatch
         "AWS_CA_BUNDLE": "/ca",
         "XDG_DATA_DIRS": "/plugins",
     }
+    monkeypatch.setenv("GOMEMLIMIT", "1GiB")
+    assert surroundings(None) == {"HTTPS_PROXY": "http://proxy", "GOMEMLIMIT": "1GiB"}
 
 
 def test_a_vm_that_lacks_a_tag_was_not_made_by_us() -> None:

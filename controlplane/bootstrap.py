@@ -31,6 +31,7 @@ from controlplane.converger.loop import Converger
 from controlplane.converger.ports import Ports
 from controlplane.converger.runner import ThreadRunner
 from controlplane.credentials import SqlCredentialStore
+from controlplane.dbroles import check_role, examined
 from controlplane.dns.setup import names_of
 from controlplane.doors import Address
 from controlplane.drift.record import kept_audits
@@ -167,13 +168,14 @@ def build(
     """Builds a server on its home and its database, migrated; starts nothing but thread pools.
 
     `listens_on` is the address its socket is bound to, `states_on` that of Terraform's states. Raises
-    MigrationError, HomeRefused, AuthorityRefused, StoreUnavailable, PositionGap, OSError.
+    MigrationError, RoleRefused, HomeRefused, AuthorityRefused, StoreUnavailable, PositionGap, OSError.
     """
     home = Home(settings.home)
     installation = home.installation()
     authority = authority_of(settings, home)
     upgrade(settings.database)
     engine = build_engine(settings.database)
+    check_role(engine)
     identity = home.identity()
     leases = SqlLeaseStore(engine, longest_call_s=LONGEST_CALL_S)
     candidate = Candidate(
@@ -415,6 +417,7 @@ def build(
         gate=gate,
         loop=loop,
         examinations=examiner_of(settings, clouds, converger.views),
+        database=partial(examined, engine),
     )
 
     def on_lead(epoch: Epoch) -> None:
@@ -493,7 +496,5 @@ def _progress(runner: ThreadRunner, view: ClusterView) -> str:
 
 def _planner_state(settings: Settings, planning: PlanningService) -> str:
     """In the API's words: `spark`, `starting` or `in-process`."""
-    if not settings.uses_spark:
-        return "in-process"
     words = {"ready": "spark", "not started": "starting", "starting": "starting"}
-    return words.get(planning.status().state, "in-process")
+    return words.get(planning.status().state if settings.uses_spark else "", "in-process")

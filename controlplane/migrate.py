@@ -16,9 +16,10 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from alembic.util.exc import CommandError
 from sqlalchemy import Engine
+from sqlalchemy.exc import DBAPIError
 
 import events
-from events.engine import answering, build_engine, reading
+from events.engine import answering, build_engine, is_refused, reading
 
 _log = logging.getLogger(__name__)
 
@@ -31,11 +32,22 @@ def upgrade(url: str, revision: str = "head") -> None:
     """Applies what is missing, in one transaction; nothing when the database is up to date. Safe beside other servers.
 
     A database that a newer release has only expanded is left as it is. Raises MigrationError when that release has also
-    taken things away, StoreUnavailable.
+    taken things away, or when this role may not change tables and something is missing; StoreUnavailable.
     """
     with _configured(url) as (config, engine):
-        if not _is_ahead(config, engine):
+        if _is_ahead(config, engine):
+            return
+        try:
             command.upgrade(config, revision)
+        except DBAPIError as error:
+            if not is_refused(error):
+                raise
+            newest = ScriptDirectory.from_config(config).get_current_head()
+            raise MigrationError(
+                f"the database is at revision {revision_of(engine) or 'none'}, this release needs {newest}, and role "
+                f"{engine.url.username} may not change tables ({str(error.orig).splitlines()[0]}). As their owner: "
+                "`kedge db migrate --database-url URL`, then what `kedge db grants` prints."
+            ) from error
 
 
 def downgrade(url: str, revision: str) -> None:

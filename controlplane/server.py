@@ -19,6 +19,7 @@ import uvicorn
 from controlplane.agenttls import AgentTls
 from controlplane.authority import AuthorityRefused
 from controlplane.bootstrap import Services, build
+from controlplane.dbroles import RoleRefused
 from controlplane.doors import KEEP_ALIVE_S, Address, AddressRefused, CannotListen, address_of, listening
 from controlplane.garbage import ShortWalks
 from controlplane.home import Home, ServerRecord
@@ -43,7 +44,8 @@ _HANDSHAKE_S = 10.0
 
 
 _REFUSALS = (
-    *(CannotListen, AddressRefused, AuthorityRefused, MigrationError, HomeRefused, PeopleDoorRefused, OidcRefused),
+    *(CannotListen, AddressRefused, AuthorityRefused, MigrationError, RoleRefused, HomeRefused),
+    *(PeopleDoorRefused, OidcRefused),
     *(EventsError, OSError),
 )
 
@@ -72,7 +74,7 @@ def run(settings: Settings, *, take_over_home: bool = False, move_states: bool =
 
 
 def serve(settings: Settings, *, assemble: Assemble = build) -> None:
-    """The same, raising: CannotListen, AddressRefused, AuthorityRefused, MigrationError, HomeRefused,
+    """The same, raising: CannotListen, AddressRefused, AuthorityRefused, MigrationError, RoleRefused, HomeRefused,
     PeopleDoorRefused, OidcRefused, StoreUnavailable, PositionGap, OSError.
     """
     with (

@@ -89,9 +89,14 @@ def answering(engine: Engine) -> Iterator[None]:
     except (OperationalError, InterfaceError, PoolTimeout) as error:
         raise _unavailable(engine, error) from error
     except DBAPIError as error:
-        if error.connection_invalidated:
+        if error.connection_invalidated or is_refused(error):
             raise _unavailable(engine, error) from error
         raise
+
+
+def is_refused(error: DBAPIError) -> bool:
+    """Whether PostgreSQL refuses this role a statement: `insufficient_privilege`."""
+    return getattr(error.orig, "sqlstate", None) == "42501"
 
 
 def database_time(connection: Connection) -> datetime:
@@ -136,6 +141,10 @@ def _unavailable(engine: Engine, error: Exception) -> StoreUnavailable:
     reason = str(getattr(error, "orig", None) or error).strip().splitlines()[0]
     if "no such table" in reason:
         return StoreUnavailable(f"database {where}: {reason}. Its tables were never made: start `kedge server` once.")
+    if isinstance(error, DBAPIError) and is_refused(error):
+        return StoreUnavailable(
+            f"database {where}: {reason}. The role lacks a right: the owner runs what `kedge db grants` prints."
+        )
     return StoreUnavailable(
         f"database {where} did not answer: {reason}. Whether a write in flight was kept is unknown; "
         "the same write again, with the same ids, is safe."

@@ -8,6 +8,7 @@ from sqlmodel import SQLModel
 
 import controlplane.tables  # noqa: F401  (imported for its tables)
 from controlplane import migrate
+from controlplane.dbroles import grants
 from tests.postgres_server import PostgresServer
 
 
@@ -25,18 +26,39 @@ def sqlite_copy(template: Path, directory: Path) -> str:
     return f"sqlite:///{copy}"
 
 
+APP, READER = "kedge_app", "kedge_reader"
+
+
+def with_roles(url: str) -> None:
+    """Migrates a database as its owner and gives a server's role and a reader's their rights, as people do."""
+    migrate.upgrade(url)
+    with psycopg.connect(url.replace("+psycopg", ""), autocommit=True) as connection:
+        for role in (APP, READER):
+            connection.execute(f"DO $$ BEGIN CREATE ROLE {role} LOGIN; EXCEPTION WHEN duplicate_object THEN END $$")
+        for statement in grants(APP, READER):
+            connection.execute(statement.encode())
+
+
+def as_role(url: str, role: str) -> str:
+    """The same database for another role."""
+    return url.replace("//postgres@", f"//{role}@")
+
+
 def postgres_copy(server: PostgresServer) -> str:
     """URL of a migrated database of its own: for tests that change its tables. Costs 7 MB and a third of a second."""
-    return server.create_database(server.template("kedge_template", migrate.upgrade))
+    return server.create_database(server.template("kedge_template", with_roles))
 
 
 def postgres_wiped(server: PostgresServer) -> str:
-    """URL of one migrated database that all tests share in turn, wiped clean: ten times as fast as a copy."""
-    url = server.url(server.template("kedge_shared", migrate.upgrade))
+    """URL of one migrated database that all tests share in turn, wiped clean: ten times as fast as a copy.
+
+    For the role that servers are to have: what they do they do with those rights alone.
+    """
+    url = server.url(server.template("kedge_shared", with_roles))
     tables = ", ".join(f'"{name}"' for name in SQLModel.metadata.tables if name != "counter")
     with psycopg.connect(url.replace("+psycopg", ""), autocommit=True) as connection:
         # `replica` switches the trigger off that keeps the event log append-only.
         connection.execute("SET session_replication_role = replica")
         connection.execute(f"TRUNCATE {tables}".encode())
         connection.execute("UPDATE counter SET position = 0")
-    return url
+    return as_role(url, APP)

@@ -3,6 +3,7 @@
 `python -m tests.stages [NAME ...]` runs only those named. A stage that fails does not hide the ones after it.
 """
 
+import os
 import subprocess
 import sys
 import tempfile
@@ -54,7 +55,8 @@ STAGES = (
     ),
     # Needs root: namespaces, loop devices, mounts. Two machines are booted.
     Stage("boot", 150, ((*PYTEST, "tests/boot"),)),
-    Stage("portal", 210, ((*PYTEST, "tests/portal"),)),
+    # A Chromium and portals of its own for each of the two.
+    Stage("portal", 150, ((*PYTEST, *BY_FILE, "tests/portal"),)),
     # One cluster at a time: two of them, with their Spark, are more than 2 cores can keep to deadlines.
     Stage("end to end", 660, ((*PYTEST, "tests/e2e"),)),
 )
@@ -86,10 +88,20 @@ def _share(command: tuple[str, ...], shares: dict[str, float]) -> int:
     with tempfile.TemporaryDirectory(prefix="kedge-shares-") as directory:
         report = Path(directory) / "report.xml"
         told = ("-o", "junit_family=xunit1", f"--junit-xml={report}") if "pytest" in command else ()
-        code = subprocess.run(_located((*command, *told)), check=False).returncode
+        code = subprocess.run(_located((*command, *told)), check=False, env=_environment()).returncode
         for area, took_s in split(time.monotonic() - began, durations_by_area(report)).items():
             shares[area] += took_s
     return code
+
+
+def _environment() -> dict[str, str]:
+    """Ours, but that what Python compiles is kept in any case: else each process of a stage reads and rewrites its test
+    modules anew, 5 s for those of Terraform. Where files are not to be written beside the code, below `.cache`.
+    """
+    if not os.environ.get("PYTHONDONTWRITEBYTECODE"):
+        return dict(os.environ)
+    kept = Path(__file__).parents[1] / ".cache" / "bytecode"
+    return {**os.environ, "PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(kept)}
 
 
 def _located(command: tuple[str, ...]) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from controlplane.cli.verbs.anomalies import anomalies, healing, notifiers
 from controlplane.cli.verbs.apply import apply
 from controlplane.cli.verbs.balance import brokers, rebalance
 from controlplane.cli.verbs.chaos import chaos
+from controlplane.cli.verbs.database import db
 from controlplane.cli.verbs.dependents import dependents
 from controlplane.cli.verbs.doctor import doctor
 from controlplane.cli.verbs.drain import drain
@@ -110,6 +111,7 @@ GROUPS = {
     "healing": healing,
     "notifiers": notifiers,
     "policy": policy,
+    "db": db,
 }
 """Verbs of a noun."""
 

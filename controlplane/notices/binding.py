@@ -2,6 +2,7 @@
 
 import re
 import stat
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
@@ -75,6 +76,18 @@ def require_safe(url: str, name: str) -> None:
         raise ValueError(f"the URL of the notifier {name} is none: write https://HOST/PATH")
     if parts.scheme == "http" and parts.hostname not in _LOOPBACK:
         raise ValueError(f"the URL of the notifier {name} is plain HTTP off loopback: write https")
+    if _is_link_local(parts.hostname):
+        raise ValueError(f"the URL of the notifier {name} is link-local, where clouds tell a VM its credentials")
+
+
+def _is_link_local(host: str) -> bool:
+    """Whether it is such an address: 169.254.0.0/16 and fe80::/10, and those of IPv4 written as one of IPv6."""
+    try:
+        address = ip_address(host)
+    except ValueError:
+        return False  # a name
+    mapped = getattr(address, "ipv4_mapped", None)
+    return (mapped or address).is_link_local
 
 
 def kept_secret(path: Path, name: str) -> str:

@@ -27,6 +27,7 @@ class ExaminationOut(Message):
 
 
 class DoctorOut(Message):
-    """Clouds by name."""
+    """Clouds by name, and the server's role in its database."""
 
     items: list[ExaminationOut]
+    database: list[FindingOut] = Field(default=[], description="empty on SQLite, which has no roles")

@@ -1,6 +1,6 @@
 """What the HTTP API is made of, handed to it whole: it builds nothing and knows no driver."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -49,6 +49,7 @@ from events.ids import ClusterUid, Epoch
 from events.spec.model import KafkaClusterDocument
 from events.store import EventStore
 from planner.observed import KafkaSnapshot
+from providers.doctor import Finding
 from providers.pricebook import PriceBook
 
 ConsolePage = Callable[[ClusterView, InstanceView], str]
@@ -215,6 +216,8 @@ class PortalServices:
     """Where partitions were, as the metric lake has it."""
     examinations: Examinations = field(default_factory=NoExaminations)
     """Whether the clouds are ready, as this server reaches them."""
+    database: Callable[[], Sequence[Finding]] = lambda: ()
+    """Whether its role in the database may do what it should, and no more."""
     loop: LoopDesk = field(default_factory=NoLoop)
     """How the loop of this server does."""
     gate: PolicyGate = field(default_factory=PolicyGate)

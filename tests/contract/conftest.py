@@ -58,6 +58,15 @@ def engine(request: pytest.FixtureRequest, wiped_database) -> Iterator[Engine]:
     built.dispose()
 
 
+@pytest.fixture
+def owner(engine: Engine) -> Iterator[Engine]:
+    """The database of `engine` for whoever owns its tables. On SQLite that is everybody who may open the file."""
+    built = engine if engine.dialect.name == "sqlite" else build_engine(_as_owner(engine))
+    yield built
+    if built is not engine:
+        built.dispose()
+
+
 @pytest.fixture(params=SQL[1:])
 def postgresql(request: pytest.FixtureRequest, wiped_database) -> Iterator[Engine]:
     """An engine on an empty, migrated PostgreSQL database."""
@@ -75,3 +84,7 @@ def engine_or_memory(request: pytest.FixtureRequest, wiped_database) -> Iterator
     built = build_engine(wiped_database(request.param), pool_size=20)
     yield built
     built.dispose()
+
+
+def _as_owner(engine: Engine) -> str:
+    return engine.url.set(username="postgres").render_as_string(hide_password=False)

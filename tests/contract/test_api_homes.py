@@ -11,6 +11,7 @@ import pytest
 from controlplane.home import Home
 from tests.contract.server_process import ServerProcess
 from tests.contract.test_api_server import DEADLINE_S, PAUSED, Server, eventually
+from tests.databases import APP, as_role
 
 pytestmark = pytest.mark.postgres
 
@@ -19,7 +20,7 @@ COPIED = ("installation-id", "server-key", "token", "agent-url")
 
 @pytest.fixture
 def homes(tmp_path: Path, fresh_database: Callable[[str], str]) -> tuple[Home, Home]:
-    url = fresh_database("postgresql")
+    url = as_role(fresh_database("postgresql"), APP)
     for name in ("alpha", "beta"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "kedge.toml").write_text(f'terraform_state = "http"\ndatabase_url = "{url}"\n')

@@ -159,10 +159,10 @@ class TestVerify:
         store.append("a", [*one("1"), *one("2")], expected_version=0, origin=ORIGIN)
         assert store.verify() == 2
 
-    def test_a_log_that_lost_an_event_is_refused(self, engine):
+    def test_a_log_that_lost_an_event_is_refused(self, engine, owner):
         store = SqlEventStore(engine)
         store.append("a", [*one("1"), *one("2"), *one("3")], expected_version=0, origin=ORIGIN)
-        with writing(engine) as transaction:
+        with writing(owner) as transaction:
             _switch_protection_off(transaction)
             transaction.execute(text("DELETE FROM event WHERE position = 2"))
         with pytest.raises(PositionGap, match="number of events 2") as gap:
@@ -179,10 +179,10 @@ class TestVerify:
 
 
 @pytest.mark.parametrize("statement", ["UPDATE event SET actor = 'me'", "DELETE FROM event"])
-def test_the_database_itself_refuses_to_change_history(engine, statement):
+def test_the_database_itself_refuses_its_owner_to_change_history(engine, owner, statement):
     store = SqlEventStore(engine)
     store.append("a", one("1"), expected_version=0, origin=ORIGIN)
-    with pytest.raises(DBAPIError, match="append-only"), engine.begin() as transaction:
+    with pytest.raises(DBAPIError, match="append-only"), owner.begin() as transaction:
         transaction.execute(text(statement))
     assert [event.actor for event in store.read_all()] == ["converger"]
 

@@ -193,3 +193,10 @@ def test_a_notifier_is_told_of_its_kinds_and_clusters_alone() -> None:
     assert binding.wants("slow-broker", "orders")
     assert not binding.wants("slow-broker", "payments")
     assert not binding.wants("disk-failure", "orders")
+
+
+@pytest.mark.parametrize("host", ["169.254.169.254", "[fe80::1]", "[::ffff:169.254.169.254]", "169.254.0.1:8443"])
+def test_an_address_where_clouds_tell_a_vm_its_credentials_is_no_notifiers(host: str) -> None:
+    with pytest.raises(ValueError, match="link-local"):
+        NotifierBinding(name="it", kind="webhook", url=f"https://{host}/latest/meta-data")
+    assert NotifierBinding(name="it", kind="webhook", url="https://192.0.2.7/").where == "192.0.2.7"

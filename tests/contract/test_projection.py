@@ -5,10 +5,23 @@ import threading
 from collections.abc import Iterator
 
 import pytest
-from sqlalchemy import Column, Connection, Engine, Integer, MetaData, String, Table, delete, insert, select, update
+from sqlalchemy import (
+    Column,
+    Connection,
+    Engine,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    delete,
+    insert,
+    select,
+    text,
+    update,
+)
 from sqlalchemy.exc import OperationalError
 
-from events.engine import reading
+from events.engine import reading, writing
 from events.envelope import NewEvent, Origin, Recorded
 from events.errors import StoreUnavailable
 from events.projection import Progress, ProjectionRunner, live_build
@@ -54,10 +67,13 @@ class Tally:
 
 
 @pytest.fixture
-def tables(engine: Engine) -> Iterator[Engine]:
-    TALLY.metadata.create_all(engine)
+def tables(engine: Engine, owner: Engine) -> Iterator[Engine]:
+    TALLY.metadata.create_all(owner)
+    if owner is not engine:
+        with writing(owner) as transaction:
+            transaction.execute(text(f"GRANT ALL ON {', '.join(TALLY.metadata.tables)} TO {engine.url.username}"))
     yield engine
-    TALLY.metadata.drop_all(engine)
+    TALLY.metadata.drop_all(owner)
 
 
 @pytest.fixture

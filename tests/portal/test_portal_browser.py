@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 
+import pytest
 from playwright.sync_api import expect
 
 from controlplane.portal.access.bindings import Binding
@@ -46,6 +47,7 @@ PAGES = (
 HOSTILE = '<img src=x onerror="window.hacked=1"><script>window.hacked=1</script>\'{{7*7}}'
 
 
+@pytest.mark.timeout(300)  # thirty pages, each looked at twice: half a core has to be enough
 def test_no_page_has_a_serious_accessibility_violation_breaks_its_policy_or_is_wider_than_1280_pixels(
     portal: LivingPortal, visit: Visit
 ) -> None:

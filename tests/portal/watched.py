@@ -11,6 +11,26 @@ _SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 _COLOURS = "runOnly: {type: 'tag', values: ['cat.color']}, rules: {'color-contrast-enhanced': {enabled: false}}"
 """Of the rules that axe applies unless told otherwise, those about colours: AAA is none of them."""
 _RULES = {"light": "", "dark": _COLOURS}
+_ONE_OF_EACH = """
+const seen = new Set();
+const shape = (node) => node.nodeType === Node.TEXT_NODE
+  ? (node.data.trim() ? "t" : "")
+  : node.tagName + [...node.attributes].map((a) => a.name + (
+      ["class", "style", "role", "type", "scope", "colspan"].includes(a.name) ? "=" + a.value : a.value ? "" : "!"
+    )) + "(" + [...node.childNodes].filter((n) => n.nodeType < 8).map(shape) + ")";
+const again = [...document.querySelectorAll("tbody tr, option")].filter((row) => {
+  const whole = row.parentElement.id + row.closest("table, select, datalist").className + shape(row);
+  return seen.has(whole) || !seen.add(whole);
+});
+"""
+"""Of rows that are made alike (tags, classes, what is empty) the first is looked at: the others can say nothing new."""
+_SCAN = f"""() => {{
+  {_ONE_OF_EACH}
+  return axe.run({{include: [document], exclude: again}}, {{resultTypes: ["violations"], preload: false, %s}});
+}}"""
+_NO_COMPLAINT = ("Failed to load resource", "htmx:sendAbort", "htmx:afterRequest")
+"""A request that a newer one takes the place of, as happens on a busy machine, is told as these two by htmx; one that
+fails has a third word, which counts."""
 _REPORTER = """
 window.__violations = [];
 document.addEventListener("securitypolicyviolation", (e) => {
@@ -60,7 +80,7 @@ class Watched:
         return [
             f"{scheme}: {violation}"
             for scheme in self.in_each_scheme()
-            for violation in serious(self.page.evaluate(f"axe.run({{resultTypes: ['violations'], {_RULES[scheme]}}})"))
+            for violation in serious(self.page.evaluate(_SCAN % _RULES[scheme]))
         ]
 
     def assert_fits(self) -> None:
@@ -83,7 +103,7 @@ class Watched:
         self.complaints.append(f"script: {error}")
 
     def _console(self, message: ConsoleMessage) -> None:
-        if message.type == "error" and "Failed to load resource" not in message.text:
+        if message.type == "error" and not any(word in message.text for word in _NO_COMPLAINT):
             self.complaints.append(f"console: {message.text}")
 
 

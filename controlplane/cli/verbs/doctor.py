@@ -76,7 +76,11 @@ def _by_server(session: Session, cloud: str) -> "list[Finding]":
     from providers.doctor import Finding
 
     until = session.around.monotonic() + _LONGEST_S
-    (told,) = session.client.doctor(cloud).items
+    answer = session.client.doctor(cloud)
+    for one in answer.database:
+        if one.well is False:
+            session.tell(f"warning: {one.what}: {one.told}  -> {one.what_next}", "yellow")
+    (told,) = answer.items
     while told.asking:
         if session.around.monotonic() >= until:
             why = f"it has asked for {_LONGEST_S:.0f} s"

@@ -13,6 +13,8 @@ from controlplane.tables import AUDIT_ENTRY
 from events.engine import reading, writing
 
 _PAGE = 1000
+# Any number; all servers of an installation must use the same one. To lock the table takes a right to change rows.
+_TURN = text("SELECT pg_advisory_xact_lock(5241960018)")
 
 
 class AuditBroken(Exception):
@@ -89,7 +91,7 @@ class MemoryAuditStore:
 
 
 class SqlAuditStore:
-    """The trail as rows. Whoever appends holds the table for that moment, so that positions have no gap."""
+    """The trail as rows. Who appends does so alone for that moment, so that positions have no gap."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -101,7 +103,7 @@ class SqlAuditStore:
         with writing(self._engine) as transaction:
             if not self._is_sqlite:
                 # SQLite lets one write at a time anyway; here readers go on, and other writers wait.
-                transaction.execute(text("LOCK TABLE audit_entry IN EXCLUSIVE MODE"))
+                transaction.execute(_TURN)
             last = transaction.execute(newest).one_or_none()
             made = kept(entry, last.position + 1 if last else 1, last.sha256 if last else FIRST)
             transaction.execute(insert(AUDIT_ENTRY).values(_values(made)))

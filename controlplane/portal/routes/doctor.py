@@ -11,6 +11,7 @@ from controlplane.portal.pages.frame import Caller
 from controlplane.portal.problems import ApiError
 from controlplane.portal.schemas import API_PREFIX
 from controlplane.portal.services import Services
+from providers.doctor import Finding
 
 router = APIRouter(prefix=API_PREFIX, tags=["system"])
 
@@ -29,7 +30,8 @@ def examine(services: Services, rights: Caller, cloud: Cloud = "") -> api.Doctor
         found = services.examinations.standing(cloud)
     except CloudUnknown as error:
         raise ApiError(422, "cloud-unknown", str(error)) from error
-    return api.DoctorOut(items=[_out(one) for one in found])
+    database = [_finding(one) for one in services.database()]
+    return api.DoctorOut(items=[_out(one) for one in found], database=database)
 
 
 def _out(one: Examination) -> api.ExaminationOut:
@@ -38,5 +40,9 @@ def _out(one: Examination) -> api.ExaminationOut:
         asking=one.asking,
         began_at=one.began_at,
         ended_at=one.ended_at,
-        findings=[api.FindingOut(what=f.what, well=f.well, told=f.told, what_next=f.what_next) for f in one.findings],
+        findings=[_finding(one) for one in one.findings],
     )
+
+
+def _finding(found: Finding) -> api.FindingOut:
+    return api.FindingOut(what=found.what, well=found.well, told=found.told, what_next=found.what_next)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from controlplane.chaosacts import Harmer
 from controlplane.commands import DeleteCluster, EndGame, StartGame
 from controlplane.games.referee import BEGINS_WITHIN, House, Referee, on_a_thread
 from controlplane.games.setup import may_harm_still
@@ -18,6 +19,8 @@ from controlplane.view import ChaosView, ClusterView
 from events import facts
 from events.errors import StoreUnavailable
 from events.ids import Epoch
+from events.memory import MemoryEventStore
+from events.store import EventStore
 from providers.harm import CannotHarm
 from tests.builders import a_partition, a_snapshot
 from tests.unit.controlplane.portal.portal_house import House as PortalHouse
@@ -47,14 +50,20 @@ class Room:
     """A cluster in full health; faults end when their time is over, and time passes by waiting."""
 
     harm_fails: str = ""
+    text: str = OURS
+    store: EventStore = field(default_factory=MemoryEventStore)
+    vms: Callable[[PortalHouse], object] = lambda portal: portal.join(*brokers_as_declared(portal.view()))
+    """Has its VMs on record."""
+    hands: Harmer | None = None
+    """What faults are brought about by; without one they are noted in `harmed`."""
     seconds: float = 0.0
     harmed: list[str] = field(default_factory=list)
     meanwhile: Callable[[], None] = lambda: None
 
     def __post_init__(self) -> None:
-        self.portal = PortalHouse()
-        self.portal.apply(OURS)
-        self.portal.join(*brokers_as_declared(self.portal.view()))
+        self.portal = PortalHouse(store=self.store)
+        self.portal.apply(self.text)
+        self.vms(self.portal)
         self.portal.record(facts.RecycleCompleted(1))
         self.portal.snapshots[self.portal.view().uid] = a_snapshot(a_partition("clicks-0"), at=self.portal.now)
         self.portal.browser("ada", OWNER)
@@ -65,7 +74,7 @@ class Room:
                 fleet=self.portal.converger,
                 commands=commands,
                 latest=self.portal.latest,
-                harm=self._harm,
+                harm=self.hands or self._harm,
                 epoch=self.portal.lead.held_epoch,
                 may_still=partial(may_harm_still, people, lambda: self.portal.now),
                 wake=lambda uid: None,

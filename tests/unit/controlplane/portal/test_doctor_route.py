@@ -83,4 +83,13 @@ def test_whoever_is_no_administrator_of_everything_is_refused_and_no_cloud_is_as
 
 
 def test_a_portal_without_clouds_behind_it_has_nothing_to_tell() -> None:
-    assert House().client.get("/v1/doctor").json() == {"items": []}
+    assert House().client.get("/v1/doctor").json() == {"items": [], "database": []}
+
+
+def test_a_role_in_the_database_that_may_too_much_is_told_with_what_to_do() -> None:
+    house = House()
+    found = Finding("database", False, "role kedge could change events: it owns event", "kedge db grants")
+    app = create_app(replace(house.services, database=lambda: (found,)))
+    client = TestClient(app, base_url=f"http://127.0.0.1:{PORT}", headers={"Authorization": f"Bearer {TOKEN}"})
+    (told,) = client.get("/v1/doctor").json()["database"]
+    assert told == {"what": "database", "well": False, "told": found.told, "what_next": "kedge db grants"}

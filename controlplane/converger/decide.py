@@ -23,7 +23,7 @@ from controlplane.converger.externalquorum import external_quorum_step
 from controlplane.converger.finalisation import finalisation_step
 from controlplane.converger.growth import growth_step
 from controlplane.converger.handovers import handover_step
-from controlplane.converger.healing import healing_left_step, healing_step, unstuck
+from controlplane.converger.healing import healing_left_step, healing_step, lost_disk_first, unstuck
 from controlplane.converger.heartbeats import with_heartbeats
 from controlplane.converger.hungmoves import hung_step
 from controlplane.converger.images import image_left_step, image_step
@@ -170,6 +170,8 @@ def _in_hand(situation: Situation, number: int, verdict: Verdict) -> Verdict:
         if is_lost(situation):
             below = [s for s in IN_HAND[number + 1 :] if s in SEES_CONTROLLERS_IN]
             return cure(situation, below) or verdict
+    if IN_HAND[number] is handover_step and verdict.wait is not None:
+        return lost_disk_first(situation) or verdict
     return beside_late_orders(situation, verdict) if IN_HAND[number] in WAITS_FOR_AGENTS else verdict
 
 

@@ -41,7 +41,7 @@ def handover_step(situation: Situation) -> Verdict | None:
             return verdict
         waiting = waiting or verdict
     # A gate that waits for somebody dead waits for ever, unless that one gets its successor first.
-    return None if is_orphaned(situation) else waiting
+    return None if is_orphaned(situation) or _is_to_be_replaced_first(situation) else waiting
 
 
 def _pair(situation: Situation, node: str) -> tuple[list[InstanceView], InstanceView] | None:
@@ -62,6 +62,13 @@ def is_orphaned(situation: Situation) -> bool:
     stranded = {there[-1].node for there in view.nodes().values() if _is_stranded(view, there[-1])}
     lost = stranded | {i.node for i in view.alive() if _is_gone(situation, i)}
     return any(_pair(situation, node) is None for node in lost)
+
+
+def _is_to_be_replaced_first(situation: Situation) -> bool:
+    """Whether a broker that does not run is to get a new VM, which nobody has begun."""
+    view = situation.view
+    down = (i for i in view.brokers() if i.key in view.to_replace and says_it_is_down(situation, i))
+    return any(i.phase is Phase.JOINED and _pair(situation, i.node) is None for i in down)
 
 
 def _is_stranded(view: ClusterView, newest: InstanceView) -> bool:
@@ -101,6 +108,10 @@ def _left_to_copy(situation: Situation, heir: InstanceView) -> str:
 
 
 def _take_from(situation: Situation, holder: InstanceView, new: InstanceView) -> Verdict | None:
+    if holder.phase is Phase.JOINED and not _gets_what_is_there(situation.view, holder, new):
+        return request_retire(
+            situation, [new], "a disk it was to take over was lost meanwhile: the next VM gets a new one"
+        )
     if holder.phase is Phase.JOINED:
         return stop_for(situation, holder, new)
     if holder.phase is Phase.FENCED and must_leave_first(situation.view, new):
@@ -115,6 +126,14 @@ def _take_from(situation: Situation, holder: InstanceView, new: InstanceView) ->
         sentence = f"releasing the volume and the address of {holder.key}{gone_too}"
         return record(sentence, facts.ReleaseRequested(intent, holder.key, with_vm=with_vm))
     return None
+
+
+def _gets_what_is_there(view: ClusterView, holder: InstanceView, heir: InstanceView) -> bool:
+    """Whether it was made when those disks of its predecessor were known that nobody can take over."""
+    asked, planned = view.to_replace.get(holder.key), heir.planned
+    if asked is None or planned.new_disk or heir.bound:
+        return True
+    return not asked.new_disk and set(asked.disks) <= set(planned.new_dirs)
 
 
 def service_down(situation: Situation, instance: InstanceView, *, service: str = "") -> InstanceView | None:
@@ -146,12 +165,13 @@ def broker_gate(situation: Situation, kafka: KafkaSnapshot, old: InstanceView) -
 
 
 def sick_broker_gate(situation: Situation, kafka: KafkaSnapshot, instance: InstanceView) -> Gate:
-    """The same, but what is wrong with the broker itself is the reason to stop it, not against it."""
+    """The same, but what is wrong with the broker itself is the reason to stop it, not against it. Moves onto one that
+    does not serve wait for its successor."""
     broker = instance.service_id
     whole = others_are_whole(situation, kafka, instance, excepted=frozenset({broker}))
     if not whole.open:
         return whole
-    if any(p.is_moving for p in kafka.hosted_by(broker)):
+    if broker in kafka.live_brokers() and any(p.is_moving for p in kafka.hosted_by(broker)):
         return Gate(False, f"partitions on broker {broker} are being moved")
     hosted = [p for p in kafka.hosted_by(broker) if p.name.topic not in situation.excused_topics]
     falling = falling_without(hosted, broker)

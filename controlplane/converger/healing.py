@@ -80,15 +80,37 @@ def unstuck(situation: Situation) -> Verdict | None:
     return None if held else healing_step(situation)
 
 
+def lost_disk_first(situation: Situation) -> Verdict | None:
+    """Asks for what stands in for a disk that is gone, so that nodes that are handed over need not wait for ever for a
+    broker that cannot start. None where none is known to, or a person holds the cluster."""
+    due = health_of(situation).prescription
+    if due is None or due.cure is not Cure.REPLACE or not due.ailment.finding.startswith(DIRECTORY_LOST):
+        return None
+    return None if hold_on(situation.view, situation.now) is not None else healing_step(situation)
+
+
 def _replacing(situation: Situation, ailment: Ailment) -> facts.NodeReplaceRequested:
-    """A disk that failed is handed over to nobody: it alone begins anew where Kafka says which one it is, else all."""
     instance, reason = situation.view.instances[ailment.key], _healing_of(ailment)
     if not ailment.finding.startswith(_DISK_FAILED) or not instance.is_broker or ailment.service:
         return facts.NodeReplaceRequested(ailment.key, reason)
+    return _without_its_disk(situation, instance, reason)
+
+
+def replacing_dead(situation: Situation, instance: InstanceView, reason: str) -> facts.NodeReplaceRequested:
+    """Asks for a new VM in place of a broker that does not serve."""
+    service = service_report(situation, instance)
+    findings = service.findings if service is not None else ()
+    if any(f.name.startswith(_DISK_FAILED) for f in findings):
+        return _without_its_disk(situation, instance, reason)
+    return facts.NodeReplaceRequested(instance.key, reason)
+
+
+def _without_its_disk(situation: Situation, instance: InstanceView, reason: str) -> facts.NodeReplaceRequested:
+    """A disk that failed is handed over to nobody: it alone begins anew where Kafka says which one it is, else all."""
     failed = _lost_disks(situation, instance) or failed_disks(situation.seen.fresh_kafka(situation.now), instance)
     if failed and not why_not_alone(situation.view, instance):
-        return facts.NodeReplaceRequested(ailment.key, reason, disks=failed)
-    return facts.NodeReplaceRequested(ailment.key, reason, new_disk=True)
+        return facts.NodeReplaceRequested(instance.key, reason, disks=failed)
+    return facts.NodeReplaceRequested(instance.key, reason, new_disk=True)
 
 
 def _lost_disks(situation: Situation, instance: InstanceView) -> tuple[str, ...]:

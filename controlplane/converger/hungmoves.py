@@ -13,6 +13,7 @@ from datetime import timedelta
 from controlplane.bandwidth import nic_bytes_per_s
 from controlplane.converger.controllercure import other_controller, reelection_due
 from controlplane.converger.drainprogress import is_full
+from controlplane.converger.healing import replacing_dead
 from controlplane.converger.pausing import hold_on
 from controlplane.converger.restarts import restart_in_hand_step
 from controlplane.converger.verdict import CancelMoves, Situation, Verdict, act, record, wait
@@ -180,7 +181,7 @@ def _take_back(situation: Situation, drain: DrainView, kafka: KafkaSnapshot) -> 
     dead = _dead_target(situation, kafka)
     if moves.diagnosis == Diagnosis.TARGET_DEAD and dead is not None:
         put_off = facts.DrainAbandoned(drain.id, f"broker {dead.service_id} does not serve: {moves.why}")
-        replacing = facts.NodeReplaceRequested(dead.key, f"healing of hung moves: {moves.why}")
+        replacing = replacing_dead(situation, dead, f"healing of hung moves: {moves.why}")
         return record(f"the drain is put off and {dead.key} replaced first: {moves.why}", put_off, replacing)
     again = facts.DrainPlanFailed(drain.id, f"{len(moves.taking_back)} moves hung: {moves.why}", infeasible=False)
     return record(f"planning again, {len(moves.taking_back)} moves were taken back: {moves.why}", again)

@@ -51,7 +51,7 @@ def replacement_step(situation: Situation) -> Verdict | None:
     if situation.repairs_only:
         changes = tuple(c for c in changes if _is_repair(situation, c))
     mends = any(c.incumbent and c.incumbent.to_mend for c in changes)
-    ill = () if mends else _with_failed_disks(situation.view, changes)
+    ill = () if mends else _that_others_wait_for(situation, changes)
     work = _next(situation, ill or changes)
     pairs = superseded(situation.view)
     handed = drain_lost(situation, [p for p in pairs if p[0].lost], changes)
@@ -59,7 +59,7 @@ def replacement_step(situation: Situation) -> Verdict | None:
         handed = drain_replaced(situation, [p for p in pairs if not p[0].lost])
     if handed is not None and not (ill and handed.wait is not None):
         return handed
-    return _work_on(situation, work, changes, mends=mends) if work is not None else None
+    return _work_on(situation, work, changes, mends=mends, ill=bool(ill)) if work is not None else None
 
 
 def lost_controllers_step(situation: Situation) -> Verdict | None:
@@ -72,8 +72,10 @@ def lost_controllers_step(situation: Situation) -> Verdict | None:
     return _work_on(situation, work, changes, mends=True) if work is not None else None
 
 
-def _work_on(situation: Situation, work: Work, changes: Sequence[NodeChange], *, mends: bool) -> Verdict:
-    held = _held_back(situation, work, mends=mends)
+def _work_on(
+    situation: Situation, work: Work, changes: Sequence[NodeChange], *, mends: bool, ill: bool = False
+) -> Verdict:
+    held = _held_back(situation, work, mends=mends, ill=ill)
     if held is not None:
         return held
     if work.change is Change.REPLACE:
@@ -157,13 +159,19 @@ def _next(situation: Situation, changes: Sequence[NodeChange]) -> Work | None:
     return next_work(changes, surge=max(1, document.spec.rollout.surge), leaders=leaders)
 
 
-def _with_failed_disks(view: ClusterView, changes: Sequence[NodeChange]) -> tuple[NodeChange, ...]:
-    """What is replaced for a disk that failed: its copies are out of sync until it is, so everything else that needs a
-    whole cluster would wait for it."""
+def _that_others_wait_for(situation: Situation, changes: Sequence[NodeChange]) -> tuple[NodeChange, ...]:
+    """Brokers to be replaced for a disk that failed, or that do not serve: their copies are out of sync until they are,
+    so everything else that needs a whole cluster would wait for them."""
+    view, kafka = situation.view, situation.seen.fresh_kafka(situation.now)
     if not view.to_replace:
         return ()
-    replaced = (c for c in changes if c.change is Change.REPLACE and c.incumbent)
-    return tuple(c for c in replaced if c.incumbent and has_failed_disk(view, c.node, c.incumbent.key))
+    serving = kafka.live_brokers() if kafka is not None else None
+
+    def is_waited_for(old: Incumbent) -> bool:
+        is_down = serving is not None and old.service == "broker" and old.service_id not in serving
+        return has_failed_disk(view, old.node, old.key) or (is_down and old.key in view.to_replace)
+
+    return tuple(c for c in changes if c.change is Change.REPLACE and c.incumbent and is_waited_for(c.incumbent))
 
 
 def _is_repair(situation: Situation, change: NodeChange) -> bool:
@@ -184,7 +192,8 @@ def _is_repair(situation: Situation, change: NodeChange) -> bool:
     return is_down and change.change is Change.REPLACE
 
 
-def _held_back(situation: Situation, work: Work, *, mends: bool) -> Verdict | None:
+def _held_back(situation: Situation, work: Work, *, mends: bool, ill: bool) -> Verdict | None:
+    """Why nothing is begun yet. An heir that arrives may wait for one who is `ill`, so that one waits for no heir."""
     view = situation.view
     if view.join_failures >= MAX_JOIN_FAILURES:
         sentence = f"{view.join_failures} tries in a row made no VM that joined; not trying again by itself"
@@ -199,7 +208,7 @@ def _held_back(situation: Situation, work: Work, *, mends: bool) -> Verdict | No
     if not situation.allowance.may_roll:
         return wait("FleetBrake", f"waiting to roll: {situation.allowance.reason}")
     arriving = [i for i in view.in_phase(Phase.REQUESTED, Phase.LAUNCHED) if not is_settled(i)]
-    if arriving:
+    if arriving and not ill:
         return wait("InstanceJoins", f"not starting on {work.nodes[0].node}: {arriving[0].key} is not settled yet")
     return _not_whole(situation, work)
 

@@ -18,7 +18,7 @@ from providers.handover import Handover
 from providers.notices import MaintenanceNotice
 from tests.fakes.kafka import FakeKafka
 from tests.sim.evidence import Deletion, Evidence
-from tests.sim.reports import KeptReport, report_of
+from tests.sim.reports import report_of
 from tests.sim.tfruns import ordered, unasked
 from tests.sim.vms import BOOT_S, Attached, Illness, Process, Vm, listed, moved, too_old, voting_on
 
@@ -52,7 +52,7 @@ class Machines:
         self.buried: dict[str, Vm] = {}
         self.volumes: dict[str, CloudVolume] = {}
         self.attached = Attached()
-        self.report_type: type[Report] = KeptReport
+        self.report_type: type[Report] = Report
         self.addresses: dict[str, str] = {}
         """By node; of one that moves, the last that was made."""
         self.addresses_by_place: dict[str, dict[str, str]] = {}

@@ -99,6 +99,13 @@ def test_brokers_with_two_disks_are_rolled_through_seeded_trouble(seed: int) -> 
 
 
 @pytest.mark.soak
+@pytest.mark.parametrize("seed", [24002, 24025, 24049, 24058])
+def test_a_broker_that_cannot_start_without_its_disk_is_replaced_before_what_waits_for_it(seed: int) -> None:
+    """Their rolls waited for it for ever: it was to be replaced after them, or got its empty disk back."""
+    _disks_fail(seed)
+
+
+@pytest.mark.soak
 @pytest.mark.timeout(900)
 def test_it_converges_though_disks_fail_swept() -> None:
     sweep("failing disks, seed", range(24000, 24100), _disks_fail)

@@ -52,6 +52,7 @@ from tests.sim.hearing import document_told
 from tests.sim.jobs import SimRunner
 from tests.sim.machines import Machines, Violation
 from tests.sim.properties import is_held_up, judge
+from tests.sim.reports import KeptReport
 from tests.sim.vms import knowing_too_few, voting_on
 
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
@@ -99,6 +100,7 @@ class World:
         self.latest = MemoryLatestStore()
         self.kafka = FakeKafka(version=version, clock=self.clock)
         self.machines = self.make_machines()
+        self.machines.report_type = KeptReport
         self.points.take_over = self._take_over
         self.lock_nodes = FakeNodes()
         """The locks in the cluster's ZooKeeper, where it has one."""

@@ -16,6 +16,7 @@ from typing import Any, cast
 
 from sqlalchemy import insert, update
 
+from agent.wire import Report
 from controlplane import migrate
 from controlplane.converger.inventory import ListedInventory
 from controlplane.converger.loop import Converger
@@ -199,6 +200,7 @@ class DigestGateway:
 
 def _converged_world() -> World:
     world = World()
+    world.machines.report_type = Report  # what is written down, as databases take it
     world.declare(a_document())
     world.converge()
     world.kafka.create_topic("orders", partitions=PARTITIONS, rf=3, min_isr=2, bytes_per_partition=1_000_000)

@@ -114,7 +114,7 @@ class World:
         self.had_work = False
         self.interrupt_runs = 0
         """How many Terraform runs die half-way from now on."""
-        self._viewed: tuple[Converger | None, int, ClusterView] = (None, -1, ClusterView(uid=UID))
+        self._viewed: tuple[Converger | None, int] = None, -1
         self._told = 0
         self._last_words = ""
         self.start_server()
@@ -238,11 +238,11 @@ class World:
     def view(self) -> ClusterView:
         """The cluster as recorded, by the server's fold. Asked dozens of times a tick: mostly nothing came since."""
         server, head = self.converger, self.store.head()
-        if self._viewed[0] is not server or self._viewed[1] != head:
+        if self._viewed != (server, head):
             if server.position < head:
                 server.catch_up()
-            self._viewed = server, head, server.view(UID) or ClusterView(uid=UID)
-        return self._viewed[2]
+            self._viewed = server, head
+        return server.view(UID) or ClusterView(uid=UID)
 
     def history(self) -> list[Recorded]:
         """All that is recorded of the cluster."""

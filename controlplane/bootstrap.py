@@ -165,10 +165,9 @@ def build(
     take_over_home: bool = False,
     move_states: bool = False,
 ) -> Services:
-    """Builds a server on its home and its database, migrated; starts nothing but thread pools.
-
-    `listens_on` is the address its socket is bound to, `states_on` that of Terraform's states. Raises
-    MigrationError, RoleRefused, HomeRefused, AuthorityRefused, StoreUnavailable, PositionGap, OSError.
+    """Builds a server on its home and its database, migrated; starts nothing but thread pools. `listens_on` is the
+    address its socket is bound to, `states_on` that of Terraform's states. Raises MigrationError, RoleRefused,
+    HomeRefused, AuthorityRefused, StoreUnavailable, PositionGap, OSError.
     """
     home = Home(settings.home)
     installation = home.installation()
@@ -187,6 +186,7 @@ def build(
     storage = storage_of(
         engine,
         chosen=settings.terraform_state,
+        server_key=installation.server_key,
         keep=settings.terraform_state_versions,
         root=settings.home / "terraform",
         url=Address(*(states_on or listens_on or (settings.host, settings.port))).url,

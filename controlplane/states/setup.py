@@ -14,6 +14,7 @@ from controlplane.leadership import LeaseStore
 from controlplane.places import places_of
 from controlplane.states.locks import SqlStateLocks
 from controlplane.states.move import move_states
+from controlplane.states.sealing import StateSeal
 from controlplane.states.storage import ENDING_S, Leading, ServedStates
 from controlplane.states.versions import SqlStateVersions
 from controlplane.view import ClusterView
@@ -44,12 +45,21 @@ class Storage:
 
 
 def storage_of(
-    engine: Engine, *, chosen: str, keep: int, root: Path, url: str, leading: Leading, lease_term_s: float
+    engine: Engine,
+    *,
+    chosen: str,
+    server_key: bytes,
+    keep: int,
+    root: Path,
+    url: str,
+    leading: Leading,
+    lease_term_s: float,
 ) -> Storage:
-    """`url` is where this very server listens, `root` the folder of states and runs, `keep` how many versions stay."""
+    """`server_key` is the home's, which seals rows; `url` is where this server listens, `root` the folder of states
+    and runs, `keep` how many versions stay."""
     served = ServedStates(
         locks=SqlStateLocks(engine),
-        versions=SqlStateVersions(engine, keep=keep),
+        versions=SqlStateVersions(engine, seal=StateSeal(server_key), keep=keep),
         root=root,
         url=url,
         leading=leading,

@@ -1,7 +1,7 @@
 """Versions of Terraform states as rows: every write is a new one, and the newest few are never pruned.
 
-Only the run that holds a state writes it, checked in the transaction that writes: a run whose hold was broken cannot
-overwrite what its successor wrote, whatever it still believes.
+Bodies are sealed. Only the run that holds a state writes it, checked in the transaction that writes: a run whose hold
+was broken cannot overwrite what its successor wrote, whatever it still believes.
 """
 
 import hashlib
@@ -14,6 +14,7 @@ from sqlalchemy import ColumnElement, Connection, Engine, Row, and_, delete, fun
 
 from controlplane.settings import FEWEST_STATE_VERSIONS
 from controlplane.states.locks import TerraformLocked, require_hold
+from controlplane.states.sealing import StateSeal, WrongKey
 from controlplane.tables import TERRAFORM_STATE
 from events.engine import database_time, reading, writing
 from providers.errors import StateUnreadable
@@ -41,24 +42,40 @@ class StateVersion:
 class SqlStateVersions:
     """`keep` is how many versions of each state stay. All verbs may raise StoreUnavailable."""
 
-    def __init__(self, engine: Engine, *, keep: int, now: Callable[[Connection], datetime] = database_time) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        *,
+        seal: StateSeal,
+        keep: int,
+        now: Callable[[Connection], datetime] = database_time,
+    ) -> None:
         self._engine = engine
+        self._seal = seal
         self._keep = max(FEWEST_STATE_VERSIONS, keep)
         self._now = now
 
     def read(self, key: StateKey) -> bytes | None:
-        """The newest version. Raises StateUnreadable when its bytes are no longer those that were written."""
+        """The newest version. Raises StateUnreadable when its bytes are no longer those that were written, or were
+        sealed by the key of another home."""
         newest = select(TERRAFORM_STATE).where(_is(key)).order_by(TERRAFORM_STATE.c.version.desc()).limit(1)
         with reading(self._engine) as connection:
             row = connection.execute(newest).one_or_none()
         if row is None:
             return None
-        if _sha256(row.body) != row.sha256:
+        try:
+            body = self._seal.open(bytes(row.body), cluster_uid=key.cluster_uid)
+        except WrongKey:
             raise StateUnreadable(
-                f"version {row.version} of state {key} in the database is damaged: its {len(row.body)} bytes have "
+                f"version {row.version} of state {key} in the database does not open: it was sealed by the "
+                "`server-key` of another home, or is damaged. Stop the server and put that file into this home"
+            ) from None
+        if _sha256(body) != row.sha256:
+            raise StateUnreadable(
+                f"version {row.version} of state {key} in the database is damaged: its {len(body)} bytes have "
                 f"another SHA-256 than was written. {row.version - 1} is the one before, if it was not pruned"
             )
-        return bytes(row.body)
+        return body
 
     def put(self, key: StateKey, body: bytes, *, hold_id: str, lock_id: str | None) -> StateVersion:
         """The next version. `lock_id` is that of Terraform's own lock, None when we write.
@@ -86,7 +103,8 @@ class SqlStateVersions:
                 return newest
             if newest is not None:
                 refuse_unless_later(body, serial=newest.serial, lineage=newest.lineage)
-            transaction.execute(insert(TERRAFORM_STATE).values(**_columns(key, fresh), body=body))
+            sealed = self._seal.seal(body, cluster_uid=key.cluster_uid)
+            transaction.execute(insert(TERRAFORM_STATE).values(**_columns(key, fresh), body=sealed))
             older = TERRAFORM_STATE.c.version <= fresh.version - self._keep
             transaction.execute(delete(TERRAFORM_STATE).where(_is(key), older))
             return fresh

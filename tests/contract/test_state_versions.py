@@ -5,11 +5,12 @@ from sqlalchemy import Engine, text
 
 from controlplane.settings import FEWEST_STATE_VERSIONS
 from controlplane.states.locks import SqlStateLocks, StateNotHeld, TerraformLocked
+from controlplane.states.sealing import StateSeal
 from controlplane.states.versions import SqlStateVersions
-from events.engine import writing
+from events.engine import reading, writing
 from providers.errors import StateUnreadable
 from providers.tf.statebody import StateRefused
-from tests.fakes.states import KEY, OTHER_KEY, body, claim
+from tests.fakes.states import KEY, OTHER_KEY, SEAL, body, claim
 
 
 @pytest.fixture
@@ -21,7 +22,7 @@ def locks(engine: Engine) -> SqlStateLocks:
 
 @pytest.fixture
 def versions(engine: Engine, locks: SqlStateLocks) -> SqlStateVersions:
-    return SqlStateVersions(engine, keep=7)
+    return SqlStateVersions(engine, seal=SEAL, keep=7)
 
 
 def test_every_write_is_a_version_with_its_serial_lineage_size_and_run(versions: SqlStateVersions) -> None:
@@ -42,7 +43,7 @@ def test_old_versions_go_and_the_newest_few_stay(engine: Engine, versions: SqlSt
     for serial in range(1, 21):
         versions.put(KEY, body(serial), hold_id="one", lock_id=None)
     assert [v.version for v in versions.versions(KEY)] == list(range(20, 13, -1))
-    stingy = SqlStateVersions(engine, keep=0)
+    stingy = SqlStateVersions(engine, seal=SEAL, keep=0)
     stingy.put(KEY, body(21), hold_id="one", lock_id=None)
     assert [v.version for v in versions.versions(KEY)] == list(range(21, 21 - FEWEST_STATE_VERSIONS, -1))
 
@@ -101,3 +102,52 @@ def test_a_large_state_comes_back_whole(versions: SqlStateVersions) -> None:
     assert len(large) > 4_000_000
     versions.put(KEY, large, hold_id="one", lock_id=None)
     assert versions.read(KEY) == large
+
+
+# --- sealed -----------------------------------------------------------------------------------------------------------
+
+
+def test_what_is_in_a_state_is_not_to_be_read_in_the_database(engine: Engine, versions: SqlStateVersions) -> None:
+    versions.put(KEY, body(1, instances=("brokers-a-0.g1",)), hold_id="one", lock_id=None)
+    (row,) = _bodies(engine)
+    assert b"brokers-a-0" not in row
+    assert b"lineage" not in row
+    assert versions.read(KEY) == body(1, instances=("brokers-a-0.g1",))
+
+
+def test_the_same_state_is_sealed_in_another_way_each_time(engine: Engine, versions: SqlStateVersions) -> None:
+    assert SEAL.seal(body(1), cluster_uid="c0ffee") != SEAL.seal(body(1), cluster_uid="c0ffee")
+
+
+def test_a_home_with_another_key_is_told_which_file_it_needs(engine: Engine, versions: SqlStateVersions) -> None:
+    versions.put(KEY, body(1), hold_id="one", lock_id=None)
+    stranger = SqlStateVersions(engine, seal=StateSeal(b"the key of another home"), keep=7)
+    with pytest.raises(StateUnreadable, match="`server-key` of another home"):
+        stranger.read(KEY)
+
+
+def test_a_state_that_was_moved_to_another_cluster_does_not_open(versions: SqlStateVersions, engine: Engine) -> None:
+    versions.put(KEY, body(1), hold_id="one", lock_id=None)
+    with writing(engine) as transaction:
+        transaction.execute(text("UPDATE terraform_state SET cluster_uid = 'decaf'"))
+    with pytest.raises(StateUnreadable, match="does not open"):
+        versions.read(OTHER_KEY)
+
+
+def test_what_was_written_before_there_was_a_seal_is_read_and_sealed_with_the_next_write(
+    engine: Engine, versions: SqlStateVersions
+) -> None:
+    versions.put(KEY, body(1), hold_id="one", lock_id=None)
+    with writing(engine) as transaction:
+        transaction.execute(text("UPDATE terraform_state SET body = :body"), {"body": body(1)})
+    assert versions.read(KEY) == body(1)
+    versions.put(KEY, body(2), hold_id="one", lock_id=None)
+    plain, sealed = _bodies(engine)
+    assert (plain, sealed[:12]) == (body(1), b"kedge-sealed")
+
+
+def _bodies(engine: Engine) -> list[bytes]:
+    """As they are in the table, oldest first."""
+    with reading(engine) as connection:
+        rows = connection.execute(text("SELECT body FROM terraform_state ORDER BY version"))
+        return [bytes(row.body) for row in rows]

@@ -10,6 +10,7 @@ from sqlalchemy import Engine
 
 from controlplane.states.hold import Claim, ServerProcess, this_process
 from controlplane.states.locks import SqlStateLocks
+from controlplane.states.sealing import StateSeal
 from controlplane.states.storage import Leading, ServedStates
 from controlplane.states.versions import SqlStateVersions
 from events.ids import Epoch
@@ -17,6 +18,7 @@ from providers.tf.states import StateKey
 
 KEY = StateKey("c0ffee", "local.default.local-1")
 OTHER_KEY = StateKey("decaf", "local.default.local-1")
+SEAL = StateSeal(b"the server key of a home of tests")
 ELSEWHERE = ServerProcess("another-boot/pid:[1]", 4242, 7)
 """A server of another machine: nothing is known of it here."""
 
@@ -59,7 +61,7 @@ class Served:
         now: dict[str, Callable[..., Any]] = {"now": changes.pop("now")} if "now" in changes else {}
         return ServedStates(
             locks=SqlStateLocks(self.engine, **now),
-            versions=SqlStateVersions(self.engine, keep=self.keep, **now),
+            versions=SqlStateVersions(self.engine, seal=SEAL, keep=self.keep, **now),
             root=self.root / home,
             url=self.url,
             leading=changes.pop("leading", lead(epoch)),

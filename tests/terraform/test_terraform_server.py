@@ -10,6 +10,7 @@ from controlplane.home import Home
 from controlplane.job import JobState
 from controlplane.jobstore import SqlJobStore
 from controlplane.states.locks import SqlStateLocks
+from controlplane.states.sealing import StateSeal
 from controlplane.states.versions import SqlStateVersions
 from events.engine import build_engine
 from events.ids import ClusterUid
@@ -72,7 +73,8 @@ def test_what_a_server_was_in_the_middle_of_is_finished_by_the_next_one_from_the
     wait_for(lambda: list((home.path / "local").glob("*/instances/*/*/vm.json")), first)
     uid = ClusterUid(first.get("/v1/clusters/orders").json()["uid"])
     engine = build_engine(f"sqlite:///{home.path / 'kedge.db'}")
-    locks, versions = SqlStateLocks(engine), SqlStateVersions(engine, keep=50)
+    locks = SqlStateLocks(engine)
+    versions = SqlStateVersions(engine, seal=StateSeal(home.installation().server_key), keep=50)
     first.signal(end)
     if end is signal.SIGTERM:
         assert first.wait() == 0, first.log

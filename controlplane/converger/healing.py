@@ -81,10 +81,10 @@ def unstuck(situation: Situation) -> Verdict | None:
 
 
 def lost_disk_first(situation: Situation) -> Verdict | None:
-    """Asks for what stands in for a disk that is gone, so that nodes that are handed over need not wait for ever for a
-    broker that cannot start. None where none is known to, or a person holds the cluster."""
+    """Asks for what stands in for a disk that failed, so that nodes that are handed over need not wait for ever for a
+    broker that cannot start, or cannot be in sync. None where none did, or a person holds the cluster."""
     due = health_of(situation).prescription
-    if due is None or due.cure is not Cure.REPLACE or not due.ailment.finding.startswith(DIRECTORY_LOST):
+    if due is None or due.cure is not Cure.REPLACE or not due.ailment.finding.startswith(_DISK_FAILED):
         return None
     return None if hold_on(situation.view, situation.now) is not None else healing_step(situation)
 

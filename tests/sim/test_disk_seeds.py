@@ -88,7 +88,7 @@ def _disks_fail_in_zookeeper_mode(seed: int) -> None:
     _disks_fail(seed, born_as="3.8.1", becomes="3.9.1", **IN_ZOOKEEPER_MODE)
 
 
-@pytest.mark.parametrize("seed", [2471])
+@pytest.mark.parametrize("seed", [2471, pytest.param(24139, marks=pytest.mark.soak)])
 def test_it_converges_though_disks_fail_in_zookeeper_mode(seed: int) -> None:
     _disks_fail_in_zookeeper_mode(seed)
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from typing import Final
 
 from agent.wire import Report
 from controlplane.admission import admission_problems
@@ -14,7 +15,6 @@ from controlplane.oldclients import old_clients_told
 from controlplane.planpreview import Preview, combined_digest, preview
 from controlplane.policies.verdict import Refusal
 from controlplane.portal.costs import priced
-from controlplane.portal.schemas import YOUNG_S
 from controlplane.portal.services import PortalServices
 from controlplane.specsource import API
 from controlplane.topiccommands import by_cluster, topic_problems
@@ -28,6 +28,9 @@ from events.spec.positions import Positions
 from events.spec.problems import Problem, counted, has_errors
 from planner.observed import KafkaSnapshot
 from planner.rollout.fleetorder import stage_of
+
+_JUST_NOW_S: Final = 2.0
+"""Brokers would hardly tell anything else than what was read as lately as this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +136,7 @@ def _planned(
     services: PortalServices, view: ClusterView, document: KafkaClusterDocument, *, warnings: Sequence[str], brake: str
 ) -> tuple[Preview, KafkaSnapshot | None]:
     """The plan, and the metadata that its bytes are from: a converged cluster is looked at once a minute only, and a
-    person is not to be told that nothing moves because nothing was there a minute ago."""
+    person is not to be told that nothing moves because nothing was there a minute, or ten seconds, ago."""
 
     def plan_by(snapshot: KafkaSnapshot | None) -> Preview:
         plan = preview(view, document, snapshot=snapshot, warnings=warnings, brake=brake)
@@ -142,7 +145,7 @@ def _planned(
 
     known = services.fleet.last_snapshot(view.uid)
     plan = plan_by(known)
-    if not plan.copies or (plan.sizes_age_s is not None and plan.sizes_age_s <= YOUNG_S):
+    if not plan.copies or (plan.sizes_age_s is not None and plan.sizes_age_s <= _JUST_NOW_S):
         return plan, known
     try:
         now = services.kafka_looks.snapshot(view)

@@ -41,7 +41,7 @@ class Traffic:
 
     def create_topic(self, name: str) -> None:
         """RF 3, min ISR 2. Raises DemoFailed with Kafka's words."""
-        admin = AdminClient({"bootstrap.servers": ",".join(self._bootstrap())})
+        admin = AdminClient({"bootstrap.servers": ",".join(self._bootstrap()), "log_level": 0})
         topic = NewTopic(name, num_partitions=PARTITIONS, replication_factor=3, config={"min.insync.replicas": "2"})
         try:
             admin.create_topics([topic])[name].result(timeout=30)

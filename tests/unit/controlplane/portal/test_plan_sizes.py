@@ -63,8 +63,14 @@ def test_sizes_of_a_minute_ago_are_asked_for_anew(house: House) -> None:
     assert ", 30.0 MiB to move, " in total(house, Brokers(holding(house, 10 * MIB)))
 
 
-def test_young_sizes_are_taken_as_they_are(house: House) -> None:
-    house.snapshots[house.view().uid] = holding(house, MIB, ago_s=10)
+def test_a_topic_filled_in_the_last_seconds_is_in_the_plan(house: House) -> None:
+    """The demo's own plan said 0 B: its topic was filled within ten seconds of the last look."""
+    house.snapshots[house.view().uid] = holding(house, 0, ago_s=5)
+    assert ", 30.0 MiB to move, " in total(house, Brokers(holding(house, 10 * MIB)))
+
+
+def test_sizes_of_this_moment_are_taken_as_they_are(house: House) -> None:
+    house.snapshots[house.view().uid] = holding(house, MIB, ago_s=1)
     brokers = Brokers(holding(house, 10 * MIB))
     assert ", 3.0 MiB to move, " in total(house, brokers)
     assert brokers.asked == 0

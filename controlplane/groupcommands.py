@@ -5,12 +5,10 @@
 from collections.abc import Mapping
 
 from controlplane.commands import CommandRefused, GroupCommand, NoteOffsetsReset, ResetOffsets
+from controlplane.groups.limits import MOST_OFFSETS
 from controlplane.nodecommands import Asked, asked_by
 from controlplane.view import ClusterView
 from events import facts
-
-MOST = 5_000
-"""Partitions of one reset: it is one event."""
 
 
 def group_asked(view: ClusterView, command: GroupCommand) -> Asked:
@@ -26,8 +24,8 @@ def _reset_asked(view: ClusterView, command: ResetOffsets) -> Asked:
     count = len(command.offsets)
     if not count:
         raise CommandRefused("no-offset", f"no offset of {command.group} was named", "Plan the reset anew.")
-    if count > MOST:
-        message = f"{count} offsets of {command.group} at once; at most {MOST} are reset together"
+    if count > MOST_OFFSETS:
+        message = f"{count} offsets of {command.group} at once; at most {MOST_OFFSETS} are reset together"
         raise CommandRefused("too-many-offsets", message, "Reset some of its topics after the others.")
     fact = facts.OffsetsResetRequested(command.reset, command.group, command.offsets, asked_by(command, command.reason))
     return Asked(fact, f"{count} {'offset of' if count == 1 else 'offsets of'} {command.group} put elsewhere")

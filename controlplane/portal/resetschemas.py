@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from controlplane.groupcommands import MOST
+from controlplane.groups.limits import MOST_OFFSETS
 from controlplane.portal.moments import Moment
 from controlplane.portal.schemas import Message
 
@@ -32,7 +32,7 @@ class ResetPlanIn(Message):
     at: Moment | None = None
     number: int = Field(default=0, ge=-_FURTHEST, le=_FURTHEST)
     topics: list[Name] = Field(default_factory=list, max_length=1000)
-    partitions: list[PartitionIn] = Field(default_factory=list, max_length=MOST)
+    partitions: list[PartitionIn] = Field(default_factory=list, max_length=MOST_OFFSETS)
 
 
 class OffsetIn(Message):
@@ -48,7 +48,7 @@ class ResetIn(Message):
     """A reset as it was planned: done only while each offset is still at `before`."""
 
     group: Name
-    offsets: list[OffsetIn] = Field(min_length=1, max_length=MOST)
+    offsets: list[OffsetIn] = Field(min_length=1, max_length=MOST_OFFSETS)
     reason: str = Field(default="", max_length=200)
 
 

@@ -160,11 +160,11 @@ class WorkerSupervisor:
     def _one_life(self) -> None:
         """A worker from its start to its end."""
         worker: WorkerProcess | None = None
-        reason = ""
+        reason, hears = "", False
         try:
             self._say("starting", "")
             worker = self._launch(self._launch_settings())
-            self._await_ready(worker)
+            hears = self._await_ready(worker)
             self._serve(worker)
         except Exception as error:  # noqa: BLE001 whatever a worker does, the next one is started; status tells
             reason = str(error) if isinstance(error, (NotOnSpark, OSError)) else repr(error)
@@ -172,21 +172,24 @@ class WorkerSupervisor:
             if not self._stopping.is_set():
                 self._say("backing off", reason)
             if worker is not None:
-                worker.stop(grace_s=3.0 if self._stopping.is_set() else 0.0)
+                # Before it is ready it reads nothing and has no session to close: no use in asking it and waiting.
+                worker.stop(grace_s=3.0 if hears and self._stopping.is_set() else 0.0)
             self._refuse_queued(f"Spark is {self.status()}")
 
-    def _await_ready(self, worker: WorkerProcess) -> None:
+    def _await_ready(self, worker: WorkerProcess) -> bool:
+        """False when the supervisor was stopped before."""
         self._say("starting", "", worker.pid)
         deadline = time.monotonic() + self._settings.start_timeout_s
         while not self._stopping.is_set():
             frame = worker.next_frame(_LOOK_EVERY_S)
             if frame is not None and frame.kind == "ready":
                 self._say("ready", "", worker.pid)
-                return
+                return True
             if frame is not None and frame.kind == "failed":
                 raise NotOnSpark(f"the Spark session could not be started: {frame.head.get('error')}")
             if time.monotonic() > deadline:
                 raise NotOnSpark(f"no Spark session within {self._settings.start_timeout_s:.0f} s")
+        return False
 
     def _serve(self, worker: WorkerProcess) -> None:
         """Jobs until the worker is lost (raises) or the supervisor stops."""

@@ -14,7 +14,8 @@ import pytest
 from controlplane.planning import PlannedDrain, PlannerUnavailable, PlanningService, PlanningSettings
 from planner.drain.plan import DrainPlan
 from planner.drain.solve import solve
-from spark.supervisor import WorkerSettings
+from spark.process import WorkerProcess
+from spark.supervisor import WorkerSettings, WorkerSupervisor
 from tests.unit.planner.drain.drain_cases import request, roll, scale_down
 
 FAKE = Path(__file__).with_name("fake_worker.py")
@@ -203,6 +204,29 @@ def test_stopping_ends_every_process_of_the_worker(start: Start, tmp_path: Path)
     service.stop()
     assert not any(is_running(pid) for pid in pids)
     assert list((tmp_path / "scratch").iterdir()) == []
+
+
+@pytest.mark.parametrize(("behaviour", "graces"), [("never ready", [0.0]), ("well", [3.0])])
+def test_a_worker_that_is_still_starting_is_not_asked_to_stop_and_waited_for(
+    tmp_path: Path, behaviour: str, graces: list[float]
+) -> None:
+    """Found by servers that took 3 s longer to stop while their Spark was starting: it reads nothing until it is up."""
+    (tmp_path / "state").mkdir()
+    given: list[float] = []
+
+    class Noting(WorkerProcess):
+        def stop(self, *, grace_s: float = 5.0) -> None:
+            given.append(grace_s)
+            super().stop(grace_s=grace_s)
+
+    command = (sys.executable, str(FAKE), behaviour, str(tmp_path / "state"))
+    supervisor = WorkerSupervisor(WorkerSettings(scratch=tmp_path / "scratch", command=command), launch=Noting.start)
+    supervisor.start()
+    assert until(lambda: bool(lives(tmp_path)))
+    assert supervisor.wait_until_ready(30 if behaviour == "well" else 0) is (behaviour == "well")
+    supervisor.stop()
+    assert given == graces
+    assert not any(is_running(pid) for pid in lives(tmp_path))
 
 
 def test_a_dead_worker_leaves_no_children_behind(start: Start, tmp_path: Path) -> None:

@@ -75,6 +75,7 @@ def test_wrong_values_are_refused(folder: Path) -> None:
         assert words in told, words
 
 
+@pytest.mark.soak  # by Kedge the same module is made, and gone, in test_networks_made.py
 def test_a_network_is_made_is_stable_and_its_output_is_settings(folder: Path, google: GoogleFake) -> None:
     environment = {
         "GOOGLE_OAUTH_ACCESS_TOKEN": "ya29.test",

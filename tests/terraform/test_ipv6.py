@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.terraform, pytest.mark.timeout(600)]
 
 MAKE = NetworkRunKind.MAKE
 CLOUDS = [
-    "hetzner",
+    pytest.param("hetzner", marks=pytest.mark.soak),  # where nothing of a network has to do with it
     pytest.param("azure", id="azure-stand-in"),
     pytest.param("digitalocean", id="digitalocean-stand-in", marks=pytest.mark.soak),
     pytest.param("google", id="google-stand-in", marks=pytest.mark.soak),

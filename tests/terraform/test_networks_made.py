@@ -2,7 +2,7 @@
 moto, and Hetzner, against a fake, and with stand-ins for the four others. Each run goes through the guard.
 
 Where VMs may have IPv6 a network is made with it, too, and two VMs live in it, one of them with IPv6: on Hetzner in
-each `make test`, elsewhere in soak.
+each `make test`, elsewhere in soak. So it is with what the guard and the rules of clients do alike on all clouds.
 """
 
 from dataclasses import replace
@@ -46,7 +46,7 @@ def test_a_network_is_made_grown_opened_and_removed(
     cloud: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with network_bench(cloud, tmp_path, monkeypatch) as opened:
-        its_life(opened, ipv6=False)
+        its_life(opened, ipv6=False, whole=False)
 
 
 @pytest.mark.parametrize("cloud", WITH_IPV6)
@@ -54,10 +54,10 @@ def test_a_network_with_ipv6_is_made_used_grown_opened_and_removed(
     cloud: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with network_bench(cloud, tmp_path, monkeypatch) as opened:
-        its_life(opened, ipv6=True)
+        its_life(opened, ipv6=True, whole=True)
 
 
-def its_life(bench: NetworkBench, *, ipv6: bool) -> None:
+def its_life(bench: NetworkBench, *, ipv6: bool, whole: bool) -> None:
     filters = bench.place.cloud != "upcloud"  # which filters nothing in a private network
     if ipv6:
         say_ipv6(bench)
@@ -79,18 +79,20 @@ def its_life(bench: NetworkBench, *, ipv6: bool) -> None:
     assert all("zone" in a or "rule" in a for a in grown.changed), grown.changed
 
     if filters:
-        opened = bench.run(ACCESS, intent="open", clients=(OFFICE,), **zones)
-        assert opened.changed
-        assert all("clients" in a or a.endswith("firewall.kafka") for a in opened.changed), opened.changed
+        if whole:
+            opened = bench.run(ACCESS, intent="open", clients=(OFFICE,), **zones)
+            assert opened.changed
+            assert all("clients" in a or a.endswith("firewall.kafka") for a in opened.changed), opened.changed
         if ipv6:
             nobody_is_let_in_by_ipv6(bench, OFFICE)
         told = {"clients": (OFFICE, OTHER), "ports": PORTS, **zones}
         assert bench.run(ACCESS, intent="more", **told).changed
         clients = set(PORTS.brokers)
         assert let_in(bench) == {"members": {*PORTS.brokers, *PORTS.members}, OFFICE: clients, OTHER: clients}
-        assert bench.run(ACCESS, intent="more", **told).changed == ()
-        with pytest.raises(UnsafeChange, match="changes nothing that is there"):
-            bench.run(MAKE, intent="not-this", clients=(), **zones)
+        if whole:
+            assert bench.run(ACCESS, intent="more", **told).changed == ()
+            with pytest.raises(UnsafeChange, match="changes nothing that is there"):
+                bench.run(MAKE, intent="not-this", clients=(), **zones)
         assert bench.run(ACCESS, intent="none", clients=(), **zones).changed
         assert let_in(bench) == {"members": {9092, 9093}}
     if bench.place.cloud in ("aws", "azure", "google", "hetzner"):  # elsewhere a zone is a word, and nothing is made

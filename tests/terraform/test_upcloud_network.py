@@ -69,6 +69,7 @@ def test_wrong_values_are_refused(folder: Path, upcloud: UpcloudServer) -> None:
         assert words in done.stderr, words
 
 
+@pytest.mark.soak  # by Kedge the same module is made, and gone, in test_networks_made.py
 def test_a_network_is_made_is_stable_and_its_output_is_settings(folder: Path, upcloud: UpcloudServer) -> None:
     (folder / "x.auto.tfvars.json").write_text(json.dumps(GOOD))
     made = run(folder, upcloud, "apply", "-no-color", "-input=false", "-auto-approve")

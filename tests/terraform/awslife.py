@@ -16,7 +16,7 @@ from providers.tf.progress import Progress
 from tests.fakes.clouds.aws import MotoCloud, moto_cloud
 from tests.fakes.clouds.aws_hands import PLACE, write_settings
 from tests.standins.mirror import MODULES as MODULES
-from tests.terraform.cloudbench import GOGC, CloudBench
+from tests.terraform.cloudbench import MEMORY_FOR_TIME, CloudBench
 
 VERSION = "5.100.0"
 
@@ -52,7 +52,8 @@ def offered(mirror: Path, below: Path) -> Path:
     there = folder / "terraform" / "plugins" / executable.parent.relative_to(mirror)
     there.mkdir(parents=True)
     script = there / executable.name
-    script.write_text(f'#!/bin/sh\nGOGC={GOGC} exec {shlex.quote(str(executable))} "$@"\n')
+    memory = " ".join(f"{name}={value}" for name, value in MEMORY_FOR_TIME.items())
+    script.write_text(f'#!/bin/sh\n{memory} exec {shlex.quote(str(executable))} "$@"\n')
     script.chmod(0o755)
     return folder
 
@@ -81,7 +82,7 @@ def terraform(directory: Path, *arguments: str, **more: str) -> subprocess.Compl
         "XDG_DATA_DIRS": str(directory / "plugins"),
         "TF_CLI_CONFIG_FILE": str(directory / "rc"),
         "AWS_EC2_METADATA_DISABLED": "true",
-        "GOGC": GOGC,
+        **MEMORY_FOR_TIME,
         **more,
     }
     return subprocess.run(

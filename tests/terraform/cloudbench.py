@@ -11,9 +11,9 @@ from providers.tf.statefile import LocalStates
 from tests.fakes.resources import own
 from tests.standins.mirror import MODULES, by_themselves
 
-GOGC = "400"
-"""Memory for time: of what a command takes, and of what reading a large provider's schema takes even more, a good part
-is Go's collecting of garbage."""
+MEMORY_FOR_TIME = {"GOGC": "off", "GOMEMLIMIT": "1GiB"}
+"""Of what a command takes, and of what reading a large provider's schema takes even more, a good part is Go's
+collecting of garbage. Each program collects none before it has a GiB."""
 
 
 class CloudBench:

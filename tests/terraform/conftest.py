@@ -17,7 +17,7 @@ from providers.tf.execute import RunResult, execute
 from providers.tf.progress import Progress
 from providers.tf.statefile import LocalStates, StateFile, state_file
 from tests.fakes.resources import PLACE, UID, own
-from tests.terraform.cloudbench import GOGC
+from tests.terraform.cloudbench import MEMORY_FOR_TIME
 
 MODULES = Path(__file__).parents[2] / "terraform" / "modules"
 
@@ -66,7 +66,8 @@ class Bench:
 @pytest.fixture(autouse=True)
 def memory_for_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """For what runs start: `providers.tf.surroundings` passes it on."""
-    monkeypatch.setenv("GOGC", GOGC)
+    for name, value in MEMORY_FOR_TIME.items():
+        monkeypatch.setenv(name, value)
 
 
 @pytest.fixture

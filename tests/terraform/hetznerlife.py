@@ -19,7 +19,7 @@ from providers.tf.runfolder import processes_of
 from tests.fakes.clouds.hetzner import FakeHetzner
 from tests.fakes.clouds.hetzner_hands import PLACE
 from tests.standins.mirror import MODULES as MODULES
-from tests.terraform.cloudbench import GOGC, CloudBench
+from tests.terraform.cloudbench import MEMORY_FOR_TIME, CloudBench
 from tests.tools.hcloud.build import SOURCE, version
 
 ROOT = Path(__file__).parents[2]
@@ -56,7 +56,7 @@ def terraform(directory: Path, *arguments: str, **more: str) -> subprocess.Compl
         "PATH": os.environ["PATH"],
         "HOME": str(directory),
         "XDG_DATA_DIRS": str(hcloud_plugins()),
-        "GOGC": GOGC,
+        **MEMORY_FOR_TIME,
         "TF_CLI_CONFIG_FILE": str(directory / "rc"),
         **more,
     }

@@ -9,20 +9,26 @@ from importlib.metadata import packages_distributions
 from importlib.resources import files
 from pathlib import Path
 
+import pytest
 from packaging.utils import canonicalize_name
 
-from controlplane.agentbundle import ROOTS, write_bundle
+from controlplane.agentbundle import ROOTS, Bundle, write_bundle
 
 
-def test_the_bundle_is_the_same_bytes_each_time_and_says_its_checksum(tmp_path: Path) -> None:
-    first, second = write_bundle(tmp_path / "a"), write_bundle(tmp_path / "b")
+@pytest.fixture(scope="module")
+def bundle(tmp_path_factory: pytest.TempPathFactory) -> Bundle:
+    """Packing 43 MB takes more than a second of the processor, and nobody changes it."""
+    return write_bundle(tmp_path_factory.mktemp("bundle"))
+
+
+def test_the_bundle_is_the_same_bytes_each_time_and_says_its_checksum(bundle: Bundle, tmp_path: Path) -> None:
+    first, second = bundle, write_bundle(tmp_path)
     assert first.path.read_bytes() == second.path.read_bytes()
     assert first.sha256 == second.sha256 == hashlib.sha256(first.path.read_bytes()).hexdigest()
     assert first.size_bytes == first.path.stat().st_size
 
 
-def test_an_agent_runs_from_its_bundle_alone(tmp_path: Path) -> None:
-    bundle = write_bundle(tmp_path)
+def test_an_agent_runs_from_its_bundle_alone(bundle: Bundle, tmp_path: Path) -> None:
     with tarfile.open(bundle.path) as archive:
         archive.extractall(tmp_path / "there", filter="data")
     modules = "agent.__main__, agent.metrics_start, agent.metrics_topic"

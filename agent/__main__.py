@@ -34,11 +34,13 @@ from agent.inbox import Inbox, Outbox
 from agent.layout import BootDataUnreadable, Layout
 from agent.loop import Converger
 from agent.metrics_duty import Measured, MetricsDuty
+from agent.masking import masked
 from agent.preemption.watch import METADATA_URL, PreemptionWatch, cloud_at, start_watch
 from agent.preemption.where import DMI, cloud_of
 from agent.records import Records
 from agent.rotation import Rotation
 from agent.services.kafka import KafkaService
+from agent.secretlog import MaskedLines, known_secrets, mask_tracebacks
 from agent.services.zookeeper import ZooKeeperService
 from agent.settings import AgentSettings, SettingsRefused
 from agent.surroundings import Service, Surroundings
@@ -86,6 +88,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         start, problem = chosen(layout.bundles, words, environ=os.environ)
         _log_to(layout.logs / "agent.log")
         if problem:
+        mask_tracebacks()
             _log.error("%s", problem)
         if start.bundle is not None:
             become(
@@ -101,7 +104,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             run(settings, layout, boot)
     except (SettingsRefused, BootDataUnreadable, PlainHttpRefused) as error:
         _log.error("%s", error)
-        print(f"kedge-agent: {error}", file=sys.stderr)
+        print(masked(f"kedge-agent: {error}", known_secrets()), file=sys.stderr)
         return _EXIT_REFUSED
     except SecondAgent as error:
         print(f"kedge-agent: {error}", file=sys.stderr)
@@ -273,7 +276,7 @@ def _only_agent(state: Path) -> IO[bytes]:
 
 def _log_to(path: Path) -> None:
     handler = RotatingFileHandler(path, maxBytes=2 * 1024 * 1024, backupCount=2)
-    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    handler.setFormatter(MaskedLines())
     logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
     logging.getLogger("httpx").setLevel(logging.WARNING)
 

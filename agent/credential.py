@@ -6,6 +6,7 @@ import secrets
 from pathlib import Path
 
 from agent.durable import sync_directory, write_durably
+from agent.secretlog import remember
 
 _SECRET = re.compile(r"[0-9a-f]{64}", re.ASCII)
 
@@ -69,12 +70,15 @@ class Credential:
 
 def _kept(path: Path) -> str:
     try:
-        return path.read_text().strip()
+        kept = path.read_text().strip()
     except FileNotFoundError:
         return ""
+    remember(kept)
+    return kept
 
 
 def _made(path: Path) -> str:
     made = secrets.token_hex(32)
+    remember(made)
     write_durably(path, made.encode(), mode=0o600)
     return made

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from agent.secretlog import remember
 from agent.wire import BootData, LogDir
 
 
@@ -66,9 +67,11 @@ class Layout:
         """Raises `BootDataUnreadable`."""
         path = self.root / "boot.json"
         try:
-            return BootData.model_validate_json(path.read_bytes())
+            boot = BootData.model_validate_json(path.read_bytes())
         except (OSError, ValidationError) as error:
             raise BootDataUnreadable(f"boot data in {path} cannot be used: {error}") from error
+        remember(boot.token)
+        return boot
 
     def attached(self) -> Mapping[str, str]:
         """Mount name -> volume key, where both mount and key file are there: attaching is two steps."""

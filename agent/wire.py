@@ -320,7 +320,7 @@ class EnrolRequest(Wire):
     node: str
     generation: int
     intent_id: str
-    token: str = Field(description="HMAC(server key, intent id), hex; valid once and for one hour")
+    token: str = Field(repr=False, description="HMAC(server key, intent id), hex; valid once and for one hour")
     credential_sha256: str = Field(description="hex digest of the secret the agent will send as bearer")
 
 
@@ -351,7 +351,7 @@ class BootData(Wire):
     node: str
     generation: int
     intent_id: str
-    token: str
+    token: str = Field(repr=False)
     ca_sha256: str = Field(
         default="",
         pattern=r"^([0-9a-f]{64})?$",

@@ -12,10 +12,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from agent.journal.entries import Entry
-from agent.journal.masking import masked
 from agent.journal.places import Place
 from agent.journal.source import Gathered, Source, line_of
+from agent.masking import masked
 from agent.metrics_spool import Parcel, Spool
+from agent.secretlog import known_secrets
 from agent.sending import Carrier, Sending
 
 _log = logging.getLogger(__name__)
@@ -126,7 +127,7 @@ class JournalShipping:
         if found.loss:
             yield line_of(source.service, inode, note, f"{source.path.name}: {found.loss}")
         for entry in found.entries:
-            yield line_of(source.service, inode, entry, masked(entry.text, self._secrets))
+            yield line_of(source.service, inode, entry, masked(entry.text, (*self._secrets, *known_secrets())))
         if found.left_out:
             text = f"{found.left_out} lines left out: more than {source.lines_per_min} of one minute"
             yield {**line_of(source.service, inode, note, text), "left_out": found.left_out}

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from agent.disk_spool import DiskSpool
 from agent.journal.entries import MOST_TEXT_BYTES, split
-from agent.journal.masking import HIDDEN, masked
 from agent.journal.places import FIRST_BYTES, Place
 from agent.journal.shipping import JournalShipping, Origin
 from agent.journal.source import Source
 from agent.journal.start import keep_places, places_in, sources_of
+from agent.masking import HIDDEN, masked
 from agent.metrics_spool import Parcel
 from agent.sending import Undelivered
 

@@ -24,6 +24,7 @@ from agent import __version__
 from agent.addresses import bound_addresses
 from agent.backoff import Backoff
 from agent.boots import boot_id_of, next_boot_id
+from agent.certification import Certification
 from agent.client import ServerClient
 from agent.credential import Credential
 from agent.disks.volumes import DiskVolumes, GivenVolumes, Volumes
@@ -33,14 +34,14 @@ from agent.identity import PlainHttpRefused, enrol_request, identity_of
 from agent.inbox import Inbox, Outbox
 from agent.layout import BootDataUnreadable, Layout
 from agent.loop import Converger
-from agent.metrics_duty import Measured, MetricsDuty
 from agent.masking import masked
+from agent.metrics_duty import Measured, MetricsDuty
 from agent.preemption.watch import METADATA_URL, PreemptionWatch, cloud_at, start_watch
 from agent.preemption.where import DMI, cloud_of
 from agent.records import Records
 from agent.rotation import Rotation
-from agent.services.kafka import KafkaService
 from agent.secretlog import MaskedLines, known_secrets, mask_tracebacks
+from agent.services.kafka import KafkaService
 from agent.services.zookeeper import ZooKeeperService
 from agent.settings import AgentSettings, SettingsRefused
 from agent.surroundings import Service, Surroundings
@@ -87,8 +88,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         words = layout.logs / "agent-upgrade.out"
         start, problem = chosen(layout.bundles, words, environ=os.environ)
         _log_to(layout.logs / "agent.log")
-        if problem:
         mask_tracebacks()
+        if problem:
             _log.error("%s", problem)
         if start.bundle is not None:
             become(
@@ -198,6 +199,7 @@ def _talks(
     credential = Credential(layout.state)
     trust = PinnedCa(boot.server_url, boot.ca_sha256, kept=layout.state / "ca.pem") if boot.ca_sha256 else None
     client = ServerClient(boot.server_url, identity_of(boot, credential.load_or_make()), trust=trust)
+    certification = _certification(boot, layout, client=client, trust=trust, follower=follower)
     documents = DocumentTalk(
         client=client,
         credential=credential,
@@ -207,6 +209,7 @@ def _talks(
         etag=etag,
         wait_s=settings.poll_wait_s,
         heard=follower.heard,
+        certification=certification,
     )
     reports = ReportTalk(
         client=client,
@@ -216,8 +219,20 @@ def _talks(
         inbox=inbox,
         backoff=Backoff(settings.retry_s, settings.retry_cap_s),
         told=follower.told,
+        certification=certification,
     )
     return documents, reports
+
+
+def _certification(
+    boot: BootData, layout: Layout, *, client: ServerClient, trust: PinnedCa | None, follower: Follower
+) -> Certification | None:
+    """None on loopback, where nothing is proved by certificates."""
+    if trust is None:
+        return None
+    made = Certification(boot, client=client, trust=trust, state=layout.state, is_settled=lambda: follower.is_settled)
+    follower.is_certified = lambda: made.is_there
+    return made
 
 
 def _start_shipping(measured: Measured, /, *, leaving: threading.Event, spool: Path) -> threading.Thread:

@@ -1,4 +1,4 @@
-"""The agent's side of HTTP: four calls, and for each failure what the agent is to do about it."""
+"""The agent's side of HTTP: five calls, and for each failure what the agent is to do about it."""
 
 from dataclasses import dataclass, replace
 from typing import TypeAlias
@@ -6,9 +6,20 @@ from typing import TypeAlias
 import httpx
 from pydantic import ValidationError
 
+from agent.connections import Connections
 from agent.identity import Identity, check_server_url, is_loopback
 from agent.trust import CaRefused, PinnedCa, certificate_problem
-from agent.wire import EnrolRequest, Report, ReportAnswer, RotateRequest
+from agent.wire import (
+    CERTIFICATE_NEEDED,
+    CERTIFICATE_OVER,
+    CertificateAnswer,
+    CertificateRequest,
+    EnrolAnswer,
+    EnrolRequest,
+    Report,
+    ReportAnswer,
+    RotateRequest,
+)
 
 _CALL_TIMEOUT_S = 10.0
 
@@ -19,6 +30,10 @@ class RetryLater(Exception):
 
 class CredentialLost(Exception):
     """401 or 403: the server does not know us. Keep what runs, say so, ask rarely: a person must look."""
+
+
+class CertificateLost(CredentialLost):
+    """401: the credential counts, and the certificate is missing or over. Ask for another one."""
 
 
 class Retired(Exception):
@@ -61,13 +76,15 @@ class ServerClient:
         check_server_url(server_url)
         self._identity = identity
         self._trust = trust
-        self._http = httpx.Client(
-            base_url=server_url,
-            verify=trust.context if trust else True,
-            timeout=_CALL_TIMEOUT_S,
-            transport=transport,
-            follow_redirects=False,  # the credential goes to the server of the boot data and nowhere else
-            trust_env=not is_loopback(server_url),  # a proxy of the environment cannot reach our loopback
+        self._connections = Connections(
+            lambda: httpx.Client(
+                base_url=server_url,
+                verify=trust.context if trust else True,
+                timeout=_CALL_TIMEOUT_S,
+                transport=transport,
+                follow_redirects=False,  # the credential goes to the server of the boot data and nowhere else
+                trust_env=not is_loopback(server_url),  # a proxy of the environment cannot reach our loopback
+            )
         )
 
     @property
@@ -79,9 +96,25 @@ class ServerClient:
         """Sends another credential from now on."""
         self._identity = replace(self._identity, credential=credential)
 
-    def enrol(self, request: EnrolRequest) -> None:
+    def reconnect(self) -> None:
+        """Shows what `trust` shows now. Calls under way go on as they began."""
+        self._connections.renew()
+
+    def enrol(self, request: EnrolRequest) -> EnrolAnswer:
         """POST /agent/v1/enrol. Repeating it with the same credential is fine."""
-        self._call("POST", "/agent/v1/enrol", content=request.model_dump_json(), me=None)
+        response = self._call("POST", "/agent/v1/enrol", content=request.model_dump_json(), me=None)
+        try:
+            return EnrolAnswer.model_validate_json(response.content)
+        except ValidationError:  # taken, in words of another release
+            return EnrolAnswer()
+
+    def certify(self, request: CertificateRequest) -> CertificateAnswer:
+        """POST /agent/v1/certificate. Repeating it is fine: what was signed before counts, too."""
+        response = self._call("POST", "/agent/v1/certificate", content=request.model_dump_json(), me=self._identity)
+        try:
+            return CertificateAnswer.model_validate_json(response.content)
+        except ValidationError as error:
+            raise Refused(f"the server's answer to the signing request makes no sense: {error}") from error
 
     def rotate(self, request: RotateRequest) -> None:
         """POST /agent/v1/rotate. Repeating it with the same next credential is fine."""
@@ -111,7 +144,7 @@ class ServerClient:
             return ReportAnswer()
 
     def close(self) -> None:
-        self._http.close()
+        self._connections.close()
 
     def _call(
         self,
@@ -127,9 +160,10 @@ class ServerClient:
         try:
             if self._trust is not None:
                 self._trust.ensure()
-            response = self._http.request(
-                method, path, params=params, content=content, headers=headers, timeout=timeout
-            )
+            with self._connections.call() as pool:
+                response = pool.http.request(
+                    method, path, params=params, content=content, headers=headers, timeout=timeout
+                )
         except CaRefused as error:
             raise Refused(str(error)) from error
         except httpx.HTTPError as error:
@@ -137,6 +171,8 @@ class ServerClient:
             raise RetryLater(f"{method} {path}: {why}") from error
         if response.status_code == httpx.codes.UNAUTHORIZED and me is not None and me is not self._identity:
             raise RetryLater(f"{method} {path}: the credential was rotated while this was on its way")
+        if response.status_code == httpx.codes.UNAUTHORIZED and not self._connections.is_current(pool):
+            raise RetryLater(f"{method} {path}: the certificate was renewed while this was on its way")
         _raise_for(response, f"{method} {path}")
         return response
 
@@ -146,6 +182,8 @@ def _raise_for(response: httpx.Response, call: str) -> None:
     if response.is_success or status == httpx.codes.NOT_MODIFIED:
         return
     said = f"{call}: HTTP {status} {response.text[:200]}"
+    if status == httpx.codes.UNAUTHORIZED and _code(response) in (CERTIFICATE_NEEDED, CERTIFICATE_OVER):
+        raise CertificateLost(said)
     if status in (httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN):
         raise CredentialLost(said)
     if status == httpx.codes.GONE:
@@ -153,3 +191,12 @@ def _raise_for(response: httpx.Response, call: str) -> None:
     if status >= 500 or response.is_redirect or status in (httpx.codes.NOT_FOUND, httpx.codes.TOO_MANY_REQUESTS):
         raise RetryLater(said)
     raise Refused(said)
+
+
+def _code(response: httpx.Response) -> str:
+    """The word of a problem by the server, "" where it is another's answer."""
+    try:
+        told = response.json()
+    except ValueError:
+        return ""
+    return str(told.get("code", "")) if isinstance(told, dict) else ""

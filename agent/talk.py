@@ -9,7 +9,8 @@ import time
 from collections.abc import Callable
 
 from agent.backoff import Backoff
-from agent.client import CredentialLost, NewDocument, Refused, Retired, RetryLater, ServerClient
+from agent.certification import Certification
+from agent.client import CertificateLost, CredentialLost, NewDocument, Refused, Retired, RetryLater, ServerClient
 from agent.credential import Credential
 from agent.inbox import Inbox, Outbox
 from agent.rotation import Rotation
@@ -29,6 +30,7 @@ class DocumentTalk:
     """Enrolment and documents. `step` is one exchange and returns the seconds to pause before the next.
 
     `enrolment` makes the request that enrols a secret, `heard` is called after each answer. `clock`: monotonic seconds.
+    Without `certification` the server is called on loopback, where there are no certificates.
 
     What a held question brings is asked for once more, for an answer at once: if this process was stopped, or cut off,
     meanwhile, it may ask for a stop that is safe no more.
@@ -45,9 +47,12 @@ class DocumentTalk:
         etag: str,
         wait_s: float,
         heard: Callable[[], None] = lambda: None,
+        certification: Certification | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._client = client
+        self._certification = certification
+        self._is_to_certify = False
         self._clock = clock
         self._credential = credential
         self._enrolment = enrolment
@@ -64,8 +69,9 @@ class DocumentTalk:
     def step(self) -> float:
         try:
             if not self._credential.is_enrolled:
-                self._client.enrol(self._enrolment(self._client.shown))
-                self._credential.keep_enrolled()
+                self._enrol()
+            if self._is_to_certify and self._certification is not None:
+                self._is_to_certify = not self._certification.run()
             # An agent that has just begun hears at once that it is heard.
             is_held, asked_at = self._is_heard and not self._is_to_confirm, self._clock()
             answer = self._client.document(etag=self._etag, wait_s=self._wait_s if is_held else 0.0)
@@ -77,6 +83,10 @@ class DocumentTalk:
         except RetryLater as error:
             self._say(str(error))
             return self._backoff.next_s()
+        except CertificateLost as error:
+            self._say(str(error))
+            is_in_vain, self._is_to_certify = self._is_to_certify, True
+            return _RARELY_S if is_in_vain else self._backoff.next_s()
         except CredentialLost as error:
             self._show_another()
             self._say(str(error))
@@ -95,6 +105,14 @@ class DocumentTalk:
         self._is_heard = True
         self._heard()
         return _LEAST_POLL_S
+
+    def _enrol(self) -> None:
+        begun = self._certification.begin() if self._certification is not None else None
+        asked = self._enrolment(self._client.shown)
+        answer = self._client.enrol(asked.model_copy(update={"csr": begun.csr_pem}) if begun is not None else asked)
+        self._credential.keep_enrolled()
+        if self._certification is not None and begun is not None and answer.certificate:
+            self._certification.take(begun, answer.certificate)
 
     def _show_another(self) -> None:
         """The credential that was shown is not known: try the one before, and after that enrol again.
@@ -117,7 +135,7 @@ class DocumentTalk:
 
 
 class ReportTalk:
-    """Sends the latest report, and rotates the credential when the answer asks for it.
+    """Sends the latest report, and rotates the credential, or renews the certificate, when the answer asks for it.
 
     `step` is one exchange and returns the seconds to pause before the next; `told` is called after each that was taken.
     """
@@ -132,8 +150,10 @@ class ReportTalk:
         inbox: Inbox,
         backoff: Backoff,
         told: Callable[[], None] = lambda: None,
+        certification: Certification | None = None,
     ) -> None:
         self._client = client
+        self._certification = certification
         self._told = told
         self._rotation = rotation
         self._credential = credential
@@ -161,17 +181,20 @@ class ReportTalk:
             return _RARELY_S
         self._backoff.reset()
         self._told()
-        return self._rotate() if answer.rotate else 0.0
+        pause_s = self._renew("credential", self._rotation.run) if answer.rotate else 0.0
+        if answer.certify and self._certification is not None:
+            pause_s = max(pause_s, self._renew("certificate", self._certification.run))
+        return pause_s
 
-    def _rotate(self) -> float:
-        """The server asks again with each report: what fails now is done later, and the credential in force counts."""
+    def _renew(self, what: str, renewal: Callable[[], object]) -> float:
+        """The server asks again with each report: what fails now is done later, and what is in force counts."""
         try:
-            self._rotation.run()
+            renewal()
         except Retired:
             self._inbox.put_retired()
             return _RARELY_S
         except (RetryLater, CredentialLost, Refused, OSError) as error:
-            _log.warning("the credential was not rotated, the one in force still counts: %s", error)
+            _log.warning("the %s was not renewed, the one in force still counts: %s", what, error)
             return _RARELY_S
         return 0.0
 

@@ -26,7 +26,10 @@ class CaRefused(Exception):
 
 
 class PinnedCa:
-    """The CA of the boot data's hash. `context` believes nobody until `ensure` has found that CA, then only it."""
+    """The CA of the boot data's hash. `context` believes nobody until `ensure` has found that CA, then only it.
+
+    `show` puts another one in its place, by which this VM's certificate is shown.
+    """
 
     def __init__(
         self, server_url: str, sha256: str, *, kept: Path, fetch: Callable[[str], bytes] | None = None
@@ -36,19 +39,18 @@ class PinnedCa:
             raise PlainHttpRefused(
                 f"server_url {server_url!r}: the boot data carries the hash of a CA, so only https is spoken"
             )
-        self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        self.context.minimum_version = ssl.TLSVersion.TLSv1_2
+        self.context = _believing_nobody()
         self._url = server_url
         self._sha256 = sha256
         self._kept = kept
         self._fetch = fetch or fetch_ca
         self._lock = threading.Lock()
-        self._is_known = False
+        self._ca: bytes | None = None
 
     def ensure(self) -> None:
         """Has the CA, from disk or from the server. Raises CaRefused, and httpx.HTTPError when nobody answers."""
         with self._lock:
-            if self._is_known:
+            if self._ca is not None:
                 return
             found = self._from_disk() or self._from_server()
             try:
@@ -56,7 +58,19 @@ class PinnedCa:
                 self.context.load_verify_locations(cadata=found)
             except ssl.SSLError as error:
                 raise CaRefused(f"the CA of {self._url} has the right hash and is no certificate: {error}") from error
-            self._is_known = True
+            self._ca = found
+
+    def show(self, certificate: Path) -> None:
+        """New connections show that certificate (and key, one file). Raises OSError; ssl.SSLError if they do not fit.
+
+        In a context of its own: one that another thread connects by stays as it is.
+        """
+        fresh = _believing_nobody()
+        fresh.load_cert_chain(certificate)
+        with self._lock:
+            if self._ca is not None:
+                fresh.load_verify_locations(cadata=self._ca)
+            self.context = fresh
 
     def _from_disk(self) -> bytes | None:
         try:
@@ -93,6 +107,12 @@ class PinnedCa:
         return found
 
 
+def _believing_nobody() -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    return context
+
+
 def fetch_ca(server_url: str) -> bytes:
     """GET /agent/v1/ca, from whoever answers: nothing secret is sent, and the hash judges what comes.
 
@@ -117,7 +137,7 @@ def fetch_ca(server_url: str) -> bytes:
 
 
 def certificate_problem(error: BaseException) -> str:
-    """Why the server's certificate was not believed, "" when that was not the problem."""
+    """Why the server's certificate was not believed, or it did not believe ours; "" when that was not the problem."""
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, ssl.SSLCertVerificationError):
@@ -126,5 +146,7 @@ def certificate_problem(error: BaseException) -> str:
                 f"the server's certificate is refused: {cause.verify_message}. It has to be one by the CA of this VM's "
                 f"boot data, for the address it was told; this VM's clock says {now}"
             )
+        if isinstance(cause, ssl.SSLError) and "ALERT" in (cause.reason or ""):
+            return f"the server refuses the TLS connection, maybe over this VM's certificate: {cause.reason}"
         cause = cause.__cause__ or cause.__context__
     return ""

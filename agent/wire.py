@@ -14,6 +14,10 @@ WIRE_VERSION = 1
 DIRECTORY_LOST = "directory_lost"
 """Finding about a service that does not run: its volume is attached, and what it kept there is not on it."""
 
+CERTIFICATE_NEEDED = "certificate-needed"
+CERTIFICATE_OVER = "certificate-over"
+"""Codes of a 401: the credential counts, and the VM's certificate is missing, or has to be renewed first."""
+
 ServiceName = Literal["broker", "controller", "zookeeper"]
 ServiceState = Literal["waiting", "formatting", "starting", "running", "stopping", "stopped", "failed"]
 
@@ -312,6 +316,9 @@ class Report(Wire):
     )
 
 
+_CSR = "PKCS#10 (PEM) for the key of the VM's certificate; empty: none is wanted. Came later than wire version 1"
+
+
 class EnrolRequest(Wire):
     """First contact: the one-time token of the boot data is swapped for a credential the VM made itself."""
 
@@ -322,6 +329,14 @@ class EnrolRequest(Wire):
     intent_id: str
     token: str = Field(repr=False, description="HMAC(server key, intent id), hex; valid once and for one hour")
     credential_sha256: str = Field(description="hex digest of the secret the agent will send as bearer")
+    csr: str = Field(default="", description=_CSR)
+
+
+class EnrolAnswer(Wire):
+    """The VM is enrolled. An older server gives no certificate."""
+
+    accepted: bool = True
+    certificate: str = Field(default="", description="PEM; empty: none was asked for, or the VM has shown one before")
 
 
 class ReportAnswer(Wire):
@@ -329,6 +344,9 @@ class ReportAnswer(Wire):
 
     accepted: bool = Field(default=True, description="whether the report was news")
     rotate: bool = Field(default=False, description="the credential is old by the server's clock: rotate it")
+    certify: bool = Field(
+        default=False, description="the certificate is missing, or old by the server's clock: renew it"
+    )
 
 
 class RotateRequest(Wire):
@@ -339,6 +357,22 @@ class RotateRequest(Wire):
     node: str
     generation: int
     credential_sha256: str = Field(description="hex digest of the next secret")
+
+
+class CertificateRequest(Wire):
+    """Asks for a certificate: the first one by the credential alone, each other one with the one before."""
+
+    wire: int = WIRE_VERSION
+    cluster_uid: str
+    node: str
+    generation: int
+    csr: str = Field(description="PKCS#10 (PEM), signed by a fresh key of the curve P-256 that stays on the VM")
+
+
+class CertificateAnswer(Wire):
+    """The VM's certificate for that key. The one before counts on until its end."""
+
+    certificate: str = Field(description="PEM")
 
 
 class BootData(Wire):

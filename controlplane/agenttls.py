@@ -15,14 +15,25 @@ _log = logging.getLogger(__name__)
 
 _RENEWED_BEFORE = timedelta(days=30)
 _CA_ENDS_SOON = timedelta(days=365)
+_NO_CHECK_TIME = ssl.VerifyFlags(0x200000)
+"""X509_V_FLAG_NO_CHECK_TIME of OpenSSL, which `ssl` has no name for."""
 
 
 class AgentTls:
-    """Shows agents a certificate of our CA. New handshakes get the renewed one; nothing is restarted."""
+    """Shows agents a certificate of our CA, and takes theirs if it is of our CA and for clients. New handshakes get the
+    renewed one; nothing is restarted.
+
+    Who has none gets in: to enrol, and agents of a release before. One that is over gets in, too, for what it still
+    opens is judged by the routes (`controlplane.portal.auth`): refused in the handshake, a VM that was off for a month
+    could not even say who it is.
+    """
 
     def __init__(self, authority: Authority, names: Iterable[str], *, clock: Clock = utc_now) -> None:
         self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self.context.minimum_version = ssl.TLSVersion.TLSv1_2
+        self.context.load_verify_locations(cadata=authority.pem)
+        self.context.verify_mode = ssl.CERT_OPTIONAL
+        self.context.verify_flags |= _NO_CHECK_TIME
         self._authority = authority
         self._names = tuple(names)
         self._clock = clock

@@ -1,4 +1,4 @@
-"""The certificate authority of an installation: it signs what the server shows to agents, and nothing else.
+"""The certificate authority of an installation: it signs what its servers and the agents of its VMs show each other.
 
 `ca.pem` in the home is its certificate, `ca-key.pem` (0600) its key. VMs are born with the SHA-256 of that certificate
 and believe no other: a lost CA cannot be replaced while they live.
@@ -12,6 +12,7 @@ from ipaddress import ip_address
 from pathlib import Path
 
 from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
@@ -20,8 +21,17 @@ from controlplane.home import kept, minted
 
 CA_LIFE = timedelta(days=3650)
 CERTIFICATE_LIFE = timedelta(days=90)
+AGENT_CERTIFICATE_LIFE = timedelta(days=7)
 BACKDATED = timedelta(days=1)
 """Certificates are valid from a day ago on: a VM whose clock is behind by less believes them all the same."""
+
+
+LARGEST_REQUEST = 4096
+"""Characters of a signing request; one for a key of the only kind that is taken has some 330."""
+
+
+class RequestRefused(ValueError):
+    """A signing request that is none, or for a key of another kind. What now: give up; no agent of ours sends such."""
 
 
 class AuthorityRefused(Exception):
@@ -66,7 +76,7 @@ class Authority:
         key = ec.generate_private_key(ec.SECP256R1())
         not_after = min(now + CERTIFICATE_LIFE, self.not_after)
         certificate = (
-            _signed_by(self._certificate.subject, key, now=now, not_after=not_after)
+            _signed_by(self._certificate.subject, key.public_key(), now=now, not_after=not_after)
             .subject_name(_named("kedge server"))
             .add_extension(
                 x509.SubjectAlternativeName([_general_name(n) for n in dict.fromkeys(names)]), critical=False
@@ -74,11 +84,38 @@ class Authority:
             .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
             .add_extension(_usage(digital_signature=True), critical=True)
             .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
-            .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key()), critical=False)
+            .add_extension(self._key_identifier, critical=False)
             .sign(self._key, hashes.SHA256())
         )
         chain = b"".join(c.public_bytes(serialization.Encoding.PEM) for c in (certificate, self._certificate))
         return ServerCertificate(chain, f"{_key_pem(key)}\n".encode(), not_after)
+
+    def certify(self, request_pem: str, identity: str, *, now: datetime) -> str:
+        """The certificate (PEM) of a client's key, as which `identity`, a URI, is proved. Raises RequestRefused.
+
+        Of the request its key alone is taken: who asks is known by other means than its own word.
+        """
+        return (
+            _signed_by(
+                self._certificate.subject,
+                _requested_key(request_pem),
+                now=now,
+                not_after=min(now + AGENT_CERTIFICATE_LIFE, self.not_after),
+            )
+            .subject_name(_named("kedge agent"))
+            .add_extension(x509.SubjectAlternativeName([x509.UniformResourceIdentifier(identity)]), critical=False)
+            .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+            .add_extension(_usage(digital_signature=True), critical=True)
+            .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.CLIENT_AUTH]), critical=False)
+            .add_extension(self._key_identifier, critical=False)
+            .sign(self._key, hashes.SHA256())
+            .public_bytes(serialization.Encoding.PEM)
+            .decode()
+        )
+
+    @property
+    def _key_identifier(self) -> x509.AuthorityKeyIdentifier:
+        return x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key())
 
 
 def load_or_make(home: Path, installation_id: str, *, now: datetime) -> Authority:
@@ -116,7 +153,7 @@ def _loaded_key(home: Path, text: str) -> ec.EllipticCurvePrivateKey:
 def _self_signed(key: ec.EllipticCurvePrivateKey, installation_id: str, now: datetime) -> str:
     name = _named(f"Kedge CA {installation_id}")
     certificate = (
-        _signed_by(name, key, now=now, not_after=now + CA_LIFE)
+        _signed_by(name, key.public_key(), now=now, not_after=now + CA_LIFE)
         .subject_name(name)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .add_extension(_usage(key_cert_sign=True), critical=True)
@@ -126,17 +163,33 @@ def _self_signed(key: ec.EllipticCurvePrivateKey, installation_id: str, now: dat
 
 
 def _signed_by(
-    issuer: x509.Name, key: ec.EllipticCurvePrivateKey, *, now: datetime, not_after: datetime
+    issuer: x509.Name, key: ec.EllipticCurvePublicKey, *, now: datetime, not_after: datetime
 ) -> x509.CertificateBuilder:
     return (
         x509.CertificateBuilder()
         .issuer_name(issuer)
-        .public_key(key.public_key())
+        .public_key(key)
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - BACKDATED)
         .not_valid_after(not_after)
-        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key), critical=False)
     )
+
+
+def _requested_key(request_pem: str) -> ec.EllipticCurvePublicKey:
+    """The key of a request that its holder signed. Raises RequestRefused."""
+    if len(request_pem) > LARGEST_REQUEST:
+        raise RequestRefused(f"the signing request has more than {LARGEST_REQUEST} characters")
+    try:
+        request = x509.load_pem_x509_csr(request_pem.encode())
+        is_signed, key = request.is_signature_valid, request.public_key()
+    except (ValueError, UnsupportedAlgorithm) as error:
+        raise RequestRefused("that is no signing request (PKCS#10, PEM)") from error
+    if not is_signed:
+        raise RequestRefused("the signing request is not signed by the key it is for")
+    if not isinstance(key, ec.EllipticCurvePublicKey) or not isinstance(key.curve, ec.SECP256R1):
+        raise RequestRefused("the signing request is for a key that is not of the curve P-256")
+    return key
 
 
 def _usage(*, digital_signature: bool = False, key_cert_sign: bool = False) -> x509.KeyUsage:

@@ -396,6 +396,7 @@ def build(
         sources=sources.desk,
         networks=NetworkDesk(store, networks, converger.views, converger.catch_up, partial(kept_audits, latest)),
         images=ImageDesk(store, images, converger.views, converger.sentence_on, converger.catch_up, utc_now),
+        authority=authority,
         freezes=FreezeDesk(store, freezes, converger.views, converger.catch_up, utc_now),
         agents=agents.desk,
         people=people,

@@ -4,6 +4,8 @@ Keyed by (cluster, node, generation): the credential of a VM says nothing about 
 the next one is recorded while the one in force still counts, and takes its place when it is shown for the first time.
 So a crash on either side never leaves an agent without one that counts, and the old one ends with the first use of
 the new one.
+
+A VM that has shown a certificate once is heard with one only, for ever after: its credential alone opens nothing.
 """
 
 import hmac
@@ -44,7 +46,8 @@ class Credential:
     """The SHA-256 (hex) of what the agent made on the VM; `intent_id` is the intent whose token enrolled it.
 
     `next_sha256` counts as well until it is shown, `earlier_sha256` no longer does. `outdated_shown_at`: when somebody
-    last showed the earlier one though its agent had let go of it: somebody may hold a copy.
+    last showed the earlier one though its agent had let go of it: somebody may hold a copy. `certified_at`: when its
+    agent showed a certificate for the first time, None as long as it has not.
     """
 
     vm: Vm
@@ -55,6 +58,7 @@ class Credential:
     earlier_sha256: str | None = None
     rotated_at: datetime | None = None
     outdated_shown_at: datetime | None = None
+    certified_at: datetime | None = None
 
     @property
     def since(self) -> datetime:
@@ -84,8 +88,12 @@ class CredentialStore(Protocol):
         """
         ...
 
-    def recognise(self, vm: Vm, sha256: str) -> Credential | None:
-        """The VM's credential if that is the one in force, or the next one, which is in force from now on."""
+    def recognise(self, vm: Vm, sha256: str, *, is_certified: bool = False) -> Credential | None:
+        """The VM's credential if that is the one in force, or the next one, which is in force from now on.
+
+        `is_certified`: it came with a certificate of the VM, and is to come with one for ever after. Without one a VM
+        that has shown one is still told by its credential, and nothing changes: the caller refuses it.
+        """
         ...
 
     def get(self, vm: Vm) -> Credential | None:
@@ -118,14 +126,14 @@ class MemoryCredentialStore:
             self._credentials[vm] = rotated
             return rotated
 
-    def recognise(self, vm: Vm, sha256: str) -> Credential | None:
+    def recognise(self, vm: Vm, sha256: str, *, is_certified: bool = False) -> Credential | None:
         """See CredentialStore."""
         with self._lock:
             known = self._credentials.get(vm)
             if known is None:
                 return None
-            self._credentials[vm] = after = _after_showing(known, sha256, self._clock())
-            return after if _matches(after, sha256) else None
+            self._credentials[vm] = after = _after_showing(known, sha256, self._clock(), is_certified)
+            return after if _is_of(after, sha256) else None
 
     def get(self, vm: Vm) -> Credential | None:
         """See CredentialStore."""
@@ -166,16 +174,17 @@ class SqlCredentialStore:
             known = _locked(transaction, vm)
             return _kept(transaction, known, _rotated(vm, known, shown_sha256, next_sha256))
 
-    def recognise(self, vm: Vm, sha256: str) -> Credential | None:
-        """See CredentialStore. Writes nothing but for the first showing of a next one, and for an outdated one."""
-        known, now = self.get(vm), self._clock()
-        if known is not None and _after_showing(known, sha256, now) != known:
+    def recognise(self, vm: Vm, sha256: str, *, is_certified: bool = False) -> Credential | None:
+        """See CredentialStore. Writes nothing but for first showings, and for an outdated one."""
+        before, now = self.get(vm), self._clock()
+        known = before
+        if before is not None and _after_showing(before, sha256, now, is_certified) != before:
             with writing(self._engine) as transaction:
                 known = _locked(transaction, vm)
                 if known is not None:
-                    known = _kept(transaction, known, _after_showing(known, sha256, now))
-            _log.log(*_told(vm, known, sha256))
-        return known if _matches(known, sha256) else None
+                    known = _kept(transaction, known, _after_showing(known, sha256, now, is_certified))
+            _log.log(*_told(before, known, sha256))
+        return known if _is_of(known, sha256) else None
 
     def get(self, vm: Vm) -> Credential | None:
         """See CredentialStore."""
@@ -193,7 +202,7 @@ class SqlCredentialStore:
 
 def _same_or_refused(known: Credential, credential_sha256: str) -> Credential:
     # The next one too: an agent that put it in force, and was then told that nobody knows it, enrols it.
-    if not _matches(known, credential_sha256) and not _same(known.next_sha256, credential_sha256):
+    if not _is_of(known, credential_sha256):
         raise CredentialRefused(
             f"{_named(known.vm)} enrolled another credential at {known.enrolled_at.isoformat(timespec='seconds')}: "
             "refused. If that was not its own agent, replace the node: its next generation gets a new token."
@@ -211,11 +220,15 @@ def _rotated(vm: Vm, known: Credential | None, shown_sha256: str, next_sha256: s
     return replace(known, next_sha256=next_sha256)
 
 
-def _after_showing(known: Credential, sha256: str, now: datetime) -> Credential:
-    """What is known once somebody has shown that secret for the VM."""
+def _after_showing(known: Credential, sha256: str, now: datetime, is_certified: bool) -> Credential:
+    """What is known once somebody has shown that secret for the VM, with its certificate or without."""
+    if _is_of(known, sha256) and is_certified and known.certified_at is None:
+        known = replace(known, certified_at=now)
     if _matches(known, sha256):
         return known
     if _same(known.next_sha256, sha256):
+        if known.certified_at is not None and not is_certified:
+            return known  # a copy of the secret, without the key: it is nobody who may change anything
         return replace(
             known,
             credential_sha256=sha256,
@@ -236,14 +249,21 @@ def _matches(known: Credential | None, sha256: str) -> bool:
     return known is not None and _same(known.credential_sha256, sha256)
 
 
+def _is_of(known: Credential | None, sha256: str) -> bool:
+    """Whether that is the VM's secret in force, or its next one."""
+    return known is not None and (_matches(known, sha256) or _same(known.next_sha256, sha256))
+
+
 def _same(kept: str | None, sha256: str) -> bool:
     return kept is not None and hmac.compare_digest(kept.encode(), sha256.encode())
 
 
-def _told(vm: Vm, known: Credential | None, sha256: str) -> tuple[int, str, str]:
-    if _matches(known, sha256):
-        return logging.INFO, "%s rotated its credential", _named(vm)
-    return logging.WARNING, "somebody showed an outdated credential of %s: refused", _named(vm)
+def _told(before: Credential, known: Credential | None, sha256: str) -> tuple[int, str, str]:
+    if not _matches(known, sha256):
+        return logging.WARNING, "somebody showed an outdated credential of %s: refused", _named(before.vm)
+    if not _matches(before, sha256):
+        return logging.INFO, "%s rotated its credential", _named(before.vm)
+    return logging.INFO, "%s has shown a certificate: it is heard with one only from here on", _named(before.vm)
 
 
 def _named(vm: Vm) -> str:
@@ -288,4 +308,5 @@ _COLUMNS = (
     "earlier_sha256",
     "rotated_at",
     "outdated_shown_at",
+    "certified_at",
 )

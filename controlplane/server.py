@@ -31,6 +31,7 @@ from controlplane.portal.app import create_app
 from controlplane.portal.feed import Feed
 from controlplane.portal.oidc.binding import OidcRefused
 from controlplane.portal.portaldoors import Door, at_door
+from controlplane.portal.peers import AgentsProtocol
 from controlplane.serverlog import log_to_stderr
 from controlplane.settings import Settings
 from controlplane.turns import shorten_turns
@@ -326,6 +327,7 @@ def _tell_first_password(services: Services, address: Address) -> None:
     """To the terminal and not to the log: it is told once, and kept nowhere."""
     password = services.portal.people.first_password(services.portal.clock())
     if password:
+        spoken = AgentsProtocol if context and served is Door.AGENTS else config.http_protocol_class
         print(
             f"The portal is at {address.url}/ - sign in as {FIRST_USER} with the password {password}\n"
             "It is shown this once; choose one of your own there.",

@@ -123,6 +123,7 @@ class AgentCredentialRow(SQLModel, table=True):
     earlier_sha256: str | None = None
     rotated_at: datetime | None = Field(default=None, sa_column=_time(nullable=True))
     outdated_shown_at: datetime | None = Field(default=None, sa_column=_time(nullable=True))
+    certified_at: datetime | None = Field(default=None, sa_column=_time(nullable=True))
 
 
 class TerraformStateRow(SQLModel, table=True):

@@ -127,6 +127,11 @@ def version_in(folder: Path) -> str:
     return found.group(1) if found else ""
 
 
+def knows_certificates(folder: Path) -> bool:
+    """Whether an unpacked agent is of a release that has certificates: it has this file."""
+    return (folder / "agent" / "certification.py").is_file()
+
+
 def _plain_files(tar: tarfile.TarFile) -> Iterator[tuple[tarfile.TarInfo, PurePosixPath]]:
     size = 0
     for member in tar:
@@ -141,7 +146,7 @@ def _plain_files(tar: tarfile.TarFile) -> Iterator[tuple[tarfile.TarInfo, PurePo
 
 
 def _is_signed(order: AgentOrder, build: AgentBuild) -> bool:
-    # Only an agent that upgrades itself loads this library.
+    # 12 MiB of memory that an agent does without until it is upgraded.
     from cryptography.exceptions import InvalidSignature
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 

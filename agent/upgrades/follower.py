@@ -12,7 +12,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from agent.upgrades.archive import BundleRefused, FetchFailed, build_for, check_signature, fetch, keep_only, unpack
+from agent.upgrades.archive import (
+    BundleRefused,
+    FetchFailed,
+    build_for,
+    check_signature,
+    fetch,
+    keep_only,
+    knows_certificates,
+    unpack,
+)
 from agent.upgrades.choice import (
     Bundle,
     Choice,
@@ -57,6 +66,8 @@ class Follower:
     fetched: Callable[[AgentBuild, Path], None] = fetch
     turned_off: Callable[[], None] = disarm
     again_s: float = _AGAIN_S
+    is_certified: Callable[[], bool] = lambda: False
+    """Whether the server hears this VM with a certificate only: an agent that knows of none would be deaf and mute."""
     is_ready: bool = False
     """A new agent is unpacked and chosen: this one is to leave."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -100,6 +111,13 @@ class Follower:
                 return
             self._working = threading.Thread(target=self._prepare, args=(order,), name="upgrade", daemon=True)
             self._working.start()
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether this agent is on no trial of its own: it does not give way to the one before any more."""
+        with self._lock:
+            trial = self._choice.trial
+            return trial is None or trial.bundle.version != self.version
 
     def heard(self) -> None:
         """The server has answered for the document."""
@@ -145,6 +163,11 @@ class Follower:
             unpack(part, bundle, self.bundles)
         finally:
             part.unlink()
+        if self.is_certified() and not knows_certificates(bundle.home(self.bundles)):
+            raise BundleRefused(
+                f"agent {order.version} knows of no certificates, and the server hears this VM with its certificate"
+                " only: it would never be heard again"
+            )
         return bundle
 
     def _fetched_in_time(self, build: AgentBuild, part: Path) -> None:

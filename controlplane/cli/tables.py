@@ -124,6 +124,7 @@ def _note(instance: InstanceOut, now: datetime) -> str:
     notes += [instance.asked] if instance.asked else []
     if instance.credential_overdue and instance.credential_since:
         notes.append(f"credential is from {ago(instance.credential_since, now)}")
+    notes += ["no certificate"] if instance.uncertified else []
     if instance.outdated_credential_at:
         notes.append(f"outdated credential shown {ago(instance.outdated_credential_at, now)}")
     return "; ".join(notes) or "-"

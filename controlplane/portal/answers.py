@@ -42,6 +42,8 @@ class AgentSeen:
     report: ReportSeen | None = None
     credential: Credential | None = None
     is_overdue: bool = False
+    is_uncertified: bool = False
+    """Its agent has shown no certificate, where certificates are asked for."""
 
 
 def cluster_out(
@@ -109,7 +111,12 @@ def console_out(seen: Observation, *, lines: int | None = None) -> api.ConsoleOu
 
 
 def agents_seen(
-    observations: Iterable[Observation], credentials: Iterable[Credential], *, credential_life: timedelta, now: datetime
+    observations: Iterable[Observation],
+    credentials: Iterable[Credential],
+    *,
+    credential_life: timedelta,
+    asks_certificates: bool,
+    now: datetime,
 ) -> dict[str, AgentSeen]:
     """Agents by instance key: reports out of the latest-value table, and what they prove themselves with.
 
@@ -118,7 +125,11 @@ def agents_seen(
     reports = reports_by_key(observations)
     shown = {f"{c.vm.node}.g{c.vm.generation}": c for c in credentials}
     overdue = {key for key, c in shown.items() if c.is_older_than(2 * credential_life, now)}
-    return {key: AgentSeen(reports.get(key), shown.get(key), key in overdue) for key in reports.keys() | shown.keys()}
+    bare = {key for key, c in shown.items() if asks_certificates and c.certified_at is None}
+    return {
+        key: AgentSeen(reports.get(key), shown.get(key), key in overdue, key in bare)
+        for key in reports.keys() | shown.keys()
+    }
 
 
 def endpoints_out(view: ClusterView, names: Iterable[Observation] = ()) -> api.EndpointsOut:
@@ -312,6 +323,7 @@ def instance_out(view: ClusterView, instance: InstanceView, agent: AgentSeen, no
         asked=asked_for(view, instance.key),
         credential_since=credential.since if credential else None,
         credential_overdue=agent.is_overdue,
+        uncertified=agent.is_uncertified,
         outdated_credential_at=credential.outdated_shown_at if credential else None,
         findings=[api.FindingOut(**f.model_dump()) for f in found],
         beside=beside,

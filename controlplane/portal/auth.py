@@ -8,9 +8,12 @@ from urllib.parse import urlsplit
 
 from fastapi import Depends, Header, Request
 
+from agent.wire import CERTIFICATE_NEEDED, CERTIFICATE_OVER
+from controlplane.agentcertificates import AgentCertificate
 from controlplane.credentials import Credential, Vm
 from controlplane.portal.access.rights import Rights
 from controlplane.portal.access.tokens import INSTALLATION
+from controlplane.portal.peers import certificate_of
 from controlplane.portal.problems import ApiError
 from controlplane.portal.services import Services
 from events.ids import ClusterUid, IntentId, NodeName
@@ -72,22 +75,52 @@ def enrolment_token(server_key: bytes, intent_id: IntentId) -> str:
     return hmac.new(server_key, intent_id.encode(), hashlib.sha256).hexdigest()
 
 
-def agent_credential(
+def agent_at_renewal(
+    request: Request,
     services: Services,
     authorization: Annotated[str, Header()] = "",
     x_kedge_instance: Annotated[str, Header()] = "",
 ) -> Credential:
-    """What the asking agent has shown. 401 unless it is the one in force, or the next, of the instance it names."""
+    """What the asking agent has shown, with its certificate once it has shown one. That may be over: a VM that was off
+    for long renews it by itself. It still proves that its key is there, and the credential beside it has to count.
+
+    401 unless the credential is the one in force, or the next, of the instance it names; 403 for the certificate of
+    another one.
+    """
     vm = parse_instance(x_kedge_instance)
     shown = bearer_of(authorization)
     if vm is None or not shown:
         raise _unknown_agent()
-    known = services.credentials.recognise(vm, hashlib.sha256(shown.encode()).hexdigest())
+    certificate = certificate_of(request.scope)
+    refuse_other_certificate(certificate, vm)
+    digest = hashlib.sha256(shown.encode()).hexdigest()
+    known = services.credentials.recognise(vm, digest, is_certified=certificate is not None)
     if known is None:
         raise _unknown_agent()
+    if certificate is None and known.certified_at is not None:
+        title = "this agent is heard with its certificate only"
+        raise ApiError(401, CERTIFICATE_NEEDED, title, next_step="Show it. If its key is lost, replace the node.")
     return known
 
 
+async def agent_credential(
+    request: Request, services: Services, shown: Annotated[Credential, Depends(agent_at_renewal)]
+) -> Credential:
+    """The same, of an agent whose certificate is not over, and of one that has none. No thread is needed for it."""
+    certificate = certificate_of(request.scope)
+    if certificate is not None and certificate.is_over(services.clock()):
+        title, then = "the certificate is over", "Renew it: POST /agent/v1/certificate takes it still."
+        raise ApiError(401, CERTIFICATE_OVER, title, next_step=then)
+    return shown
+
+
+def refuse_other_certificate(certificate: AgentCertificate | None, vm: Vm) -> None:
+    """Raises ApiError (403) for a certificate of anybody but this VM."""
+    if certificate is not None and parse_instance(certificate.instance) != vm:
+        raise ApiError(403, "not-yours", "the certificate is of another instance than the one that is named")
+
+
+AgentAtRenewal = Annotated[Credential, Depends(agent_at_renewal)]
 ShownCredential = Annotated[Credential, Depends(agent_credential)]
 
 

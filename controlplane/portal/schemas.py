@@ -214,6 +214,10 @@ class InstanceOut(Message):
     credential_overdue: bool = Field(
         default=False, description="the agent was asked to rotate its credential long ago and has not"
     )
+    uncertified: bool = Field(
+        default=False,
+        description="agents are asked for certificates, and its agent has shown none: its credential is enough yet",
+    )
     outdated_credential_at: datetime | None = Field(
         default=None, description="when somebody last showed a credential the agent had let go of: a copy may exist"
     )

@@ -11,6 +11,7 @@ from fastapi import Depends, Request
 from controlplane.admission import Unbootable
 from controlplane.agents.desk import Agents, NoAgents
 from controlplane.anomalies.windows import NoWindows, Windows
+from controlplane.authority import Authority
 from controlplane.backup import BackupSummary
 from controlplane.chaosacts import Harmer, nothing_to_harm
 from controlplane.commands import Command, DeclareCluster, DeclareTopics
@@ -146,7 +147,7 @@ class PortalServices:
     `brake` is what the fleet's brake says to a roll of it. `metrics`: brokers are told to send metrics.
     `states` are Terraform's where this server serves them, None where they are files.
     Agents are asked to rotate a credential older than `credential_life`. `ca_pem` is the certificate of the CA that
-    agents reach this server by, "" when it serves none over TLS.
+    agents reach this server by, "" when it serves none over TLS; `authority` signs what they show to it.
     """
 
     version: str
@@ -174,6 +175,7 @@ class PortalServices:
     states: ServedStates | None = None
     credential_life: timedelta = timedelta(days=7)
     ca_pem: str = ""
+    authority: Authority | None = None
     networks: Networks = field(default_factory=NoNetworks)
     """The networks Kedge makes."""
     images: Images = field(default_factory=NoImages)

@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -16,8 +17,10 @@ from agent.client import CredentialLost, RetryLater, ServerClient
 from agent.identity import enrol_request, identity_of
 from agent.trust import PinnedCa
 from agent.wire import BootData
+from controlplane.authority import load_or_make
 from controlplane.home import Home
 from tests.contract.test_api_server import Server, eventually
+from tests.unit.controlplane.portal.agents_door import served
 
 AGENTS = "127.0.43.7"
 
@@ -130,6 +133,21 @@ def test_the_agents_own_process_believes_the_server_of_its_boot_data_and_no_othe
     with agent_process(tmp_path / "fooled", born.model_copy(update={"ca_sha256": "ab" * 32})) as log:
         _until(lambda: "the server is imitated" in log.read_text())
     assert not (tmp_path / "fooled" / "agent" / "ca.pem").exists()
+
+
+def test_the_agents_own_process_gets_a_certificate_and_is_heard_with_it(tmp_path: Path) -> None:
+    authority = load_or_make(tmp_path / "home", "inst", now=datetime.now(UTC))
+    with served(tmp_path, authority) as door:
+
+        def is_certified() -> bool:
+            known = door.house.credentials.get(door.vm)
+            return known is not None and known.certified_at is not None
+
+        with agent_process(tmp_path / "vm", door.boot) as log:
+            _until(is_certified)
+            _until(lambda: "/agent/v1/report" in [path for path, _ in door.heard.asked])
+        assert stat.S_IMODE((tmp_path / "vm" / "agent" / "certificate.pem").stat().st_mode) == 0o600
+        assert "HTTP 4" not in log.read_text()
 
 
 @contextmanager

@@ -231,3 +231,58 @@ def test_an_age_is_judged_by_the_servers_clock_alone(age, is_old):
     now = Ticking().start
     credential = Credential(VM, "aa", "i1", enrolled_at=now - age)
     assert credential.is_older_than(timedelta(days=7), now) is is_old
+
+
+# --- certificates -----------------------------------------------------------------------------------------------
+
+
+def test_the_first_certificate_is_remembered_for_ever(credentials, clock):
+    enrolled(credentials)
+    assert credentials.recognise(VM, "aa").certified_at is None
+    clock.pass_time(hours=1)
+    first = clock()
+    assert credentials.recognise(VM, "aa", is_certified=True).certified_at == first
+    clock.pass_time(hours=1)
+    assert credentials.recognise(VM, "aa", is_certified=True).certified_at == first
+    credentials.rotate(VM, shown_sha256="aa", next_sha256="bb")
+    assert credentials.recognise(VM, "bb", is_certified=True).certified_at == first
+    assert credentials.enroll(VM, credential_sha256="bb", intent_id="i1").certified_at == first
+    assert credentials.of_cluster("c1")[VM].certified_at == first
+
+
+def test_a_wrong_credential_certifies_nobody(credentials):
+    enrolled(credentials)
+    assert credentials.recognise(VM, "xx", is_certified=True) is None
+    assert credentials.get(VM).certified_at is None
+
+
+def test_a_first_certificate_may_come_with_the_next_credential(credentials, clock):
+    enrolled(credentials)
+    credentials.rotate(VM, shown_sha256="aa", next_sha256="bb")
+    shown = credentials.recognise(VM, "bb", is_certified=True)
+    assert (shown.credential_sha256, shown.certified_at) == ("bb", clock())
+
+
+def test_without_its_certificate_a_vm_is_told_by_its_credential_and_nothing_changes(credentials, clock):
+    """Who has a copy of the next secret, and not the key, puts nothing in force."""
+    enrolled(credentials)
+    credentials.recognise(VM, "aa", is_certified=True)
+    credentials.rotate(VM, shown_sha256="aa", next_sha256="bb")
+    before = credentials.get(VM)
+    for sha256 in ("aa", "bb"):
+        assert credentials.recognise(VM, sha256) == before
+    assert credentials.get(VM) == before
+    assert credentials.recognise(VM, "bb", is_certified=True).credential_sha256 == "bb"
+
+
+def test_the_next_generation_shows_a_certificate_of_its_own(credentials):
+    enrolled(credentials)
+    credentials.recognise(VM, "aa", is_certified=True)
+    assert credentials.enroll(Vm("c1", "broker-0", 4), credential_sha256="bb", intent_id="i2").certified_at is None
+
+
+def test_of_ten_first_certificates_at_once_one_moment_is_kept(credentials):
+    enrolled(credentials)
+    with ThreadPoolExecutor(10) as pool:
+        shown = list(pool.map(lambda _: credentials.recognise(VM, "aa", is_certified=True), range(10)))
+    assert {one.certified_at for one in shown} == {credentials.get(VM).certified_at}

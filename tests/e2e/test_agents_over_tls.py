@@ -1,10 +1,15 @@
-"""A whole cluster whose agents speak TLS: born with the CA's hash, rotating credentials, rolled like any other."""
+"""A whole cluster whose agents speak TLS: born with the CA's hash, certified, rotating credentials, rolled like any."""
 
 import json
 from pathlib import Path
 
 import pytest
+from cryptography import x509
 
+from agent.client import CertificateLost, ServerClient
+from agent.identity import identity_of
+from agent.trust import PinnedCa
+from agent.wire import BootData
 from controlplane.home import Home
 from tests.e2e.living_cluster import LivingCluster
 from tests.e2e.traffic import traffic
@@ -23,6 +28,8 @@ def test_agents_are_born_with_the_hash_rotate_and_outlive_a_killed_server(living
         assert (born["server_url"], born["ca_sha256"]) == (home.agent_url(), home.agent_ca())
         assert born["server_url"].startswith("https://127.0.43.20:")
         assert (cluster.vm(key) / "agent" / "ca.pem").stat().st_mode & 0o777 == 0o600
+        _is_certified(cluster.vm(key), key)
+        _stolen_credential_is_worth_nothing(cluster.vm(key))
     brokers = {key: _kafka(cluster, key) for key in keys}
     assert all(len(pids) == 1 for pids in brokers.values()), brokers
     _all_rotate(cluster, keys)
@@ -42,8 +49,30 @@ def test_a_broker_is_rolled_though_the_server_has_another_port_by_now(living_clu
         new = cluster.next_instance(_node(cluster, "one"))
         cluster.roll("one")
         cluster.converged()
-    assert (cluster.vm(new) / "agent" / "ca.pem").exists()
+    _is_certified(cluster.vm(new), new)
     assert not [e for e in cluster.events() if e.type == "run.failed"]
+
+
+def _is_certified(vm: Path, key: str) -> None:
+    """It has a key of its own, which the server knows as that instance's."""
+    file = vm / "agent" / "certificate.pem"
+    assert file.stat().st_mode & 0o777 == 0o600
+    names = x509.load_pem_x509_certificate(file.read_bytes()).extensions.get_extension_for_class(
+        x509.SubjectAlternativeName
+    )
+    (uri,) = names.value.get_values_for_type(x509.UniformResourceIdentifier)
+    assert uri.endswith(f"/{key}")
+
+
+def _stolen_credential_is_worth_nothing(vm: Path) -> None:
+    boot = BootData.model_validate_json((vm / "boot.json").read_bytes())
+    trust = PinnedCa(boot.server_url, boot.ca_sha256, kept=vm / "agent" / "ca.pem")
+    thief = ServerClient(boot.server_url, identity_of(boot, _secret(vm)), trust=trust)
+    try:
+        with pytest.raises(CertificateLost, match="certificate-needed"):
+            thief.document(etag="", wait_s=0)
+    finally:
+        thief.close()
 
 
 def _node(cluster: LivingCluster, pool: str) -> str:

@@ -86,6 +86,7 @@ def _rows(services: PortalServices, view: ClusterView) -> list[AgentRow]:
         services.latest.of_cluster(view.uid, AGENT_REPORT),
         services.credentials.of_cluster(view.uid).values(),
         credential_life=services.credential_life,
+        asks_certificates=bool(services.ca_pem),
         now=now,
     )
     return [_row(view, i, seen.get(i.key, AgentSeen()), services) for i in view.alive()]

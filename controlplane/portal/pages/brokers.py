@@ -95,6 +95,7 @@ def broker_detail(
         services.latest.of_cluster(view.uid, AGENT_REPORT),
         services.credentials.of_cluster(view.uid).values(),
         credential_life=services.credential_life,
+        asks_certificates=bool(services.ca_pem),
         now=services.clock(),
     )
     return page(

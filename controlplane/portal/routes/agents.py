@@ -2,7 +2,7 @@
 
 import time
 import zlib
-from datetime import timedelta
+from datetime import datetime, timedelta
 from http import HTTPStatus
 from typing import Annotated
 
@@ -10,13 +10,33 @@ from fastapi import APIRouter, Query, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
-from agent.wire import WIRE_VERSION, Document, EnrolRequest, Report, ReportAnswer, RotateRequest
+from agent.wire import (
+    WIRE_VERSION,
+    CertificateAnswer,
+    CertificateRequest,
+    Document,
+    EnrolAnswer,
+    EnrolRequest,
+    Report,
+    ReportAnswer,
+    RotateRequest,
+)
+from controlplane.agentcertificates import identity_uri
+from controlplane.authority import Authority, RequestRefused
 from controlplane.converger.inhand import has_work
 from controlplane.converger.keptback import is_kept_back, may_be_kept_back
 from controlplane.credentials import CredentialRefused, Vm
-from controlplane.portal.auth import Agent, ShownCredential, enrolment_token, same_secret
+from controlplane.portal.auth import (
+    Agent,
+    AgentAtRenewal,
+    ShownCredential,
+    enrolment_token,
+    refuse_other_certificate,
+    same_secret,
+)
 from controlplane.portal.documents import Offer, kept_back, offer
 from controlplane.portal.feed import MAX_WAIT_S, Feed
+from controlplane.portal.peers import certificate_of, may_show_one
 from controlplane.portal.problems import ApiError
 from controlplane.portal.schemas import AcceptedOut
 from controlplane.portal.services import PortalServices, Services
@@ -40,14 +60,19 @@ TOKEN_LIFE = timedelta(hours=1)
 
 
 @router.post("/enrol", responses={410: {"description": "the instance is retired"}})
-def enrol(body: EnrolRequest, services: Services) -> AcceptedOut:
-    """Swaps the one-time token for the credential the VM made. The same credential again is answered again."""
+def enrol(body: EnrolRequest, request: Request, services: Services) -> EnrolAnswer:
+    """Swaps the one-time token for the credential the VM made, and for a certificate of the key it made.
+
+    The same credential again is answered again, with a certificate unless the VM has shown one that does not come now.
+    """
     _refuse_wire(body.wire)
     vm = Vm(ClusterUid(body.cluster_uid), NodeName(body.node), body.generation)
+    certificate = certificate_of(request.scope)
+    refuse_other_certificate(certificate, vm)
     view = services.fleet.view(vm.cluster_uid)
     instance = view.instances.get(_key(vm)) if view is not None else None
     right = enrolment_token(services.installation.server_key, IntentId(body.intent_id))
-    if not same_secret(body.token, right) or instance is None or instance.intent != body.intent_id:
+    if not same_secret(body.token, right) or view is None or instance is None or instance.intent != body.intent_id:
         raise _enrolment_refused("the token is not the one of this instance")
     _refuse_no_digest(body.credential_sha256)
     known = services.credentials.get(vm)
@@ -56,10 +81,15 @@ def enrol(body: EnrolRequest, services: Services) -> AcceptedOut:
     if known is None and instance.phase is Phase.RETIRED:
         raise _gone(vm)
     try:
-        services.credentials.enroll(vm, credential_sha256=body.credential_sha256, intent_id=IntentId(body.intent_id))
+        enrolled = services.credentials.enroll(
+            vm, credential_sha256=body.credential_sha256, intent_id=IntentId(body.intent_id)
+        )
     except CredentialRefused as refused:
         raise _enrolment_refused(str(refused)) from refused
-    return AcceptedOut(accepted=True)
+    is_proved = certificate is not None or enrolled.certified_at is None
+    if not body.csr or services.authority is None or not is_proved or _is_over(view, instance):
+        return EnrolAnswer()
+    return EnrolAnswer(certificate=_signed(services.authority, vm, body.csr, services.clock()))
 
 
 @router.get(
@@ -70,8 +100,7 @@ def enrol(body: EnrolRequest, services: Services) -> AcceptedOut:
 def get_ca(services: Services) -> Response:
     """The certificate agents are to believe. Public: they take it only if its hash is the one they were born with."""
     if not services.ca_pem:
-        then = "Agents call this server on loopback, without TLS; `agent_host` lets it serve them over TLS."
-        raise ApiError(404, "no-ca", "this server has no CA for agents", next_step=then)
+        raise _no_ca()
     return PemResponse(services.ca_pem)
 
 
@@ -87,6 +116,29 @@ def rotate(body: RotateRequest, vm: Agent, shown: ShownCredential, services: Ser
         then = "Go on with the credential in force; the next report asks again."
         raise ApiError(409, "rotation-refused", "rotation refused", detail=str(refused), next_step=then) from refused
     return AcceptedOut(accepted=True)
+
+
+@router.post(
+    "/certificate",
+    responses={
+        404: {"description": "nothing is known of the instance, or the server has no CA"},
+        410: {"description": "the instance is retired"},
+    },
+)
+def certify(body: CertificateRequest, shown: AgentAtRenewal, services: Services) -> CertificateAnswer:
+    """Signs the key the VM made: the first time by its credential alone, then only with the certificate before."""
+    vm = shown.vm
+    _refuse_wire(body.wire)
+    _refuse_other(vm, body.cluster_uid, body.node, body.generation)
+    if services.authority is None:
+        raise _no_ca()
+    view = services.fleet.view(vm.cluster_uid)
+    instance = view.instances.get(_key(vm)) if view is not None else None
+    if view is None or instance is None:
+        raise _no_document()
+    if _is_over(view, instance):
+        raise _gone(vm)
+    return CertificateAnswer(certificate=_signed(services.authority, vm, body.csr, services.clock()))
 
 
 @router.get(
@@ -126,10 +178,11 @@ async def get_document(
 
 
 @router.post("/report", responses={410: {"description": "the instance is retired"}})
-def put_report(report: Report, vm: Agent, shown: ShownCredential, services: Services) -> ReportAnswer:
+def put_report(report: Report, request: Request, vm: Agent, shown: ShownCredential, services: Services) -> ReportAnswer:
     """Keeps the VM's latest report and has its cluster looked at. A repeated or older one is taken and ignored.
 
-    The answer asks for a rotation when the credential is old: by our clock, which alone counts.
+    The answer asks for a rotation when the credential is old, and for a new certificate when that is old or missing: by
+    our clock, which alone counts.
     """
     _refuse_wire(report.wire)
     _refuse_other(vm, report.cluster_uid, report.node, report.generation)
@@ -140,8 +193,13 @@ def put_report(report: Report, vm: Agent, shown: ShownCredential, services: Serv
     is_news = keep_report(services.latest, vm.cluster_uid, _key(vm), report, services.clock())
     if is_news and view is not None and has_work(view):
         services.wake(vm.cluster_uid)
-    is_old = shown.is_older_than(services.credential_life, services.clock())
-    return ReportAnswer(accepted=is_news, rotate=is_old)
+    now, certificate = services.clock(), certificate_of(request.scope)
+    is_asked_for = services.authority is not None and instance is not None and may_show_one(request.scope)
+    return ReportAnswer(
+        accepted=is_news,
+        rotate=shown.is_older_than(services.credential_life, now),
+        certify=is_asked_for and (certificate is None or certificate.is_old(now)),
+    )
 
 
 def hold_s(vm: Vm, wait_s: float) -> float:
@@ -163,8 +221,7 @@ def _offer(services: PortalServices, vm: Vm) -> Offer:
     instance = view.instances.get(_key(vm)) if view is not None else None
     if view is None or instance is None or view.held or _is_let_go(view):
         # Not 410: an agent that hears "over" stops its brokers. What we do not know may well be alive.
-        then = "Keep running what runs."
-        raise ApiError(404, "no-document", "there is no document for this instance here", next_step=then)
+        raise _no_document()
     if _is_over(view, instance):
         raise _gone(vm)
     key, now = instance.key, services.clock()
@@ -193,6 +250,23 @@ def _refuse_wire(wire: int) -> None:
 def _refuse_other(vm: Vm, cluster: str, node: str, generation: int) -> None:
     if (vm.cluster_uid, vm.node, vm.generation) != (cluster, node, generation):
         raise ApiError(403, "not-yours", "an agent speaks for its own instance only")
+
+
+def _signed(authority: Authority, vm: Vm, csr: str, now: datetime) -> str:
+    try:
+        return authority.certify(csr, identity_uri(f"{vm.cluster_uid}/{_key(vm)}"), now=now)
+    except RequestRefused as refused:
+        raise ApiError(422, "csr-refused", "the signing request is refused", detail=str(refused)) from refused
+
+
+def _no_ca() -> ApiError:
+    then = "Agents call this server on loopback, without TLS; `agent_host` lets it serve them over TLS."
+    return ApiError(404, "no-ca", "this server has no CA for agents", next_step=then)
+
+
+def _no_document() -> ApiError:
+    then = "Keep running what runs."
+    return ApiError(404, "no-document", "there is no document for this instance here", next_step=then)
 
 
 def _gone(vm: Vm) -> ApiError:

@@ -89,6 +89,7 @@ def get_cluster(name: str, services: Services, at: At = "") -> api.ClusterDetail
         services.latest.of_cluster(view.uid, AGENT_REPORT),
         services.credentials.of_cluster(view.uid).values(),
         credential_life=services.credential_life,
+        asks_certificates=bool(services.ca_pem),
         now=now,
     )
     progress, source = services.progress(view), source_of_cluster(services, view)

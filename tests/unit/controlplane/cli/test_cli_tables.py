@@ -29,13 +29,14 @@ def note(**changes: Any) -> str:
             {"credential_since": NOW - timedelta(days=15), "credential_overdue": True},
             "credential is from 15 d ago",
         ),
+        ({"uncertified": True}, "no certificate"),
         ({"outdated_credential_at": NOW - timedelta(minutes=5)}, "outdated credential shown 5 min ago"),
         (
             {"lost": True, "outdated_credential_at": NOW - timedelta(minutes=5)},
             "VM is gone; outdated credential shown 5 min ago",
         ),
     ],
-    ids=["nothing", "in-time", "overdue", "outdated-shown", "both"],
+    ids=["nothing", "in-time", "overdue", "uncertified", "outdated-shown", "both"],
 )
 def test_an_instance_is_noted_for_what_a_person_must_look_at(changes: dict[str, Any], said: str) -> None:
     assert note(**changes) == said

@@ -77,7 +77,7 @@ def _etag(response: httpx.Response) -> str:
 
 def test_the_token_of_the_boot_data_is_swapped_for_the_agents_own_credential(house: House) -> None:
     vm = vm_of(house.surge(broker()), broker())
-    assert _enrol(house, vm).json() == {"accepted": True}
+    assert _enrol(house, vm).json() == {"accepted": True, "certificate": ""}
     assert house.credentials.recognise(vm, DIGEST)
 
 

@@ -128,6 +128,7 @@ ROUTES = {
     ("GET", "/agent/v1/document"): AGENT,
     ("POST", "/agent/v1/report"): AGENT,
     ("POST", "/agent/v1/rotate"): AGENT,
+    ("POST", "/agent/v1/certificate"): AGENT,
     ("POST", "/agent/v1/enrol"): OPEN,
     ("GET", "/agent/v1/ca"): OPEN,
     ("GET", "/healthz"): OPEN,

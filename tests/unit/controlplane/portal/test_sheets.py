@@ -77,7 +77,7 @@ def test_an_entry_that_is_not_there_leads_nowhere(ada: TestClient, entry: int) -
 def test_the_page_of_agents_tells_the_ca_they_trust_and_until_when(
     house: House, ada: TestClient, tmp_path: Path
 ) -> None:
-    assert "serves agents without TLS" in ada.get("/agents").text
+    assert "serves agents without TLS and certificates" in ada.get("/agents").text
     authority = load_or_make(tmp_path, "inst", now=house.now)
     house.app = create_app(replace(house.services, ca_pem=authority.pem))
     text = house.client_with({**house.client.headers, "Accept": "text/html"}).get("/agents").text

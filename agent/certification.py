@@ -1,0 +1,127 @@
+"""The certificate of this VM: the key is made here and never leaves it, the server signs it. The server says when.
+
+Key and certificate are one file (0600), whole or not there. This VM's clock plays no part: a certificate that is over
+is shown all the same, and the server renews it by the credential beside it.
+"""
+
+import logging
+import ssl
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from agent.client import Refused, RetryLater, ServerClient
+from agent.durable import sync_directory, write_durably
+from agent.trust import PinnedCa
+from agent.wire import BootData, CertificateRequest
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class SigningRequest:
+    """A fresh key, PEM, and the request to sign it. `repr` shows no key."""
+
+    key_pem: str
+    csr_pem: str
+
+    def __repr__(self) -> str:
+        return "SigningRequest()"
+
+
+class Certification:
+    """Obtains and renews it. `is_settled`: whether this agent stays, as one on trial may not.
+
+    The first certificate is for ever: from its first use on the server hears this VM with one only. So an agent on
+    trial asks for none: the one it may have to give way to might know of no certificates.
+    """
+
+    def __init__(
+        self,
+        boot: BootData,
+        *,
+        client: ServerClient,
+        trust: PinnedCa,
+        state: Path,
+        is_settled: Callable[[], bool] = lambda: True,
+    ) -> None:
+        """Shows the one that is kept from here on, if there is one."""
+        self._boot = boot
+        self._client = client
+        self._trust = trust
+        self._file = state / "certificate.pem"
+        self._next = state / "certificate.pem.next"
+        self._is_settled = is_settled
+        self._lock = threading.Lock()
+        self.is_there = self._show_kept()
+        """Whether this VM has a certificate to show."""
+
+    def begin(self) -> SigningRequest | None:
+        """A fresh key and its request; None where the time for it has not come, or where none can be made."""
+        if not self.is_there and not self._is_settled():
+            return None
+        try:
+            return signing_request()
+        except ImportError as error:
+            _log.error("no certificate can be asked for: the agent's packages are not whole: %s", error)
+            return None
+
+    def run(self) -> bool:
+        """Asks for one and shows it from here on; False where none is asked for. Raises what `ServerClient` raises."""
+        with self._lock:
+            begun = self.begin()
+            if begun is None:
+                return False
+            boot = self._boot
+            asked = CertificateRequest(
+                cluster_uid=boot.cluster_uid, node=boot.node, generation=boot.generation, csr=begun.csr_pem
+            )
+            self._keep(begun, self._client.certify(asked).certificate)
+        return True
+
+    def take(self, begun: SigningRequest, certificate_pem: str) -> None:
+        """What came of it at the enrolment. Raises RetryLater, Refused."""
+        with self._lock:
+            self._keep(begun, certificate_pem)
+
+    def _keep(self, begun: SigningRequest, certificate_pem: str) -> None:
+        """The one before stays in its place until this one is whole on disk and found to be of its key."""
+        try:
+            write_durably(self._next, f"{begun.key_pem}{certificate_pem}".encode(), mode=0o600)
+            self._trust.show(self._next)
+            self._next.replace(self._file)
+            sync_directory(self._file.parent)
+        except ssl.SSLError as error:
+            raise Refused(f"the server's certificate for this VM cannot be used: {error}") from error
+        except OSError as error:
+            raise RetryLater(f"this VM's certificate cannot be kept: {error}") from error
+        self.is_there = True
+        self._client.reconnect()
+        _log.info("this VM has a new certificate")
+
+    def _show_kept(self) -> bool:
+        try:
+            self._trust.show(self._file)
+        except FileNotFoundError:
+            return False
+        except OSError as error:  # ssl.SSLError is one, too
+            _log.error("%s cannot be used, the server is asked for another one: %s", self._file, error)
+            return False
+        self._client.reconnect()
+        return True
+
+
+def signing_request() -> SigningRequest:
+    """A key of the curve P-256, and its request. It says no name: the server knows who asks. Raises ImportError."""
+    # 12 MiB of memory, which an agent that is called on loopback does without.
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    key = ec.generate_private_key(ec.SECP256R1())
+    asked = x509.CertificateSigningRequestBuilder().subject_name(x509.Name([])).sign(key, hashes.SHA256())
+    key_pem = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    return SigningRequest(key_pem.decode(), asked.public_bytes(serialization.Encoding.PEM).decode())

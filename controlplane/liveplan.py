@@ -14,7 +14,7 @@ from planner.rollout.settings_left import Told, settings_left
 from planner.rollout.steps import RolloutPhase, RolloutStep
 
 LIVE_S = 5.0
-"""What a live value takes until every broker shows it: 2 to 5 s on the `local` cloud."""
+"""What a live value takes until every broker of a rack shows it: 2 to 5 s on the `local` cloud."""
 
 NODE = "settings"
 """What stands where other steps have the name of a node."""
@@ -36,7 +36,9 @@ def live_phases(
         alone = f"on {canary.node} alone, taken back if it does not stand it"
         first.append(_phase(named, alone, ("set", "read back", "soak"), LIVE_S + soak_s))
         others = f"set {words(tried)} live on the other {len(brokers) - 1}"
-        first.append(_phase(others, "as the cluster's default; the first one's own goes", ("set", "read back"), LIVE_S))
+        racks = {i.planned.rack for i in brokers if i is not canary}
+        why = "rack by rack; in the end as the cluster's default, and nobody's own"
+        first.append(_phase(others, why, ("set", "read back"), LIVE_S * len(racks)))
     elif tried:
         first.append(_phase(f"set {words(tried)} live", "there is no other broker to be spared", ("set",), LIVE_S))
     why = "all brokers at once, once nothing rolls: Kafka refuses it on one broker alone"

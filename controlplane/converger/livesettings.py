@@ -1,6 +1,6 @@
 """Settings that Kafka takes live: each broker is asked first, then the intent is recorded, then they are set and read
-back. One broker has them first and is watched (`settingtrial`), where others are to be spared. What a broker refuses is
-told in its words, and a person decides. Nothing restarts, no VM is touched.
+back. One broker has them first and is watched (`settingtrial`), where others are to be spared; the rest follow rack by
+rack. What a broker refuses is told in its words, and a person decides. Nothing restarts, no VM is touched.
 
     each broker asked (validate-only) -> settings.change_requested -> (the first one) -> set, step by step -> read back
                     +--> settings.refused: nothing is applied                                       -> settings.changed
@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from controlplane.converger.canaries import out_of_sync
 from controlplane.converger.observation import SettingsObserved
+from controlplane.converger.settingracks import rack_of_step
 from controlplane.converger.settingtrial import canary_for, trial_in_hand_step
 from controlplane.converger.settingwords import NAMED, READ_BACK_S, words
 from controlplane.converger.settingwork import SettingWork, drift_work, is_between_steps, setting_work
@@ -39,7 +40,8 @@ def settings_in_hand_step(situation: Situation) -> Verdict | None:
     refused = _refusal(situation, seen, work)
     if refused is not None:
         return refused
-    sentence = f"setting {words(seen.offered)} live"
+    rack = rack_of_step(situation.view, seen.step) if work.canary is not None else ""
+    sentence = f"setting {words(seen.offered)} live" + (f" in rack {rack}" if rack else "")
     return wait("SettingNotTaken", sentence, SetSettings(seen.step), patience_s=READ_BACK_S)
 
 

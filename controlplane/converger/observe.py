@@ -18,6 +18,7 @@ from controlplane.converger.ports import AGENT_REPORT, Ports
 from controlplane.converger.readplans import ReadPlans
 from controlplane.converger.rebalanceasking import rebalance_job_id
 from controlplane.converger.rounds import round_of
+from controlplane.converger.settingracks import racks_in_order
 from controlplane.converger.settingwork import SettingWork, drift_work, is_between_steps, setting_work
 from controlplane.converger.topicwork import names_to_ask, topic_work
 from controlplane.converger.traffic import UNKNOWN, Traffic, TrafficWatch, sent_by
@@ -36,7 +37,7 @@ from events.ids import ClusterUid, IntentId
 from planner.drain.plan import DrainPlan
 from planner.observed import KafkaSnapshot, SettingsSeen
 from planner.rebalancing.plan import RebalancePlan
-from planner.rollout.canary_step import back_step, own_left, trial_step
+from planner.rollout.canary_step import back_step, own_left, rack_step, trial_step
 from planner.rollout.live_step import Deviation, LiveStep, deviations, next_live_step
 from providers import errors as provider_errors
 from providers.handover import Handover
@@ -159,7 +160,7 @@ class Observer:
 
     def would_dial(self, view: ClusterView) -> bool:
         """Whether the next look at the cluster asks its brokers."""
-        if not _has_brokers(view):
+        if not has_brokers(view):
             return False
         known = self._snapshots.get(view.uid)
         return known is None or self._must_dial(view, known)
@@ -235,7 +236,7 @@ class Observer:
         return reports_by_key(self._ports.latest.of_cluster(view.uid, AGENT_REPORT))
 
     def _kafka(self, view: ClusterView, missing: dict[str, str]) -> KafkaSnapshot | None:
-        if not _has_brokers(view):
+        if not has_brokers(view):
             missing["kafka"] = "no broker has been started yet"
             return None
         known = self._snapshots.get(view.uid)
@@ -269,7 +270,7 @@ class Observer:
         try:
             seen = kafka.running_settings(frozenset(work.live) | work.adopted.keys())
             found = deviations(work.live, seen, unset_is_right=work.is_drift)
-            step = _next_step(work, found, seen)
+            step = _next_step(view, work, found, seen)
             refusals = kafka.setting_refusals(step) if step else {}
         except KafkaFault as error:
             missing["settings"] = str(error)
@@ -325,15 +326,21 @@ def _work_to_ask_for(view: ClusterView) -> SettingWork | None:
     return work if work.change or is_between_steps(view) else None
 
 
-def _next_step(work: SettingWork, found: tuple[Deviation, ...], seen: SettingsSeen) -> LiveStep:
+def _next_step(view: ClusterView, work: SettingWork, found: tuple[Deviation, ...], seen: SettingsSeen) -> LiveStep:
     if work.stage is SettingStage.CANARY and work.canary is not None:
         return trial_step(work.live, seen, work.canary)
     if work.stage is SettingStage.REVERT:
         return back_step(work.live, seen, work.tried)
-    return next_live_step((*found, *own_left(work.live, seen, work.tried)), seen)
+    if work.stage is SettingStage.ALL and work.canary is not None:
+        of_a_rack = rack_step(work.live, seen, racks_in_order(view, work.canary))
+        if of_a_rack:
+            return of_a_rack
+    # A change in hand may have set values on any rack by itself, one that gave way to it too.
+    return next_live_step((*found, *own_left(work.live, seen, seen.brokers if work.change else work.tried)), seen)
 
 
-def _has_brokers(view: ClusterView) -> bool:
+def has_brokers(view: ClusterView) -> bool:
+    """Whether there are any to ask yet."""
     if view.in_zookeeper_mode and not view.cluster_id_fixed:
         return False
     if view.founding is not None and any(i.address for i in view.brokers()):

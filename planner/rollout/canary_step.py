@@ -1,4 +1,4 @@
-"""Live values on one broker first, and what it takes to take them back. Pure.
+"""Live values on one broker first, then rack by rack, and what it takes to take them back. Pure.
 
 Kafka takes what may be the cluster's default on one broker alone too ("may also be updated as a per-broker value for
 testing", its own documentation says), but for what is `GUARDED`. A value of one broker's own wins over the default.
@@ -18,9 +18,21 @@ def values_to_try(live: Mapping[str, str]) -> dict[str, str]:
 
 def trial_step(wanted: Mapping[str, str], seen: SettingsSeen, broker: int) -> LiveStep:
     """The next values of this broker's own; an empty step when it runs with all of them, or has not answered."""
-    alone = SettingsSeen({b: s for b, s in seen.brokers.items() if b == broker}, seen.defaults)
-    found = deviations(values_to_try(wanted), alone)
+    found = deviations(values_to_try(wanted), _of(seen, (broker,)))
     return LiveStep({}, {broker: {d.name: own_step(d, may_delete=False) for d in found}}) if found else LiveStep()
+
+
+def rack_step(wanted: Mapping[str, str], seen: SettingsSeen, racks: Sequence[Collection[int]]) -> LiveStep:
+    """The next values for the brokers of one rack, as their own: the first of `racks` (broker ids, in order) where some
+    differ. An empty step where one rack at most is left: it gets them with the cluster's default."""
+    values = values_to_try(wanted)
+    left = [found for rack in racks if (found := deviations(values, _of(seen, rack)))]
+    if len(left) < 2:
+        return LiveStep()
+    own: dict[int, dict[str, str | None]] = {}
+    for d in left[0]:
+        own.setdefault(d.broker, {})[d.name] = own_step(d, may_delete=False)
+    return LiveStep({}, own)
 
 
 def own_left(wanted: Mapping[str, str], seen: SettingsSeen, tried: Collection[int]) -> tuple[Deviation, ...]:
@@ -43,6 +55,10 @@ def back_step(names: Collection[str], seen: SettingsSeen, tried: Collection[int]
             if there is not None and there.is_own:
                 own.setdefault(broker, {})[name] = _towards(name, there, _without(name, seen, tried))
     return LiveStep({}, own)
+
+
+def _of(seen: SettingsSeen, brokers: Collection[int]) -> SettingsSeen:
+    return SettingsSeen({b: s for b, s in seen.brokers.items() if b in brokers}, seen.defaults)
 
 
 def _without(name: str, seen: SettingsSeen, tried: Collection[int]) -> str | None:

@@ -108,6 +108,25 @@ def vm_is_lost_while_a_live_value_is_watched(world: World) -> None:
     assert told(world, "message.max.bytes") == {"2000000"}
 
 
+def live_value_fells_the_second_rack(world: World) -> None:
+    """The first broker stood it, that of the next rack does not: the third never has it, and the former spec takes it
+    back from both."""
+    born(world)
+    world.declare(with_settings("num.io.threads: 32"))
+    world.run(until=lambda w: running(w, "num.io.threads") == ["32", "32", "8"], ticks=60)
+    world.machines.vms["brokers-b-0.g1"].deaf = True
+    world.machines.stop_process("brokers-b-0.g1")
+    for _ in range(20):
+        world.tick()
+    assert running(world, "num.io.threads") == ["32", "8"], "of the two that answer"
+    assert "broker 1001 does not answer" in world.sentence()
+    world.declare(with_settings("num.io.threads: 8"))
+    world.machines.vms["brokers-b-0.g1"].deaf = False
+    world.converge(ticks=200)
+    assert running(world, "num.io.threads") == ["8"] * 3
+    assert not any(world.kafka.settings.own.values())
+
+
 def bad_live_canary(world: World) -> None:
     """As far as it is taken back from the first broker, which falls and comes back."""
     born(world, "message.max.bytes: 1000000")
@@ -127,6 +146,7 @@ def bad_live_canary(world: World) -> None:
     [
         live_value_fells_its_canary,
         live_value_refused_half_way,
+        live_value_fells_the_second_rack,
         spec_changes_while_a_live_value_is_watched,
         spec_changes_while_a_live_value_is_taken_back,
         vm_is_lost_while_a_live_value_is_watched,

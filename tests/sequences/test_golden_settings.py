@@ -23,7 +23,7 @@ def _is_adopted(world: World) -> bool:
 
 
 def setting_changed_live(world: World) -> None:
-    """One value and one that halves in steps: on one broker first, watched, then on all; nothing starts anew."""
+    """One value and one that halves in steps: on one broker first, watched, then rack by rack; nothing starts anew."""
     born(world, "num.io.threads: 8, message.max.bytes: 1000000")
     before = _keys(world), world.machines.starts
     world.declare(with_settings("num.io.threads: 2, message.max.bytes: 2000000"))
@@ -32,9 +32,10 @@ def setting_changed_live(world: World) -> None:
     assert running(world, "num.io.threads") == ["2", "2", "2"]
     assert told(world, "message.max.bytes") == {"2000000"}
     first = ["1000:message.max.bytes=2000000", "1000:num.io.threads=4", "1000:num.io.threads=2"]
-    others = ["message.max.bytes=2000000", "num.io.threads=4", "num.io.threads=2"]
-    left = ["1000:message.max.bytes=None", "1000:num.io.threads=None"]
-    assert world.kafka.settings.changes == [*first, *others, *left]
+    second = ["1001:message.max.bytes=2000000", "1001:num.io.threads=4", "1001:num.io.threads=2"]
+    last = ["message.max.bytes=2000000", "num.io.threads=4", "num.io.threads=2"]
+    left = [f"{broker}:{name}=None" for name in ("message.max.bytes", "num.io.threads") for broker in (1000, 1001)]
+    assert world.kafka.settings.changes == [*first, *second, *last, *left]
     assert not any(world.kafka.settings.own.values())
 
 
@@ -157,10 +158,11 @@ def spec_changes_its_mind_half_way(world: World) -> None:
     world.kafka.settings.refuses[(1002, "num.io.threads", "32")] = "not that many"
     world.declare(with_settings("message.max.bytes: 1000000, num.io.threads: 32"))
     world.run(until=lambda w: w.view().setting_refusal is not None, ticks=20)
-    assert running(world, "num.io.threads") == ["32", "16", "16"]
+    assert running(world, "num.io.threads") == ["32", "32", "16"]
     world.declare(with_settings("message.max.bytes: 1000000"))
     world.converge(ticks=30)
     assert running(world, "num.io.threads") == ["8", "8", "8"]
+    assert not any(world.kafka.settings.own.values())
 
 
 def setting_that_needs_a_restart(world: World) -> None:
@@ -182,7 +184,9 @@ def setting_live_and_by_restart(world: World) -> None:
     world.converge(ticks=200)
     first, *others = world.kafka.settings.changes
     assert first == "1000:message.max.bytes=2000000"
-    assert others == ["message.max.bytes=2000000", "1000:message.max.bytes=None"]
+    second, last, *left = others
+    assert (second, last) == ("1001:message.max.bytes=2000000", "message.max.bytes=2000000")
+    assert left == ["1000:message.max.bytes=None", "1001:message.max.bytes=None"]
     assert told(world, "num.partitions") == {"6"}
 
 
@@ -402,5 +406,5 @@ def test_a_value_is_offered_to_each_broker_before_it_is_set() -> None:
     world.kafka.setting_refusals, world.kafka.change_settings = asking, changing  # type: ignore[method-assign,assignment]
     world.declare(with_settings("message.max.bytes: 2000000"))
     world.converge(ticks=40)
-    assert order.count("set") == 3, "on the first one, on all, and its own away"
+    assert order.count("set") == 4, "on the first one, on that of the next rack, on all, and what is their own away"
     assert all(order[n - 1] == "asked" for n, what in enumerate(order) if what == "set")

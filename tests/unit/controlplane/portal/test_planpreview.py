@@ -216,7 +216,8 @@ def test_a_setting_kafka_takes_live_touches_no_vm_and_starts_nothing_anew() -> N
         "set log.retention.ms=172800000 live on the other 2",
     ]
     assert {s.change for p in plan.rollout.phases for s in p.steps} == {Change.KEEP}
-    assert (plan.rollout.bytes, plan.rollout.seconds) == (0, 610)
+    assert (plan.rollout.bytes, plan.rollout.seconds) == (0, 615), "5 s a rack, and the soak"
+    assert plan.rollout.phases[-1].steps[0].reason.startswith("rack by rack")
     assert plan.effects == {"spec.kafka.config[log.retention.hours]": "set live as log.retention.ms=172800000"}
 
 

@@ -1,7 +1,7 @@
 """One broker tries live values: which it can have alone, how it gets there, and how it loses them again."""
 
 from planner.observed import SettingSeen, SettingsSeen
-from planner.rollout.canary_step import back_step, own_left, trial_step, values_to_try
+from planner.rollout.canary_step import back_step, own_left, rack_step, trial_step, values_to_try
 from planner.rollout.live_step import LiveStep, deviations, next_live_step
 
 THREADS = "num.io.threads"
@@ -26,6 +26,16 @@ def test_only_the_canary_gets_a_value_and_a_pool_of_threads_by_its_steps() -> No
     assert trial_step(wanted, _seen(eight, eight), 1000) == LiveStep({}, {1000: {THREADS: "16"}})
     assert trial_step(wanted, _seen(_own("16"), eight), 1000) == LiveStep({}, {1000: {THREADS: "32"}})
     assert not trial_step(wanted, _seen(_own("32"), eight), 1000)
+
+
+def test_one_rack_after_the_other_gets_a_value_of_its_own_and_the_last_one_the_default() -> None:
+    wanted, racks = {THREADS: "32", "min.insync.replicas": "1"}, ({1000, 1001}, {1002}, {1003})
+    eight, done = SettingSeen("8"), _own("32")
+    assert rack_step(wanted, _seen(done, eight, eight, eight), racks) == LiveStep({}, {1001: {THREADS: "16"}})
+    assert rack_step(wanted, _seen(done, _own("16"), eight, eight), racks) == LiveStep({}, {1001: {THREADS: "32"}})
+    assert rack_step(wanted, _seen(done, done, eight, eight), racks) == LiveStep({}, {1002: {THREADS: "16"}})
+    assert not rack_step(wanted, _seen(done, done, done, eight), racks), "it gets the cluster's default"
+    assert not rack_step(wanted, _seen(done, done, done, done), racks)
 
 
 def test_what_the_canary_has_of_its_own_goes_once_the_default_is_right() -> None:

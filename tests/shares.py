@@ -49,6 +49,7 @@ PATTERNS: Mapping[str, tuple[str, ...]] = {
         *(f"e2e/test_{name}.py" for name in ("agent_upgrades", "controllers_move", "handovers", "migration", "quorum")),
         *(f"e2e/test_{name}.py" for name in ("node_requests", "restarts_together", "settings_change", "several_disks")),
         "e2e/test_quorum_of_five.py",
+        "e2e/test_operations_in_both_modes.py",
         "e2e/test_strange_brokers.py",
         *(f"e2e/test_zookeeper_{name}.py" for name in ("mode", "operations")),
         *(
@@ -74,6 +75,7 @@ PATTERNS: Mapping[str, tuple[str, ...]] = {
             for name in ("controller_move", "disk", "migration", "parallel_restart", "topic")
         ),
         *(f"sim/test_{name}_seeds.py" for name in ("window", "zookeeper")),
+        "sim/test_deaths_at_each_step.py",
         "sim/test_growth_crashes.py",
         "sim/test_static_quorum_crashes.py",
     ),

@@ -35,6 +35,10 @@ class ClusterSpec:
     machines: Mapping[str, str] = field(default_factory=lambda: dict.fromkeys((*POOLS, CONTROLLERS), "small"))
     regions: Mapping[str, str] = field(default_factory=dict)
     """Region of a broker pool, where it is not local-1."""
+    zones: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Zones of a broker pool, where they are not the one of `POOLS`."""
+    image: Mapping[str, Any] = field(default_factory=dict)
+    """Which image revisions it follows, where it does."""
     sizes: Mapping[str, int] = field(default_factory=lambda: dict.fromkeys(POOLS, 1))
     disk_gib: int = 1
     disks: int = 1
@@ -85,6 +89,7 @@ class ClusterSpec:
                     **({"mode": "zookeeper"} if self.quorum == "zookeeper" else {}),
                     "config": {**self._usual(), **self.config},
                     **({"adopt": list(self.adopt)} if self.adopt else {}),
+                    **({"image": dict(self.image)} if self.image else {}),
                 },
                 "pools": self._pools(),
                 "rollout": {
@@ -138,7 +143,11 @@ class ClusterSpec:
                 "sizeGib": self.disk_gib,
                 **({"count": self.disks} if self.disks > 1 else {}),
             },
-            "place": {"cloud": "local", "region": self.regions.get(pool, "local-1"), "zones": [zone]},
+            "place": {
+                "cloud": "local",
+                "region": self.regions.get(pool, "local-1"),
+                "zones": list(self.zones.get(pool, (zone,))),
+            },
         }
 
     def _controllers(self) -> dict[str, object]:

@@ -76,8 +76,32 @@ $(OIDC): tests/tools/oidc/package-lock.json tests/tools/oidc/provider.mjs | $(VE
 	  $(BIN)/python -m tests.tools.oidc.install --cache $(CACHE) && touch $@; \
 	else echo "no npm here: the OpenID provider of the tests is not installed, its tests will fail"; fi
 
+# Scanners (tests/gates), in an environment of their own: checkov pins older packages than Kedge uses.
+GATES := $(CACHE)/gates/.locked
+$(GATES): tests/gates/requirements.txt
+	@$(PYTHON) -m venv $(CACHE)/gates
+	@echo "installing the scanners of the gates (300 MB)"
+	@$(CACHE)/gates/bin/pip install --quiet --disable-pip-version-check --require-hashes -r $<
+	@touch $@
+
+GITLEAKS := $(CACHE)/gates/bin/gitleaks
+$(GITLEAKS): tests/tools/gitleaks/go.mod tests/tools/gitleaks/go.sum | $(GATES)
+	@if command -v go > /dev/null; then \
+	  echo "building gitleaks"; \
+	  cd tests/tools/gitleaks && CGO_ENABLED=0 nice -n 19 go build -p 2 -trimpath -ldflags "-s -w" \
+	    -o $(abspath $@) github.com/zricethezav/gitleaks/v8; \
+	else echo "no Go here: gitleaks is not built, the gate for commits will fail"; fi
+
+# What a release is built with and described by.
+BUILD := $(CACHE)/release/.locked
+$(BUILD): tests/tools/release/requirements.txt
+	@$(PYTHON) -m venv $(CACHE)/release
+	@echo "installing what releases are built with"
+	@$(CACHE)/release/bin/pip install --quiet --disable-pip-version-check --require-hashes -r $<
+	@touch $@
+
 .PHONY: setup
-setup: check $(VENV)/.locked $(IMAGES) $(LAKE_JARS) $(KERNELS) $(HCLOUD) $(CACHE)/standins/.locked $(DEBIAN) $(OIDC) ## virtual environment, packages, Kafka, Spark's jars, kernels
+setup: check $(VENV)/.locked $(IMAGES) $(LAKE_JARS) $(KERNELS) $(HCLOUD) $(CACHE)/standins/.locked $(DEBIAN) $(OIDC) $(GATES) $(GITLEAKS) $(BUILD) ## virtual environment, packages, Kafka, Spark's jars, kernels
 
 .PHONY: demo
 demo: setup ## the main job, told as a story; MODE=zookeeper in that mode, REPORT=FILE writes it as JSON too, KEEP=1 stays open with the portal
@@ -95,6 +119,22 @@ soak: setup ## the long ones: every crash point, hundreds of seeds; each that fa
 lint: $(VENV)/.locked ## style, types and import contracts
 	@$(BIN)/python -m tests.stages lint
 
+.PHONY: gates
+gates: $(VENV)/.locked $(GATES) $(GITLEAKS) ## what scanners find in the code, in Terraform's modules, in every commit
+	@$(BIN)/python -m tests.stages gates
+
+.PHONY: audit
+audit: $(GATES) ## known vulnerabilities of the locked packages; asks the package index, which has to tell them
+	@$(CACHE)/gates/bin/pip-audit --strict --require-hashes --disable-pip --progress-spinner off -r requirements.lock
+
+.PHONY: sbom
+sbom: $(VENV)/.locked $(BUILD) ## the bill of materials of this checkout, as sbom.cdx.json (CycloneDX); OUT=FILE elsewhere
+	@$(BIN)/python -m tests.tools.release.bill --out $(or $(OUT),sbom.cdx.json)
+
+.PHONY: release
+release: $(VENV)/.locked $(BUILD) ## the last commit as wheel, archives, bill of materials and sums, in OUT=dist; KEY=ID signs
+	@$(BIN)/python -m tests.tools.release.files --out $(or $(OUT),dist) $(if $(KEY),--key $(KEY))
+
 .PHONY: golden
 golden: $(VENV)/.locked ## write the golden logs of rolls anew; review the difference
 	@KEDGE_GOLDEN=update $(BIN)/python -m pytest -q tests/sequences
@@ -103,6 +143,10 @@ golden: $(VENV)/.locked ## write the golden logs of rolls anew; review the diffe
 lock: $(VENV)/.locked ## resolve the dependencies anew into requirements.lock
 	@$(BIN)/python -m uv pip compile pyproject.toml --extra dev --generate-hashes --python-version 3.11 \
 	    --no-emit-index-url --quiet -o requirements.lock
+	@cd tests/gates && ../../$(BIN)/python -m uv pip compile requirements.in --generate-hashes --python-version 3.11 \
+	    --no-emit-index-url --quiet -o requirements.txt
+	@cd tests/tools/release && ../../../$(BIN)/python -m uv pip compile requirements.in --generate-hashes --python-version 3.11 \
+	    --no-emit-index-url --quiet -o requirements.txt
 
 .PHONY: docs
 docs: $(VENV)/.locked ## generate the reference pages: spec, command line, Kafka settings

@@ -38,6 +38,7 @@ STAGES = (
             ("lint-imports", "--no-cache"),
         ),
     ),
+    Stage("gates", 45, ((sys.executable, "-m", "tests.gates.scanners"), (*PYTEST, "tests/gates"))),
     Stage("unit", 290, ((*PYTEST, "-n", "2", "tests/unit", "-m", "not soak and not kafka"),)),
     # By file: the tests of one fake may go on from where the one before it stopped.
     Stage("contract", 240, ((*PYTEST, *BY_FILE, "tests/contract", "tests/postgres", "-m", "not soak and not kafka"),)),

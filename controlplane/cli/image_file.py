@@ -17,8 +17,9 @@ def image_in_file(name: str) -> ImageIn:
     """The revision a YAML or JSON file describes; `-` is standard input. Raises CliError with the place."""
     file = read_spec(name)
     try:
-        # Every value as the text it is written as: a version like 4.10.0 or an id like 0123 is no number.
-        told = yaml.load(file.text, Loader=yaml.BaseLoader)  # noqa: S506 - the base loader makes text, nothing else
+        # Every value as the text it is written as: a version like 4.10.0 or an id like 0123 is no number. The base
+        # loader makes text, nothing else.
+        told = yaml.load(file.text, Loader=yaml.BaseLoader)  # noqa: S506  # nosec B506
     except yaml.YAMLError as error:
         raise CliError("the file is not YAML", where=file.name, why=str(error), next_step=EXAMPLE) from None
     if not isinstance(told, dict):

@@ -13,6 +13,7 @@ default, and the release before ignores the field.
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from copy import deepcopy
 from dataclasses import dataclass, field, is_dataclass
 from functools import cached_property
 from typing import Any, TypeVar
@@ -51,7 +52,7 @@ class FactType:
             if step is None:
                 raise UpcastError(f"event type {self.name!r}: no upcaster from schema {version} to {version + 1}")
             try:
-                data = step(dict(data))
+                data = step(deepcopy(dict(data)))  # a step may write into what it is handed, at any depth
             except (LookupError, TypeError, ValueError, AttributeError) as error:
                 raise UpcastError(
                     f"event type {self.name!r}: the upcaster from schema {version} to {version + 1} failed: {error!r}"

@@ -6,6 +6,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import events.facts
 from events.codec import decode
@@ -56,6 +58,37 @@ def test_upcasting_does_not_change_the_recorded_data(registry):
     event = at_schema(2, {"name": "a", "size_gib": 5})
     decode(event, registry)
     assert event.data == {"name": "a", "size_gib": 5}
+
+
+@given(schema=st.integers(1, 6), current=st.integers(1, 6), missing=st.sets(st.integers(1, 5), max_size=2))
+def test_a_chain_takes_each_step_once_in_order_or_says_which_is_missing_and_leaves_what_was_recorded(
+    schema: int, current: int, missing: set[int]
+) -> None:
+    registry = Registry()
+
+    @registry.fact("walked", schema=current)
+    @dataclass(frozen=True, slots=True)
+    class Walked:
+        steps: tuple[int, ...]
+
+    for version in set(range(1, current)) - missing:
+
+        @registry.upcaster("walked", from_schema=version)
+        def _(data: dict[str, Any], version: int = version) -> dict[str, Any]:
+            data["steps"].append(version)  # in place, deep inside: a step may
+            return data
+
+    event = at_schema(schema, {"steps": [0]}, "walked")
+    needed = range(schema, current)
+    if schema > current:
+        with pytest.raises(UnknownEventType):
+            decode(event, registry)
+    elif gaps := missing & set(needed):
+        with pytest.raises(UpcastError, match=f"no upcaster from schema {min(gaps)} "):
+            decode(event, registry)
+    else:
+        assert decode(event, registry).steps == (0, *needed)
+    assert event.data == {"steps": [0]}, "an upcaster wrote into the recorded event"
 
 
 def test_an_upcaster_that_fails_is_an_upcast_error_that_names_the_step(registry):

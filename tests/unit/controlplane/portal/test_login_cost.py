@@ -1,5 +1,9 @@
 """A login costs the same work whether there is such a user or not: time tells nobody who is one."""
 
+import time
+from statistics import median
+
+import pytest
 from argon2 import PasswordHasher
 
 from controlplane.portal.access.passwords import Passwords
@@ -34,3 +38,21 @@ def test_even_the_right_guess_at_the_hash_of_nobody_lets_nobody_in(monkeypatch) 
     monkeypatch.setattr("controlplane.portal.access.passwords.secrets.token_urlsafe", lambda length: "known")
     passwords = Passwords(Counted())
     assert not passwords.matches(None, "known")
+
+
+@pytest.mark.soak
+def test_an_unknown_name_takes_as_long_as_a_wrong_password() -> None:
+    """With the real parameters, in turns, so that what else the machine does falls on both alike. Without the hash of
+    nobody the ratio is near 0."""
+    passwords = Passwords()
+    of_a_user = passwords.hashed("a good password")
+    assert not passwords.matches(None, "warm")
+    took: dict[str | None, list[float]] = {of_a_user: [], None: []}
+    for turn in range(100):
+        for who in (of_a_user, None) if turn % 2 else (None, of_a_user):
+            began = time.perf_counter()
+            assert not passwords.matches(who, "wrong")
+            took[who].append(time.perf_counter() - began)
+    ratio = median(took[None]) / median(took[of_a_user])
+    print(f"\nunknown name / wrong password: {ratio:.3f} of {median(took[of_a_user]) * 1000:.1f} ms")
+    assert 0.8 < ratio < 1.25

@@ -34,7 +34,7 @@ from controlplane.tables import (
     TERRAFORM_STATE,
 )
 from events.clock import Clock, utc_now
-from events.engine import reading, writing
+from events.engine import answered_within, reading, writing
 from events.envelope import Recorded
 from events.sqlstore import verify_positions
 from events.store import EventStore
@@ -77,13 +77,14 @@ def backup(store: EventStore, engine: Engine, path: Path, *, clock: Clock = utc_
 
     Raises StoreUnavailable, OSError, and BackupCorrupt when the log itself has gaps.
     """
-    header = {"format": FORMAT, "version": VERSION, "created_at": clock(), "revision": revision_of(engine)}
-    tables = _dump_tables(engine)
-    header["head"] = head = store.head()
-    with replacing(path) as fresh:
-        with fresh.open("wb") as file:
-            _write(file, header, tables, islice(store.iterate_all(), head))
-        return verify(fresh)
+    with answered_within(None):  # whoever asks for it waits as long as there are rows
+        header = {"format": FORMAT, "version": VERSION, "created_at": clock(), "revision": revision_of(engine)}
+        tables = _dump_tables(engine)
+        header["head"] = head = store.head()
+        with replacing(path) as fresh:
+            with fresh.open("wb") as file:
+                _write(file, header, tables, islice(store.iterate_all(), head))
+            return verify(fresh)
 
 
 def verify(path: Path) -> BackupSummary:

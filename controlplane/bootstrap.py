@@ -415,6 +415,7 @@ def build(
         unbootable=partial(unbootable_in, clouds),
         console_page=partial(console_page_in, clouds),
         harm=partial(bring_about, clouds),
+        query_limit_s=settings.query_limit_s,
         gate=gate,
         loop=loop,
         examinations=examiner_of(settings, clouds, converger.views),

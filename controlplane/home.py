@@ -22,8 +22,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import psutil
+from pydantic import SecretStr
 
 from controlplane.atomicfile import replacing
+from events.secrets import remember, secret
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +34,7 @@ class Installation:
 
     id: str
     server_key: bytes
-    token: str
+    token: SecretStr
 
     def __repr__(self) -> str:
         return f"Installation({self.id})"
@@ -75,8 +77,8 @@ class Home:
         self.path.mkdir(parents=True, exist_ok=True, mode=0o700)
         return Installation(
             id=minted(self.path / "installation-id", lambda: secrets.token_hex(8)),
-            server_key=bytes.fromhex(minted(self.path / "server-key", lambda: secrets.token_hex(32))),
-            token=minted(self.token_file, lambda: secrets.token_urlsafe(32)),
+            server_key=_key(minted(self.path / "server-key", lambda: secrets.token_hex(32))),
+            token=secret(minted(self.token_file, lambda: secrets.token_urlsafe(32))),
         )
 
     def identity(self) -> HomeIdentity:
@@ -96,7 +98,7 @@ class Home:
     def server_key(self) -> bytes | None:
         """The key in the home, None when there is none: nothing is minted."""
         text = kept(self.path / "server-key")
-        return bytes.fromhex(text) if text else None
+        return _key(text) if text else None
 
     def keep_installation_id(self, installation_id: str) -> str:
         """Puts an id into a home that has none; returns the one that is in force."""
@@ -170,6 +172,11 @@ def minted(path: Path, mint: Callable[[], str]) -> str:
     finally:
         os.unlink(name)
     return path.read_text().strip()
+
+
+def _key(text: str) -> bytes:
+    remember(text)
+    return bytes.fromhex(text)
 
 
 def _write(path: Path, text: str) -> None:

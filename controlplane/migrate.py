@@ -88,7 +88,7 @@ def script_directory() -> Path:
 
 @contextmanager
 def _configured(url: str) -> Iterator[tuple[Config, Engine]]:
-    engine = build_engine(url)
+    engine = build_engine(url, statement_timeout_s=0)  # a migration takes as long as there are rows
     config = Config(stdout=StringIO())  # Alembic talks on stdout, which belongs to the commands of `kedge`
     config.set_main_option("script_location", str(script_directory()).replace("%", "%%"))
     config.set_main_option("path_separator", "os")

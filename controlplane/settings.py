@@ -6,8 +6,9 @@ from functools import cached_property
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Literal
+from urllib.parse import unquote, urlsplit
 
-from pydantic import Field, ValidationError, field_validator, model_validator
+from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import (
     BaseSettings,
     PydanticBaseSettingsSource,
@@ -19,6 +20,7 @@ from controlplane.converger.curebudget import MAX_CURES_PER_DAY
 from controlplane.converger.fleet import MAX_ROLLING, MAX_SURGE_PER_ACCOUNT
 from controlplane.converger.verdict import LOSS_GRACE_S
 from controlplane.dns.binding import ZoneBinding
+from controlplane.egress import Allowed, Egress
 from controlplane.freezing import FreezeBinding
 from controlplane.gitsync.binding import GitBinding, is_under
 from controlplane.groups.watch import WatchGroups
@@ -26,6 +28,7 @@ from controlplane.loopback import is_loopback
 from controlplane.networks.settings import NetworkSettings
 from controlplane.notices.binding import NotifierBinding
 from controlplane.portal.oidc.binding import OidcBinding
+from events.secrets import remember
 
 LONGEST_CALL_S = 10.0
 """No call to a broker or a cloud lasts longer; a lease term is at least three of them."""
@@ -48,7 +51,12 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix="KEDGE_", extra="forbid", frozen=True)
 
     home: Path = Field(default=Path(".kedge"), description="state, keys, the default database, the `local` cloud")
-    database_url: str = Field(default="", description="`sqlite:///FILE` or `postgresql://...`; empty: SQLite in home")
+    database_url: SecretStr = Field(
+        default=SecretStr(""), description="`sqlite:///FILE` or `postgresql://...`; empty: SQLite in home"
+    )
+    only: Literal["", "loop", "portal"] = Field(
+        default="", description="`loop` or `portal`: that part alone, as a process of its own, on PostgreSQL"
+    )
     host: str = Field(default="127.0.0.1", description="a loopback address: plain HTTP is spoken on no other")
     port: int = Field(default=8428, ge=0, le=65535, description="0 lets the system choose")
     agent_host: str = Field(
@@ -147,6 +155,13 @@ class Settings(BaseSettings):
     agent_signing_key: Path | None = Field(
         default=None, description="Ed25519 key agents are signed by, PEM; empty: one that follows from `server-key`"
     )
+    egress_allow: tuple[str, ...] = Field(
+        default=(),
+        description="hosts (`*.DOMAIN` too) and networks the server may call; empty: what the settings name",
+    )
+    query_limit_s: float = Field(
+        default=10.0, ge=0.1, le=600, description="the longest the database may take for a page, a call or a search"
+    )
     graceful_stop_s: float = Field(default=3.0, ge=0, le=60, description="how long open requests may go on at a stop")
     log_level: str = "INFO"
     log_format: Literal["text", "json"] = Field(default="text", description="`text` for people, `json` for machines")
@@ -165,6 +180,13 @@ class Settings(BaseSettings):
     @classmethod
     def _absolute_folders(cls, folders: tuple[Path, ...]) -> tuple[Path, ...]:
         return tuple(folder.expanduser().absolute() for folder in folders)
+
+    @field_validator("egress_allow")
+    @classmethod
+    def _places_to_call(cls, places: tuple[str, ...]) -> tuple[str, ...]:
+        for place in places:
+            Allowed.of(place)
+        return places
 
     @field_validator("log_level")
     @classmethod
@@ -186,6 +208,16 @@ class Settings(BaseSettings):
                 f"host {self.host!r} is not a loopback address. There the API of people speaks plain HTTP, which would "
                 "carry tokens readable over the network: listen on 127.0.0.1. People elsewhere are served over TLS: "
                 "set portal_host, portal_names, portal_cert and portal_key. So are agents of VMs elsewhere: agent_host."
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _meets_in_a_database(self) -> "Settings":
+        if self.only and not self.database.startswith("postgresql"):
+            raise ValueError(
+                f"only = {self.only!r} needs PostgreSQL: loop and portal meet in the database, each by a role of its "
+                "own, and whoever may write a SQLite file may write all of it. Set database_url, or run `kedge server` "
+                "without --only"
             )
         return self
 
@@ -287,6 +319,11 @@ class Settings(BaseSettings):
         """What VMs call and the certificate names, where agents are served over TLS."""
         return self.agent_name or self.agent_host
 
+    @cached_property
+    def egress(self) -> Egress:
+        """Where the server may call."""
+        return Egress(tuple(Allowed.of(place) for place in self.egress_allow))
+
     @property
     def uses_spark(self) -> bool:
         """Whether drain plans go to Spark at all."""
@@ -294,8 +331,10 @@ class Settings(BaseSettings):
 
     @cached_property
     def database(self) -> str:
-        """The URL of the database in use."""
-        return self.database_url or f"sqlite:///{self.home / 'kedge.db'}"
+        """The URL of the database in use, with its password: it is for the driver alone."""
+        url = self.database_url.get_secret_value()
+        remember(unquote(urlsplit(url).password or ""))
+        return url or f"sqlite:///{self.home / 'kedge.db'}"
 
     @classmethod
     def settings_customise_sources(

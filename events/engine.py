@@ -5,8 +5,10 @@ SQLite is the default, PostgreSQL is for production. Both are set up so that a c
 
 import json
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
@@ -19,9 +21,12 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from events.errors import StoreUnavailable
+from events.errors import QueryTooLong, StoreUnavailable
 
 _READ_ONLY = "kedge_read_only"
+_LOOKS_EVERY = 10_000
+"""Steps of SQLite's machine between two looks at the clock, a fraction of a millisecond."""
+_limit_s: ContextVar[float | None] = ContextVar("query_limit_s", default=None)
 
 
 def build_engine(
@@ -29,11 +34,15 @@ def build_engine(
     *,
     lock_timeout_s: float = 10.0,
     idle_in_transaction_timeout_s: float = 30.0,
+    statement_timeout_s: float = 600.0,
     connect_timeout_s: int = 5,
     pool_size: int = 10,
     durable: bool = True,
 ) -> Engine:
     """An engine for `sqlite:///FILE` or `postgresql://...` (psycopg 3 is used whatever the driver part says).
+
+    `statement_timeout_s` is the longest a statement of PostgreSQL may take, 0 for no end; `answered_within` shortens it
+    for what somebody waits for.
 
     `durable=False` lets the last commits be lost in a power cut; only for values that may be lost (`latest`).
     Raises ValueError for other databases and for SQLite in memory, which every thread would see differently.
@@ -42,6 +51,7 @@ def build_engine(
     shared: dict[str, Any] = {
         "json_serializer": partial(json.dumps, ensure_ascii=False, separators=(",", ":"), allow_nan=False),
         "json_deserializer": from_json,
+        "hide_parameters": True,  # an error tells the statement; what was in it may be a secret
         "pool_size": pool_size,
         "max_overflow": pool_size,
         "pool_timeout": lock_timeout_s,
@@ -52,6 +62,7 @@ def build_engine(
         case "postgresql" | "postgres":
             session = {
                 "lock_timeout": round(lock_timeout_s * 1000),
+                "statement_timeout": round(statement_timeout_s * 1000),
                 "idle_in_transaction_session_timeout": round(idle_in_transaction_timeout_s * 1000),
                 "synchronous_commit": "on" if durable else "off",
                 "timezone": "UTC",
@@ -82,6 +93,21 @@ def writing(engine: Engine) -> Iterator[Connection]:
 
 
 @contextmanager
+def answered_within(limit_s: float | None) -> Iterator[None]:
+    """Transactions of this context give up after `limit_s`: on PostgreSQL each statement, on SQLite the whole of them.
+    None lifts a limit that somebody set around it.
+
+    For what somebody waits for, be it a page or a search; who folds the log or migrates takes the time that takes.
+    They raise QueryTooLong then.
+    """
+    token = _limit_s.set(limit_s)
+    try:
+        yield
+    finally:
+        _limit_s.reset(token)
+
+
+@contextmanager
 def answering(engine: Engine) -> Iterator[None]:
     """Turns "the database did not answer" of every driver into StoreUnavailable; other errors pass."""
     try:
@@ -92,6 +118,11 @@ def answering(engine: Engine) -> Iterator[None]:
         if error.connection_invalidated or is_refused(error):
             raise _unavailable(engine, error) from error
         raise
+
+
+def shown_url(url: str) -> str:
+    """The URL of a database for people, without its password. Raises ArgumentError for one that is none."""
+    return make_url(url).render_as_string(hide_password=True)
 
 
 def is_refused(error: DBAPIError) -> bool:
@@ -138,6 +169,10 @@ _TURNS: WeakKeyDictionary[Engine, _Turn] = WeakKeyDictionary()
 
 def _unavailable(engine: Engine, error: Exception) -> StoreUnavailable:
     where = engine.url.render_as_string(hide_password=True)
+    if _is_too_long(error):
+        limit_s = _limit_s.get()
+        told = f"{limit_s:g} s" if limit_s is not None else "the server's statement_timeout"
+        return QueryTooLong(f"database {where}: the answer took longer than {told}. The query was ended.")
     reason = str(getattr(error, "orig", None) or error).strip().splitlines()[0]
     if "no such table" in reason:
         return StoreUnavailable(f"database {where}: {reason}. Its tables were never made: start `kedge server` once.")
@@ -148,6 +183,14 @@ def _unavailable(engine: Engine, error: Exception) -> StoreUnavailable:
     return StoreUnavailable(
         f"database {where} did not answer: {reason}. Whether a write in flight was kept is unknown; "
         "the same write again, with the same ids, is safe."
+    )
+
+
+def _is_too_long(error: Exception) -> bool:
+    """`query_canceled` of PostgreSQL, which is not what a lock that is not given says; SQLite's word for our end."""
+    origin = getattr(error, "orig", None)
+    return (
+        getattr(origin, "sqlstate", None) == "57014" or getattr(origin, "sqlite_errorname", None) == "SQLITE_INTERRUPT"
     )
 
 
@@ -177,6 +220,13 @@ def _sqlite(url: URL, busy_timeout_s: float, durable: bool, shared: dict[str, An
         # so writers take the lock at once and wait for it there.
         read_only = connection.get_execution_options().get(_READ_ONLY)
         connection.exec_driver_sql("BEGIN" if read_only else "BEGIN IMMEDIATE")
+        limit_s = _limit_s.get()
+        driver: Any = connection.connection.driver_connection
+        if limit_s is None:
+            driver.set_progress_handler(None, 0)
+        else:
+            until_s = time.monotonic() + limit_s
+            driver.set_progress_handler(lambda: time.monotonic() > until_s, _LOOKS_EVERY)
 
     _TURNS[engine] = _Turn(busy_timeout_s)
     return engine
@@ -184,9 +234,17 @@ def _sqlite(url: URL, busy_timeout_s: float, durable: bool, shared: dict[str, An
 
 def _postgresql(url: URL, connect_timeout_s: int, session: Mapping[str, object], shared: dict[str, Any]) -> Engine:
     options = " ".join(f"-c {name}={value}" for name, value in session.items())
-    return create_engine(
+    engine = create_engine(
         url.set(drivername="postgresql+psycopg"),
         connect_args={"connect_timeout": connect_timeout_s, "options": options, "application_name": "kedge"},
         pool_pre_ping=True,
         **shared,
     )
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        limit_s = _limit_s.get()
+        if limit_s is not None:  # of this transaction alone: the connection goes back to the pool as it was
+            connection.exec_driver_sql(f"SET LOCAL statement_timeout = {max(1, round(limit_s * 1000))}")
+
+    return engine

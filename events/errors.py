@@ -37,6 +37,10 @@ class StoreUnavailable(EventsError):
     """
 
 
+class QueryTooLong(StoreUnavailable):
+    """The database was told to give up: the answer took too long. What now: ask for less, or again when it is quiet."""
+
+
 class PositionGap(EventsError):
     """The log breaks its own rule `max(position) = count(*)`. What now: stop, a person restores a backup."""
 

@@ -9,12 +9,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from events.secrets import without_secrets
+
 
 class ProviderError(Exception):
-    """Base of everything this package raises on purpose."""
+    """Base of everything this package raises on purpose. Its text may be a cloud's own: no secret of ours is in it."""
 
     retryable: ClassVar[bool] = False
     what_next: ClassVar[str] = "Read the message above; nothing was retried."
+
+    def __str__(self) -> str:
+        return without_secrets(super().__str__())
 
 
 class AuthFailed(ProviderError):

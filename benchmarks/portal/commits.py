@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from controlplane import migrate
+from controlplane.egress import Egress
 from controlplane.gitsync.binding import GitBinding
 from controlplane.gitsync.board import Board
 from controlplane.gitsync.clone import Clone
@@ -66,7 +67,9 @@ def _sync(house: House, upstream: Upstream, folder: Path, stop: threading.Event)
         board=board,
         clock=lambda: house.now,
     )
-    return SourceSync(binding, Clone(binding, folder / "clone", local_paths=(folder,), stop=stop), parts)
+    return SourceSync(
+        binding, Clone(binding, folder / "clone", local_paths=(folder,), stop=stop, egress=Egress()), parts
+    )
 
 
 def _until_planned(house: House, upstream: Upstream, number: int) -> float:

@@ -63,7 +63,7 @@ def anomalies_of(
 ) -> AnomalyRoom:
     """The room of anomalies."""
     outbox = SqlOutbox(engine)
-    notifiers = {binding.name: notifier_of(binding, clock) for binding in settings.notifiers}
+    notifiers = {binding.name: notifier_of(binding, clock, settings.egress) for binding in settings.notifiers}
     rung: list[Poller] = []
 
     def ring(name: str) -> None:

@@ -6,9 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from pydantic import SecretStr
+
 from controlplane.cli.errors import CliError, Unreachable
 from controlplane.cli.kepttokens import token_for
 from controlplane.loopback import is_loopback
+from events.secrets import secret
 
 HOME_VARIABLE = "KEDGE_HOME"
 SERVER_VARIABLE = "KEDGE_SERVER"
@@ -20,15 +23,12 @@ class Address:
     """One server. `source` says where its URL was found, for messages."""
 
     url: str
-    token: str
+    token: SecretStr
     source: str
 
     @property
     def is_local(self) -> bool:
         return is_loopback(urlsplit(self.url).hostname or "")
-
-    def __repr__(self) -> str:
-        return f"Address(url={self.url!r}, token='***', source={self.source!r})"
 
 
 def home_of(environ: Mapping[str, str], cwd: Path) -> Path:
@@ -53,7 +53,7 @@ def locate(environ: Mapping[str, str], cwd: Path) -> Address:
         why = "the token of a server's home opens it on its own machine only"
         then = f"`kedge login --server {url}` keeps one of yours; KEDGE_TOKEN_FILE names a file with one"
         raise CliError(f"there is no token for {url}", where=source, why=why, next_step=then)
-    return Address(url, token or _token_in(home_of(environ, cwd) / "token"), source)
+    return Address(url, secret(token or _token_in(home_of(environ, cwd) / "token")), source)
 
 
 def server_url(environ: Mapping[str, str], cwd: Path) -> tuple[str, str]:

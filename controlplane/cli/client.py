@@ -436,7 +436,7 @@ class Client(ChaosCalls):
         timeout_s: float = TIMEOUT_S,
     ) -> _T:
         address = self._locate()
-        headers = {"Authorization": f"Bearer {address.token}", "Accept": "application/json"}
+        headers = {"Authorization": f"Bearer {address.token.get_secret_value()}", "Accept": "application/json"}
         if key:
             headers["Idempotency-Key"] = key
         if self._actor.isascii() and self._actor.isprintable() and self._actor:

@@ -8,6 +8,7 @@ from typer.core import TyperGroup
 from controlplane.cli import exits
 from controlplane.cli.errors import CliError
 from controlplane.cli.session import session_of
+from controlplane.redaction import redacted
 
 NO_COLOR = "--no-color"
 _CLICK_USAGE = 2
@@ -47,7 +48,7 @@ class KedgeGroup(TyperGroup):
 
 def _tell(ctx: Any, error: CliError) -> None:
     session = session_of(ctx)
-    first, *rest = error.lines()
+    first, *rest = map(redacted, error.lines())
     session.tell(first, "bold red")
     for line in rest:
         session.tell(line)

@@ -1,5 +1,6 @@
 """The `kedge` command: wires verbs to names and nothing more."""
 
+import sys
 from typing import Annotated
 
 import typer
@@ -44,6 +45,7 @@ from controlplane.cli.verbs.state import state
 from controlplane.cli.verbs.steer import abort, delete, pause, resume, roll
 from controlplane.cli.verbs.topics import topic, topics
 from controlplane.cli.verbs.wait import wait
+from controlplane.redaction import tell_uncaught
 
 VERBS = (
     server,
@@ -158,4 +160,5 @@ for name, of_noun in GROUPS.items():
 
 def main() -> None:
     """Entry point of the `kedge` script."""
+    sys.excepthook = tell_uncaught
     app(prog_name="kedge")

@@ -5,8 +5,9 @@ import stat
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
 
+from events.secrets import secret
 from providers.dns.rfc2136 import TsigKey, UpdatedZone
 from providers.dns.zone import LONGEST_TTL_S, DnsZone
 from providers.errors import AuthFailed
@@ -60,11 +61,11 @@ def zone_of(binding: ZoneBinding) -> DnsZone:
     return HostedZone(binding.zone, binding.hosted_zone_id, binding.profile, binding.endpoint_url)
 
 
-def _secret(binding: ZoneBinding) -> str:
+def _secret(binding: ZoneBinding) -> SecretStr:
     path = binding.key_file or Path()
     try:
         if stat.S_IMODE(path.stat().st_mode) & 0o077:
             raise AuthFailed(f"zone {binding.zone}: {path} can be read by others: chmod 600 it")
-        return path.read_text().strip()
+        return secret(path.read_text().strip())
     except OSError as error:
         raise AuthFailed(f"zone {binding.zone}: the key file cannot be read: {error}") from error

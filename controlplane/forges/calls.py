@@ -11,12 +11,13 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
+from pydantic import SecretStr
 
+from controlplane.egress import Egress, EgressRefused
 from controlplane.forges import forge as f
 from controlplane.forges.binding import ForgeBinding
 from controlplane.gitsync.faults import SourceFault
 from controlplane.gitsync.tokens import kept_token
-from controlplane.loopback import is_loopback
 from events.clock import Clock
 from events.spec.problems import shorten
 
@@ -39,13 +40,20 @@ class ForgeCalls:
     """Calls to one repository of a forge. Redirects are not followed: a token goes where it was sent, nowhere else."""
 
     def __init__(
-        self, binding: ForgeBinding, api: str, headers: Mapping[str, str], *, where: str, clock: Clock
+        self,
+        binding: ForgeBinding,
+        api: str,
+        headers: Mapping[str, str],
+        *,
+        where: str,
+        clock: Clock,
+        egress: Egress,
     ) -> None:
         self._binding, self._api, self._headers, self._where, self._clock = binding, api, headers, where, clock
         for library in ("httpx", "httpcore"):
             logging.getLogger(library).setLevel(logging.WARNING)
         host = urlsplit(api).hostname or ""
-        self._http = httpx.Client(timeout=TIMEOUT_S, follow_redirects=False, trust_env=not is_loopback(host))
+        self._http = egress.client({host}, timeout=TIMEOUT_S)
 
     def ask(
         self,
@@ -59,13 +67,18 @@ class ForgeCalls:
     ) -> Answer:
         """Asks; statuses of `also` are answers, too, besides those of success. Raises ForgeFault."""
         token = self._token(what)
-        headers = {**self._headers, "Authorization": f"Bearer {token}", "Accept-Encoding": "identity"}
+        headers = {
+            **self._headers,
+            "Authorization": f"Bearer {token.get_secret_value()}",
+            "Accept-Encoding": "identity",
+        }
         try:
             with self._http.stream(method, f"{self._api}{path}", json=body, params=query, headers=headers) as response:
                 text = _bounded(response)
         except (httpx.HTTPError, httpx.InvalidURL, RuntimeError, _TooMuch) as error:
             # Its text may name what was sent; a client that was closed meanwhile is a RuntimeError.
-            why = str(error) if isinstance(error, _TooMuch) else f"it did not answer ({type(error).__name__})"
+            is_ours = isinstance(error, _TooMuch | EgressRefused)
+            why = str(error) if is_ours else f"it did not answer ({type(error).__name__})"
             raise self._fault(f.UNREACHABLE, what, why) from None
         if not response.is_success and response.status_code not in also:
             raise self._refusal(response, text, what)
@@ -99,7 +112,7 @@ class ForgeCalls:
         """Gives back the connections."""
         self._http.close()
 
-    def _token(self, what: str) -> str:
+    def _token(self, what: str) -> SecretStr:
         try:
             return kept_token(self._binding.token_env, self._binding.token_file)
         except SourceFault as fault:

@@ -6,6 +6,7 @@ The token needs: commit statuses, contents and pull requests, each to write (for
 from typing import Any
 from urllib.parse import quote
 
+from controlplane.egress import Egress
 from controlplane.forges.binding import ForgeAddress, ForgeBinding
 from controlplane.forges.calls import ForgeCalls, listed
 from controlplane.forges.forge import CommitStatus, FileChange, PullRequest, State
@@ -20,11 +21,11 @@ class GitHub:
 
     longest_description = 140
 
-    def __init__(self, binding: ForgeBinding, address: ForgeAddress, *, clock: Clock) -> None:
+    def __init__(self, binding: ForgeBinding, address: ForgeAddress, *, clock: Clock, egress: Egress) -> None:
         self.where = f"github {address.project}"
         self._owner = address.project.partition("/")[0]
         self._base = f"/repos/{address.project}"
-        self._calls = ForgeCalls(binding, address.api, _HEADERS, where=self.where, clock=clock)
+        self._calls = ForgeCalls(binding, address.api, _HEADERS, where=self.where, clock=clock, egress=egress)
 
     def status(self, commit: str, context: str) -> CommitStatus | None:
         """See Forge. The newest is the first; contexts differ by more than case."""

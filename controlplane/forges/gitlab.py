@@ -6,6 +6,7 @@ The token needs the scope `api` and the role Developer; a commit status on a pro
 from typing import Any
 from urllib.parse import quote
 
+from controlplane.egress import Egress
 from controlplane.forges.binding import ForgeAddress, ForgeBinding
 from controlplane.forges.calls import ForgeCalls, listed
 from controlplane.forges.forge import CommitStatus, FileChange, PullRequest, State
@@ -21,11 +22,15 @@ class GitLab:
 
     longest_description = 255
 
-    def __init__(self, binding: ForgeBinding, address: ForgeAddress, branch: str, *, clock: Clock) -> None:
+    def __init__(
+        self, binding: ForgeBinding, address: ForgeAddress, branch: str, *, clock: Clock, egress: Egress
+    ) -> None:
         self.where = f"gitlab {address.project}"
         self._branch = branch
         self._base = f"/projects/{quote(address.project, safe='')}"
-        self._calls = ForgeCalls(binding, address.api, {"User-Agent": "kedge"}, where=self.where, clock=clock)
+        self._calls = ForgeCalls(
+            binding, address.api, {"User-Agent": "kedge"}, where=self.where, clock=clock, egress=egress
+        )
 
     def status(self, commit: str, context: str) -> CommitStatus | None:
         """See Forge. Ids grow, so the newest is the one with the highest."""

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from controlplane.egress import Egress
 from controlplane.forges.binding import GITHUB, ForgeBinding
 from controlplane.forges.forge import Forge
 from controlplane.forges.github import GitHub
@@ -29,15 +30,16 @@ def link_of(
     *,
     portal: str,
     clock: Clock,
+    egress: Egress,
 ) -> ForgeLink:
     """The forge of a binding; nothing is asked of it yet."""
-    made = forge_of(binding, forge, clock=clock)
+    made = forge_of(binding, forge, clock=clock, egress=egress)
     return ForgeLink(forge, made, StatusKeeper(made, standing, portal=portal, clock=clock))
 
 
-def forge_of(binding: GitBinding, forge: ForgeBinding, *, clock: Clock) -> Forge:
+def forge_of(binding: GitBinding, forge: ForgeBinding, *, clock: Clock, egress: Egress) -> Forge:
     """The calls to it."""
     address = forge.require_address(binding.repository)
     if forge.kind == GITHUB:
-        return GitHub(forge, address, clock=clock)
-    return GitLab(forge, address, binding.branch, clock=clock)
+        return GitHub(forge, address, clock=clock, egress=egress)
+    return GitLab(forge, address, binding.branch, clock=clock, egress=egress)

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from controlplane.egress import Egress
 from controlplane.gitsync.binding import GitBinding, is_under
 from controlplane.gitsync.child import Answer, Child, Limits, bytes_in, refusal
 from controlplane.gitsync.environment import CONFIG, base_environment, fetch_environment
@@ -47,12 +48,14 @@ class Clone:
         *,
         local_paths: tuple[Path, ...],
         stop: threading.Event,
+        egress: Egress,
         limits: Limits | None = None,
         program: str = "git",
         clock: Clock = utc_now,
     ) -> None:
         self._binding = binding
         self._clock = clock
+        self._egress = egress
         self._folder = folder
         self._git_dir = folder / "clone.git"
         self._local_paths = local_paths
@@ -212,7 +215,7 @@ class Clone:
     # --- processes ----------------------------------------------------------------------------------------------
 
     def _remote(self, *arguments: str) -> Answer:
-        environ, secrets = fetch_environment(self._binding, self._folder)
+        environ, secrets = fetch_environment(self._binding, self._folder, self._egress)
         answer = self._child.run([*self._leading(), *arguments], environ)
         if answer.code != 0:
             raise _fault(answer, secrets.values)

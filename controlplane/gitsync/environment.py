@@ -4,13 +4,15 @@ import base64
 import os
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from controlplane.egress import Egress, EgressRefused, proxy_for
 from controlplane.gitsync.binding import GitBinding
 from controlplane.gitsync.faults import SourceFault
 from controlplane.gitsync.tokens import kept_token
+from events.secrets import remember
 
 _PASSED_ON = ("PATH", "HTTPS_PROXY", "https_proxy", "NO_PROXY", "no_proxy", "SSL_CERT_FILE", "SSL_CERT_DIR")
 
@@ -36,10 +38,10 @@ CONFIG = (
 
 @dataclass(frozen=True, slots=True)
 class Secrets:
-    """What must not be shown, and the variables that carry it to git: never an argument, others could read those."""
+    """What must not be shown, and the settings that carry it to git: by variables, others could read an argument."""
 
-    values: tuple[str, ...]
-    variables: Mapping[str, str]
+    values: tuple[str, ...] = field(repr=False)
+    settings: Mapping[str, str] = field(repr=False)
 
 
 def base_environment(home: Path) -> dict[str, str]:
@@ -60,10 +62,11 @@ def base_environment(home: Path) -> dict[str, str]:
     }
 
 
-def fetch_environment(binding: GitBinding, home: Path) -> tuple[dict[str, str], Secrets]:
+def fetch_environment(binding: GitBinding, home: Path, egress: Egress) -> tuple[dict[str, str], Secrets]:
     """For commands that ask the repository: its one protocol, with its credentials. Raises SourceFault."""
     secrets = _secrets(binding)
-    environ = {**base_environment(home), **secrets.variables, "GIT_ALLOW_PROTOCOL": binding.transport}
+    told = {**secrets.settings, **_pinned(binding, egress)}
+    environ = {**base_environment(home), **_as_variables(told), "GIT_ALLOW_PROTOCOL": binding.transport}
     if binding.transport == "ssh":
         environ["GIT_SSH_COMMAND"] = _ssh(binding)
         environ["GIT_SSH_VARIANT"] = "ssh"
@@ -90,14 +93,42 @@ def _ssh(binding: GitBinding) -> str:
 
 
 def _secrets(binding: GitBinding) -> Secrets:
-    token = kept_token(binding.token_env, binding.token_file)
+    token = kept_token(binding.token_env, binding.token_file).get_secret_value()
     if not token:
         return Secrets((), {})
     url = urlsplit(binding.repository)
     pair = base64.b64encode(f"{binding.username}:{token}".encode()).decode()
-    variables = {
-        "GIT_CONFIG_COUNT": "1",
-        "GIT_CONFIG_KEY_0": f"http.{url.scheme}://{url.netloc}/.extraHeader",
-        "GIT_CONFIG_VALUE_0": f"Authorization: Basic {pair}",
-    }
-    return Secrets((token, pair), variables)
+    remember(pair)
+    header = f"http.{url.scheme}://{url.netloc}/.extraHeader"
+    return Secrets((token, pair), {header: f"Authorization: Basic {pair}"})
+
+
+def _pinned(binding: GitBinding, egress: Egress) -> dict[str, str]:
+    """Over http git is told the address that was judged, so that it looks up no other (git 2.37). Over ssh it is the
+    host's key that says who answers. Raises SourceFault."""
+    if binding.transport not in ("https", "http"):
+        return {}
+    url = urlsplit(binding.repository)
+    host, port = url.hostname or "", url.port or {"https": 443, "http": 80}[url.scheme]
+    try:
+        if proxy_for(url.scheme, host):
+            egress.judge_unresolved(host, named=True)
+            return {}
+        addresses = egress.addresses(host, port, named=True)
+    except EgressRefused as refused:
+        raise SourceFault(
+            "NotAllowed", str(refused), "Look at the address of the binding, and at `egress_allow`."
+        ) from None
+    except OSError as error:
+        raise SourceFault("Unreachable", f"{host} has no address: {error}", "It is tried again.") from None
+    if addresses == (host,):  # an address itself: there is nothing to look up
+        return {}
+    written = ",".join(f"[{address}]" if ":" in address else address for address in addresses)
+    return {"http.curloptResolve": f"{host}:{port}:{written}"}
+
+
+def _as_variables(settings: Mapping[str, str]) -> dict[str, str]:
+    """Settings as git reads them from its environment."""
+    names = {f"GIT_CONFIG_KEY_{number}": name for number, name in enumerate(settings)}
+    values = {f"GIT_CONFIG_VALUE_{number}": value for number, value in enumerate(settings.values())}
+    return {"GIT_CONFIG_COUNT": str(len(settings)), **names, **values}

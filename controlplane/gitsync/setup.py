@@ -70,11 +70,15 @@ def sources_of(
     folder = settings.home / "git"
     syncs = {
         binding.name: SourceSync(
-            binding, Clone(binding, folder / binding.name, local_paths=settings.git_local_paths, stop=stop), parts
+            binding,
+            Clone(
+                binding, folder / binding.name, local_paths=settings.git_local_paths, stop=stop, egress=settings.egress
+            ),
+            parts,
         )
         for binding in settings.git
     }
-    links = _links(settings, board, clock)
+    links = links_of(settings, board, clock)
     keepers = {name: link.keeper for name, link in links.items() if link.binding.statuses}
     statuses = Poller(keepers, dict.fromkeys(keepers, _STATUS_S), leadership=leadership, stop=stop)
     polled = {name: _Telling(sync.poll, partial(statuses.ring, name)) for name, sync in syncs.items()}
@@ -98,13 +102,15 @@ class _Telling:
         self.tell()
 
 
-def _links(settings: Settings, board: Board, clock: Clock) -> Mapping[str, ForgeLink]:
+def links_of(settings: Settings, board: Board, clock: Clock) -> Mapping[str, ForgeLink]:
     """The forges of the bindings that name one. Statuses lead to the portal where people elsewhere can reach it."""
     name = settings.portal_names[0] if settings.portal_names else ""
     bare = ":" not in name or name.endswith("]")
     portal = f"https://{name}{f':{settings.portal_port}' if bare else ''}" if name else ""
     return {
-        binding.name: link_of(binding, binding.forge, partial(board.of, binding.name), portal=portal, clock=clock)
+        binding.name: link_of(
+            binding, binding.forge, partial(board.of, binding.name), portal=portal, clock=clock, egress=settings.egress
+        )
         for binding in settings.git
         if binding.forge is not None
     }

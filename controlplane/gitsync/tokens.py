@@ -4,7 +4,10 @@ import os
 import re
 from pathlib import Path
 
+from pydantic import SecretStr
+
 from controlplane.gitsync.faults import SourceFault
+from events.secrets import secret
 
 _VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*", re.ASCII)
 
@@ -22,8 +25,8 @@ def require_reference(token_env: str, token_file: Path | None, *, key: str = "to
         raise ValueError(f"{token_file} must be an absolute path")
 
 
-def kept_token(token_env: str, token_file: Path | None, *, key: str = "token") -> str:
-    """The token, "" where none is named. Raises SourceFault where one is named and is not there."""
+def kept_token(token_env: str, token_file: Path | None, *, key: str = "token") -> SecretStr:
+    """The token, empty where none is named. Raises SourceFault where one is named and is not there."""
     if token_env:
         token = os.environ.get(token_env, "").strip()
         where = f"the variable {token_env} ({key}_env)"
@@ -34,10 +37,10 @@ def kept_token(token_env: str, token_file: Path | None, *, key: str = "token") -
         except (OSError, UnicodeDecodeError):
             token = ""
     else:
-        return ""
+        return SecretStr("")
     if not token or not token.isprintable():
         raise SourceFault("CredentialMissing", f"{where} holds no {_word(key)}", "Set it for the server's process.")
-    return token
+    return secret(token)
 
 
 def _word(key: str) -> str:

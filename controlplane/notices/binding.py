@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
 
+from events.secrets import secret
 from events.spec.upkeep import AnomalyKind
 
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?", re.ASCII)
@@ -90,11 +91,11 @@ def _is_link_local(host: str) -> bool:
     return (mapped or address).is_link_local
 
 
-def kept_secret(path: Path, name: str) -> str:
+def kept_secret(path: Path, name: str) -> SecretStr:
     """The text of a file that nobody else can read. Raises NotifierUnusable."""
     try:
         if stat.S_IMODE(path.stat().st_mode) & 0o077:
             raise NotifierUnusable(f"notifier {name}: {path} can be read by others: chmod 600 it")
-        return path.read_text().strip()
+        return secret(path.read_text().strip())
     except (OSError, UnicodeDecodeError) as error:
         raise NotifierUnusable(f"notifier {name}: {path} cannot be read: {type(error).__name__}") from error

@@ -8,12 +8,16 @@ import threading
 from collections.abc import Callable
 from datetime import datetime
 from typing import Any, Protocol
+from urllib.parse import urlsplit
 
 import httpx
 from confluent_kafka import KafkaException, Producer
+from pydantic import SecretStr
 
+from controlplane.egress import Egress, EgressRefused
 from controlplane.notices.binding import NotifierBinding, NotifierUnusable, kept_secret, require_safe
 from controlplane.notices.notice import Notice
+from events.secrets import remember
 
 TIMEOUT_S = 5.0
 SIGNATURE = "Kedge-Signature"
@@ -39,10 +43,12 @@ class Notifier(Protocol):
         ...
 
 
-def notifier_of(binding: NotifierBinding, clock: Callable[[], datetime], *, timeout_s: float = TIMEOUT_S) -> Notifier:
+def notifier_of(
+    binding: NotifierBinding, clock: Callable[[], datetime], egress: Egress, *, timeout_s: float = TIMEOUT_S
+) -> Notifier:
     """The notifier itself. Files are read at each telling, so that a rotated secret needs no restart."""
     if binding.kind == "webhook":
-        return Webhook(binding, clock, timeout_s)
+        return Webhook(binding, clock, egress, timeout_s)
     return TopicNotifier(binding, timeout_s) if binding.kind == "kafka" else LogNotifier()
 
 
@@ -60,19 +66,25 @@ class LogNotifier:
 class Webhook:
     """A POST of the JSON. Redirects are not followed: a notice goes where it was sent and nowhere else."""
 
-    def __init__(self, binding: NotifierBinding, clock: Callable[[], datetime], timeout_s: float) -> None:
+    def __init__(
+        self, binding: NotifierBinding, clock: Callable[[], datetime], egress: Egress, timeout_s: float
+    ) -> None:
         self._binding, self._clock = binding, clock
+        self._egress, self._timeout_s = egress, timeout_s
+        self._clients: dict[str, httpx.Client] = {}
         for library in ("httpx", "httpcore"):
             # They log whole URLs and headers: here a URL may be a secret.
             logging.getLogger(library).setLevel(logging.WARNING)
-        self._http = httpx.Client(timeout=timeout_s, follow_redirects=False, trust_env=False)
 
     def tell(self, notice: Notice) -> None:
         """See Notifier. An answer of 2xx is one that took it."""
         body = json.dumps(notice.document(), sort_keys=True).encode()
         try:
             headers = {"Content-Type": "application/json", NOTICE_ID: notice.id, **self._signature(body)}
-            response = self._http.post(self._url(), content=body, headers=headers)
+            url = self._url()
+            response = self._client(urlsplit(url).hostname or "").post(url, content=body, headers=headers)
+        except EgressRefused as refused:
+            raise NotTold(f"{self._binding.where} was not called: {refused}") from None
         except (NotifierUnusable, ValueError) as error:
             raise NotTold(str(error)) from error
         except httpx.HTTPError as error:
@@ -83,13 +95,20 @@ class Webhook:
 
     def close(self) -> None:
         """See Notifier."""
-        self._http.close()
+        for client in self._clients.values():
+            client.close()
+
+    def _client(self, host: str) -> httpx.Client:
+        """One for the host the settings or their file name; a file may come to name another."""
+        if host not in self._clients:
+            self._clients[host] = self._egress.client({host}, timeout=self._timeout_s, by_proxy=False)
+        return self._clients[host]
 
     def _url(self) -> str:
         binding = self._binding
         url = binding.url
         if not url and binding.url_file is not None:
-            url = kept_secret(binding.url_file, binding.name)
+            url = kept_secret(binding.url_file, binding.name).get_secret_value()
         require_safe(url, binding.name)
         return url
 
@@ -100,9 +119,9 @@ class Webhook:
         return {SIGNATURE: signature(key, body, int(self._clock().timestamp()))}
 
 
-def signature(key: str, body: bytes, at_s: int) -> str:
+def signature(key: SecretStr, body: bytes, at_s: int) -> str:
     """What the header says for a body sent at this time (seconds since 1970)."""
-    signed = hmac.new(key.encode(), f"{at_s}.".encode() + body, hashlib.sha256)
+    signed = hmac.new(key.get_secret_value().encode(), f"{at_s}.".encode() + body, hashlib.sha256)
     return f"t={at_s},v1={signed.hexdigest()}"
 
 
@@ -158,6 +177,10 @@ class TopicNotifier:
 
     def _properties(self) -> dict[str, str]:
         path = self._binding.properties_file
-        lines = kept_secret(path, self._binding.name).splitlines() if path is not None else []
+        lines = kept_secret(path, self._binding.name).get_secret_value().splitlines() if path is not None else []
         pairs = (line.split("=", 1) for line in lines if "=" in line and not line.lstrip().startswith("#"))
-        return {key.strip(): value.strip() for key, value in pairs}
+        found = {key.strip(): value.strip() for key, value in pairs}
+        for key, value in found.items():
+            if key.endswith((".password", ".secret", ".pem")):
+                remember(value)
+        return found

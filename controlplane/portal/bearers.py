@@ -6,6 +6,8 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from pydantic import SecretStr
+
 from controlplane.portal.access.passwords import Guesses
 from controlplane.portal.access.people import People
 from controlplane.portal.access.rights import Rights, whole_rights
@@ -26,7 +28,7 @@ class Bearers:
     """
 
     people: People
-    installation_token: str
+    installation_token: SecretStr
     _wrong: Guesses = field(default_factory=lambda: Guesses(_FREE_TRIES))
     _right: OrderedDict[str, None] = field(default_factory=OrderedDict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -34,7 +36,7 @@ class Bearers:
     def rights(self, shown: str, *, door: Door, client: str, now: datetime) -> Rights | None:
         """What the bearer may do, None for a wrong one. Raises ApiError 429 while the address waits."""
         # It belongs to this machine: off it, only tokens that name their person open anything.
-        if door is Door.LOOPBACK and same_secret(shown, self.installation_token):
+        if door is Door.LOOPBACK and same_secret(shown, self.installation_token.get_secret_value()):
             return whole_rights(INSTALLATION, via="home token")
         key = hashlib.sha256(shown.encode()).hexdigest()
         wait_s = self._wrong.wait_s(client, now)

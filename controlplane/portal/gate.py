@@ -7,6 +7,7 @@ request with a bearer is judged by that alone, whatever cookies come with it.
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from urllib.parse import quote
 
@@ -34,9 +35,10 @@ from controlplane.portal.auth import (
 )
 from controlplane.portal.bearers import Bearers
 from controlplane.portal.callrates import BURST, PER_S, CallRates
-from controlplane.portal.portaldoors import Door, door_of, wrong_door
+from controlplane.portal.portaldoors import Door, door_of, other_part, wrong_door
 from controlplane.portal.problems import ApiError, answer_of, wants_page
 from controlplane.portal.services import PortalServices
+from events.engine import answered_within
 from events.errors import StoreUnavailable
 
 _log = logging.getLogger(__name__)
@@ -86,10 +88,16 @@ class Gate:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        # Machines wait for nobody: an agent's report and a state of Terraform are what the loop lives on.
+        is_machine = scope["path"].startswith((AGENT_PATHS, RUN_PATHS))
+        with nullcontext() if is_machine else answered_within(self._services.query_limit_s):
+            await self._answer(scope, receive, send)
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers, door = Headers(scope=scope), door_of(scope)
         most = _most_bytes(scope["path"])
         headers_sent = _with_headers(send, _HEADERS | _OFF_LOOPBACK if door is Door.PEOPLE else _HEADERS)
-        refused = wrong_door(door, scope["path"]) or self._refusal(headers, door) or _too_large(headers, most)
+        refused = self._refused(headers, door, scope["path"]) or _too_large(headers, most)
         shown = self._shown_in(scope, headers)
         rights: Rights | None = None
         problem: Exception | None = refused
@@ -117,6 +125,10 @@ class Gate:
             return None
         title, then = "too many calls with this token", f"It may make {PER_S:.0f} a second, and {BURST} at once."
         return ApiError(429, "too-many-calls", title, next_step=then, retry_after_s=max(1, round(wait_s)))
+
+    def _refused(self, headers: Headers, door: Door, path: str) -> ApiError | None:
+        closed = wrong_door(door, path) or other_part(self._services.part, door, path)
+        return closed or self._refusal(headers, door)
 
     def _refusal(self, headers: Headers, door: Door) -> ApiError | None:
         if door is Door.AGENTS:

@@ -65,7 +65,7 @@ class Hooks:
             then = "Give the webhook at the forge the secret that webhook_secret_env or webhook_secret_file names."
             raise ApiError(401, "not-signed", "no binding of that name has this secret", next_step=then)
         self._wrong.forget(client)
-        if self.sources is not None and self.leadership.may_act:
+        if self.sources is not None and (self.leadership.may_act or self.sources.reaches_leader):
             self.sources.ring(name)
 
     async def _is_signed(self, secret: bytes | None, headers: Mapping[str, str], body: AsyncIterable[bytes]) -> bool:
@@ -98,7 +98,7 @@ class Hooks:
 def webhook_secret(binding: GitBinding) -> bytes | None:
     """The secret of a binding's webhook, None where none is named. Raises SourceFault where it is named and away."""
     text = kept_token(binding.webhook_secret_env, binding.webhook_secret_file, key="webhook_secret")
-    return text.encode() or None
+    return text.get_secret_value().encode() or None
 
 
 def _digest(secret: bytes) -> str:

@@ -18,7 +18,7 @@ from controlplane.portal.access.rights import Forbidden
 from controlplane.portal.access.tokens import TokenRefused
 from controlplane.portal.schemas import ErrorOut
 from controlplane.proposals.book import ProposalNotFound
-from events.errors import StoreUnavailable, StreamConflict
+from events.errors import QueryTooLong, StoreUnavailable, StreamConflict
 
 _log = logging.getLogger(__name__)
 
@@ -120,6 +120,9 @@ def api_error(error: Exception) -> ApiError:
             return ApiError(
                 409, "busy", "others are writing to this cluster", detail=str(error), next_step="Try again."
             )
+        case QueryTooLong():
+            title, then = "the database took too long", "Ask for less, as by a narrower filter; or again in a while."
+            return ApiError(504, "query-too-long", title, detail=str(error), next_step=then, retry_after_s=15)
         case StoreUnavailable():
             title, then = "the database does not answer", "Try again; the same request twice is done once."
             return ApiError(503, "store-unavailable", title, detail=str(error), next_step=then, retry_after_s=1)

@@ -228,6 +228,12 @@ class PortalServices:
     """Changes that wait for a second person; the app sets it."""
     public_hosts: frozenset[str] = frozenset()
     """The `Host` values that are answered to over TLS, off this machine; empty where it is not served there."""
+    query_limit_s: float = 10.0
+    """The longest the database may take for what a caller waits for."""
+    part: Literal["", "loop", "portal"] = ""
+    """Which part of a server this is, "" for a whole one. At a loop nobody but its operator is served."""
+    loop_notice: Callable[[], str] = lambda: ""
+    """Where the loop is another process and is not heard: that, in words; "" else."""
 
 
 def services_of(request: Request) -> PortalServices:

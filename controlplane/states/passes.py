@@ -5,17 +5,20 @@ They are in this process's memory alone, never in a file, a database or a log, a
 
 import secrets
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
+from pydantic import SecretStr
+
+from events.secrets import forget, secret
 from providers.tf.states import StateKey
 
 
 @dataclass(frozen=True, slots=True)
 class RunPass:
-    """User name and password (HTTP basic) of one run, and what they open. `repr` shows no password."""
+    """User name and password (HTTP basic) of one run, and what they open."""
 
     user: str
-    password: str = field(repr=False)
+    password: SecretStr
     key: StateKey
     hold_id: str
 
@@ -29,7 +32,7 @@ class RunPasses:
 
     def issue(self, key: StateKey, hold_id: str) -> RunPass:
         """A new pass for the run with this hold."""
-        fresh = RunPass(f"run-{secrets.token_hex(8)}", secrets.token_urlsafe(32), key, hold_id)
+        fresh = RunPass(f"run-{secrets.token_hex(8)}", secret(secrets.token_urlsafe(32)), key, hold_id)
         with self._lock:
             self._issued[fresh.user] = fresh
         return fresh
@@ -38,7 +41,7 @@ class RunPasses:
         """The pass, None for a user nobody knows or a wrong password. Compares in constant time."""
         with self._lock:
             known = self._issued.get(user)
-        right = known.password if known is not None else ""
+        right = known.password.get_secret_value() if known is not None else ""
         is_right = secrets.compare_digest(password.encode(), right.encode())
         return known if known is not None and is_right else None
 
@@ -46,6 +49,7 @@ class RunPasses:
         """It opens nothing any more."""
         with self._lock:
             self._issued.pop(issued.user, None)
+        forget(issued.password.get_secret_value())
 
     def in_hand(self, hold_id: str) -> bool:
         """Whether a run with that hold is under way in this process."""

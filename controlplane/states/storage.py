@@ -199,5 +199,5 @@ class ServedState:
         path = f"{PATHS}/{quote(self._key.cluster_uid, safe='')}/{quote(self._key.place, safe='')}"
         address = f"{self._states.url}{path}"
         addresses = {f"TF_HTTP_{what}": address for what in ("ADDRESS", "LOCK_ADDRESS", "UNLOCK_ADDRESS")}
-        credentials = {"TF_HTTP_USERNAME": issued.user, "TF_HTTP_PASSWORD": issued.password}
+        credentials = {"TF_HTTP_USERNAME": issued.user, "TF_HTTP_PASSWORD": issued.password.get_secret_value()}
         return Access({"http": _RETRIES}, {**addresses, **credentials})

@@ -8,6 +8,7 @@ from typing import Any
 
 from botocore.config import Config
 
+from events.secrets import remember
 from providers.aws.errors import is_throttle, translated
 from providers.aws.session import session_of
 from providers.aws.settings import AwsSettings
@@ -69,6 +70,8 @@ class Access:
             "AWS_SECRET_ACCESS_KEY": frozen.secret_key,
             "AWS_SESSION_TOKEN": frozen.token or "",
         }
+        for name in ("AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"):
+            remember(given[name], passing=True)  # those of a role last an hour
         return {name: value for name, value in given.items() if value}
 
     def _client(self, service: str, place: Place) -> Any:

@@ -14,7 +14,9 @@ from azure.core.rest import HttpRequest
 from azure.identity import ClientSecretCredential, ManagedIdentityCredential
 from azure.mgmt.compute import ComputeManagementClient
 from azure.mgmt.network import NetworkManagementClient
+from pydantic import SecretStr
 
+from events.secrets import secret
 from providers.azure.errors import pause_s, translated
 from providers.azure.settings import AzureAccount, AzureSettings
 from providers.base import Place
@@ -115,7 +117,7 @@ class Access:
         if account.sign_in == "managed-identity":
             given["ARM_USE_MSI"] = "true"
         else:
-            given["ARM_CLIENT_SECRET"] = _secret(place, account)
+            given["ARM_CLIENT_SECRET"] = _secret(place, account).get_secret_value()
         return {name: value for name, value in given.items() if value}
 
     def _made(self, place: Place) -> Clients:
@@ -146,8 +148,8 @@ def credential_of(place: Place, account: AzureAccount) -> TokenCredential:
     """How an account signs in; asks nobody yet. Raises `AuthFailed` where the environment has no secret for it."""
     if account.sign_in == "managed-identity":
         return ManagedIdentityCredential(client_id=account.client_id, retry_total=1, **_LIMITS)
-    secret = _secret(place, account)
-    return ClientSecretCredential(account.tenant_id, account.client_id or "", secret, retry_total=1, **_LIMITS)
+    shown = _secret(place, account).get_secret_value()
+    return ClientSecretCredential(account.tenant_id, account.client_id or "", shown, retry_total=1, **_LIMITS)
 
 
 class _Retries(RetryPolicy[Any, Any]):
@@ -169,15 +171,15 @@ class _LoopbackToken:
 class _PlainToken(SansIOHTTPPolicy[Any, Any]):
     """A bearer over plain http, which the SDK refuses: for a stand-in on this machine only (settings see to that)."""
 
-    def __init__(self, secret: str) -> None:
-        self._secret = secret
+    def __init__(self, shown: SecretStr) -> None:
+        self._shown = shown
 
     def on_request(self, request: PipelineRequest[Any]) -> None:
-        request.http_request.headers["Authorization"] = f"Bearer {self._secret}"
+        request.http_request.headers["Authorization"] = f"Bearer {self._shown.get_secret_value()}"
 
 
-def _secret(place: Place, account: AzureAccount) -> str:
-    secret = os.environ.get(account.secret_variable, "")
-    if not secret:
+def _secret(place: Place, account: AzureAccount) -> SecretStr:
+    found = os.environ.get(account.secret_variable, "")
+    if not found:
         raise AuthFailed(f"{place}: no credentials: the environment has no {account.secret_variable}")
-    return secret
+    return secret(found)

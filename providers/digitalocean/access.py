@@ -11,8 +11,10 @@ from urllib.parse import urlsplit
 
 from azure.core.pipeline import PipelineRequest, PipelineResponse
 from azure.core.pipeline.policies import RetryPolicy, SansIOHTTPPolicy
+from pydantic import SecretStr
 from pydo import Client
 
+from events.secrets import secret
 from providers.base import Place
 from providers.callbudget import CallBudget, TokenBucket
 from providers.digitalocean.errors import translated
@@ -37,7 +39,7 @@ class Access:
     clock: Callable[[], float] = time.monotonic
     _lock: threading.Lock = field(default_factory=threading.Lock)
     # By account and token, so never shown.
-    _clients: dict[tuple[str, str], Any] = field(default_factory=dict, repr=False)
+    _clients: dict[tuple[str, SecretStr], Any] = field(default_factory=dict, repr=False)
     budget: CallBudget = field(init=False)
     _proofs: Proofs = field(init=False)
 
@@ -68,13 +70,13 @@ class Access:
             raise AuthFailed(f"{place}: the token is of {owner}, the place is {account.id}")
         self._proofs.note(key)
 
-    def token(self, place: Place) -> str:
+    def token(self, place: Place) -> SecretStr:
         """The token of an account. Raises `AuthFailed` when its variable is empty."""
         variable = self.settings.account(place).token_variable
         token = os.environ.get(variable, "").strip()
         if not token:
             raise AuthFailed(f"{place}: the environment variable {variable} has no token")
-        return token
+        return secret(token)
 
     def _client(self, place: Place) -> Any:
         token = self.token(place)
@@ -84,7 +86,7 @@ class Access:
             return self._clients[place.account, token]
 
 
-def _made(token: str, settings: DigitaloceanSettings, attempts: int, bucket: TokenBucket) -> Any:
+def _made(token: SecretStr, settings: DigitaloceanSettings, attempts: int, bucket: TokenBucket) -> Any:
     given: dict[str, Any] = {
         "retry_policy": _BoundedRetries(
             retry_total=attempts - 1, retry_backoff_factor=0.2, retry_backoff_max=1.0, timeout=_CONNECT_S + _READ_S
@@ -98,14 +100,14 @@ def _made(token: str, settings: DigitaloceanSettings, attempts: int, bucket: Tok
         given["endpoint"] = endpoint
         if _is_loopback(endpoint):
             given["authentication_policy"] = _BearerOnLoopback(token)
-    return Client(token=token, **given)
+    return Client(token=token.get_secret_value(), **given)
 
 
 class _BearerOnLoopback(SansIOHTTPPolicy[Any, Any]):
     """The SDK sends no token over plain HTTP, rightly; on the loopback interface nobody listens in."""
 
-    def __init__(self, token: str) -> None:
-        self._header = f"Bearer {token}"
+    def __init__(self, token: SecretStr) -> None:
+        self._header = f"Bearer {token.get_secret_value()}"
 
     def on_request(self, request: PipelineRequest[Any]) -> None:
         request.http_request.headers["Authorization"] = self._header

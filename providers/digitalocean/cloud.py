@@ -146,7 +146,7 @@ class DigitaloceanCloud:
         self._access.prove(place, afresh=True)
         given = {
             **surroundings(self._settings.plugins),
-            "DIGITALOCEAN_TOKEN": self._access.token(place),
+            "DIGITALOCEAN_TOKEN": self._access.token(place).get_secret_value(),
         }
         if self._settings.endpoint_url:
             given["DIGITALOCEAN_API_URL"] = str(self._settings.endpoint_url)

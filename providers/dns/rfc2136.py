@@ -17,6 +17,7 @@ import dns.rcode
 import dns.rdatatype
 import dns.tsig
 import dns.update
+from pydantic import SecretStr
 
 from providers.dns.zone import NOTHING, OWNER_LABEL, Held, changed_meanwhile
 from providers.errors import AuthFailed, CloudUnavailable, NotFound, ProviderError
@@ -31,14 +32,11 @@ _NOT_AS_BEFORE = frozenset({dns.rcode.YXDOMAIN, dns.rcode.YXRRSET, dns.rcode.NXR
 
 @dataclass(frozen=True, slots=True)
 class TsigKey:
-    """A shared secret. `secret` is base64, as in BIND's `key` statement; it is never printed."""
+    """A shared secret. `secret` is base64, as in BIND's `key` statement."""
 
     name: str
     algorithm: str
-    secret: str
-
-    def __repr__(self) -> str:
-        return f"TsigKey({self.name!r}, {self.algorithm!r})"
+    secret: SecretStr
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +107,7 @@ class UpdatedZone:
             raise CloudUnavailable(f"{self._where()}: {what}: {str(error) or type(error).__name__}") from error
 
     def _signature(self) -> dns.tsig.Key:
-        return dns.tsig.Key(self.key.name, self.key.secret, dns.name.from_text(self.key.algorithm))
+        return dns.tsig.Key(self.key.name, self.key.secret.get_secret_value(), dns.name.from_text(self.key.algorithm))
 
     def _where(self) -> str:
         return f"zone {self.name} on {self.server}:{self.port}"

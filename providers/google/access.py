@@ -20,6 +20,7 @@ from google.oauth2.service_account import Credentials as ServiceAccount
 from requests.exceptions import ConnectionError as NoConnection
 from requests.exceptions import Timeout
 
+from events.secrets import secret
 from providers.base import Place
 from providers.callbudget import PATIENCE_S, CallBudget, TokenBucket
 from providers.errors import AuthFailed, CloudUnavailable, RateLimited
@@ -157,7 +158,7 @@ class Access:
             if credentials.ends_within(_LASTS_A_RUN):
                 credentials.refresh(Request())
             token = credentials.token
-        return {"GOOGLE_OAUTH_ACCESS_TOKEN": str(token)}
+        return {"GOOGLE_OAUTH_ACCESS_TOKEN": secret(str(token), passing=True).get_secret_value()}
 
     def _client(self, place: Place, kind: str) -> Any:
         from google.cloud import compute_v1

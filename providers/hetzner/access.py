@@ -9,7 +9,9 @@ from typing import Any
 
 import requests
 from hcloud import APIException, Client
+from pydantic import SecretStr
 
+from events.secrets import secret
 from providers.base import Place
 from providers.callbudget import PATIENCE_S, CallBudget, TokenBucket
 from providers.errors import AuthFailed, PlaceUnknown
@@ -73,7 +75,7 @@ class Access:
     def environment(self, place: Place) -> Mapping[str, str]:
         """The same token for Terraform, in the environment of its process and nowhere else; proved just now."""
         self.prove(place, afresh=True)
-        return {"HCLOUD_TOKEN": self._token(place)}
+        return {"HCLOUD_TOKEN": self._token(place).get_secret_value()}
 
     def _see(self, place: Place, network: int) -> None:
         with translated(f"{place}: network {network}"):
@@ -94,7 +96,7 @@ class Access:
             if place.account not in self._clients:
                 endpoint = self.settings.endpoint_url
                 given: dict[str, Any] = {"api_endpoint": str(endpoint).rstrip("/")} if endpoint else {}
-                client = Client(token=self._token(place), application_name="kedge", **given)
+                client = Client(token=self._token(place).get_secret_value(), application_name="kedge", **given)
                 # hcloud's own tries pause up to a minute and know no Retry-After: these take their place.
                 base = client._client
                 base._retry_max_retries = 0
@@ -102,12 +104,12 @@ class Access:
                 self._clients[place.account] = client
             return self._clients[place.account]
 
-    def _token(self, place: Place) -> str:
+    def _token(self, place: Place) -> SecretStr:
         variable = self.settings.account(place).token_variable
         token = os.environ.get(variable, "")
         if not token:
             raise AuthFailed(f"{place}: the environment has no {variable} with the token of its project")
-        return token
+        return secret(token)
 
 
 class _Patient(requests.Session):

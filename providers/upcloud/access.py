@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from upcloud_api import CloudManager  # type: ignore[import-untyped]
 from upcloud_api.credentials import Credentials  # type: ignore[import-untyped]
 
+from events.secrets import remember
 from providers.base import Place
 from providers.callbudget import CallBudget
 from providers.errors import AuthFailed
@@ -61,6 +62,7 @@ class Access:
         given = self._credentials(place).dict
         # As the SDK does it: a token counts before a user name. The provider refuses to be given both.
         names = ("token",) if given["token"] else ("username", "password")
+        remember(str(given[names[-1]]))
         return {f"UPCLOUD_{name.upper()}": str(given[name]) for name in names}
 
     def _calls(self, place: Place) -> Calls:

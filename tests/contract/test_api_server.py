@@ -33,7 +33,7 @@ class Server:
 
     def wait_until_it_listens(self) -> "Server":
         eventually(self._listens, self)
-        token = self._home.installation().token
+        token = self._home.installation().token.get_secret_value()
         self._client = httpx.Client(
             base_url=self.url, headers={"Authorization": f"Bearer {token}"}, trust_env=False, timeout=DEADLINE_S
         )
@@ -66,7 +66,7 @@ class Server:
 
     def _listens(self) -> bool:
         assert self._process.poll() is None, self.log
-        said = [line.split(":listening on ")[1].split(",")[0] for line in self._log if ":listening on " in line]
+        said = [line.split("listening on ")[1].split(",")[0] for line in self._log if "listening on http" in line]
         self.url = said[0] if said else ""
         return bool(said)
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import boto3
 import pytest
 from moto import mock_aws
+from pydantic import SecretStr
 
 from providers.dns.rfc2136 import TsigKey, UpdatedZone
 from providers.dns.route53 import HostedZone
@@ -39,7 +40,7 @@ def route53() -> Iterator[HostedZone]:
 
 
 def updated(bind: Bind) -> UpdatedZone:
-    return UpdatedZone(bind.zone, "127.0.0.1", bind.port, TsigKey("kedge", "hmac-sha256", bind.secret))
+    return UpdatedZone(bind.zone, "127.0.0.1", bind.port, TsigKey("kedge", "hmac-sha256", SecretStr(bind.secret)))
 
 
 @pytest.fixture(params=["fake", "bind", "route53"])
@@ -108,7 +109,7 @@ def test_what_has_gone_meanwhile_is_not_written_over(zone: DnsZone) -> None:
 
 
 def test_a_wrong_key_is_an_authentication_failure_that_names_the_key_and_not_the_secret(bind: Bind) -> None:
-    wrong = replace(updated(bind), key=TsigKey("kedge", "hmac-sha256", "d3Jvbmc="))
+    wrong = replace(updated(bind), key=TsigKey("kedge", "hmac-sha256", SecretStr("d3Jvbmc=")))
     for call in (lambda: wrong.read(NAME), lambda: wrong.replace(NAME, NOTHING, THREE)):
         with pytest.raises(AuthFailed, match="kedge") as failed:
             call()

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from controlplane.egress import Egress
 from controlplane.forges.forge import CommitStatus, FileChange, Forge, ForgeFault
 from controlplane.forges.link import forge_of
 from controlplane.gitsync.binding import GitBinding
@@ -76,7 +77,7 @@ def opened(kind: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Room]:
     with served(FAKES[kind]()) as world:
         made = bound(kind, world.url)
         assert made.forge is not None
-        forge = forge_of(made, made.forge, clock=lambda: NOW)
+        forge = forge_of(made, made.forge, clock=lambda: NOW, egress=Egress())
         try:
             yield Room(kind, world, forge, made)
         finally:
@@ -244,7 +245,7 @@ def test_an_answer_that_is_no_answer_is_a_fault(wired: Room) -> None:
 def test_a_forge_that_is_away_and_one_that_was_closed_are_faults(wired: Room) -> None:
     assert wired.binding.forge is not None
     nowhere = wired.binding.forge.model_copy(update={"url": "http://127.0.0.1:9"})
-    forge = forge_of(wired.binding, nowhere, clock=lambda: NOW)
+    forge = forge_of(wired.binding, nowhere, clock=lambda: NOW, egress=Egress())
     with pytest.raises(ForgeFault) as found:
         forge.comments("ab" * 20)
     assert found.value.reason == "Unreachable"

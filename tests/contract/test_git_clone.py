@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from controlplane.egress import Egress
 from controlplane.gitsync.binding import GitBinding
 from controlplane.gitsync.child import Limits
 from controlplane.gitsync.clone import Clone
@@ -30,6 +31,7 @@ def a_clone(upstream: Upstream, *, limits: Limits | None = None, program: str = 
         upstream.bare.parent / "home" / "git" / "teams",
         local_paths=(upstream.bare.parent,),
         stop=threading.Event(),
+        egress=Egress(),
         limits=limits,
         program=program,
     )
@@ -212,7 +214,7 @@ def test_a_path_that_leads_out_of_the_listed_folders_is_refused_at_each_look(
     listed.mkdir()
     (listed / "specs.git").symlink_to(upstream.bare)
     binding = GitBinding(name="teams", repository=str(listed / "specs.git"))
-    clone = Clone(binding, tmp_path / "c", local_paths=(listed,), stop=threading.Event())
+    clone = Clone(binding, tmp_path / "c", local_paths=(listed,), stop=threading.Event(), egress=Egress())
     with pytest.raises(SourceFault, match="git_local_paths") as fault:
         clone.tip(None)
     assert fault.value.reason == "NotAllowed"
@@ -260,7 +262,7 @@ def test_a_stop_ends_git_at_once(upstream: Upstream, tmp_path: Path) -> None:
     stop = threading.Event()
     slow = _program(tmp_path, 'case "$*" in *ls-remote*) exec sleep 300;; esac')
     binding = GitBinding(name="teams", repository=str(upstream.bare))
-    clone = Clone(binding, tmp_path / "c", local_paths=(tmp_path,), stop=stop, program=slow)
+    clone = Clone(binding, tmp_path / "c", local_paths=(tmp_path,), stop=stop, egress=Egress(), program=slow)
     threading.Timer(0.2, stop.set).start()
     with pytest.raises(Stopped):
         clone.tip(None)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from controlplane.egress import Egress
 from controlplane.gitsync.binding import GitBinding
 from controlplane.gitsync.clone import Clone
 from controlplane.gitsync.openpgp import NO_GPG
@@ -76,7 +77,9 @@ class Desk:
             pgp_keys_file=keys,
             signers_file=signers,
         )
-        return Clone(binding, self.folder / "clone", local_paths=(self.folder,), stop=threading.Event())
+        return Clone(
+            binding, self.folder / "clone", local_paths=(self.folder,), stop=threading.Event(), egress=Egress()
+        )
 
     def signature(self) -> Signature:
         """As a server finds it that lists these keys."""

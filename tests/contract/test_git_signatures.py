@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from controlplane.egress import Egress
 from controlplane.gitsync.binding import GitBinding
 from controlplane.gitsync.clone import Clone
 from controlplane.gitsync.signing import BAD, NOT_SIGNED, OTHER_SIGNATURE, UNKNOWN_KEY, Signature
@@ -41,7 +42,12 @@ class Desk:
         """As a server finds it that lists these signers."""
         binding = GitBinding(name="teams", repository=str(self.upstream.bare), path="kafka", signers_file=self.signers)
         clone = Clone(
-            binding, self.folder / "clone", local_paths=(self.folder,), stop=threading.Event(), clock=lambda: NOW
+            binding,
+            self.folder / "clone",
+            local_paths=(self.folder,),
+            stop=threading.Event(),
+            egress=Egress(),
+            clock=lambda: NOW,
         )
         return clone.tip(None).signature
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from controlplane.egress import Egress
 from controlplane.gitsync.binding import GitBinding
 from controlplane.gitsync.board import Board
 from controlplane.gitsync.clone import Clone
@@ -24,7 +25,7 @@ class World:
         self.house = House()
         self.binding = GitBinding(name="teams", repository=str(self.upstream.bare), path="kafka")
         self.board = Board((self.binding,))
-        clone = Clone(self.binding, folder / "clone", local_paths=(folder,), stop=threading.Event())
+        clone = Clone(self.binding, folder / "clone", local_paths=(folder,), stop=threading.Event(), egress=Egress())
         parts = SyncParts(
             store=self.house.store,
             commands=self.house.services.commands,

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from controlplane.egress import Egress
 from controlplane.gitsync.binding import GitBinding
 from controlplane.gitsync.clone import Clone
 from controlplane.gitsync.faults import SourceFault
@@ -66,7 +67,7 @@ class SshServer:
             ssh_key_file=key or self.key,
             known_hosts_file=self.known_hosts,
         )
-        return Clone(binding, self.folder / "home" / "teams", local_paths=(), stop=threading.Event())
+        return Clone(binding, self.folder / "home" / "teams", local_paths=(), stop=threading.Event(), egress=Egress())
 
 
 def made_key(file: Path) -> Path:

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
+from pydantic import SecretStr, ValidationError
 
+from controlplane.egress import Egress
 from controlplane.notices.binding import NotifierBinding
 from controlplane.notices.notice import Notice
 from controlplane.notices.notifier import NOTICE_ID, SIGNATURE, Notifier, NotTold, notifier_of, signature
@@ -79,10 +80,10 @@ def told(request: pytest.FixtureRequest, ear: Ear, caplog: pytest.LogCaptureFixt
     """The notifier, and a function that says which documents it took."""
     caplog.set_level(logging.WARNING, logger="kedge.notices")
     if request.param == "webhook":
-        made = notifier_of(NotifierBinding(name="it", kind="webhook", url=ear.url), lambda: NOW)
+        made = notifier_of(NotifierBinding(name="it", kind="webhook", url=ear.url), lambda: NOW, Egress())
         yield made, lambda: [json.loads(body) for _, body in ear.heard]
     else:
-        made = notifier_of(NotifierBinding(name="it", kind="log"), lambda: NOW)
+        made = notifier_of(NotifierBinding(name="it", kind="log"), lambda: NOW, Egress())
         yield made, lambda: [json.loads("{" + r.getMessage().split("{", 1)[1]) for r in caplog.records]
     made.close()
 
@@ -101,11 +102,12 @@ def test_a_webhook_is_signed_over_time_and_body_with_the_key_of_its_file(ear: Ea
     key = tmp_path / "key"
     key.touch(mode=0o600)
     key.write_text(f"{CANARY}\n")
-    notifier = notifier_of(NotifierBinding(name="it", kind="webhook", url=ear.url, secret_file=key), lambda: NOW)
+    binding = NotifierBinding(name="it", kind="webhook", url=ear.url, secret_file=key)
+    notifier = notifier_of(binding, lambda: NOW, Egress())
     notifier.tell(NOTICE)
     headers, body = ear.heard[0]
-    assert headers[SIGNATURE] == signature(CANARY, body, int(NOW.timestamp()))
-    assert headers[SIGNATURE] != signature("another", body, int(NOW.timestamp()))
+    assert headers[SIGNATURE] == signature(SecretStr(CANARY), body, int(NOW.timestamp()))
+    assert headers[SIGNATURE] != signature(SecretStr("another"), body, int(NOW.timestamp()))
     assert headers[NOTICE_ID] == "event-1"
     notifier.close()
 
@@ -113,7 +115,7 @@ def test_a_webhook_is_signed_over_time_and_body_with_the_key_of_its_file(ear: Ea
 @pytest.mark.parametrize("status", [302, 403, 500])
 def test_an_answer_that_is_no_yes_is_not_told_and_a_redirect_is_not_followed(ear: Ear, status: int) -> None:
     ear.status = status
-    notifier = notifier_of(NotifierBinding(name="it", kind="webhook", url=ear.url), lambda: NOW)
+    notifier = notifier_of(NotifierBinding(name="it", kind="webhook", url=ear.url), lambda: NOW, Egress())
     with pytest.raises(NotTold, match=f"answered {status}") as refused:
         notifier.tell(NOTICE)
     assert CANARY not in str(refused.value)
@@ -125,7 +127,7 @@ def test_a_webhook_that_is_not_there_says_so_without_its_url(tmp_path: Path) -> 
     hidden = tmp_path / "url"
     hidden.touch(mode=0o600)
     hidden.write_text(f"http://127.0.0.1:9/{CANARY}")
-    notifier = notifier_of(NotifierBinding(name="it", kind="webhook", url_file=hidden), lambda: NOW)
+    notifier = notifier_of(NotifierBinding(name="it", kind="webhook", url_file=hidden), lambda: NOW, Egress())
     with pytest.raises(NotTold) as refused:
         notifier.tell(NOTICE)
     assert CANARY not in str(refused.value)
@@ -138,7 +140,8 @@ def test_no_log_has_the_url_or_the_key_at_any_level(ear: Ear, tmp_path: Path, ca
     key = tmp_path / "key"
     key.touch(mode=0o600)
     key.write_text(CANARY)
-    notifier = notifier_of(NotifierBinding(name="it", kind="webhook", url=ear.url, secret_file=key), lambda: NOW)
+    binding = NotifierBinding(name="it", kind="webhook", url=ear.url, secret_file=key)
+    notifier = notifier_of(binding, lambda: NOW, Egress())
     notifier.tell(NOTICE)
     ear.status = 500
     with pytest.raises(NotTold):
@@ -152,7 +155,8 @@ def test_a_secret_that_others_can_read_is_not_used(ear: Ear, tmp_path: Path) -> 
     key = tmp_path / "key"
     key.write_text(CANARY)
     key.chmod(0o644)
-    notifier = notifier_of(NotifierBinding(name="it", kind="webhook", url=ear.url, secret_file=key), lambda: NOW)
+    binding = NotifierBinding(name="it", kind="webhook", url=ear.url, secret_file=key)
+    notifier = notifier_of(binding, lambda: NOW, Egress())
     with pytest.raises(NotTold, match="chmod 600"):
         notifier.tell(NOTICE)
     assert ear.heard == []
@@ -161,7 +165,7 @@ def test_a_secret_that_others_can_read_is_not_used(ear: Ear, tmp_path: Path) -> 
 
 def test_a_topic_whose_brokers_are_away_is_not_told_in_time() -> None:
     binding = NotifierBinding(name="it", kind="kafka", bootstrap=("127.0.0.1:9",), topic="alarms")
-    notifier = notifier_of(binding, lambda: NOW, timeout_s=0.5)
+    notifier = notifier_of(binding, lambda: NOW, Egress(), timeout_s=0.5)
     with pytest.raises(NotTold, match=r"alarms at 127\.0\.0\.1:9"):
         notifier.tell(NOTICE)
     notifier.close()

@@ -9,6 +9,7 @@ from contextlib import closing
 
 import psutil
 import pytest
+from pydantic import SecretStr
 
 from controlplane.cli.address import Address
 from controlplane.cli.client import Client
@@ -128,7 +129,7 @@ def _client_of(cluster: LivingCluster, server: LivingServer) -> Client:
     )
     url = said.split("listening on ")[1].split(",")[0]
     token = (cluster.home / "token").read_text().strip()
-    return Client(lambda: Address(url, token, "its log"), actor="e2e", sleep=time.sleep)
+    return Client(lambda: Address(url, SecretStr(token), "its log"), actor="e2e", sleep=time.sleep)
 
 
 def _epochs(cluster: LivingCluster) -> list[tuple[int, int]]:

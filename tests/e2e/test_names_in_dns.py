@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
+from pydantic import SecretStr
 
 from controlplane.portal import schemas as api
 from providers.dns.rfc2136 import TsigKey, UpdatedZone
@@ -82,7 +83,7 @@ def test_a_deleted_cluster_leaves_no_name(living_cluster: LivingCluster, bind: B
 
 
 def _zone(bind: Bind) -> UpdatedZone:
-    return UpdatedZone(bind.zone, "127.0.0.1", bind.port, TsigKey("kedge", "hmac-sha256", bind.secret))
+    return UpdatedZone(bind.zone, "127.0.0.1", bind.port, TsigKey("kedge", "hmac-sha256", SecretStr(bind.secret)))
 
 
 def _settings(bind: Bind, key: Path) -> dict[str, str]:

@@ -11,6 +11,7 @@ from typing import Any
 
 import uvicorn
 from argon2 import PasswordHasher
+from pydantic import SecretStr
 
 from agent.wire import Report
 from controlplane.backup import BackupSummary
@@ -150,7 +151,7 @@ class LivingPortal:
         )
         self.services = PortalServices(
             version="1.2.3",
-            installation=Installation("0123456789abcdef", b"server key", "the-token"),
+            installation=Installation("0123456789abcdef", b"server key", SecretStr("the-token")),
             hosts=loopback_hosts("127.0.0.1", port),
             store=self.world.store,
             latest=self.world.latest,

@@ -68,7 +68,7 @@ def test_neither_the_state_nor_the_credentials_of_a_run_are_ever_on_disk(server:
 
     def look(_: Progress) -> None:
         """While it applies: the saved plan, what `init` made and the configuration are all there."""
-        password = server.passes.ever[-1].password.encode()
+        password = server.passes.ever[-1].password.get_secret_value().encode()
         files = [path for path in (tmp_path / "homes").rglob("*") if path.is_file()]
         looked.extend(path.name for path in files)
         assert [path for path in files if password in path.read_bytes()] == []

@@ -17,6 +17,7 @@ from controlplane.cli.quantities import ago, moment
 from controlplane.cli.session import Session, session_of
 from controlplane.cli.tables import listing
 from controlplane.portal.accessschemas import AuditEntryOut, TokenIn, TokenOut
+from events.secrets import secret
 
 token = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 _HOW = "make a token on your account page in the portal"
@@ -50,7 +51,8 @@ def login(
         session.tell(f"forgotten in {keep_token(around.environ, url, '')}")
         return
     text = checked(_asked(session, url), where="what was given")
-    tried = Client(lambda: Address(url, text, "kedge login"), transport=around.transport, sleep=around.sleep)
+    shown = secret(text)
+    tried = Client(lambda: Address(url, shown, "kedge login"), transport=around.transport, sleep=around.sleep)
     try:
         who = tried.whoami()
     finally:

@@ -78,7 +78,9 @@ def rebuild(
             _write_document(session, output, report, events)
         raise CliError("nothing was written", why="see what `refuses` above", next_step="mend it, and look again")
     if write:
-        question = f"Write {counted(len(report.clusters), 'cluster')} into {settings.database}?"
+        from events.engine import shown_url
+
+        question = f"Write {counted(len(report.clusters), 'cluster')} into {shown_url(settings.database)}?"
         if not yes and not confirm(session, question, unattended="the same command with --write -y"):
             raise CliError("nothing was written", why="not confirmed")
         events = _write(settings, report)

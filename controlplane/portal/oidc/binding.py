@@ -5,9 +5,10 @@ import re
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
 
 from controlplane.loopback import is_loopback
+from events.secrets import secret
 
 _DOMAIN = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?", re.ASCII)
 
@@ -70,24 +71,24 @@ class OidcBinding(BaseModel):
             raise ValueError("client_secret_env and client_secret_file are both set: which one holds it?")
         return self
 
-    def client_secret(self) -> str:
-        """The secret, read anew each time, so that it may be rotated; "" for a public client. Raises OidcRefused."""
+    def client_secret(self) -> SecretStr:
+        """The secret, read anew each time, so that it may be rotated; empty for a public client. Raises OidcRefused."""
         if self.client_secret_env:
-            secret = os.environ.get(self.client_secret_env, "")
-            if not secret:
+            found = os.environ.get(self.client_secret_env, "")
+            if not found:
                 raise OidcRefused(f"the variable {self.client_secret_env} is to hold the client secret, and is empty")
-            return secret
+            return secret(found)
         if self.client_secret_file is None:
-            return ""
+            return SecretStr("")
         try:
             if self.client_secret_file.stat().st_mode & 0o077:
                 raise OidcRefused(f"{self.client_secret_file} is readable by others: chmod 600 it")
-            secret = self.client_secret_file.read_text().strip()
+            found = self.client_secret_file.read_text().strip()
         except (OSError, UnicodeDecodeError) as error:
             raise OidcRefused(f"the client secret in {self.client_secret_file} cannot be read: {error}") from error
-        if not secret:
+        if not found:
             raise OidcRefused(f"{self.client_secret_file} is to hold the client secret, and is empty")
-        return secret
+        return secret(found)
 
     @property
     def button(self) -> str:

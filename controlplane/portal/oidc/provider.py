@@ -11,12 +11,13 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 import httpx
 from joserfc.errors import JoseError
 from joserfc.jwk import KeySet
 
+from controlplane.egress import Egress, EgressRefused
 from controlplane.portal.oidc.binding import OidcBinding, is_safe
 
 _log = logging.getLogger(__name__)
@@ -55,6 +56,7 @@ class Provider:
 
     binding: OidcBinding
     transport: httpx.BaseTransport | None = None
+    egress: Egress = field(default_factory=Egress)
     monotonic: Callable[[], float] = time.monotonic
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False)
     _discovered: tuple[float, Discovered] | None = field(default=None, init=False, repr=False)
@@ -89,7 +91,7 @@ class Provider:
             "code_verifier": verifier,
             "client_id": self.binding.client_id,
         }
-        secret = self.binding.client_secret()
+        secret = self.binding.client_secret().get_secret_value()
         # RFC 6749 2.3.1: both halves are form-encoded before they become a basic credential.
         login = httpx.BasicAuth(quote(self.binding.client_id, safe=""), quote(secret, safe="")) if secret else None
         if login is not None:
@@ -147,7 +149,8 @@ class Provider:
             with self._client() as http:
                 answer = http.request(method, url, data=data, headers=headers, auth=auth)
         except (httpx.HTTPError, ssl.SSLError, OSError) as error:
-            raise ProviderAway(f"{self.binding.issuer} does not answer: {type(error).__name__}") from error
+            why = str(error) if isinstance(error, EgressRefused) else type(error).__name__
+            raise ProviderAway(f"{self.binding.issuer} does not answer: {why}") from error
         told = _object(answer)
         if answer.status_code >= 500 or (told is None and answer.is_success):
             raise ProviderAway(f"{self.binding.issuer} answers {answer.status_code}, which makes no sense")
@@ -160,7 +163,11 @@ class Provider:
         verify: ssl.SSLContext | bool = True
         if self.binding.ca_file is not None:
             verify = ssl.create_default_context(cafile=str(self.binding.ca_file))
-        return httpx.Client(transport=self.transport, timeout=_TIMEOUT, follow_redirects=False, verify=verify)
+        if self.transport is not None:
+            return httpx.Client(transport=self.transport, timeout=_TIMEOUT, follow_redirects=False)
+        # Its own host stands in the settings; others are what its discovery document says.
+        named = {urlsplit(self.binding.issuer).hostname or ""}
+        return self.egress.client(named, timeout=_TIMEOUT, verify=verify)
 
 
 _ENDPOINTS = ("authorization_endpoint", "token_endpoint", "jwks_uri", "userinfo_endpoint", "end_session_endpoint")

@@ -3,11 +3,14 @@
 import json
 from pathlib import Path
 
+import httpx
 import pytest
 
 from controlplane.cli.address import home_of, locate
 from controlplane.cli.errors import CliError, Unreachable
 from controlplane.cli.kepttokens import keep_token, token_for
+from controlplane.cli.surroundings import Surroundings
+from tests.unit.controlplane.cli.invoked import kedge
 
 
 @pytest.fixture
@@ -26,7 +29,11 @@ def test_the_home_is_kedge_home_or_dot_kedge_here(tmp_path: Path) -> None:
 
 def test_the_server_file_names_the_address_and_the_token_file_the_token(home: Path, tmp_path: Path) -> None:
     found = locate({}, tmp_path)
-    assert (found.url, found.token, found.source) == ("http://127.0.0.1:8428", "abc", str(home / "server.json"))
+    assert (found.url, found.token.get_secret_value(), found.source) == (
+        "http://127.0.0.1:8428",
+        "abc",
+        str(home / "server.json"),
+    )
 
 
 def test_kedge_server_beats_the_server_file(home: Path, tmp_path: Path) -> None:
@@ -63,12 +70,12 @@ def test_a_token_of_ones_own_beats_that_of_the_home(home: Path, tmp_path: Path) 
     file = tmp_path / "mine"
     file.write_text("from-a-file\n")
     file.chmod(0o600)
-    assert locate({"KEDGE_TOKEN": "mine", "KEDGE_TOKEN_FILE": str(file)}, tmp_path).token == "mine"
-    assert locate({"KEDGE_TOKEN_FILE": str(file)}, tmp_path).token == "from-a-file"
+    assert locate({"KEDGE_TOKEN": "mine", "KEDGE_TOKEN_FILE": str(file)}, tmp_path).token.get_secret_value() == "mine"
+    assert locate({"KEDGE_TOKEN_FILE": str(file)}, tmp_path).token.get_secret_value() == "from-a-file"
     keep_token({"HOME": str(tmp_path)}, "http://127.0.0.1:8428", "kept")
-    assert locate({"HOME": str(tmp_path)}, tmp_path).token == "kept"
+    assert locate({"HOME": str(tmp_path)}, tmp_path).token.get_secret_value() == "kept"
     keep_token({"HOME": str(tmp_path)}, "http://127.0.0.1:8428", "")
-    assert locate({"HOME": str(tmp_path)}, tmp_path).token == "abc"
+    assert locate({"HOME": str(tmp_path)}, tmp_path).token.get_secret_value() == "abc"
 
 
 @pytest.mark.parametrize("mode", [0o644, 0o640, 0o604])
@@ -124,3 +131,19 @@ def test_a_token_that_is_missing_or_none_is_an_error(home: Path, tmp_path: Path,
 
 def test_an_address_never_shows_its_token(home: Path, tmp_path: Path) -> None:
     assert "abc" not in repr(locate({}, tmp_path))
+
+
+def test_an_error_shows_neither_the_token_nor_a_password_of_the_address(tmp_path: Path) -> None:
+    def answering(_: httpx.Request) -> httpx.Response:
+        said = {"title": "it broke on kedge-token-of-mine", "status": 409, "detail": "", "code": "refused", "next": ""}
+        return httpx.Response(409, json=said, headers={"Content-Type": "application/problem+json"})
+
+    environ = {"KEDGE_SERVER": "http://ada:hunter2@127.0.0.1:9", "KEDGE_TOKEN": "kedge-token-of-mine"}
+    around = Surroundings(environ=environ, cwd=tmp_path, transport=httpx.MockTransport(answering))
+    told = kedge("get", around=around)
+    assert told.exit_code != 0
+    assert "it broke on ***" in told.stderr
+    assert "of-mine" not in told.output
+    nobody = kedge("get", around=Surroundings(environ=environ, cwd=tmp_path, sleep=lambda _: None))
+    assert "http://ada:***@127.0.0.1:9" in nobody.stderr
+    assert "hunter2" not in nobody.output

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import httpx
 import pytest
+from pydantic import SecretStr
 
 from controlplane.cli.address import Address
 from controlplane.cli.client import ATTEMPTS, Client
@@ -11,7 +12,7 @@ from controlplane.cli.errors import CliError, Refused, UnknownCluster, Unreachab
 from controlplane.portal import schemas as api
 from tests.unit.controlplane.cli.cli_world import TOKEN, URL, FakeServer, detail, no_change, plans_of, problem
 
-ADDRESS = Address(URL, TOKEN, "server.json")
+ADDRESS = Address(URL, SecretStr(TOKEN), "server.json")
 SPEC = api.SpecIn(text="x", file="orders.yaml")
 
 

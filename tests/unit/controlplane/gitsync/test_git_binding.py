@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from controlplane.egress import Egress
 from controlplane.gitsync.environment import CONFIG, fetch_environment
 from controlplane.gitsync.faults import SourceFault
 from controlplane.settings import SettingsRefused, load_settings
@@ -102,6 +103,9 @@ def test_what_makes_no_sense_is_refused(given: dict[str, object], why: str) -> N
         binding(**given)
 
 
+EGRESS = Egress(resolve=lambda _host, _port: ("192.0.2.7", "2001:db8::7"))
+
+
 def test_bindings_come_from_the_settings_file(tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir()
@@ -140,7 +144,7 @@ def test_git_gets_one_protocol_and_nothing_of_this_machine(tmp_path: Path, monke
     monkeypatch.setenv("GIT_SSH_COMMAND", "evil")
     monkeypatch.setenv("KEDGE_TOKEN", "x")
     monkeypatch.setenv("SSH_AUTH_SOCK", "x")
-    environ, _ = fetch_environment(binding(), tmp_path)
+    environ, _ = fetch_environment(binding(), tmp_path, EGRESS)
     assert environ["GIT_ALLOW_PROTOCOL"] == "https"
     assert not {"GIT_SSH_COMMAND", "KEDGE_TOKEN", "SSH_AUTH_SOCK"} & environ.keys()
     assert {"core.hooksPath=/dev/null", "http.followRedirects=false", "submodule.recurse=false"} <= set(CONFIG)
@@ -148,22 +152,45 @@ def test_git_gets_one_protocol_and_nothing_of_this_machine(tmp_path: Path, monke
 
 def test_a_token_goes_by_the_environment_to_its_host_alone(tmp_path: Path) -> None:
     (tmp_path / "token").write_text("canary\n")
-    environ, secrets = fetch_environment(binding(token_file=tmp_path / "token"), tmp_path)
+    environ, secrets = fetch_environment(binding(token_file=tmp_path / "token"), tmp_path, EGRESS)
     assert environ["GIT_CONFIG_KEY_0"] == "http.https://git.example.org/.extraHeader"
     assert environ["GIT_CONFIG_VALUE_0"].startswith("Authorization: Basic ")
     assert "canary" in secrets.values
     (tmp_path / "token").write_text("rotated\n")
-    assert fetch_environment(binding(token_file=tmp_path / "token"), tmp_path)[0] != environ
+    assert fetch_environment(binding(token_file=tmp_path / "token"), tmp_path, EGRESS)[0] != environ
+
+
+def test_git_connects_to_the_addresses_that_were_judged_and_looks_up_no_others(tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("canary\n")
+    environ, _ = fetch_environment(binding(token_file=tmp_path / "token"), tmp_path, EGRESS)
+    assert environ["GIT_CONFIG_COUNT"] == "2"
+    assert environ["GIT_CONFIG_KEY_1"] == "http.curloptResolve"
+    assert environ["GIT_CONFIG_VALUE_1"] == "git.example.org:443:192.0.2.7,[2001:db8::7]"
+
+
+def test_an_address_is_judged_and_needs_no_pin(tmp_path: Path) -> None:
+    plain = Egress(resolve=lambda host, _port: (host,))
+    environ, _ = fetch_environment(binding(repository="https://192.0.2.7/specs.git"), tmp_path, plain)
+    assert environ["GIT_CONFIG_COUNT"] == "0"
+    with pytest.raises(SourceFault, match="never called"):
+        fetch_environment(binding(repository="https://169.254.169.254/specs.git"), tmp_path, plain)
+
+
+def test_a_repository_whose_name_leads_to_a_clouds_credentials_is_not_asked(tmp_path: Path) -> None:
+    rebound = Egress(resolve=lambda _host, _port: ("169.254.169.254",))
+    with pytest.raises(SourceFault, match=r"169\.254\.169\.254") as fault:
+        fetch_environment(binding(), tmp_path, rebound)
+    assert fault.value.reason == "NotAllowed"
 
 
 def test_ssh_believes_one_host_key_file_and_asks_nobody(tmp_path: Path) -> None:
     key, known = tmp_path / "a key", tmp_path / "known hosts"
     ssh = binding(repository="git@git.example.org:specs.git", ssh_key_file=key, known_hosts_file=known)
     with pytest.raises(SourceFault, match="ssh_key_file") as fault:
-        fetch_environment(ssh, tmp_path)
+        fetch_environment(ssh, tmp_path, EGRESS)
     assert fault.value.reason == "CredentialMissing"
     key.touch()
     known.touch()
-    command = fetch_environment(ssh, tmp_path)[0]["GIT_SSH_COMMAND"]
+    command = fetch_environment(ssh, tmp_path, EGRESS)[0]["GIT_SSH_COMMAND"]
     assert f"-i '{key}'" in command
     assert all(word in command for word in ("StrictHostKeyChecking=yes", "BatchMode=yes", "-F /dev/null"))

@@ -140,6 +140,7 @@ def test_the_version_says_who_leads(house: House) -> None:
         "epoch": 3,
         "leader": True,
         "planner": "starting",
+        "part": "",
     }
 
 

@@ -125,7 +125,7 @@ def test_the_identity_of_an_installation_is_minted_once_and_readable_by_its_owne
     for name in ("installation-id", "server-key", "token"):
         assert stat.S_IMODE((home.path / name).stat().st_mode) == 0o600
     assert stat.S_IMODE(home.path.stat().st_mode) == 0o700
-    assert home.token_file.read_text().strip() == first.token
+    assert home.token_file.read_text().strip() == first.token.get_secret_value()
 
 
 def test_servers_that_start_together_agree_on_the_identity(tmp_path: Path) -> None:
@@ -144,7 +144,7 @@ def test_a_key_somebody_opened_to_others_is_closed_again(tmp_path: Path) -> None
 
 def test_an_installation_shows_no_secret(tmp_path: Path) -> None:
     installation = Home(tmp_path).installation()
-    assert installation.token not in repr(installation)
+    assert installation.token.get_secret_value() not in repr(installation)
     assert repr(installation.server_key) not in repr(installation)
 
 

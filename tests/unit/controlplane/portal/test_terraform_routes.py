@@ -50,7 +50,7 @@ class Desk:
         content: bytes = b"",
         **headers: str,
     ) -> httpx.Response:
-        shown = (user or self.run.user, password or self.run.password)
+        shown = (user or self.run.user, password or self.run.password.get_secret_value())
         told = {name.replace("_", "-"): value for name, value in headers.items()}
         return self.client.request(method, path, auth=shown, content=content, headers=told)
 
@@ -130,7 +130,7 @@ def test_a_run_whose_hold_was_broken_gets_no_further(desk: Desk) -> None:
 def test_states_are_served_at_their_own_door_and_at_no_other(desk: Desk, method: str) -> None:
     for door in set(Door) - {Door.STATES}:
         refused = desk.at(door, f"http://127.0.0.1:{PORT}").request(
-            method, STATE, auth=(desk.run.user, desk.run.password)
+            method, STATE, auth=(desk.run.user, desk.run.password.get_secret_value())
         )
         assert refused.status_code == 403, door
     elsewhere = {"Host": f"127.0.0.1:{PORT + 1}"}
@@ -163,7 +163,7 @@ def test_a_pass_opens_its_own_state_for_its_own_run_only(desk: Desk, method: str
 
 def test_a_pass_is_no_token_of_a_person(desk: Desk) -> None:
     people = desk.at(Door.LOOPBACK, f"http://127.0.0.1:{PORT}")
-    assert people.get("/v1/version", auth=(desk.run.user, desk.run.password)).status_code == 401
+    assert people.get("/v1/version", auth=(desk.run.user, desk.run.password.get_secret_value())).status_code == 401
 
 
 def test_a_state_may_be_larger_than_other_requests_but_not_endless(desk: Desk) -> None:
@@ -190,4 +190,4 @@ def test_a_state_is_not_deleted_by_a_request(desk: Desk) -> None:
 
 
 def test_a_pass_shows_no_password(desk: Desk) -> None:
-    assert desk.run.password not in repr(desk.run)
+    assert desk.run.password.get_secret_value() not in repr(desk.run)

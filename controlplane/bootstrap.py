@@ -8,7 +8,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
-from importlib.metadata import PackageNotFoundError, version
 from urllib.parse import urlsplit
 
 from sqlalchemy import Engine
@@ -25,7 +24,6 @@ from controlplane.clouds import Clouds, console_page_in, unbootable_in
 from controlplane.converger.consoles import reading_through
 from controlplane.converger.curebudget import FleetCures
 from controlplane.converger.fleet import FleetBrake
-from controlplane.converger.intents import job_id
 from controlplane.converger.inventory import ListedInventory
 from controlplane.converger.loop import Converger
 from controlplane.converger.ports import Ports
@@ -69,6 +67,7 @@ from controlplane.planstore import SqlPlanStore
 from controlplane.policies.gate import PolicyGate
 from controlplane.policies.shelf import PolicyShelf
 from controlplane.poller import Poller
+from controlplane.portal.access.people import People
 from controlplane.portal.access.setup import oidc_of, people_of
 from controlplane.portal.approvals import approves_still
 from controlplane.portal.audit.commands import AuditedCommands
@@ -78,7 +77,9 @@ from controlplane.portal.services import PortalServices
 from controlplane.proposals.book import ProposalBook
 from controlplane.proposals.gitproposals import GitProposals
 from controlplane.scheduler import Bell, Scheduler
+from controlplane.serverwords import planner_state, progress_of, release
 from controlplane.settings import LONGEST_CALL_S, Settings
+from controlplane.split.setup import LOOP, teller_of
 from controlplane.states.setup import (
     SharedClouds,
     first_state,
@@ -91,7 +92,6 @@ from controlplane.states.setup import (
 from controlplane.states.storage import Leading
 from controlplane.terraformruns import module_root, run_terraform
 from controlplane.topicroom import TopicRoom, topics_of
-from controlplane.view import ClusterView
 from events.clock import utc_now
 from events.engine import build_engine
 from events.ids import Epoch
@@ -131,6 +131,8 @@ class Services:
     anomalies: AnomalyRoom
     agents: AgentsRoom
     games: GamesRoom
+    teller: Poller
+    """Tells portals that are other processes how the loop does."""
 
     def end_runs(self) -> None:
         """Before the API stops, where Terraform saves its states through it: no step begins, its runs are ended."""
@@ -141,6 +143,7 @@ class Services:
     def close(self) -> None:
         """Begins nothing new, ends what runs, gives the lease back. VMs stay up. Only after the API has stopped."""
         self.games.close()
+        self.teller.stop()
         self.sources.stop()
         self.names.stop()
         self.groups.close()
@@ -380,8 +383,8 @@ def build(
         fleet=converger,
         leadership=candidate,
         commands=commands,
-        planner_state=partial(_planner_state, settings, planning),
-        progress=partial(_progress, runner),
+        planner_state=partial(planner_state, settings, planning),
+        progress=partial(progress_of, runner.progress),
         brake=converger.brake_on,
         window=converger.window_on,
         wake=bell.ring,
@@ -393,13 +396,13 @@ def build(
         states=storage.served if settings.terraform_state == HTTP else None,
         credential_life=timedelta(seconds=settings.credential_life_s),
         ca_pem=authority.pem if authority else "",
+        authority=authority,
         sources=sources.desk,
         networks=NetworkDesk(store, networks, converger.views, converger.catch_up, partial(kept_audits, latest)),
         images=ImageDesk(store, images, converger.views, converger.sentence_on, converger.catch_up, utc_now),
-        authority=authority,
         freezes=FreezeDesk(store, freezes, converger.views, converger.catch_up, utc_now),
         agents=agents.desk,
-        people=people,
+        people=people if settings.only != LOOP else People(),  # whom a loop serves has its home's token
         audit=audit,
         groups=groups.desk,
         group_offsets=GroupOffsetDesk(groups.gateways.of),
@@ -409,18 +412,21 @@ def build(
         topic_names=topics.index,
         placements=topics.placements,
         past_placements=past_placements_of(settings.metrics_lake),
-        oidc=oidc_of(settings, engine, installation),
+        oidc=oidc_of(settings, engine, installation) if settings.only != LOOP else None,
+        part=settings.only,
         public_hosts=public_hosts(settings.portal_names, settings.portal_port),
+        query_limit_s=settings.query_limit_s,
         prices=partial(read_price_book, settings.home),
         unbootable=partial(unbootable_in, clouds),
         console_page=partial(console_page_in, clouds),
         harm=partial(bring_about, clouds),
-        query_limit_s=settings.query_limit_s,
         gate=gate,
         loop=loop,
         examinations=examiner_of(settings, clouds, converger.views),
         database=partial(examined, engine),
     )
+
+    teller = teller_of(settings, portal, loop, latest, sources)
 
     def on_lead(epoch: Epoch) -> None:
         runner.reclaim(epoch)
@@ -461,6 +467,7 @@ def build(
         anomalies,
         agents,
         games,
+        teller,
     )
 
 
@@ -468,14 +475,6 @@ def _hosts(home: Home, host: str, port: int) -> frozenset[str]:
     """What is answered to over plain HTTP: its own address, and the one VMs were told, served by who leads."""
     told = urlsplit(home.agent_url() or "")
     return loopback_hosts(host, port) | ({told.netloc} if told.scheme == "http" else set())
-
-
-def release() -> str:
-    """The version of this installation of Kedge."""
-    try:
-        return version("kedge")
-    except PackageNotFoundError:
-        return "0+checkout"
 
 
 def _homes(engine: Engine, settings: Settings) -> int:
@@ -488,15 +487,3 @@ def _solve(planning: PlanningService, lake: str, request: DrainRequest) -> Drain
     if result.note:
         _log.warning("drain %s was planned in-process: %s", request.drain_id, result.note)
     return result.answer
-
-
-def _progress(runner: ThreadRunner, view: ClusterView) -> str:
-    """What Terraform last said of the cluster's open intents."""
-    told = (runner.progress.get(job_id(intent), "") for intent in view.intents.values())
-    return next((text for text in told if text), "")
-
-
-def _planner_state(settings: Settings, planning: PlanningService) -> str:
-    """In the API's words: `spark`, `starting` or `in-process`."""
-    words = {"ready": "spark", "not started": "starting", "starting": "starting"}
-    return words.get(planning.status().state if settings.uses_spark else "", "in-process")

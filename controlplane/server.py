@@ -15,6 +15,7 @@ from types import FrameType
 from typing import Protocol
 
 import uvicorn
+from fastapi import FastAPI
 
 from controlplane.agenttls import AgentTls
 from controlplane.authority import AuthorityRefused
@@ -30,10 +31,15 @@ from controlplane.portal.access.people import FIRST_USER
 from controlplane.portal.app import create_app
 from controlplane.portal.feed import Feed
 from controlplane.portal.oidc.binding import OidcRefused
-from controlplane.portal.portaldoors import Door, at_door
 from controlplane.portal.peers import AgentsProtocol
-from controlplane.serverlog import log_to_stderr
+from controlplane.portal.portaldoors import Door, at_door
+from controlplane.portal.services import Leadership, PortalServices
+from controlplane.redaction import redacted
+from controlplane.serverlog import log_to_stderr, threads_told
 from controlplane.settings import Settings
+from controlplane.split.portalbuild import build_portal
+from controlplane.split.reach import PortalRefused
+from controlplane.split.setup import LOOP, PORTAL
 from controlplane.turns import shorten_turns
 from controlplane.view import ClusterView
 from controlplane.vmgateway import gateway_door
@@ -46,7 +52,7 @@ _HANDSHAKE_S = 10.0
 
 _REFUSALS = (
     *(CannotListen, AddressRefused, AuthorityRefused, MigrationError, RoleRefused, HomeRefused),
-    *(PeopleDoorRefused, OidcRefused),
+    *(PeopleDoorRefused, OidcRefused, PortalRefused),
     *(EventsError, OSError),
 )
 
@@ -65,9 +71,13 @@ def run(settings: Settings, *, take_over_home: bool = False, move_states: bool =
     shorten_turns()
     walks = ShortWalks().begin()
     try:
-        serve(settings, assemble=partial(build, take_over_home=take_over_home, move_states=move_states))
+        with threads_told():
+            if settings.only == PORTAL:
+                serve_portal(settings)
+            else:
+                serve(settings, assemble=partial(build, take_over_home=take_over_home, move_states=move_states))
     except _REFUSALS as error:
-        print(f"kedge server: {error}", file=sys.stderr)
+        print(redacted(f"kedge server: {error}"), file=sys.stderr)
         return 1
     finally:
         walks.end()
@@ -96,6 +106,59 @@ def serve(settings: Settings, *, assemble: Assemble = build) -> None:
             services.close()
 
 
+def serve_portal(settings: Settings) -> None:
+    """A portal alone: people are served, nothing is done. Raises CannotListen, MigrationError, RoleRefused,
+    PortalRefused, PeopleDoorRefused, OidcRefused, StoreUnavailable, PositionGap, OSError.
+    """
+    # Whatever the settings say of agents and VMs is the loop's to do.
+    settings = settings.model_copy(update={"agent_host": "", "agent_name": "", "vm_network": "loopback"})
+    with (
+        _stopped_by_signals(),
+        listening(settings.host, settings.port) as door,
+        _peoples_door(settings) as peoples_door,
+    ):
+        address = Address(settings.host, door.getsockname()[1])
+        parts = build_portal(settings, listens_on=(address.host, address.port))
+        try:
+            elsewhere = people_tls(settings, parts.portal.people)
+            if settings.oidc is not None:
+                settings.oidc.client_secret()  # refused now rather than at the first sign-in
+            record = ServerRecord(address.url, os.getpid())
+            app = create_app(parts.portal)
+            server = _Server(
+                _config(app, settings),
+                parts,
+                feed=app.state.feed,
+                record=record,
+                told=None,
+                peoples=(peoples_door, elsewhere) if peoples_door is not None and elsewhere is not None else None,
+            )
+            parts.poller.start()
+            _log.info(
+                "listening on %s, token in %s; people are served, and nothing else", address.url, parts.home.token_file
+            )
+            _tell_first_password(parts.portal, address)
+            try:
+                server.run(sockets=[door])
+            finally:
+                parts.home.forget_server(record)
+        finally:
+            _log.info("stopping: the loop goes on")
+            parts.close()
+
+
+def _config(app: FastAPI, settings: Settings) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,  # nobody stands between: what a header says of the door it came by is not believed
+        timeout_keep_alive=KEEP_ALIVE_S,
+        timeout_graceful_shutdown=max(1, round(settings.graceful_stop_s)),
+    )
+
+
 def _serve(
     services: Services,
     door: socket.socket,
@@ -104,8 +167,9 @@ def _serve(
     peoples_door: socket.socket | None,
     states_door: socket.socket | None,
 ) -> None:
-    elsewhere = people_tls(services.settings, services.portal.people)
-    if services.settings.oidc is not None:
+    serves_people = services.settings.only != LOOP
+    elsewhere = people_tls(services.settings, services.portal.people) if serves_people else None
+    if services.settings.oidc is not None and serves_people:
         services.settings.oidc.client_secret()  # refused now rather than at the first sign-in
     record = ServerRecord(address.url, os.getpid())
     for_agents = _served_to_agents(services.settings, address, agents_door)
@@ -113,18 +177,9 @@ def _serve(
     if told is None and for_agents.is_tls and agents_door is None:
         told = for_agents  # the server beside this one has it, and this one when it leads
     app = create_app(services.portal)
-    config = uvicorn.Config(
-        app,
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        proxy_headers=False,  # nobody stands between: what a header says of the door it came by is not believed
-        timeout_keep_alive=KEEP_ALIVE_S,
-        timeout_graceful_shutdown=max(1, round(services.settings.graceful_stop_s)),
-    )
     tls = _tls_for(services, [for_agents, *([told] if told else [])])
     server = _Server(
-        config,
+        _config(app, services.settings),
         services,
         feed=app.state.feed,
         record=record,
@@ -146,8 +201,10 @@ def _serve(
     services.anomalies.poller.start()
     services.agents.poller.start()
     services.games.poller.start()
+    services.teller.start()
     _log.info("listening on %s, token in %s", address.url, services.home.token_file)
-    _tell_first_password(services, address)
+    if serves_people:
+        _tell_first_password(services.portal, address)
     if for_agents.is_tls and told is not None and told != for_agents:
         _log.warning(
             "VMs were told %s, and so are new ones while one of those lives; then they are told %s",
@@ -160,13 +217,26 @@ def _serve(
         services.home.forget_server(record)
 
 
+class _Served(Protocol):
+    """Of a server's parts, what its doors need."""
+
+    @property
+    def settings(self) -> Settings: ...
+
+    @property
+    def home(self) -> Home: ...
+
+    @property
+    def candidate(self) -> Leadership: ...
+
+
 class _Server(uvicorn.Server):
     """uvicorn, and what has to happen in its loop: send long polls away, and keep the address VMs were told alive."""
 
     def __init__(
         self,
         config: uvicorn.Config,
-        services: Services,
+        services: "_Served",
         *,
         feed: Feed,
         record: ServerRecord,
@@ -257,9 +327,10 @@ class _Server(uvicorn.Server):
         shaken_within_s = _HANDSHAKE_S if context else None
         config = copy.copy(self.config)
         config.loaded_app = at_door(self.config.loaded_app, served)
+        spoken = AgentsProtocol if context and served is Door.AGENTS else config.http_protocol_class
 
         def protocol() -> asyncio.Protocol:
-            made: asyncio.Protocol = config.http_protocol_class(  # type: ignore[call-arg]
+            made: asyncio.Protocol = spoken(  # type: ignore[call-arg]
                 config=config, server_state=self.server_state, app_state=self.lifespan.state
             )
             return made
@@ -308,7 +379,7 @@ def _peoples_door(settings: Settings) -> Iterator[socket.socket | None]:
     Taken by a server beside us, it is that one's.
     """
     door = None
-    if settings.portal_host:
+    if settings.portal_host and settings.only != LOOP:
         try:
             door = listening(settings.portal_host, settings.portal_port, settings="KEDGE_PORTAL")
         except CannotListen as error:
@@ -323,11 +394,10 @@ def _peoples_door(settings: Settings) -> Iterator[socket.socket | None]:
             door.close()
 
 
-def _tell_first_password(services: Services, address: Address) -> None:
+def _tell_first_password(portal: PortalServices, address: Address) -> None:
     """To the terminal and not to the log: it is told once, and kept nowhere."""
-    password = services.portal.people.first_password(services.portal.clock())
+    password = portal.people.first_password(portal.clock())
     if password:
-        spoken = AgentsProtocol if context and served is Door.AGENTS else config.http_protocol_class
         print(
             f"The portal is at {address.url}/ - sign in as {FIRST_USER} with the password {password}\n"
             "It is shown this once; choose one of your own there.",

@@ -25,17 +25,20 @@ class SourceNotFound(LookupError):
 class SourceDesk:
     """Any server may answer; only the leader polls. `ring` asks it for a look, False where this server cannot.
 
-    `forges` are those of the bindings that name one.
+    `forges` are those of the bindings that name one. `reaches_leader`: the board is the leader's own and `ring`
+    comes to it, though this process leads nothing.
     """
 
     board: Board
     store: EventStore
     ring: Callable[[str], bool]
     forges: Mapping[str, ForgeLink] = field(default_factory=dict)
+    reaches_leader: bool = False
 
     def standings(self, *, leads: bool = True) -> list[Standing]:
         """Every source. A server that does not lead knows of them what was recorded, and no more."""
-        return [standing if leads else self._recorded(standing) for standing in self.board.all()]
+        knows = leads or self.reaches_leader
+        return [standing if knows else self._recorded(standing) for standing in self.board.all()]
 
     def standing(self, name: str) -> Standing:
         """Raises SourceNotFound."""

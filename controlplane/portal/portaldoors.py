@@ -12,7 +12,7 @@ from enum import StrEnum
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from controlplane.portal.auth import AGENT_PATHS, RUN_PATHS
+from controlplane.portal.auth import AGENT_PATHS, API_PATHS, OPEN_PATHS, RUN_PATHS
 from controlplane.portal.problems import ApiError
 
 _KEY = "kedge.door"
@@ -52,4 +52,17 @@ def wrong_door(door: Door, path: str) -> ApiError | None:
         return ApiError(403, "states-apart", "Terraform's states have a door of their own, and nothing else is there")
     if door is Door.PEOPLE and path.startswith(AGENT_PATHS):
         return ApiError(403, "people-only", "only people are served here")
+    return None
+
+
+def other_part(part: str, door: Door, path: str) -> ApiError | None:
+    """The refusal, where loop and portal are processes of their own, of what the other one serves. At a loop commands
+    of its operator are served, on its machine and with the token of its home.
+    """
+    if part == "portal" and path.startswith(AGENT_PATHS):
+        return ApiError(403, "people-only", "only people are served here", next_step="Agents call the loop.")
+    is_own = path in OPEN_PATHS or path.startswith((*API_PATHS, AGENT_PATHS))
+    if part == "loop" and door is Door.LOOPBACK and not is_own:
+        then = "People are served by the portal: `kedge server --only portal`."
+        return ApiError(403, "loop-only", "only the loop is here", next_step=then)
     return None

@@ -470,7 +470,8 @@ class VersionOut(Message):
     installation_id: str
     epoch: int
     leader: bool
-    planner: str = Field(description="spark, starting or in-process")
+    planner: str = Field(description="spark, starting or in-process; `unknown` to a portal that has heard no loop")
+    part: str = Field(default="", description="`loop` or `portal` where these are processes of their own")
 
 
 class StateOut(Message):

@@ -20,12 +20,13 @@ _FORKS.set_forkserver_preload([__name__, "controlplane.bootstrap", "controlplane
 class ServerProcess:
     """A server without planner on the home at that path, at a port the system chooses. `stderr` is its log.
 
-    It has the environment given and no more, as a process that was started by its command.
+    It has the environment given and no more, as a process that was started by its command. `user`: the id of the Unix
+    user it runs as, that of the tests where none is given.
     """
 
-    def __init__(self, home: str, environ: dict[str, str]) -> None:
+    def __init__(self, home: str, environ: dict[str, str], *, user: int | None = None) -> None:
         reader, writer = _FORKS.Pipe(duplex=False)
-        self._process = _FORKS.Process(target=_serve, args=(home, environ, writer), daemon=True)
+        self._process = _FORKS.Process(target=_serve, args=(home, environ, writer, user), daemon=True)
         self._process.start()
         writer.close()  # the child has it, and its end is the end of the log
         self.stderr: TextIOWrapper = os.fdopen(os.dup(reader.fileno()), encoding="utf-8", errors="replace")
@@ -53,11 +54,12 @@ class ServerProcess:
         self.send_signal(signal.SIGKILL)
 
 
-def _serve(home: str, environ: dict[str, str], log: Connection) -> None:
+def _serve(home: str, environ: dict[str, str], log: Connection, user: int | None) -> None:
     import logging
 
     from controlplane.bootstrap import Services, build
-    from controlplane.server import serve
+    from controlplane.server import serve, serve_portal
+    from controlplane.serverlog import log_to_stderr
     from controlplane.settings import Settings, load_settings
 
     os.dup2(log.fileno(), sys.stderr.fileno())
@@ -68,8 +70,42 @@ def _serve(home: str, environ: dict[str, str], log: Connection) -> None:
     def assemble(settings: Settings, **bound: Any) -> Services:
         return replace(build(settings, **bound), planning=_NoPlanner())  # type: ignore[arg-type]
 
-    logging.basicConfig(level="INFO")
-    serve(load_settings(home=home, port=0), assemble=assemble)
+    if "KEDGE_LOG_FORMAT" in environ:
+        log_to_stderr("INFO", environ["KEDGE_LOG_FORMAT"])
+    else:
+        logging.basicConfig(level="INFO")
+    if user is not None:
+        _become(user)
+    settings = load_settings(home=home, port=0)
+    if settings.only == "portal":
+        serve_portal(settings)
+    else:
+        serve(settings, assemble=assemble)
+
+
+def _become(user: int) -> None:
+    """Another Unix user, of a group of its own. Python's own library may lie where only root gets to, as below /root:
+    what is imported later is found through a descriptor of that folder.
+    """
+    import ctypes
+
+    base = sys.base_prefix
+    held = f"/proc/self/fd/{os.open(base, os.O_PATH)}"
+
+    def through(path: str) -> str:
+        return held + path[len(base) :] if path.startswith(base) else path
+
+    sys.path[:] = [through(path) for path in sys.path]
+    for module in list(sys.modules.values()):
+        folders = getattr(module, "__path__", None)
+        if isinstance(folders, list):
+            folders[:] = [through(folder) for folder in folders]
+    sys.path_importer_cache.clear()
+    os.setgroups([])
+    os.setgid(user)
+    os.setuid(user)
+    # prctl(2): a process that changed its user may not look at its own /proc without it. PR_SET_DUMPABLE is 4.
+    ctypes.CDLL(None).prctl(4, 1, 0, 0, 0)
 
 
 class _NoPlanner:

@@ -66,19 +66,24 @@ def print_grants(
     reader: Annotated[
         str, typer.Option("--reader", metavar="ROLE", show_default="none", help="A role for reports, which reads.")
     ] = "",
+    portal: Annotated[
+        str, typer.Option("--portal", metavar="ROLE", show_default="none", help="The role of portals apart.")
+    ] = "",
     schema: Annotated[str, typer.Option("--schema", metavar="NAME", help="Where the tables are.")] = "public",
 ) -> None:
     """Print the SQL that gives a server's role the rights it needs, and no more.
 
     The roles have to be there; the owner of the tables runs it, after each release that brought a table. Servers
     may then add events and audit entries, and neither change nor delete them. A reader sees no hash of a secret
-    and no Terraform state.
+    and no Terraform state. A portal that is a process of its own (`kedge server --only portal`) adds the events
+    people ask for and no others, and sees neither leases nor Terraform's states.
 
     \b
     Examples:
       kedge db grants --app kedge_app | psql postgresql://kedge_owner@db/kedge
+      kedge db grants --app kedge_app --portal kedge_portal | psql postgresql://kedge_owner@db/kedge
       kedge db grants --app kedge_app --reader kedge_reader > grants.sql
     """
     from controlplane.dbroles import grants
 
-    session_of(context).write("\n".join(grants(app, reader, schema=schema)))
+    session_of(context).write("\n".join(grants(app, reader, portal=portal, schema=schema)))

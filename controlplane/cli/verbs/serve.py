@@ -19,6 +19,13 @@ if TYPE_CHECKING:
 _VERSION_TIMEOUT_S = 2.0
 
 
+class Only(StrEnum):
+    """The parts of a server."""
+
+    LOOP = "loop"
+    PORTAL = "portal"
+
+
 def server(
     home: Annotated[
         Path | None,
@@ -54,6 +61,10 @@ def server(
             "--database-url", metavar="URL", show_default="SQLite in the home", help="As in postgresql://HOST/NAME."
         ),
     ] = None,
+    only: Annotated[
+        Only | None,
+        typer.Option("--only", show_default="both", help="One part alone, as a process of its own: needs PostgreSQL."),
+    ] = None,
     take_over_home: Annotated[
         bool, typer.Option("--take-over-home", help="This once: the home the database knows is lost for good.")
     ] = False,
@@ -74,12 +85,14 @@ def server(
       kedge server
       kedge server --home /var/lib/kedge --database-url postgresql://kedge@db/kedge
       kedge server --agent-host 10.0.0.5 --agent-name kedge.example.com
+      kedge server --only portal --home /var/lib/kedge-portal
     """
     # Imported here, because the server is large and every other verb does without it.
     from controlplane.server import run
 
     agents = {"agent_host": agent_host, "agent_port": agent_port, "agent_name": agent_name}
-    settings = settings_of(home=home, host=host, port=port, database_url=database_url, **agents)
+    part = only.value if only is not None else None
+    settings = settings_of(home=home, host=host, port=port, database_url=database_url, only=part, **agents)
     raise typer.Exit(run(settings, take_over_home=take_over_home, move_states=move_terraform_state))
 
 
@@ -200,7 +213,7 @@ def version(
         return
     session.show(f"kedge {client}")
     if there is not None:
-        role = "leads" if there.leader else "stands by"
+        role = "serves people" if there.part == "portal" else "leads" if there.leader else "stands by"
         session.show(f"server {there.version} (API {there.api}, {role}, epoch {there.epoch}, planner: {there.planner})")
         session.show(f"installation {there.installation_id}")
     elif problem:

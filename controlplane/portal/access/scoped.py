@@ -269,7 +269,7 @@ class ScopedDesk(SourceDesk):
 
     def standings(self, *, leads: bool = True) -> list[Standing]:
         """See SourceDesk."""
-        every = SourceDesk(self.board, self.store, self.ring).standings(leads=leads)
+        every = SourceDesk(self.board, self.store, self.ring, reaches_leader=self.reaches_leader).standings(leads=leads)
         return [standing for standing in every if self._may(Verb.READ, standing)]
 
     def standing(self, name: str) -> Standing:
@@ -327,7 +327,11 @@ def _scoped_agents(agents: Agents, fleet: ScopedFleet, rights: Rights) -> Agents
 
 
 def _scoped_desk(desk: SourceDesk | None, rights: Rights) -> SourceDesk | None:
-    return None if desk is None else ScopedDesk(desk.board, desk.store, desk.ring, desk.forges, rights)
+    return (
+        None
+        if desk is None
+        else ScopedDesk(desk.board, desk.store, desk.ring, desk.forges, desk.reaches_leader, rights)
+    )
 
 
 @dataclass(frozen=True, slots=True)

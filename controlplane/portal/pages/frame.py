@@ -115,6 +115,7 @@ def _frame(request: Request) -> Mapping[str, object]:
         "is_auditor": bool(rights and rights.may_everywhere(Verb.AUDIT)),
         "version": services.version if services and known else "",
         "now": services.clock() if services else None,
+        "loop_notice": services.loop_notice() if services and known else "",
         "zone": zone_of(request),
         "here": here_of(request),
         "path": request.url.path,

@@ -32,7 +32,7 @@ def poll(name: str, services: Services) -> api.SourcePolledOut:
     """Look at the repository soon. This is what a webhook calls: it wakes the poll and says nothing else."""
     desk = _desk(services, name)
     desk.standing(name)
-    asked = services.leadership.may_act and desk.ring(name)
+    asked = (services.leadership.may_act or desk.reaches_leader) and desk.ring(name)
     sentence = "it is looked at now" if asked else "another server leads: it looks at its next poll"
     return api.SourcePolledOut(source=git_source(name), asked=asked, sentence=sentence)
 

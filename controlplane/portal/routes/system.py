@@ -32,6 +32,7 @@ def version(services: Services) -> api.VersionOut:
         epoch=leadership.held_epoch() or 0,
         leader=leadership.may_act,
         planner=services.planner_state(),
+        part=services.part,
     )
 
 
@@ -41,7 +42,7 @@ def backup(body: api.BackupIn, services: Services) -> api.BackupOut:
     path = Path(body.path)
     if not path.is_absolute():
         raise ApiError(422, "path-not-absolute", "the path must be absolute: the server has a directory of its own")
-    if path.exists():
+    if _is_there(path):
         raise ApiError(409, "file-exists", f"{path} exists and is not overwritten", next_step="Name another file.")
     try:
         summary = services.backup(path)
@@ -50,6 +51,14 @@ def backup(body: api.BackupIn, services: Services) -> api.BackupOut:
     except BackupCorrupt as error:
         raise ApiError(500, "backup-corrupt", "the backup failed its own check", detail=str(error)) from error
     return api.BackupOut(path=str(path), events=summary.head, sha256=summary.sha256)
+
+
+def _is_there(path: Path) -> bool:
+    """Of a folder this process may not look into it is unknown: the write says so."""
+    try:
+        return path.exists()
+    except PermissionError:
+        return False
 
 
 @router.get("/openapi.json", include_in_schema=False)

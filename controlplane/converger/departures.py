@@ -11,7 +11,7 @@ from controlplane.converger.verdict import Situation, Unregister, Verdict, act, 
 from controlplane.converger.voters import dismiss_members
 from controlplane.kafka.gates import Gate, broker_is_empty, hosts_nothing, is_following, may_stop_broker
 from controlplane.kafka.voters import majority
-from controlplane.members import voting_on
+from controlplane.members import members_of, voting_on
 from controlplane.places import by_place
 from controlplane.replacement import Phase
 from controlplane.view import ClusterView, InstanceView
@@ -217,7 +217,7 @@ def _failed(situation: Situation) -> Verdict | None:
         return wait("KafkaUnknown", f"{_keys(brokers)} did not join; Kafka's metadata cannot be read")
     dismissed = [i for i in brokers if not voting_on(situation.view, (i,))]
     if not dismissed:
-        return _dismiss_one(situation, brokers)
+        return _dismiss_one(situation, brokers, kafka)
     brokers = dismissed
     known = [i for i in brokers if i.service_id in kafka.brokers or kafka.hosted_by(i.service_id)]
     if known:
@@ -225,13 +225,21 @@ def _failed(situation: Situation) -> Verdict | None:
     return request_retire(situation, brokers, "never joined and is not registered")
 
 
-def _dismiss_one(situation: Situation, failed: Sequence[InstanceView]) -> Verdict | None:
-    """Takes a server on the VM of a broker that did not join out of the ensemble. It runs until then. The last ones of
-    a majority stay until the next VMs' servers vote: None leaves that to the steps below."""
+def _dismiss_one(situation: Situation, failed: Sequence[InstanceView], kafka: KafkaSnapshot) -> Verdict | None:
+    """Takes a server on the VM of a broker that did not join out of the ensemble. It runs until then. One that is well
+    stays until the next VMs' servers vote, while there are no more than the spec asks for: with two voters of three
+    the next VM that dies would take the majority along. So do the last ones of a majority, well or not. None leaves
+    that to the steps below."""
     view, document = situation.view, situation.view.document
-    if document is not None and len(view.voters) <= majority(document.spec.quorum_size):
+    wanted = document.spec.quorum_size if document is not None else 0
+    if document is not None and len(view.voters) <= majority(wanted):
         return None
-    leaves = dismiss_members(situation, failed)
+    well = {(m.id, m.directory_id) for m in kafka.quorum.members if m.is_voter and is_following(m)}
+    kept = {m.key for m in members_of(failed) if (m.service_id, m.planned.volumes[0].directory_id) in well}
+    dismissed = failed if len(view.voters) > wanted else [i for i in failed if i.key not in kept]
+    if not dismissed:
+        return None
+    leaves = dismiss_members(situation, dismissed)
     return None if leaves is not None and leaves.wait is not None and _is_one_gone(view) else leaves
 
 

@@ -166,13 +166,17 @@ def brokers_to_tell(view: ClusterView) -> tuple[InstanceView, ...]:
     return tuple(i for i in few if i.phase is Phase.JOINED)
 
 
-def knowing_too_few(view: ClusterView, leaving: Collection[int]) -> tuple[InstanceView, ...]:
+def knowing_too_few(
+    view: ClusterView, leaving: Collection[int], *, filled: Collection[int] = ()
+) -> tuple[InstanceView, ...]:
     """Brokers with replicas that would know too few of those who stay, once these servers beside brokers leave; by key.
-    One beside a server that stays knows that one, which lives as long as it does."""
+    One beside a server that stays knows that one, which lives as long as it does. `filled` are ids of brokers that were
+    emptied and have replicas again."""
     left = view.voters.keys() - frozenset(leaving)
     if not left:
         return ()
-    serving = (i for i in view.brokers() if i.phase in (Phase.JOINED, Phase.DRAINING) and not i.lost)
+    there = (i for i in view.brokers() if not i.lost)
+    serving = (i for i in there if i.phase in (Phase.JOINED, Phase.DRAINING) or i.service_id in filled)
     # A server that has lost its directory is none that its broker could count on.
     elsewhere = (i for i in serving if (own := member_of(i)) is None or own.service_id in leaving or view.is_broken(i))
     told = (i for i in elsewhere if i.listed is not None and not listed_enough(i.listed, left))

@@ -16,7 +16,7 @@ from controlplane.converger.seats import address_of_seat, knowing_too_few, seats
 from controlplane.converger.verdict import AddVoter, RemoveVoter, Situation, Verdict, act, record, wait
 from controlplane.externals import is_shared
 from controlplane.kafka.gates import Gate, is_following
-from controlplane.kafka.voters import VoterStep, may_add, may_remove
+from controlplane.kafka.voters import Seat, VoterStep, may_add, may_remove
 from controlplane.members import voting_on
 from controlplane.replacement import Phase
 from controlplane.view import ClusterView, InstanceView, VoterChangeView
@@ -25,6 +25,8 @@ from events.ids import intent_id
 from planner.observed import KafkaSnapshot
 
 HEARD_S = 30.0
+_KEPT_OUT_S = 60.0
+"""Longer than an agent takes to start a server that ended again, or a VM to boot."""
 
 
 def volume_step(situation: Situation) -> Verdict | None:
@@ -68,7 +70,7 @@ def voter_step(situation: Situation) -> Verdict | None:
     step = voter_change_due(view, kafka)
     dismissed = [i for i in view.controllers() if i.drained and i.phase is Phase.JOINED]
     halfway = bool(dismissed) and sum(m.is_voter for m in kafka.quorum.members) % 2 == 0
-    if step is not None and step.gate.open and (not step.leaves or halfway or _is_dead(view, kafka, step)):
+    if step is not None and step.gate.open and (not step.leaves or halfway or _is_dead(situation, kafka, step)):
         return begin_voter_change(view, step)
     if dismissed:
         keys = tuple(i.key for i in dismissed)
@@ -78,14 +80,26 @@ def voter_step(situation: Situation) -> Verdict | None:
     return None
 
 
-def _is_dead(view: ClusterView, kafka: KafkaSnapshot, step: VoterStep) -> bool:
+def _is_dead(situation: Situation, kafka: KafkaSnapshot, step: VoterStep) -> bool:
     """Whether who is to leave is a server on a broker's VM that serves nobody: its vote only keeps others out. Where
-    brokers elsewhere count on its coming back, and nobody is kept out, it stays until they were told of others."""
-    seat = step.seat
+    brokers count on its coming back it stays until they were told of others, or somebody was long kept out by it."""
+    view, seat = situation.view, step.seat
     voters = [m for m in kafka.quorum.members if m.is_voter and (m.id, m.directory_id) == (seat.id, seat.directory_id)]
     if not seat.hosted or any(is_following(m) for m in voters):
         return False
-    return not knowing_too_few(view, {seat.id}) or any(s.stays and s.id not in view.voters for s in seats(view))
+    filled = {i.service_id for i in view.in_phase(Phase.LINGERING) if kafka.hosted_by(i.service_id)}
+    is_needed = bool(knowing_too_few(view, {seat.id}, filled=filled))
+    return not is_needed or any(_is_kept_out(situation, s) for s in seats(view))
+
+
+def _is_kept_out(situation: Situation, seat: Seat) -> bool:
+    """Whether its server has long run without the vote it is to have."""
+    if not seat.stays or seat.id in situation.view.voters:
+        return False
+    there = [i for i in situation.view.controllers() if i.service_id == seat.id]
+    reports = (service_report(situation, i) for i in there)
+    since = [r.since for r in reports if r is not None and r.state == "running"]
+    return any(situation.seconds_since(at) > _KEPT_OUT_S for at in since)
 
 
 def dismiss_members(situation: Situation, brokers: Sequence[InstanceView]) -> Verdict | None:

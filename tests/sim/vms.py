@@ -124,13 +124,15 @@ def voting_on(vms: Mapping[str, Vm], keys: Iterable[str], voters: Mapping[int, s
     return [f"{key} goes, and server {document.node_id} on it votes" for key, document in voting]
 
 
-def knowing_too_few(vms: Mapping[str, Vm], voters: Collection[int], hosts: Callable[[int], int]) -> list[str]:
+def knowing_too_few(
+    vms: Mapping[str, Vm], voters: Collection[int], hosts: Callable[[int], int], *, beside: Collection[str]
+) -> list[str]:
     """Brokers with replicas (`hosts`: how many, by id) that run away from the servers of their ensemble, which are all
-    on the VMs of others, and that were told of no more of these voters than may fail at once."""
+    on the VMs of others, and that were told of no more of these voters than may fail at once. `beside` are keys of
+    brokers whose own server stays: it may have ended a moment ago, and its agent has it back."""
     there = [v for v in vms.values() if v.alive and v.process and v.process.up]
     if not any(v.member for v in there):
         return []
-    beside = {v.key for v in there if v.member and v.member.up and v.member.document.node_id in voters}
     away = {v.key: v.process.document for v in there if v.key not in beside and v.process}
     serving = {key: d for key, d in away.items() if d.name == "broker" and d.is_zookeeper_mode and hosts(d.node_id)}
     told = {key: {m.id for m in d.ensemble} for key, d in serving.items()}

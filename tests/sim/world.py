@@ -25,6 +25,7 @@ from controlplane.images.keeper import ImageKeeper
 from controlplane.jobstore import MemoryJobStore
 from controlplane.kafka.errors import KafkaUnavailable
 from controlplane.latest import MemoryLatestStore
+from controlplane.members import members_of
 from controlplane.planstore import MemoryPlanStore
 from controlplane.replacement import SERVING, Phase
 from controlplane.specorder import SpecOrderKeeper
@@ -382,7 +383,10 @@ class World:
             left = [c for c in before if c != controller]
             if len([c for c in left if c in up]) * 2 <= len(left):
                 return f"{what} of {controller} leaves {len(left)} voters, of whom only {sorted(up)} ran"
-            if controller in up and (lonely := knowing_too_few(self.machines.vms, left, self.kafka_hosts)):
+            there = (m for m in members_of(self.view().brokers()) if not self.view().is_broken(m))
+            beside = {m.key for m in there if m.service_id in left}
+            lonely = knowing_too_few(self.machines.vms, left, self.kafka_hosts, beside=beside)
+            if controller in up and lonely:
                 return f"{what} of {controller} leaves {left}, and too few of them are known to {lonely}"
         if controller not in before and what == "add_voter" and len(up) * 2 <= len(before):
             return f"{what} of {controller} while only {sorted(up)} of {sorted(before)} ran"

@@ -12,15 +12,25 @@ from controlplane.converger.documents import document_for
 from controlplane.converger.restartlock import give_back
 from controlplane.converger.seats import brokers_to_tell, id_for, members_to_leave, thin_list
 from controlplane.converger.serverlists import server_list_step, server_move_step
-from controlplane.converger.verdict import ReleaseRestartLock, Situation, TakeRestartLock
+from controlplane.converger.verdict import ReleaseRestartLock, Situation, TakeRestartLock, Verdict
 from controlplane.converger.voters import voter_step
+from controlplane.members import member_of
 from controlplane.planpreview import preview
 from controlplane.replacement import Phase
 from controlplane.view import ClusterView, InstanceView
 from events import facts
-from planner.observed import KafkaSnapshot, QuorumSeen, VoterSeen
+from planner.observed import KafkaSnapshot, PartitionSeen, QuorumSeen, VoterSeen
 from planner.rollout.desired import desired_nodes
-from tests.builders import NOW, a_cohosted_document, a_situation, a_snapshot, a_volume, a_zookeeper_document
+from tests.builders import (
+    NOW,
+    a_cohosted_document,
+    a_partition,
+    a_report,
+    a_situation,
+    a_snapshot,
+    a_volume,
+    a_zookeeper_document,
+)
 from tests.unit.controlplane.cohosted import B1, a_host, a_sharing_view, after, voter_of
 
 DOCUMENT = a_cohosted_document(others=3)
@@ -150,15 +160,34 @@ def test_one_that_did_not_come_back_keeps_the_rest_from_being_told() -> None:
     assert (verdict.wait.reason, verdict.wait.next_command) == ("RestartReverted", "kedge resume orders to try again")
 
 
+def _half_dead(view: ClusterView, *, coming_s: float = 0, partitions: tuple[PartitionSeen, ...] = ()) -> Verdict | None:
+    """Server 101 is down, and another VM's has run for so long without the vote it is to have; 0: there is none."""
+    kafka, reports = replace(_kafka(view, silent=101), partitions=partitions), {}
+    if coming_s:
+        coming = a_host("brokers-c-0", 105, generation=2, phase=Phase.LAUNCHED)
+        member = member_of(coming)
+        assert member is not None
+        reports = {coming.key: a_report(member, since=NOW - timedelta(seconds=coming_s))}
+        view = replace(view, instances={**view.instances, coming.key: coming})
+    return voter_step(a_situation(view, kafka=kafka, reports=reports, restart_lock="held"))
+
+
 def test_a_server_whose_process_is_down_keeps_its_vote_while_brokers_elsewhere_count_on_it() -> None:
-    """Its agent starts it again. Where its vote would keep the one of another VM out it goes."""
-    draining = replace(EMPTIED, phase=Phase.DRAINING)
-    view = replace(_rolling(), instances={**_rolling().instances, B1: draining})
-    kafka = _kafka(view, silent=101)
-    assert voter_step(_situation(view, kafka=kafka)) is None
-    coming = a_host("brokers-c-0", 105, generation=2, phase=Phase.LAUNCHED)
-    view = replace(view, instances={**view.instances, coming.key: coming})
-    verdict = voter_step(_situation(view, kafka=kafka))
+    """Its agent starts it again. Only where its vote has long kept the one of another VM out it goes."""
+    view = replace(_rolling(), instances={**_rolling().instances, B1: replace(EMPTIED, phase=Phase.DRAINING)})
+    assert _half_dead(view) is None
+    assert _half_dead(view, coming_s=50) is None
+    verdict = _half_dead(view, coming_s=70)
+    assert verdict is not None
+    assert isinstance(verdict.events[0], facts.VoterRemoveRequested)
+
+
+def test_seed_7431_a_server_beside_an_emptied_broker_that_has_replicas_again_keeps_its_vote_while_it_is_down() -> None:
+    """A topic came to it while it lingered. It knew no other server that votes."""
+    view = _rolling(_away("a", 102, 103, 104))
+    again = a_partition("t-0", (EMPTIED.service_id, 1002))
+    assert _half_dead(view, partitions=(again,)) is None
+    verdict = _half_dead(view)
     assert verdict is not None
     assert isinstance(verdict.events[0], facts.VoterRemoveRequested)
 

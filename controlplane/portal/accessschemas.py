@@ -1,11 +1,40 @@
-"""What the API says of callers, tokens and the audit."""
+"""What the API says of people, callers, tokens and the audit."""
 
 from datetime import datetime
 
 from pydantic import Field
 
 from controlplane.portal.audit.entry import Kept
-from controlplane.portal.schemas import BindingIn, Message
+from controlplane.portal.schemas import Message
+
+
+class BindingIn(Message):
+    """A role of a subject on a scope: `user:NAME`, and `*`, `team:NAME` or `label:KEY=VALUE`."""
+
+    subject: str
+    role: str = Field(description="viewer, operator, owner, approver or admin")
+    scope: str
+
+
+class UserIn(Message):
+    name: str
+
+
+class UserOut(Message):
+    """A person who may sign in. `must_change`: the password was made by the server."""
+
+    name: str
+    must_change: bool
+    disabled: bool = False
+    made_at: datetime
+    bindings: list[BindingIn]
+
+
+class PasswordOut(Message):
+    """A password that was made, told this once."""
+
+    name: str
+    password: str
 
 
 class WhoOut(Message):

@@ -419,35 +419,6 @@ class SourceOut(Message):
     forge: ForgeOut | None = Field(default=None, description="where the binding names one")
 
 
-class BindingIn(Message):
-    """A role of a subject on a scope: `user:NAME`, and `*`, `team:NAME` or `label:KEY=VALUE`."""
-
-    subject: str
-    role: str = Field(description="viewer, operator, owner, approver or admin")
-    scope: str
-
-
-class UserIn(Message):
-    name: str
-
-
-class UserOut(Message):
-    """A person who may sign in. `must_change`: the password was made by the server."""
-
-    name: str
-    must_change: bool
-    disabled: bool = False
-    made_at: datetime
-    bindings: list[BindingIn]
-
-
-class PasswordOut(Message):
-    """A password that was made, told this once."""
-
-    name: str
-    password: str
-
-
 class ChangedOut(Message):
     """Whether anything was changed."""
 

@@ -12,6 +12,7 @@ from controlplane.portal.access.tokens import INSTALLATION, Token
 from controlplane.portal.accessschemas import (
     AuditCheckOut,
     AuditOut,
+    BindingIn,
     TokenIn,
     TokenMadeOut,
     TokenOut,
@@ -126,5 +127,5 @@ def _token_out(token: Token, now: datetime) -> TokenOut:
     )
 
 
-def _binding_out(found: Binding) -> api.BindingIn:
-    return api.BindingIn(subject=found.subject or INSTALLATION, role=found.role.value, scope=found.scope)
+def _binding_out(found: Binding) -> BindingIn:
+    return BindingIn(subject=found.subject or INSTALLATION, role=found.role.value, scope=found.scope)

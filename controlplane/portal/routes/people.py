@@ -6,6 +6,7 @@ from controlplane.portal import schemas as api
 from controlplane.portal.access.bindings import Binding, binding
 from controlplane.portal.access.rights import Rights
 from controlplane.portal.access.roles import Verb
+from controlplane.portal.accessschemas import BindingIn, PasswordOut, UserIn, UserOut
 from controlplane.portal.paging import After, Most, PartOf, by_name
 from controlplane.portal.services import Services
 
@@ -15,13 +16,13 @@ router = APIRouter(prefix=api.API_PREFIX, tags=["people"])
 @router.get("/users")
 def list_users(
     request: Request, services: Services, q: PartOf = "", after: After = "", limit: Most = None
-) -> list[api.UserOut]:
+) -> list[UserOut]:
     """Everybody by name, with what they may do."""
     _require(request)
     bindings = services.people.users.bindings()
     users = [user for user in services.people.users.all() if q in user.name]
     return [
-        api.UserOut(
+        UserOut(
             name=user.name,
             must_change=user.must_change,
             disabled=user.disabled_at is not None,
@@ -33,17 +34,17 @@ def list_users(
 
 
 @router.post("/users")
-def add_user(request: Request, body: api.UserIn, services: Services) -> api.PasswordOut:
+def add_user(request: Request, body: UserIn, services: Services) -> PasswordOut:
     """A new user. The password in the answer is told this once."""
     _require(request, f"added {body.name}")
-    return api.PasswordOut(name=body.name, password=services.people.add(body.name, services.clock()))
+    return PasswordOut(name=body.name, password=services.people.add(body.name, services.clock()))
 
 
 @router.post("/users/{name}/password")
-def renew_password(request: Request, name: str, services: Services) -> api.PasswordOut:
+def renew_password(request: Request, name: str, services: Services) -> PasswordOut:
     """A new password for somebody who lost theirs; their sessions end."""
     _require(request)
-    return api.PasswordOut(name=name, password=services.people.renew(name))
+    return PasswordOut(name=name, password=services.people.renew(name))
 
 
 @router.post("/users/{name}/disable")
@@ -68,14 +69,14 @@ def remove_user(request: Request, name: str, services: Services) -> api.ChangedO
 
 
 @router.post("/bindings")
-def bind(request: Request, body: api.BindingIn, services: Services) -> api.ChangedOut:
+def bind(request: Request, body: BindingIn, services: Services) -> api.ChangedOut:
     """Gives a role on a scope."""
     _require(request, f"gave {body.subject} {body.role} on {body.scope}")
     return api.ChangedOut(changed=services.people.bind(binding(body.subject, body.role, body.scope)))
 
 
 @router.post("/bindings/remove")
-def unbind(request: Request, body: api.BindingIn, services: Services) -> api.ChangedOut:
+def unbind(request: Request, body: BindingIn, services: Services) -> api.ChangedOut:
     """Takes it away."""
     _require(request, f"took from {body.subject} {body.role} on {body.scope}")
     return api.ChangedOut(changed=services.people.users.unbind(binding(body.subject, body.role, body.scope)))
@@ -87,5 +88,5 @@ def _require(request: Request, note: str = "") -> None:
     rights.require_everywhere(Verb.ADMINISTER, "people")
 
 
-def _binding_out(found: Binding) -> api.BindingIn:
-    return api.BindingIn(subject=found.subject, role=found.role.value, scope=found.scope)
+def _binding_out(found: Binding) -> BindingIn:
+    return BindingIn(subject=found.subject, role=found.role.value, scope=found.scope)

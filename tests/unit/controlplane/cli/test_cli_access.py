@@ -9,7 +9,15 @@ import pytest
 from controlplane.cli import exits
 from controlplane.cli.kepttokens import token_for
 from controlplane.portal import schemas as api
-from controlplane.portal.accessschemas import AuditCheckOut, AuditEntryOut, AuditOut, TokenMadeOut, TokenOut, WhoOut
+from controlplane.portal.accessschemas import (
+    AuditCheckOut,
+    AuditEntryOut,
+    AuditOut,
+    BindingIn,
+    TokenMadeOut,
+    TokenOut,
+    WhoOut,
+)
 from tests.unit.controlplane.cli.cli_world import START, World, problem
 
 REMOTE = "https://kedge.example.com:8444"
@@ -18,7 +26,7 @@ WHO = WhoOut(
     subject="user:ada",
     via="token:0123456789ab",
     bindings=[],
-    limit=api.BindingIn(subject="user:ada", role="operator", scope="team:payments"),
+    limit=BindingIn(subject="user:ada", role="operator", scope="team:payments"),
 )
 TOKEN = TokenOut(
     id="0123456789ab",

@@ -155,17 +155,20 @@ def test_a_call_and_a_page_that_take_too_long_are_answered_in_words(engine: Engi
 def test_agents_and_terraforms_states_are_not_cut_short(engine: Engine) -> None:
     """A report is what the loop lives on: its database call here takes longer than people would wait."""
 
+    took: list[str] = []
+
     class SlowCredentials(MemoryCredentialStore):
         def recognise(self, vm: Vm, sha256: str, *, is_certified: bool = False) -> Credential | None:
             with reading(engine) as asked:
                 asked.execute(text(short_query(engine)))
+            took.append(vm.node)
             return super().recognise(vm, sha256, is_certified=is_certified)
 
     house = House()
     object.__setattr__(house.services, "credentials", SlowCredentials())
     object.__setattr__(house.services, "query_limit_s", 0.01)
-    headers = {"Authorization": "Bearer x", "X-Kedge-Instance": "c1/brokers-a-0.g1"}
-    answer = house.client.get(
-        "/agent/v1/document", params={"cluster": "c1", "node": "brokers-a-0", "generation": "1"}, headers=headers
-    )
-    assert answer.status_code == 401
+    cluster = "ab" * 16
+    headers = {"Authorization": "Bearer x", "X-Kedge-Instance": f"{cluster}/brokers-a-0.g1"}
+    asked_by = {"cluster": cluster, "node": "brokers-a-0", "generation": "1"}
+    answer = house.client_with({}).get("/agent/v1/document", params=asked_by, headers=headers)
+    assert (answer.status_code, took) == (401, ["brokers-a-0"]), answer.text

@@ -5,7 +5,10 @@ is shown all the same, and the server renews it by the credential beside it.
 """
 
 import logging
+import os
 import ssl
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,6 +20,13 @@ from agent.trust import PinnedCa
 from agent.wire import BootData, CertificateRequest
 
 _log = logging.getLogger(__name__)
+
+_CSR_BEGINS = "-----BEGIN CERTIFICATE REQUEST-----"
+_LIMIT_S = 60.0
+
+
+class NoSigningRequest(Exception):
+    """No key, or no request for it, could be made on this VM; the words say why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +55,7 @@ class Certification:
         trust: PinnedCa,
         state: Path,
         is_settled: Callable[[], bool] = lambda: True,
+        make: Callable[[], SigningRequest] | None = None,
     ) -> None:
         """Shows the one that is kept from here on, if there is one."""
         self._boot = boot
@@ -53,6 +64,7 @@ class Certification:
         self._file = state / "certificate.pem"
         self._next = state / "certificate.pem.next"
         self._is_settled = is_settled
+        self._make = make or made_aside
         self._lock = threading.Lock()
         self.is_there = self._show_kept()
         """Whether this VM has a certificate to show."""
@@ -62,9 +74,9 @@ class Certification:
         if not self.is_there and not self._is_settled():
             return None
         try:
-            return signing_request()
-        except ImportError as error:
-            _log.error("no certificate can be asked for: the agent's packages are not whole: %s", error)
+            return self._make()
+        except NoSigningRequest as error:
+            _log.error("no certificate can be asked for, no key was made: %s", error)
             return None
 
     def run(self) -> bool:
@@ -112,9 +124,32 @@ class Certification:
         return True
 
 
+def made_aside() -> SigningRequest:
+    """The same by a process of its own: what makes it takes 12 MiB, and this agent would keep them for good. Raises
+    NoSigningRequest."""
+    command = [sys.executable, "-P", "-m", "agent.certification"]
+    environ = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    try:
+        made = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=_LIMIT_S,
+            check=False,
+            env=environ,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise NoSigningRequest(str(error)) from error
+    key_pem, begin, csr_pem = made.stdout.partition(_CSR_BEGINS)
+    if made.returncode or not begin:
+        why = made.stderr.strip().splitlines()
+        raise NoSigningRequest(why[-1] if why else f"the process that makes it ended with {made.returncode}")
+    return SigningRequest(key_pem, begin + csr_pem)
+
+
 def signing_request() -> SigningRequest:
     """A key of the curve P-256, and its request. It says no name: the server knows who asks. Raises ImportError."""
-    # 12 MiB of memory, which an agent that is called on loopback does without.
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes, serialization
     from cryptography.hazmat.primitives.asymmetric import ec
@@ -125,3 +160,8 @@ def signing_request() -> SigningRequest:
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
     return SigningRequest(key_pem.decode(), asked.public_bytes(serialization.Encoding.PEM).decode())
+
+
+if __name__ == "__main__":
+    request = signing_request()
+    sys.stdout.write(request.key_pem + request.csr_pem)

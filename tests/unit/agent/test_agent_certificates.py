@@ -1,13 +1,18 @@
 """What an agent does about its certificate without a server: which agents it gives way to, and its connections."""
 
+import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import httpx
 import pytest
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
+from cryptography.x509 import load_pem_x509_csr
 
 from agent.__main__ import _certification
-from agent.certification import signing_request
+from agent.certification import Certification, NoSigningRequest, SigningRequest, made_aside, signing_request
 from agent.client import CertificateLost, RetryLater, ServerClient
 from agent.connections import Connections
 from agent.identity import identity_of
@@ -64,6 +69,33 @@ def test_it_gives_way_to_any_other(
 def test_the_file_by_which_an_agent_is_told_to_know_certificates_is_there() -> None:
     """An upgraded agent looks for it in the next one's archive: renamed, no VM with a certificate would take that."""
     assert Path(signing_request.__code__.co_filename).parts[-2:] == ("agent", "certification.py")
+
+
+def test_a_key_and_its_request_are_made_by_a_process_that_ends() -> None:
+    """An agent that kept what makes them would take 12 MiB more, for good."""
+    made = made_aside()
+    request, key = load_pem_x509_csr(made.csr_pem.encode()), load_pem_private_key(made.key_pem.encode(), None)
+    assert request.is_signature_valid
+    assert request.public_key() == key.public_key()
+    assert made.key_pem not in repr(made)
+    source = (
+        "import sys; from agent.certification import made_aside; made_aside(); print('cryptography' in sys.modules)"
+    )
+    environ = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    told = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, check=True, env=environ)
+    assert told.stdout.strip() == "False"
+
+
+def test_a_vm_on_which_no_key_can_be_made_says_so_and_goes_on(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    def fails() -> SigningRequest:
+        raise NoSigningRequest("No module named 'cryptography'")
+
+    boot = boot_data().model_copy(update={"server_url": "https://127.0.43.1:1"})
+    trust = PinnedCa(boot.server_url, "ab" * 32, kept=tmp_path / "ca.pem")
+    client = ServerClient(boot.server_url, identity_of(boot, "s"), trust=trust)
+    assert Certification(boot, client=client, trust=trust, state=tmp_path, make=fails).begin() is None
+    assert "no key was made: No module named 'cryptography'" in caplog.text
+    client.close()
 
 
 def test_an_agent_is_settled_once_it_is_on_no_trial_of_its_own(tmp_path: Path) -> None:

@@ -65,7 +65,12 @@ class Agent:
         self.client = ServerClient(self.boot.server_url, identity, trust=trust)
         self.is_settled = is_settled
         self.certification = Certification(
-            self.boot, client=self.client, trust=trust, state=state, is_settled=lambda: self.is_settled
+            self.boot,
+            client=self.client,
+            trust=trust,
+            state=state,
+            is_settled=lambda: self.is_settled,
+            make=signing_request,  # in a process of its own it takes longer
         )
         backoff = partial(Backoff, 1.0, 8.0, jitter=lambda: 1.0)
         self.documents = DocumentTalk(

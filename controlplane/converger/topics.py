@@ -80,7 +80,8 @@ def _news(situation: Situation, work: TopicWork, refused: dict[str, str]) -> Ver
         events.append(facts.TopicsChanged("", (), tuple(settled), tuple(sorted(work.gone)), ()))
     troubles = dict(work.troubles)
     troubles |= {n: TopicTrouble(n, "Refused", why) for n, why in refused.items()}
-    news = [t for n, t in sorted(troubles.items()) if topics.troubles.get(n) != t]
+    # One that a person let be tried again is told anew, though nothing of it changed: else it is in hand for ever.
+    news = [t for n, t in sorted(troubles.items()) if topics.troubles.get(n) != t or n in topics.pending]
     news += [
         TopicTrouble(n, "", "")
         for n in sorted(topics.troubles)

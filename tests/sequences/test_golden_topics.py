@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
+from controlplane.converger.inhand import has_work
 from events import facts
 from tests.builders import a_document
 from tests.sequences.recorded import assert_told_as_recorded
@@ -180,3 +181,19 @@ STORIES: tuple[Callable[[World], None], ...] = (
 @pytest.mark.parametrize("story", STORIES, ids=lambda s: s.__name__)
 def test_the_story_of_topics_is_told_as_recorded(story: Callable[[World], None]) -> None:
     assert_told_as_recorded(story)
+
+
+def test_a_topic_that_is_tried_again_in_vain_is_told_anew_and_not_in_hand_for_ever() -> None:
+    world = World(seed=7)
+    _born(world)
+    declare_topics(world, topic_text("payments"))
+    world.converge(ticks=20)
+    world.kafka.delete_topic("payments")
+    for _ in range(70):
+        world.tick()
+    assert troubles(world) == {"payments": "Missing"}
+    world.person(facts.ClusterResumed("look again"))
+    for _ in range(5):
+        world.tick()
+    assert troubles(world) == {"payments": "Missing"}
+    assert not has_work(world.view())

@@ -73,6 +73,8 @@ class Calm:
     nodes_to_change: int = 0
     quiet_ticks: int = 0
     """Ticks in a row that began at rest, with the world as it was at the tick before."""
+    seen_after_ticks: int = 0
+    """How many of these may pass until everything is seen: a topic that waits is looked at once a minute."""
     scene: object = None
     """The world as it was when the last tick began."""
 

@@ -144,7 +144,7 @@ def one_vm(world: World) -> Iterator[str]:
 def stability(world: World) -> Iterator[str]:
     """P6: at rest, with nothing changed, a tick records nothing and does nothing."""
     last = world.last_tick
-    if world.calm.quiet_ticks >= 3 and (last.events or last.effects):
+    if world.calm.quiet_ticks >= 3 + world.calm.seen_after_ticks and (last.events or last.effects):
         yield f"{last.events} events, {last.effects} effects at rest: {world.sentence()}"
 
 

@@ -9,12 +9,14 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from math import ceil
 from typing import Any
 
 from controlplane.converger.fleet import FleetBrake
 from controlplane.converger.inhand import has_work
 from controlplane.converger.loop import Converger, new_events
 from controlplane.converger.observation import InventorySeen
+from controlplane.converger.observe import LOOK_EVERY
 from controlplane.converger.ports import LostLeadership, Ports
 from controlplane.converger.replacements import pending_changes
 from controlplane.converger.runner import InfeasibleDrain, PlanRefused
@@ -465,6 +467,7 @@ class World:
         at_rest = self.is_converged() and not self.is_held() and is_quiet
         self.calm.quiet_ticks = self.calm.quiet_ticks + 1 if at_rest and scene == self.calm.scene else 0
         self.calm.scene = scene
+        self.calm.seen_after_ticks = ceil(LOOK_EVERY.total_seconds() / self.tick_s) if view.topics.troubles else 0
 
     def kafka_hosts(self, broker: int) -> int:
         return sum(broker in p.replicas for p in self.kafka.partitions())

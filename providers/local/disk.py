@@ -86,14 +86,23 @@ class Disks:
         self._write(replace(disk, size_gib=size_gib))
 
     def destroy(self, cluster_uid: str, key: str, *, alive: Callable[[str], bool]) -> None:
-        """Delete the disk and its data. Raises `ResourceConflict` while it is attached to a VM that is not dead."""
+        """Delete the disk and its data. Raises `ResourceConflict` while a VM that is not dead has it attached.
+
+        An ephemeral disk stays with its VM for good. Once it was detached it may go before that VM, too: Terraform
+        deletes the attachment first, then disk and VM in any order.
+        """
         disk = self.read(cluster_uid, key)
         if disk is None:
             return
-        if disk.attached_to is not None and not alive(disk.attached_to):
-            self.detach(cluster_uid, key, disk.attached_to)
-        elif disk.attached_to is not None:
-            raise ResourceConflict(f"volume {key} is attached to {disk.attached_to}: detach it first")
+        holder = disk.attached_to
+        if holder is not None:
+            mounts = self.layout.vm(cluster_uid, holder) / "volumes"
+            detached = disk.kind == EPHEMERAL and _shown(mounts, disk.dir) != key
+            if not detached and alive(holder):
+                raise ResourceConflict(f"volume {key} is attached to {holder}: detach it first")
+            self.detach(cluster_uid, key, holder)
+            if disk.kind == EPHEMERAL:
+                self._remove(mounts / disk.dir)
         self._remove(self._path(disk))
         self._image(self._path(disk)).unlink(missing_ok=True)
         self.layout.volume_record(cluster_uid, key).unlink(missing_ok=True)

@@ -88,6 +88,21 @@ def test_a_retire_deletes_exactly_what_it_names(bench: Bench) -> None:
     assert not bench.vm_dir("b-0.g1").exists()
 
 
+def test_a_retire_deletes_the_ephemeral_disks_of_vms_whatever_goes_first(bench: Bench) -> None:
+    """Disk and VM go side by side once the attachment is gone: a disk was refused while its VM still ran."""
+    names = ("b-0", "b-1", "b-2", "b-3")
+    leaving = resources(
+        *(instance(n) for n in names),
+        *(volume(n, kind="ephemeral") for n in names),
+        *(attachment(f"{n}.g1", f"{n}.data.v1") for n in names),
+    )
+    bench.execute(surge(leaving))
+    result = bench.execute(run(RunKind.RETIRE, leaving, deletes=targets(leaving), intent="run-2"))
+    assert set(result.changed) == targets(leaving)
+    assert bench.listing().instances == ()
+    assert not list(bench.cloud.root.glob("*/volumes/*/*.json"))
+
+
 def test_a_change_nobody_named_is_refused_and_nothing_is_applied(bench: Bench) -> None:
     bench.execute(surge(resources(*BROKER)))
     with pytest.raises(UnsafeChange) as refused:

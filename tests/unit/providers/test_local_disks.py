@@ -112,6 +112,20 @@ def test_an_ephemeral_disk_lies_in_the_vm_and_is_forgotten_with_it(disks: Disks)
     assert disks.read("u", KEY) is None
 
 
+def test_an_ephemeral_disk_that_was_detached_is_destroyed_before_its_vm(disks: Disks) -> None:
+    """A retire run deletes the attachment, then disk and VM side by side: the disk's turn may come first."""
+    disks.create(disk(kind="ephemeral"))
+    mounts = attach(disks)
+    with pytest.raises(ResourceConflict, match=r"n-0\.g1"):
+        disks.destroy("u", KEY, alive=lambda _: True)
+    assert (mounts / "data").is_dir()
+    disks.detach("u", KEY, "n-0.g1")
+    disks.destroy("u", KEY, alive=lambda _: True)
+    assert disks.read("u", KEY) is None
+    assert not (mounts / "data").exists()
+    disks.release_all("u", "n-0.g1")
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounting needs root")
 @pytest.mark.parametrize("kind", ["persistent", "ephemeral"])
 def test_an_enforced_size_is_what_the_filesystem_says(tmp_path: Path, kind: str) -> None:

@@ -60,11 +60,7 @@ def drain_step(situation: Situation) -> Verdict | None:
         return wait("KafkaUnknown", f"drain of {_names(drain)}: {situation.seen.why_no_kafka}")
     if why := _unwanted(situation.view, drain):
         return _taken_back(drain, kafka, why)
-    dead = (
-        [t for t in drain.successors.values() if _is_gone(situation, t)]
-        or _lost_heirs(situation.view, drain)
-        or [i.service_id for i in in_the_way(situation, kafka, drain.outgoing, drain.targets)]
-    )
+    dead = given_up_for(situation, drain, kafka)
     if dead:
         return _give_up(situation, drain, kafka, dead)
     if not drain.plan_sha256:
@@ -75,6 +71,15 @@ def drain_step(situation: Situation) -> Verdict | None:
         lost = facts.DrainPlanFailed(drain.id, "the stored plan is missing or corrupt", infeasible=False)
         return record(f"drain of {_names(drain)}: the stored plan cannot be read; planning again", lost)
     return _move(situation, drain, situation.seen.plan, kafka)
+
+
+def given_up_for(situation: Situation, drain: DrainView, kafka: KafkaSnapshot) -> list[int]:
+    """Brokers that are gone for good and that this drain needs: it is put off until they were replaced."""
+    return (
+        [t for t in drain.successors.values() if _is_gone(situation, t)]
+        or _lost_heirs(situation.view, drain)
+        or [i.service_id for i in in_the_way(situation, kafka, drain.outgoing, drain.targets)]
+    )
 
 
 def request_drain(

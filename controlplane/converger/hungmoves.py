@@ -7,16 +7,19 @@
 Moves of others are waited for and told; only a person has them taken back.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
 from controlplane.bandwidth import nic_bytes_per_s
 from controlplane.converger.controllercure import other_controller, reelection_due
+from controlplane.converger.deadends import detours
 from controlplane.converger.drainprogress import is_full
+from controlplane.converger.drains import given_up_for
 from controlplane.converger.healing import replacing_dead
 from controlplane.converger.pausing import hold_on
 from controlplane.converger.restarts import restart_in_hand_step
-from controlplane.converger.verdict import CancelMoves, Situation, Verdict, act, record, wait
+from controlplane.converger.verdict import CancelMoves, Reassign, Situation, Verdict, act, record, wait
 from controlplane.view import ClusterView, DrainView, InstanceView
 from events import facts
 from planner.drain.residual import residual
@@ -73,6 +76,8 @@ def hung_step(situation: Situation) -> Verdict | None:
         return None
     if view.restarts:
         return restart_in_hand_step(situation)
+    if given_up_for(situation, view.drain, kafka):
+        return None  # a VM that is gone is the drain's own affair: it sends elsewhere what may not be taken back
     if _is_taking_back(view, view.drain):
         return _take_back(situation, view.drain, kafka)
     found = hung_of(situation)
@@ -169,15 +174,12 @@ def _is_taking_back(view: ClusterView, drain: DrainView) -> bool:
 def _take_back(situation: Situation, drain: DrainView, kafka: KafkaSnapshot) -> Verdict:
     """Cancels what hangs; then the drain is planned anew, or put off where its target needs a new VM first."""
     moves = situation.view.moves
-    running = tuple(
-        p.name for p in kafka.moving() if str(p.name) in moves.taking_back or _shares_the_dead(situation, p)
-    )
-    safe = tuple(name for name in running if may_take_back(kafka.by_name[name]))
+    running = [p for p in kafka.moving() if str(p.name) in moves.taking_back or _shares_the_dead(situation, p)]
+    safe = tuple(p.name for p in running if may_take_back(p))
     if safe:
         return act(f"taking back {len(safe)} moves that hang: {named(safe)}; {moves.why}", CancelMoves(safe))
     if running:
-        sentence = f"{running[0]} hangs and cannot be taken back: too few of its replicas before are in sync"
-        return wait("ReassignmentStuck", sentence, patience_s=0)
+        return _go_elsewhere(situation, kafka, running)
     dead = _dead_target(situation, kafka)
     if moves.diagnosis == Diagnosis.TARGET_DEAD and dead is not None:
         put_off = facts.DrainAbandoned(drain.id, f"broker {dead.service_id} does not serve: {moves.why}")
@@ -185,6 +187,22 @@ def _take_back(situation: Situation, drain: DrainView, kafka: KafkaSnapshot) -> 
         return record(f"the drain is put off and {dead.key} replaced first: {moves.why}", put_off, replacing)
     again = facts.DrainPlanFailed(drain.id, f"{len(moves.taking_back)} moves hung: {moves.why}", infeasible=False)
     return record(f"planning again, {len(moves.taking_back)} moves were taken back: {moves.why}", again)
+
+
+def _go_elsewhere(situation: Situation, kafka: KafkaSnapshot, left: Sequence[PartitionSeen]) -> Verdict:
+    """Of moves that may not be taken back: a broker that serves gets what one that does not was to have."""
+    live = kafka.live_brokers()
+    dead = {b for p in left for b in p.adding if b not in live and b not in p.isr}
+    around = detours(situation.view, kafka, [p for p in left if dead.intersection(p.target)], dead)
+    if around:
+        sentence = f"{len(around)} moves that hang and cannot be taken back go elsewhere: {named(tuple(around))}"
+        return act(f"{sentence}; {situation.view.moves.why}", Reassign(around))
+    planned = {p.name for p in _ours(situation, kafka)}
+    stuck = next((p.name for p in left if p.name in planned), None)
+    if stuck is None:
+        return wait("DrainMoves", f"{len(left)} moves that hung are made elsewhere", patience_s=3600)
+    sentence = f"{stuck} hangs and cannot be taken back: too few of its replicas before are in sync"
+    return wait("ReassignmentStuck", sentence, patience_s=0)
 
 
 def _shares_the_dead(situation: Situation, partition: PartitionSeen) -> bool:

@@ -8,19 +8,27 @@ import pytest
 
 from controlplane.converger.controllercure import STANDS
 from controlplane.converger.curebudget import FleetCures
+from controlplane.converger.decide import decide
 from controlplane.converger.elections import election_step
 from controlplane.converger.hungconditions import elections_fail, reassignment_hung, strangers_told
 from controlplane.converger.hungmoves import hung_step, strangers_moves
 from controlplane.converger.movewatch import Elections, MoveWatch
 from controlplane.converger.pacing import paced
 from controlplane.converger.upkeep import upkeep_step
-from controlplane.converger.verdict import Allowance, CancelMoves, ClearThrottles, ReelectController, Situation
+from controlplane.converger.verdict import (
+    Allowance,
+    CancelMoves,
+    ClearThrottles,
+    Reassign,
+    ReelectController,
+    Situation,
+)
 from controlplane.kafka.throttle import ThrottlePlan
 from controlplane.latest import MemoryLatestStore
 from controlplane.migrationview import MigrationView
 from controlplane.movesview import DeposedController
 from controlplane.replacement import Phase
-from controlplane.view import MovesView
+from controlplane.view import InstanceView, MovesView
 from events import facts
 from events.ids import ClusterUid
 from planner.hungmoves import Diagnosis, MoveCure, PastMoveCure
@@ -111,6 +119,36 @@ def test_what_is_below_min_isr_without_the_new_replica_is_never_cancelled() -> N
     verdict = hung_step(situation(moving(isr=(1001,)), view=TAKEN, brokers=(1000, 1001, 1002), fenced=(1010,)))
     assert verdict is not None
     assert (verdict.effects, verdict.wait and verdict.wait.reason) == ((), "ReassignmentStuck")
+
+
+SPARE = an_instance("brokers-a-1", service_id=1003)
+DEAD_SO_FAR = {"brokers": (1000, 1001, 1002, 1003), "fenced": (1010,)}
+
+
+def with_spare(heir: InstanceView = HEIR, **view: Any) -> dict[str, Any]:
+    """A fourth broker, which has no replica of the partition."""
+    return {**TAKEN, "instances": {**a_view(heir, SPARE).instances}, **view}
+
+
+def test_a_target_whose_vm_is_gone_is_the_drains_affair_though_its_moves_may_not_be_taken_back() -> None:
+    lost = an_instance("brokers-a-0", 2, service_id=1010, lost_at=NOW - timedelta(seconds=900))
+    here = situation(moving(isr=(1001,)), view=with_spare(lost), **DEAD_SO_FAR)
+    assert hung_step(here) is None
+    verdict = decide(here)
+    assert verdict.effects == (Reassign({MOVE.name: (1003, 1001, 1002)}),)
+
+
+def test_what_may_not_be_taken_back_goes_to_a_broker_that_serves_and_is_seen_through_there() -> None:
+    here = situation(moving(isr=(1001,)), view=with_spare(), **DEAD_SO_FAR)
+    verdict = hung_step(here)
+    assert verdict is not None
+    assert verdict.effects == (Reassign({MOVE.name: (1003, 1001, 1002)}),)
+    there = a_partition(
+        "orders-0", (1003, 1001, 1002, 1000), isr=(1001,), adding=(1003,), removing=(1000,), leader=1001
+    )
+    copying = hung_step(situation(there, view=with_spare(), **DEAD_SO_FAR))
+    assert copying is not None
+    assert (copying.effects, copying.wait and copying.wait.reason) == ((), "DrainMoves")
 
 
 def test_a_controller_that_is_stuck_is_restarted_under_the_gate_of_the_quorum() -> None:

@@ -112,20 +112,21 @@ class Refusal:
 
 def prescribe(
     ailments: Iterable[Ailment], past: Sequence[PastCure], policy: HealingPolicy, now: datetime
-) -> tuple[Prescription | None, tuple[Refusal, ...]]:
-    """The one cure to begin now, of the finding that is there longest; and what is left alone, with the reason.
+) -> tuple[tuple[Prescription, ...], tuple[Refusal, ...]]:
+    """The cures of which the first begins now that may, of the finding that is there longest before others: what keeps
+    one waiting may be what the next one cures. And what is left alone, with the reason.
 
     `ailments` are of services that answer now; `past` is everything that was done to this cluster, oldest first.
     """
     recent = [c for c in past if now - c.at < WITHIN]
-    chosen, refusals = None, []
+    prescriptions, refusals = [], []
     for ailment in sorted(ailments, key=lambda a: (a.since, a.key, a.service, a.finding)):
         judged = _judge(ailment, recent, [c for c in past if c.node == ailment.node], policy, now)
         if isinstance(judged, Refusal):
             refusals.append(judged)
-        elif judged is not None and chosen is None:
-            chosen = judged
-    return chosen, tuple(refusals)
+        elif judged is not None:
+            prescriptions.append(judged)
+    return tuple(prescriptions), tuple(refusals)
 
 
 def _judge(

@@ -34,18 +34,20 @@ _DISK_FAILED = ("log_dir_failed", DIRECTORY_LOST)
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """What is to be done now, and what is left alone, with the reason."""
+    """What is to be done now, in the order in which it is tried, and what is left alone, with the reason."""
 
-    prescription: Prescription | None
+    prescriptions: tuple[Prescription, ...]
     refusals: tuple[Refusal, ...]
 
 
 def healing_step(situation: Situation) -> Verdict | None:
-    """Begins one cure. None when nobody is ill, nothing is to be done about it, or its gate is closed: what keeps that
-    closed may well be mended by the steps after this one."""
-    prescription = health_of(situation).prescription
-    if prescription is None:
-        return None
+    """Begins one cure: the first whose gate is open. None when nobody is ill, nothing is to be done about it, or all
+    gates are closed: what keeps them closed may well be mended by the steps after this one."""
+    begun = (_begin(situation, prescription) for prescription in health_of(situation).prescriptions)
+    return next((verdict for verdict in begun if verdict is not None), None)
+
+
+def _begin(situation: Situation, prescription: Prescription) -> Verdict | None:
     ailment, words = prescription.ailment, _words(prescription)
     event = facts.HealingRequested(
         ailment.key, ailment.node, ailment.finding, str(prescription.cure), words, ailment.service
@@ -73,20 +75,19 @@ def healing_step(situation: Situation) -> Verdict | None:
 def unstuck(situation: Situation) -> Verdict | None:
     """The restart of an active controller that decides nothing: what waits for metadata waits for that, too. None where
     none is known to, its gate is closed, anything comes, goes or restarts, or a person holds the cluster."""
-    due = health_of(situation).prescription
-    if due is None or due.ailment.finding != CONTROLLER_STUCK or due.cure is not Cure.RESTART:
+    stuck = (p for p in health_of(situation).prescriptions if p.ailment.finding == CONTROLLER_STUCK)
+    due = next((p for p in stuck if p.cure is Cure.RESTART), None)
+    if due is None or is_unsettled(situation.view) or hold_on(situation.view, situation.now) is not None:
         return None
-    held = is_unsettled(situation.view) or hold_on(situation.view, situation.now) is not None
-    return None if held else healing_step(situation)
+    return _begin(situation, due)
 
 
 def lost_disk_first(situation: Situation) -> Verdict | None:
     """Asks for what stands in for a disk that failed, so that nodes that are handed over need not wait for ever for a
     broker that cannot start, or cannot be in sync. None where none did, or a person holds the cluster."""
-    due = health_of(situation).prescription
-    if due is None or due.cure is not Cure.REPLACE or not due.ailment.finding.startswith(_DISK_FAILED):
-        return None
-    return None if hold_on(situation.view, situation.now) is not None else healing_step(situation)
+    replacing = (p for p in health_of(situation).prescriptions if p.cure is Cure.REPLACE)
+    due = next((p for p in replacing if p.ailment.finding.startswith(_DISK_FAILED)), None)
+    return None if due is None or hold_on(situation.view, situation.now) is not None else _begin(situation, due)
 
 
 def _replacing(situation: Situation, ailment: Ailment) -> facts.NodeReplaceRequested:
@@ -124,7 +125,7 @@ def _lost_disks(situation: Situation, instance: InstanceView) -> tuple[str, ...]
 
 def healing_left_step(situation: Situation) -> Verdict | None:
     """Says what a cure waits for, once nothing else is to be done."""
-    prescription = health_of(situation).prescription
+    prescription = next(iter(health_of(situation).prescriptions), None)
     if prescription is None:
         return None
     gate = _gate(situation, prescription.ailment)
@@ -136,15 +137,15 @@ def health_of(situation: Situation) -> Health:
     """Findings of services, by reports young enough to act on, judged against what was done before."""
     view, document = situation.view, situation.view.document
     if document is None or not _is_anything_found(situation):
-        return Health(None, ())
+        return Health((), ())
     spec = document.spec.healing
     disks = heals(view, Kind.DISK_FAILURE, situation.now)
     policy = HealingPolicy(spec.restart, spec.replace, timedelta(seconds=spec.after_s), spec.per_day, disks=disks)
-    prescription, refusals = prescribe(_ailments(situation), view.cures, policy, situation.now)
-    braked = situation.allowance.cures.why_none(situation.now) if prescription is not None else ""
-    if prescription is not None and braked:
-        return Health(None, (Refusal(prescription.ailment, braked, gave_up=False), *refusals))
-    return Health(prescription, refusals)
+    prescriptions, refusals = prescribe(_ailments(situation), view.cures, policy, situation.now)
+    braked = situation.allowance.cures.why_none(situation.now) if prescriptions else ""
+    if braked:
+        return Health((), (Refusal(prescriptions[0].ailment, braked, gave_up=False), *refusals))
+    return Health(prescriptions, refusals)
 
 
 def _is_anything_found(situation: Situation) -> bool:

@@ -286,13 +286,11 @@ def test_its_restart_waits_for_the_gate_of_the_ensemble() -> None:
 def test_a_cure_of_the_broker_is_none_of_its_server_and_the_other_way_round() -> None:
     of_broker = facts.HealingRequested(B1, "brokers-b-0", "deadlock", "restart", "")
     view = after(a_sharing_view(), of_broker, NOW - timedelta(hours=1))
-    cured = health_of(_situation(view, of_server={"findings": [STUCK]})).prescription
-    assert cured is not None
+    (cured,) = health_of(_situation(view, of_server={"findings": [STUCK]})).prescriptions
     assert cured.cure is Cure.RESTART
     of_server = replace(of_broker, service="zookeeper")
     view = after(a_sharing_view(), of_server, NOW - timedelta(hours=1))
-    cured = health_of(_situation(view, of_server={"findings": [STUCK]})).prescription
-    assert cured is not None
+    (cured,) = health_of(_situation(view, of_server={"findings": [STUCK]})).prescriptions
     assert cured.cure is Cure.REPLACE
 
 

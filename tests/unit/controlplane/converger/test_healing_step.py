@@ -9,10 +9,11 @@ import pytest
 
 from controlplane.converger.conditions import condition_changes
 from controlplane.converger.curebudget import FleetCures
-from controlplane.converger.healing import healing_gate, healing_left_step, healing_step
+from controlplane.converger.healing import healing_gate, healing_left_step, healing_step, lost_disk_first
 from controlplane.converger.verdict import Allowance, Situation, Verdict
 from controlplane.restartview import ReplaceView
 from events import facts
+from planner.observed import PartitionSeen
 from tests.builders import BEFORE, NOW, a_document, a_partition, a_report, a_situation, a_snapshot, a_view, an_instance
 from tests.builders import an_observation as seen_of
 
@@ -114,6 +115,33 @@ def test_that_the_sick_one_is_out_of_sync_is_the_reason_and_not_an_obstacle() ->
     assert kafka is not None
     assert healing_gate(here, kafka, here.view.instances[SICK]).open
     assert healing_step(here) is not None
+
+
+def two_ill(first: dict[str, Any], second: dict[str, Any], *partitions: PartitionSeen, **about: Any) -> Situation:
+    """A finding of broker 1000, in rack a, and one of broker 1001, in rack b."""
+    here = situation(first, kafka=a_snapshot(*partitions), **about)
+    other = a_report(here.view.instances["brokers-b-0.g1"], findings=[second])
+    return replace(here, seen=replace(here.seen, reports={**here.seen.reports, "brokers-b-0.g1": other}))
+
+
+FAILED = {"name": "log_dir_failed", "since": NOW - timedelta(seconds=70), "message": "1 log directories are offline"}
+
+
+def test_a_cure_that_waits_for_what_another_cure_mends_lets_it_go_first() -> None:
+    """The disk of 1001 failed while 1000 stood still: the gate of 1000 opens once 1001 has its successor."""
+    verdict = healing_step(two_ill(STUCK, FAILED, a_partition(isr=(1000, 1002), leader=1002)))
+    assert verdict is not None
+    healing, replacing = verdict.events
+    assert isinstance(healing, facts.HealingRequested)
+    assert (healing.key, healing.cure) == ("brokers-b-0.g1", "replace")
+    assert isinstance(replacing, facts.NodeReplaceRequested)
+
+
+def test_a_disk_that_failed_is_replaced_before_a_handover_though_another_service_is_ill_longer() -> None:
+    verdict = lost_disk_first(two_ill(STUCK, FAILED, a_partition()))
+    assert verdict is not None
+    assert isinstance(verdict.events[0], facts.HealingRequested)
+    assert verdict.events[0].key == "brokers-b-0.g1"
 
 
 def test_topics_that_may_be_unavailable_do_not_hold_a_cure_up() -> None:

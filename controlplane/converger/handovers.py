@@ -166,10 +166,11 @@ def broker_gate(situation: Situation, kafka: KafkaSnapshot, old: InstanceView) -
 
 def sick_broker_gate(situation: Situation, kafka: KafkaSnapshot, instance: InstanceView) -> Gate:
     """The same, but what is wrong with the broker itself is the reason to stop it, not against it. Moves onto one that
-    does not serve wait for its successor."""
+    does not serve wait for its successor. One that is in no ISR waits for nobody: two of those would wait for each
+    other for ever."""
     broker = instance.service_id
     whole = others_are_whole(situation, kafka, instance, excepted=frozenset({broker}))
-    if not whole.open:
+    if not whole.open and not _takes_nothing_away(situation, kafka, instance):
         return whole
     if broker in kafka.live_brokers() and any(p.is_moving for p in kafka.hosted_by(broker)):
         return Gate(False, f"partitions on broker {broker} are being moved")
@@ -179,7 +180,19 @@ def sick_broker_gate(situation: Situation, kafka: KafkaSnapshot, instance: Insta
         return Gate(
             False, f"{len(falling)} partitions would fall below min ISR without it, {falling[0].name} among them"
         )
+    if not whole.open:
+        return Gate(True, f"none of the {len(hosted)} replicas on broker {broker} is in sync: nobody counts on it")
     return Gate(True, f"all {len(hosted)} partitions on broker {broker} keep their min ISR without it")
+
+
+def _takes_nothing_away(situation: Situation, kafka: KafkaSnapshot, instance: InstanceView) -> bool:
+    """Whether it holds replicas of which none is in sync, nor the last that is live, and nobody else is being started
+    anew: one at a time."""
+    broker, others = instance.service_id, kafka.live_brokers() - {instance.service_id}
+    hosted = kafka.hosted_by(broker)
+    counts_on_it = any(broker in p.isr or others.isdisjoint(p.replicas) for p in hosted)
+    restarting = set(situation.view.restarts) - {instance.key}
+    return bool(hosted) and not counts_on_it and not restarting
 
 
 def others_are_whole(

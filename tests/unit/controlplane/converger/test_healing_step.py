@@ -11,7 +11,7 @@ from controlplane.converger.conditions import condition_changes
 from controlplane.converger.curebudget import FleetCures
 from controlplane.converger.healing import healing_gate, healing_left_step, healing_step, lost_disk_first
 from controlplane.converger.verdict import Allowance, Situation, Verdict
-from controlplane.restartview import ReplaceView
+from controlplane.restartview import Before, ReplaceView, RestartView
 from events import facts
 from planner.observed import PartitionSeen
 from tests.builders import BEFORE, NOW, a_document, a_partition, a_report, a_situation, a_snapshot, a_view, an_instance
@@ -142,6 +142,32 @@ def test_a_disk_that_failed_is_replaced_before_a_handover_though_another_service
     assert verdict is not None
     assert isinstance(verdict.events[0], facts.HealingRequested)
     assert verdict.events[0].key == "brokers-b-0.g1"
+
+
+OUT_OF_SYNC = a_partition(isr=(1002,), leader=1002)
+
+
+def test_two_brokers_that_are_in_no_isr_do_not_close_each_others_gate() -> None:
+    here = two_ill(STUCK, STUCK, OUT_OF_SYNC)
+    verdict = healing_step(here)
+    assert verdict is not None
+    assert [type(e) for e in verdict.events] == [facts.HealingRequested, facts.RestartRequested]
+    assert verdict.sentence.endswith("none of the 1 replicas on broker 1000 is in sync: nobody counts on it")
+    begun = {SICK: RestartView(SICK, 1, BEFORE, canary=False, before=Before({}, {}))}
+    assert healing_step(replace(here, view=replace(here.view, restarts=begun))) is None, "one at a time"
+
+
+@pytest.mark.parametrize(
+    "kafka",
+    [
+        pytest.param(a_snapshot(a_partition(isr=(1000, 1002), leader=1002)), id="one of them is in sync"),
+        pytest.param(a_snapshot(OUT_OF_SYNC, brokers=(1000,), fenced=(1001, 1002)), id="it has the last that is live"),
+        pytest.param(a_snapshot(brokers=(1000, 1001), fenced=(1002,)), id="it holds nothing"),
+    ],
+)
+def test_a_broker_that_somebody_counts_on_waits_for_the_others(kafka: Any) -> None:
+    here = situation(kafka=kafka)
+    assert not healing_gate(here, kafka, here.view.instances[SICK]).open
 
 
 def test_topics_that_may_be_unavailable_do_not_hold_a_cure_up() -> None:

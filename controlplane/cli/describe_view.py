@@ -14,9 +14,10 @@ from controlplane.cli.quorum_view import quorum_section
 from controlplane.cli.status_tree import status_tree
 from controlplane.cli.tables import generation_words, instance_table, listing, status_text, sync_text
 from controlplane.cli.terminal import styled
-from controlplane.cli.trouble import GOOD_WHEN_TRUE, why
-from controlplane.cli.waiting import NEXT, message_of, next_command
+from controlplane.cli.waiting import next_command
+from controlplane.forpeople import NEXT
 from controlplane.portal.schemas import ClusterDetailOut, ConditionOut, ConsoleOut, FindingOut, InstanceOut
+from controlplane.portal.trouble import GOOD_WHEN_TRUE, message_of
 
 SYNCED = "Synced"
 
@@ -73,9 +74,8 @@ def _head(detail: ClusterDetailOut, now: datetime) -> Table:
 def _facts(detail: ClusterDetailOut, now: datetime) -> Iterator[tuple[str, Text]]:
     yield "Name", styled(detail.name, "bold")
     yield "Status", status_text(detail.status)
-    reason = why(detail)
-    if reason:
-        yield "Why", styled(reason, "yellow")
+    if detail.why:
+        yield "Why", styled(detail.why, "yellow")
     yield "Last tick", styled(f"{detail.sentence or 'none yet'}" + _aged(detail, now))
     seen = "reached" if detail.converged_generation == detail.generation else "not reached yet"
     yield "Generation", styled(f"{generation_words(detail)} ({seen}), declared {ago(detail.declared_at, now)}")

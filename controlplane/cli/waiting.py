@@ -7,7 +7,9 @@ the same name, is never mistaken for what was meant.
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from controlplane.forpeople import NEXT
 from controlplane.portal.schemas import ClusterDetailOut, ConditionOut
+from controlplane.portal.trouble import message_of
 
 CONVERGED = "Converged"
 BLOCKED = "Blocked"
@@ -26,9 +28,6 @@ GIVEN_UP = frozenset(
 )
 """Reasons of `Blocked` at which the server stops trying when it names a next command. Without one it tries again by
 itself; other reasons (a broker that is down, Kafka that does not answer) end as they came."""
-
-NEXT = "Next: "
-"""What stands before the command in a condition's message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,11 +134,6 @@ def next_command(condition: ConditionOut, name: str) -> str:
     if condition.type == BLOCKED and condition.status:
         return f"kedge events {name}"
     return ""
-
-
-def message_of(condition: ConditionOut) -> str:
-    """The message without the command at its end."""
-    return condition.message.partition(NEXT)[0].rstrip(" .")
 
 
 def find(conditions: Iterable[ConditionOut], kind: str) -> ConditionOut | None:

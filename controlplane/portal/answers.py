@@ -22,6 +22,7 @@ from controlplane.portal.externalschemas import ExternalBrokerOut
 from controlplane.portal.moments import as_utc
 from controlplane.portal.quorumanswers import quorum_out
 from controlplane.portal.services import Fleet
+from controlplane.portal.trouble import why
 from controlplane.replacement import SERVING, Phase
 from controlplane.reports import reports_by_key
 from controlplane.view import ClusterView, InstanceView
@@ -30,6 +31,9 @@ from events.spec.conversion import to_data
 from events.spec.problems import Problem
 from planner.observed import KafkaSnapshot
 from planner.rollout.steps import RolloutPlan, RolloutStep
+
+STALE = timedelta(seconds=180)
+"""Kafka of a cluster at rest is read once a minute: older than three such looks, nobody knows."""
 
 CONSOLE_LINES = 12
 """Of a console, beside everything else of its cluster."""
@@ -76,11 +80,11 @@ def cluster_detail(
         api.ConditionOut(type=t, status=c.status, reason=c.reason, message=c.message, since=c.since)
         for t, c in sorted(view.conditions.items())
     ]
-    return api.ClusterDetailOut(
+    told = api.ClusterDetailOut(
         **_short(view, fleet, now, progress),
         source=source or api.SpecSourceOut(),
         conditions=conditions,
-        instances=[instance_out(view, i, agents.get(i.key, AgentSeen()), now) for i in view.alive()],
+        instances=[instance_out(view, i, agents.get(i.key, AgentSeen()), now, snapshot) for i in view.alive()],
         externals=[
             ExternalBrokerOut(id=b.id, rack=b.rack, address=b.address, state=external_words(view, b))
             for b in external_brokers(view).values()
@@ -95,6 +99,7 @@ def cluster_detail(
         stream_version=view.version,
         **_metadata(snapshot, now),
     )
+    return told.model_copy(update={"why": why(told)})
 
 
 def consoles_out(observations: Iterable[Observation], now: datetime) -> list[api.ConsoleOut]:
@@ -282,19 +287,22 @@ def _has_voter(instance: InstanceView) -> bool:
 
 def _metadata(snapshot: KafkaSnapshot | None, now: datetime) -> dict[str, object]:
     if snapshot is None:
-        unknown = dict.fromkeys(("under_min_isr", "under_replicated", "partitions", "metadata_age_s"))
+        unknown = dict.fromkeys(("under_min_isr", "under_replicated", "leaderless", "partitions", "metadata_age_s"))
         return {"features": {}, **unknown}
     return {
         "features": {name: f.finalised for name, f in sorted(snapshot.features.items())},
         "under_min_isr": len(snapshot.under_min_isr()),
         "under_replicated": len(snapshot.under_replicated()),
+        "leaderless": len(snapshot.leaderless()),
         "partitions": len(snapshot.partitions),
         "metadata_age_s": max(0.0, (now - snapshot.at).total_seconds()),
     }
 
 
-def instance_out(view: ClusterView, instance: InstanceView, agent: AgentSeen, now: datetime) -> api.InstanceOut:
-    """One VM, with what its agent says of its services."""
+def instance_out(
+    view: ClusterView, instance: InstanceView, agent: AgentSeen, now: datetime, kafka: KafkaSnapshot | None = None
+) -> api.InstanceOut:
+    """One VM, with what its agent says of its services, and what Kafka's last metadata says of its broker."""
     planned, seen, credential = instance.planned, agent.report, agent.credential
     service, beside = seen.service(planned.service) if seen else None, _beside(view, instance, seen)
     server = seen.service("zookeeper") if seen and beside else None
@@ -320,6 +328,7 @@ def instance_out(view: ClusterView, instance: InstanceView, agent: AgentSeen, no
         reported_state=service.state if service else "",
         reported_message=service.message if service else "",
         report_age_s=max(0.0, (now - seen.received_at).total_seconds()) if seen else None,
+        kafka_state=_kafka_state(instance, kafka, now),
         asked=asked_for(view, instance.key),
         credential_since=credential.since if credential else None,
         credential_overdue=agent.is_overdue,
@@ -328,6 +337,14 @@ def instance_out(view: ClusterView, instance: InstanceView, agent: AgentSeen, no
         findings=[api.FindingOut(**f.model_dump()) for f in found],
         beside=beside,
     )
+
+
+def _kafka_state(instance: InstanceView, kafka: KafkaSnapshot | None, now: datetime) -> str:
+    """Metadata from before it joined, or that nobody has read again for long, says nothing of it."""
+    if not instance.is_broker or kafka is None or now - kafka.at > STALE or kafka.at <= instance.since:
+        return ""
+    seen = kafka.brokers.get(instance.service_id)
+    return "absent" if seen is None else "fenced" if seen.fenced else "serves"
 
 
 def _beside(view: ClusterView, instance: InstanceView, seen: ReportSeen | None) -> api.BesideOut | None:

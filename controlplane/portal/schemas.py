@@ -207,6 +207,10 @@ class InstanceOut(Message):
     reported_state: str = Field(description="what the agent last said of the service, empty when it has not spoken")
     reported_message: str = Field(default="", description="why, in the agent's words")
     report_age_s: float | None
+    kafka_state: str = Field(
+        default="",
+        description="of a broker, by the last metadata: serves, fenced or absent; empty where it is old or unread",
+    )
     asked: str = Field(default="", description="what a person asked for it and is not done, and why")
     credential_since: datetime | None = Field(
         default=None, description="when the agent's credential came into force, None before it has enrolled"
@@ -312,6 +316,7 @@ class ConsoleOut(Message):
 class ClusterDetailOut(ClusterOut):
     """One cluster with all that is known of it."""
 
+    why: str = Field(default="", description="why it is not well, the gravest in one sentence; empty where it is")
     conditions: list[ConditionOut]
     instances: list[InstanceOut]
     externals: list[ExternalBrokerOut] = Field(default=[], description="its brokers that others run, by id")
@@ -324,6 +329,7 @@ class ClusterDetailOut(ClusterOut):
     features: dict[str, int]
     under_min_isr: int | None = Field(description="partitions below min ISR in the last metadata, None when unknown")
     under_replicated: int | None
+    leaderless: int | None = Field(default=None, description="partitions without a leader, None when unknown")
     partitions: int | None
     metadata_age_s: float | None
     document: dict[str, Any]

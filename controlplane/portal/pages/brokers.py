@@ -10,20 +10,19 @@ from starlette.responses import Response
 
 from agent.wire import FindingReport
 from controlplane.converger.observation import Observation
-from controlplane.converger.ports import AGENT_REPORT
 from controlplane.converger.restartsafety import RestartSafety, restart_safety
 from controlplane.converger.verdict import Situation
 from controlplane.portal import answers
+from controlplane.portal.answers import STALE
 from controlplane.portal.pages.brokerrows import SORTS, BrokerRow, broker_rows, chosen
 from controlplane.portal.pages.brokersettings import wanted_by
 from controlplane.portal.pages.cluster import head_of
 from controlplane.portal.pages.frame import Caller, page
 from controlplane.portal.pages.sheet import csv_answer
 from controlplane.portal.pages.uptimes import UptimeLooks
-from controlplane.portal.pages.words import STALE
 from controlplane.portal.problems import ApiError
 from controlplane.portal.quorumanswers import quorum_out
-from controlplane.portal.routes.clusters import living
+from controlplane.portal.routes.clusters import agents_of_cluster, living
 from controlplane.portal.routes.topics import is_recorded, topics_seen
 from controlplane.portal.services import PortalServices, Services
 from controlplane.replacement import Phase
@@ -91,13 +90,7 @@ def broker_detail(
     placed = topics_seen(services, view.uid)
     hosted = placed.hosted_by(broker) if placed else ()
     shown = [p for p in hosted if q.strip().lower() in str(p.name).lower()]
-    agents = answers.agents_seen(
-        services.latest.of_cluster(view.uid, AGENT_REPORT),
-        services.credentials.of_cluster(view.uid).values(),
-        credential_life=services.credential_life,
-        asks_certificates=bool(services.ca_pem),
-        now=services.clock(),
-    )
+    agents = agents_of_cluster(services, view, services.clock())
     return page(
         request,
         "broker.html",

@@ -16,7 +16,7 @@ from controlplane.portal.pages.changes import changes_of
 from controlplane.portal.pages.fleet import FleetRow, fleet_row
 from controlplane.portal.pages.frame import Caller, CsrfChecked, onwards, page
 from controlplane.portal.pages.stages import Roll, Rolls, Story
-from controlplane.portal.routes.clusters import carry_out, living
+from controlplane.portal.routes.clusters import agents_of_cluster, carry_out, living
 from controlplane.portal.services import PortalServices, Services
 from controlplane.view import ClusterView
 
@@ -50,7 +50,8 @@ def overview(request: Request, name: str, services: Services, rights: Caller) ->
     view = living(services, name)
     snapshot, now = services.fleet.last_snapshot(view.uid), services.clock()
     head = head_of(request, services, rights, view)
-    detail = answers.cluster_detail(view, services.fleet, agents={}, now=now, progress=services.progress(view))
+    agents, progress = agents_of_cluster(services, view, now), services.progress(view)
+    detail = answers.cluster_detail(view, services.fleet, agents=agents, now=now, progress=progress)
     return page(
         request,
         "cluster.html",

@@ -1,16 +1,15 @@
 """A cluster in two words: is it what was asked for, and is it well. Pure."""
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from controlplane.converger.conditions import BLOCKED
 from controlplane.converger.inhand import has_work
 from controlplane.converger.pausing import hold_on
-from controlplane.view import ClusterView
+from controlplane.portal.answers import STALE
+from controlplane.portal.trouble import GRAVE, needs_a_person
+from controlplane.view import ClusterView, ConditionView
 from planner.observed import KafkaSnapshot
-
-STALE = timedelta(seconds=180)
-"""Kafka of a cluster at rest is read once a minute: older than three such looks, nobody knows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,16 +60,31 @@ def health_word(view: ClusterView, snapshot: KafkaSnapshot | None, now: datetime
 
 
 def _illness(view: ClusterView, snapshot: KafkaSnapshot | None) -> Word | None:
-    lost = sum(i.lost for i in view.alive())
-    if lost:
-        return Word("Degraded", "bad", f"{lost} VMs are gone")
+    """In the order of `controlplane.portal.trouble`, which knows more: what agents say is not read for a whole list."""
     offline = len(snapshot.leaderless()) if snapshot else 0
-    if offline:
-        return Word("Degraded", "bad", f"{offline} partitions have no leader")
     below = len(snapshot.under_min_isr()) if snapshot else 0
-    if below:
-        return Word("Degraded", "bad", f"{below} partitions are below their min ISR")
+    lost = sum(i.lost for i in view.alive())
+    tone = "bad" if offline or below or lost else "warn"
     blocked = view.conditions.get(BLOCKED)
-    if blocked is not None and blocked.status:
-        return Word("Degraded", "warn", blocked.message or blocked.reason)
-    return None
+    waits = blocked is not None and blocked.status
+    for_a_person = blocked is not None and waits and needs_a_person(blocked.reason, blocked.message)
+    grave = [f"{kind}: {told.message or told.reason}" for kind in GRAVE if (told := _true(view, kind)) is not None]
+    found = (
+        f"{offline} partitions have no leader" if offline else "",
+        f"{below} partitions are below their min ISR" if below else "",
+        _words(blocked) if for_a_person else "",
+        *grave,
+        f"{lost} VMs are gone" if lost else "",
+        _words(blocked) if waits else "",
+    )
+    why = next((words for words in found if words), "")
+    return Word("Degraded", tone, why) if why else None
+
+
+def _true(view: ClusterView, kind: str) -> ConditionView | None:
+    told = view.conditions.get(kind)
+    return told if told is not None and told.status else None
+
+
+def _words(blocked: ConditionView | None) -> str:
+    return "" if blocked is None else blocked.message or blocked.reason

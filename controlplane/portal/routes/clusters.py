@@ -3,6 +3,7 @@
 import time
 import uuid
 from collections.abc import Awaitable, Callable
+from datetime import datetime
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Header, Query, Request
@@ -85,13 +86,7 @@ def get_cluster(name: str, services: Services, at: At = "") -> api.ClusterDetail
         return past_detail(past_of(services, name, at), services.past_placements.hint)
     view = living(services, name)
     now = services.clock()
-    agents = answers.agents_seen(
-        services.latest.of_cluster(view.uid, AGENT_REPORT),
-        services.credentials.of_cluster(view.uid).values(),
-        credential_life=services.credential_life,
-        asks_certificates=bool(services.ca_pem),
-        now=now,
-    )
+    agents = agents_of_cluster(services, view, now)
     progress, source = services.progress(view), source_of_cluster(services, view)
     consoles = services.latest.of_cluster(view.uid, CONSOLE)
     return answers.cluster_detail(
@@ -103,6 +98,17 @@ def get_cluster(name: str, services: Services, at: At = "") -> api.ClusterDetail
         source=source,
         consoles=consoles,
         window=services.window(view),
+    )
+
+
+def agents_of_cluster(services: PortalServices, view: ClusterView, now: datetime) -> dict[str, answers.AgentSeen]:
+    """What is known of its agents, by instance key."""
+    return answers.agents_seen(
+        services.latest.of_cluster(view.uid, AGENT_REPORT),
+        services.credentials.of_cluster(view.uid).values(),
+        credential_life=services.credential_life,
+        asks_certificates=bool(services.ca_pem),
+        now=now,
     )
 
 

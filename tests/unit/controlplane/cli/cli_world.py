@@ -15,6 +15,7 @@ from typer.testing import Result
 
 from controlplane.cli.surroundings import Surroundings
 from controlplane.portal import schemas as api
+from controlplane.portal.trouble import why
 from tests.unit.controlplane.cli.invoked import kedge
 
 START = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -274,7 +275,8 @@ def detail(name: str = "orders", **changes: Any) -> api.ClusterDetailOut:
         "document": {"spec": {"deletionPolicy": "destroy"}},
         "stream_version": 17,
     }
-    return api.ClusterDetailOut(**fields | changes)
+    told = api.ClusterDetailOut(**fields | changes)
+    return told.model_copy(update={"why": why(told)})  # as the server does
 
 
 def rolling(name: str = "orders", **changes: Any) -> api.ClusterDetailOut:

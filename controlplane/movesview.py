@@ -23,7 +23,8 @@ class MovesView:
     """What was done about moves that hung and elections in vain, oldest first, and what people asked about moves of
     others.
 
-    `taking_back` are moves of the drain `cured`, as it was after `tries` plans; `follower_rates` and `leader_rates`
+    `taking_back` are moves of the drain `cured`, as it was after `tries` plans, that waited for `brokers`, as was found
+    at `cured_at`; `follower_rates` and `leader_rates`
     (bytes/s by broker) what its throttles were raised to. `cancelling` and `adopted` name moves of others, with who
     asked.
     """
@@ -31,7 +32,9 @@ class MovesView:
     cures: tuple[PastMoveCure, ...] = ()
     cured: str = ""
     tries: int = 0
+    cured_at: datetime | None = None
     taking_back: tuple[str, ...] = ()
+    brokers: tuple[int, ...] = ()
     diagnosis: str = ""
     why: str = ""
     follower_rates: Mapping[int, int] = field(default_factory=lambda: MappingProxyType({}))

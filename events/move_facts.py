@@ -14,7 +14,8 @@ class MoveCureRequested:
     """Moves of ours that hang get a cure: `raise_throttle` (to `follower_rates` and `leader_rates`, bytes/s by broker,
     for the drain in hand), `take_back` (these partitions return to their replicas before), `restart_controller`
     (`key`, whose restart is recorded beside it) or, in ZooKeeper mode, `reelect_controller` (whose is recorded beside
-    it). `diagnosis` is the kind of trouble, `reason` its words with numbers.
+    it). `diagnosis` is the kind of trouble, `reason` its words with numbers, `brokers` whom these moves wait for (none
+    before that was recorded).
     """
 
     drain: str
@@ -25,6 +26,7 @@ class MoveCureRequested:
     key: str = ""
     follower_rates: Mapping[str, int] = field(default_factory=dict)
     leader_rates: Mapping[str, int] = field(default_factory=dict)
+    brokers: tuple[int, ...] = ()
 
 
 @fact("election_cure.requested", schema=1)

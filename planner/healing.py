@@ -129,6 +129,15 @@ def prescribe(
     return tuple(prescriptions), tuple(refusals)
 
 
+def may_replace(
+    ailment: Ailment, past: Sequence[PastCure], policy: HealingPolicy, now: datetime
+) -> Prescription | Refusal:
+    """A new VM for something that others than its agent found, under the caps of all cures; or why it gets none."""
+    recent = [c for c in past if now - c.at < WITHIN]
+    own = [c for c in past if c.node == ailment.node]
+    return _within_caps(Prescription(ailment, Cure.REPLACE, "it does not serve"), recent, own, policy, now)
+
+
 def _judge(
     ailment: Ailment, recent: Sequence[PastCure], own: Sequence[PastCure], policy: HealingPolicy, now: datetime
 ) -> Prescription | Refusal | None:
@@ -136,6 +145,14 @@ def _judge(
     if kind not in _A_FRESH_PROCESS_HELPS | _THE_DISK_FAILED or now - ailment.since < policy.after:
         return None
     cure, why = _gentlest(ailment, kind, own, now)
+    return _within_caps(Prescription(ailment, cure, why), recent, own, policy, now)
+
+
+def _within_caps(
+    wanted: Prescription, recent: Sequence[PastCure], own: Sequence[PastCure], policy: HealingPolicy, now: datetime
+) -> Prescription | Refusal:
+    ailment, cure, why = wanted.ailment, wanted.cure, wanted.reason
+    kind = ailment.finding.partition(":")[0]
     if not (policy.restart if cure is Cure.RESTART else policy.replace):
         return Refusal(ailment, f"{why}, and the spec allows no {cure} without asking", gave_up=True)
     if kind in _THE_DISK_FAILED and not policy.disks:
@@ -155,7 +172,7 @@ def _judge(
             f"{ailment.node} had its {own[-1].cure} a moment ago: the next cure in {left_min:.0f} min at the earliest"
         )
         return Refusal(ailment, reason, gave_up=False)
-    return Prescription(ailment, cure, why)
+    return wanted
 
 
 def _gentlest(ailment: Ailment, kind: str, own: Sequence[PastCure], now: datetime) -> tuple[Cure, str]:

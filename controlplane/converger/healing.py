@@ -25,6 +25,7 @@ from controlplane.members import named_service, services_on
 from controlplane.replacement import Phase
 from controlplane.view import InstanceView
 from events import facts
+from events.spec.model import KafkaClusterDocument
 from planner.anomalies.kinds import Kind
 from planner.healing import CONTROLLER_STUCK, Ailment, Cure, HealingPolicy, Prescription, Refusal, prescribe
 from planner.observed import KafkaSnapshot
@@ -138,14 +139,18 @@ def health_of(situation: Situation) -> Health:
     view, document = situation.view, situation.view.document
     if document is None or not _is_anything_found(situation):
         return Health((), ())
-    spec = document.spec.healing
-    disks = heals(view, Kind.DISK_FAILURE, situation.now)
-    policy = HealingPolicy(spec.restart, spec.replace, timedelta(seconds=spec.after_s), spec.per_day, disks=disks)
+    policy = healing_policy(situation, document)
     prescriptions, refusals = prescribe(_ailments(situation), view.cures, policy, situation.now)
     braked = situation.allowance.cures.why_none(situation.now) if prescriptions else ""
     if braked:
         return Health((), (Refusal(prescriptions[0].ailment, braked, gave_up=False), *refusals))
     return Health(prescriptions, refusals)
+
+
+def healing_policy(situation: Situation, document: KafkaClusterDocument) -> HealingPolicy:
+    """What the spec, and people since, let be done without asking."""
+    spec, disks = document.spec.healing, heals(situation.view, Kind.DISK_FAILURE, situation.now)
+    return HealingPolicy(spec.restart, spec.replace, timedelta(seconds=spec.after_s), spec.per_day, disks=disks)
 
 
 def _is_anything_found(situation: Situation) -> bool:

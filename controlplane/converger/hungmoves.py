@@ -14,9 +14,9 @@ from datetime import timedelta
 from controlplane.bandwidth import nic_bytes_per_s
 from controlplane.converger.controllercure import other_controller, reelection_due
 from controlplane.converger.deadends import detours
+from controlplane.converger.deadtargets import dead_target, new_vm_for
 from controlplane.converger.drainprogress import is_full
 from controlplane.converger.drains import given_up_for
-from controlplane.converger.healing import replacing_dead
 from controlplane.converger.pausing import hold_on
 from controlplane.converger.restarts import restart_in_hand_step
 from controlplane.converger.verdict import CancelMoves, Reassign, Situation, Verdict, act, record, wait
@@ -162,6 +162,7 @@ def _begin(situation: Situation, drain: DrainView, kafka: KafkaSnapshot, cure: M
         key=key,
         follower_rates={str(b): rate for b, rate in sorted(cure.follower_rates.items())},
         leader_rates={str(b): rate for b, rate in sorted(cure.leader_rates.items())},
+        brokers=tuple(sorted({h.broker for h in cure.moves if h.broker >= 0})),
     )
     return record(f"{len(cure.moves)} moves hang ({cure.diagnosis}): {why}", event, *beside)
 
@@ -180,13 +181,16 @@ def _take_back(situation: Situation, drain: DrainView, kafka: KafkaSnapshot) -> 
         return act(f"taking back {len(safe)} moves that hang: {named(safe)}; {moves.why}", CancelMoves(safe))
     if running:
         return _go_elsewhere(situation, kafka, running)
-    dead = _dead_target(situation, kafka)
-    if moves.diagnosis == Diagnosis.TARGET_DEAD and dead is not None:
-        put_off = facts.DrainAbandoned(drain.id, f"broker {dead.service_id} does not serve: {moves.why}")
-        replacing = replacing_dead(situation, dead, f"healing of hung moves: {moves.why}")
-        return record(f"the drain is put off and {dead.key} replaced first: {moves.why}", put_off, replacing)
-    again = facts.DrainPlanFailed(drain.id, f"{len(moves.taking_back)} moves hung: {moves.why}", infeasible=False)
-    return record(f"planning again, {len(moves.taking_back)} moves were taken back: {moves.why}", again)
+    left = ""
+    if (dead := _dead_target(situation, kafka)) is not None:
+        new_vm = new_vm_for(situation, kafka, dead, moves.cured_at or situation.now, moves.why)
+        if not isinstance(new_vm, str):
+            put_off = facts.DrainAbandoned(drain.id, f"broker {dead.service_id} does not serve: {moves.why}")
+            return record(f"the drain is put off and {dead.key} replaced first: {moves.why}", put_off, *new_vm)
+        left = f"; {dead.key} gets no new VM: {new_vm}"
+    why = f"{len(moves.taking_back)} moves hung: {moves.why}{left}"
+    again = facts.DrainPlanFailed(drain.id, why, infeasible=False)
+    return record(f"planning again, {len(moves.taking_back)} moves were taken back: {moves.why}{left}", again)
 
 
 def _go_elsewhere(situation: Situation, kafka: KafkaSnapshot, left: Sequence[PartitionSeen]) -> Verdict:
@@ -207,22 +211,16 @@ def _go_elsewhere(situation: Situation, kafka: KafkaSnapshot, left: Sequence[Par
 
 def _shares_the_dead(situation: Situation, partition: PartitionSeen) -> bool:
     """A move of ours that is younger, and waits for the same dead broker."""
-    kafka = situation.seen.kafka
-    if kafka is None or situation.view.moves.diagnosis != Diagnosis.TARGET_DEAD:
+    kafka, moves = situation.seen.kafka, situation.view.moves
+    if kafka is None or moves.diagnosis != Diagnosis.TARGET_DEAD:
         return False
-    waits = set(partition.adding) - kafka.live_brokers()
+    waits = set(partition.adding).intersection(moves.brokers) - kafka.live_brokers()
     return bool(waits) and any(p.name == partition.name for p in _ours(situation, kafka))
 
 
 def _dead_target(situation: Situation, kafka: KafkaSnapshot) -> InstanceView | None:
-    """A broker that was to receive and does not serve, where the spec lets it be replaced; not one of the drain's."""
-    view, live = situation.view, kafka.live_brokers()
-    if view.document is None or view.drain is None or not view.document.spec.healing.replace:
-        return None
-    receiving = {*view.drain.targets, *view.drain.successors.values()}
-    dead = [i for i in view.receivers() if i.service_id in receiving and i.service_id not in live]
-    chosen = [i for i in dead if i.key not in view.to_replace]
-    return chosen[0] if chosen else None
+    moves = situation.view.moves
+    return dead_target(situation, kafka, moves.brokers) if moves.diagnosis == Diagnosis.TARGET_DEAD else None
 
 
 def _ours(situation: Situation, kafka: KafkaSnapshot) -> tuple[PartitionSeen, ...]:

@@ -23,6 +23,7 @@ from controlplane.converger.verdict import (
     ReelectController,
     Situation,
 )
+from controlplane.healingview import SwitchView
 from controlplane.kafka.throttle import ThrottlePlan
 from controlplane.latest import MemoryLatestStore
 from controlplane.migrationview import MigrationView
@@ -31,6 +32,7 @@ from controlplane.replacement import Phase
 from controlplane.view import InstanceView, MovesView
 from events import facts
 from events.ids import ClusterUid
+from planner.healing import Cure, PastCure
 from planner.hungmoves import Diagnosis, MoveCure, PastMoveCure
 from planner.observed import PartitionSeen, QuorumSeen, ThrottlesSeen, VoterSeen
 from planner.pulse import Pulse, felt
@@ -99,20 +101,83 @@ def test_a_move_whose_target_is_dead_is_to_be_taken_back() -> None:
     (cure,) = verdict.events
     assert isinstance(cure, facts.MoveCureRequested)
     assert (cure.cure, cure.diagnosis, cure.partitions) == ("take_back", "TargetDead", ("orders-0",))
+    assert cure.brokers == (1010,)
 
 
-TAKEN = {"moves": MovesView(cured="drain-1", taking_back=("orders-0",), diagnosis="TargetDead", why="it is dead")}
+CURED = MovesView(
+    cured="drain-1",
+    cured_at=LONG_AGO,
+    taking_back=("orders-0",),
+    brokers=(1010,),
+    diagnosis="TargetDead",
+    why="it is dead",
+)
+TAKEN: dict[str, Any] = {"moves": CURED}
+BACK = a_partition("orders-0", isr=(1000, 1001, 1002))
+DEAD = {"brokers": (1000, 1001, 1002), "fenced": (1010,)}
 
 
 def test_what_is_to_be_taken_back_is_cancelled_and_then_its_target_replaced() -> None:
-    dead = {"brokers": (1000, 1001, 1002), "fenced": (1010,)}
-    running = hung_step(situation(moving(), view=TAKEN, **dead))
+    running = hung_step(situation(moving(), view=TAKEN, **DEAD))
     assert running is not None
     assert running.effects == (CancelMoves((MOVE.name,)),)
-    back = a_partition("orders-0", isr=(1000, 1001, 1002))
-    over = hung_step(situation(back, view=TAKEN, **dead))
+    over = hung_step(situation(BACK, view=TAKEN, **DEAD))
     assert over is not None
-    assert [type(e) for e in over.events] == [facts.DrainAbandoned, facts.NodeReplaceRequested]
+    put_off, healing, replacing = over.events
+    assert isinstance(put_off, facts.DrainAbandoned)
+    assert isinstance(healing, facts.HealingRequested)
+    assert (healing.key, healing.finding, healing.cure) == (HEIR.key, "target_dead", "replace")
+    assert isinstance(replacing, facts.NodeReplaceRequested)
+    assert replacing.key == HEIR.key
+
+
+def replanned(here: Situation) -> str:
+    """The reason with which the drain is planned again, and nobody replaced."""
+    verdict = hung_step(here)
+    assert verdict is not None
+    (again,) = verdict.events
+    assert isinstance(again, facts.DrainPlanFailed)
+    return again.reason
+
+
+def test_whoever_was_diagnosed_is_replaced_and_nobody_that_is_down_by_chance() -> None:
+    """1010 is back; 1001, another target, is started anew by its agent at this moment."""
+    there = {"brokers": (1000, 1002, 1010), "fenced": (1001,)}
+    assert "new VM" not in replanned(situation(BACK, view=TAKEN, **there))
+    unnamed = {"moves": replace(CURED, brokers=())}
+    assert "new VM" not in replanned(situation(BACK, view=unnamed, **DEAD)), "as older events have it"
+
+
+FOUR_CURES = tuple(PastCure("brokers-c-0", "deadlock", Cure.RESTART, NOW - timedelta(hours=n)) for n in (9, 8, 7, 6))
+
+
+@pytest.mark.parametrize(
+    ("view", "seen", "words"),
+    [
+        pytest.param({"cures": FOUR_CURES}, DEAD, "4 cures in a day are the most this cluster gets", id="cap"),
+        pytest.param({"document": a_document(healing="replace: false")}, DEAD, "allows no replace", id="spec"),
+        pytest.param(
+            {"switches": {"broker-failure": SwitchView(False, None, "a test", BEFORE)}}, DEAD, "is off", id="switch"
+        ),
+        pytest.param({}, {"brokers": (1000, 1002), "fenced": (1001, 1010)}, "racks a, b are down at once", id="split"),
+    ],
+)
+def test_a_dead_target_gets_a_new_vm_as_any_cure_is_given(view: Any, seen: Any, words: str) -> None:
+    why = replanned(situation(BACK, view={**TAKEN, **view}, **seen))
+    assert "brokers-a-0.g2 gets no new VM: " in why
+    assert words in why
+
+
+def test_a_dead_target_gets_no_new_vm_while_its_whole_rack_is_away() -> None:
+    beside = an_instance("brokers-a-0", service_id=1000)
+    view = {**TAKEN, "instances": {**a_view(beside, HEIR).instances}}
+    why = replanned(situation(BACK, view=view, brokers=(1001, 1002), fenced=(1000, 1010)))
+    assert "no broker of rack a serves: that may be a split" in why
+
+
+def test_a_dead_target_gets_no_new_vm_once_the_fleet_has_had_its_cures_of_the_day() -> None:
+    here = replace(situation(BACK, view=TAKEN, **DEAD), allowance=Allowance(cures=BRAKED))
+    assert "are the most the fleet begins by itself" in replanned(here)
 
 
 def test_what_is_below_min_isr_without_the_new_replica_is_never_cancelled() -> None:

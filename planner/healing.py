@@ -4,10 +4,11 @@ A restart first, where a fresh process is a cure; a new VM where the restart did
 failed. A cure that comes again and again is none, and a cluster is not rolled to death on findings: hence the caps.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
+from types import MappingProxyType
 
 
 class Cure(StrEnum):
@@ -45,6 +46,12 @@ BACK_OFF = timedelta(minutes=10)
 """Between two cures of one node, doubled with each cure of the last day."""
 
 WITHIN = timedelta(days=1)
+
+_SHARED_BY = 2
+"""Half of the peers, and at least so many, with the same finding have a cause in common."""
+
+NOBODY: Mapping[str, frozenset[str]] = MappingProxyType({})
+"""Peers where none are known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,22 +118,49 @@ class Refusal:
 
 
 def prescribe(
-    ailments: Iterable[Ailment], past: Sequence[PastCure], policy: HealingPolicy, now: datetime
+    ailments: Iterable[Ailment],
+    past: Sequence[PastCure],
+    policy: HealingPolicy,
+    now: datetime,
+    peers: Mapping[str, frozenset[str]] = NOBODY,
 ) -> tuple[tuple[Prescription, ...], tuple[Refusal, ...]]:
     """The cures of which the first begins now that may, of the finding that is there longest before others: what keeps
     one waiting may be what the next one cures. And what is left alone, with the reason.
 
-    `ailments` are of services that answer now; `past` is everything that was done to this cluster, oldest first.
+    `ailments` are of services that answer now; `past` is everything that was done to this cluster, oldest first;
+    `peers` by service (`Ailment.whose`) the nodes whose service does the same, its own among them.
     """
     recent = [c for c in past if now - c.at < WITHIN]
-    prescriptions, refusals = [], []
-    for ailment in sorted(ailments, key=lambda a: (a.since, a.key, a.service, a.finding)):
+    ill, prescriptions, refusals = tuple(ailments), [], []
+    for ailment in sorted(ill, key=lambda a: (a.since, a.key, a.service, a.finding)):
         judged = _judge(ailment, recent, [c for c in past if c.node == ailment.node], policy, now)
+        if isinstance(judged, Prescription) and judged.cure is Cure.REPLACE:
+            judged = _unless_shared(judged, ill, past, peers.get(ailment.whose, frozenset()), now)
         if isinstance(judged, Refusal):
             refusals.append(judged)
         elif judged is not None:
             prescriptions.append(judged)
     return tuple(prescriptions), tuple(refusals)
+
+
+def _unless_shared(
+    wanted: Prescription, ill: Sequence[Ailment], past: Sequence[PastCure], peers: frozenset[str], now: datetime
+) -> Prescription | Refusal:
+    """No new VM for what many have at once: each would copy all of a broker's data, and have it too. A disk that failed
+    is nobody else's."""
+    ailment = wanted.ailment
+    if ailment.finding.partition(":")[0] not in _A_FRESH_PROCESS_HELPS:
+        return wanted
+    have = {a.node for a in ill if (a.finding, a.service) == (ailment.finding, ailment.service)}
+    had = {c.node for c in past if c.was_of(ailment) and now - c.at < LASTED}
+    sharing = len((have | had) & peers)
+    if sharing < _SHARED_BY or 2 * sharing < len(peers):
+        return wanted
+    reason = (
+        f"{wanted.reason}, and {sharing} of {len(peers)} have it or were cured of it within 6 h: what they share "
+        "(load, settings, the controllers) is the cause, and no new VM takes that away"
+    )
+    return Refusal(ailment, reason, gave_up=True)
 
 
 def may_replace(

@@ -7,6 +7,7 @@ It begins before anything of a roll does, since a sick service keeps the roll fr
 in hand. Which cure, and how often, is `planner.healing`'s to say.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
@@ -23,7 +24,7 @@ from controlplane.healingswitch import heals
 from controlplane.kafka.gates import Gate
 from controlplane.members import named_service, services_on
 from controlplane.replacement import Phase
-from controlplane.view import InstanceView
+from controlplane.view import ClusterView, InstanceView
 from events import facts
 from events.spec.model import KafkaClusterDocument
 from planner.anomalies.kinds import Kind
@@ -140,7 +141,7 @@ def health_of(situation: Situation) -> Health:
     if document is None or not _is_anything_found(situation):
         return Health((), ())
     policy = healing_policy(situation, document)
-    prescriptions, refusals = prescribe(_ailments(situation), view.cures, policy, situation.now)
+    prescriptions, refusals = prescribe(_ailments(situation), view.cures, policy, situation.now, _peers(view))
     braked = situation.allowance.cures.why_none(situation.now) if prescriptions else ""
     if braked:
         return Health((), (Refusal(prescriptions[0].ailment, braked, gave_up=False), *refusals))
@@ -200,6 +201,15 @@ def _ailments(situation: Situation) -> Iterator[Ailment]:
             told = seen.service(service.planned.service)
             for found in _to_be_cured(service, told) if told is not None else ():
                 yield Ailment(instance.node, instance.key, found.name, found.since, found.message, service.beside)
+
+
+def _peers(view: ClusterView) -> dict[str, frozenset[str]]:
+    """By service, the nodes whose service does the same, its own among them."""
+    there = [s for i in view.in_phase(Phase.JOINED) if not i.lost for s in services_on(i)]
+    alike = defaultdict[str, set[str]](set)
+    for service in there:
+        alike[service.planned.service].add(service.node)
+    return {s.service_key: frozenset(alike[s.planned.service]) for s in there}
 
 
 def _to_be_cured(service: InstanceView, told: ServiceReport) -> Iterable[FindingReport]:

@@ -107,6 +107,41 @@ def test_what_is_ill_longest_is_tried_first() -> None:
     assert refused == ()
 
 
+ALIKE = frozenset({"brokers-a-0", "brokers-b-0", "brokers-c-0"})
+FULL = [
+    Ailment(node, f"{node}.g1", "heap_full", NOW - timedelta(minutes=5), "90 % in use") for node in sorted(ALIKE)[:2]
+]
+PEERS = {f"{node}.g1": ALIKE for node in ALIKE}
+
+
+def test_what_half_of_the_peers_have_is_a_shared_cause_and_gets_no_new_vm() -> None:
+    """Each would copy all data of a broker under memory pressure, and be as full."""
+    again = past(60, node="brokers-a-0", finding="heap_full")
+    wanted, refused = prescribe(FULL, [again], POLICY, NOW, PEERS)
+    assert [(p.ailment.node, p.cure) for p in wanted] == [("brokers-b-0", Cure.RESTART)], "a restart is still tried"
+    assert [(r.ailment.node, r.gave_up) for r in refused] == [("brokers-a-0", True)]
+    assert refused[0].reason.startswith("the restart 60 min ago did not last, and 2 of 3 have it or were cured of it")
+    cured = [again, past(50, node="brokers-b-0", finding="heap_full")]
+    assert not prescribe(FULL[:1], cured, POLICY, NOW, PEERS)[0], "one that was cured of it counts"
+
+
+def test_what_few_of_the_peers_have_is_their_own() -> None:
+    again = past(60, node="brokers-a-0", finding="heap_full")
+    (wanted,), _ = prescribe(FULL[:1], [again], POLICY, NOW, PEERS)
+    assert wanted.cure is Cure.REPLACE
+    long_ago = past(LASTED.total_seconds() / 60 + 1, node="brokers-b-0", finding="heap_full")
+    assert prescribe(FULL[:1], [long_ago, again], POLICY, NOW, PEERS)[0]
+    other = past(50, node="brokers-b-0", finding="deadlock")
+    assert prescribe(FULL[:1], [again, other], POLICY, NOW, PEERS)[0], "that was another finding"
+    many = {"brokers-a-0.g1": ALIKE | {"brokers-a-1", "brokers-b-1"}}
+    assert prescribe(FULL[:1], [again, past(50, node="brokers-b-0", finding="heap_full")], POLICY, NOW, many)[0]
+
+
+def test_failed_disks_of_many_are_each_their_own() -> None:
+    failed = [replace(a, finding="log_dir_failed") for a in FULL]
+    assert [p.cure for p in prescribe(failed, [], POLICY, NOW, PEERS)[0]] == [Cure.REPLACE, Cure.REPLACE]
+
+
 _FINDINGS = st.sampled_from(["deadlock", "memory_leak", "log_dir_failed", "disk_full:data"])
 _MINUTES = st.integers(0, 3000)
 

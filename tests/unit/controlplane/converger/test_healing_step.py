@@ -13,6 +13,7 @@ from controlplane.converger.healing import healing_gate, healing_left_step, heal
 from controlplane.converger.verdict import Allowance, Situation, Verdict
 from controlplane.restartview import Before, ReplaceView, RestartView
 from events import facts
+from planner.healing import Cure, PastCure
 from planner.observed import PartitionSeen
 from tests.builders import BEFORE, NOW, a_document, a_partition, a_report, a_situation, a_snapshot, a_view, an_instance
 from tests.builders import an_observation as seen_of
@@ -168,6 +169,18 @@ def test_two_brokers_that_are_in_no_isr_do_not_close_each_others_gate() -> None:
 def test_a_broker_that_somebody_counts_on_waits_for_the_others(kafka: Any) -> None:
     here = situation(kafka=kafka)
     assert not healing_gate(here, kafka, here.view.instances[SICK]).open
+
+
+def test_a_finding_that_many_share_is_told_and_nobody_is_replaced_for_it() -> None:
+    """Both brokers were restarted an hour ago, and are as before."""
+    done = tuple(
+        PastCure(n, "deadlock", Cure.RESTART, NOW - timedelta(hours=1)) for n in ("brokers-a-0", "brokers-b-0")
+    )
+    here = two_ill(STUCK, STUCK, a_partition(), view={"cures": done})
+    assert healing_step(here) is None
+    told = next(c for c in condition_changes(here, Verdict("at rest")) if c.type == "Ailing")
+    assert (told.status, told.reason) == (True, "GaveUp")
+    assert "2 of 3 have it or were cured of it within 6 h: what they share" in told.message
 
 
 def test_topics_that_may_be_unavailable_do_not_hold_a_cure_up() -> None:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from controlplane.anomalies.standstill import stands_still
 from controlplane.converger.maintenance import MAINTENANCE
 from controlplane.converger.pausing import hold_on
 from controlplane.converger.placementwork import corrects, leaves_leaders
@@ -94,6 +95,10 @@ class Stance:
         if view.held or hold is not None:
             why = view.held or (hold.sentence if hold else "")
             return Standing(State.WAITING, f"nothing begins: {why}. Next: kedge resume {view.name}")
+        still = stands_still(view, self.now) if _in_hand(view) else ""
+        if still:
+            words = f"{_in_hand(view)} and goes before, but {still}. Next: kedge describe {view.name}"
+            return Standing(State.WAITING, words)
         if kind is Kind.SLOW_BROKER:
             return self._demote(finding)
         if kind is Kind.HOT_BROKER:
@@ -158,22 +163,23 @@ def own_doing(view: ClusterView, finding: Finding, now: datetime) -> str:
     """What Kedge does itself that explains the finding, "" where nothing does."""
     if finding.kind is Kind.BROKER_FAILURE:
         return _stopped_by_us(view, finding.subject)
+    in_hand = "" if stands_still(view, now) else _in_hand(view)
     if finding.kind is Kind.GOAL_VIOLATION and view.rebalance is None:
-        return _in_hand(view)
+        return in_hand
     if topic_of_rate(finding.subject) is not None:
-        return f"{_in_hand(view)}: clients find their leaders anew meanwhile" if _in_hand(view) else ""
-    if finding.kind is Kind.TOPIC_ANOMALY and (view.recycling or view.drain is not None):
-        return f"{_in_hand(view)}: topics are put right beside it or after it"
+        return f"{in_hand}: clients find their leaders anew meanwhile" if in_hand else ""
+    if finding.kind is Kind.TOPIC_ANOMALY and in_hand and (view.recycling or view.drain is not None):
+        return f"{in_hand}: topics are put right beside it or after it"
     if finding.kind in (Kind.SLOW_BROKER, Kind.HOT_BROKER):
-        return _load_of_ours(view, finding.kind, now)
+        return _load_of_ours(view, finding.kind, now, in_hand)
     return ""
 
 
-def _load_of_ours(view: ClusterView, kind: Kind, now: datetime) -> str:
+def _load_of_ours(view: ClusterView, kind: Kind, now: datetime, in_hand: str) -> str:
     if view.rebalance is not None:
         return "a rebalance copies data from and to brokers"
-    if _in_hand(view):
-        return _in_hand(view)
+    if in_hand:
+        return in_hand
     settles = SETTLES if kind is Kind.SLOW_BROKER else HOT_SETTLES
     if view.replaced_at is not None and now - view.replaced_at < settles:
         return f"a broker was replaced {_minutes(now - view.replaced_at)} ago: caches are cold, leaders move"

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -26,7 +27,7 @@ from planner.anomalies.judge import Finding
 from planner.anomalies.kinds import Kind, State
 from planner.anomalies.slow import BrokerWindow
 from planner.observed import KafkaSnapshot, PartitionSeen, TopicPartition
-from tests.builders import NOW, a_document, a_partition, a_report, a_snapshot, a_view, an_instance
+from tests.builders import NOW, a_document, a_drain, a_partition, a_report, a_snapshot, a_view, an_instance
 
 KEY, NODE = "brokers-a-0.g1", "brokers-a-0"
 CALM = {"produce_local_p99_ms": 8.0, "request_queue_p99_ms": 6.0}
@@ -187,6 +188,37 @@ def test_what_kedge_does_itself_is_suppressed_and_says_so(view: ClusterView, kin
     state, told = standing(view, kind, minutes=60)
     assert state is State.SUPPRESSED
     assert words in told
+
+
+def rolling(*, since_min: float = 60, **about: Any) -> ClusterView:
+    """A roll of which something was recorded last so many minutes ago."""
+    told = {"Blocked": ConditionView(True, "RunFailed", "the run failed. Next: kedge resume orders", NOW)}
+    values = {"recycling": 2, "generation": 2, "progressed_at": NOW - timedelta(minutes=since_min), **about}
+    return a_view(**{"conditions": told, **values})
+
+
+@pytest.mark.parametrize("kind", [Kind.SLOW_BROKER, Kind.GOAL_VIOLATION, Kind.TOPIC_ANOMALY])
+def test_a_roll_that_waits_for_a_person_explains_nothing_after_a_while(kind: Kind) -> None:
+    assert standing(rolling(since_min=29), kind, minutes=60)[0] is State.SUPPRESSED
+    state, words = standing(rolling(), kind, minutes=60)
+    assert state is State.WAITING
+    assert words == (
+        "a roll to generation 2 is in hand and goes before, but nothing has gone on for 60 min: the run failed. "
+        "Next: kedge describe orders"
+    )
+    paused = rolling(paused="a look", conditions={})
+    assert standing(paused, kind, minutes=60) == (
+        State.WAITING,
+        "nothing begins: paused: a look. Next: kedge resume orders",
+    )
+
+
+def test_a_drain_that_copies_for_hours_is_still_what_explains_it() -> None:
+    blocked = ConditionView(True, "DrainMoves", "12 of 900 moves done", NOW)
+    long_drain = rolling(drain=a_drain(), conditions={"Blocked": blocked})
+    assert standing(long_drain, Kind.SLOW_BROKER, minutes=60)[0] is State.SUPPRESSED
+    hung = {"ReassignmentHung": ConditionView(True, "NoProgress", "", NOW)}
+    assert standing(rolling(drain=a_drain(), conditions=hung), Kind.SLOW_BROKER, minutes=60)[0] is State.WAITING
 
 
 def test_grace_comes_first_and_the_spec_may_say_another() -> None:

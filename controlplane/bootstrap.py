@@ -76,6 +76,7 @@ from controlplane.portal.auth import loopback_hosts, public_hosts
 from controlplane.portal.services import PortalServices
 from controlplane.proposals.book import ProposalBook
 from controlplane.proposals.gitproposals import GitProposals
+from controlplane.reports import reports_of
 from controlplane.scheduler import Bell, Scheduler
 from controlplane.serverwords import planner_state, progress_of, release
 from controlplane.settings import LONGEST_CALL_S, Settings
@@ -288,6 +289,7 @@ def build(
         clients_must_avoid=settings.networks.pool,
         gate=gate,
         unbootable=partial(unbootable_in, clouds),
+        reports=partial(reports_of, latest),
     )
     audit = SqlAuditStore(engine)
     people = people_of(settings, engine)

@@ -246,6 +246,16 @@ class PromoteBroker(HealingCommand):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ConfirmLoss(Command):
+    """VMs of these racks that a listing calls gone, and that Kedge does not believe to be, are gone. `confirm` must be
+    the cluster's name."""
+
+    racks: tuple[str, ...]
+    confirm: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteCluster(Command):
     """The tombstone. `confirm` must be the cluster's name. With `only_at` only while that generation is in force."""
 

@@ -3,7 +3,7 @@
 Decisions are pure functions of the history. A command whose id is in the history already is answered, not repeated.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import singledispatchmethod
 from ipaddress import IPv4Network
@@ -19,6 +19,7 @@ from controlplane.commands import (
     AdoptTopic,
     CancelRebalance,
     Command,
+    ConfirmLoss,
     DeclareCluster,
     DeclareTopics,
     DeleteCluster,
@@ -43,9 +44,11 @@ from controlplane.commands import (
     WaiveWindow,
 )
 from controlplane.commands import CommandRefused as CommandRefused
+from controlplane.converger.observation import ReportSeen
 from controlplane.gamecommands import game_asked
 from controlplane.groupcommands import group_asked
 from controlplane.healingcommands import healing_asked
+from controlplane.losscommands import loss_confirmed
 from controlplane.movecommands import moves_adopted, moves_taken_back
 from controlplane.names import holding, take_name
 from controlplane.nodecommands import Asked, evacuation_asked, readmission_asked, replacement_asked, restart_asked
@@ -67,6 +70,7 @@ from controlplane.topicplan import refuse_moved_topics
 from controlplane.view import ClusterView, empty_view
 from controlplane.windowcommands import window_waived
 from events import facts
+from events.clock import Clock, utc_now
 from events.codec import encode
 from events.envelope import Origin, Recorded
 from events.errors import StreamConflict
@@ -143,14 +147,17 @@ class CommandHandler:
         clients_must_avoid: IPv4Network | None = None,
         gate: PolicyGate | None = None,
         unbootable: Unbootable = lambda place, machine, version, revision: "",
+        reports: Callable[[ClusterUid], Mapping[str, ReportSeen]] = lambda _: {},
+        clock: Clock = utc_now,
     ) -> None:
-        """`clients_must_avoid`: the pool networks of Kedge get their addresses from. `gate` asks the policies."""
+        """`clients_must_avoid`: the pool networks of Kedge get their addresses from. `gate` asks the policies.
+        `reports`: the last ones of a cluster's agents, by instance key."""
         self._store = store
         self._last_snapshot = last_snapshot
-        self._new_uid = new_uid
-        self._clients_must_avoid = clients_must_avoid
+        self._new_uid, self._clients_must_avoid = new_uid, clients_must_avoid
         self._gate = gate or PolicyGate()
         self._unbootable = unbootable
+        self._reports, self._clock = reports, clock
 
     def handle(self, command: Command) -> Outcome:
         """Does it, or says that nothing had to be done.
@@ -305,6 +312,12 @@ class CommandHandler:
     def _waive(self, command: WaiveWindow, history: _History) -> _Decision:
         _refuse_deleted(history.view)
         return _asked(window_waived(history.view, command))
+
+    @_decide.register
+    def _confirm_loss(self, command: ConfirmLoss, history: _History) -> _Decision:
+        _refuse_deleted(history.view)
+        kafka, uid = self._last_snapshot(history.view.uid), history.view.uid
+        return _asked(loss_confirmed(history.view, command, reports=self._reports(uid), kafka=kafka, now=self._clock()))
 
     @_decide.register
     def _restart(self, command: RestartServices, history: _History) -> _Decision:

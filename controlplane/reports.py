@@ -40,6 +40,11 @@ def keep_report(latest: LatestStore, cluster_uid: ClusterUid, key: str, report: 
     return latest.put(told)
 
 
+def reports_of(latest: LatestStore, uid: ClusterUid) -> dict[str, ReportSeen]:
+    """The last report of each agent of a cluster, by instance key. Raises StoreUnavailable."""
+    return reports_by_key(latest.of_cluster(uid, AGENT_REPORT))
+
+
 def reports_by_key(rows: Iterable[Observation]) -> dict[str, ReportSeen]:
     """Reports as they are kept, by the key of their instance."""
     return {row.subject.name: ReportSeen(Report.model_validate(dict(row.value)), row.observed_at) for row in rows}

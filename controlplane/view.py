@@ -14,6 +14,7 @@ from controlplane.externalview import ExternalView
 from controlplane.gameview import GameView as GameView
 from controlplane.healingview import DemotionView, SwitchView
 from controlplane.imageview import ImageView
+from controlplane.lossview import LossesView
 from controlplane.members import kept_for_vote, members_of, service_key
 from controlplane.migrationview import MigrationView, with_both_quorums
 from controlplane.movesview import MovesView as MovesView
@@ -340,6 +341,7 @@ class ClusterView:
     demotions: Mapping[str, DemotionView] = field(default_factory=lambda: MappingProxyType({}))
     """Brokers that are to lead nothing, or get their leaders back, by instance key."""
     moves: MovesView = field(default_factory=MovesView)
+    losses: LossesView = field(default_factory=LossesView)
     chaos: Mapping[str, ChaosView] = field(default_factory=lambda: MappingProxyType({}))
     """Faults of `kedge chaos` that are not over, by id."""
     game: GameView | None = None

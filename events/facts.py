@@ -78,6 +78,8 @@ from events.instance_facts import RunFailed as RunFailed
 from events.instance_facts import SpentNode as SpentNode
 from events.instance_facts import SurgeCompleted as SurgeCompleted
 from events.instance_facts import SurgeRequested as SurgeRequested
+from events.loss_facts import LossesConfirmed as LossesConfirmed
+from events.loss_facts import LossesDoubted as LossesDoubted
 from events.migration_facts import MigrationBegun as MigrationBegun
 from events.migration_facts import MigrationEnded as MigrationEnded
 from events.migration_facts import MigrationQuorumFounded as MigrationQuorumFounded

@@ -252,6 +252,10 @@ class Client(ChaosCalls):
         """Records the tombstone."""
         return self._of_cluster(name, lambda: self._post(_path(name, "delete"), order, api.CommandOut))
 
+    def confirm_loss(self, name: str, order: api.LossIn) -> api.CommandOut:
+        """Records that VMs which a listing calls gone are gone."""
+        return self._of_cluster(name, lambda: self._post(_path(name, "losses"), order, api.CommandOut))
+
     def sources(self) -> list[api.SourceOut]:
         """All git sources."""
         return self._get("/sources", list[api.SourceOut])

@@ -28,6 +28,7 @@ from controlplane.cli.verbs.imports import import_cluster
 from controlplane.cli.verbs.logs import logs
 from controlplane.cli.verbs.look import describe, endpoints, get
 from controlplane.cli.verbs.loop import loop
+from controlplane.cli.verbs.losses import confirm_loss
 from controlplane.cli.verbs.machines import machines
 from controlplane.cli.verbs.moves import moves
 from controlplane.cli.verbs.networks import networks
@@ -84,6 +85,7 @@ VERBS = (
     dependents,
     logs,
     anomalies,
+    confirm_loss,
     delete,
     backup,
     restore,

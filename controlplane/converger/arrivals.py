@@ -1,10 +1,10 @@
 """Instances that come, and instances that vanish: joined, never joined, lost. Outcomes read off the observation."""
 
-from collections.abc import Collection, Sequence
 from datetime import datetime
 
 from agent.wire import ServiceReport
 from controlplane.converger.births import founders, founders_wanted, is_unfounded, lacks_founders
+from controlplane.converger.doubtedlosses import NOT_THERE, doubt_of, doubt_step, is_contradicted
 from controlplane.converger.ensemble import CLIENT_PORT, ensemble_step
 from controlplane.converger.foresight import foreseen_drain, plan_job_id
 from controlplane.converger.observation import InventorySeen
@@ -14,7 +14,6 @@ from controlplane.converger.verdict import ReadConsole, Situation, StartPlanning
 from controlplane.externals import is_shared
 from controlplane.kafka.gates import is_following
 from controlplane.members import member_of, voting_on
-from controlplane.places import place_of, places_of
 from controlplane.replacement import Phase
 from controlplane.view import ClusterView, InstanceView
 from controlplane.zookeeper.migration import Knows
@@ -29,12 +28,6 @@ def quorum_port(view: ClusterView) -> int:
     return CLIENT_PORT if view.in_zookeeper_mode else CONTROLLER_PORT
 
 
-_NOT_THERE = frozenset({Phase.REQUESTED, Phase.RETIRING})
-"""Phases in which a VM may rightly be missing."""
-
-_NEVER_SERVED = frozenset({Phase.LAUNCHED, Phase.FAILED})
-
-
 def start_id(instance: InstanceView) -> str:
     """Each start the control plane asks for has an id of its own; the agent runs each one once."""
     return f"{instance.key}-{instance.starts}"
@@ -46,12 +39,12 @@ def loss_step(situation: Situation) -> Verdict | None:
     if inventory is None:
         return None
     going = {k for intent in situation.view.intents.values() if intent.with_vm for k in intent.keys}
-    lost = [i for i in situation.view.alive() if i.key not in going and _vanished(i, inventory)]
+    vanished = [i for i in situation.view.alive() if i.key not in going and _vanished(i, inventory)]
+    doubt = doubt_of(situation, vanished, inventory)
+    # An agent that has reported since knows better than the listing: the next one will agree, or is wrong again.
+    lost = [i for i in vanished if i.key not in doubt.keys and not is_contradicted(situation, i, inventory)]
     if not lost:
-        return None
-    racks = _racks_without_a_vm(situation.view, {i.key for i in lost})
-    if len(racks) > 1:
-        return _distrust(situation, racks, len(lost))
+        return doubt_step(situation, vanished, doubt)
     events: list[object] = []
     for instance in lost:
         events.append(facts.InstanceLost(instance.key, "the cloud says it is gone"))
@@ -63,35 +56,9 @@ def loss_step(situation: Situation) -> Verdict | None:
 
 
 def _vanished(instance: InstanceView, inventory: InventorySeen) -> bool:
-    if instance.lost or instance.deleted or instance.phase in _NOT_THERE:
+    if instance.lost or instance.deleted or instance.phase in NOT_THERE:
         return False
     return instance.key in inventory.gone
-
-
-def _racks_without_a_vm(view: ClusterView, vanished: Collection[str]) -> list[str]:
-    """Racks none of whose VMs would be left.
-
-    Only for clusters of three racks and more (with two, one is half), and not while they are born: nothing is lost yet.
-    """
-    racks: dict[str, list[InstanceView]] = {}
-    several = len(places_of(view)) > 1
-    for instance in view.alive():
-        if instance.phase not in _NOT_THERE:
-            # Zones of two places may have one name: they burn down apart.
-            where = f" of {place_of(view, instance)}" if several else ""
-            racks.setdefault(f"{instance.planned.rack}{where}", []).append(instance)
-    if len(racks) < 3 or all(i.phase in _NEVER_SERVED for there in racks.values() for i in there):
-        return []
-    return sorted(rack for rack, there in racks.items() if all(i.lost or i.key in vanished for i in there))
-
-
-def _distrust(situation: Situation, racks: Sequence[str], vanished: int) -> Verdict:
-    """One rack may burn down. Two at once are far likelier a wrong account or a broken API: touch nothing."""
-    sentence = (
-        f"the cloud says that {vanished} VMs are gone, and with them all of racks {' and '.join(racks)}: "
-        "not believed, nothing is done until its listing shows them again"
-    )
-    return wait("ListingLostRacks", sentence, next_command=f"kedge describe {situation.view.name}", patience_s=0)
 
 
 def founding_step(situation: Situation) -> Verdict | None:

@@ -387,6 +387,15 @@ class DeleteIn(Message):
     reason: str = ""
 
 
+class LossIn(Message):
+    """VMs of these racks, which a listing calls gone and Kedge does not believe to be, are gone. `confirm` must be the
+    cluster's name, typed out."""
+
+    racks: list[str] = Field(min_length=1, max_length=50)
+    confirm: str
+    reason: str = ""
+
+
 class CommandOut(Message):
     """A command was recorded (or changed nothing)."""
 

@@ -51,6 +51,7 @@ from controlplane.portal.access.setup import oidc_of, people_of
 from controlplane.portal.audit.store import SqlAuditStore
 from controlplane.portal.auth import loopback_hosts, public_hosts
 from controlplane.portal.services import PortalServices
+from controlplane.reports import reports_of
 from controlplane.serverwords import release
 from controlplane.settings import Settings
 from controlplane.split.alike import differing, files_alike
@@ -144,6 +145,7 @@ def _built(settings: Settings, engine: Engine, hasty: Engine, listens_on: tuple[
         clients_must_avoid=settings.networks.pool,
         gate=gate,
         unbootable=partial(unbootable_in, clouds),
+        reports=partial(reports_of, latest),
     )
     agents = AgentKeeper(
         store,

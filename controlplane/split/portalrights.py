@@ -14,6 +14,7 @@ ASKED_BY_PEOPLE = (
     *(facts.NameTaken, facts.ClusterDeclared, facts.ClusterDeletionRequested),
     *(facts.ClusterPaused, facts.ClusterResumed),
     *(facts.RecycleAborted, facts.SourceChanged, facts.SourceAccepted, facts.WindowWaived, facts.HealingSwitched),
+    facts.LossesConfirmed,
     *(facts.RollingRestartRequested, facts.NodeReplaceRequested, facts.EvacuationRequested, facts.EvacuationEnded),
     *(facts.RebalanceRequested, facts.RebalanceCancelRequested, facts.MovesCancelRequested, facts.MovesAdopted),
     *(

@@ -7,10 +7,12 @@ from collections.abc import Callable
 
 import pytest
 
+from controlplane.commands import CommandRefused
 from controlplane.converger.verdict import LOSS_GRACE_S
 from events import facts
 from tests.builders import a_document
 from tests.sequences.recorded import assert_told_as_recorded
+from tests.sim.asking import confirm_loss
 from tests.sim.world import World
 
 
@@ -257,11 +259,27 @@ def two_racks_vanish_from_the_listing(world: World) -> None:
     for _ in range(int(LOSS_GRACE_S) + 30):
         world.tick()
     recorded = [e.type for e in world.store.read_all(before)]
-    assert set(recorded) <= {"condition.changed"}
+    assert set(recorded) <= {"condition.changed", "losses.doubted"}
     for vm in absent:
         vm.alive = True
     world.run(until=lambda w: w.is_converged(), ticks=10)
     world.settle()
+
+
+def two_racks_are_gone_and_confirmed(world: World) -> None:
+    """The disks of the controllers outlive their VMs: with a person's word the quorum comes back, then the brokers."""
+    _born(world)
+    _with_data(world)
+    for key in [k for k in world.machines.vms if "-a-" in k or "-b-" in k]:
+        world.machines.power_cut(key)
+    for _ in range(int(LOSS_GRACE_S) + 30):
+        world.tick()
+    assert not any(i.lost for i in world.view().alive())
+    with pytest.raises(CommandRefused, match="are in doubt"):
+        confirm_loss(world, "c")
+    confirm_loss(world, "a", "b")
+    world.converge(ticks=1500)
+    assert {i.planned.generation for i in world.view().brokers() if i.planned.rack in "ab"} == {2}
 
 
 def broker_lost_for_good(world: World) -> None:
@@ -322,6 +340,7 @@ SCENARIOS: tuple[Callable[[World], None], ...] = (
     abort_before_handover,
     one_controller_is_handed_over,
     two_racks_vanish_from_the_listing,
+    two_racks_are_gone_and_confirmed,
     broker_lost_for_good,
     controller_lost_for_good,
     delete_with_its_name,

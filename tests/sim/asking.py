@@ -4,12 +4,15 @@ from controlplane.balancecommands import rebalance_asked, rebalance_cancelled
 from controlplane.commands import (
     CancelRebalance,
     CommandRefused,
+    ConfirmLoss,
     EvacuateBrokers,
     RebalanceCluster,
     ReplaceNode,
     RestartServices,
 )
+from controlplane.losscommands import loss_confirmed
 from controlplane.nodecommands import evacuation_asked, replacement_asked, restart_asked
+from controlplane.reports import reports_of
 from events import facts
 from tests.sim.world import World
 
@@ -54,6 +57,17 @@ def ask_for_evacuation(world: World, key: str, reason: str) -> None:
     )
     asked = evacuation_asked(world.view(), command, world.kafka.snapshot())
     assert isinstance(asked.fact, facts.EvacuationRequested)
+    world.person(asked.fact)
+
+
+def confirm_loss(world: World, *racks: str) -> None:
+    """What a listing calls gone in these racks is gone."""
+    command = ConfirmLoss(
+        name="orders", actor="person:anna", command_id=f"c{world.ticks}", racks=racks, confirm="orders", reason="fire"
+    )
+    reports = reports_of(world.latest, world.view().uid)
+    asked = loss_confirmed(world.view(), command, reports=reports, kafka=None, now=world.clock())
+    assert isinstance(asked.fact, facts.LossesConfirmed)
     world.person(asked.fact)
 
 

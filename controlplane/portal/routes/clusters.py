@@ -12,6 +12,7 @@ from starlette.concurrency import run_in_threadpool
 from controlplane.commands import (
     AbortRecycle,
     Command,
+    ConfirmLoss,
     DeleteCluster,
     DeleteTopic,
     NeedsApproval,
@@ -259,6 +260,15 @@ def abort(name: str, body: api.ReasonIn, services: Services, actor: Actor, key: 
 def delete(name: str, body: api.DeleteIn, services: Services, actor: Actor, key: CommandId) -> api.CommandOut:
     """The tombstone; the name must be typed out."""
     command = DeleteCluster(name=name, actor=actor, command_id=key, confirm=body.confirm, reason=body.reason)
+    return carry_out(services, command)
+
+
+@router.post("/clusters/{name}/losses")
+def confirm_loss(name: str, body: api.LossIn, services: Services, actor: Actor, key: CommandId) -> api.CommandOut:
+    """Say that VMs are gone which a listing calls gone and Kedge does not believe to be; the name must be typed out."""
+    command = ConfirmLoss(
+        name=name, actor=actor, command_id=key, racks=tuple(body.racks), confirm=body.confirm, reason=body.reason
+    )
     return carry_out(services, command)
 
 

@@ -155,6 +155,8 @@ SAMPLES: tuple[object, ...] = (
     ),
     anomalies.AnomalyChanged("a-1", "over", "it is as fast as its peers"),
     facts.HealingSwitched("slow-broker", False, datetime(2026, 1, 1, 13, tzinfo=UTC), "asked by anna: a load test"),
+    facts.LossesDoubted((A1, CA1), ("a",)),
+    facts.LossesConfirmed((A1, CA1), ("a",), "asked by anna: the site burned down"),
     facts.DemoteRequested(A1, 1000, "flush p99 90 ms, its peers 4 ms"),
     facts.BrokerDemoted(A1, 2),
     facts.DemotionEnded(A1, "it is as fast as its peers"),

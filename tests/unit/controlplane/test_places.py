@@ -17,6 +17,7 @@ from controlplane.converger.loop import new_events
 from controlplane.converger.observation import JobSeen
 from controlplane.converger.rendering import terraform_run
 from controlplane.converger.replacements import pending_changes
+from controlplane.lossview import LossesView
 from controlplane.placemoves import pools_that_move
 from controlplane.places import by_place, left_places, place_of, places_of
 from controlplane.planpreview import preview
@@ -177,6 +178,10 @@ def test_two_racks_of_one_name_in_two_places_burn_down_apart() -> None:
     view = a_split_view()
     lost = [f"brokers-{z}-0.g1" for z in "abc"]
     told = decide(a_situation(view, inventory=an_inventory(view, gone=lost)))
+    assert [type(e).__name__ for e in told.events] == ["LossesDoubted"]
+    racks = tuple(f"{zone} of local/default/local-2" for zone in "abc")
+    doubted = replace(view, losses=LossesView(tuple(lost), racks, NOW))
+    told = decide(a_situation(doubted, inventory=an_inventory(view, gone=lost)))
     assert told.wait is not None
     assert told.wait.reason == "ListingLostRacks"
     assert "a of local/default/local-2" in told.sentence

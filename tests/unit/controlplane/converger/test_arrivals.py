@@ -5,7 +5,6 @@ from datetime import timedelta
 import pytest
 
 from controlplane.converger.arrivals import arrival_step, founding_step, loss_step, start_id
-from controlplane.converger.decide import decide
 from controlplane.converger.verdict import ReadConsole
 from controlplane.replacement import Phase
 from controlplane.view import InstanceView
@@ -76,26 +75,6 @@ def test_a_rack_that_burns_down_is_believed() -> None:
     assert [type(e) for e in verdict.events] == [facts.InstanceLost, facts.InstanceLost]
 
 
-def test_a_listing_that_loses_two_racks_freezes_the_cluster() -> None:
-    view = a_view()
-    gone = {i.key for i in view.alive() if i.planned.rack in "ab"}
-    verdict = decide(a_situation(view, inventory=an_inventory(view, gone=gone)))
-    assert verdict.wait is not None
-    assert verdict.wait.reason == "ListingLostRacks"
-    assert "racks a and b" in verdict.sentence
-    assert [type(e) for e in verdict.events] == [facts.ConditionChanged]
-    assert not verdict.effects
-
-
-def test_a_second_rack_after_a_recorded_first_one_freezes_too() -> None:
-    lost = [an_instance(n, lost_at=BEFORE) for n in NODES if "-a-" in n]
-    view = a_view(*lost)
-    gone = {i.key for i in view.alive() if i.planned.rack in "ab"}
-    verdict = loss_step(a_situation(view, inventory=an_inventory(view, gone=gone)))
-    assert verdict is not None
-    assert verdict.wait is not None
-
-
 def test_vms_of_two_racks_with_one_left_in_each_are_lost_as_usual() -> None:
     view = a_view()
     verdict = loss_step(a_situation(view, inventory=an_inventory(view, gone={"brokers-a-0.g1", "brokers-b-0.g1"})))
@@ -109,13 +88,6 @@ def test_vms_that_all_die_at_birth_are_believed() -> None:
     verdict = loss_step(a_situation(view, inventory=an_inventory(view, gone={i.key for i in view.alive()}), kafka=None))
     assert verdict is not None
     assert [type(e) for e in verdict.events] == [facts.InstanceLost, facts.JoinFailed] * 6
-
-
-def test_with_two_racks_in_all_losing_them_is_not_told_from_losing_one() -> None:
-    view = a_view(without=[f"{n}.g1" for n in NODES if "-c-" in n])
-    verdict = loss_step(a_situation(view, inventory=an_inventory(view, gone={i.key for i in view.alive()})))
-    assert verdict is not None
-    assert [type(e) for e in verdict.events] == [facts.InstanceLost] * 4
 
 
 # --- founding ---------------------------------------------------------------------------------------------------------

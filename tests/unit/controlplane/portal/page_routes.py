@@ -26,6 +26,8 @@ PAGE_ROUTES: dict[tuple[str, str], Verb | str] = {
     ("POST", "/clusters/{name}/change"): Verb.DECLARE,
     ("GET", "/clusters/{name}/delete"): Verb.DELETE,
     ("POST", "/clusters/{name}/delete"): Verb.DELETE,
+    ("GET", "/clusters/{name}/losses"): Verb.DELETE,
+    ("POST", "/clusters/{name}/losses"): Verb.DELETE,
     ("GET", "/clusters/{name}/chaos"): Verb.READ,
     ("GET", "/clusters/{name}/chaos/ask"): Verb.DELETE,
     ("POST", "/clusters/{name}/chaos/ask"): Verb.DELETE,
@@ -133,6 +135,8 @@ AS_THINGS_ARE = {
     ("POST", "/clusters/{name}/moves/cancel"),
     ("POST", "/clusters/{name}/change"),
     ("POST", "/clusters/{name}/delete"),
+    ("GET", "/clusters/{name}/losses"),
+    ("POST", "/clusters/{name}/losses"),
     ("POST", "/clusters/{name}/take-over"),
     ("GET", "/clusters/{name}/rollback"),
     ("POST", "/clusters/{name}/rollback"),
@@ -145,7 +149,7 @@ AS_THINGS_ARE = {
     ("POST", "/clusters/{name}/topics/{topic}/adopt"),
 }
 """Refused with 409 to whoever may, too: there is no plan or page they looked at, no rebalance to cancel, no form that
-was filled, nobody has declared the topic, and what they would go back to is in force."""
+was filled, nobody has declared the topic, no loss is in doubt, and what they would go back to is in force."""
 
 ASKS_KAFKA = {
     ("GET", "/clusters/{name}/groups.csv"),

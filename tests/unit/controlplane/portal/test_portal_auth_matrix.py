@@ -28,6 +28,7 @@ ROUTES = {
     ("POST", "/v1/clusters/{name}/abort"): PERSON,
     ("POST", "/v1/clusters/{name}/roll-now"): PERSON,
     ("POST", "/v1/clusters/{name}/delete"): PERSON,
+    ("POST", "/v1/clusters/{name}/losses"): PERSON,
     ("POST", "/v1/clusters/{name}/source"): PERSON,
     ("POST", "/v1/clusters/{name}/rollback"): PERSON,
     ("GET", "/v1/clusters/{name}/generations"): PERSON,

@@ -1,0 +1,53 @@
+"""`kedge confirm-loss`: a person's word that VMs are gone which Kedge does not believe to be."""
+
+from typing import Annotated
+
+import typer
+
+from controlplane.cli.errors import CliError
+from controlplane.cli.options import Cluster, Output, Reason
+from controlplane.cli.output import Format, document, write_document
+from controlplane.cli.prompts import typed_name
+from controlplane.cli.session import session_of
+from controlplane.portal import schemas as api
+
+
+def confirm_loss(
+    context: typer.Context,
+    cluster: Cluster,
+    rack: Annotated[
+        list[str],
+        typer.Option("--rack", metavar="RACK", show_default=False, help="Its VMs are gone. May be given again."),
+    ],
+    confirm: Annotated[
+        str,
+        typer.Option(
+            "--confirm", metavar="NAME", show_default=False, help="The cluster's name once more; no question."
+        ),
+    ] = "",
+    reason: Reason = "",
+    output: Output = Format.TEXT,
+) -> None:
+    """Say that VMs are gone which a listing calls gone and Kedge does not believe to be.
+
+    Where a listing loses several racks at once, or all VMs of a small cluster, Kedge waits (`ListingLostRacks`): a
+    wrong account looks the same. Look at the cloud's own console first. Only the VMs it waits for are meant, and only
+    while the listing says so; it is refused while an agent of theirs is heard, or Kafka has a broker of theirs serving.
+
+    \b
+    Examples:
+      kedge confirm-loss orders --rack a --rack b --reason "the site burned down"
+      kedge confirm-loss orders --rack b --confirm orders
+    """
+    session = session_of(context)
+    by_hand = f"kedge confirm-loss {cluster} {' '.join(f'--rack {r}' for r in rack)} --confirm {cluster}"
+    question = f"Type the name of the cluster to have its VMs in {', '.join(rack)} taken for gone ({cluster})"
+    typed = confirm or typed_name(session, question, unattended=by_hand)
+    if typed != cluster:
+        raise CliError("not confirmed, nothing was changed", why=f"`{typed}` is not `{cluster}`", next_step=by_hand)
+    answer = session.client.confirm_loss(cluster, api.LossIn(racks=rack, confirm=typed, reason=reason))
+    if output is Format.TEXT:
+        session.show(answer.sentence)
+    else:
+        write_document(session, output, document("Command", answer))
+    session.tell(f"to see its VMs made anew: kedge wait {cluster} --for=converged")

@@ -73,6 +73,7 @@ from controlplane.portal.approvals import approves_still
 from controlplane.portal.audit.commands import AuditedCommands
 from controlplane.portal.audit.store import SqlAuditStore
 from controlplane.portal.auth import loopback_hosts, public_hosts
+from controlplane.portal.callkeys import SqlCallKeys
 from controlplane.portal.services import PortalServices
 from controlplane.proposals.book import ProposalBook
 from controlplane.proposals.gitproposals import GitProposals
@@ -406,6 +407,7 @@ def build(
         agents=agents.desk,
         people=people if settings.only != LOOP else People(),  # whom a loop serves has its home's token
         audit=audit,
+        call_keys=SqlCallKeys(engine),
         groups=groups.desk,
         group_offsets=GroupOffsetDesk(groups.gateways.of),
         kafka_looks=KafkaLookDesk(groups.gateways.of, utc_now, lake=settings.metrics_lake),

@@ -134,6 +134,26 @@ class _History:
     def of_command(self, command_id: str) -> bool:
         return any(e.command_id == command_id for e in self.events)
 
+    def has(self, command: Command) -> bool:
+        """Whether it was done before. Raises CommandRefused where its id is that of something else."""
+        found = [e for e in self.events if e.command_id == command.command_id]
+        kinds = _RECORDED_AS.get(type(command))
+        if found and (found[-1].actor != command.actor or (kinds is not None and found[-1].type not in kinds)):
+            message = f"the id of this command is that of another one of {command.name}: {found[-1].type}, by "
+            message += f"{found[-1].actor}"
+            raise CommandRefused("command-id-taken", message, "Ask for it anew; from git, by another commit.")
+        return bool(found)
+
+
+_RECORDED_AS: dict[type[Command], frozenset[str]] = {
+    DeclareCluster: frozenset({"cluster.declared", "cluster.source_changed"}),
+    DeclareTopics: frozenset({"topics.declared"}),
+    DeleteCluster: frozenset({"cluster.deletion_requested"}),
+    DeleteTopic: frozenset({"topic.deletion_requested"}),
+    RebalanceCluster: frozenset({"rebalance.requested"}),
+}
+"""What commands record that are counted as done by somebody else: of a proposal, of a file in git."""
+
 
 class CommandHandler:
     """Handles commands against a store. Safe to call from many threads and from several servers."""
@@ -186,7 +206,7 @@ class CommandHandler:
         """
         held = holding(self._store, command.name)
         history = _History((), empty_view("")) if held.uid is None else self._history(held.uid)
-        if history.of_command(command.command_id):
+        if history.has(command):
             return
         view = empty_view("") if history.view.deleted else history.view
         self._decide(command, _History(history.events, replace(view, document=beside) if beside else view))
@@ -207,7 +227,7 @@ class CommandHandler:
         uid = self._find(command)
         history = self._history(uid)
         view = history.view
-        if history.of_command(command.command_id):
+        if history.has(command):
             return _answer_of_then(history, command.command_id)
         if view.unreadable:
             raise CommandRefused(

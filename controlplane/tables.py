@@ -241,6 +241,18 @@ class ApiTokenRow(SQLModel, table=True):
     revoked_at: datetime | None = Field(default=None, sa_column=_time(nullable=True))
 
 
+class CallKeyRow(SQLModel, table=True):
+    """An `Idempotency-Key` of a caller, by its hash, with that of the request it came with."""
+
+    __tablename__ = "call_key"
+    __table_args__ = (Index("ix_call_key_at", "at"),)
+
+    id: str = Field(primary_key=True)
+    request: str
+    at: datetime = Field(sa_column=_time())
+    status: int | None = None
+
+
 class AuditEntryRow(SQLModel, table=True):
     """One call that changed something or was denied. `sha256` covers the row and `previous`, that of the row before."""
 
@@ -304,6 +316,7 @@ PORTAL_SESSION = table_of(PortalSessionRow)
 OIDC_PERSON = table_of(OidcPersonRow)
 OIDC_ATTEMPT = table_of(OidcAttemptRow)
 API_TOKEN = table_of(ApiTokenRow)
+CALL_KEY = table_of(CallKeyRow)
 AUDIT_ENTRY = table_of(AuditEntryRow)
 NOTICE_OUTBOX = table_of(NoticeOutboxRow)
 NOTIFIER_STATE = table_of(NotifierStateRow)

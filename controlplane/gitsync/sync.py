@@ -39,6 +39,7 @@ from controlplane.specsource import (
     is_news,
     source_name,
 )
+from controlplane.topiccommands import topics_declared
 from controlplane.view import ClusterView
 from events import facts
 from events.clock import Clock
@@ -56,6 +57,8 @@ class Commands(Protocol):
     def handle(self, command: Command) -> Outcome: ...
 
     def check(self, command: DeclareCluster) -> None: ...
+
+    def current(self, name: str) -> ClusterView: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -223,6 +226,8 @@ class SourceSync:
         for order in orders:
             self._refuse_if_not_leading()
             outcome = self._parts.commands.handle(order)
+            if topics_declared(self._parts.commands.current(order.name), order).fact is not None:
+                raise _not_in_force(f"topics of {order.name}")
             if outcome.changed:
                 self._parts.wake(outcome.uid)
 
@@ -258,18 +263,25 @@ class SourceSync:
         )
 
     def _declare(self, command: DeclareCluster) -> None:
+        """Raises CommandRefused, also where it is answered and not in force: nothing is called synced by an answer."""
         outcome = self._parts.commands.handle(command)
+        if self._parts.commands.current(command.name).document != command.document:
+            raise _not_in_force(command.name)
         if outcome.changed:
             self._parts.wake(outcome.uid)
 
     def _command(self, file: SpecFile, declared: Declared, tip: Tip, view: ClusterView | None) -> DeclareCluster:
-        """Its id repeats for the same file of the same commit, until the cluster changes hands."""
+        """Its id repeats for the same file of the same commit, until the cluster changes hands or another generation is
+        in force: a commit that comes back after others is declared again."""
         taken = view.source.taken if view is not None and view.source is not None else 0
+        generation = view.generation if view is not None else 0
         binding = self._binding
         return DeclareCluster(
             name=declared.name,
             actor=self._source,
-            command_id=derived_id("git", binding.name, tip.commit, file.path, declared.name, str(taken)),
+            command_id=derived_id(
+                "git", binding.name, tip.commit, file.path, declared.name, str(taken), str(generation)
+            ),
             document=declared.document,
             source=f"{self._source} {tip.commit[:12]} {file.path}",
             positions=declared.positions,
@@ -410,6 +422,11 @@ def _is_in_force(command: DeclareCluster, view: ClusterView | None) -> bool:
     if view is None or view.source is None or command.origin is None or view.document != command.document:
         return False
     return view.source.origin.is_same_file(command.origin)
+
+
+def _not_in_force(what: str) -> CommandRefused:
+    message = f"the spec of {what} was declared, and something else is in force"
+    return CommandRefused("not-in-force", message, "See `kedge events`; the next poll declares it again.")
 
 
 def _problem(refused: CommandRefused, declared: Declared) -> Problem:

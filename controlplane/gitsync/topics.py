@@ -50,7 +50,7 @@ def topic_orders(file: SpecFile, at: Commit, living: Mapping[str, ClusterView]) 
         order = DeclareTopics(
             name=name,
             actor=at.source,
-            command_id=derived_id("git topics", at.binding.name, at.commit, file.path, name, str(view.generation)),
+            command_id=derived_id("git topics", at.binding.name, at.commit, file.path, name, str(view.version)),
             topics=tuple(topics),
             source=at.source,
             path=file.path,
@@ -72,7 +72,7 @@ def topics_no_file_has(files: Sequence[SpecFile], at: Commit, views: Iterable[Cl
         command = ReportTopicsGone(
             name=view.name,
             actor=at.source,
-            command_id=derived_id("topics gone", view.uid, at.commit, *gone),
+            command_id=derived_id("topics gone", view.uid, at.commit, str(view.version), *gone),
             topics=gone,
             source=at.source,
             commit=at.commit,

@@ -9,6 +9,7 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from http import HTTPStatus
 from urllib.parse import quote
 
 from starlette.concurrency import run_in_threadpool
@@ -20,7 +21,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from controlplane.portal.access.bindings import TOKEN
 from controlplane.portal.access.rights import Rights, whole_rights
 from controlplane.portal.access.scoped import scoped
-from controlplane.portal.audit.clerk import Call, Strangers, entry_of
+from controlplane.portal.asked import KEY_HEADER, MOST_KEY, key_row, request_digest, whole_body
+from controlplane.portal.audit.clerk import SAFE_METHODS, Call, Strangers, entry_of
 from controlplane.portal.auth import (
     AGENT_PATHS,
     API_PATHS,
@@ -34,9 +36,11 @@ from controlplane.portal.auth import (
     is_foreign_origin,
 )
 from controlplane.portal.bearers import Bearers
+from controlplane.portal.callkeys import CallKey
 from controlplane.portal.callrates import BURST, PER_S, CallRates
 from controlplane.portal.portaldoors import Door, door_of, other_part, wrong_door
 from controlplane.portal.problems import ApiError, answer_of, wants_page
+from controlplane.portal.schemas import API_PREFIX
 from controlplane.portal.services import PortalServices
 from events.engine import answered_within
 from events.errors import StoreUnavailable
@@ -116,7 +120,44 @@ class Gate:
         state = scope.setdefault("state", {})
         state["rights"], state["services"] = rights, scoped(self._services, rights)
         state["recheck"] = self._recheck(shown)
-        await self._app(scope, _limited(receive, most), noting)
+        limited = _limited(receive, most)
+        if not _is_write_of_people(scope):
+            await self._app(scope, limited, noting)
+            return
+        try:
+            body, whole = await whole_body(limited)
+            rights.trail.digest = request_digest(scope, body)
+            settling = await self._keyed(scope, headers, rights, noting)
+        except (StoreUnavailable, ApiError) as error:
+            await answer_of(error, Request(scope))(scope, limited, noting)
+            return
+        await self._app(scope, whole, settling)
+
+    async def _keyed(self, scope: Scope, headers: Headers, rights: Rights, send: Send) -> Send:
+        """Remembers the key a write came with, and sends on. Raises ApiError where it came with another request."""
+        key, keys = headers.get(KEY_HEADER, ""), self._services.call_keys
+        if not 0 < len(key) <= MOST_KEY or not scope["path"].startswith(API_PREFIX):
+            return send
+        wanted = CallKey(key_row(rights, key), rights.trail.digest, self._services.clock())
+        before = await run_in_threadpool(keys.claim, wanted)
+        if before is not None and before.request != wanted.request:
+            rights.trail.note = "the key of another request"
+            title, why = "this Idempotency-Key came with another request before", "A key stands for one request."
+            raise ApiError(422, "idempotency-key-reused", title, detail=why, next_step="Ask again with a new key.")
+        scope["state"]["came_before"] = before is not None
+
+        async def settling(message: Message) -> None:
+            status = message["status"] if message["type"] == "http.response.start" else 0
+            try:
+                if 0 < status < HTTPStatus.BAD_REQUEST:
+                    await run_in_threadpool(keys.settle, wanted.id, status)
+                elif HTTPStatus.BAD_REQUEST <= status < HTTPStatus.INTERNAL_SERVER_ERROR and before is None:
+                    await run_in_threadpool(keys.forget, wanted.id)  # nothing was done: mended, it may come again
+            except StoreUnavailable:
+                _log.warning("what became of the key of %s %s is not kept", scope["method"], scope["path"])
+            await send(message)
+
+        return settling
 
     def _too_often(self, rights: Rights) -> ApiError | None:
         """The refusal of a token that calls too often: what a person does has no such end."""
@@ -225,6 +266,12 @@ class Gate:
 
 async def _no_more() -> Message:
     return {"type": "http.disconnect"}
+
+
+def _is_write_of_people(scope: Scope) -> bool:
+    """A call that may change something, by a program of people or a form: small enough to be read as a whole."""
+    of_machines = scope["path"].startswith((AGENT_PATHS, RUN_PATHS, HOOK_PATHS))
+    return scope["method"] not in SAFE_METHODS and not of_machines
 
 
 def _client(scope: Scope) -> str:

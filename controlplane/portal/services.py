@@ -39,6 +39,7 @@ from controlplane.policies.gate import PolicyGate
 from controlplane.portal.access.people import People
 from controlplane.portal.access.rights import Rights
 from controlplane.portal.audit.store import AuditStore, MemoryAuditStore
+from controlplane.portal.callkeys import CallKeys, MemoryCallKeys
 from controlplane.portal.oidc.signin import OidcSignIn
 from controlplane.proposals.view import ProposalView
 from controlplane.states.storage import ServedStates
@@ -198,6 +199,8 @@ class PortalServices:
     """Brings about a fault that a person asked for and that is recorded."""
     audit: AuditStore = field(default_factory=MemoryAuditStore)
     """Who did what, and who was refused."""
+    call_keys: CallKeys = field(default_factory=MemoryCallKeys)
+    """Keys that callers gave their writes."""
     oidc: OidcSignIn | None = None
     """The provider people may sign in by, None where there is none."""
     groups: Groups = field(default_factory=NoGroups)

@@ -19,6 +19,9 @@ LIFE: Final = timedelta(days=7)
 """Nobody agrees to what was asked for so long ago: the fleet is another one by then."""
 
 
+DECIDED: Final = "proposal-decided"
+
+
 class ProposalNotFound(LookupError):
     """No proposal has that id, or it is not the caller's to see. What now: correct the id."""
 
@@ -117,4 +120,4 @@ _LEGAL = {
 def _refuse_illegal(known: ProposalView, fact: object) -> None:
     if known.state not in _LEGAL[type(fact)]:
         message = f"proposal {known.id} is {known.state} already"
-        raise CommandRefused("proposal-decided", message, f"kedge proposal show {known.id}")
+        raise CommandRefused(DECIDED, message, f"kedge proposal show {known.id}")

@@ -50,6 +50,7 @@ from controlplane.poller import Poller
 from controlplane.portal.access.setup import oidc_of, people_of
 from controlplane.portal.audit.store import SqlAuditStore
 from controlplane.portal.auth import loopback_hosts, public_hosts
+from controlplane.portal.callkeys import SqlCallKeys
 from controlplane.portal.services import PortalServices
 from controlplane.reports import reports_of
 from controlplane.serverwords import release
@@ -192,6 +193,7 @@ def _built(settings: Settings, engine: Engine, hasty: Engine, listens_on: tuple[
         agents=PortalAgents(AgentDesk(agents, AgentSigner(b""))),
         people=people_of(settings, engine),
         audit=SqlAuditStore(engine),
+        call_keys=SqlCallKeys(engine),
         groups=GroupDesk(latest, gateways.of, utc_now),
         group_offsets=GroupOffsetDesk(gateways.of),
         kafka_looks=KafkaLookDesk(gateways.of, utc_now, lake=lake),

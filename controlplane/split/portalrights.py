@@ -51,6 +51,6 @@ PORTAL_RIGHTS: Mapping[str, str] = {
     **dict.fromkeys(("latest", "api_token"), _KEEP),
     **dict.fromkeys(("alembic_version", "home", "job", "topic_placement"), _LOOK),
     **dict.fromkeys(("notice_outbox", "notifier_state"), _LOOK),
-    **dict.fromkeys(("portal_user", "role_binding", "portal_session", "oidc_person", "oidc_attempt"), _ALL),
+    **dict.fromkeys(("portal_user", "role_binding", "portal_session", "oidc_person", "oidc_attempt", "call_key"), _ALL),
 }
 """By table. Those that are not named are closed to it: leases, Terraform's states and locks, plans at rest."""

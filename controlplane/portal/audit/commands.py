@@ -9,6 +9,7 @@ from controlplane.handlers import CommandHandler, Outcome
 from controlplane.portal.access.roles import Verb
 from controlplane.portal.audit import entry as audit
 from controlplane.portal.audit.store import AuditStore
+from controlplane.view import ClusterView
 from events.clock import Clock
 from events.errors import StoreUnavailable
 
@@ -34,6 +35,10 @@ class AuditedCommands:
     def check(self, command: DeclareCluster) -> None:
         """See CommandHandler."""
         self.commands.check(command)
+
+    def current(self, name: str) -> ClusterView:
+        """See CommandHandler."""
+        return self.commands.current(name)
 
     def _note(self, command: Command) -> None:
         is_spec = isinstance(command, DeclareCluster | DeclareTopics)

@@ -12,6 +12,7 @@ from controlplane.commands import SwitchHealing
 from controlplane.portal.anomalyanswers import IN_WORDS, OPEN, TONES, anomaly_out, chosen_anomalies, healing_out
 from controlplane.portal.anomalyschemas import AnomalyOut
 from controlplane.portal.anomalyseries import measured
+from controlplane.portal.asked import asked_id
 from controlplane.portal.auth import Actor
 from controlplane.portal.pages.charts import series_chart
 from controlplane.portal.pages.cluster import head_of
@@ -102,14 +103,14 @@ def anomalies_csv(name: str, services: Services, q: Text = "", kind: Text = "", 
 
 @router.post("/healing")
 def switch_healing(
-    request: Request, name: str, services: Services, actor: Actor, form: Annotated[HealingForm, Form()]
+    request: Request, name: str, services: Services, rights: Caller, actor: Actor, form: Annotated[HealingForm, Form()]
 ) -> Response:
     """Have anomalies of a kind healed, or not."""
     until = services.clock() + timedelta(hours=int(form.hours)) if form.hours else None
     command = SwitchHealing(
         name=name,
         actor=actor,
-        command_id=form.key,
+        command_id=asked_id(rights, form.key),
         reason=form.reason,
         kind=form.kind,
         on=form.to == "on",

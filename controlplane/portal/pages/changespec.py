@@ -16,6 +16,7 @@ from controlplane.portal.access.bindings import traits_of
 from controlplane.portal.access.rights import Rights
 from controlplane.portal.access.roles import Verb
 from controlplane.portal.approvals import in_force_digest
+from controlplane.portal.asked import asked_id
 from controlplane.portal.auth import actor_of
 from controlplane.portal.changerequests import declared_file, request_change
 from controlplane.portal.pages.changeform import (
@@ -162,7 +163,7 @@ def _answer(
         asked = Asked(rights, actor_of(rights), _key(key))
         opened = request_change(services, file, text, judged, asked, words_of(judged))
         return _shown(request, services, subject, known, text=text, judged=judged, opened=opened)
-    made = declared_or_proposed(services, judged, text, actor=actor_of(rights), key=_key(key))
+    made = declared_or_proposed(services, judged, text, actor=actor_of(rights), key=asked_id(rights, _key(key)))
     is_topic = subject.topic and not judged.reserved
     return onwards(request, f"{subject.home}/topics" if is_topic else made)
 

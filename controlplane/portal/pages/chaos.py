@@ -11,6 +11,7 @@ from controlplane.commands import InjectChaos
 from controlplane.gamecommands import FOREIGN_FAULTS, KNOWN, LOCAL_FAULTS
 from controlplane.portal.access.rights import Rights
 from controlplane.portal.access.roles import Verb
+from controlplane.portal.asked import asked_id
 from controlplane.portal.auth import actor_of
 from controlplane.portal.chaosschemas import ChaosIn
 from controlplane.portal.pages.asking import Asking, YesForm, asked_and_answered, capital, judged_now, show_asking
@@ -117,7 +118,7 @@ def crumbs_of(view: ClusterView) -> tuple[tuple[str, str], ...]:
 def _command(view: ClusterView, rights: Rights, asked: FaultForm, form: YesForm) -> InjectChaos:
     """The page judges what was typed, and says at its field what is wrong."""
     body = ChaosIn(**asked.model_dump(), confirm=view.name, reason=form.reason)
-    return injection(view.name, actor_of(rights), form.key, body)
+    return injection(view.name, actor_of(rights), asked_id(rights, form.key), body)
 
 
 def _asking(services: PortalServices, view: ClusterView, command: InjectChaos) -> Asking:

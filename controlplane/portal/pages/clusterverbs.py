@@ -13,6 +13,7 @@ from controlplane.dns.wanted import bootstrap_name
 from controlplane.portal.access.rights import Rights
 from controlplane.portal.access.roles import Verb
 from controlplane.portal.approvals import in_force_digest
+from controlplane.portal.asked import asked_id
 from controlplane.portal.auth import actor_of
 from controlplane.portal.pages.asking import (
     Asking,
@@ -58,7 +59,7 @@ def _delete(view: ClusterView, rights: Rights, form: YesForm) -> DeleteCluster:
     return DeleteCluster(
         name=view.name,
         actor=actor_of(rights),
-        command_id=form.key,
+        command_id=asked_id(rights, form.key),
         confirm=view.name,
         reason=form.reason,
         only_at=view.generation,

@@ -12,9 +12,10 @@ from controlplane.commands import CommandRefused
 from controlplane.freezes.desk import Wanted
 from controlplane.handlers import ClusterNotFound
 from controlplane.portal.access.rights import Forbidden
+from controlplane.portal.asked import asked_id
 from controlplane.portal.auth import Actor
 from controlplane.portal.freezeanswers import freezes_out
-from controlplane.portal.pages.frame import CsrfChecked, onwards, page
+from controlplane.portal.pages.frame import Caller, CsrfChecked, onwards, page
 from controlplane.portal.pages.zones import moment_of_field
 from controlplane.portal.services import PortalServices, Services
 
@@ -44,7 +45,9 @@ def freezes(request: Request, services: Services, past: bool = False) -> Respons
 
 
 @router.post("")
-def freeze(request: Request, services: Services, actor: Actor, form: Annotated[FreezeForm, Form()]) -> Response:
+def freeze(
+    request: Request, services: Services, rights: Caller, actor: Actor, form: Annotated[FreezeForm, Form()]
+) -> Response:
     """Nothing voluntary begins on what is named until then. A form that makes no sense comes back with the reason."""
     until, pairs = moment_of_field(request, form.until), [pair.partition("=") for pair in _named(form.labels)]
     problem = "" if until else f"{form.until!r} is no moment: write it as in 2026-01-31T14:00"
@@ -61,7 +64,7 @@ def freeze(request: Request, services: Services, actor: Actor, form: Annotated[F
         everything=form.everything,
     )
     try:
-        services.freezes.declare(wanted, actor=actor, command_id=form.key)
+        services.freezes.declare(wanted, actor=actor, command_id=asked_id(rights, form.key))
     except ClusterNotFound as unknown:
         return _page(request, services, form=form, problem=str(unknown), status=422)
     except (CommandRefused, Forbidden) as refused:
@@ -76,13 +79,14 @@ def thaw(
     request: Request,
     name: str,
     services: Services,
+    rights: Caller,
     actor: Actor,
     reason: Annotated[str, Form(max_length=200, pattern=_PRINTABLE)] = "",
     key: Annotated[str, Form(pattern=_KEY)] = "",
 ) -> Response:
     """What it held goes on, where no other freeze holds it."""
     why = reason.strip() or "no reason given"
-    services.freezes.thaw(name, reason=why, actor=actor, command_id=key or uuid.uuid4().hex)
+    services.freezes.thaw(name, reason=why, actor=actor, command_id=asked_id(rights, key) or uuid.uuid4().hex)
     services.wake("")
     return onwards(request, "/freezes")
 

@@ -10,6 +10,7 @@ from controlplane.commands import EndGame, StartGame
 from controlplane.gamecommands import game_asked
 from controlplane.portal.access.rights import Rights
 from controlplane.portal.access.roles import Verb
+from controlplane.portal.asked import asked_id
 from controlplane.portal.auth import actor_of
 from controlplane.portal.gameschemas import MOST_SEED, GameIn
 from controlplane.portal.pages.asking import Asking, YesForm, asked_and_answered, capital, judged_now, show_asking
@@ -61,7 +62,7 @@ def starts(request: Request, name: str, services: Services, rights: Caller, aske
         started(services, command)
         return onwards(request, f"/clusters/{name}/chaos")
 
-    if view.game is not None and view.game.id == derived_id("game", view.uid, form.key):
+    if view.game is not None and view.game.id == derived_id("game", view.uid, command.command_id):
         return done()  # this very form was sent before
     return asked_and_answered(request, _asking(services, view, command), form, done)
 
@@ -89,11 +90,13 @@ def ends(request: Request, name: str, services: Services, rights: Caller, form: 
 
 def _command(view: ClusterView, rights: Rights, asked: GameForm, form: YesForm) -> StartGame:
     body = GameIn(**asked.model_dump(), confirm=view.name, reason=form.reason)
-    return starting(view.name, actor_of(rights), rights, form.key, body)
+    return starting(view.name, actor_of(rights), rights, asked_id(rights, form.key), body)
 
 
 def _end_command(view: ClusterView, rights: Rights, game: str, form: YesForm) -> EndGame:
-    return EndGame(name=view.name, actor=actor_of(rights), command_id=form.key, game=game, reason=form.reason)
+    return EndGame(
+        name=view.name, actor=actor_of(rights), command_id=asked_id(rights, form.key), game=game, reason=form.reason
+    )
 
 
 def _asking(services: PortalServices, view: ClusterView, command: StartGame) -> Asking:

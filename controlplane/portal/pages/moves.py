@@ -12,7 +12,9 @@ from starlette.responses import Response
 from controlplane.commands import CancelRebalance, EvacuateBrokers, RebalanceCluster
 from controlplane.movepreview import NoPreview, placement_of
 from controlplane.portal.access.bindings import traits_of
+from controlplane.portal.access.rights import Rights
 from controlplane.portal.access.roles import Verb
+from controlplane.portal.asked import asked_id
 from controlplane.portal.auth import actor_of
 from controlplane.portal.moveanswers import GIB, Moves, moves_asked, planned
 from controlplane.portal.pages.cluster import head_of
@@ -67,7 +69,7 @@ def plan(request: Request, name: str, services: Services, rights: Caller, form: 
     view = living(services, name)
     rights.require(Verb.STEER, traits_of(view.document), name)
     snapshot = services.fleet.last_snapshot(view.uid)
-    command = _command(name, form, actor_of(rights))
+    command = _command(name, form, rights)
     asked = moves_asked(view, command, snapshot)
     preview, why = None, ""
     try:
@@ -95,24 +97,26 @@ def approve(request: Request, name: str, services: Services, rights: Caller, for
     rights.require(Verb.STEER, traits_of(view.document), name)
     if not form.placement:
         raise ApiError(409, "plan-moved", "no plan was looked at", next_step="Look at the plan first.")
-    made = carry_out(services, _command(name, form, actor_of(rights))).proposal
+    made = carry_out(services, _command(name, form, rights)).proposal
     return onwards(request, f"/proposals/{made}" if made else f"/clusters/{name}/moves")
 
 
 @router.post("/cancel")
 def cancel(request: Request, name: str, services: Services, rights: Caller, form: Fields) -> Response:
     """No further batch of the rebalance begins; what runs ends, what has moved stays."""
-    command = CancelRebalance(name=name, actor=actor_of(rights), command_id=form.key, reason=form.reason)
+    command = CancelRebalance(
+        name=name, actor=actor_of(rights), command_id=asked_id(rights, form.key), reason=form.reason
+    )
     carry_out(services, command)
     return onwards(request, f"/clusters/{name}/moves")
 
 
-def _command(name: str, form: MovesForm, actor: str) -> Moves:
+def _command(name: str, form: MovesForm, rights: Rights) -> Moves:
     if form.kind == "rebalance":
         return RebalanceCluster(
             name=name,
-            actor=actor,
-            command_id=form.key,
+            actor=actor_of(rights),
+            command_id=asked_id(rights, form.key),
             reason=form.reason,
             targets=tuple(form.targets),
             per_day_bytes=int(form.per_day_gib or 0) * GIB,
@@ -123,8 +127,8 @@ def _command(name: str, form: MovesForm, actor: str) -> Moves:
         raise ApiError(422, "no-broker", "no broker was chosen", next_step="Go back and choose one or more.")
     return EvacuateBrokers(
         name=name,
-        actor=actor,
-        command_id=form.key,
+        actor=actor_of(rights),
+        command_id=asked_id(rights, form.key),
         reason=form.reason,
         brokers=tuple(form.brokers),
         targets=tuple(form.targets),

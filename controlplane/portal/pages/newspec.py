@@ -7,6 +7,7 @@ from fastapi import APIRouter, Form, Query, Request
 from pydantic import BaseModel, Field
 from starlette.responses import Response
 
+from controlplane.portal.asked import asked_id
 from controlplane.portal.auth import actor_of
 from controlplane.portal.pages.declaring import declared_or_proposed, taken_along
 from controlplane.portal.pages.frame import Caller, CsrfChecked, onwards, page
@@ -89,7 +90,9 @@ def filled(request: Request, services: Services, rights: Caller, form: Annotated
         asked = Asked(rights, actor_of(rights), form.key)
         opened = request_new(services, judged, text, asked, binding=form.binding)
         return _page(request, services, rights, form, text=text, judged=judged, opened=opened)
-    return onwards(request, declared_or_proposed(services, judged, text, actor=actor_of(rights), key=form.key))
+    return onwards(
+        request, declared_or_proposed(services, judged, text, actor=actor_of(rights), key=asked_id(rights, form.key))
+    )
 
 
 def _page(

@@ -17,6 +17,7 @@ from controlplane.commands import (
 from controlplane.nodecommands import Asked, evacuation_asked, readmission_asked, replacement_asked, restart_asked
 from controlplane.portal.access.bindings import traits_of
 from controlplane.portal.access.roles import Verb
+from controlplane.portal.asked import asked_id
 from controlplane.portal.auth import actor_of
 from controlplane.portal.pages.frame import Caller, CsrfChecked, page
 from controlplane.portal.problems import ApiError
@@ -52,7 +53,7 @@ def restart(request: Request, name: str, services: Services, rights: Caller, for
     command = RestartServices(
         name=name,
         actor=actor_of(rights),
-        command_id=form.key,
+        command_id=asked_id(rights, form.key),
         reason=form.reason,
         brokers=_brokers(form.brokers),
         pool=form.pool,
@@ -66,7 +67,7 @@ def replace(request: Request, name: str, services: Services, rights: Caller, for
     command = ReplaceNode(
         name=name,
         actor=actor_of(rights),
-        command_id=form.key,
+        command_id=asked_id(rights, form.key),
         reason=form.reason,
         node=form.node,
         new_disk=form.new_disk,
@@ -80,7 +81,7 @@ def evacuate(request: Request, name: str, services: Services, rights: Caller, fo
     command = EvacuateBrokers(
         name=name,
         actor=actor_of(rights),
-        command_id=form.key,
+        command_id=asked_id(rights, form.key),
         reason=form.reason,
         brokers=_some(_brokers(form.brokers)),
     )
@@ -93,7 +94,7 @@ def readmit(request: Request, name: str, services: Services, rights: Caller, for
     command = ReadmitBrokers(
         name=name,
         actor=actor_of(rights),
-        command_id=form.key,
+        command_id=asked_id(rights, form.key),
         reason=form.reason,
         brokers=_some(_brokers(form.brokers)),
     )

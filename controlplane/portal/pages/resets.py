@@ -13,6 +13,7 @@ from controlplane.groups.resets import ResetOrder
 from controlplane.portal import resetschemas as reset_api
 from controlplane.portal.access.bindings import traits_of
 from controlplane.portal.access.roles import Verb
+from controlplane.portal.asked import asked_id
 from controlplane.portal.auth import actor_of
 from controlplane.portal.pages.frame import Caller, CsrfChecked, onwards, page
 from controlplane.portal.pages.zones import moment_of_field
@@ -99,6 +100,8 @@ def reset(
     except (TypeError, ValueError) as error:
         raise ApiError(422, "no-plan", "no plan was looked at", next_step="Look at the plan first.") from error
     offsets = tuple(OffsetPut(r.topic, r.partition, r.before, r.after) for r in rows)
-    order = ResetOrder(group=form.group, offsets=offsets, reason=form.reason, actor=actor_of(rights), key=form.key)
+    order = ResetOrder(
+        group=form.group, offsets=offsets, reason=form.reason, actor=actor_of(rights), key=asked_id(rights, form.key)
+    )
     carried_out(services, view, order)
     return onwards(request, f"/clusters/{name}/groups/{quote(form.group)}")

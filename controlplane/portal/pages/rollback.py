@@ -8,6 +8,7 @@ from fastapi import APIRouter, Form, Query, Request
 from pydantic import BaseModel, Field
 from starlette.responses import Response
 
+from controlplane.portal.asked import asked_id
 from controlplane.portal.auth import Actor
 from controlplane.portal.pages.cluster import head_of
 from controlplane.portal.pages.frame import Caller, CsrfChecked, onwards, page
@@ -46,7 +47,7 @@ def done(
 ) -> Response:
     """Does what was shown, or shows what it would do by now."""
     found = rollback_of(services, rights, name, form.to)
-    return _done(request, services, found, form, Asked(rights, actor, form.key))
+    return _done(request, services, found, form, Asked(rights, actor, asked_id(rights, form.key)))
 
 
 @router.get("/topics/{topic}/declarations")
@@ -79,7 +80,7 @@ def done_to_topic(
 ) -> Response:
     """As for a cluster."""
     found = topic_rollback_of(services, rights, name, topic, form.to)
-    return _done(request, services, found, form, Asked(rights, actor, form.key))
+    return _done(request, services, found, form, Asked(rights, actor, asked_id(rights, form.key)))
 
 
 def _done(request: Request, services: PortalServices, found: Rollback, form: RollbackForm, asked: Asked) -> Response:

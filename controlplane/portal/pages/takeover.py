@@ -13,6 +13,7 @@ from controlplane.gitsync.binding import GitBinding
 from controlplane.gitsync.desk import SourceNotFound
 from controlplane.portal.access.rights import Rights
 from controlplane.portal.access.roles import Verb
+from controlplane.portal.asked import asked_id
 from controlplane.portal.auth import actor_of
 from controlplane.portal.pages.asking import Asking, YesForm, asked_and_answered, capital, judged_now, show_asking
 from controlplane.portal.pages.frame import Caller, CsrfChecked, onwards
@@ -52,7 +53,7 @@ def takes_over(request: Request, name: str, services: Services, rights: Caller, 
 def _command(view: ClusterView, rights: Rights, to: str, form: YesForm) -> TakeOverSource:
     source = to or API
     return TakeOverSource(
-        name=view.name, actor=actor_of(rights), command_id=form.key, source=source, reason=form.reason
+        name=view.name, actor=actor_of(rights), command_id=asked_id(rights, form.key), source=source, reason=form.reason
     )
 
 

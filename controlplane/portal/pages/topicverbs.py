@@ -12,6 +12,7 @@ from controlplane.commands import AdoptTopic, CommandRefused, DeleteTopic
 from controlplane.portal.access.rights import Rights
 from controlplane.portal.access.roles import Verb
 from controlplane.portal.approvals import in_force_digest
+from controlplane.portal.asked import asked_id
 from controlplane.portal.auth import actor_of
 from controlplane.portal.pages.asking import (
     Asking,
@@ -60,7 +61,7 @@ def deletes(request: Request, name: str, topic: str, services: Services, rights:
     command = DeleteTopic(
         name=name,
         actor=actor_of(rights),
-        command_id=form.key,
+        command_id=asked_id(rights, form.key),
         topic=topic,
         confirm=form.confirm.strip(),
         reason=form.reason,
@@ -83,7 +84,9 @@ def asks_to_adopt(request: Request, name: str, topic: str, services: Services, r
 @router.post("/adopt")
 def adopts(request: Request, name: str, topic: str, services: Services, rights: Caller, form: Yes) -> Response:
     """Kedge keeps it from here on."""
-    command = AdoptTopic(name=name, actor=actor_of(rights), command_id=form.key, topic=topic, reason=form.reason)
+    command = AdoptTopic(
+        name=name, actor=actor_of(rights), command_id=asked_id(rights, form.key), topic=topic, reason=form.reason
+    )
 
     def done() -> Response:
         carry_out(services, command)
@@ -96,7 +99,13 @@ def _deletion(services: PortalServices, rights: Rights, name: str, topic: str, f
     """By the functions the handler asks. Raises CommandRefused, SpecRefused, Forbidden."""
     view = judged_now(services, rights, name, Verb.DELETE)
     command = DeleteTopic(
-        name=name, actor=actor_of(rights), command_id=form.key, topic=topic, confirm=topic, reason="", retain=False
+        name=name,
+        actor=actor_of(rights),
+        command_id=asked_id(rights, form.key),
+        topic=topic,
+        confirm=topic,
+        reason="",
+        retain=False,
     )
     asked = topic_deleted(view, command)
     begun = _begun(view, topic, f"Delete {topic}", asked.sentence)
@@ -123,7 +132,9 @@ def _adoption(services: PortalServices, rights: Rights, name: str, topic: str, f
     view = judged_now(services, rights, name, Verb.DECLARE)
     if view.document is None:
         raise CommandRefused("not-declared", f"{name} is not declared yet", "Declare the cluster first.")
-    command = AdoptTopic(name=name, actor=actor_of(rights), command_id=form.key, topic=topic, reason="")
+    command = AdoptTopic(
+        name=name, actor=actor_of(rights), command_id=asked_id(rights, form.key), topic=topic, reason=""
+    )
     asked = topic_adopted(view, command, services.fleet.last_snapshot(view.uid))
     begun = _begun(view, topic, f"Keep {topic}", asked.sentence)
     if asked.fact is None:

@@ -25,6 +25,7 @@ from controlplane.portal.audit.store import AuditBroken, AuditFilter
 from controlplane.portal.pages.frame import Caller
 from controlplane.portal.paging import AfterId, Most, following
 from controlplane.portal.problems import ApiError
+from controlplane.portal.routes.clusters import Keyed, Once
 from controlplane.portal.services import Services
 
 router = APIRouter(prefix=api.API_PREFIX, tags=["access"])
@@ -57,7 +58,7 @@ def list_tokens(
     return [_token_out(t, now) for t in following(own, lambda token: token.id, after)[:limit]]
 
 
-@router.post("/tokens")
+@router.post("/tokens", dependencies=[Keyed, Once])
 def make_token(body: TokenIn, services: Services, rights: Caller) -> TokenMadeOut:
     """A token of the caller. Its text in the answer is told this once."""
     now = services.clock()
@@ -68,7 +69,7 @@ def make_token(body: TokenIn, services: Services, rights: Caller) -> TokenMadeOu
     return TokenMadeOut(token=_token_out(token, now), text=text)
 
 
-@router.post("/tokens/{token_id}/revoke")
+@router.post("/tokens/{token_id}/revoke", dependencies=[Keyed])
 def revoke_token(token_id: str, services: Services, rights: Caller) -> api.ChangedOut:
     """It opens nothing any more. One's own, the one in use too; those of others are an administrator's to revoke."""
     found = services.people.tokens.get(token_id)

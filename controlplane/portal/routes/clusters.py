@@ -32,10 +32,12 @@ from controlplane.portal.access.bindings import traits_of
 from controlplane.portal.access.rights import Rights
 from controlplane.portal.access.roles import Verb
 from controlplane.portal.approvals import in_force_digest, propose
+from controlplane.portal.asked import MOST_KEY, asked_id, refuse_repeated
 from controlplane.portal.auth import Actor
 from controlplane.portal.feed import MAX_WAIT_S, RECHECK_EVERY_S, Feed
 from controlplane.portal.history import History, page_of
 from controlplane.portal.moveproposals import propose_rebalance
+from controlplane.portal.pages.frame import Caller
 from controlplane.portal.paging import After, Most, PartOf, by_name
 from controlplane.portal.past import At, past_detail, past_of
 from controlplane.portal.problems import ApiError
@@ -48,12 +50,16 @@ from events.ids import ClusterUid
 router = APIRouter(prefix=api.API_PREFIX, tags=["clusters"])
 
 
-def command_id(idempotency_key: Annotated[str, Header(max_length=200)] = "") -> str:
-    """The id of a command: the caller's, so that a retry is recognised, else a fresh one."""
-    return idempotency_key or uuid.uuid4().hex
+def command_id(rights: Caller, idempotency_key: Annotated[str, Header(max_length=MOST_KEY)] = "") -> str:
+    """The id of a command: it follows from the caller's key, so that a retry is recognised, else a fresh one."""
+    return asked_id(rights, idempotency_key) or uuid.uuid4().hex
 
 
 CommandId = Annotated[str, Depends(command_id)]
+Keyed = Depends(command_id)
+"""For a write that is no command: it takes a key like any other."""
+Once = Depends(refuse_repeated)
+"""For a write whose answer holds a secret."""
 
 
 @router.get("/clusters")

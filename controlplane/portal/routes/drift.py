@@ -10,7 +10,7 @@ from controlplane.portal.access.bindings import traits_of
 from controlplane.portal.access.roles import Verb
 from controlplane.portal.driftanswers import asked_out, drift_out
 from controlplane.portal.pages.frame import Caller
-from controlplane.portal.routes.clusters import living
+from controlplane.portal.routes.clusters import Keyed, living
 from controlplane.portal.services import Services
 
 router = APIRouter(prefix=api.API_PREFIX, tags=["clusters"])
@@ -23,7 +23,7 @@ def get_drift(name: str, services: Services) -> drift_api.DriftOut:
     return drift_out(view, services.latest, services.networks.audits_for(view))
 
 
-@router.post("/clusters/{name}/drift/audit")
+@router.post("/clusters/{name}/drift/audit", dependencies=[Keyed])
 def ask(name: str, services: Services, rights: Caller) -> drift_api.AuditAskedOut:
     """Have it audited now, whenever its turn would be. An audit changes nothing."""
     view = living(services, name)

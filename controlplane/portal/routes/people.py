@@ -8,6 +8,7 @@ from controlplane.portal.access.rights import Rights
 from controlplane.portal.access.roles import Verb
 from controlplane.portal.accessschemas import BindingIn, PasswordOut, UserIn, UserOut
 from controlplane.portal.paging import After, Most, PartOf, by_name
+from controlplane.portal.routes.clusters import Keyed, Once
 from controlplane.portal.services import Services
 
 router = APIRouter(prefix=api.API_PREFIX, tags=["people"])
@@ -33,49 +34,49 @@ def list_users(
     ]
 
 
-@router.post("/users")
+@router.post("/users", dependencies=[Keyed, Once])
 def add_user(request: Request, body: UserIn, services: Services) -> PasswordOut:
     """A new user. The password in the answer is told this once."""
     _require(request, f"added {body.name}")
     return PasswordOut(name=body.name, password=services.people.add(body.name, services.clock()))
 
 
-@router.post("/users/{name}/password")
+@router.post("/users/{name}/password", dependencies=[Keyed, Once])
 def renew_password(request: Request, name: str, services: Services) -> PasswordOut:
     """A new password for somebody who lost theirs; their sessions end."""
     _require(request)
     return PasswordOut(name=name, password=services.people.renew(name))
 
 
-@router.post("/users/{name}/disable")
+@router.post("/users/{name}/disable", dependencies=[Keyed])
 def disable_user(request: Request, name: str, services: Services) -> api.ChangedOut:
     """Keeps somebody and their tokens out; their bindings stay. People of the provider are `oidc:NAME`."""
     _require(request)
     return api.ChangedOut(changed=services.people.disable(name, disabled=True))
 
 
-@router.post("/users/{name}/enable")
+@router.post("/users/{name}/enable", dependencies=[Keyed])
 def enable_user(request: Request, name: str, services: Services) -> api.ChangedOut:
     """Lets them in again."""
     _require(request)
     return api.ChangedOut(changed=services.people.disable(name, disabled=False))
 
 
-@router.delete("/users/{name}")
+@router.delete("/users/{name}", dependencies=[Keyed])
 def remove_user(request: Request, name: str, services: Services) -> api.ChangedOut:
     """The user with their bindings, sessions and tokens."""
     _require(request)
     return api.ChangedOut(changed=services.people.remove(name))
 
 
-@router.post("/bindings")
+@router.post("/bindings", dependencies=[Keyed])
 def bind(request: Request, body: BindingIn, services: Services) -> api.ChangedOut:
     """Gives a role on a scope."""
     _require(request, f"gave {body.subject} {body.role} on {body.scope}")
     return api.ChangedOut(changed=services.people.bind(binding(body.subject, body.role, body.scope)))
 
 
-@router.post("/bindings/remove")
+@router.post("/bindings/remove", dependencies=[Keyed])
 def unbind(request: Request, body: BindingIn, services: Services) -> api.ChangedOut:
     """Takes it away."""
     _require(request, f"took from {body.subject} {body.role} on {body.scope}")

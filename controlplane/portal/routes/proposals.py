@@ -1,18 +1,24 @@
 """/v1/proposals and /v1/policies: what waits for a second person, and what the policies are."""
 
-from fastapi import APIRouter
+from collections.abc import Callable
 
+from fastapi import APIRouter, Request
+
+from controlplane.commands import CommandRefused
 from controlplane.portal import answers
 from controlplane.portal import proposalschemas as api
 from controlplane.portal.access.roles import Verb
 from controlplane.portal.approvals import in_force_digest
+from controlplane.portal.asked import came_before
 from controlplane.portal.moveproposals import REBALANCE, is_still_so
 from controlplane.portal.pages.frame import Caller
 from controlplane.portal.paging import AfterId, Most, following
 from controlplane.portal.problems import ApiError
+from controlplane.portal.routes.clusters import Keyed
 from controlplane.portal.schemas import API_PREFIX
 from controlplane.portal.services import PortalServices, Proposals, Services
 from controlplane.portal.specs import Judged, judge
+from controlplane.proposals.book import DECIDED
 from controlplane.proposals.view import ProposalState, ProposalView
 
 router = APIRouter(prefix=API_PREFIX, tags=["proposals"])
@@ -50,16 +56,18 @@ def get_proposal(number: str, services: Services) -> api.ProposalDetailOut:
     )
 
 
-@router.post("/proposals/{number}/approve")
-def approve(number: str, body: api.DecisionIn, services: Services) -> api.ProposalOut:
+@router.post("/proposals/{number}/approve", dependencies=[Keyed])
+def approve(number: str, body: api.DecisionIn, services: Services, request: Request) -> api.ProposalOut:
     """A yes; the change is done then, if its plan is still that one."""
-    return api.proposal_out(desk_of(services).approve(number, body.note))
+    desk = desk_of(services)
+    return _decided_once(request, desk, number, lambda: desk.approve(number, body.note))
 
 
-@router.post("/proposals/{number}/reject")
-def reject(number: str, body: api.DecisionIn, services: Services) -> api.ProposalOut:
+@router.post("/proposals/{number}/reject", dependencies=[Keyed])
+def reject(number: str, body: api.DecisionIn, services: Services, request: Request) -> api.ProposalOut:
     """A no. An author takes their own back."""
-    return api.proposal_out(desk_of(services).reject(number, body.note))
+    desk = desk_of(services)
+    return _decided_once(request, desk, number, lambda: desk.reject(number, body.note))
 
 
 @router.get("/policies")
@@ -71,6 +79,19 @@ def list_policies(services: Services, rights: Caller) -> api.PoliciesOut:
         fault = "the files make no sense; an administrator can see where"
     policies = [api.PolicyOut(name=p.name, tests=len(p.tests)) for p in known.policies]
     return api.PoliciesOut(policies=policies, is_good=known.is_good, fault=fault)
+
+
+def _decided_once(
+    request: Request, desk: Proposals, number: str, decide: Callable[[], ProposalView]
+) -> api.ProposalOut:
+    """What became of it, told again to who decided it by this very request before."""
+    try:
+        return api.proposal_out(decide())
+    except CommandRefused as refused:
+        proposal, rights = desk.get(number), request.state.rights
+        if refused.code != DECIDED or not came_before(request) or proposal.decided_by != rights.subject:
+            raise
+        return api.proposal_out(proposal)
 
 
 def desk_of(services: PortalServices) -> Proposals:

@@ -8,7 +8,7 @@ from controlplane.portal import answers
 from controlplane.portal import schemas as api
 from controlplane.portal.auth import Actor
 from controlplane.portal.paging import After, Most, PartOf, by_name
-from controlplane.portal.routes.clusters import CommandId, spread
+from controlplane.portal.routes.clusters import CommandId, Keyed, spread
 from controlplane.portal.services import PortalServices, Services
 from controlplane.portal.sourceanswers import source_out
 from controlplane.specsource import API, binding_of, git_source
@@ -27,7 +27,7 @@ def list_sources(services: Services, q: PartOf = "", after: After = "", limit: M
     return [source_out(s, desk.forges.get(s.binding.name)) for s in page]
 
 
-@router.post("/sources/{name}/poll")
+@router.post("/sources/{name}/poll", dependencies=[Keyed])
 def poll(name: str, services: Services) -> api.SourcePolledOut:
     """Look at the repository soon. This is what a webhook calls: it wakes the poll and says nothing else."""
     desk = _desk(services, name)
@@ -37,7 +37,7 @@ def poll(name: str, services: Services) -> api.SourcePolledOut:
     return api.SourcePolledOut(source=git_source(name), asked=asked, sentence=sentence)
 
 
-@router.post("/sources/{name}/accept")
+@router.post("/sources/{name}/accept", dependencies=[Keyed])
 def accept(name: str, body: api.AcceptIn, services: Services, actor: Actor) -> api.SourcePolledOut:
     """A person says that a rewritten history is meant."""
     sentence = _desk(services, name).accept(name, body.commit, reason=body.reason, actor=actor)

@@ -10,6 +10,7 @@ from controlplane.backup import BackupCorrupt
 from controlplane.portal import schemas as api
 from controlplane.portal.apidocument import api_document
 from controlplane.portal.problems import ApiError
+from controlplane.portal.routes.clusters import Keyed
 from controlplane.portal.services import Services
 
 router = APIRouter(tags=["system"])
@@ -36,7 +37,11 @@ def version(services: Services) -> api.VersionOut:
     )
 
 
-@router.post(f"{api.API_PREFIX}/backup", responses={500: {"description": "the backup failed its own check"}})
+@router.post(
+    f"{api.API_PREFIX}/backup",
+    responses={500: {"description": "the backup failed its own check"}},
+    dependencies=[Keyed],
+)
 def backup(body: api.BackupIn, services: Services) -> api.BackupOut:
     """Writes a backup to a new file on the server's machine, while it goes on working."""
     path = Path(body.path)

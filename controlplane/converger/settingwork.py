@@ -73,6 +73,12 @@ def is_between_steps(view: ClusterView) -> bool:
     return not view.intents and view.drain is None and all(i.phase is Phase.JOINED and not i.lost for i in view.alive())
 
 
+def rolls(view: ClusterView) -> bool:
+    """Whether VMs are still to be made, replaced or removed: a predecessor that serves beside its successor too."""
+    pairs = any(len(there) > 1 for there in view.nodes().values())
+    return pairs or not is_between_steps(view) or any(c.change is not Change.KEEP for c in pending_changes(view))
+
+
 def _in_hand(change: SettingChangeView) -> SettingWork:
     return SettingWork(
         change.live,
@@ -88,7 +94,7 @@ def _in_hand(change: SettingChangeView) -> SettingWork:
 def _begun_anew(view: ClusterView, change: SettingChangeView) -> SettingWork | None:
     """All who are there were told those values at their birth. A default of the cluster may say otherwise still, so the
     change is not over: it is asked for again, and tried by another one where two or more differ."""
-    if GUARDED & change.live.keys() and _rolls(view):
+    if GUARDED & change.live.keys() and rolls(view):
         return None
     return SettingWork(change.live, change.config, change.told)
 
@@ -122,14 +128,8 @@ def _left(view: ClusterView) -> SettingsLeft:
         told += [Told(with_values(t.config, change.config), t.version) for t in told]
     if all(t.config == wanted for t in told):
         return SettingsLeft()
-    without = frozenset({SettingClass.GUARDED}) if _rolls(view) else frozenset[SettingClass]()
+    without = frozenset({SettingClass.GUARDED}) if rolls(view) else frozenset[SettingClass]()
     return settings_left(told, wanted, where_silent=where_silent(document), without=without)
-
-
-def _rolls(view: ClusterView) -> bool:
-    """Whether VMs are still to be made, replaced or removed: a predecessor that serves beside its successor too."""
-    pairs = any(len(there) > 1 for there in view.nodes().values())
-    return pairs or not is_between_steps(view) or any(c.change is not Change.KEEP for c in pending_changes(view))
 
 
 def _is_at_rest(view: ClusterView) -> bool:

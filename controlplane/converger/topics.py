@@ -10,6 +10,7 @@ the topic waits for it. Nothing here makes a cluster `Blocked`: topics in troubl
 
 from controlplane.converger.pausing import hold_on
 from controlplane.converger.topicwork import TopicWork, topic_work
+from controlplane.converger.unavailability import brokers_away
 from controlplane.converger.verdict import ChangeTopics, Situation, Verdict, record
 from controlplane.healingswitch import heals
 from events import topic_facts as facts
@@ -46,7 +47,8 @@ def topics_verdict(situation: Situation) -> Verdict | None:
         return None
     if change is not None and not change.names & view.topics.by_name.keys() <= seen.topics.asked:
         return None
-    work = topic_work(view, kafka, seen.topics.configs, seen.topics.asked)
+    away = brokers_away(situation, kafka)
+    work = topic_work(view, kafka, seen.topics.configs, seen.topics.asked, away=away)
     refused = {n: why for n, why in seen.topics.refusals.items() if n in work.step.names}
     if change is not None:
         return _in_hand(situation, work, refused)

@@ -4,10 +4,11 @@ Per tick a small batch is looked at; at rest, all of them as often as the metada
 Kedge to keep is never touched, one that is gone is not made again by itself, and no partition is ever taken away.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from controlplane.converger.diskroom import overfull_disk, untold_disks
+from controlplane.converger.minisr import fall_gate, rise_gate
 from controlplane.kafka.gates import may_move
 from controlplane.topicview import TopicView
 from controlplane.view import ClusterView
@@ -61,19 +62,30 @@ def names_to_ask(view: ClusterView, *, everything: bool) -> frozenset[str]:
 
 
 def topic_work(
-    view: ClusterView, kafka: KafkaSnapshot, configs: Mapping[str, Mapping[str, str]], asked: frozenset[str]
+    view: ClusterView,
+    kafka: KafkaSnapshot,
+    configs: Mapping[str, Mapping[str, str]],
+    asked: frozenset[str],
+    *,
+    away: Collection[int] = (),
 ) -> TopicWork:
-    """`configs`: what is set on those of the asked topics that exist."""
-    return _Look(view, kafka, configs, asked).work()
+    """`configs`: what is set on those of the asked topics that exist. `away`: brokers known not to serve, whether Kafka
+    has noticed or not."""
+    return _Look(view, kafka, configs, asked, away).work()
 
 
 class _Look:
     """One look. Collects as it goes through the topics by name."""
 
     def __init__(
-        self, view: ClusterView, kafka: KafkaSnapshot, configs: Mapping[str, Mapping[str, str]], asked: frozenset[str]
+        self,
+        view: ClusterView,
+        kafka: KafkaSnapshot,
+        configs: Mapping[str, Mapping[str, str]],
+        asked: frozenset[str],
+        away: Collection[int],
     ) -> None:
-        self._view, self._kafka, self._configs = view, kafka, configs
+        self._view, self._kafka, self._configs, self._away = view, kafka, configs, away
         self._asked = asked & view.topics.by_name.keys()
         self._change = view.topics.change
         self._parts: dict[str, list[PartitionSeen]] = {}
@@ -160,7 +172,9 @@ class _Look:
         if to_send and self._has_room(name):
             self._configure[name] = to_send
         if is_held and not differing and not any(p.is_moving for p in parts):
-            self._trouble(name, "MinIsrWaits", f"{MIN_ISR} is raised once enough replicas are in sync")
+            # Without what it waits for just now, which changes all the time: each other word would be an event.
+            message = f"{MIN_ISR} is set once enough replicas are in sync, and nothing rolls or is started anew"
+            self._trouble(name, "MinIsrWaits", message)
         if differing and name not in self._troubles:
             self._replicate(topic, differing)
         if not more and len(parts) == wanted.partitions and not changes and not differing:
@@ -193,16 +207,13 @@ class _Look:
         return values | {k: None for k in has if k not in wants}
 
     def _holds_min_isr(self, value: str | None, parts: list[PartitionSeen], replicas: int) -> bool:
-        """Whether writes would be refused with it now: replicas arrive first, then min ISR rises. It falls at once.
-
-        A partition with one replica takes writes under any min ISR, but not while its copies run.
-        """
+        """Whether another value of it has to wait: replicas arrive first, then min ISR rises, at rest (`minisr`)."""
         cluster = self._view.document
         silent = cluster_default(cluster, DEFAULT_MIN_ISR, 1) if cluster else 1
         wanted = as_integer(value) if value is not None else silent
         if wanted is None or all(p.configured_min_isr >= wanted for p in parts):
-            return False
-        return any(p.is_moving or len(p.isr) < min(wanted, replicas) for p in parts)
+            return not fall_gate(parts).open
+        return not rise_gate(self._view, self._kafka, parts, wanted, replicas=replicas, away=self._away).open
 
     def _is_as_declared(self, topic: TopicView, parts: list[PartitionSeen]) -> bool:
         wanted = topic.declared

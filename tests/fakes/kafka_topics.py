@@ -81,6 +81,12 @@ class FakeTopics:
                 self.made.append(f"delete {name}")
         return refused
 
+    def raised(self, step: TopicStep) -> tuple[str, ...]:
+        """Topics there are whose min ISR would be higher after the step."""
+        default = self._settings.defaults[MIN_ISR]
+        asked = {n: v[MIN_ISR] or default for n, v in step.configure.items() if MIN_ISR in v}
+        return tuple(n for n, to in sorted(asked.items()) if int(to) > int(self.own.get(n, {}).get(MIN_ISR, default)))
+
     def set_by_hand(self, name: str, values: Mapping[str, str | None]) -> None:
         """As `kafka-configs` does."""
         self.by_strangers = True

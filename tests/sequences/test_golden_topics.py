@@ -165,6 +165,27 @@ def topics_wait_while_paused(world: World) -> None:
     assert shape(world, "payments") == (3, {3})
 
 
+def topic_min_isr_waits_for_a_restart(world: World) -> None:
+    """A broker was told to start anew and has not heard it yet: nobody counts on its replica, whatever the ISR says."""
+    _born(world)
+    declare_topics(world, topic_text("payments", partitions=6, replicas=2, config="{min.insync.replicas: 1}"))
+    world.converge(ticks=60)
+    world.machines.vms["brokers-a-0.g1"].deaf = True
+    world.declare(a_document(config=", config: {num.partitions: 6}"))
+    world.run(until=lambda w: bool(w.view().restarts), ticks=60)
+    declare_topics(world, topic_text("payments", partitions=6, replicas=2, config="{min.insync.replicas: 2}"))
+    for _ in range(6):
+        world.tick()
+    assert troubles(world) == {"payments": "MinIsrWaits"}
+    assert world.kafka.topics.own["payments"] == {"min.insync.replicas": "1"}
+    world.machines.vms["brokers-a-0.g1"].deaf = False
+    world.converge(ticks=200)
+    for _ in range(60):
+        world.tick()
+    assert world.kafka.topics.own["payments"] == {"min.insync.replicas": "2"}
+    assert not troubles(world)
+
+
 STORIES: tuple[Callable[[World], None], ...] = (
     topic_lives,
     topic_retained,
@@ -175,6 +196,7 @@ STORIES: tuple[Callable[[World], None], ...] = (
     topic_refused_by_kafka,
     topic_made_during_a_roll,
     topics_wait_while_paused,
+    topic_min_isr_waits_for_a_restart,
 )
 
 

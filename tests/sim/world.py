@@ -51,6 +51,7 @@ from tests.fakes.zookeeper import FakeNodes
 from tests.sim.evidence import Calm, Evidence, Fence, LastTick, StaleWrite
 from tests.sim.failpoints import Crash, CrashingKafka, CrashingStore, Failpoints, SimRestartLock
 from tests.sim.gist import gist
+from tests.sim.guarded import guarded_changes
 from tests.sim.hearing import document_told
 from tests.sim.jobs import SimRunner
 from tests.sim.machines import Machines, Violation
@@ -355,8 +356,8 @@ class World:
 
     def saw(self, what: str, epoch: int, *args: Any) -> None:
         """Something was done under an epoch, just now."""
-        if what == "change_settings" and "min.insync.replicas" in args[0].defaults and self._rolls():
-            self.evidence.guarded.append(f"min.insync.replicas was changed while {self.sentence()!r}")
+        changes = guarded_changes(self.view(), self.kafka, what, *args)
+        self.evidence.guarded += [f"{change} while {self.sentence()!r}" for change in changes]
         if what in ("add_voter", "remove_voter"):
             self.evidence.votes += [s for s in (self._vote_trouble(what, *args),) if s]
         if epoch != self.epoch:
@@ -401,12 +402,6 @@ class World:
 
     def _leaves(self, node: str) -> bool:
         return all(i.drained for i in self.view().of_node(node))
-
-    def _rolls(self) -> bool:
-        """Whether any VM is being made, emptied, handed over or restarted, or is still to be replaced."""
-        view = self.view()
-        unsettled = view.drain or view.intents or view.restarts or any(i.phase != "joined" for i in view.alive())
-        return bool(unsettled) or len({i.planned.kafka_version for i in view.alive()}) > 1
 
     def _fence(self, key: str, *, cure: bool, beside: bool) -> Fence | None:
         """What else is down while this one is asked to stop; None when there is nothing that could be stopped."""

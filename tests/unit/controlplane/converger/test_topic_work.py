@@ -1,6 +1,7 @@
 """What is to be done about topics, by what is declared and what is seen; also when there are thousands of them."""
 
 from dataclasses import replace
+from datetime import timedelta
 from types import MappingProxyType
 from typing import Any
 
@@ -10,12 +11,14 @@ from controlplane.converger.decide import decide
 from controlplane.converger.observation import TopicsObserved
 from controlplane.converger.topicwork import ASKED, BATCH, TopicWork, names_to_ask, topic_work
 from controlplane.converger.verdict import ChangeTopics, Situation
+from controlplane.replacement import Phase
+from controlplane.restartview import Before, RestartView
 from controlplane.topicview import TopicsView, TopicView
-from controlplane.view import ClusterView
+from controlplane.view import ClusterView, ConditionView
 from events import facts
 from events.topic_facts import TopicDeclaration, TopicsChangeRequested, TopicsTroubled
 from planner.observed import KafkaSnapshot
-from tests.builders import BEFORE, NOW, a_partition, a_situation, a_snapshot, a_view
+from tests.builders import BEFORE, NOW, a_partition, a_situation, a_snapshot, a_view, an_instance
 
 
 def a_topic(name: str, **overrides: Any) -> TopicView:
@@ -66,6 +69,59 @@ def test_min_isr_rises_only_once_enough_replicas_are_in_sync_and_falls_at_once()
     falling = with_topics(a_topic("a", owned=True, config={"min.insync.replicas": "1"}))
     found = work(falling, a_snapshot(replace(behind, min_isr=2, configured_min_isr=2)), a={"min.insync.replicas": "2"})
     assert found.step.configure == {"a": {"min.insync.replicas": "1"}}
+
+
+def _hastes(**overrides: Any) -> ClusterView:
+    topic = a_topic("a", owned=True, replicas=2, config={"min.insync.replicas": "2"})
+    return with_topics(topic, **overrides)
+
+
+@pytest.mark.parametrize(
+    "view",
+    [
+        _hastes(restarts={"brokers-a-0.g1": RestartView("brokers-a-0.g1", 2, BEFORE, False, Before({}, {}))}),
+        _hastes(orders={"brokers-a-0.g1": NOW - timedelta(seconds=44)}),
+        a_view(an_instance("brokers-a-0", 1, phase=Phase.FENCING), topics=_hastes().topics),
+        a_view(an_instance("brokers-a-0", 1, lost_at=BEFORE), topics=_hastes().topics),
+        a_view(an_instance("brokers-a-0", 2, service_id=1010), topics=_hastes().topics),
+        _hastes(recycling=1),
+    ],
+    ids=["a restart", "an order on its way", "a stop", "a lost VM", "a predecessor serves on", "a roll"],
+)
+def test_min_isr_of_a_topic_is_not_raised_beside_what_may_take_a_replica_away(view: ClusterView) -> None:
+    """An agent that is slow stops its broker by an order whose gate saw the lower value (P1)."""
+    whole = a_snapshot(a_partition("a-0", (1000, 1001), min_isr=1, configured_min_isr=1))
+    found = work(view, whole, a={"min.insync.replicas": "1"})
+    assert not found.step
+    assert found.troubles["a"].reason == "MinIsrWaits"
+
+
+def test_min_isr_of_a_topic_is_raised_at_rest_and_while_a_roll_waits_for_its_window() -> None:
+    whole = a_snapshot(a_partition("a-0", (1000, 1001), min_isr=1, configured_min_isr=1))
+    waits = ConditionView(True, "Window", "waits for its window", BEFORE)
+    obeyed = NOW - timedelta(seconds=46)
+    for view in (_hastes(), _hastes(orders={"brokers-a-0.g1": obeyed}),
+                 _hastes(recycling=1, conditions={"WaitsForWindow": waits})):  # fmt: skip
+        assert work(view, whole, a={"min.insync.replicas": "1"}).step.configure == {"a": {"min.insync.replicas": "2"}}
+
+
+def test_a_broker_that_is_away_counts_for_no_isr_though_kafka_has_not_noticed() -> None:
+    whole = a_snapshot(a_partition("a-0", (1000, 1001), min_isr=1, configured_min_isr=1))
+    view, has = _hastes(), {"a": {"min.insync.replicas": "1"}}
+    found = topic_work(view, whole, has, frozenset(view.topics.by_name), away=(1001,))
+    assert found.troubles["a"].reason == "MinIsrWaits"
+
+
+def test_min_isr_falls_in_a_roll_but_not_under_a_partition_without_a_leader() -> None:
+    """Kafka forgets the ELR with each change of it, which is all that a partition without a leader has."""
+    view = with_topics(a_topic("a", owned=True, replicas=2, config={"min.insync.replicas": "1"}), recycling=1)
+    behind = a_partition("a-0", (1000, 1001), isr=(1000,), min_isr=2, configured_min_isr=2)
+    falling = {"a": {"min.insync.replicas": "1"}}
+    assert work(view, a_snapshot(behind), a={"min.insync.replicas": "2"}).step.configure == falling
+    headless = replace(behind, isr=(), leader=-1)
+    found = work(view, a_snapshot(headless), a={"min.insync.replicas": "2"})
+    assert not found.step
+    assert found.troubles["a"].reason == "MinIsrWaits"
 
 
 def test_values_kafka_reads_alike_are_no_difference() -> None:
@@ -138,7 +194,7 @@ def test_what_kafka_refuses_is_told_of_that_topic_and_the_others_go_on() -> None
     assert isinstance(verdict.events[0], TopicsTroubled)
     assert [(t.name, t.reason) for t in verdict.events[0].troubles] == [("a", "Refused")]
     troubles = MappingProxyType({"a": verdict.events[0].troubles[0]})
-    told = replace(view, topics=replace(view.topics, troubles=troubles))
+    told = replace(view, topics=replace(view.topics, troubles=troubles, pending=frozenset({"b"})))
     verdict = _decided(told, a_snapshot(), {"a": "Topic 'a' collides"})
     assert isinstance(verdict.events[0], TopicsChangeRequested)
     assert verdict.events[0].create == ("b",)

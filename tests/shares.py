@@ -48,7 +48,7 @@ PATTERNS: Mapping[str, tuple[str, ...]] = {
         "unit/planner/rollout/*",
         *(f"e2e/test_{name}.py" for name in ("agent_upgrades", "controllers_move", "handovers", "migration", "quorum")),
         *(f"e2e/test_{name}.py" for name in ("node_requests", "restarts_together", "settings_change", "several_disks")),
-        *(f"e2e/test_{name}.py" for name in ("cordoned_drain", "quorum_of_five")),
+        *(f"e2e/test_{name}.py" for name in ("cordoned_drain", "ephemeral_disks", "fleet_order", "quorum_of_five")),
         "e2e/test_operations_in_both_modes.py",
         "e2e/test_strange_brokers.py",
         *(f"e2e/test_zookeeper_{name}.py" for name in ("mode", "operations")),

@@ -21,7 +21,10 @@ class ClusterSpec:
     """What is declared. `machines` and `sizes` are by pool; rollout times in seconds."""
 
     name: str = "living"
+    labels: Mapping[str, str] = field(default_factory=dict)
     version: str = "4.1.1"
+    metadata_version: str = ""
+    """The level it is pinned at, if it is."""
     quorum: str = "controller"
     """What the controllers' pool hosts; `zookeeper` is a cluster in that mode."""
     quorum_pool: str = CONTROLLERS
@@ -33,6 +36,8 @@ class ClusterSpec:
     """Region of the controllers' pool."""
     strategy: str = "migrate"
     machines: Mapping[str, str] = field(default_factory=lambda: dict.fromkeys((*POOLS, CONTROLLERS), "small"))
+    brokers_in: tuple[str, ...] = tuple(POOLS)
+    """Of `POOLS`, those that are there."""
     regions: Mapping[str, str] = field(default_factory=dict)
     """Region of a broker pool, where it is not local-1."""
     zones: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -41,6 +46,8 @@ class ClusterSpec:
     """Which image revisions it follows, where it does."""
     sizes: Mapping[str, int] = field(default_factory=lambda: dict.fromkeys(POOLS, 1))
     disk_gib: int = 1
+    disk_kind: str = "persistent"
+    """Of brokers."""
     disks: int = 1
     throttle_mib_per_s: int = 64
     linger_s: int = 1
@@ -60,6 +67,9 @@ class ClusterSpec:
     heap_mib: int = 160
     """Of brokers."""
     parallel_restarts: int = 1
+    windows: tuple[Mapping[str, Any], ...] = ()
+    allow_unavailable: tuple[str, ...] = ()
+    """Topics that have too few replicas for a restart."""
     cohosted: bool = False
     """In ZooKeeper mode: one pool of three, `brokers`, with a server of the ensemble beside each broker."""
     others: tuple[str, ...] = ()
@@ -82,10 +92,11 @@ class ClusterSpec:
         return {
             "apiVersion": "kedge/v1alpha1",
             "kind": "KafkaCluster",
-            "metadata": {"name": self.name},
+            "metadata": {"name": self.name, **({"labels": dict(self.labels)} if self.labels else {})},
             "spec": {
                 "kafka": {
                     "version": self.version,
+                    **({"metadataVersion": self.metadata_version} if self.metadata_version else {}),
                     **({"mode": "zookeeper"} if self.quorum == "zookeeper" else {}),
                     "config": {**self._usual(), **self.config},
                     **({"adopt": list(self.adopt)} if self.adopt else {}),
@@ -101,6 +112,8 @@ class ClusterSpec:
                     "soak": self.soak_s,
                     "joinDeadline": self.join_deadline_s,
                     "throttleMibPerS": self.throttle_mib_per_s,
+                    **({"windows": [dict(w) for w in self.windows]} if self.windows else {}),
+                    **({"allowUnavailable": list(self.allow_unavailable)} if self.allow_unavailable else {}),
                 },
                 **({"bootstrap": {"dns": self.dns}} if self.dns else {}),
                 "healing": self._cures(),
@@ -112,7 +125,7 @@ class ClusterSpec:
 
     def _pools(self) -> list[dict[str, object]]:
         if not self.cohosted:
-            return [self._controllers(), *(self._brokers(pool, zone) for pool, zone in POOLS.items())]
+            return [self._controllers(), *(self._brokers(pool, POOLS[pool]) for pool in self.brokers_in)]
         one = self._brokers("one", "a")
         both: dict[str, object] = {"name": "brokers", "services": ["broker", "zookeeper"], "size": 3}
         both |= {"services": ["broker"]} if self.moved_out else {"zookeeperHeapMib": self.beside_heap_mib}
@@ -139,7 +152,7 @@ class ClusterSpec:
             "machine": self.machines[pool],
             "heapMib": self.heap_mib,
             "disk": {
-                "kind": "persistent",
+                "kind": self.disk_kind,
                 "sizeGib": self.disk_gib,
                 **({"count": self.disks} if self.disks > 1 else {}),
             },

@@ -2,6 +2,7 @@
 
 import time
 from collections import Counter
+from pathlib import Path
 
 from providers import process
 from providers.local.launch import VM_DIR
@@ -41,7 +42,9 @@ def _each_vm_was_asked_for_once(cluster: LivingCluster) -> None:
 def _only_wanted_vms_run(cluster: LivingCluster) -> None:
     wanted = {i.key for i in cluster.detail().instances}
     assert wanted <= cluster.vms()
-    running = {vm for vm in process.carrying(VM_DIR).values() if vm.startswith(str(cluster.cloud))}
+    # Other clusters of the same server have theirs beside them.
+    here = (vm for vm in process.carrying(VM_DIR).values() if vm.startswith(str(cluster.cloud)))
+    running = {vm for vm in here if Path(vm).parent.name == cluster.uid}
     assert running == {str(cluster.vm(key)) for key in wanted}
 
 

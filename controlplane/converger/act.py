@@ -92,8 +92,7 @@ def _ask_kafka(effect: Effect, view: ClusterView, ports: Ports) -> str:
         case PreferLogDirs(wishes=wishes):
             kafka.prefer_log_dirs(wishes)
         case CancelMoves(partitions=partitions):
-            refused = kafka.cancel(partitions)
-            return _refusals(len(refused), next(iter(refused.items()), None))
+            return _cancel(partitions, kafka)
         case SetThrottle(plan=plan):
             kafka.set_throttle(plan)
         case ClearThrottles():
@@ -126,6 +125,15 @@ def _elect(partitions: tuple[TopicPartition, ...], kafka: KafkaGateway) -> str:
     except KafkaRefused as error:
         return f"Kafka refused to elect leaders: {error.words} ({error.error})"
     return ""
+
+
+def _cancel(partitions: tuple[TopicPartition, ...], kafka: KafkaGateway) -> str:
+    """A refusal is told, not raised: not all that is to be done waits for these moves, and it is asked again later."""
+    try:
+        refused = kafka.cancel(partitions)
+    except KafkaRefused as error:
+        return f"Kafka refused to take moves back: {error.words} ({error.error})"
+    return _refusals(len(refused), next(iter(refused.items()), None))
 
 
 def _change_quorum(effect: AddVoter | RemoveVoter | ReelectController, kafka: KafkaGateway) -> None:

@@ -1,7 +1,7 @@
 """The conditions of moves: what hangs and why, whose it is, and elections that nobody wins."""
 
 from controlplane.converger.elections import elections_in_vain, why_not_cured
-from controlplane.converger.hungmoves import STRANGERS_GRACE, hung_of, strangers_moves
+from controlplane.converger.hungmoves import STRANGERS_GRACE, hung_of, refused_to_take_back, strangers_moves
 from controlplane.converger.verdict import Situation
 from events import facts
 
@@ -31,6 +31,13 @@ def strangers_told(situation: Situation) -> facts.ConditionChanged | None:
     """Moves that no plan of Kedge names and nobody has spoken for, once they have run for a while."""
     if situation.seen.fresh_kafka(situation.now) is None:
         return None
+    refused = refused_to_take_back(situation)
+    if refused:
+        message = (
+            f"moves that are to be taken back still run: {refused}. It is asked again, every 5 min at last. "
+            f"Next: kedge moves {situation.view.name}"
+        )
+        return facts.ConditionChanged(STRANGERS_MOVES, True, "Refused", message)
     old = [s for s in strangers_moves(situation) if not s.asked and s.age >= STRANGERS_GRACE]
     if not old:
         return facts.ConditionChanged(STRANGERS_MOVES, False, "Free", "")

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from controlplane.bandwidth import nic_bytes_per_s
+from controlplane.converger.backoff import delay_s
 from controlplane.converger.controllercure import other_controller, reelection_due
 from controlplane.converger.deadends import detours
 from controlplane.converger.deadtargets import dead_target, new_vm_for
@@ -66,7 +67,7 @@ def hung_step(situation: Situation) -> Verdict | None:
     view, kafka = situation.view, situation.seen.fresh_kafka(situation.now)
     if kafka is None:
         return None
-    asked = _asked_of_others(view, kafka)
+    asked = _asked_of_others(situation, kafka)
     if asked is not None:
         return asked
     reelection = reelection_due(situation, kafka)
@@ -129,8 +130,17 @@ def _of_topics(situation: Situation) -> set[TopicPartition]:
     return {TopicPartition(m.topic, m.partition) for m in batch.moves} if batch else set()
 
 
-def _asked_of_others(view: ClusterView, kafka: KafkaSnapshot) -> Verdict | None:
-    """What people asked about moves of others: taken back where that is safe, forgotten once they have ended."""
+def refused_to_take_back(situation: Situation) -> str:
+    """Moves of others that a person wants taken back and Kafka does not: its words, "" where there are none."""
+    tried = situation.seen.taken_back
+    wanted = (t for name, t in sorted(tried.items()) if str(name) in situation.view.moves.cancelling)
+    return next((t.refused for t in wanted if t.refused), "")
+
+
+def _asked_of_others(situation: Situation, kafka: KafkaSnapshot) -> Verdict | None:
+    """What people asked about moves of others: taken back where that is safe, forgotten once they have ended. What
+    Kafka does not take back at once is asked again later, and nothing else waits for it."""
+    view = situation.view
     asked = {**view.moves.cancelling, **view.moves.adopted}
     if not asked:
         return None
@@ -139,10 +149,17 @@ def _asked_of_others(view: ClusterView, kafka: KafkaSnapshot) -> Verdict | None:
     if over:
         return record(f"moves of others that people asked about have ended: {named(over)}", facts.MovesSettled(over))
     wanted = [moving[name] for name in sorted(view.moves.cancelling)]
-    safe = tuple(p.name for p in wanted if may_take_back(p))
+    safe = _due(situation, [p.name for p in wanted if may_take_back(p)])
     if safe:
         return act(f"taking back {named(safe)}, {view.moves.cancelling[str(safe[0])]}", CancelMoves(safe))
     return None
+
+
+def _due(situation: Situation, names: Sequence[TopicPartition]) -> tuple[TopicPartition, ...]:
+    """Those that were not asked to be taken back a moment ago."""
+    tried = situation.seen.taken_back
+    waits = {n for n in names if n in tried and situation.seconds_since(tried[n].asked_at) < delay_s(tried[n].asked)}
+    return tuple(n for n in names if n not in waits)
 
 
 def _begin(situation: Situation, drain: DrainView, kafka: KafkaSnapshot, cure: MovePrescription) -> Verdict | None:
@@ -176,9 +193,12 @@ def _take_back(situation: Situation, drain: DrainView, kafka: KafkaSnapshot) -> 
     """Cancels what hangs; then the drain is planned anew, or put off where its target needs a new VM first."""
     moves = situation.view.moves
     running = [p for p in kafka.moving() if str(p.name) in moves.taking_back or _shares_the_dead(situation, p)]
-    safe = tuple(p.name for p in running if may_take_back(p))
+    safe = [p.name for p in running if may_take_back(p)]
+    due = _due(situation, safe)
+    if due:
+        return act(f"taking back {len(due)} moves that hang: {named(due)}; {moves.why}", CancelMoves(due))
     if safe:
-        return act(f"taking back {len(safe)} moves that hang: {named(safe)}; {moves.why}", CancelMoves(safe))
+        return _not_yet(situation, safe)
     if running:
         return _go_elsewhere(situation, kafka, running)
     left = ""
@@ -191,6 +211,16 @@ def _take_back(situation: Situation, drain: DrainView, kafka: KafkaSnapshot) -> 
     why = f"{len(moves.taking_back)} moves hung: {moves.why}{left}"
     again = facts.DrainPlanFailed(drain.id, why, infeasible=False)
     return record(f"planning again, {len(moves.taking_back)} moves were taken back: {moves.why}{left}", again)
+
+
+def _not_yet(situation: Situation, names: Sequence[TopicPartition]) -> Verdict:
+    tried = situation.seen.taken_back
+    said = next((tried[n].refused for n in names if tried[n].refused), "")
+    why = f": {said}" if said else ""
+    sentence = (
+        f"{len(names)} moves that hang were to be taken back and still run{why}; asked again, every 5 min at last"
+    )
+    return wait("TakingBack", sentence)
 
 
 def _go_elsewhere(situation: Situation, kafka: KafkaSnapshot, left: Sequence[PartitionSeen]) -> Verdict:

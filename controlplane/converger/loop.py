@@ -26,7 +26,15 @@ from controlplane.converger.stages import stage_words
 from controlplane.converger.traffic import Traffic
 from controlplane.converger.turns import Turns
 from controlplane.converger.upkeep import asks_leaders_back
-from controlplane.converger.verdict import LOSS_GRACE_S, Situation, StartBalancing, StartPlanning, StartRun, Verdict
+from controlplane.converger.verdict import (
+    LOSS_GRACE_S,
+    CancelMoves,
+    Situation,
+    StartBalancing,
+    StartPlanning,
+    StartRun,
+    Verdict,
+)
 from controlplane.converger.windows import waits_its_turn, window_words
 from controlplane.freezes.keeper import FreezeKeeper
 from controlplane.images.keeper import ImageKeeper
@@ -341,6 +349,8 @@ class Converger:
             refused = carry_out(effect, situation, self._ports)
             if refused:
                 refusals.append(refused)
+            if isinstance(effect, CancelMoves):
+                self._observer.moves_taken_back(situation.view.uid, effect.partitions, refused)
         if refusals and asks_leaders_back(verdict):
             self._observer.election_refused(situation.view.uid, refusals[0])
         return "; ".join([verdict.sentence, *refusals])

@@ -2,7 +2,7 @@
 another server knows how long a move has stood still. It may be lost; then the time counts anew.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -34,13 +34,25 @@ NONE_ASKED = Elections()
 
 
 @dataclass(frozen=True, slots=True)
+class TakenBack:
+    """How often a running move was to be taken back, when last, and what Kafka said where it would not, "" where it
+    did not say no."""
+
+    asked: int
+    asked_at: datetime
+    refused: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Known:
-    """What is remembered of one cluster. `kept_at` is when that was last written down."""
+    """What is remembered of one cluster. `kept_at` is when that was last written down, `taken_back` (by the move that
+    still runs) never is."""
 
     at: datetime | None = None
     pulses: Mapping[TopicPartition, Pulse] = field(default_factory=dict)
     elections: Elections = NONE_ASKED
     kept_at: datetime | None = None
+    taken_back: Mapping[TopicPartition, TakenBack] = field(default_factory=dict)
 
 
 _NOTHING = Known()
@@ -61,7 +73,8 @@ class MoveWatch:
             return known
         pulses = {p.name: felt(known.pulses.get(p.name), p, kafka.at) for p in kafka.moving()}
         elections = known.elections if leaders_away else NONE_ASKED
-        seen = Known(kafka.at, pulses, elections, known.kept_at)
+        taken_back = {name: tried for name, tried in known.taken_back.items() if name in pulses}
+        seen = Known(kafka.at, pulses, elections, known.kept_at, taken_back)
         return self._keep(uid, known, seen)
 
     def asked(self, uid: ClusterUid, at: datetime) -> None:
@@ -69,12 +82,19 @@ class MoveWatch:
         known = self.known(uid)
         before = known.elections
         elections = Elections(before.asked + 1, before.since or at, at)
-        self._keep(uid, known, Known(known.at or at, known.pulses, elections, known.kept_at))
+        self._keep(uid, known, replace(known, at=known.at or at, elections=elections))
 
     def refused(self, uid: ClusterUid, words: str) -> None:
         """Kafka took the last of these requests for one it does not obey. Raises StoreUnavailable."""
         known = self.known(uid)
         self._keep(uid, known, replace(known, elections=replace(known.elections, refused=words)))
+
+    def taken_back(self, uid: ClusterUid, names: Iterable[TopicPartition], at: datetime, refused: str) -> None:
+        """Moves were to be taken back, and what Kafka said to it where it would not. Raises StoreUnavailable."""
+        known = self.known(uid)
+        before = known.taken_back
+        now = {n: TakenBack((before[n].asked if n in before else 0) + 1, at, refused) for n in names}
+        self._known[uid] = replace(known, taken_back={**before, **now})
 
     def known(self, uid: ClusterUid) -> Known:
         """What is remembered, of another server's looks too. Raises StoreUnavailable."""
@@ -91,7 +111,7 @@ class MoveWatch:
         if now.at is not None and (not same or (now.pulses and due)):
             row = Observation(Subject(MOVE_PULSES, uid, "moves"), _written(now), source="converger", observed_at=now.at)
             self._latest.put(row)
-            now = Known(now.at, now.pulses, now.elections, now.at)
+            now = replace(now, kept_at=now.at)
         self._known[uid] = now
         return now
 

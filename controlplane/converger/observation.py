@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 
 from agent.wire import Report, ServiceReport
 from controlplane.converger.healthseen import WELL, HealthSeen
-from controlplane.converger.movewatch import NONE_ASKED, Elections
+from controlplane.converger.movewatch import NONE_ASKED, Elections, TakenBack
 from controlplane.converger.placementwork import PlacementSeen
 from controlplane.converger.traffic import UNKNOWN, Traffic
 from controlplane.drift.record import Noted
@@ -174,6 +174,8 @@ class Observation:
     pulses: Mapping[TopicPartition, Pulse] = field(default_factory=dict)
     """How each running move has come on so far."""
     elections: Elections = NONE_ASKED
+    taken_back: Mapping[TopicPartition, TakenBack] = field(default_factory=dict)
+    """Running moves that were to be taken back, and what Kafka said to it."""
     """How often leadership was asked back, in vain so far."""
 
     hot: HotNoted | None = None

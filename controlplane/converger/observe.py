@@ -35,7 +35,7 @@ from controlplane.view import ClusterView, once
 from controlplane.zookeeper.registered import RegistrySeen
 from events.ids import ClusterUid, IntentId
 from planner.drain.plan import DrainPlan
-from planner.observed import KafkaSnapshot, SettingsSeen
+from planner.observed import KafkaSnapshot, SettingsSeen, TopicPartition
 from planner.rebalancing.plan import RebalancePlan
 from planner.rollout.canary_step import back_step, own_left, rack_step, trial_step
 from planner.rollout.live_step import Deviation, LiveStep, deviations, next_live_step
@@ -123,6 +123,7 @@ class Observer:
             health=self._health.see(view, kafka, working=has_work(view)) if kafka is not None else WELL,
             pulses=moves.pulses,
             elections=moves.elections,
+            taken_back=moves.taken_back,
         )
 
     def look_again(self, uid: str) -> None:
@@ -136,6 +137,10 @@ class Observer:
     def election_refused(self, uid: ClusterUid, words: str) -> None:
         """Kafka would not elect: another controller would say the same."""
         self._moves.refused(uid, words)
+
+    def moves_taken_back(self, uid: ClusterUid, names: Iterable[TopicPartition], refused: str) -> None:
+        """Moves were to be taken back; one that Kafka will not is asked for less and less often."""
+        self._moves.taken_back(uid, names, self._ports.clock(), refused)
 
     def heartbeats_asked(self, uid: ClusterUid) -> None:
         """Partitions of heartbeats are about to be asked for; what is refused is asked for again later."""

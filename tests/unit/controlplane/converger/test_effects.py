@@ -165,6 +165,17 @@ def test_an_election_that_kafka_refuses_stops_nothing_else_and_is_said() -> None
     assert refused == "Kafka refused to elect leaders: denied (ClusterAuthorizationFailedError)"
 
 
+def test_a_cancel_that_kafka_refuses_stops_nothing_else_and_is_said() -> None:
+    class Refusing(Outside):
+        def cancel(self, _: object) -> dict[TopicPartition, str]:
+            raise KafkaRefused(
+                what="cancelling", where="orders", words="denied", error="ClusterAuthorizationFailedError"
+            )
+
+    refused = carry_out(CancelMoves((NAME,)), a_situation(VIEW), Refusing().ports())
+    assert refused == "Kafka refused to take moves back: denied (ClusterAuthorizationFailedError)"
+
+
 def test_a_run_carries_the_epoch_it_was_started_under() -> None:
     outside, _ = _carried_out(StartRun("i", "i.0"))
     assert outside.asked[0][1][-1] == 7

@@ -12,7 +12,7 @@ from controlplane.converger.decide import decide
 from controlplane.converger.elections import election_step
 from controlplane.converger.hungconditions import elections_fail, reassignment_hung, strangers_told
 from controlplane.converger.hungmoves import hung_step, strangers_moves
-from controlplane.converger.movewatch import Elections, MoveWatch
+from controlplane.converger.movewatch import Elections, MoveWatch, TakenBack
 from controlplane.converger.pacing import paced
 from controlplane.converger.upkeep import upkeep_step
 from controlplane.converger.verdict import (
@@ -90,7 +90,8 @@ def still(partition: PartitionSeen) -> dict[Any, Pulse]:
 
 def situation(partition: PartitionSeen, *, view: Any = None, drain: bool = True, **about: Any) -> Situation:
     own = {"drain": a_drain()} if drain else {}
-    seen = {"kafka": a_snapshot(partition, **{"brokers": ALL, **about}), "pulses": still(partition)}
+    tried = {"taken_back": about.pop("taken_back")} if "taken_back" in about else {}
+    seen = {"kafka": a_snapshot(partition, **{"brokers": ALL, **about}), "pulses": still(partition), **tried}
     plan = {"plan": a_plan([MOVE]), "plan_sha256": "sha"} if drain else {}
     return a_situation(a_view(HEIR, **{**own, **(view or {})}), **seen, **plan)
 
@@ -318,6 +319,43 @@ def test_what_a_person_wants_cancelled_is_cancelled_and_forgotten_once_it_has_en
     over = hung_step(situation(a_partition("orders-0"), drain=False, view=asked))
     assert over is not None
     assert over.events == (facts.MovesSettled(("orders-0",)),)
+
+
+def refused(asked: int, ago_s: float) -> dict[str, Any]:
+    """The move was to be taken back so often, last so many seconds ago, and Kafka will not."""
+    tried = TakenBack(asked, NOW - timedelta(seconds=ago_s), "Kafka refused to take moves back: denied")
+    return {"taken_back": {MOVE.name: tried}}
+
+
+def test_a_cancel_that_kafka_refuses_is_asked_for_less_and_less_and_holds_nothing_up() -> None:
+    view = {"moves": MovesView(cancelling={"orders-0": "asked by anna"})}
+    assert hung_step(situation(moving(), drain=False, view=view, **refused(3, 7))) is None
+    again = hung_step(situation(moving(), drain=False, view=view, **refused(3, 8)))
+    assert again is not None
+    assert again.effects == (CancelMoves((MOVE.name,)),)
+    told = strangers_told(situation(moving(), drain=False, view=view, **refused(3, 7)))
+    assert told is not None
+    assert (told.status, told.reason) == (True, "Refused")
+    assert "Kafka refused to take moves back: denied" in told.message
+
+
+def test_a_hung_move_that_kafka_does_not_take_back_is_waited_for_with_its_words() -> None:
+    verdict = hung_step(situation(moving(), view=TAKEN, **DEAD, **refused(20, 299)))
+    assert verdict is not None
+    assert (verdict.effects, verdict.wait and verdict.wait.reason) == ((), "TakingBack")
+    assert "Kafka refused to take moves back: denied" in verdict.sentence
+
+
+def test_how_often_a_move_was_to_be_taken_back_is_forgotten_once_it_has_ended() -> None:
+    watch, uid, partition = MoveWatch(MemoryLatestStore()), ClusterUid("c0ffee"), moving()
+    watch.see(uid, a_snapshot(partition, at=LONG_AGO), leaders_away=False)
+    watch.taken_back(uid, [partition.name], LONG_AGO, "")
+    watch.taken_back(uid, [partition.name], BEFORE, "no")
+    assert watch.see(uid, a_snapshot(partition), leaders_away=False).taken_back == {
+        partition.name: TakenBack(2, BEFORE, "no")
+    }
+    later = a_snapshot(a_partition("orders-0"), at=NOW + timedelta(seconds=1))
+    assert watch.see(uid, later, leaders_away=False).taken_back == {}
 
 
 def test_the_condition_says_why_and_what_next() -> None:

@@ -30,6 +30,7 @@ EVERY_VERB += [
     "dependents",
     "logs",
     "anomalies",
+    "confirm-loss",
     "delete",
     "backup",
     "restore",

@@ -114,3 +114,21 @@ def test_another_name_as_an_option_deletes_nothing(world: World) -> None:
     ran = world.run("delete", "orders", "--confirm", "payments")
     assert (ran.exit_code, sent(world, "delete")) == (exits.FAILED, [])
     assert "`payments` is not `orders`" in ran.stderr
+
+
+def test_a_loss_is_confirmed_with_the_name_typed_out_and_by_rack(world: World) -> None:
+    done = api.CommandOut(cluster="orders", changed=True, sentence="brokers-a-0.g1 of orders are taken for gone")
+    world.server.on("POST", "/clusters/orders/losses", done)
+    ran = world.run("confirm-loss", "orders", "--rack", "a", "--rack", "b")
+    assert (ran.exit_code, sent(world, "losses")) == (exits.FAILED, [])
+    assert "kedge confirm-loss orders --rack a --rack b --confirm orders" in ran.stderr
+    assert world.run("confirm-loss", "orders").exit_code == exits.USAGE, "without a rack"
+    wrong = world.terminal("confirm-loss", "orders", "--rack", "a", typed="order\n")
+    assert (wrong.exit_code, sent(world, "losses")) == (exits.FAILED, [])
+    ran = world.run("confirm-loss", "orders", "--rack", "a", "--confirm", "orders", "--reason", "fire")
+    assert (ran.exit_code, ran.stdout) == (exits.OK, "brokers-a-0.g1 of orders are taken for gone\n")
+    world.terminal("confirm-loss", "orders", "--rack", "a", "--rack", "b", typed="orders\n")
+    assert sent(world, "losses") == [
+        {"racks": ["a"], "confirm": "orders", "reason": "fire"},
+        {"racks": ["a", "b"], "confirm": "orders", "reason": ""},
+    ]

@@ -37,6 +37,7 @@ from controlplane.portal.audit.store import AuditStore, MemoryAuditStore
 from controlplane.portal.auth import cookie_name, loopback_hosts
 from controlplane.portal.oidc.signin import OidcSignIn
 from controlplane.portal.services import ConsolePage, PortalServices, no_console_page
+from controlplane.reports import reports_of
 from controlplane.streams import cluster_stream
 from controlplane.view import ClusterView
 from events import facts
@@ -119,7 +120,11 @@ class House:
             fleet=self.converger,
             leadership=self.lead,
             commands=CommandHandler(
-                self.store, last_snapshot=self.converger.last_snapshot, gate=PolicyGate(self.policies, self.converger)
+                self.store,
+                last_snapshot=self.converger.last_snapshot,
+                gate=PolicyGate(self.policies, self.converger),
+                reports=lambda uid: reports_of(self.latest, uid),
+                clock=lambda: self.now,
             ),
             gate=PolicyGate(self.policies, self.converger),
             planner_state=lambda: "starting",

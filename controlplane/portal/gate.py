@@ -122,7 +122,7 @@ class Gate:
         state["recheck"] = self._recheck(shown)
         limited = _limited(receive, most)
         if not _is_write_of_people(scope):
-            await self._app(scope, limited, noting)
+            await self._served(scope, limited, noting)
             return
         try:
             body, whole = await whole_body(limited)
@@ -131,7 +131,25 @@ class Gate:
         except (StoreUnavailable, ApiError) as error:
             await answer_of(error, Request(scope))(scope, limited, noting)
             return
-        await self._app(scope, whole, settling)
+        await self._served(scope, whole, settling)
+
+    async def _served(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """What the routes answer. An error nobody foresaw is answered here, like any other: with the headers, and noted
+        in the audit, as it may have done something. One in the middle of an answer cuts that off.
+        """
+        has_begun = False
+
+        async def sending(message: Message) -> None:
+            nonlocal has_begun
+            has_begun = has_begun or message["type"] == "http.response.start"
+            await send(message)
+
+        try:
+            await self._app(scope, receive, sending)
+        except Exception as error:
+            if has_begun:
+                raise
+            await answer_of(error, Request(scope))(scope, receive, send)
 
     async def _keyed(self, scope: Scope, headers: Headers, rights: Rights, send: Send) -> Send:
         """Remembers the key a write came with, and sends on. Raises ApiError where it came with another request."""

@@ -56,6 +56,7 @@ def answer_problems(app: FastAPI) -> None:
     app.add_exception_handler(ForgeFault, _answer)
     app.add_exception_handler(StreamConflict, _answer)
     app.add_exception_handler(StoreUnavailable, _answer)
+    # Of the gate itself: what routes did not foresee is answered there, with the headers and noted.
     app.add_exception_handler(Exception, _answer)
 
 

@@ -4,6 +4,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from controlplane.portal.access.bindings import Binding
+from controlplane.portal.access.roles import Role
+from controlplane.portal.audit.store import AuditFilter
 from controlplane.portal.schemas import ErrorOut
 from events.errors import StoreUnavailable
 from tests.unit.controlplane.portal.portal_house import PORT, House
@@ -111,6 +114,32 @@ def test_an_error_nobody_foresaw_shows_a_number_and_no_trace(house: House) -> No
     assert (problem.status, problem.code) == (500, "internal")
     assert "innards" not in response.text
     assert "Traceback" not in response.text
+
+
+class DeafBell(list[str]):
+    """A converger that cannot be woken: what a route did not foresee, after its command was recorded."""
+
+    def append(self, uid: str) -> None:
+        raise RuntimeError("no bell")
+
+
+@pytest.mark.parametrize("path", ["/v1/clusters/orders/pause", "/clusters/orders/pause"])
+def test_an_error_nobody_foresaw_after_a_command_is_noted_in_the_audit_and_has_the_headers(path: str) -> None:
+    house = House()
+    house.apply()
+    deaf = House(woken=DeafBell(), store=house.store)
+    deaf.converger.catch_up()
+    is_page = not path.startswith("/v1/")
+    client = deaf.browser("ada", Binding("", Role.ADMIN, "*")) if is_page else deaf.client
+    response = client.post(path, **({"data": {"reason": "x"}} if is_page else {"json": {"reason": "x"}}))
+    assert deaf.store.read_all()[-1].type == "cluster.paused"
+    assert response.status_code == 500
+    assert "no bell" not in response.text
+    for name in ("Cache-Control", "Content-Security-Policy", "X-Content-Type-Options", "Cross-Origin-Opener-Policy"):
+        assert response.headers[name], name
+    (entry,) = [kept.entry for kept in deaf.audit.page(AuditFilter(), 10)]
+    assert (entry.call, entry.outcome.value, entry.status) == (f"POST {path}", "failed", 500)
+    assert entry.event_position == deaf.store.head()
 
 
 def test_a_database_that_does_not_answer_is_to_be_asked_again(house: House) -> None:

@@ -43,7 +43,7 @@ class Watch:
             return False
         self._looked_at = time.monotonic()
         has = await self.recheck()
-        return has is None or set(has.bindings) != set(self.rights.bindings)
+        return has is None or not has.same_as(self.rights)
 
 
 async def grown(tailer: Tailer, watch: Watch, after: int, wait_s: float) -> bool:

@@ -48,6 +48,11 @@ class Rights:
         """Whether it is allowed on everything, also on what is still to come."""
         return all(any(verb in ALLOWS[b.role] and b.scope == EVERYTHING for b in held) for held in self._needed)
 
+    def same_as(self, other: "Rights") -> bool:
+        """Whether both may the same: in roles of their own, and in what their token leaves and was given."""
+        held = (set(self.bindings), self.limit, set(self.granted))
+        return held == (set(other.bindings), other.limit, set(other.granted))
+
     @property
     def _needed(self) -> tuple[tuple[Binding, ...], ...]:
         """Each of these has to allow it: the person's bindings, and their token's where they came by one."""

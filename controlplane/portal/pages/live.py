@@ -200,11 +200,11 @@ async def _messages(
     looked_at = told_at = time.monotonic()
     async for look in looks:
         if time.monotonic() - looked_at >= recheck_every_s:
-            looked_at, had = time.monotonic(), listener.rights.bindings
+            looked_at, had = time.monotonic(), listener.rights
             if not await listener.is_welcome():
                 yield _message("over", {}, seen or 0)
                 return
-            if set(listener.rights.bindings) != set(had):
+            if not listener.rights.same_as(had):
                 # The page draws itself anew and comes back, with what it may see from now on.
                 yield _message("changed", {"position": seen or 0}, seen or 0)
                 return

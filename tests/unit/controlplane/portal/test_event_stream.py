@@ -156,14 +156,30 @@ def test_a_filter_counts_for_the_stream_as_for_a_page(house: House) -> None:
     assert run(scene()) == "cluster.paused"
 
 
-@pytest.mark.parametrize("now_has", [None, VIEWER])
-def test_a_stream_ends_when_the_token_is_over_or_its_rights_change(house: House, now_has: Rights | None) -> None:
+MAKER, TOKEN = Binding("user:ada", Role.OWNER, "*"), Binding("token:0123456789ab", Role.OPERATOR, "team:payments")
+LIMIT = Binding("user:ada", Role.VIEWER, "cluster:orders")
+BY_TOKEN = rights_of("user:ada", [MAKER, TOKEN], limit=LIMIT, via=TOKEN.subject)
+
+
+@pytest.mark.parametrize(
+    ("had", "now_has"),
+    [
+        (EVERYTHING, None),
+        (EVERYTHING, VIEWER),
+        (BY_TOKEN, rights_of("user:ada", [MAKER], limit=LIMIT, via=TOKEN.subject)),
+        (BY_TOKEN, rights_of("user:ada", [MAKER, TOKEN], limit=TOKEN, via=TOKEN.subject)),
+    ],
+    ids=["over", "other role", "role of the token taken", "other limit"],
+)
+def test_a_stream_ends_when_the_token_is_over_or_its_rights_change(
+    house: House, had: Rights, now_has: Rights | None
+) -> None:
     async def gone() -> Rights | None:
         return now_has
 
     async def scene() -> list[str]:
         tailer = tailer_of(house)
-        stream = event_messages(tailer, watching(EVERYTHING, gone), reading(house, EVERYTHING), None)
+        stream = event_messages(tailer, watching(had, gone), reading(house, had), None)
         async with asyncio.timeout(5):
             told = [message async for message in stream]
         assert tailer.listeners == 0

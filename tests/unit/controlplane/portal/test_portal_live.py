@@ -273,6 +273,28 @@ def test_a_stream_ends_when_a_role_changes_and_goes_on_with_the_new_one(house: H
     run(scene())
 
 
+def test_a_stream_ends_when_a_role_is_taken_from_the_token_it_came_by(house: House) -> None:
+    async def scene() -> None:
+        maker, given = Binding("user:ada", Role.OWNER, "*"), Binding("token:0123456789ab", Role.OPERATOR, "*")
+        held = [maker, given]
+
+        def rights() -> Rights:
+            limit = Binding("user:ada", Role.VIEWER, "cluster:orders")
+            return rights_of("user:ada", held, limit=limit, via=given.subject)
+
+        async def recheck() -> Rights | None:
+            return rights()
+
+        tailer = Tailer(house.store, house.converger, look_every_s=0.001, recheck_every_s=0.01)
+        stream = _stream(tailer, _Listener(house.services, rights(), recheck, None), None)
+        await told(stream)
+        held.remove(given)
+        assert "event: changed" in await told(stream)
+        assert await told(stream) == ""
+
+    run(scene())
+
+
 def test_news_do_not_put_off_the_look_at_rights() -> None:
     async def scene() -> None:
         heads = iter(range(1, 10_000))

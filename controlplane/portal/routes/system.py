@@ -8,7 +8,9 @@ from starlette.responses import PlainTextResponse
 
 from controlplane.backup import BackupCorrupt
 from controlplane.portal import schemas as api
+from controlplane.portal.access.roles import Verb
 from controlplane.portal.apidocument import api_document
+from controlplane.portal.pages.frame import Caller
 from controlplane.portal.problems import ApiError
 from controlplane.portal.routes.clusters import Keyed
 from controlplane.portal.services import Services
@@ -42,8 +44,10 @@ def version(services: Services) -> api.VersionOut:
     responses={500: {"description": "the backup failed its own check"}},
     dependencies=[Keyed],
 )
-def backup(body: api.BackupIn, services: Services) -> api.BackupOut:
+def backup(body: api.BackupIn, services: Services, rights: Caller) -> api.BackupOut:
     """Writes a backup to a new file on the server's machine, while it goes on working."""
+    # Before the path is looked at: which files are there is nobody's to ask for.
+    rights.require_everywhere(Verb.ADMINISTER, "the installation")
     path = Path(body.path)
     if not path.is_absolute():
         raise ApiError(422, "path-not-absolute", "the path must be absolute: the server has a directory of its own")

@@ -220,3 +220,18 @@ def test_a_backup_is_an_administrators(tmp_path) -> None:  # type: ignore[no-unt
         scoped(house.services, rights_of("user:ada", bindings(Role.OWNER, "*"))).backup(tmp_path / "b")
     scoped(house.services, rights_of("user:ada", bindings(Role.ADMIN, "*"))).backup(tmp_path / "b")
     assert house.backups == [tmp_path / "b"]
+
+
+def test_who_may_not_back_up_learns_of_no_file_whether_it_is_there(tmp_path) -> None:  # type: ignore[no-untyped-def]
+    house = house_with_orders()
+    known = tmp_path / "known"
+    known.write_text("x")
+    for name, *roles in (("nob",), ("ada", Binding("", Role.OWNER, "*"))):
+        house.browser(name, *roles)
+        text, _ = house.services.people.make_token(
+            rights_of(f"user:{name}", []), label="x", role=Role.ADMIN, scope="*", life=timedelta(days=1), now=house.now
+        )
+        client = house.client_with({"Authorization": f"Bearer {text}"})
+        for path in (known, tmp_path / "unknown", "relative"):
+            assert client.post("/v1/backup", json={"path": str(path)}).status_code == 403, path
+    assert house.backups == []

@@ -327,7 +327,8 @@ def _most_bytes(path: str) -> int:
 
 def _too_large(headers: Headers, most: int) -> ApiError | None:
     said = headers.get("content-length", "")
-    return _body_too_large(most) if said.isdigit() and int(said) > most else None
+    is_number = said.isascii() and said.isdigit()
+    return _body_too_large(most) if is_number and (len(said) > 18 or int(said) > most) else None
 
 
 def _body_too_large(most: int) -> ApiError:

@@ -153,7 +153,8 @@ async def live(
     if tailer.is_too_much(rights.subject):
         then = "Close some of the open pages."
         raise ApiError(429, "too-many-streams", "too many live pages of one person", next_step=then)
-    seen = int(last_event_id) if last_event_id.isdigit() else seen
+    is_position = last_event_id.isascii() and last_event_id.isdigit() and len(last_event_id) < 19
+    seen = int(last_event_id) if is_position else seen
     listener = _Listener(services, rights, request.state.recheck, ClusterUid(cluster) if cluster else None)
     headers = {"X-Accel-Buffering": "no"}
     return StreamingResponse(_stream(tailer, listener, seen), media_type="text/event-stream", headers=headers)

@@ -116,6 +116,11 @@ def test_an_error_nobody_foresaw_shows_a_number_and_no_trace(house: House) -> No
     assert "Traceback" not in response.text
 
 
+def test_a_length_of_more_digits_than_a_number_may_have_is_too_large_and_no_error(house: House) -> None:
+    refused = house.client.post("/v1/plan", content=b"{}", headers={"Content-Length": "9" * 5000})
+    assert (refused.status_code, refused.json()["code"]) == (413, "too-large")
+
+
 class DeafBell(list[str]):
     """A converger that cannot be woken: what a route did not foresee, after its command was recorded."""
 

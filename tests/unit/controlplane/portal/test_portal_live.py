@@ -319,3 +319,10 @@ def test_news_do_not_put_off_the_look_at_rights() -> None:
 
 def test_who_holds_a_stream_is_looked_at_again_within_five_seconds() -> None:
     assert 1.5 * RECHECK_EVERY_S + LOOK_EVERY_S < 5.0, "a look put off by news comes half an interval later"
+
+
+@pytest.mark.parametrize("said", ["9" * 5000, "²", "-1", "0x1", ""])
+def test_a_last_event_id_that_is_no_position_is_no_error(house: House, said: str) -> None:
+    house.app.state.tailer.close()
+    answer = house.client.get("/live", headers={"Last-Event-ID": said.encode(), "Accept": "text/event-stream"})
+    assert (answer.status_code, answer.text) == (200, "retry: 1000\n\n")

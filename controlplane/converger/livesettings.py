@@ -1,6 +1,7 @@
 """Settings that Kafka takes live: each broker is asked first, then the intent is recorded, then they are set and read
 back. One broker has them first and is watched (`settingtrial`), where others are to be spared; the rest follow rack by
-rack. What a broker refuses is told in its words, and a person decides. Nothing restarts, no VM is touched.
+rack, and guarded ones last, once no partition refuses writes with them (`minisr`). What a broker refuses is told in its
+words, and a person decides. Nothing restarts, no VM is touched.
 
     each broker asked (validate-only) -> settings.change_requested -> (the first one) -> set, step by step -> read back
                     +--> settings.refused: nothing is applied                                       -> settings.changed
@@ -9,17 +10,21 @@ rack. What a broker refuses is told in its words, and a person decides. Nothing 
 from dataclasses import replace
 
 from controlplane.converger.canaries import out_of_sync
+from controlplane.converger.minisr import default_gate
 from controlplane.converger.observation import SettingsObserved
 from controlplane.converger.settingracks import rack_of_step
 from controlplane.converger.settingtrial import canary_for, trial_in_hand_step
 from controlplane.converger.settingwords import NAMED, READ_BACK_S, words
 from controlplane.converger.settingwork import SettingWork, drift_work, is_between_steps, setting_work
+from controlplane.converger.unavailability import brokers_away
 from controlplane.converger.verdict import SetSettings, Situation, Verdict, record, wait
 from controlplane.replacement import Phase
 from controlplane.restartview import SettingStage
 from controlplane.view import ClusterView, InstanceView
 from events import facts
 from events.ids import intent_id
+from events.spec.settings import DEFAULT_MIN_ISR, as_integer
+from planner.rollout.setting_class import GUARDED
 
 ADOPTED = "SettingsAdopted"
 
@@ -40,6 +45,9 @@ def settings_in_hand_step(situation: Situation) -> Verdict | None:
     refused = _refusal(situation, seen, work)
     if refused is not None:
         return refused
+    seen = replace(seen, step=seen.step.without(GUARDED)) if _guard(situation, seen) else seen
+    if not seen.step:
+        return None  # all else is set; what it waits for goes on below (`settings_left_step`)
     rack = rack_of_step(situation.view, seen.step) if work.canary is not None else ""
     sentence = f"setting {words(seen.offered)} live" + (f" in rack {rack}" if rack else "")
     return wait("SettingNotTaken", sentence, SetSettings(seen.step), patience_s=READ_BACK_S)
@@ -76,7 +84,9 @@ def settings_left_step(situation: Situation) -> Verdict | None:
     work = setting_work(situation.view)
     if work is None:
         return None
-    return wait("SettingsPending", f"{words(work.live)} not set yet: {_why_not(situation)}")
+    seen = _answer(situation, work) if work.change and work.stage is SettingStage.ALL else None
+    left = {n: v for n, v in work.live.items() if n in GUARDED} if seen and _guard(situation, seen) else work.live
+    return wait("SettingsPending", f"{words(left)} not set yet: {_why_not(situation)}")
 
 
 def settings_adopted(situation: Situation) -> facts.ConditionChanged | None:
@@ -173,6 +183,19 @@ def _refused(situation: Situation) -> Verdict | None:
     return wait("SettingRefused", sentence, next_command=again, patience_s=0)
 
 
+def _guard(situation: Situation, seen: SettingsObserved) -> str:
+    """Why a guarded value of the step is not to be set now; "" where it may be, or there is none."""
+    if DEFAULT_MIN_ISR not in seen.offered:
+        return ""
+    kafka, wanted = situation.seen.fresh_kafka(situation.now), as_integer(seen.wanted[DEFAULT_MIN_ISR])
+    if kafka is None or wanted is None:
+        return situation.seen.why_no_kafka
+    told = (as_integer(v.value or "") for b in seen.running.values() if (v := b.get(DEFAULT_MIN_ISR)) is not None)
+    running = {value for value in told if value is not None}
+    gate = default_gate(situation.view, kafka, running, wanted, away=brokers_away(situation, kafka))
+    return "" if gate.open else gate.reason
+
+
 def _why_not(situation: Situation) -> str:
     if situation.seen.fresh_kafka(situation.now) is None:
         return situation.seen.why_no_kafka
@@ -180,6 +203,8 @@ def _why_not(situation: Situation) -> str:
         return str(situation.seen.missing["settings"])
     seen = situation.seen.settings
     silent = sorted(_expected(situation.view) - (seen.running.keys() if seen else set()))
+    if seen is not None and not silent and (guarded := _guard(situation, seen)):
+        return guarded
     if seen is None or not silent:
         return "the brokers are being asked"
     return f"broker {', '.join(map(str, silent))} does not answer"

@@ -4,7 +4,7 @@ A value set for one broker alone wins over the cluster's default and is taken aw
 double or halve at a time (`setting_class.live_steps`), each broker counting from what it runs with.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from events.spec.setting_table import newest_known
@@ -22,6 +22,12 @@ class LiveStep:
 
     def __bool__(self) -> bool:
         return bool(self.defaults or self.own)
+
+    def without(self, names: Collection[str]) -> "LiveStep":
+        """What is left of it without these settings."""
+        own = {b: {n: v for n, v in values.items() if n not in names} for b, values in self.own.items()}
+        defaults = {n: v for n, v in self.defaults.items() if n not in names}
+        return LiveStep(defaults, {b: values for b, values in own.items() if values})
 
 
 NO_STEP = LiveStep()

@@ -13,16 +13,12 @@ from controlplane.kafka.features import metadata_level_of, release_levels
 from controlplane.kafka.logdirs import Wishes
 from controlplane.kafka.throttle import ThrottlePlan
 from planner.asked import ValueSeen
-from planner.observed import (
-    KafkaSnapshot,
-    PartitionSeen,
-    SettingsSeen,
-    TopicPartition,
-)
+from planner.observed import KafkaSnapshot, PartitionSeen, SettingsSeen, TopicPartition
 from planner.rollout.live_step import LiveStep
 from planner.topics.step import TopicStep
 from tests.fakes.kafka_controllers import FakeControllers
 from tests.fakes.kafka_groups import FakeGroups, GroupCalls
+from tests.fakes.kafka_laggards import LaggardCalls
 from tests.fakes.kafka_parts import (
     Copy,
     FakeBroker,
@@ -61,7 +57,7 @@ def _finalised_by(level: int) -> dict[str, int]:
     return {"metadata.version": level, **release_levels(level)}
 
 
-class FakeKafka(FakeControllers, GroupCalls):
+class FakeKafka(FakeControllers, GroupCalls, LaggardCalls):
     """One cluster: the `KafkaGateway` port, and beside it what a test or the simulator does to the machines."""
 
     def __init__(
@@ -399,7 +395,8 @@ class FakeKafka(FakeControllers, GroupCalls):
         self._settle()
         while self._seconds < end:
             all_copies = transfers(self._partitions.values(), self._brokers, self.throttles.plan, self.link_bytes_per_s)
-            copying = [t for t in all_copies if t.destination not in self.hangs.fetchers]
+            still = self.hangs.fetchers | self.lagging()
+            copying = [t for t in all_copies if t.destination not in still]
             fences = [b.fence_at for b in self._brokers.values() if b.fence_at is not None]
             ends = [self._seconds + t.missing / t.bytes_per_s for t in copying if t.bytes_per_s > 0]
             step = max(min([end, *fences, *ends]) - self._seconds, 1e-6)

@@ -52,6 +52,7 @@ class FakeBroker:
     registered: bool = True
     fence_at: float | None = None
     cordoned: bool = False
+    lags: bool = False
     is_krafts: bool = True
 
     @property
@@ -183,7 +184,8 @@ class FakePartition:
             return
         for r in self.replicas:
             caught_up = self.copies.setdefault(r, Copy()).bytes >= self.bytes
-            if r not in self.isr and caught_up and r in brokers and brokers[r].serves and r not in self.offline:
+            keeps_up = caught_up and r in brokers and brokers[r].serves and not brokers[r].lags
+            if r not in self.isr and keeps_up and r not in self.offline:
                 self.isr.append(r)
         if len(self.isr) >= self.min_isr:
             self.elr = []

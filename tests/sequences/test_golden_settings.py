@@ -137,6 +137,33 @@ def min_isr_changed_with_a_version(world: World) -> None:
     assert world.kafka.settings.changes == ["min.insync.replicas=1"]
 
 
+def min_isr_rises_once_replicas_are_in_sync(world: World) -> None:
+    """By the spec and against what was lowered by hand: a broker that catches up is waited for; all else goes on."""
+    born(world, "min.insync.replicas: 2")
+    world.declare(with_settings("min.insync.replicas: 1"))
+    world.converge(ticks=40)
+    world.kafka.create_topic("lean", partitions=3, rf=2, bytes_per_partition=1_000_000)
+    world.kafka.fall_behind(1001)
+    world.declare(with_settings("min.insync.replicas: 2, message.max.bytes: 2000000"))
+    for _ in range(30):
+        world.tick()
+    assert running(world, "message.max.bytes") == ["2000000"] * 3
+    assert running(world, "min.insync.replicas") == ["1"] * 3
+    world.kafka.catch_up()
+    world.converge(ticks=40)
+    assert running(world, "min.insync.replicas") == ["2"] * 3
+    world.kafka.fall_behind(1001)
+    world.kafka.alter_cluster_config({"min.insync.replicas": "1"})
+    world.disturbed()
+    for _ in range(70):
+        world.tick()
+    assert running(world, "min.insync.replicas") == ["1"] * 3
+    world.kafka.catch_up()
+    world.disturbed()
+    world.converge(ticks=40)
+    assert running(world, "min.insync.replicas") == ["2"] * 3
+
+
 def setting_changed_while_a_broker_is_down(world: World) -> None:
     """Each broker is asked first: one that does not answer is waited for."""
     born(world, "message.max.bytes: 1000000")
@@ -319,6 +346,7 @@ SCENARIOS: tuple[Callable[[World], None], ...] = (
     setting_changed_by_hand_is_adopted,
     setting_changed_mid_roll,
     min_isr_changed_with_a_version,
+    min_isr_rises_once_replicas_are_in_sync,
     setting_changed_while_a_broker_is_down,
     spec_changes_its_mind_half_way,
     setting_that_needs_a_restart,

@@ -7,6 +7,7 @@ from events import facts
 from planner.observed import TopicPartition
 from tests.builders import a_document
 from tests.sim.asking import try_to_ask
+from tests.sim.guarded import is_unsettled
 from tests.sim.world import World
 
 SPECS: tuple[dict[str, object], ...] = (
@@ -34,6 +35,7 @@ class Trouble:
         voting: bool = False,
         heaps: bool = False,
         sharing: bool = False,
+        lagging: bool = False,
         **spec: object,
     ) -> None:
         """`spec` overrides every document that is declared meanwhile; with `rivals` other servers take over at times,
@@ -41,7 +43,7 @@ class Trouble:
         and for single VMs to be replaced; with `ailing` agents find things wrong in services that run; with
         `hanging` moves and elections stand still for a while; with `voting` the number of controllers changes, and one
         loses its disk; with `heaps` those of the spec change, now and then to more than the VMs have; with `sharing`
-        ZooKeeper servers beside brokers die.
+        ZooKeeper servers beside brokers die; with `lagging` brokers leave their ISRs for a while, two at a time too.
 
         What is drawn for a seed must not change: seeds that once failed are kept as tests.
         """
@@ -75,6 +77,7 @@ class Trouble:
             *((("a heap changes", self._heap_changes),) * 6 if heaps else ()),
             *((("a server beside a broker dies", self._member_dies),) * 4 if sharing else ()),
             *((("a server beside a broker loses its directory", self._member_is_lost),) * 2 if sharing else ()),
+            *((("brokers fall behind", self._falls_behind),) * 8 if lagging else ()),
         )
         self._ends: list[tuple[float, Callable[[], None]]] = []
 
@@ -110,6 +113,7 @@ class Trouble:
         self._world.points.crash_at = -1
         self._world.points.usurp = False
         self._nothing_hangs()
+        self._world.kafka.catch_up()
         self._world.disturbed()
 
     def _later(self, seconds: float, end: Callable[[], None]) -> None:
@@ -289,6 +293,17 @@ class Trouble:
         hangs.fetchers.clear()
         hangs.controllers.clear()
         hangs.elections = False
+
+    def _falls_behind(self) -> bool:
+        """While nobody is being stopped: what an order finds when it is obeyed is not what its gate saw otherwise."""
+        kafka, there = self._world.kafka, self._world.machines.broker_ids
+        serving = sorted(b for b in there if kafka.serves(b) and kafka.is_running(b))
+        if kafka.lagging() or self._restarting() or is_unsettled(self._world.view()) or len(serving) < 3:
+            return False
+        for broker in self._random.sample(serving, self._random.randint(1, 2)):
+            kafka.fall_behind(broker)
+        self._later(self._random.randint(10, 60), kafka.catch_up)
+        return True
 
     def _voting_faults(self) -> tuple[tuple[str, Callable[[], bool]], ...]:
         return (

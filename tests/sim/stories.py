@@ -100,6 +100,7 @@ def troubled_roll(
     hanging: bool = False,
     voting: bool = False,
     sharing: bool = False,
+    lagging: bool = False,
     handover: Handover = Handover.REBIND,
     born_as: str = "4.1.1",
     becomes: str = "4.2.0",
@@ -111,11 +112,13 @@ def troubled_roll(
     world.declare(a_document(**{**spec, "version": born_as}))
     world.converge(ticks=200)
     world.kafka.create_topic("orders", partitions=12, rf=3, min_isr=2, bytes_per_partition=50_000_000)
+    if lagging:  # this one follows the cluster's default
+        world.kafka.create_topic("followers", partitions=6, rf=3, bytes_per_partition=20_000_000)
     world.declare(a_document(**{**spec, "version": becomes}))
     if becomes != "4.2.0":
         spec = {**spec, "version": becomes}  # of every document that is declared meanwhile, too
     kinds = {"rivals": rivals, "settings": settings, "asking": asking, "ailing": ailing, "hanging": hanging}
-    trouble = Trouble(world, chance=chance, voting=voting, sharing=sharing, **kinds, **spec)
+    trouble = Trouble(world, chance=chance, voting=voting, sharing=sharing, lagging=lagging, **kinds, **spec)
     trouble.lasts(steps)
     if voting:
         world.run(until=lambda w: w.is_converged() or remembers_controllers(w), ticks=1500)

@@ -43,6 +43,12 @@ def test_it_converges_though_settings_change_meanwhile(seed: int) -> None:
     assert {"settings.changed", "restart.completed"} & {r.type for r in world.history()}
 
 
+@pytest.mark.parametrize("seed", range(1250, 1254))
+def test_it_converges_though_brokers_fall_behind_while_settings_change(seed: int) -> None:
+    """min ISR of the cluster among them, which a topic without a value of its own follows."""
+    troubled_roll(seed, chance=0.2, settings=True, lagging=True)
+
+
 @pytest.mark.parametrize("seed", range(1300, 1308))
 def test_it_converges_though_people_ask_for_restarts_new_vms_and_empty_brokers(seed: int) -> None:
     world = troubled_roll(seed, chance=0.12, asking=True, brokers=6 if seed % 2 else 3)
@@ -145,6 +151,15 @@ def test_it_converges_after_much_more_trouble_with_settings() -> None:
         return troubled_roll(seed, chance=0.15, settings=True, rivals=seed % 2 == 0)
 
     sweep("troubled_roll, chance=0.15, settings=True, seed", range(4000, 4300), run)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(7200)
+def test_it_converges_after_much_more_trouble_with_settings_and_brokers_that_fall_behind() -> None:
+    def run(seed: int) -> object:
+        return troubled_roll(seed, chance=0.2, settings=True, lagging=True)
+
+    sweep("troubled_roll, chance=0.2, settings=True, lagging=True, seed", range(4300, 4400), run)
 
 
 @pytest.mark.soak

@@ -15,15 +15,26 @@ from controlplane.converger.livesettings import (
 from controlplane.converger.observation import SettingsObserved
 from controlplane.converger.settingwork import drift_work, setting_work
 from controlplane.converger.toldsettings import config_to_make, settings_to_make
-from controlplane.converger.verdict import SetSettings
+from controlplane.converger.verdict import SetSettings, Situation
 from controlplane.replacement import Phase
 from controlplane.restartview import SettingChangeView, SettingRefusal, SettingStage
 from controlplane.view import ClusterView, InstanceView
 from events import facts
-from planner.observed import SettingSeen
+from planner.observed import PartitionSeen, SettingSeen
 from planner.rollout.desired import desired_nodes
 from planner.rollout.live_step import Deviation, LiveStep
-from tests.builders import BEFORE, NODES, a_document, a_drain, a_situation, a_view, an_instance
+from tests.builders import (
+    BEFORE,
+    NODES,
+    NOW,
+    a_document,
+    a_drain,
+    a_partition,
+    a_situation,
+    a_snapshot,
+    a_view,
+    an_instance,
+)
 
 OLD: Mapping[str, str] = {"num.io.threads": "8", "min.insync.replicas": "2"}
 SAID = "num.io.threads: 16, min.insync.replicas: 1"
@@ -158,6 +169,57 @@ def test_a_lost_vm_is_replaced_though_a_setting_was_refused() -> None:
     assert verdict.wait is not None
     assert verdict.wait.reason == "SettingRefused"
     assert settings_step(a_situation(_cluster(_told("brokers-a-0", lost_at=BEFORE), **refused))) is None
+
+
+# --- guarded ------------------------------------------------------------------------------------------------------
+
+RISING = a_document(config=", config: {num.io.threads: 16, min.insync.replicas: 2}")
+BOTH = {"num.io.threads": "16", "min.insync.replicas": "2"}
+
+
+def _guarded(partition: PartitionSeen, step: Mapping[str, str] = BOTH, **overrides: Any) -> Situation:
+    """A change of both is in hand; brokers run with min ISR 1."""
+    change = SettingChangeView("change-1", 2, BOTH, BOTH, BOTH, BEFORE)
+    view = _cluster(document=RISING, setting_change=change, **overrides)
+    seen = _observed(BOTH, LiveStep(step))
+    running = {b: {n: SettingSeen("1" if "insync" in n else "8") for n in BOTH} for b in seen.running}
+    return a_situation(view, kafka=a_snapshot(partition), settings=replace(seen, running=running))
+
+
+FOLLOWS = a_partition("lean-0", (1000, 1001), isr=(1000,), min_isr=1, configured_min_isr=1)
+WHOLE = replace(FOLLOWS, isr=(1000, 1001))
+
+
+def test_min_isr_of_the_cluster_is_not_raised_under_partitions_that_would_refuse_writes() -> None:
+    """A broker that catches up for an hour serves and answers, and nothing rolls: only the ISRs tell."""
+    verdict = settings_in_hand_step(_guarded(FOLLOWS))
+    assert verdict is not None
+    assert verdict.effects == (SetSettings(LiveStep({"num.io.threads": "16"})),)
+    last = _guarded(FOLLOWS, {"min.insync.replicas": "2"})
+    assert settings_in_hand_step(last) is None
+    left = settings_left_step(last)
+    assert left is not None
+    assert "1 partitions have too few replicas in sync for it, lean-0 among them (ISR [1000] of [1000, 1001])" in (
+        left.sentence
+    )
+    verdict = settings_in_hand_step(_guarded(WHOLE, {"min.insync.replicas": "2"}))
+    assert verdict is not None
+    assert verdict.effects == (SetSettings(LiveStep({"min.insync.replicas": "2"})),)
+
+
+def test_topics_with_a_min_isr_of_their_own_do_not_hold_up_that_of_the_cluster() -> None:
+    verdict = settings_in_hand_step(_guarded(replace(FOLLOWS, configured_min_isr=3), {"min.insync.replicas": "2"}))
+    assert verdict is not None
+    assert verdict.effects
+
+
+@pytest.mark.parametrize(
+    "overrides",
+    [{"orders": {"brokers-a-0.g1": NOW}}, {"drain": a_drain()}],
+    ids=["an order on its way", "a drain"],
+)
+def test_min_isr_of_the_cluster_waits_for_what_began_after_it_was_asked_for(overrides: dict[str, Any]) -> None:
+    assert settings_in_hand_step(_guarded(WHOLE, {"min.insync.replicas": "2"}, **overrides)) is None
 
 
 # --- by hand ------------------------------------------------------------------------------------------------------

@@ -117,17 +117,19 @@ BEGINNINGS: Mapping[str, Beginning] = {
 }
 """By the name of the step. A step that is not in it cannot be in the ladder: a test says so."""
 
-_BEGUN = (
+BEGUN = (
     facts.RecycleStarted,
     facts.SurgeRequested,
     facts.DrainRequested,
     facts.RestartRequested,
     facts.VoterRemoveRequested,
     facts.FinalisationRequested,
+    facts.ProtocolRaised,
     facts.MigrationBegun,
     topic_facts.ReplicationRequested,
     facts.RebalanceBatchStarted,
 )
+"""What is recorded as it begins. A test holds every event of a voluntary step against it."""
 _ASKED_FOR = frozenset({"FleetBrake", "SurgeBudget"})
 """Who may not begin asks the fleet for no place."""
 
@@ -221,9 +223,7 @@ def waits(step: str, verdict: Verdict, view: ClusterView) -> bool:
     row = BEGINNINGS.get(step)
     if begins(step) is Begins.NOTHING or (row is not None and row.at_once(view)):
         return False
-    if any(isinstance(e, _BEGUN) for e in verdict.events) or any(
-        isinstance(e, StartBalancing) for e in verdict.effects
-    ):
+    if any(isinstance(e, BEGUN) for e in verdict.events) or any(isinstance(e, StartBalancing) for e in verdict.effects):
         return True
     return verdict.wait is not None and verdict.wait.reason in _ASKED_FOR
 

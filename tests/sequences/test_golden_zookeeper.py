@@ -4,11 +4,13 @@ Servers of the ensemble are the voters of these stories: they are handed over, c
 """
 
 from collections.abc import Callable
+from datetime import timedelta
 
 import pytest
 
 from controlplane.zookeeper.locks import RESTART
 from events import facts
+from planner.rollout.windows import Freeze
 from tests.builders import a_zookeeper_document
 from tests.fakes.zookeeper import FakeLocks
 from tests.sequences.recorded import told_as_recorded_by
@@ -162,13 +164,36 @@ def three_zookeeper_servers_become_five(world: World) -> None:
     assert len(world.kafka.voters()) == 5
 
 
+def _frozen_for(world: World, time: timedelta) -> None:
+    """By the settings of the server, which takes another start."""
+    world.freezes = (Freeze(world.clock() - timedelta(seconds=1), world.clock() + time, "the sale"),)
+    world.start_server()
+
+
 def _wait(world: World, seconds: float) -> None:
     until = world.seconds + seconds
     while world.seconds < until:
         world.tick()
 
 
+def zookeeper_protocol_waits_for_the_end_of_a_freeze(world: World) -> None:
+    """All binaries are new when a freeze begins: the step without a way back, and the restarts after it, wait."""
+    _born(world)
+    world.declare(a_zookeeper_document(version="3.9.1"))
+    world.run(until=lambda w: _kinds(w).count("replacement.completed") == 6, ticks=900)
+    _frozen_for(world, timedelta(minutes=10))
+    _wait(world, 60)
+    assert "protocol.raised" not in _kinds(world)
+    assert world.view().conditions["WaitsForWindow"].status
+    world.seconds += 600
+    world.kafka.advance(0.0)
+    world.disturbed()
+    world.converge(ticks=300)
+    assert _kinds(world).count("protocol.raised") == 1
+
+
 STORIES = (
+    zookeeper_protocol_waits_for_the_end_of_a_freeze,
     zookeeper_cluster_is_founded,
     zookeeper_cluster_becomes_3_9,
     zookeeper_cluster_keeps_its_protocol_pinned,

@@ -1,7 +1,10 @@
 """What waits for a window and what never does: the table over all steps, the words, the condition, the brake."""
 
+import inspect
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
+from types import CodeType
 from typing import Any
 
 import pytest
@@ -10,10 +13,10 @@ from controlplane.converger import decide as ladder
 from controlplane.converger.decide import decide
 from controlplane.converger.fleet import FleetBrake
 from controlplane.converger.verdict import Allowance, SurgeShare, Wait
-from controlplane.converger.windows import BEGINNINGS, FREEZE, WAITS, WINDOW, Begins, closed, window_words
+from controlplane.converger.windows import BEGINNINGS, BEGUN, FREEZE, WAITS, WINDOW, Begins, closed, window_words
 from controlplane.restartview import ReplaceView
 from controlplane.view import ClusterView, ConditionView
-from events import facts
+from events import facts, topic_facts
 from planner.healing import Cure, PastCure
 from planner.rollout.windows import Freeze
 from tests.builders import BEFORE, NODES, NOW, a_document, a_situation, a_view, an_instance
@@ -40,6 +43,51 @@ def test_every_step_of_the_ladder_says_what_of_it_waits_for_a_window() -> None:
 
 def test_nothing_of_what_is_in_hand_waits_for_a_window() -> None:
     assert {BEGINNINGS[s.__name__].begins for s in ladder.IN_HAND} == {Begins.NOTHING}
+
+
+HARMLESS = {
+    "EvacuationCompleted": "nothing was left to do",
+    "ExternalDrained": "nothing was left to do",
+    "RebalanceAbandoned": "ends something",
+    "RebalanceCompleted": "ends something",
+    "RebalancePutOff": "ends something",
+    "RebalancePlanFailed": "records what became of a plan",
+    "RebalancePlanned": "records what became of a plan",
+    "RebalanceRequested": "asks for a plan; its batches wait",
+    "RecycleCompleted": "the end of a roll",
+    "VoterAddRequested": "a newcomer gets its vote",
+    "ReplicaMove": "no event: a part of ReplicationRequested",
+    "FeatureFinalised": "records what Kafka says; FinalisationRequested came before",
+}
+"""Events of voluntary steps that begin nothing, and why."""
+
+
+def _events_of(step: Callable[..., object]) -> set[str]:
+    """The events named in it and in the functions of the converger it leads to, constants and nested ones included."""
+    seen: set[object] = set()
+    found: set[str] = set()
+    left: list[object] = [step]
+    while left:
+        function = inspect.unwrap(left.pop())  # type: ignore[arg-type]
+        if function in seen:
+            continue
+        seen.add(function)
+        codes = [function.__code__]
+        while codes:
+            code = codes.pop()
+            codes += [c for c in code.co_consts if isinstance(c, CodeType)]
+            found |= {n for n in code.co_names if hasattr(facts, n) or hasattr(topic_facts, n)}
+            there = (function.__globals__.get(n) for n in code.co_names)
+            left += [f for f in there if inspect.isfunction(f) and "converger" in inspect.unwrap(f).__module__]
+    return {n for n in found if inspect.isclass(getattr(facts, n, getattr(topic_facts, n, None)))}
+
+
+def test_every_event_of_a_voluntary_step_begins_something_or_is_known_not_to() -> None:
+    """The protocol of a cluster in ZooKeeper mode was raised in a freeze: nobody had listed the event."""
+    voluntary = [s for s in ladder.NEXT if BEGINNINGS[s.__name__].begins is Begins.VOLUNTARY]
+    told = {e.__name__ for e in BEGUN} | HARMLESS.keys()
+    assert {s.__name__: left for s in voluntary if (left := _events_of(s) - told)} == {}
+    assert "ProtocolRaised" in _events_of(ladder.finalisation_step)
 
 
 def test_a_roll_begins_in_its_window_and_not_outside() -> None:

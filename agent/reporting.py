@@ -68,7 +68,9 @@ class Reporting:
         if watch.wanted is None or local.now_s - watch.sampled_s < self._a.settings.metrics_every_s:
             return
         watch.sampled_s = local.now_s
-        watch.log_dirs = service.usage(watch.wanted)
+        # Where a volume was given back the mount point is a directory of the root filesystem, which says nothing of it.
+        are_there = all(local.attached.get(d.name) == d.volume for d in watch.wanted.log_dirs)
+        watch.log_dirs = service.usage(watch.wanted) if are_there else ()
         is_running = watch.status is not None and watch.status.state == "running"
         watch.metrics = service.digest(watch.wanted) if is_running else {}
         watch.old_clients = service.old_clients(watch.wanted) if is_running else ()

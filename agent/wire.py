@@ -106,7 +106,7 @@ class ServiceDocument(Wire):
         return bool(self.ensemble) and bool(self.voters)
 
     gives_volumes: bool = Field(
-        default=False, description="stopped for good here: its volumes are unmounted, they go to the next instance"
+        default=False, description="stopped here, and its disks may be taken away: they are unmounted once it is down"
     )
 
 

@@ -103,6 +103,7 @@ from planner.drain.plan import DrainPlan
 from planner.drain.request import DrainRequest
 from providers.handover import handover_of
 from providers.lateness import unlisted_s
+from providers.mounted import holds_mounted
 from providers.pricebook import read_price_book
 from spark.supervisor import WorkerSettings
 
@@ -264,6 +265,7 @@ def build(
         epoch=candidate.epoch,
         handover=lambda cloud: handover_of(clouds(cloud)),
         unlisted_s=lambda cloud: unlisted_s(clouds(cloud)),
+        holds_mounted=lambda cloud: holds_mounted(clouds(cloud)),
         networks=lambda view: networks.waits_for(view),
         drift=lambda view: drift.keeper.noted(view),
         console=reading_through(clouds),

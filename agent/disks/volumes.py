@@ -40,13 +40,15 @@ class Volumes(Protocol):
 
 
 class GivenVolumes:
-    """Others attach volumes and write their keys: the `local` cloud."""
+    """Others attach volumes and write their keys: the `local` cloud. There is nothing to unmount: what is given back is
+    told no more, which is what whoever takes it away waits for."""
 
     def __init__(self, layout: Layout) -> None:
         self._layout = layout
 
     def look(self, document: Document | None, busy: Collection[ServiceName]) -> VolumesSeen:
-        return VolumesSeen(self._layout.attached())
+        given = _given_back(document, busy)
+        return VolumesSeen({name: key for name, key in self._layout.attached().items() if key not in given})
 
 
 class DiskVolumes:
@@ -77,17 +79,16 @@ class DiskVolumes:
         problems: list[str] = []
         if document is not None:
             wanted = [(service, log_dir) for service in document.services for log_dir in service.log_dirs]
-            problems = [self._see_to(service, log_dir, document.cluster_uid, busy) for service, log_dir in wanted]
+            given = _given_back(document, busy)
+            problems = [self._see_to(service, log_dir, document.cluster_uid, given) for service, log_dir in wanted]
         return VolumesSeen(self._attached(), "; ".join(p for p in problems if p))
 
-    def _see_to(
-        self, service: ServiceDocument, log_dir: LogDir, cluster_uid: str, busy: Collection[ServiceName]
-    ) -> str:
+    def _see_to(self, service: ServiceDocument, log_dir: LogDir, cluster_uid: str, given: Collection[str]) -> str:
         try:
-            if not service.gives_volumes:
-                return self._bring(log_dir, cluster_uid, service.log_dirs)
-            if service.name not in busy:
+            if log_dir.volume in given:
                 self._give_back(log_dir)
+            elif not service.gives_volumes:
+                return self._bring(log_dir, cluster_uid, service.log_dirs)
         except (ToolFailed, OSError) as error:
             return f"volume {log_dir.volume}: {error}"
         return ""
@@ -171,11 +172,19 @@ class DiskVolumes:
             return
         if self._is_mounted(mount):
             told(self._run, ("umount", str(mount)))
-            _log.info("volume %s is unmounted: it goes to the next instance", log_dir.volume)
+            _log.info("volume %s is unmounted: its disk may be taken away", log_dir.volume)
         self._key_file(log_dir).unlink(missing_ok=True)
 
     def _key_file(self, log_dir: LogDir) -> Path:
         return self._layout.root / "volumes" / f"{log_dir.name}.key"
+
+
+def _given_back(document: Document | None, busy: Collection[ServiceName]) -> frozenset[str]:
+    """Keys of the volumes that are to leave and that nobody uses any more. A broker and the ZooKeeper server beside it
+    share one: it stays while either runs, or is to keep it."""
+    services = document.services if document is not None else ()
+    kept = {d.volume for s in services if not s.gives_volumes or s.name in busy for d in s.log_dirs}
+    return frozenset(d.volume for s in services if s.gives_volumes for d in s.log_dirs if d.volume not in kept)
 
 
 _ON_ROOT = ".volume"

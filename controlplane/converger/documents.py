@@ -121,9 +121,9 @@ def _beside(view: ClusterView, instance: InstanceView, founding: facts.QuorumFou
 
 
 def _hands_over(view: ClusterView, instance: InstanceView) -> bool:
-    """Its disks are being taken from it, or were: its service is proved stopped; a cloud may wait for the unmount."""
-    releasing = any(i.kind == "release" and instance.key in i.keys for i in view.intents.values())
-    return releasing or instance.phase is Phase.RELEASED
+    """Its disks may be taken from it soon: it stops for good here. Its agent unmounts them once that is down, as a
+    cloud may wait for it; a service that is to run again after all has them mounted again."""
+    return instance.phase in _GIVING or is_doomed(view)
 
 
 def _only_arrives(instance: InstanceView) -> bool:
@@ -146,5 +146,6 @@ def _is_fresh(instance: InstanceView, volume: facts.PlannedVolume) -> bool:
 
 
 _GONE = frozenset({Phase.RETIRED})
+_GIVING = frozenset({Phase.FENCING, Phase.FENCED, Phase.RELEASED, Phase.RETIRING})
 _NAMES: Mapping[str, ServiceName] = {"broker": "broker", "controller": "controller", "zookeeper": "zookeeper"}
 _PORTS: Mapping[str, int] = {"controller": CONTROLLER_PORT, "zookeeper": CLIENT_PORT}

@@ -11,6 +11,7 @@ from controlplane.converger.growth import grown_step
 from controlplane.converger.missingvolumes import unlisted_volumes, was_given_up_since
 from controlplane.converger.observation import InventorySeen, JobSeen
 from controlplane.converger.rendering import place_of_intent
+from controlplane.converger.unmounting import unmounting_step
 from controlplane.converger.verdict import Situation, StartRun, TerminateInstance, Verdict, act, record, wait
 from controlplane.replacement import Phase
 from controlplane.view import InstanceView, IntentView
@@ -88,6 +89,8 @@ def _start(situation: Situation, intent: IntentView, what: str) -> Verdict:
                 f"Terraform: {what} failed ({intent.error}), again in {unlisted:.0f} s: what it may have made is not "
                 "listed by the cloud at once, and would be made twice",
             )
+    if (unmounting := unmounting_step(situation, intent, what)) is not None:
+        return unmounting
     return act(f"Terraform: starting {what}", StartRun(intent.id, job_id(intent)))
 
 

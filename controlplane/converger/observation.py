@@ -158,6 +158,8 @@ class Observation:
     """The same by name of the cloud, where the cluster is on several."""
     unlisted_s: Mapping[str, float] = field(default_factory=dict)
     """By name of a cloud, where something is being made: how long that may be missing in listings."""
+    holds_mounted: frozenset[str] = frozenset()
+    """Clouds that take no disk from a running VM that has it mounted; told where an intent is open."""
     settings: SettingsObserved | None = None
     """Asked for only where something is to be set, and at rest as often as the metadata is read."""
     topics: TopicsObserved | None = None

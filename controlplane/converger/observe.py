@@ -113,6 +113,7 @@ class Observer:
             handover=ways[0] if ways else Handover.REBIND,
             handovers=dict(zip(clouds, ways, strict=True)) if len(clouds) > 1 else {},
             unlisted_s=self._unlisted_s(clouds, missing) if view.intents else {},
+            holds_mounted=self._holding(clouds, missing) if view.intents else frozenset(),
             registered_id=self._registered_id(view, missing),
             registry=self._registry(view, missing),
             restart_lock=self._ports.restart_lock.standing(view) if view.in_zookeeper_mode else "lost",
@@ -189,6 +190,16 @@ class Observer:
             except provider_errors.ProviderError as error:
                 missing["inventory"] = str(error)
         return told
+
+    def _holding(self, clouds: Iterable[str], missing: dict[str, str]) -> frozenset[str]:
+        """Clouds that keep a mounted disk; one that cannot be told does not start a run either."""
+        told: set[str] = set()
+        for cloud in clouds:
+            try:
+                told |= {cloud} if self._ports.holds_mounted(cloud) else set()
+            except provider_errors.ProviderError as error:
+                missing["inventory"] = str(error)
+        return frozenset(told)
 
     def _registered_id(self, view: ClusterView, missing: dict[str, str]) -> str | None:
         if not view.in_zookeeper_mode or view.founding is None or view.cluster_id_fixed:

@@ -135,3 +135,5 @@ class Ports:
     """Name of a cloud -> what it can do with a node's address. Raises `ProviderError` where that cannot be told."""
     unlisted_s: Callable[[str], float] = lambda cloud: 0.0
     """Name of a cloud -> how long what a run has made there may be missing in listings. Raises as above."""
+    holds_mounted: Callable[[str], bool] = lambda cloud: False
+    """Name of a cloud -> whether a mounted disk stays with its running VM (`HoldsMounted`). Raises as above."""

@@ -72,6 +72,10 @@ class AwsCloud:
         """See `ListsLate`: EC2 is eventually consistent, and names are mere tags."""
         return UNLISTED_S
 
+    def holds_mounted(self) -> bool:
+        """See `HoldsMounted`: EC2 answers with 200 and keeps the volume `busy` (EC2 API Reference, DetachVolume)."""
+        return True
+
     def zones(self, region: str) -> tuple[str, ...]:
         """Zones of a region that have a subnet in some account; names mean what that account's names mean."""
         return zones_of(self._settings, self.name, region, lambda told: told.subnets)
@@ -118,7 +122,7 @@ class AwsCloud:
         with translated(f"{place}: terminating {instance}"):
             found = ec2.describe_instances(Filters=[{"Name": "instance-id", "Values": [instance]}])
             machines = [m for r in found["Reservations"] for m in r["Instances"]]
-            if not machines or machines[0]["State"]["Name"] == "terminated":
+            if not machines or machines[0]["State"]["Name"] in ("shutting-down", "terminated"):
                 return
             if not tags.owned_by(tags_of(machines[0]), self.installation_id):
                 raise ResourceConflict(f"{place}: {instance} has not this installation's tag; it is not terminated")

@@ -50,6 +50,14 @@ _KINDS: tuple[tuple[type[ProviderError], str], ...] = (
     (ResourceConflict, r"InvalidVolume\.ZoneMismatch|Resource\.AlreadyAssociated"),
 )
 
+_STILL_MOUNTED = re.compile(
+    r"waiting for EBS Volume \((?P<volume>vol-\w+)\) Attachment \((?P<vm>i-\w+)\) delete: "
+    r"(?=timeout while waiting|unexpected state)(?P<said>[^\n]*)"
+)
+"""What Terraform's provider 5.100 says of a volume that EC2 was asked to detach and keeps: it asks every few seconds
+for 5 min while the attachment is `detaching`, and gives up at once where it is `busy`, or still `attached`
+(`waitVolumeAttachmentDeleted` in its ebs_volume_attachment.go). No code of EC2 is in it: each call was answered."""
+
 _SAID = re.compile(r"api error (?P<code>[\w.]+): (?P<message>[^\n]*)")
 
 _NO_CREDENTIALS = (
@@ -88,6 +96,11 @@ def from_code(code: str, message: str, *, status: int = 0) -> ProviderError:
 def recognise(diagnostics: Sequence[str]) -> ProviderError | None:
     """The first error of AWS's API in Terraform's diagnostics, None when there is none."""
     for text in diagnostics:
+        if kept := _STILL_MOUNTED.search(text):
+            return NotYetGone(
+                f"volume {kept['volume']} does not leave {kept['vm']}: it is still mounted in the VM, or EC2 has not "
+                f"let go of it yet ({kept['said'].strip()})"
+            )
         if said := _SAID.search(text):
             return from_code(said["code"], said["message"])
         if "No valid credential sources found" in text or "AWS account ID not allowed" in text:

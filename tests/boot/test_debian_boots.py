@@ -179,6 +179,15 @@ def test_a_plain_debian_boots_installs_enrols_makes_its_disk_and_runs_kafka_also
         server.wait_for_service(instance, "controller", lambda s: s.state == "stopped", after=seen)
         eventually(lambda: server.reports[instance][-1].attachments == (), timeout_s=30, otherwise=vm.words)
         assert disk.device not in Path("/proc/mounts").read_text()
+
+        # Its stop is taken back: the disk is mounted again, and what is on it serves. Then it is retired after all.
+        restarted, seen = CONTROLLER.model_copy(update={"start_id": "start-2"}), server.count(instance)
+        server.serve(wanting(restarted, epoch=3))
+        server.wait_for_service(instance, "controller", lambda s: s.metrics.get("quorum_leader") == 100, after=seen)
+        assert server.reports[instance][-1].attachments == (DISK.volume,)
+        server.serve(wanting(restarted.model_copy(update={"state": "stopped", "gives_volumes": True}), epoch=4))
+        eventually(lambda: server.reports[instance][-1].attachments == (), timeout_s=60, otherwise=vm.words)
+        assert disk.device not in Path("/proc/mounts").read_text()
     finally:
         vm.end()
         disk.detach()

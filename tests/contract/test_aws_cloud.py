@@ -10,11 +10,12 @@ from providers import tags
 from providers.aws.cloud import SETTLES_S, AwsCloud
 from providers.base import InstanceState
 from providers.errors import AuthFailed, CloudUnavailable, RateLimited
+from providers.mounted import holds_mounted
 from tests.fakes.clouds.aws import OTHER_ACCOUNT, MotoCloud, moto_cloud
 from tests.fakes.clouds.aws_hands import PLACE, REGION, AwsHarness, write_settings
 from tests.fakes.clouds.faults import Fault
 from tests.fakes.clouds.hurry import at_once
-from tests.fakes.resources import instance, resources, volume
+from tests.fakes.resources import attachment, instance, resources, volume
 
 NEVER_THERE = "i-0123456789abcdef0"
 
@@ -119,6 +120,28 @@ def test_a_stopped_vm_is_not_gone(bench: Bench) -> None:
     bench.aws.client(REGION).stop_instances(InstanceIds=[vm])
     assert [i.state for i in bench.cloud.list_place(PLACE).instances] == [InstanceState.STOPPING]
     assert bench.cloud.describe(PLACE, [vm]) == {vm: InstanceState.STOPPING}
+
+
+def test_a_mounted_volume_stays_busy_until_it_is_unmounted_or_its_vm_is_terminated(bench: Bench) -> None:
+    """Of the patch of moto: by it the lives prove that nothing detaches a disk that somebody has mounted."""
+    of_two = [(instance(n), volume(n), attachment(f"{n}.g1", f"{n}.data.v1")) for n in ("b-0", "b-1")]
+    wanted = resources(*of_two[0], *of_two[1])
+    bench.create(wanted)
+    for n in ("b-0", "b-1"):
+        bench.mount(f"{n}.data.v1")
+        bench.delete(wanted, f"attachment/{n}.g1.data")
+
+    def holders() -> dict[str, str | None]:
+        return {v.key: v.attached_to for v in bench.cloud.list_place(PLACE).volumes}
+
+    ec2 = bench.aws.client(REGION)
+    assert {a["State"] for v in ec2.describe_volumes()["Volumes"] for a in v["Attachments"]} == {"attached", "busy"}
+    assert holders() == {"b-0.data.v1": "b-0.g1", "b-1.data.v1": "b-1.g1"}
+    bench.unmount("b-0.data.v1")
+    assert holders() == {"b-0.data.v1": None, "b-1.data.v1": "b-1.g1"}
+    bench.cloud.terminate(PLACE, bench.id_of("b-1.g1"))
+    assert holders() == {"b-0.data.v1": None, "b-1.data.v1": None}
+    assert holds_mounted(bench.cloud)
 
 
 def test_credentials_of_another_account_are_refused_before_anything_is_believed(bench: Bench) -> None:

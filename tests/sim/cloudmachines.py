@@ -20,6 +20,7 @@ from providers.base import CloudProvider, InstanceState, Listing, Place, Resourc
 from providers.errors import (
     CloudUnavailable,
     NoCapacity,
+    NotYetGone,
     ProviderError,
     QuotaExceeded,
     RateLimited,
@@ -28,6 +29,7 @@ from providers.errors import (
 )
 from providers.handover import Handover, handover_of
 from providers.lateness import unlisted_s
+from providers.mounted import holds_mounted
 from providers.tf.guard import check, check_import
 from providers.tf.imports import import_step, there
 from providers.tf.plan import Action, PlannedChange
@@ -126,6 +128,9 @@ class CloudMachines(Machines):
 
     def handover_on(self, cloud: str) -> Handover:
         return handover_of(self.hands[cloud].cloud)
+
+    def holds_mounted_on(self, cloud: str) -> bool:
+        return holds_mounted(self.hands[cloud].cloud)
 
     def unlisted_in(self, cloud: str) -> float:
         return unlisted_s(self.hands[cloud].cloud)
@@ -331,6 +336,8 @@ class CloudMachines(Machines):
         """Makes the call. What the cloud says against it, in our words for it; None where it is done."""
         try:
             self._do(run, unit)
+        except NotYetGone as error:
+            return error
         except REFUSALS as refusal:
             code = getattr(refusal, "code", "") or getattr(refusal, "reason", "")
             told = f"{unit.verb} of {unit.targets[0]}: {code}: {refusal}"
@@ -342,6 +349,9 @@ class CloudMachines(Machines):
         """The call, and what it means to the machines."""
         cloud = run.resources.place.cloud
         own = self.hands[cloud]
+        self.holds_mounted = self.holds_mounted_on(cloud)
+        if (unit.verb, unit.word) == ("delete", "attachment"):
+            self._refuse_mounted(unit.targets[0].partition("/")[2])
         told = rendered(run) if unit.verb == "create" else self.ever[cloud]
         wanted = in_letters(only(told, _closure(told, unit.targets)), own)
         if unit.verb == "create":

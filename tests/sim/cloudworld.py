@@ -42,6 +42,9 @@ class CloudWorld(World):
     def handover_on(self, cloud: str) -> Handover:
         return self.machines.handover_on(cloud)
 
+    def holds_mounted_on(self, cloud: str) -> bool:
+        return self.machines.holds_mounted_on(cloud)
+
     def unlisted_in(self, cloud: str) -> float:
         return self.machines.unlisted_in(cloud)
 

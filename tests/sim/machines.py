@@ -1,6 +1,6 @@
 """The simulated cloud and what runs on it: VMs, volumes, addresses, and an agent on each VM that obeys documents."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -13,7 +13,7 @@ from controlplane.reports import keep_report
 from controlplane.view import ClusterView
 from events.ids import ClusterUid
 from providers.base import CloudVolume, TerraformRun
-from providers.errors import CloudUnavailable
+from providers.errors import CloudUnavailable, NotYetGone
 from providers.handover import Handover
 from providers.notices import MaintenanceNotice
 from tests.fakes.kafka import FakeKafka
@@ -99,6 +99,8 @@ class Machines:
         """Places whose cloud does not answer."""
         self.handover = Handover.REBIND
         """What this cloud can do with a node's address; with `DELETE_FIRST`, and its disks."""
+        self.holds_mounted = False
+        """Whether it keeps a disk that is mounted in a VM that runs."""
 
     @property
     def created(self) -> list[str]:
@@ -244,12 +246,26 @@ class Machines:
                 raise Violation(f"{volume.key} is attached to {volume.attached_to} and asked for by {instance}")
             self.volumes[volume.key] = moved(volume, instance)
             return
+        self._refuse_mounted(key)
         for volume in list(self.volumes.values()):
             if volume.attached_to == instance and volume.key.split(".")[-2] == dir_name:
                 vm = self.vms.get(instance)
                 if vm is not None and vm.processes and vm.alive:
                     raise Violation(f"{volume.key} is taken from {instance} while its service runs")
                 self.volumes[volume.key] = moved(volume, None)
+
+    def _refuse_mounted(self, attachment: str) -> None:
+        """Nobody takes a disk from an agent that could have unmounted it; some clouds take none from anybody."""
+        instance, _, dir_name = attachment.rpartition(".")
+        vm = self.vms.get(instance)
+        held = [v for v in self.attached.on(vm, self.volumes) if v in vm.mounted] if vm is not None else []
+        mounted = [v for v in held if v.split(".")[-2] == dir_name]
+        if vm is None or not vm.alive or not mounted:
+            return
+        if self.holds_mounted:
+            raise NotYetGone(f"sim: {mounted[0]} is still mounted in {instance}")
+        if not vm.deaf and not vm.cut:
+            raise Violation(f"{mounted[0]} is taken from {instance} while its agent has it mounted")
 
     def _refuse_late_tie(self, run: TerraformRun, key: str, kind: str) -> None:
         if self.handover is Handover.DELETE_FIRST and self.vms[key].made_by != run.intent_id:
@@ -305,11 +321,21 @@ class Machines:
         else:
             for service in services:
                 self._obey(vm, service)
+            self._mount(vm, services)
             self._rise(vm)
         vm.seq += 1
         report = report_of(self, vm, services, now)
         if vm.cut != "out":
             keep_report(self._latest, ClusterUid(vm.uid), vm.key, report, now)
+
+    def _mount(self, vm: Vm, services: Sequence[ServiceDocument]) -> None:
+        """As `agent.disks`: what is given back is unmounted once nobody runs on it."""
+        attached = self.attached.on(vm, self.volumes).keys()
+        if not services:
+            vm.mounted &= attached
+            return
+        kept = {d.volume for s in services if not s.gives_volumes or vm.running(s) for d in s.log_dirs}
+        vm.mounted = frozenset(kept & attached)
 
     def _obey(self, vm: Vm, service: ServiceDocument) -> None:
         process, spent = vm.running(service), vm.start_of(service)

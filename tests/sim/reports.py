@@ -31,6 +31,7 @@ def report_of(machines: "Machines", vm: Vm, services: Sequence[ServiceDocument],
         agent_version="sim",
         epoch=0,
         services=tuple([_of_service(machines, vm, service, at) for service in services]),
+        attachments=tuple(sorted(vm.mounted)),
         preemption=machines.taken_back.get(vm.key),
     )
 

@@ -47,6 +47,8 @@ class Vm:
     spent: set[str] = field(default_factory=set)
     """start ids that were stopped for good."""
     failed: str = ""
+    mounted: frozenset[str] = frozenset()
+    """Volumes its agent has mounted, attached or not."""
     told: dict[str, tuple[ServiceDocument, tuple[object, ...], ServiceReport]] = field(default_factory=dict)
     """By service, what its agent last said of it, after what that was made of."""
     key: str = field(init=False)

@@ -135,6 +135,10 @@ class World:
         """How long what was made there may be missing in listings."""
         return 0.0
 
+    def holds_mounted_on(self, cloud: str) -> bool:
+        """Whether it keeps a disk that is mounted in a VM that runs."""
+        return self.machines.holds_mounted
+
     # --- people -----------------------------------------------------------------------------------------------
 
     def declare(self, document: KafkaClusterDocument) -> None:
@@ -185,6 +189,7 @@ class World:
                 epoch=lambda: self._right_to_act(own),
                 handover=self.handover_on,
                 unlisted_s=self.unlisted_in,
+                holds_mounted=self.holds_mounted_on,
                 registered_id=lambda _view: self._registered_id(),
                 fix_cluster_id=self._fix_cluster_id,
                 registry=lambda _view: self.kafka.migration.registry(),

@@ -16,7 +16,7 @@ import pytest
 from providers.aws.permissions import CHANGES, MAKES, READS
 from providers.base import InstanceState, Resources, RunKind
 from providers.cloudinit import BOOT_FILE
-from providers.errors import AuthFailed, NoCapacity, RunInterrupted
+from providers.errors import AuthFailed, NoCapacity, NotYetGone, RunInterrupted
 from tests.borndata import files_of
 from tests.fakes.clouds.aws import ACCOUNT, DRY, OTHER_ACCOUNT
 from tests.fakes.clouds.aws_hands import REGION, AwsHarness
@@ -136,6 +136,34 @@ def test_a_cluster_lives_and_leaves_nothing_on_aws(bench: AwsBench, tmp_path: Pa
 
 def is_a_write(call: str) -> bool:
     return not call.startswith(("Describe", "Get")) and not call.endswith(DRY)
+
+
+def test_a_broker_leaves_once_nobody_has_its_disk_mounted(bench: AwsBench) -> None:
+    """A retire that detached a mounted disk ended in an error nobody knew, and left VM and disk behind for ever."""
+    hands = AwsHarness(bench.cloud, bench.aws)
+    other = (instance("b-1", zone="b"), volume("b-1", zone="b"), attachment("b-1.g1", "b-1.data.v1"))
+    both, one = (hands.here(resources(*parts)) for parts in ((*BROKER, *other), other))
+    bench.execute(surge(both))
+    hands.mount("b-0.data.v1")
+    hands.mount("b-1.data.v1")
+    disk = next(v.id for v in bench.listing().volumes if v.key == "b-0.data.v1")
+
+    retire = run(RunKind.RETIRE, one, deletes=targets(both) - targets(one), intent="run-2")
+    with pytest.raises(NotYetGone, match=f"{disk} does not leave i-.*still mounted in the VM.*'busy'"):
+        bench.execute(retire)
+    assert {i.key for i in bench.listing().instances} == {"b-0.g1", "b-1.g1"}
+    assert (bench.aws.calls["TerminateInstances"], bench.aws.calls["DeleteVolume"]) == (0, 0)
+    hands.unmount("b-0.data.v1")  # what the converger waits for before it starts the run
+    bench.execute(retire)
+    assert ({i.key for i in bench.listing().instances}, {v.key for v in bench.listing().volumes}) == (
+        {"b-1.g1"},
+        {"b-1.data.v1"},
+    )
+
+    bench.cloud.terminate(one.place, bench.vm("b-1.g1").id)  # what it does where no agent answers
+    nothing = hands.here(resources())
+    bench.execute(run(RunKind.RETIRE, nothing, deletes=targets(one), intent="run-3"))
+    assert (bench.listing().instances, bench.listing().volumes) == ((), ())
 
 
 def test_awss_own_words_arrive_typed(bench: AwsBench) -> None:

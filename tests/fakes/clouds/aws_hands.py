@@ -18,6 +18,8 @@ from providers.catalog import EPHEMERAL
 from providers.errors import RateLimited
 from tests.fakes.clouds.aws import ACCOUNT, MotoCloud, moto_cloud
 from tests.fakes.clouds.faults import Fault
+from tests.fakes.clouds.moto_patches import mount, unmount
+from tests.fakes.resources import UID
 
 REGION, SECOND_REGION = "eu-west-1", "eu-central-1"
 PLACE = Place("aws", REGION, "production")
@@ -140,6 +142,14 @@ class AwsHarness:
             self._ec2.delete_volume(VolumeId=self._volume(key, wanted.cluster_uid))
         else:
             self._ec2.delete_network_interface(NetworkInterfaceId=self._interface(key).id)
+
+    def mount(self, key: str, uid: str = UID) -> None:
+        """The guest of the VM a volume is on mounts it."""
+        mount(self._kept.volumes[self._volume(key, uid)])
+
+    def unmount(self, key: str, uid: str = UID) -> None:
+        """Its agent lets go of it."""
+        unmount(self._kept.volumes[self._volume(key, uid)])
 
     def power_cut(self, vm_id: str) -> None:
         """What AWS does to a VM whose host died."""

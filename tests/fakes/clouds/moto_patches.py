@@ -6,6 +6,7 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 from unittest.mock import patch
 
+from moto.ec2.models.elastic_block_store import EBSBackend, Volume, VolumeAttachment
 from moto.ec2.models.elastic_network_interfaces import Attachment, NetworkInterface, NetworkInterfaceBackend
 from moto.ec2.models.instances import Instance, InstanceBackend
 from moto.ec2.models.security_groups import SecurityGroupRule
@@ -17,6 +18,7 @@ _prep_nics = Instance.prep_nics
 _statuses = InstanceBackend.describe_instance_status
 _detach = Instance.detach_eni
 _validate = InstanceResponse._validate_block_device_mapping
+_detach_volume = EBSBackend.detach_volume
 _interfaces = NetworkInterfaceBackend.get_all_network_interfaces
 
 _IMAGE_GIB = 8
@@ -30,7 +32,8 @@ def patched() -> Iterator[None]:
         for owner, name, instead in (
             (InstanceResponse, "_validate_block_device_mapping", root_disk_sized_by_its_image),
             (InstanceBackend, "describe_instance_status", scheduled_events_are_told),
-            (Instance, "terminate", terminated_vm_lets_go_of_interfaces),
+            (Instance, "terminate", terminated_vm_lets_go_of_interfaces_and_volumes),
+            (EBSBackend, "detach_volume", mounted_volume_stays_busy),
             (Instance, "detach_eni", detached_interface_remembers),
             (SecurityGroupRule, "description", property(rule_for_a_group_keeps_its_description)),
             (Subnet, "ipv6_cidr_block_association_set", property(subnet_tells_whether_its_ipv6_range_is_associated)),
@@ -60,13 +63,45 @@ def scheduled_events_are_told(self: InstanceBackend, ids: list[str], include_all
     return [{"InstanceId": i.id, "Events": events} for i, events in told if events]
 
 
-def terminated_vm_lets_go_of_interfaces(self: Instance) -> Any:
-    """EC2 detaches from a terminated VM the interfaces that outlive it; in moto they stay in use for ever."""
+def terminated_vm_lets_go_of_interfaces_and_volumes(self: Instance) -> Any:
+    """EC2 detaches from a terminated VM the interfaces that outlive it, in moto they stay in use for ever; and its
+    volumes, mounted or not: a guest that is gone has none mounted."""
+    for device in list(self.block_device_mapping.values()):
+        unmount(self.ec2_backend.volumes.get(device.volume_id))
     before = _terminate(self)
     for index, interface in list(self.nics.items()):
         if index > 0 and not interface.delete_on_termination:
             self.detach_eni(interface)
     return before
+
+
+def mount(volume: Volume) -> None:
+    """By the hands of a test: the guest of its VM has it mounted. See `mounted_volume_stays_busy`."""
+    volume.is_mounted = True  # type: ignore[attr-defined]
+
+
+def unmount(volume: Volume | None) -> None:
+    """The guest lets go; a detachment that was asked for is done now."""
+    if volume is None or not getattr(volume, "is_mounted", False):
+        return
+    volume.is_mounted = False  # type: ignore[attr-defined]
+    tie = volume.attachment
+    if tie is not None and tie.status == "busy":
+        _detach_volume(volume.ec2_backend, volume.id, tie.instance.id, tie.device)
+
+
+def mounted_volume_stays_busy(self: EBSBackend, volume_id: str, instance_id: str, device_path: str) -> VolumeAttachment:
+    """EC2 answers 200 and keeps a volume that a running guest has mounted `busy` until it is unmounted, or the VM has
+    stopped ("DetachVolume", EC2 API Reference; `VolumeAttachmentState`). moto detaches it at once.
+
+    It is `detaching` for some seconds first, which is left out: Terraform's provider asks after ten.
+    """
+    volume = self.get_volume(volume_id)
+    tie = volume.attachment
+    if tie is None or not getattr(volume, "is_mounted", False) or tie.instance.state != "running":
+        return _detach_volume(self, volume_id, instance_id, device_path)
+    tie.status = "busy"
+    return tie
 
 
 def vm_is_as_its_first_interface_says(self: Instance, interfaces: list[dict[str, Any]], **told: Any) -> None:

@@ -10,7 +10,7 @@ import pytest
 from agent.addresses import bound_addresses
 from agent.disks.choice import CannotTell, MakeFilesystem, MountDisk, NotThere, choose, filesystem_uuid
 from agent.disks.devices import BlockDevice, block_devices
-from agent.disks.volumes import DiskVolumes, VolumesSeen
+from agent.disks.volumes import DiskVolumes, GivenVolumes, VolumesSeen
 from agent.layout import Layout
 from agent.settings import AgentSettings, SettingsRefused
 from agent.tools import Answer, ToolFailed, run_tool, told
@@ -273,6 +273,42 @@ def test_a_volume_that_leaves_is_unmounted_once_its_service_is_down(tmp_path: Pa
     assert looked(machine, tmp_path, wanting(KNOWN, gives=True)).attached == {}
     assert machine.mounted == {}
     assert looked(machine, tmp_path, wanting(KNOWN, gives=True)) == VolumesSeen({})
+
+
+def test_a_volume_that_was_given_back_is_mounted_again_where_its_service_is_to_serve_after_all(tmp_path: Path) -> None:
+    machine = FakeMachine({"/dev/vdb": {}})
+    looked(machine, tmp_path, wanting(NEW))
+    assert looked(machine, tmp_path, wanting(KNOWN, gives=True)).attached == {}
+    assert looked(machine, tmp_path, wanting(KNOWN)).attached == {"data": NEW.volume}
+    assert [c[0] for c in machine.commands] == ["mkfs.xfs", "mount", "umount", "mount"]
+
+
+def test_a_volume_that_a_broker_and_the_server_beside_it_share_stays_while_either_runs(tmp_path: Path) -> None:
+    """Its own broker was down, and the server was not: `umount` failed, again and again."""
+    machine = FakeMachine({"/dev/vdb": {}})
+    looked(machine, tmp_path, wanting(NEW))
+    both = document(
+        broker(log_dirs=(KNOWN,), gives_volumes=True), broker(name="zookeeper", log_dirs=(KNOWN,), gives_volumes=True)
+    )
+    volumes = machine.volumes(tmp_path)
+    assert volumes.look(both, ["broker", "zookeeper"]) == VolumesSeen({"data": NEW.volume})
+    assert volumes.look(both, ["zookeeper"]) == VolumesSeen({"data": NEW.volume})
+    assert [c[0] for c in machine.commands] == ["mkfs.xfs", "mount"]
+    assert volumes.look(both, []) == VolumesSeen({})
+    assert volumes.look(both, []) == VolumesSeen({})
+    assert [c[0] for c in machine.commands] == ["mkfs.xfs", "mount", "umount"]
+
+
+def test_where_others_write_the_keys_a_volume_that_is_given_back_is_told_no_more(tmp_path: Path) -> None:
+    (tmp_path / "volumes" / "data").mkdir(parents=True)
+    (tmp_path / "volumes" / "data.key").write_text(NEW.volume)
+    given = GivenVolumes(Layout(tmp_path))
+    there, leaving = VolumesSeen({"data": NEW.volume}), wanting(KNOWN, gives=True)
+    assert given.look(None, []) == there
+    assert given.look(wanting(KNOWN), []) == there
+    assert given.look(leaving, ["broker"]) == there
+    assert given.look(leaving, []) == VolumesSeen({})
+    assert given.look(wanting(KNOWN), []) == there
 
 
 def test_without_a_document_nothing_is_touched(tmp_path: Path) -> None:

@@ -93,3 +93,26 @@ def test_words_that_are_not_awss_are_left_to_others() -> None:
 def test_what_passes_by_itself_is_tried_again_and_what_a_person_wrote_is_not() -> None:
     assert errors.NotYetGone.retryable
     assert not errors.NotFound.retryable
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "timeout while waiting for resource to be gone (last state: 'detaching', timeout: 5m0s)",
+        "unexpected state 'busy', wanted target ''. last error: %!s(<nil>)",
+        "unexpected state 'attached', wanted target ''. last error: %!s(<nil>)",
+    ],
+)
+def test_a_volume_that_is_kept_by_its_vm_is_told_as_mounted_there(words: str) -> None:
+    """Before, it was an error nobody knew, tried again and again, which named no reason."""
+    said = f"waiting for EBS Volume (vol-0a1b) Attachment (i-0c2d) delete: {words}"
+    found = recognise(["Warning: something else", said])
+    assert type(found) is errors.NotYetGone
+    assert found.retryable
+    assert str(found).startswith("volume vol-0a1b does not leave i-0c2d: it is still mounted in the VM")
+    assert words in str(found)
+
+
+def test_what_ec2_itself_says_of_a_detach_keeps_its_own_meaning() -> None:
+    said = "deleting EBS Volume (vol-0a1b) Attachment (i-0c2d): api error UnauthorizedOperation: no"
+    assert type(recognise([said])) is errors.AuthFailed

@@ -5,6 +5,7 @@ import pytest
 from agent.wire import Document
 from controlplane.converger.documents import document_for
 from controlplane.replacement import Phase
+from events import facts
 from tests.builders import BEFORE, a_document, a_view, an_instance
 
 
@@ -86,3 +87,38 @@ def test_a_doomed_cluster_stops_unless_it_is_retained(policy: str, state: str) -
     document = _of(tombstone="asked for", tombstone_at=BEFORE, document=a_document(deletion=policy))
     assert document is not None
     assert document.services[0].state == state
+
+
+@pytest.mark.parametrize("phase", [Phase.FENCING, Phase.FENCED, Phase.RELEASED, Phase.RETIRING])
+def test_who_stops_for_good_gives_its_disks_back(phase: Phase) -> None:
+    """A retired broker had its disk mounted until its VM was gone, which AWS waits for before it deletes the VM."""
+    document = _of(an_instance("brokers-a-0", 1, phase))
+    assert document is not None
+    assert [(s.state, s.gives_volumes) for s in document.services] == [("stopped", True)]
+
+
+def test_both_services_of_a_vm_that_goes_give_their_disk_back() -> None:
+    member = facts.PlannedMember(101, "directory-of-server", 512)
+    document = _of(an_instance("brokers-a-0", 1, Phase.RETIRING, member=member))
+    assert document is not None
+    assert [(s.name, s.state, s.gives_volumes) for s in document.services] == [
+        ("broker", "stopped", True),
+        ("zookeeper", "stopped", True),
+    ]
+
+
+def test_a_broker_that_is_to_serve_again_keeps_its_disks() -> None:
+    """Metadata newer than its stop named it: it is started anew, on the disk its agent may have unmounted meanwhile."""
+    document = _of(an_instance("brokers-a-0", 1, Phase.JOINED, starts=2))
+    assert document is not None
+    assert [(s.state, s.gives_volumes) for s in document.services] == [("running", False)]
+
+
+def test_all_give_their_disks_back_before_their_cluster_is_destroyed_and_none_where_it_is_kept() -> None:
+    destroyed, kept = (
+        _of(tombstone="it is over", document=a_document(deletion=policy)) for policy in ("destroy", "retain")
+    )
+    assert destroyed is not None
+    assert kept is not None
+    assert [s.gives_volumes for s in destroyed.services] == [True]
+    assert [s.gives_volumes for s in kept.services] == [False]

@@ -15,16 +15,16 @@ REMEMBERED = 50
 
 
 def _cure(view: ClusterView, e: facts.MoveCureRequested, at: datetime) -> ClusterView:
-    drain, moves = current_drain(view, e.drain), view.moves
-    cure = MoveCure(e.cure)
-    same = moves.cured == e.drain
+    tries, moves = _tries(view, e), view.moves
+    cure, cured = MoveCure(e.cure), e.batch or e.drain
+    same = moves.cured == cured
     return replace(
         view,
         moves=replace(
             moves,
             cures=(*moves.cures, PastMoveCure(cure, Diagnosis(e.diagnosis), at))[-REMEMBERED:],
-            cured=e.drain,
-            tries=drain.tries,
+            cured=cured,
+            tries=tries,
             cured_at=at,
             taking_back=e.partitions if cure is MoveCure.TAKE_BACK else (),
             brokers=e.brokers,
@@ -34,6 +34,17 @@ def _cure(view: ClusterView, e: facts.MoveCureRequested, at: datetime) -> Cluste
             leader_rates=_raised(moves.leader_rates if same else {}, e.leader_rates),
         ),
     )
+
+
+def _tries(view: ClusterView, e: facts.MoveCureRequested) -> int:
+    """How often the batch in hand was planned; one of replicas is never planned anew."""
+    if not e.batch:
+        return current_drain(view, e.drain).tries
+    if view.rebalance is not None and view.rebalance.id == e.batch:
+        return view.rebalance.tries
+    if view.topics.replication is not None and view.topics.replication.id == e.batch:
+        return 0
+    raise ValueError(f"batch {e.batch} is not in hand")
 
 
 def _election_cure(view: ClusterView, e: facts.ElectionCureRequested, at: datetime) -> ClusterView:

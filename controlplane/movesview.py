@@ -23,10 +23,9 @@ class MovesView:
     """What was done about moves that hung and elections in vain, oldest first, and what people asked about moves of
     others.
 
-    `taking_back` are moves of the drain `cured`, as it was after `tries` plans, that waited for `brokers`, as was found
-    at `cured_at`; `follower_rates` and `leader_rates`
-    (bytes/s by broker) what its throttles were raised to. `cancelling` and `adopted` name moves of others, with who
-    asked.
+    `taking_back` are moves of the drain or other batch `cured`, as it was after `tries` plans, that waited for
+    `brokers`, as was found at `cured_at`; `follower_rates` and `leader_rates` (bytes/s by broker) what its throttles
+    were raised to. `cancelling` and `adopted` name moves of others, with who asked.
     """
 
     cures: tuple[PastMoveCure, ...] = ()
@@ -42,3 +41,7 @@ class MovesView:
     cancelling: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     adopted: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     deposed: DeposedController | None = None
+
+    def is_taking_back(self, batch: str, tries: int) -> bool:
+        """Whether moves of that batch hung, are being taken back, and it was not planned anew since."""
+        return bool(self.taking_back) and (self.cured, self.tries) == (batch, tries)

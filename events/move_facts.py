@@ -12,10 +12,11 @@ from events.registry import fact
 @dataclass(frozen=True, slots=True)
 class MoveCureRequested:
     """Moves of ours that hang get a cure: `raise_throttle` (to `follower_rates` and `leader_rates`, bytes/s by broker,
-    for the drain in hand), `take_back` (these partitions return to their replicas before), `restart_controller`
-    (`key`, whose restart is recorded beside it) or, in ZooKeeper mode, `reelect_controller` (whose is recorded beside
-    it). `diagnosis` is the kind of trouble, `reason` its words with numbers, `brokers` whom these moves wait for (none
-    before that was recorded).
+    for the drain, or other batch, in hand), `take_back` (these partitions return to their replicas before),
+    `restart_controller` (`key`, whose restart is recorded beside it) or, in ZooKeeper mode, `reelect_controller` (whose
+    is recorded beside it). `diagnosis` is the kind of trouble, `reason` its words with numbers, `brokers` whom these
+    moves wait for (none before that was recorded). `batch` is the rebalance, or the batch of replicas, where they are
+    no drain's: `drain` is "" then.
     """
 
     drain: str
@@ -27,6 +28,7 @@ class MoveCureRequested:
     follower_rates: Mapping[str, int] = field(default_factory=dict)
     leader_rates: Mapping[str, int] = field(default_factory=dict)
     brokers: tuple[int, ...] = ()
+    batch: str = ""
 
 
 @fact("election_cure.requested", schema=1)

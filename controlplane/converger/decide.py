@@ -25,7 +25,7 @@ from controlplane.converger.growth import growth_step
 from controlplane.converger.handovers import handover_step
 from controlplane.converger.healing import healing_left_step, healing_step, lost_disk_first, unstuck
 from controlplane.converger.heartbeats import with_heartbeats
-from controlplane.converger.hungmoves import hung_step
+from controlplane.converger.hungmoves import hung_repair_step, hung_step
 from controlplane.converger.images import image_left_step, image_step
 from controlplane.converger.intents import intent_step
 from controlplane.converger.lateorders import beside_late_orders, late_order_step
@@ -61,6 +61,7 @@ IN_HAND: tuple[Step, ...] = (
     founding_step,
     voter_step,
     arrival_step,
+    hung_repair_step,
     lost_replicas_step,
     hung_step,
     cordon_step,

@@ -61,9 +61,16 @@ class _Load:
 
 
 def paced(
-    situation: Situation, plan: DrainPlan, kafka: KafkaSnapshot, running: Sequence[Move], starting: Sequence[Move]
+    situation: Situation,
+    plan: DrainPlan,
+    kafka: KafkaSnapshot,
+    running: Sequence[Move],
+    starting: Sequence[Move],
+    *,
+    batch: str = "",
 ) -> Pace:
-    """The throttles for these moves, on exactly them: a listed partition in sync is charged to the same quota.
+    """The throttles for these moves, on exactly them: a listed partition in sync is charged to the same quota. `batch`
+    is whose moves they are, "" for the drain in hand.
 
     While moves of the plan run only brokers that serve or receive one of these are corrected; others keep what they
     have.
@@ -75,7 +82,7 @@ def paced(
     set_out = kafka.throttles.leader_rate if running else {}
     set_in = kafka.throttles.follower_rate if running else {}
     judge = _judge(situation.view)
-    raised_out, raised_in = _raised(situation.view)
+    raised_out, raised_in = _raised(situation.view, batch)
     due_out = {b: _at_least(judge(b, p, out, set_out), raised_out.get(b, 0)) for b, p in plan.out.items() if b in live}
     due_in = {b: _at_least(judge(b, p, into, set_in), raised_in.get(b, 0)) for b, p in plan.into.items() if b in live}
     told = [*_told("out of", due_out), *_told("into", due_in)]
@@ -164,9 +171,10 @@ def _at_least(found: Due, raised_bytes_per_s: int) -> Due:
     return found if found.quota_bytes_per_s >= raised_bytes_per_s else Due(raised_bytes_per_s, raised_bytes_per_s)
 
 
-def _raised(view: ClusterView) -> tuple[Mapping[int, int], Mapping[int, int]]:
-    """(out, into): what the throttles of this drain were raised to, since its moves hung on them."""
-    if view.drain is None or view.moves.cured != view.drain.id:
+def _raised(view: ClusterView, batch: str) -> tuple[Mapping[int, int], Mapping[int, int]]:
+    """(out, into): what the throttles of this batch were raised to, since its moves hung on them."""
+    whose = batch or (view.drain.id if view.drain is not None else "")
+    if not whose or view.moves.cured != whose:
         return {}, {}
     return view.moves.leader_rates, view.moves.follower_rates
 

@@ -78,7 +78,7 @@ def rebalance_in_hand_step(situation: Situation) -> Verdict | None:
         return act(sentence, CancelMoves(tuple(m.name for m in hopeless)))
     starting = [] if rebalance.cancelled or gone else _startable(situation, rebalance, plan, left, kafka)
     if starting:
-        pace = paced(situation, plan, kafka, left.running, starting)
+        pace = paced(situation, plan, kafka, left.running, starting, batch=rebalance.id)
         sentence = f"{_sentence(situation, rebalance, plan, left, kafka)}, handing {len(starting)} moves to Kafka"
         return act(_with(sentence, pace.said), *hand_over(pace.throttle, kafka, starting))
     if len(left.running) > len(stuck):
@@ -274,6 +274,8 @@ def _startable(
     situation: Situation, rebalance: RebalanceView, plan: DrainPlan, left: Residual, kafka: KafkaSnapshot
 ) -> list[Move]:
     """What of the batch in hand starts now: only in a whole cluster, and only onto brokers that may receive."""
+    if situation.view.moves.is_taking_back(rebalance.id, rebalance.tries):
+        return []  # some of it hung: what was taken back begins with the next plan
     begun = {m.name for n, m in enumerate(plan.moves) if stretch_of(plan, n) <= rebalance.batch}
     receivers = takers(situation.view, rebalance) & kafka.live_brokers()
     ready = [
@@ -301,7 +303,7 @@ def _keeps_writable_without_it(kafka: KafkaSnapshot, move: Move) -> bool:
 def _report(
     situation: Situation, rebalance: RebalanceView, plan: DrainPlan, left: Residual, kafka: KafkaSnapshot
 ) -> Verdict:
-    pace = paced(situation, plan, kafka, left.running, ())
+    pace = paced(situation, plan, kafka, left.running, (), batch=rebalance.id)
     steady = pace.throttle.seen == kafka.throttles
     sentence = _with(_sentence(situation, rebalance, plan, left, kafka), pace.said)
     effects = () if steady else throttle_effects(pace.throttle)

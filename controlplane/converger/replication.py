@@ -24,6 +24,7 @@ from controlplane.converger.wholeness import cluster_is_whole
 from controlplane.externals import expected_brokers
 from controlplane.kafka.gates import may_move
 from controlplane.kafka.throttle import ThrottlePlan, throttle_for
+from controlplane.movesview import MovesView
 from controlplane.topicview import ReplicationView
 from controlplane.view import ClusterView
 from events import topic_facts as facts
@@ -67,15 +68,17 @@ def followed(situation: Situation, batch: ReplicationView) -> Verdict | None:
         return None
     words = WORDS[batch.cause]
     startable = [m for m in waiting if _gate(situation, seen[m.name], m)]
+    if view.moves.is_taking_back(batch.id, 0):
+        startable = []  # some of it hung: what was taken back begins with the next batch
     if startable and batch.cause != "topics" and not running and not others_are_whole(view, kafka):
         startable = []  # nothing of it has begun: it is put off, and found again once the cluster is whole
     if startable:
-        throttle = _throttle(view, kafka, [*running, *startable])
+        throttle = _throttle(view, kafka, batch, [*running, *startable])
         sentence = f"{words}: handing {len(startable)} moves to Kafka, {len(running)} running"
         return act(sentence, *throttle_effects(throttle), Reassign({m.name: m.after for m in startable}))
     if running:
         sentence = f"{words}: {done} of {len(moves)} moves done, {len(running)} running"
-        throttle = _throttle(view, kafka, running)
+        throttle = _throttle(view, kafka, batch, running)
         effects = () if throttle.seen == kafka.throttles else throttle_effects(throttle)
         return wait("TopicReplicas", sentence, *effects, patience_s=PATIENCE_S)
     if kafka.throttles.any and not kafka.moving():
@@ -140,14 +143,16 @@ def _gate(situation: Situation, partition: PartitionSeen, move: Move) -> bool:
     return may_move(partition, move.after, allow_unavailable=situation.excused_topics).open
 
 
-def _throttle(view: ClusterView, kafka: KafkaSnapshot, moves: Sequence[Move]) -> ThrottlePlan:
-    """One rate on every broker that takes part: what the slowest may give beside its clients."""
+def _throttle(view: ClusterView, kafka: KafkaSnapshot, batch: ReplicationView, moves: Sequence[Move]) -> ThrottlePlan:
+    """One rate on every broker that takes part: what the slowest may give beside its clients; or what it was raised to,
+    since moves of this batch hung on it."""
+    raised = view.moves if view.moves.cured == batch.id else MovesView()
     moved = [(m.name, m.before, m.after) for m in moves if m.added]
     plan = throttle_for(moved, bytes_per_s=_rate_bytes_per_s(view))
     live = kafka.live_brokers()
     return ThrottlePlan(
-        {b: rate for b, rate in plan.leader_bytes_per_s.items() if b in live},
-        {b: rate for b, rate in plan.follower_bytes_per_s.items() if b in live},
+        {b: max(r, raised.leader_rates.get(b, 0)) for b, r in plan.leader_bytes_per_s.items() if b in live},
+        {b: max(r, raised.follower_rates.get(b, 0)) for b, r in plan.follower_bytes_per_s.items() if b in live},
         plan.topics,
     )
 

@@ -110,6 +110,98 @@ def hung_for_no_known_reason(world: World) -> None:
     world.converge(ticks=900)
 
 
+def _spreading(world: World, **spec: object) -> None:
+    """A fourth broker gets its share; what is copied to it has begun."""
+    world.declare(a_document(healing=HEALING))
+    world.converge()
+    world.kafka.create_topic("orders", partitions=12, rf=3, min_isr=2, bytes_per_partition=50_000_000)
+    world.declare(a_document(**{"healing": HEALING, "brokers": 4, **spec}))
+    world.run(until=lambda w: w.view().rebalance is not None, ticks=200)
+
+
+def rebalance_hung_by_a_frozen_broker(world: World) -> None:
+    """The new broker serves and fetches nothing: the batch is taken back and planned anew, and copies once it
+    fetches."""
+    _spreading(world)
+    world.kafka.hangs.fetchers.add(1003)
+    world.run(until=lambda w: "rebalance.put_off" in _types(w), ticks=150)
+    assert _cures(world) == [("NoProgress", "take_back")]
+    world.kafka.hangs.fetchers.clear()
+    world.converge(ticks=900)
+    assert world.kafka_hosts(1003) > 0
+    assert not world.view().conditions["ReassignmentHung"].status
+    assert not world.kafka.snapshot().throttles.any
+
+
+def rebalance_hung_by_a_dead_broker(world: World) -> None:
+    """Its VM runs and its process does not come back: the batch is taken back, and the broker gets a new VM."""
+    _spreading(world)
+    world.run(until=lambda w: bool(w.kafka.snapshot().moving()), ticks=60)
+    new = next(i.key for i in world.view().brokers() if i.service_id == 1003)
+    world.machines.vms[new].deaf = True
+    world.machines.stop_process(new)
+    world.run(until=lambda w: bool(w.view().to_replace), ticks=150)
+    assert _cures(world) == [("TargetDead", "take_back")]
+    world.machines.vms[new].deaf = False
+    world.converge(ticks=900)
+    assert not world.kafka.snapshot().throttles.any
+
+
+def rebalance_hung_by_a_throttle(world: World) -> None:
+    """More is written than the cap lets through: told, a person raises the cap, and the throttle of the batch in hand
+    is raised at once."""
+    slow = {"pause": "false, throttleMibPerS: 4"}
+    _spreading(world, **slow)
+    for _ in range(40):
+        world.kafka.write("orders", 60_000)
+        world.tick()
+    hung = world.view().conditions["ReassignmentHung"]
+    assert (hung.status, hung.reason) == (True, "ThrottleTooLow")
+    assert "raise rollout.throttleMibPerS" in hung.message
+    world.declare(a_document(healing=HEALING, brokers=4, pause="false, throttleMibPerS: 64"))
+    for _ in range(20):
+        world.kafka.write("orders", 60_000)
+        world.tick()
+    assert _cures(world)[0] == ("ThrottleTooLow", "raise_throttle")
+    world.converge(ticks=900)
+
+
+def rebalance_hung_by_a_controller(world: World) -> None:
+    """All is in sync and the active controller ends nothing: another one takes over, and the batch ends."""
+    _spreading(world)
+    world.kafka.hangs.controllers.add(world.kafka.snapshot().quorum.leader)
+    world.run(until=lambda w: "move_cure.requested" in _types(w), ticks=150)
+    assert _cures(world) == [("ControllerStuck", "restart_controller")]
+    world.converge(ticks=900)
+    assert _types(world).count("restart.completed") == 1
+
+
+def replicas_moved_apart_hang_on_a_frozen_broker(world: World) -> None:
+    """Two replicas share a zone, and the broker one goes to fetches nothing: taken back, and begun anew once it
+    does."""
+    spec = {"healing": HEALING, "balance": "placement: {correct: true}", "brokers": 6}
+    world.declare(a_document(**spec))
+    world.converge()
+    world.kafka.create_topic("orders", partitions=6, rf=3, min_isr=2, bytes_per_partition=50_000_000)
+    racks = {i.service_id: i.planned.rack for i in world.view().brokers()}
+    a, b = sorted(b for b, rack in racks.items() if rack == "a"), sorted(b for b, r in racks.items() if r == "b")
+    world.kafka.put_by_hand = {TopicPartition("orders", 0): (*a, b[0])}
+    world.kafka.reassign(world.kafka.put_by_hand)
+    there = {b for b, rack in racks.items() if rack == "c"}
+    world.disturbed()
+    world.run(until=lambda w: not w.kafka.snapshot().moving(), ticks=60)
+    world.kafka.hangs.fetchers |= there
+    while "topics.replication_ended" not in _types(world):
+        world.disturbed()
+        world.tick()
+    assert _cures(world) == [("NoProgress", "take_back")]
+    world.kafka.hangs.fetchers.clear()
+    _watch(world, 60)
+    world.converge(ticks=900)
+    together = world.kafka.snapshot().by_name[TopicPartition("orders", 0)]
+    assert {racks[b] for b in together.replicas} == {"a", "b", "c"}
+
+
 def strangers_move_is_told_and_cancelled(world: World) -> None:
     """Nobody's plan names it: after ten minutes it is told, and only a person has it taken back."""
     world.declare(a_document(healing=HEALING))
@@ -190,6 +282,11 @@ STORIES = (
     hung_by_a_throttle,
     hung_by_a_controller,
     hung_for_no_known_reason,
+    rebalance_hung_by_a_frozen_broker,
+    rebalance_hung_by_a_dead_broker,
+    rebalance_hung_by_a_throttle,
+    rebalance_hung_by_a_controller,
+    replicas_moved_apart_hang_on_a_frozen_broker,
     strangers_move_is_told_and_cancelled,
     elections_in_vain_are_asked_for_less_and_less,
     elections_fail_until_another_controller_is_had,

@@ -58,15 +58,22 @@ def shared(world: World) -> list[str]:
 
 
 def troubled_places(
-    seed: int, *, steps: int = 250, chance: float = 0.08, rivals: bool = False, leaders: str = "restore"
+    seed: int,
+    *,
+    steps: int = 250,
+    chance: float = 0.08,
+    rivals: bool = False,
+    leaders: str = "restore",
+    hanging: bool = False,
+    **more: object,
 ) -> World:
     """A version roll under trouble and hands; then quiet: every partition is in three zones, and nothing moves."""
     world = World(seed=seed)
-    spec: dict[str, Any] = SPEC | {"balance": f"{SPEC['balance']}, preferredLeaders: {leaders}"}
+    spec: dict[str, Any] = SPEC | {"balance": f"{SPEC['balance']}, preferredLeaders: {leaders}"} | more
     world.declare(a_document(**spec))
     world.converge(ticks=200)
     world.kafka.create_topic("orders", partitions=18, rf=3, min_isr=2, bytes_per_partition=20_000_000)
-    hands, trouble = Hands(world), Trouble(world, chance=chance, rivals=rivals, **spec)
+    hands, trouble = Hands(world), Trouble(world, chance=chance, rivals=rivals, hanging=hanging, **spec)
     for n in range(steps):
         if n == steps // 2:
             world.declare(a_document(**spec, version="4.2.0"))
@@ -92,6 +99,13 @@ def test_replicas_end_in_zones_of_their_own_whatever_happens(seed: int) -> None:
     assert not world.kafka.lost()
 
 
+@pytest.mark.parametrize("seed", range(6130, 6133))
+def test_replicas_end_in_zones_of_their_own_though_their_moves_hang(seed: int) -> None:
+    world = troubled_places(seed, chance=0.15, hanging=True, healing="hungAfter: 20s")
+    assert not world.kafka.snapshot().throttles.any
+    assert not world.kafka.lost()
+
+
 @pytest.mark.parametrize("seed", range(6150, 6153))
 def test_leaders_end_even_by_order_whatever_happens_and_no_batch_of_it_copies_anything(seed: int) -> None:
     world = troubled_places(seed, leaders="even")
@@ -112,4 +126,15 @@ def test_replicas_end_in_zones_of_their_own_after_much_more_trouble() -> None:
         "troubled_places, chance=0.15, seed",
         range(6200, 6320),
         lambda s: troubled_places(s, chance=0.15, rivals=s % 2 == 0, leaders="even" if s % 3 == 0 else "restore"),
+    )
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(7200)
+def test_replicas_end_in_zones_of_their_own_after_much_more_that_hangs() -> None:
+    spec = {"healing": "hungAfter: 20s, perDay: 20"}
+    sweep(
+        "troubled_places, chance=0.15, hanging=True, seed",
+        range(6350, 6430),
+        lambda s: troubled_places(s, chance=0.15, rivals=s % 2 == 0, hanging=True, **spec),
     )

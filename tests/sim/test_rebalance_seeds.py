@@ -15,8 +15,11 @@ THROTTLE = ", throttleMibPerS: 40"
 class Spreading(Trouble):
     """All the usual trouble; and brokers come and go, people ask for rebalances and cancel them."""
 
-    def __init__(self, world: World, *, chance: float, rivals: bool = False) -> None:
-        super().__init__(world, chance=chance, rivals=rivals, throttle=THROTTLE, balance="continuous: true")
+    def __init__(
+        self, world: World, *, chance: float, rivals: bool = False, hanging: bool = False, **spec: object
+    ) -> None:
+        spread = {"throttle": THROTTLE, "balance": "continuous: true", **spec}
+        super().__init__(world, chance=chance, rivals=rivals, hanging=hanging, **spread)
         self._faults = (
             *self._faults,
             *((("somebody asks for a rebalance", self._asks_for_rebalance),) * 5),
@@ -48,14 +51,22 @@ class Spreading(Trouble):
         return True
 
 
-def troubled_growth(seed: int, *, steps: int = 250, chance: float = 0.1, rivals: bool = False) -> World:
+def troubled_growth(
+    seed: int,
+    *,
+    steps: int = 250,
+    chance: float = 0.1,
+    rivals: bool = False,
+    hanging: bool = False,
+    **spec: object,
+) -> World:
     """3 brokers with data become more, under seeded trouble; then quiet: it must converge and stay so."""
     world = World(seed=seed)
-    world.declare(a_document(throttle=THROTTLE))
+    world.declare(a_document(throttle=THROTTLE, **spec))
     world.converge(ticks=200)
     world.kafka.create_topic("orders", partitions=24, rf=3, min_isr=2, bytes_per_partition=50_000_000)
-    world.declare(a_document(brokers=5, version="4.2.0", throttle=THROTTLE))
-    trouble = Spreading(world, chance=chance, rivals=rivals)
+    world.declare(a_document(brokers=5, version="4.2.0", throttle=THROTTLE, **spec))
+    trouble = Spreading(world, chance=chance, rivals=rivals, hanging=hanging, **spec)
     trouble.lasts(steps)
     world.converge(ticks=1500)
     return world
@@ -67,6 +78,24 @@ def test_it_converges_though_replicas_are_spread_anew_meanwhile(seed: int) -> No
     assert any(r.type.startswith("rebalance.") for r in world.history())
     assert world.view().rebalance is None
     assert not world.kafka.snapshot().throttles.any
+
+
+@pytest.mark.parametrize("seed", range(8020, 8023))
+def test_it_converges_though_moves_of_rebalances_hang(seed: int) -> None:
+    world = troubled_growth(seed, chance=0.15, hanging=True, healing="hungAfter: 20s")
+    assert any(r.type.startswith("rebalance.") for r in world.history())
+    assert world.view().rebalance is None
+    assert not world.kafka.snapshot().throttles.any
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(7200)
+def test_it_converges_after_much_more_trouble_with_rebalances_that_hang() -> None:
+    def run(seed: int) -> object:
+        spec = {"healing": "hungAfter: 20s, perDay: 20"}
+        return troubled_growth(seed, chance=0.15, rivals=seed % 2 == 0, hanging=True, **spec)
+
+    sweep("troubled_growth, chance=0.15, hanging=True, seed", range(8300, 8400), run)
 
 
 @pytest.mark.soak

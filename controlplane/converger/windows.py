@@ -130,8 +130,8 @@ BEGUN = (
     facts.RebalanceBatchStarted,
 )
 """What is recorded as it begins. A test holds every event of a voluntary step against it."""
-_ASKED_FOR = frozenset({"FleetBrake", "SurgeBudget"})
-"""Who may not begin asks the fleet for no place."""
+_ASKED_FOR = frozenset({"FleetBrake", "SurgeBudget", "RestartLock"})
+"""Who may not begin asks the fleet for no place, and the ensemble for no lock."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,12 @@ from datetime import timedelta
 
 import pytest
 
+from controlplane.streams import FREEZES
 from controlplane.zookeeper.locks import RESTART
 from events import facts
-from planner.rollout.windows import Freeze
+from events.codec import encode
+from events.envelope import Origin
+from events.memory import MemoryEventStore
 from tests.builders import a_zookeeper_document
 from tests.fakes.zookeeper import FakeLocks
 from tests.sequences.recorded import told_as_recorded_by
@@ -165,9 +168,11 @@ def three_zookeeper_servers_become_five(world: World) -> None:
 
 
 def _frozen_for(world: World, time: timedelta) -> None:
-    """By the settings of the server, which takes another start."""
-    world.freezes = (Freeze(world.clock() - timedelta(seconds=1), world.clock() + time, "the sale"),)
-    world.start_server()
+    """By a person, while the server goes on."""
+    fact = facts.FreezeDeclared("freeze-1", world.clock() + time, "the sale", ("orders",), (), {})
+    event = encode(fact, "freezes-0")
+    MemoryEventStore.append(world.store, FREEZES, [event], expected_version=0, origin=Origin("person:anna"))
+    world.disturbed()
 
 
 def _wait(world: World, seconds: float) -> None:
@@ -192,7 +197,28 @@ def zookeeper_protocol_waits_for_the_end_of_a_freeze(world: World) -> None:
     assert _kinds(world).count("protocol.raised") == 1
 
 
+def restart_lock_is_given_back_while_restarts_wait(world: World) -> None:
+    """A freeze begins between two restarts: the lock is for others as long, also after another start of the server."""
+    _born(world)
+    world.declare(a_zookeeper_document(config=", config: {queued.max.requests: 600}"))
+    world.run(until=lambda w: "restart.completed" in _kinds(w), ticks=100)
+    assert RESTART in world.lock_nodes.held
+    _frozen_for(world, timedelta(minutes=5))
+    _wait(world, 20)
+    assert world.lock_nodes.held == {}
+    assert world.view().conditions["WaitsForWindow"].status
+    world.start_server()
+    _wait(world, 20)
+    assert world.lock_nodes.held == {}
+    _wait(world, 300)
+    world.disturbed()
+    world.converge()
+    assert _kinds(world).count("restart.completed") == 3
+    assert world.lock_nodes.held == {}
+
+
 STORIES = (
+    restart_lock_is_given_back_while_restarts_wait,
     zookeeper_protocol_waits_for_the_end_of_a_freeze,
     zookeeper_cluster_is_founded,
     zookeeper_cluster_becomes_3_9,

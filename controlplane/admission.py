@@ -10,7 +10,7 @@ from controlplane.kafka.features import METADATA, metadata_level_of
 from controlplane.migrationadmission import in_force, migration_admission, newborn_problems
 from controlplane.places import place_named
 from controlplane.scaledownroom import room_after
-from controlplane.view import ClusterView
+from controlplane.view import ClusterView, InstanceView
 from events.spec import problems as p
 from events.spec.model import KafkaClusterDocument
 from events.spec.positions import Positions
@@ -52,7 +52,7 @@ def admission_problems(
     found = [*found, *migration_admission(view, document, positions), *wrong_images]
     if snapshot is not None and not has_errors(found):
         found = [*found, *_room(view, document, positions, snapshot)]
-    return [*found, *_levels(view, document, positions), *_single_copies(document, positions, snapshot)]
+    return [*found, *_levels(view, document, positions, snapshot), *_single_copies(document, positions, snapshot)]
 
 
 def _clouds(document: KafkaClusterDocument, positions: Positions) -> list[Problem]:
@@ -171,17 +171,30 @@ def _room(
     return [positions.problem(p.BELOW_DATA, ("spec", "pools"), gate.reason, fix, key=True)]
 
 
-def _levels(view: ClusterView, document: KafkaClusterDocument, positions: Positions) -> list[Problem]:
-    """A finalised metadata level is a one-way door: Kafka below it cannot read what the quorum has written."""
+def _levels(
+    view: ClusterView, document: KafkaClusterDocument, positions: Positions, snapshot: KafkaSnapshot | None
+) -> list[Problem]:
+    """A finalised metadata level is a one-way door: Kafka below it cannot read what the quorum has written. Anybody may
+    have raised it (`kafka-features.sh`), so Kafka's word counts beside the record, and without it nothing goes back."""
     version = document.spec.kafka.version
     if view.in_zookeeper_mode:
         return _protocol(view, document, positions)
-    reached = finalised_level(view)
-    if metadata_level_of(version) >= reached:
-        return _late_pin(view, document, positions, reached)
-    message = f"metadata level {reached} is finalised and Kafka {version} reads only up to {metadata_level_of(version)}"
-    fix = "Stay on the release that was finalised, or a later one. To keep a way back, pin `metadataVersion` first."
-    return [positions.problem(p.METADATA_PIN, ("spec", "kafka", "version"), message, fix)]
+    seen = snapshot.features.get(METADATA) if snapshot is not None else None
+    reached = max(finalised_level(view), seen.finalised if seen is not None else 0)
+    reads_to = metadata_level_of(version)
+    if reads_to < reached:
+        message = f"metadata level {reached} is finalised and Kafka {version} reads only up to {reads_to}"
+        fix = "Stay on the release that was finalised, or a later one. To keep a way back, pin `metadataVersion` first."
+        return [positions.problem(p.METADATA_PIN, ("spec", "kafka", "version"), message, fix)]
+    if seen is None and view.founding is not None and any(_reads_to(i) > reads_to for i in view.alive()):
+        message = f"Kafka {version} reads metadata levels up to {reads_to}, and nobody knows which one is finalised now"
+        fix = f"Kafka's metadata could not be read. Try again once `kedge describe {view.name}` shows its brokers."
+        return [positions.problem(p.METADATA_PIN, ("spec", "kafka", "version"), message, fix)]
+    return _late_pin(view, document, positions, reached)
+
+
+def _reads_to(instance: InstanceView) -> int:
+    return metadata_level_of(instance.planned.kafka_version)
 
 
 def _late_pin(view: ClusterView, document: KafkaClusterDocument, positions: Positions, reached: int) -> list[Problem]:

@@ -8,7 +8,8 @@ from controlplane.admission import admission_problems
 from controlplane.view import ClusterView
 from events.spec.model import KafkaClusterDocument
 from events.spec.positions import NOWHERE
-from tests.builders import a_document, a_view
+from planner.observed import FeatureSeen, KafkaSnapshot
+from tests.builders import a_document, a_snapshot, a_view
 
 FINALISED = {"metadata.version": 29}
 
@@ -17,8 +18,28 @@ def _on_4_2(**changes: object) -> KafkaClusterDocument:
     return a_document(version="4.2.0", **changes)
 
 
-def _told(view: ClusterView, document: KafkaClusterDocument) -> list[str]:
-    return [problem.message for problem in admission_problems(view, document, positions=NOWHERE, snapshot=None)]
+def _told(view: ClusterView, document: KafkaClusterDocument, snapshot: KafkaSnapshot | None = None) -> list[str]:
+    return [problem.message for problem in admission_problems(view, document, positions=NOWHERE, snapshot=snapshot)]
+
+
+def _runs_4_2() -> ClusterView:
+    """Pinned at the level of 4.1, which is what Kedge knows to be finalised."""
+    there = [replace(i, planned=replace(i.planned, kafka_version="4.2.0")) for i in a_view().instances.values()]
+    return replace(a_view(*there), document=_on_4_2(config=', metadataVersion: "4.1"'))
+
+
+def test_a_downgrade_below_a_level_that_somebody_raised_by_hand_is_refused() -> None:
+    raised = replace(a_snapshot(), features={"metadata.version": FeatureSeen(29, 7, 29)})
+    [message] = _told(_runs_4_2(), a_document(), raised)
+    assert message == "metadata level 29 is finalised and Kafka 4.1.1 reads only up to 27"
+    assert _told(_runs_4_2(), a_document(), a_snapshot()) == []
+
+
+def test_a_downgrade_is_refused_while_nobody_knows_which_level_is_finalised() -> None:
+    for unknown in (None, replace(a_snapshot(), features={})):
+        [message] = _told(_runs_4_2(), a_document(), unknown)
+        assert message == "Kafka 4.1.1 reads metadata levels up to 27, and nobody knows which one is finalised now"
+        assert _told(_runs_4_2(), _on_4_2(config=', metadataVersion: "4.1"', brokers=6), unknown) == []
 
 
 @pytest.mark.parametrize("pin", ["3.9", "4.0", "4.1"])

@@ -48,7 +48,7 @@ def settings_in_hand_step(situation: Situation) -> Verdict | None:
     seen = replace(seen, step=seen.step.without(GUARDED)) if _guard(situation, seen) else seen
     if not seen.step:
         return None  # all else is set; what it waits for goes on below (`settings_left_step`)
-    rack = rack_of_step(situation.view, seen.step) if work.canary is not None else ""
+    rack = rack_of_step(situation.view, seen.step) if work.goes_by_rack else ""
     sentence = f"setting {words(seen.offered)} live" + (f" in rack {rack}" if rack else "")
     return wait("SettingNotTaken", sentence, SetSettings(seen.step), patience_s=READ_BACK_S)
 

@@ -347,8 +347,8 @@ def _next_step(view: ClusterView, work: SettingWork, found: tuple[Deviation, ...
         return trial_step(work.live, seen, work.canary)
     if work.stage is SettingStage.REVERT:
         return back_step(work.live, seen, work.tried)
-    if work.stage is SettingStage.ALL and work.canary is not None:
-        of_a_rack = rack_step(work.live, seen, racks_in_order(view, work.canary))
+    if work.goes_by_rack:
+        of_a_rack = rack_step(work.live, seen, racks_in_order(view, first=work.canary))
         if of_a_rack:
             return of_a_rack
     # A change in hand may have set values on any rack by itself, one that gave way to it too.

@@ -1,4 +1,5 @@
-"""In which order racks get a live value that the first broker has stood, and how that is told. Pure."""
+"""In which order racks get a live value, once a first broker has stood it or to put it right, and how that is told.
+Pure."""
 
 from collections.abc import Mapping
 
@@ -6,10 +7,10 @@ from controlplane.view import ClusterView
 from planner.rollout.live_step import LiveStep
 
 
-def racks_in_order(view: ClusterView, canary: int) -> list[set[int]]:
-    """Ids of brokers, rack by rack: that of the first one, then by name."""
+def racks_in_order(view: ClusterView, first: int | None) -> list[set[int]]:
+    """Ids of brokers, rack by rack: that of the first one where there is one, then by name."""
     found = _by_rack(view)
-    return [ids for _, ids in sorted(found.items(), key=lambda rack: (canary not in rack[1], rack[0]))]
+    return [ids for _, ids in sorted(found.items(), key=lambda rack: (first not in rack[1], rack[0]))]
 
 
 def rack_of_step(view: ClusterView, step: LiveStep) -> str:

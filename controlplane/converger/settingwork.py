@@ -35,6 +35,12 @@ class SettingWork:
     tried: tuple[int, ...] = ()
     canary: int | None = None
 
+    @property
+    def goes_by_rack(self) -> bool:
+        """Whether brokers get the values rack by rack: once a first one has stood them, and where something is put
+        right, which may have been somebody's cure."""
+        return self.stage is SettingStage.ALL and (self.canary is not None or not self.config)
+
 
 @once
 def setting_work(view: ClusterView) -> SettingWork | None:

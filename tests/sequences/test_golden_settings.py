@@ -88,6 +88,20 @@ def setting_changed_by_hand(world: World) -> None:
     assert settings.own[1001] == {"background.threads": "5"}
 
 
+def setting_changed_by_hand_everywhere(world: World) -> None:
+    """It may have been somebody's cure: brokers lose it rack by rack, the last with the cluster's default."""
+    born(world, "num.io.threads: 8")
+    settings = world.kafka.settings
+    world.kafka.alter_cluster_config({"num.io.threads": "6"})
+    settings.by_hand(1000, "num.io.threads", "5")
+    world.disturbed()
+    world.run(until=lambda w: w.view().setting_change is not None, ticks=100)
+    world.converge(ticks=30)
+    assert running(world, "num.io.threads") == ["8", "8", "8"]
+    assert settings.changes[:3] == ["1000:num.io.threads=8", "1001:num.io.threads=8", "num.io.threads=8"]
+    assert not any(settings.own.values())
+
+
 def setting_changed_by_hand_is_adopted(world: World) -> None:
     """It is told and left while the spec says so, a new value of the spec is set over it, and without the word it is
     put right."""
@@ -343,6 +357,7 @@ SCENARIOS: tuple[Callable[[World], None], ...] = (
     setting_refused,
     setting_refused_until_resumed,
     setting_changed_by_hand,
+    setting_changed_by_hand_everywhere,
     setting_changed_by_hand_is_adopted,
     setting_changed_mid_roll,
     min_isr_changed_with_a_version,

@@ -40,8 +40,11 @@ def handover_step(situation: Situation) -> Verdict | None:
         if verdict is None or verdict.wait is None:
             return verdict
         waiting = waiting or verdict
+    if (kept := _kept_for_nobody(situation)) is not None:
+        return kept
     # A gate that waits for somebody dead waits for ever, unless that one gets its successor first.
-    return None if is_orphaned(situation) or _is_to_be_replaced_first(situation) else waiting
+    lost = is_orphaned(situation) or any(new.phase is Phase.JOINED and new.lost for _, new in handovers)
+    return None if lost or _is_to_be_replaced_first(situation) else waiting
 
 
 def _pair(situation: Situation, node: str) -> tuple[list[InstanceView], InstanceView] | None:
@@ -90,9 +93,12 @@ def _hand_over(situation: Situation, olds: list[InstanceView], new: InstanceView
         intent = intent_id(situation.view.uid, "bind", new.key, 1)
         return record(f"binding volume and address of {new.node} to {new.key}", facts.BindRequested(intent, new.key))
     if new.phase is Phase.JOINED:
+        released = [i for i in olds if i.phase is Phase.RELEASED]
         if new.planned.new_dirs and not new.lost and (left := _left_to_copy(situation, new)):
             return wait("CopiesMissing", f"{new.key} fills its new disk: {left}", patience_s=_COPYING_S)
-        released = [i for i in olds if i.phase is Phase.RELEASED]
+        keeper = next((i for i in released if _keeps_a_disk(i, new)), None)
+        if keeper is not None and (left := _not_elsewhere(situation, keeper)):
+            return wait("CopiesMissing", f"{keeper.key} keeps the disk nobody took over: {left}", patience_s=_COPYING_S)
         return request_retire(situation, released, f"{new.key} has taken over {new.planned.service} {new.service_id}")
     return None
 
@@ -105,6 +111,36 @@ def _left_to_copy(situation: Situation, heir: InstanceView) -> str:
     hosted = [p for p in kafka.hosted_by(heir.service_id) if heir.service_id in p.target]
     behind = [p for p in hosted if heir.service_id not in p.isr]
     return f"{len(behind)} of {len(hosted)} partitions are not in sync there yet" if behind else ""
+
+
+def _keeps_a_disk(old: InstanceView, heir: InstanceView) -> bool:
+    """Whether a disk of its broker is still there that its heir begins anew: the failed one."""
+    passed = {v.key for v in heir.planned.volumes}
+    return old.is_broker and any(v.key not in passed for v in old.planned.volumes)
+
+
+def _not_elsewhere(situation: Situation, broker: InstanceView) -> str:
+    """What its disks may be the last copy of: partitions that no broker has in sync which serves. "" where there is
+    none. An heir that was lost before it had filled its new disk may have left the failed one as the only one there."""
+    kafka = situation.seen.fresh_kafka(situation.now)
+    if kafka is None:
+        return "Kafka's metadata cannot be read"
+    gone = {i.service_id for i in situation.view.brokers() if i.lost}
+    live, hosted = kafka.live_brokers() - gone, kafka.hosted_by(broker.service_id)
+    only = [p for p in hosted if live.isdisjoint(p.isr)]
+    return f"{len(only)} of {len(hosted)} partitions have no copy in sync elsewhere" if only else ""
+
+
+def _kept_for_nobody(situation: Situation) -> Verdict | None:
+    """A VM that was let go of and kept as long as its failed disk might have been needed, beside a broker of another id
+    by now: it goes once all it held is elsewhere."""
+    for old in situation.view.in_phase(Phase.RELEASED):
+        there = [i for i in situation.view.of_node(old.node) if i.phase is not Phase.RETIRING]
+        others = all(i.service_id != old.service_id for i in there if i.key != old.key)
+        serves = there[-1].phase is Phase.JOINED and not there[-1].lost
+        if old.is_broker and others and serves and not _not_elsewhere(situation, old):
+            return request_retire(situation, [old], f"all that broker {old.service_id} held is elsewhere")
+    return None
 
 
 def _take_from(situation: Situation, holder: InstanceView, new: InstanceView) -> Verdict | None:

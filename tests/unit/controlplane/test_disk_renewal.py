@@ -8,9 +8,10 @@ import pytest
 from controlplane.commands import CommandRefused, ReplaceNode
 from controlplane.converger.decide import decide
 from controlplane.converger.documents import document_for
-from controlplane.converger.handovers import broker_gate
+from controlplane.converger.handovers import broker_gate, handover_step
 from controlplane.converger.healing import healing_step
 from controlplane.converger.rendering import terraform_run
+from controlplane.converger.verdict import Verdict
 from controlplane.diskrenewal import failed_disks
 from controlplane.kafka.deadline import Deadline
 from controlplane.kafka.disks import read_disks
@@ -20,7 +21,7 @@ from controlplane.replacement import Phase
 from controlplane.restartview import ReplaceView
 from controlplane.view import ClusterView, InstanceView, IntentView
 from events import facts
-from planner.observed import FailedDirsSeen, LogDirsSeen
+from planner.observed import FailedDirsSeen, LogDirsSeen, PartitionSeen
 from tests.builders import (
     BEFORE,
     a_document,
@@ -242,3 +243,50 @@ def test_what_else_is_told_of_a_broker_that_does_not_run_is_not_cured_and_a_cont
     assert _cure_of_lost("deadlock") is None
     assert _cure_of_lost("log_dir_failed") is None
     assert _cure_of_lost("directory_lost", key="controllers-a-0.g1") is None
+
+
+def _heir_lost_while_it_filled_its_disk() -> ClusterView:
+    return a_view_of_two(a_broker(phase=Phase.RELEASED, bound=False), _heir(Phase.JOINED, bound=True, lost_at=BEFORE))
+
+
+def _handed_over(view: ClusterView, *partitions: PartitionSeen, **kafka: Any) -> Verdict | None:
+    heirs = (i for i in view.of_node(NODE) if i.planned.handover)
+    reports = {i.key: a_report(i, "running") for i in heirs}
+    return handover_step(a_situation(view, kafka=a_snapshot(*partitions, **kafka), reports=reports))
+
+
+def test_a_failed_disk_stays_while_it_may_be_the_last_copy_there_is_of_a_partition() -> None:
+    """Its heir is lost with a disk half full, and the other copy is on a broker that has died meanwhile."""
+    only = a_partition("lean-0", (1000, 1001), isr=(1001,), leader=-1)
+    view = _heir_lost_while_it_filled_its_disk()
+    assert _handed_over(view, only, brokers=(1002,), fenced=(1000, 1001)) is None  # another heir is made first
+    disks = (a_broker().planned.volumes[0], _heir(Phase.JOINED).planned.volumes[1])
+    third = a_broker(NODE, 3, service_id=1000, handover=True, volumes=disks)
+    lost = replace(_heir(Phase.RELEASED, lost_at=BEFORE), bound=False)
+    there = replace(view, instances={**view.instances, lost.key: lost, third.key: third})
+    waits = _handed_over(there, only, brokers=(1000, 1002), fenced=(1001,))
+    assert waits is not None
+    assert waits.wait is not None
+    assert waits.wait.reason == "CopiesMissing"
+    assert (
+        waits.sentence
+    ) == "brokers-a-0.g1 keeps the disk nobody took over: 1 of 1 partitions have no copy in sync elsewhere"
+
+
+def test_a_failed_disk_goes_with_its_vm_though_the_heir_is_lost_where_all_has_a_copy_elsewhere() -> None:
+    elsewhere = a_partition("lean-0", (1000, 1001), isr=(1001,), leader=1001)
+    retired = _handed_over(_heir_lost_while_it_filled_its_disk(), elsewhere, brokers=(1001, 1002), fenced=(1000,))
+    assert retired is not None
+    [asked] = retired.events
+    assert isinstance(asked, facts.RetireRequested)
+    assert asked.keys == ("brokers-a-0.g1",)
+
+
+def test_a_kept_disk_goes_once_a_broker_of_another_id_has_taken_all_over() -> None:
+    view = a_view_of_two(a_broker(phase=Phase.RELEASED, bound=False), a_broker(NODE, 3, service_id=1003))
+    assert (
+        _handed_over(view, a_partition("lean-0", (1000, 1001), isr=(), leader=-1), brokers=(1001, 1002, 1003)) is None
+    )
+    retired = _handed_over(view, a_partition("lean-0", (1003, 1001)), brokers=(1001, 1002, 1003))
+    assert retired is not None
+    assert [e.keys for e in retired.events if isinstance(e, facts.RetireRequested)] == [("brokers-a-0.g1",)]

@@ -82,6 +82,41 @@ def test_a_listing_asks_by_pages_and_not_by_machines(bench: Bench) -> None:
     assert bench.upcloud.calls == {"GetAccount": 1, "ListServers": 3, "ListStorages": 1, "ListIpAddresses": 1}
 
 
+def test_where_upcloud_tells_how_many_there_are_no_empty_page_is_asked_for(bench: Bench) -> None:
+    bench.create(resources(*nodes(10)))
+    for tells, pages in ((False, 3), (True, 2)):
+        bench.upcloud.tells_total = tells
+        bench.upcloud.calls.clear()
+        assert len(bench.another(page=5).list_place(PLACE).instances) == 10
+        assert bench.upcloud.calls["ListServers"] == pages
+
+
+def test_a_vm_deleted_between_two_pages_hides_no_other_where_upcloud_tells_how_many_there_are(bench: Bench) -> None:
+    bench.upcloud.tells_total = True
+    bench.create(resources(*nodes(12)))
+    first, asked = bench.id_of("n-0.g1"), bench.upcloud.calls
+
+    def delete_before_the_second_page(action: str) -> None:
+        if action == "ListServers" and asked[action] == 2:
+            bench.upcloud.things.drop_server(first)
+
+    asked.clear()
+    bench.upcloud.watching = delete_before_the_second_page
+    listing = bench.another(page=5).list_place(PLACE)
+    assert sorted(i.node for i in listing.instances) == sorted(f"n-{i}" for i in range(1, 12))
+    assert asked["ListServers"] == 6, "three pages, and all of them again"
+
+
+def test_a_total_that_counts_something_else_is_believed_no_more_than_what_is_listed_twice(bench: Bench) -> None:
+    """Nobody has seen UpCloud tell it of servers: were it that of the account, no listing would ever be right."""
+    bench.upcloud.tells_total = True
+    bench.create(resources(*nodes(4)))
+    bench.upcloud.counts_all = True
+    bench.upcloud.calls.clear()
+    assert len(bench.another(page=5).list_place(PLACE).instances) == 4
+    assert bench.upcloud.calls["ListServers"] == 2
+
+
 def test_a_page_that_fails_fails_the_listing(bench: Bench) -> None:
     bench.create(resources(*nodes(12)))
     bench.upcloud.faults.append(Fault("ListServers", "SERVICE_ERROR", 500, skip=2))

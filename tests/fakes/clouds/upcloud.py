@@ -33,6 +33,7 @@ _LEFT_OUT = frozenset(
 )
 """What the list of servers does not tell: addresses and disks above all (recorded in getserverswithfilters.yaml)."""
 
+TOTAL = "Upcloud-Total-Count"
 _JSON = {"Content-Type": "application/json; charset=UTF-8"}
 _DEFAULT_LIMIT, _LARGEST_LIMIT = 25, 100
 
@@ -55,9 +56,13 @@ class UpcloudServer:
     tells_holders: bool = True
     """Whether a listing of storages that was asked for servers has them."""
     tells_private_addresses: bool = True
+    tells_total: bool = False
+    """Whether listings of servers and storages say how many there are; with `counts_all` of the account."""
+    counts_all: bool = False
     watching: Callable[[str], None] | None = None
     """Told the name of each call, before it is answered."""
     lock: threading.Lock = field(default_factory=threading.Lock)
+    _total: int | None = None
 
     @property
     def url(self) -> str:
@@ -68,6 +73,7 @@ class UpcloudServer:
         parts = urlsplit(target)
         given = json.loads(body) if body else {}
         with self.lock:
+            self._total = None
             try:
                 action, answer = self._route(method, parts.path, parse_qsl(parts.query), given)
                 self.calls[action] += 1
@@ -81,7 +87,8 @@ class UpcloudServer:
                 status, told = answer()
             except RefusedError as error:
                 status, told = error.status, error.body
-            return status, _JSON, b"" if told is None else json.dumps(told).encode()
+            total = {} if self._total is None else {TOTAL: str(self._total)}
+            return status, _JSON | total, b"" if told is None else json.dumps(told).encode()
 
     def _route(self, method: str, path: str, query: Query, given: Body) -> Routed:
         match method, *path.strip("/").split("/")[1:]:
@@ -183,7 +190,7 @@ class UpcloudServer:
     def _listed(self, query: Query) -> Body:
         servers = [self.things.server(uuid) for uuid in list(self.things.servers)]
         found = [s for s in servers if _has(s["labels"]["label"], query)]
-        listed = [{k: v for k, v in s.items() if k not in _LEFT_OUT} for s in _page(found, query)]
+        listed = [{k: v for k, v in s.items() if k not in _LEFT_OUT} for s in self._page(found, query)]
         told: Body = json.loads(json.dumps({"servers": {"server": listed}}))
         return told
 
@@ -191,8 +198,15 @@ class UpcloudServer:
         found = [s for s in self.things.storages.values() if _has(s["labels"], query)]
         with_holders = self.tells_holders and dict(query).get("servers") in ("yes", "1")
         left_out = () if with_holders else ("servers",)
-        listed = [{k: v for k, v in s.items() if k not in left_out} for s in _page(found, query)]
+        listed = [{k: v for k, v in s.items() if k not in left_out} for s in self._page(found, query)]
         return {"storages": {"storage": listed}}
+
+    def _page(self, found: list[Body], query: Query) -> list[Body]:
+        asked = dict(query)
+        offset, limit = int(asked.get("offset", 0)), min(int(asked.get("limit", _DEFAULT_LIMIT)), _LARGEST_LIMIT)
+        of_all = len(self.things.servers) + len(self.things.storages)
+        self._total = (of_all if self.counts_all else len(found)) if self.tells_total else None
+        return found[offset : offset + limit]
 
     def _addresses(self) -> list[Body]:
         told = self.things.addresses()
@@ -239,9 +253,3 @@ def _has(labels: list[Body], query: Query) -> bool:
         if name == "label" and (key not in own or (told and own[key] != value)):
             return False
     return True
-
-
-def _page(found: list[Body], query: Query) -> list[Body]:
-    asked = dict(query)
-    offset, limit = int(asked.get("offset", 0)), min(int(asked.get("limit", _DEFAULT_LIMIT)), _LARGEST_LIMIT)
-    return found[offset : offset + limit]

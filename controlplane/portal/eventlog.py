@@ -1,7 +1,7 @@
 """The whole log as people look through it: filtered, page by page, and where in it a moment is."""
 
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from controlplane.streams import anomalies_stream, anomalies_uid_of, cluster_stream, cluster_uid_of
@@ -49,6 +49,15 @@ class Found:
 def uid_of(stream: str) -> ClusterUid | None:
     """The cluster an event of that stream is about, None for what concerns no single one."""
     return cluster_uid_of(stream) or anomalies_uid_of(stream)
+
+
+def told_of(event: Recorded, without_others: Callable[[str], str]) -> Recorded:
+    """The event as it may be told: what the loop said of a cluster then names no cluster of others, as on its page."""
+    if event.type != "condition.changed":
+        return event
+    said = str(event.data.get("message", ""))
+    told = without_others(said)
+    return event if told == said else replace(event, data={**event.data, "message": told})
 
 
 def browse(store: EventStore, asked: Asked) -> Found:

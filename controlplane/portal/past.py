@@ -14,7 +14,7 @@ from controlplane.converger.movewatch import Known
 from controlplane.converger.traffic import UNKNOWN, Traffic
 from controlplane.portal import schemas as api
 from controlplane.portal.answers import cluster_detail
-from controlplane.portal.eventlog import position_at
+from controlplane.portal.eventlog import position_at, told_of
 from controlplane.portal.moments import moment_in
 from controlplane.portal.pastschemas import PastOut
 from controlplane.portal.problems import ApiError
@@ -92,7 +92,7 @@ def past_of(services: PortalServices, name: str, at: str, zone: tzinfo = UTC) ->
     store = services.store
     position, moment = _position(store, at, zone)
     asked = [view.uid for view in services.fleet.views() if view.name == name]
-    found = [p for uid in asked if (p := _as_of(store, uid, position, moment)) is not None]
+    found = [p for uid in asked if (p := _as_of(services, uid, position, moment)) is not None]
     if not found:
         title = f"there was no cluster {name!r} at position {position}"
         raise ApiError(404, "no-cluster-then", title, next_step="`kedge events` tells when it was declared.")
@@ -110,14 +110,16 @@ def past_out(past: Past, placement: str) -> PastOut:
     return PastOut(position=past.position, at=past.at, placement=placement)
 
 
-def _as_of(store: EventStore, uid: ClusterUid, position: int, moment: datetime | None) -> Past | None:
+def _as_of(services: PortalServices, uid: ClusterUid, position: int, moment: datetime | None) -> Past | None:
     """None where it was not there yet, or not any more."""
+    store, without_others = services.store, services.without_others()
     view, own = empty_view(uid), []
     for event in store.read_stream(cluster_stream(uid)):
         if event.position > position:
             break
-        view = evolve(view, event)
-        own.append(event)
+        told = told_of(event, without_others)
+        view = evolve(view, told)
+        own.append(told)
     if not own or view.deleted:
         return None
     recorded = store.read_all(position - 1, limit=1)

@@ -163,6 +163,8 @@ class PortalServices:
     planner_state: Callable[[], str]
     progress: Callable[[ClusterView], str]
     brake: Callable[[ClusterView], str]
+    without_others: Callable[[], Callable[[str], str]] = lambda: str
+    """What takes the names of clusters the caller may not read out of a text; of whoever may read all, nothing."""
     window: Callable[[ClusterView], str] = lambda _: ""
     """Whether anything voluntary may begin on a cluster now, in words; "" where nothing ever waits."""
     wake: Callable[[str], None]

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 
 from controlplane.agents.desk import Agents
@@ -119,6 +120,7 @@ def scoped(services: PortalServices, rights: Rights) -> PortalServices:
         freezes=_scoped_freezes(services.freezes, fleet, rights),
         agents=_scoped_agents(services.agents, fleet, rights),
         notifiers=ScopedNotifiers(services.notifiers, rights),
+        without_others=fleet.teller,
         brake=lambda view: fleet.without_others(services.brake(view)),
         window=lambda view: fleet.without_others(services.window(view)),
         backup=_administrators_backup(services.backup, rights),
@@ -180,6 +182,10 @@ class ScopedFleet:
     def without_others(self, text: str) -> str:
         """The text without names of clusters that the caller may not read."""
         return _without(text, self._others())
+
+    def teller(self) -> Callable[[str], str]:
+        """The same for many texts at this moment."""
+        return partial(_without, others=self._others())
 
     def _others(self) -> re.Pattern[str] | None:
         every = self.fleet.views()

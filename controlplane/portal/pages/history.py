@@ -7,6 +7,7 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from controlplane.cli.cost_view import bill_words, difference_words
+from controlplane.portal.eventlog import told_of
 from controlplane.portal.generations import generations_out
 from controlplane.portal.pages.changes import changes_of
 from controlplane.portal.pages.cluster import head_of
@@ -42,7 +43,8 @@ def history(
 ) -> Response:
     """A page of events, and the declarations to compare."""
     view = living(services, name)
-    events = services.store.read_stream(cluster_stream(view.uid))
+    without_others = services.without_others()
+    events = [told_of(event, without_others) for event in services.store.read_stream(cluster_stream(view.uid))]
     told = changes_of(events)
     rolls = rolls_of(events)
     kinds = {"people": ("person", "git"), "kedge": ("kedge",)}.get(whose, ("person", "git", "kedge"))

@@ -2,7 +2,7 @@
 
 import time
 import uuid
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
 from typing import Annotated
 
@@ -34,6 +34,7 @@ from controlplane.portal.access.roles import Verb
 from controlplane.portal.approvals import in_force_digest, propose
 from controlplane.portal.asked import MOST_KEY, asked_id, refuse_repeated
 from controlplane.portal.auth import Actor
+from controlplane.portal.eventlog import told_of
 from controlplane.portal.feed import MAX_WAIT_S, RECHECK_EVERY_S, Feed
 from controlplane.portal.history import History, page_of
 from controlplane.portal.moveproposals import propose_rebalance
@@ -45,6 +46,7 @@ from controlplane.portal.services import PortalServices, Proposed, Services
 from controlplane.portal.sourceanswers import spec_source_out
 from controlplane.portal.specs import Declared, Order, declare, judge
 from controlplane.view import ClusterView
+from events.envelope import Recorded
 from events.ids import ClusterUid
 
 router = APIRouter(prefix=api.API_PREFIX, tags=["clusters"])
@@ -161,9 +163,15 @@ async def get_events(
         page = await run_in_threadpool(page_of, services.store, history, view.uid, after=after, limit=limit, tail=tail)
         left_s = deadline - time.monotonic()
         if page.events or left_s <= 0 or feed.is_closing:
-            return api.EventsOut(events=[answers.event_out(e) for e in page.events], head=page.head)
+            told = await run_in_threadpool(_told, services, page.events)
+            return api.EventsOut(events=told, head=page.head)
         if not await feed.wait(view.uid, page.version, min(left_s, RECHECK_EVERY_S)):
             await _refuse_who_left(request, view)
+
+
+def _told(services: PortalServices, events: Sequence[Recorded]) -> list[api.EventOut]:
+    without_others = services.without_others()
+    return [answers.event_out(told_of(event, without_others)) for event in events]
 
 
 async def _refuse_who_left(request: Request, view: ClusterView) -> None:

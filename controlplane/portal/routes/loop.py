@@ -14,7 +14,7 @@ from controlplane.portal import schemas as api
 from controlplane.portal.access.rights import Rights
 from controlplane.portal.access.roles import Verb
 from controlplane.portal.answers import in_utc
-from controlplane.portal.eventlog import Asked, Found, browse
+from controlplane.portal.eventlog import Asked, Found, browse, told_of
 from controlplane.portal.eventstream import AT_ONCE, EVENT_STREAM, Watch, event_messages, grown
 from controlplane.portal.feed import MAX_WAIT_S
 from controlplane.portal.loopanswers import log_out, loop_out
@@ -130,4 +130,6 @@ def log_of(
     if only == []:
         raise ClusterNotFound(cluster)
     others = rights.may_everywhere(Verb.READ)
-    return browse(services.store, replace(asked, clusters=names.keys(), others=others, only=only)), names
+    found = browse(services.store, replace(asked, clusters=names.keys(), others=others, only=only))
+    without_others = services.without_others()
+    return replace(found, events=[told_of(event, without_others) for event in found.events]), names

@@ -14,6 +14,7 @@ from events.ids import ClusterUid
 from spark.metrics.placement import Held, WindowPlacement
 from tests.builders import a_partition, a_snapshot
 from tests.unit.controlplane.portal.portal_house import START, TOKEN, House, three_brokers
+from tests.unit.controlplane.portal.test_api_tokens import program, token_of
 from tests.unit.controlplane.portal.test_portal_roles_matrix import OURS
 from tests.unit.events.spec_texts import ORDERS
 
@@ -186,3 +187,22 @@ def test_a_moment_that_makes_no_sense_and_a_cluster_that_was_not_are_refused(hou
     assert asked(house, path, at="yesterday").status_code == 422
     nobody = house.client.get("/v1/clusters/nothing" + path, params={"at": "1"})
     assert nobody.status_code == 404
+
+
+WAITS = facts.ConditionChanged("WaitsForStage", True, "EarlierStage", "it waits for ledger, which rolls")
+
+
+def test_names_of_clusters_of_others_are_in_no_past_condition_and_no_event_that_tells_of_it() -> None:
+    house = House()
+    house.apply(OURS)
+    house.apply(ORDERS.replace("name: orders", "name: ledger\n  owner: search"))
+    house.record(WAITS)
+    ours = program(house, token_of(house, Binding("", Role.OWNER, "team:payments")))
+    browser = house.browser("bob", Binding("", Role.OWNER, "team:payments"))
+    paths = ("/v1/clusters/orders", f"/v1/clusters/orders?at={house.store.head()}", "/v1/clusters/orders/events")
+    for path in (*paths, "/v1/events?after=0", "/v1/events?cluster=orders"):
+        told = ours.get(path).text
+        assert "it waits for another cluster, which rolls" in told, path
+        assert "ledger" not in told, path
+    assert "ledger" not in browser.get("/clusters/orders/history").text
+    assert "it waits for ledger, which rolls" in house.client.get("/v1/clusters/orders/events").text

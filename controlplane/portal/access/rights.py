@@ -65,6 +65,13 @@ class Rights:
         if not may:
             raise Forbidden(f"you may not {verb} {what}", _needs(verb))
 
+    def require_somewhere(self, verb: Verb, what: str) -> None:
+        """The same for what is no cluster's and no secret: whoever may do that anywhere may know."""
+        may = all(any(verb in ALLOWS[b.role] for b in held) for held in self._needed)
+        self.trail.judged(verb, what, allowed=may)
+        if not may:
+            raise Forbidden(f"you may not {verb} {what}", _needs(verb))
+
     def require_everywhere(self, verb: Verb, what: str) -> None:
         """The same for what concerns the whole installation."""
         may = self.may_everywhere(verb)

@@ -10,6 +10,8 @@ from prometheus_client.registry import CollectorRegistry
 from starlette.responses import PlainTextResponse, Response
 
 from controlplane.portal import schemas as api
+from controlplane.portal.access.roles import Verb
+from controlplane.portal.pages.frame import Caller
 from controlplane.portal.services import Services
 from controlplane.telemetry.families import families
 from controlplane.telemetry.gather import sight_of
@@ -29,8 +31,9 @@ class _Collected:
 
 
 @router.get("/metrics", response_class=PlainTextResponse)
-def metrics(services: Services) -> Response:
+def metrics(services: Services, rights: Caller) -> Response:
     """Prometheus text. Scrape it with the installation's token as bearer, every 15 s or slower."""
+    rights.require_somewhere(Verb.READ, "metrics")
     registry = CollectorRegistry()
     ProcessCollector(registry=registry)
     registry.register(_Collected(sight_of(services)))

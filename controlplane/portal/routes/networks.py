@@ -5,7 +5,9 @@ from fastapi import APIRouter
 from controlplane.networks.desk import NetworkStanding
 from controlplane.networks.pool import free_networks
 from controlplane.portal import networkschemas as api
+from controlplane.portal.access.roles import Verb
 from controlplane.portal.auth import Actor
+from controlplane.portal.pages.frame import Caller
 from controlplane.portal.routes.clusters import CommandId
 from controlplane.portal.schemas import API_PREFIX
 from controlplane.portal.services import Services
@@ -14,8 +16,9 @@ router = APIRouter(prefix=API_PREFIX, tags=["networks"])
 
 
 @router.get("/networks")
-def list_networks(services: Services) -> api.NetworksOut:
+def list_networks(services: Services, rights: Caller) -> api.NetworksOut:
     """All networks that are not removed, by place and name."""
+    rights.require_somewhere(Verb.READ, "networks")
     desk = services.networks
     pool, standings = desk.pool(), desk.standings()
     taken = [*(s.network.cidr for s in standings), *pool.reserved]

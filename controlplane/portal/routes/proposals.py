@@ -73,6 +73,7 @@ def reject(number: str, body: api.DecisionIn, services: Services, request: Reque
 @router.get("/policies")
 def list_policies(services: Services, rights: Caller) -> api.PoliciesOut:
     """The policies in force, and whether their files are still sound."""
+    rights.require_somewhere(Verb.READ, "policies")
     known = services.gate.policies.current()
     fault = known.fault
     if fault and not rights.may_everywhere(Verb.ADMINISTER):

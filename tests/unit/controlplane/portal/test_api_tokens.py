@@ -49,6 +49,14 @@ def test_a_token_does_what_its_role_and_scope_leave_and_the_history_names_its_ma
     assert ours.post("/v1/backup", json={"path": "/x"}).status_code == 403
 
 
+@pytest.mark.parametrize("path", ["/v1/metrics", "/v1/policies", "/v1/networks"])
+def test_what_is_no_clusters_is_told_to_whoever_has_some_role_and_not_to_who_has_none(path: str) -> None:
+    house = house_with_orders()
+    assert program(house, token_of(house, name="nob")).get(path).status_code == 403
+    viewer = Binding("", Role.VIEWER, "team:search")
+    assert program(house, token_of(house, viewer, name="vic")).get(path).status_code == 200
+
+
 def test_a_token_sees_nothing_outside_its_scope() -> None:
     house = house_with_orders()
     theirs = program(house, token_of(house, ADMIN, role="viewer", scope="team:search"))

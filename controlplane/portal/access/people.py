@@ -167,7 +167,8 @@ class People:
     def rights_now(self, subject: str, via: str, now: datetime) -> Rights | None:
         """What whoever asked for something once may do at this moment; None where they may not come in any more.
 
-        Where they came by a token, no more than that one leaves; a revoked token leaves nothing.
+        Where they came by a token, no more than that one leaves; a revoked token leaves nothing. Of people of the
+        provider what it told at their last sign-in counts as long as it does for tokens.
         """
         limit = None
         if via.startswith(TOKEN):
@@ -177,7 +178,7 @@ class People:
             limit = token.limit
         if subject == INSTALLATION or (limit is not None and limit.subject == INSTALLATION):
             return whole_rights(subject, limit=limit, via=via, granted=self.users.bindings())
-        return self._rights(subject, via=via, limit=limit)
+        return self._rights(subject, via=via, limit=limit, now=now)
 
     def bind(self, wanted: Binding) -> bool:
         """Gives the role; False when it is there already. Raises BindingRefused for a token that is not in force."""
@@ -215,7 +216,8 @@ class People:
         limit: Binding | None = None,
         now: datetime | None = None,
     ) -> Rights | None:
-        """Of somebody who is known and not disabled. `now` where it matters how long ago the provider told of them."""
+        """Of somebody who is known and not disabled. `now` where no session ends by itself: then it matters how long
+        ago the provider told of them."""
         groups: tuple[str, ...] = ()
         if subject.startswith(_OIDC):
             person = self.oidc.get(subject.removeprefix(_OIDC))

@@ -331,6 +331,17 @@ def test_a_disabled_user_does_not_sign_in() -> None:
         people.sign_in("admin", password, house.now)
 
 
+def test_of_a_person_of_the_provider_who_was_not_seen_for_long_nothing_counts_that_was_asked_for_then() -> None:
+    house = House()
+    people = house.services.people
+    people.sign_in_oidc(OidcPerson("ada", "sub", ("admins",), house.now, house.now), house.now, life=timedelta(hours=1))
+    people.users.bind(Binding("group:admins", Role.ADMIN, "*"))
+    known = people.rights_now("oidc:ada", "session", house.now + people.oidc_trust)
+    assert known is not None
+    assert known.may_everywhere(Verb.ADMINISTER)
+    assert people.rights_now("oidc:ada", "session", house.now + people.oidc_trust + timedelta(seconds=1)) is None
+
+
 def test_one_password_on_many_names_makes_the_address_wait() -> None:
     house = House()
     people = house.services.people

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from pydantic import SecretStr
 
-from controlplane.portal.access.passwords import Guesses
+from controlplane.portal.access.passwords import Guesses, neighbourhood
 from controlplane.portal.access.people import People
 from controlplane.portal.access.rights import Rights, whole_rights
 from controlplane.portal.access.tokens import INSTALLATION
@@ -39,7 +39,8 @@ class Bearers:
         if door is Door.LOOPBACK and same_secret(shown, self.installation_token.get_secret_value()):
             return whole_rights(INSTALLATION, via="home token")
         key = hashlib.sha256(shown.encode()).hexdigest()
-        wait_s = self._wrong.wait_s(client, now)
+        near = neighbourhood(client)
+        wait_s = self._wrong.wait_s(near, now)
         with self._lock:
             was_right = key in self._right
         if wait_s and not was_right:
@@ -47,9 +48,9 @@ class Bearers:
             raise ApiError(429, "too-many-guesses", "too many wrong tokens from this address", retry_after_s=after)
         found = self.people.recognise_token(shown, now, client=client)
         if found is None:
-            self._wrong.failed(client, now)
+            self._wrong.failed(near, now)
         else:
-            self._wrong.forget(client)
+            self._wrong.forget(near)
         with self._lock:
             self._right.pop(key, None)
             if found is not None:

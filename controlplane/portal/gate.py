@@ -19,6 +19,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from controlplane.portal.access.bindings import TOKEN
+from controlplane.portal.access.passwords import neighbourhood
 from controlplane.portal.access.rights import Rights, whole_rights
 from controlplane.portal.access.scoped import scoped
 from controlplane.portal.asked import KEY_HEADER, MOST_KEY, key_row, request_digest, whole_body
@@ -275,7 +276,7 @@ class Gate:
             return
         if rights is None or call.path.startswith(HOOK_PATHS) or status == 429:
             via = rights.via if rights is not None else ""
-            is_admitted, left_out = self._strangers.admits(via or call.client, now)
+            is_admitted, left_out = self._strangers.admits(via or neighbourhood(call.client), now)
             if not is_admitted:
                 return
             entry = replace(entry, note=f"{left_out} more before it were not noted") if left_out else entry

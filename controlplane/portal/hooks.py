@@ -20,7 +20,7 @@ from controlplane.gitsync.binding import GitBinding
 from controlplane.gitsync.desk import SourceDesk
 from controlplane.gitsync.faults import SourceFault
 from controlplane.gitsync.tokens import kept_token
-from controlplane.portal.access.passwords import Guesses
+from controlplane.portal.access.passwords import Guesses, neighbourhood
 from controlplane.portal.auth import same_secret
 from controlplane.portal.problems import ApiError
 from controlplane.portal.services import Leadership
@@ -54,17 +54,18 @@ class Hooks:
 
         Raises ApiError 401 unless the delivery is signed with the secret of that binding, 429 while the address waits.
         """
-        wait_s = self._wrong.wait_s(client, now)
+        near = neighbourhood(client)
+        wait_s = self._wrong.wait_s(near, now)
         if wait_s:
             after = max(1, round(wait_s))
             title = "too many deliveries of this address were not signed as they should be"
             raise ApiError(429, "too-many-guesses", title, retry_after_s=after)
         secret = await run_in_threadpool(self._secret, name)
         if not await self._is_signed(secret, headers, body):
-            self._wrong.failed(client, now)
+            self._wrong.failed(near, now)
             then = "Give the webhook at the forge the secret that webhook_secret_env or webhook_secret_file names."
             raise ApiError(401, "not-signed", "no binding of that name has this secret", next_step=then)
-        self._wrong.forget(client)
+        self._wrong.forget(near)
         if self.sources is not None and (self.leadership.may_act or self.sources.reaches_leader):
             self.sources.ring(name)
 

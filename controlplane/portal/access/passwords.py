@@ -4,6 +4,7 @@ import secrets
 import threading
 from collections import OrderedDict
 from datetime import datetime, timedelta
+from ipaddress import IPv4Address, IPv6Network, ip_address
 
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
@@ -59,6 +60,17 @@ def refusal_of(password: str, name: str) -> str:
     return "one character again and again is none" if len(set(password)) < 4 else ""
 
 
+def neighbourhood(address: str) -> str:
+    """Who is counted as one by address: of IPv6 the /64 it is in, as one customer has all 2^64 of them."""
+    try:
+        known = ip_address(address.partition("%")[0])
+    except ValueError:
+        return address
+    if isinstance(known, IPv4Address):
+        return str(known)
+    return str(known.ipv4_mapped or IPv6Network((known, 64), strict=False))
+
+
 class Guesses:
     """Wrong ones by name, in memory: after some in a row each one more doubles the wait, up to 5 minutes."""
 
@@ -88,3 +100,30 @@ class Guesses:
         """It was right."""
         with self._lock:
             self._failed.pop(name, None)
+
+
+class Remembered:
+    """Words that were noted, the newest of them, in memory."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._known: OrderedDict[str, None] = OrderedDict()
+
+    def add(self, word: str) -> None:
+        """Notes it, as the newest."""
+        with self._lock:
+            self._known.pop(word, None)
+            self._known[word] = None
+            while len(self._known) > _REMEMBERED:
+                self._known.popitem(last=False)
+
+    def has(self, word: str) -> bool:
+        """Whether it is known still."""
+        with self._lock:
+            return word in self._known
+
+    def drop(self, beginning: str) -> None:
+        """Forgets all that begin so."""
+        with self._lock:
+            for word in [word for word in self._known if word.startswith(beginning)]:
+                del self._known[word]

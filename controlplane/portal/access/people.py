@@ -7,7 +7,14 @@ from datetime import datetime, timedelta
 
 from controlplane.portal.access.bindings import EVERYTHING, TOKEN, Binding, BindingRefused, scope_of
 from controlplane.portal.access.oidcpeople import MemoryOidcPeople, OidcPeopleStore, OidcPerson
-from controlplane.portal.access.passwords import Guesses, Passwords, made_password, refusal_of
+from controlplane.portal.access.passwords import (
+    Guesses,
+    Passwords,
+    Remembered,
+    made_password,
+    neighbourhood,
+    refusal_of,
+)
 from controlplane.portal.access.rights import Forbidden, Rights, rights_of, whole_rights
 from controlplane.portal.access.roles import Role
 from controlplane.portal.access.sessions import MemorySessionStore, Session, SessionStore, begin_session, session_of
@@ -59,6 +66,8 @@ class People:
     guesses: Guesses = field(default_factory=Guesses)
     guesses_from: Guesses = field(default_factory=lambda: Guesses(free_tries=50))
     """The same by address, for who tries one password on many names."""
+    right_before: Remembered = field(default_factory=Remembered)
+    """From where somebody came in: wrong ones of others elsewhere do not make them wait there."""
     tokens: TokenStore = field(default_factory=MemoryTokenStore)
     oidc: OidcPeopleStore = field(default_factory=MemoryOidcPeople)
     oidc_trust: timedelta = timedelta(days=7)
@@ -92,6 +101,7 @@ class People:
             raise UserNotFound(f"there is no user {name}")
         self.sessions.end_all_of(name)
         self.guesses.forget(name)
+        self.right_before.drop(f"{name} from ")
         return password
 
     def remove(self, name: str) -> bool:
@@ -116,18 +126,23 @@ class People:
 
     def sign_in(self, name: str, password: str, now: datetime, *, client: str = "") -> tuple[str, Session]:
         """The cookie and the session, new each time; `client` is the address it comes from. Raises SignInRefused."""
-        wait_s = max(self.guesses.wait_s(name, now), self.guesses_from.wait_s(client, now) if client else 0.0)
+        near = neighbourhood(client)
+        here = f"{name} from {near}"
+        counted = here if client and self.right_before.has(here) else name
+        wait_s = max(self.guesses.wait_s(counted, now), self.guesses_from.wait_s(near, now) if client else 0.0)
         if wait_s:
             raise SignInRefused(f"Too many wrong passwords for this name: wait {wait_s:.0f} s and try again.")
         known = self.users.get(name) if _NAME.fullmatch(name) else None
         right = self.passwords.matches(known.password_hash if known else None, password[:4096])
         if known is None or not right or known.disabled_at is not None:
-            self.guesses.failed(name, now)
-            self.guesses_from.failed(client, now)
+            self.guesses.failed(counted, now)
+            self.guesses_from.failed(near, now)
             _log.warning("a sign-in as %r failed", name[:32])
             raise SignInRefused("Name and password do not go together.")
-        self.guesses.forget(name)
-        self.guesses_from.forget(client)
+        self.guesses.forget(counted)
+        self.guesses_from.forget(near)
+        if client:
+            self.right_before.add(here)
         return begin_session(self.sessions, name, now)
 
     def sign_in_oidc(self, person: OidcPerson, now: datetime, *, life: timedelta) -> tuple[str, Session]:
@@ -145,11 +160,11 @@ class People:
     def change_password(self, session: Session, old: str, new: str, now: datetime) -> tuple[str, Session]:
         """Sets it, ends all sessions of the person and begins a new one. Raises PasswordRefused, SignInRefused."""
         known = self.users.get(session.user)
-        wait_s = self.guesses.wait_s(session.user, now)
+        wait_s = self.guesses.wait_s(session.key, now)
         if wait_s:
             raise SignInRefused(f"Too many wrong passwords: wait {wait_s:.0f} s and try again.")
         if known is None or not self.passwords.matches(known.password_hash, old):
-            self.guesses.failed(session.user, now)
+            self.guesses.failed(session.key, now)
             raise SignInRefused("The password in force is another one.")
         if problem := refusal_of(new, session.user):
             raise PasswordRefused(f"The new password is not taken: {problem}.")

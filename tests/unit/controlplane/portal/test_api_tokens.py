@@ -1,5 +1,6 @@
 """Tokens of people's programs: never more than their maker may, and over when the maker is."""
 
+from contextlib import suppress
 from datetime import timedelta
 from itertools import product
 
@@ -8,12 +9,16 @@ from fastapi.testclient import TestClient
 
 from controlplane.portal.access.bindings import Binding
 from controlplane.portal.access.oidcpeople import OidcPerson
+from controlplane.portal.access.passwords import neighbourhood
+from controlplane.portal.access.people import SignInRefused
 from controlplane.portal.access.rights import Rights, rights_of
 from controlplane.portal.access.roles import ALLOWS, Role, Verb
 from controlplane.portal.audit.store import AuditFilter
 from controlplane.portal.auth import cookie_name
+from controlplane.portal.bearers import Bearers
 from controlplane.portal.callrates import BURST, PER_S, CallRates
 from controlplane.portal.portaldoors import Door, at_door
+from controlplane.portal.problems import ApiError
 from tests.unit.controlplane.portal.portal_house import PORT, TOKEN, House
 from tests.unit.controlplane.portal.test_portal_roles_matrix import house_with_orders
 
@@ -352,6 +357,63 @@ def test_one_password_on_many_names_makes_the_address_wait() -> None:
     with pytest.raises(Exception, match="wait"):
         people.sign_in("admin", password, house.now, client="10.0.0.9")
     assert people.sign_in("admin", password, house.now, client="10.0.0.7")
+
+
+def test_all_addresses_of_one_network_of_ipv6_are_counted_as_one() -> None:
+    house = House()
+    people = house.services.people
+    password = people.first_password(house.now)
+    for number in range(51):
+        with pytest.raises(Exception, match=r"do not go together|wait"):
+            people.sign_in(f"user{number}", "summer of 2026", house.now, client=f"2001:db8:0:1::{number:x}")
+    with pytest.raises(Exception, match="wait"):
+        people.sign_in("admin", password, house.now, client="2001:db8:0:1:ffff::1")
+    assert people.sign_in("admin", password, house.now, client="2001:db8:0:2::1")
+    bearers = Bearers(people, house.services.installation.token)
+    for number in range(21):
+        with suppress(ApiError):
+            bearers.rights("wrong", door=Door.PEOPLE, client=f"2001:db8:0:3::{number:x}", now=house.now)
+    with pytest.raises(ApiError):
+        bearers.rights("wrong", door=Door.PEOPLE, client="2001:db8:0:3:1::", now=house.now)
+    assert bearers.rights("wrong", door=Door.PEOPLE, client="2001:db8:0:4::", now=house.now) is None
+
+
+@pytest.mark.parametrize(
+    ("address", "counted"),
+    [
+        ("10.0.0.9", "10.0.0.9"),
+        ("2001:db8:0:1:2:3:4:5", "2001:db8:0:1::/64"),
+        ("fe80::1%eth0", "fe80::/64"),
+        ("::ffff:10.0.0.9", "10.0.0.9"),
+        ("testclient", "testclient"),
+        ("", ""),
+    ],
+)
+def test_an_address_is_counted_with_its_neighbourhood(address: str, counted: str) -> None:
+    assert neighbourhood(address) == counted
+
+
+def test_guesses_from_elsewhere_lock_nobody_out_of_where_they_came_in_before() -> None:
+    house = House()
+    people = house.services.people
+    password = people.first_password(house.now)
+
+    def tries(guess: str, client: str) -> object:
+        return people.sign_in("admin", guess, house.now, client=client)
+
+    tries(password, "10.0.0.1")
+    for number in range(40):
+        with pytest.raises(SignInRefused):
+            tries("wrong wrong wrong", f"10.0.{number}.9")
+    with pytest.raises(SignInRefused, match="wait"):
+        tries(password, "10.0.0.2")
+    _, session = people.sign_in("admin", password, house.now, client="10.0.0.1")
+    for _ in range(6):
+        with pytest.raises(SignInRefused):
+            tries("wrong wrong wrong", "10.0.0.1")
+    with pytest.raises(SignInRefused, match="wait"):
+        tries(password, "10.0.0.1")
+    assert people.change_password(session, password, "a long and new one", house.now)
 
 
 def test_a_token_may_call_so_often_and_then_so_many_times_a_second() -> None:

@@ -2,6 +2,7 @@
 
 import logging
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -107,18 +108,25 @@ class People:
     def remove(self, name: str) -> bool:
         """The user with their bindings, sessions and tokens: whoever gets the name later gets none of it.
 
-        People of the provider are named `oidc:NAME`, here and in `disable`.
+        People of the provider are named `oidc:NAME`, here and in `disable`. Raises UserRefused for the last
+        administrator of everything.
         """
         is_oidc = name.startswith(_OIDC)
+        self._refuse_nobody_left(without=name if is_oidc else f"{_USER}{name}")
         removed = self.oidc.remove(name.removeprefix(_OIDC)) if is_oidc else self.users.remove(name)
         self.sessions.end_all_of(name)
         self.tokens.revoke_all_of(name if is_oidc else f"{_USER}{name}", self.clock())
         return removed
 
     def disable(self, name: str, *, disabled: bool) -> bool:
-        """Keeps somebody and their tokens out, or lets them in again. Their sessions end; their bindings stay."""
+        """Keeps somebody and their tokens out, or lets them in again. Their sessions end; their bindings stay.
+
+        Raises UserRefused for the last administrator of everything.
+        """
         at = self.clock() if disabled else None
         is_oidc = name.startswith(_OIDC)
+        if disabled:
+            self._refuse_nobody_left(without=name if is_oidc else f"{_USER}{name}")
         found = self.oidc.disable(name.removeprefix(_OIDC), at) if is_oidc else self.users.disable(name, at)
         if disabled:
             self.sessions.end_all_of(name)
@@ -202,6 +210,29 @@ class People:
             if token is None or token.state(self.clock()) != "active":
                 raise BindingRefused(f"{wanted.subject} is no token in force: `kedge token list --everyone` lists them")
         return self.users.bind(wanted)
+
+    def unbind(self, taken: Binding) -> bool:
+        """Takes the role away; False when it is not there. Raises UserRefused where nobody would be left with all."""
+        self._refuse_nobody_left(unbound=taken)
+        return self.users.unbind(taken)
+
+    def _refuse_nobody_left(self, *, without: str = "", unbound: Binding | None = None) -> None:
+        """Somebody who may let others in has to be left: the home's token, which may, is on one machine alone."""
+        bindings = self.users.bindings()
+        is_one_left = self._has_administrator(b for b in bindings if b != unbound) if unbound else False
+        is_one_left = is_one_left or (bool(without) and self._has_administrator(bindings, without=without))
+        if not is_one_left and self._has_administrator(bindings):
+            who = without.removeprefix(_USER) or (unbound.subject.removeprefix(_USER) if unbound else "")
+            raise UserRefused(f"{who} is the last administrator of everything: give that role to somebody else first")
+
+    def _has_administrator(self, bindings: Iterable[Binding], *, without: str = "") -> bool:
+        """Whether somebody who may come in administers everything. Of a group somebody has to have come by it."""
+        whole = {b.subject for b in bindings if b.role is Role.ADMIN and b.scope == EVERYTHING}
+        users = (u.subject for u in self.users.all() if u.disabled_at is None)
+        if any(subject in whole for subject in users if subject != without):
+            return True
+        persons = (person for person in self.oidc.all() if person.disabled_at is None and person.subject != without)
+        return any(whole & {p.subject, *(f"group:{group}" for group in p.groups)} for p in persons)
 
     def make_token(
         self, rights: Rights, *, label: str, role: Role, scope: str, life: timedelta, now: datetime

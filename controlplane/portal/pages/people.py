@@ -48,7 +48,10 @@ def remove(request: Request, name: str, services: Services, rights: Caller) -> R
     rights.require_everywhere(Verb.ADMINISTER, "people")
     if rights.subject in (name, f"user:{name}"):
         return _page(request, services, problem="You cannot remove yourself.", status=422)
-    services.people.remove(name)
+    try:
+        services.people.remove(name)
+    except UserRefused as refused:
+        return _page(request, services, problem=str(refused), status=422)
     return onwards(request, "/people")
 
 
@@ -58,7 +61,10 @@ def disable(request: Request, name: str, services: Services, rights: Caller) -> 
     rights.require_everywhere(Verb.ADMINISTER, "people")
     if rights.subject in (name, f"user:{name}"):
         return _page(request, services, problem="You cannot disable yourself.", status=422)
-    services.people.disable(name, disabled=True)
+    try:
+        services.people.disable(name, disabled=True)
+    except UserRefused as refused:
+        return _page(request, services, problem=str(refused), status=422)
     return onwards(request, "/people")
 
 
@@ -103,7 +109,10 @@ def unbind(
     rights.require_everywhere(Verb.ADMINISTER, "people")
     if rights.subject == subject:
         return _page(request, services, problem="You cannot take a role from yourself.", status=422)
-    services.people.users.unbind(binding(subject, role, scope))
+    try:
+        services.people.unbind(binding(subject, role, scope))
+    except UserRefused as refused:
+        return _page(request, services, problem=str(refused), status=422)
     return onwards(request, "/people")
 
 

@@ -80,7 +80,7 @@ def bind(request: Request, body: BindingIn, services: Services) -> api.ChangedOu
 def unbind(request: Request, body: BindingIn, services: Services) -> api.ChangedOut:
     """Takes it away."""
     _require(request, f"took from {body.subject} {body.role} on {body.scope}")
-    return api.ChangedOut(changed=services.people.users.unbind(binding(body.subject, body.role, body.scope)))
+    return api.ChangedOut(changed=services.people.unbind(binding(body.subject, body.role, body.scope)))
 
 
 def _require(request: Request, note: str = "") -> None:

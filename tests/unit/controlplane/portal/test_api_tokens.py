@@ -10,7 +10,7 @@ from fastapi.testclient import TestClient
 from controlplane.portal.access.bindings import Binding
 from controlplane.portal.access.oidcpeople import OidcPerson
 from controlplane.portal.access.passwords import neighbourhood
-from controlplane.portal.access.people import SignInRefused
+from controlplane.portal.access.people import SignInRefused, UserRefused
 from controlplane.portal.access.rights import Rights, rights_of
 from controlplane.portal.access.roles import ALLOWS, Role, Verb
 from controlplane.portal.audit.store import AuditFilter
@@ -125,6 +125,7 @@ def test_a_token_loses_at_once_what_its_maker_loses() -> None:
 def test_a_token_is_dead_when_its_maker_is_gone_or_it_is_over(end: str) -> None:
     house = house_with_orders()
     text = token_of(house, ADMIN)
+    house.browser("zoe", ADMIN)
     ours, people = program(house, text), house.services.people
     assert ours.get("/v1/clusters").status_code == 200
     if end == "disabled":
@@ -331,6 +332,7 @@ def test_a_disabled_user_does_not_sign_in() -> None:
     house = House()
     people = house.services.people
     password = people.first_password(house.now)
+    house.browser("zoe", ADMIN)
     people.disable("admin", disabled=True)
     with pytest.raises(Exception, match="do not go together"):
         people.sign_in("admin", password, house.now)
@@ -442,3 +444,35 @@ def test_a_token_that_calls_too_often_is_told_when_to_come_back_and_the_audit_is
     assert house.client.get("/v1/whoami").status_code == 200, "the home's own has no such end"
     house.pass_time(seconds=1)
     assert ours.get("/v1/whoami").status_code == 200
+
+
+def test_the_last_administrator_locks_nobody_out_by_the_api_either() -> None:
+    house = House()
+    ada = program(house, token_of(house, ADMIN))
+    mine = {"subject": "user:ada", "role": "admin", "scope": "*"}
+    last = [("POST", "/v1/users/ada/disable", None), ("DELETE", "/v1/users/ada", None)]
+    last += [("POST", "/v1/bindings/remove", mine)]  # type: ignore[list-item]
+    ada.post("/v1/users", json={"name": "bob"})
+    ada.post("/v1/bindings", json={"subject": "user:bob", "role": "admin", "scope": "team:payments"})
+    ada.post("/v1/bindings", json={"subject": "group:nobody-yet", "role": "admin", "scope": "*"})
+    for method, path, body in last:
+        refused = ada.request(method, path, json=body)
+        assert (refused.status_code, "the last administrator" in refused.json()["title"]) == (422, True), path
+    ada.post("/v1/bindings", json={"subject": "user:bob", "role": "admin", "scope": "*"})
+    ada.post("/v1/users/bob/disable")
+    assert ada.post("/v1/bindings/remove", json=mine).status_code == 422, "who may not come in is no help"
+    ada.post("/v1/users/bob/enable")
+    assert ada.post("/v1/bindings/remove", json=mine).json()["changed"]
+
+
+def test_somebody_of_a_group_of_administrators_is_one() -> None:
+    house = House()
+    people = house.services.people
+    house.browser("ada", ADMIN)
+    people.sign_in_oidc(OidcPerson("bea", "sub", ("admins",), house.now, house.now), house.now, life=timedelta(hours=1))
+    people.bind(Binding("group:admins", Role.ADMIN, "*"))
+    assert people.remove("ada")
+    with pytest.raises(UserRefused, match="the last administrator"):
+        people.unbind(Binding("group:admins", Role.ADMIN, "*"))
+    with pytest.raises(UserRefused, match="oidc:bea is the last"):
+        people.disable("oidc:bea", disabled=True)

@@ -39,7 +39,7 @@ from controlplane.freezes.desk import FreezeDesk
 from controlplane.freezes.keeper import FreezeKeeper
 from controlplane.games.referee import House
 from controlplane.games.setup import GamesRoom, games_of, may_harm_still
-from controlplane.gateways import Gateways
+from controlplane.gateways import Gateways, judged
 from controlplane.gitsync.setup import Sources, sources_of
 from controlplane.groups.resets import GroupOffsetDesk
 from controlplane.groups.setup import GroupsRoom, groups_of
@@ -50,7 +50,6 @@ from controlplane.images.desk import ImageDesk
 from controlplane.images.keeper import ImageKeeper
 from controlplane.jobstore import SqlJobStore
 from controlplane.journal.reading import KafkaJournals
-from controlplane.kafka.dialer import DirectDialer
 from controlplane.kafkalooks import KafkaLookDesk
 from controlplane.lakerates import with_lake_rates
 from controlplane.latest import SqlLatestStore
@@ -244,7 +243,7 @@ def build(
         leads=lambda epoch: candidate.held_epoch() == epoch,
         terraform_threads=settings.terraform_threads,
     )
-    gateways = Gateways(DirectDialer(), installation.server_key)
+    gateways = judged(settings.brokers_allowed, server_key=installation.server_key)
     inventory = ListedInventory(clouds, utc_now)
     ports = Ports(
         store=store,

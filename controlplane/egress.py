@@ -142,9 +142,9 @@ class Egress:
 
     def _refusal(self, host: str, found: str, *, named: bool) -> str:
         """Why it may not be, "" where it may."""
-        address = _inner(ip_address(found.partition("%")[0]))
+        address = plain_address(found)
         where = host if host == found else f"{host} ({found})"
-        if any(address in network for network in _NEVER):
+        if is_never_called(address):
             return f"{where} is link-local or a cloud's own, where VMs are told their credentials: it is never called"
         if any(entry.covers(address) for entry in self.allow):
             return ""
@@ -187,6 +187,16 @@ class _Outgoing(httpx.BaseTransport):
     def close(self) -> None:
         for one in (self._direct, *self._proxied.values()):
             one.close()
+
+
+def plain_address(found: str) -> IpAddress:
+    """An address as rules are about it: without a zone, and one of IPv4 however it is written."""
+    return _inner(ip_address(found.partition("%")[0]))
+
+
+def is_never_called(address: IpAddress) -> bool:
+    """Whether it is link-local or one at which clouds tell a VM its credentials."""
+    return any(address in network for network in _NEVER)
 
 
 def proxy_for(scheme: str, host: str) -> str:

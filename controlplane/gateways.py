@@ -1,12 +1,15 @@
 """One Kafka gateway per cluster, found by the brokers the fold knows; dialled anew when those have changed."""
 
 import threading
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from controlplane.externals import external_addresses
+from controlplane.egress import Allowed
+from controlplane.externals import external_addresses, is_shared
 from controlplane.kafka.admin import AdminGateway
-from controlplane.kafka.dialer import Dialer
+from controlplane.kafka.brokerdoors import BrokerDoors
+from controlplane.kafka.dialer import Dialer, DirectDialer
 from controlplane.kafka.gateway import KafkaGateway
 from controlplane.kafka.migrating_gateway import MigratingGateway
 from controlplane.kafka.zookeeper_gateway import ZooKeeperGateway, as_kafka_fault
@@ -37,9 +40,11 @@ class _Known:
 class Gateways:
     """Gateways by cluster. Thread-safe; one cluster is asked by one thread at a time (the dialer sees to it)."""
 
-    def __init__(self, dialer: Dialer, server_key: bytes = b"") -> None:
-        """`server_key` is what the passwords of ZooKeeper's super users are made of."""
+    def __init__(self, dialer: Dialer, server_key: bytes = b"", *, doors: BrokerDoors | None = None) -> None:
+        """`server_key` is what the passwords of ZooKeeper's super users are made of. `doors`, where the dialer has
+        some, are told which addresses are a cluster's own."""
         self._dialer = dialer
+        self._doors = doors
         self._server_key = server_key
         self._rolls: dict[ClusterUid, Roll] = {}
         self._controllers: dict[ClusterUid, tuple[str, ...]] = {}
@@ -50,6 +55,8 @@ class Gateways:
     def of(self, view: ClusterView) -> KafkaGateway:
         """The gateway of a cluster. Its first call raises KafkaUnavailable when no broker has an address yet."""
         bootstrap, kind = bootstrap_of(view), _kind_of(view)
+        if self._doors is not None:
+            self._doors.know(view.uid, own_addresses(view), is_outside=is_shared(view))
         with self._lock:
             if kind != "kraft":
                 self._rolls[view.uid] = roll_of(view)
@@ -186,6 +193,18 @@ def roll_of(view: ClusterView) -> Roll:
 
 def _server_address(view: ClusterView, server: InstanceView) -> str:
     return server.address if server.hosted else view.node_addresses.get(server.node, "")
+
+
+def own_addresses(view: ClusterView) -> frozenset[str]:
+    """Of all VMs of a cluster that may be there, and of its nodes that keep theirs."""
+    vms = {address for i in view.alive() for address in (i.address, view.address_of(i)) if address}
+    return frozenset(vms | {address for address in view.node_addresses.values() if address})
+
+
+def judged(settings_allow: Iterable[Allowed], *, keep: int = 64, server_key: bytes = b"") -> Gateways:
+    """Gateways of a server, whose connections are judged."""
+    doors = BrokerDoors(settings_allow)
+    return Gateways(DirectDialer(keep=keep, doors=doors), server_key, doors=doors)
 
 
 def bootstrap_of(view: ClusterView) -> tuple[str, ...]:

@@ -159,6 +159,10 @@ class Settings(BaseSettings):
         default=(),
         description="hosts (`*.DOMAIN` too) and networks the server may call; empty: what the settings name",
     )
+    external_allow: tuple[str, ...] = Field(
+        default=(),
+        description="hosts (`*.DOMAIN` too) and networks where brokers of others may be; empty: any but this machine",
+    )
     query_limit_s: float = Field(
         default=10.0, ge=0.1, le=600, description="the longest the database may take for a page, a call or a search"
     )
@@ -181,7 +185,7 @@ class Settings(BaseSettings):
     def _absolute_folders(cls, folders: tuple[Path, ...]) -> tuple[Path, ...]:
         return tuple(folder.expanduser().absolute() for folder in folders)
 
-    @field_validator("egress_allow")
+    @field_validator("egress_allow", "external_allow")
     @classmethod
     def _places_to_call(cls, places: tuple[str, ...]) -> tuple[str, ...]:
         for place in places:
@@ -320,6 +324,11 @@ class Settings(BaseSettings):
         return self.agent_name or self.agent_host
 
     @cached_property
+    def brokers_allowed(self) -> tuple[Allowed, ...]:
+        """Where brokers that others run may be."""
+        return tuple(Allowed.of(place) for place in self.external_allow)
+
+    @property
     def egress(self) -> Egress:
         """Where the server may call."""
         return Egress(tuple(Allowed.of(place) for place in self.egress_allow))

@@ -4,10 +4,9 @@ import threading
 from dataclasses import dataclass
 
 from controlplane.fleets import FreshFleet
-from controlplane.gateways import Gateways
+from controlplane.gateways import Gateways, judged
 from controlplane.groups.desk import GroupDesk
 from controlplane.groups.watch import GroupWatch
-from controlplane.kafka.dialer import DirectDialer
 from controlplane.latest import LatestStore
 from controlplane.poller import Leadership, Poller
 from controlplane.settings import Settings
@@ -36,7 +35,7 @@ def groups_of(
     settings: Settings, *, fleet: FreshFleet, latest: LatestStore, leadership: Leadership, clock: Clock
 ) -> GroupsRoom:
     """The room of groups, with connections of its own."""
-    gateways = Gateways(DirectDialer(keep=_CONNECTIONS))
+    gateways = judged(settings.brokers_allowed, keep=_CONNECTIONS)
     desk = GroupDesk(latest, gateways.of, clock)
     polled = (
         {}

@@ -7,12 +7,14 @@ import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 from typing import Any, Protocol
 
 from kafka import KafkaAdminClient
 from kafka.errors import IncompatibleBrokerVersion, KafkaError
 from kafka.net.compat import KafkaNetClient
 
+from controlplane.kafka.brokerdoors import BrokerDoors, JudgedAddress
 from controlplane.kafka.deadline import Deadline
 from controlplane.kafka.errors import KafkaRefused, KafkaUnavailable
 
@@ -75,10 +77,11 @@ Connect = Callable[[str, Sequence[str], Deadline], Connection]
 class DirectDialer:
     """Plain sockets from this process."""
 
-    def __init__(self, connect: Connect | None = None, *, keep: int = 64) -> None:
+    def __init__(self, connect: Connect | None = None, *, keep: int = 64, doors: BrokerDoors | None = None) -> None:
         """`connect` opens a connection; tests give their own. Each costs a thread and some sockets, so at most `keep`
-        are kept, the latest used ones."""
-        self._connect = connect or AdminConnection
+        are kept, the latest used ones. `doors` judges where brokers are dialled, None where a person at this machine
+        names them."""
+        self._connect = connect or partial(AdminConnection, doors=doors)
         self._keep = keep
         self._guard = threading.Lock()
         self._locks: dict[str, threading.Lock] = {}
@@ -152,11 +155,14 @@ class AdminConnection:
     Its private `_manager` is what sends arbitrary messages with a timeout of our own: pinned to 3.0.12.
     """
 
-    def __init__(self, name: str, bootstrap: Sequence[str], deadline: Deadline) -> None:
+    def __init__(
+        self, name: str, bootstrap: Sequence[str], deadline: Deadline, *, doors: BrokerDoors | None = None
+    ) -> None:
         self._name = name
         if not bootstrap:
             raise KafkaUnavailable(what="dialling", where=name, why="no broker address is known")
         opened: list[KafkaNetClient] = []
+        self._judged = JudgedAddress(doors, name) if doors is not None else None
 
         def open_sockets(**config: Any) -> KafkaNetClient:
             opened.append(KafkaNetClient(**config))
@@ -170,12 +176,14 @@ class AdminConnection:
                 request_timeout_ms=int(_ATTEMPT_S * 1000),
                 reconnect_backoff_max_ms=1000,
                 kafka_client=open_sockets,
+                proxy_url=self._judged.url if self._judged is not None else None,
             )
         except (KafkaError, OSError) as e:
             # the client's constructor leaves its thread running when it finds nobody
             for client in opened:
                 client.close()
                 client._manager._net.stop()
+            self._forget_rules()
             raise KafkaUnavailable(
                 what="dialling", where=name, why=f"none of {', '.join(bootstrap)} answered ({e})"
             ) from e
@@ -218,6 +226,11 @@ class AdminConnection:
 
     def close(self) -> None:
         self._client.close()
+        self._forget_rules()
+
+    def _forget_rules(self) -> None:
+        if self._judged is not None:
+            self._judged.close()
 
     async def _send(self, request: Any, node: int | None, timeout_s: float) -> Any:
         manager = self._client._manager

@@ -23,7 +23,7 @@ from controlplane.dbroles import PORTAL, check_role, examined
 from controlplane.drift.record import kept_audits
 from controlplane.freezes.desk import FreezeDesk
 from controlplane.freezes.keeper import FreezeKeeper
-from controlplane.gateways import Gateways
+from controlplane.gateways import judged
 from controlplane.gitsync.desk import SourceDesk
 from controlplane.gitsync.setup import links_of
 from controlplane.groups.desk import GroupDesk
@@ -35,7 +35,6 @@ from controlplane.images.desk import ImageDesk
 from controlplane.images.keeper import ImageKeeper
 from controlplane.jobstore import SqlJobStore
 from controlplane.journal.reading import KafkaJournals
-from controlplane.kafka.dialer import DirectDialer
 from controlplane.kafkalooks import KafkaLookDesk
 from controlplane.latest import SqlLatestStore
 from controlplane.migrate import upgrade
@@ -132,7 +131,7 @@ def _built(settings: Settings, engine: Engine, hasty: Engine, listens_on: tuple[
     images, freezes = ImageKeeper(), FreezeKeeper(tuple(binding.freeze for binding in settings.freezes))
     brake = FleetBrake(settings.max_rolling, settings.max_surge_per_account)
     folded = Converger(ports, brake, networks=networks, images=images, freezes=freezes)
-    gateways, pool = Gateways(DirectDialer(keep=_CONNECTIONS)), ThreadPoolExecutor(settings.workers, "sight")
+    gateways, pool = judged(settings.brokers_allowed, keep=_CONNECTIONS), ThreadPoolExecutor(settings.workers, "sight")
     hearing = LoopHearing(latest, utc_now)
     fleet = PortalFleet(folded, KafkaSight(folded, gateways.of, latest, utc_now, pool=pool), hearing, brake)
     fleet.folded.catch_up()

@@ -27,7 +27,8 @@ PARTITION_BYTES = 2 * 1024 * 1024
 def imported(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Imported]:
     root = tmp_path_factory.mktemp("import")
     theirs = KafkaProcesses(root / "theirs", network="127.0.36")
-    kedge = LivingCluster(root / "home", spec=ClusterSpec(name=NAME))
+    allow = {"KEDGE_EXTERNAL_ALLOW": '["127.0.36.0/24"]'}
+    kedge = LivingCluster(root / "home", spec=ClusterSpec(name=NAME), settings=allow)
     try:
         theirs.start_controllers()
         for broker, rack in THEIRS.items():

@@ -1,0 +1,108 @@
+"""Every call of the API, every role, on a cluster of one's own team and on another's: as the table says."""
+
+import itertools
+
+import pytest
+from httpx import Response
+
+from controlplane.portal.access.bindings import Binding
+from controlplane.portal.access.roles import ALLOWS, Role, Verb
+from tests.unit.controlplane.portal.api_routes import API_ROUTES, KNOWN, NO_TOKEN, SOMEWHERE, address
+from tests.unit.controlplane.portal.portal_house import House
+from tests.unit.controlplane.portal.test_portal_auth_matrix import PERSON, ROUTES
+from tests.unit.controlplane.portal.test_portal_roles_matrix import SCOPES, house_with_topics
+from tests.unit.controlplane.portal.test_proposals import token_of
+
+ALWAYS = {(None, "*"), (Role.OWNER, "team:search"), (Role.ADMIN, "team:search")}
+ALWAYS |= set(itertools.product(Role, ("*", "team:payments")))
+CASES = [
+    pytest.param(role, scope, marks=[] if (role, scope) in ALWAYS else pytest.mark.soak)
+    for role, scope in [(None, "*"), *itertools.product(Role, SCOPES)]
+]
+BY_SPEC = ("/v1/validate", "/v1/plan", "/v1/apply")
+"""The cluster is named in the body. That its name is taken is told: nobody can declare another one of that name."""
+MADE_NO_SENSE = {"request-invalid", "token-needed", "csrf"}
+NOT_THERE = {"cluster-not-found", "proposal-not-found"}
+
+
+def denied_with(verb: Verb | str, role: Role | None, scope: str, path: str) -> int:
+    """The status of a refusal, 0 where the call is allowed."""
+    allowed = ALLOWS[role] if role is not None and SCOPES[scope] else frozenset()
+    if verb == KNOWN:
+        return 0
+    if verb == NO_TOKEN:
+        return 403
+    if verb == SOMEWHERE:
+        return 0 if role is not None else 403
+    if verb in (Verb.ADMINISTER, Verb.AUDIT):
+        return 0 if role is not None and scope == "*" and verb in ALLOWS[role] else 403
+    if verb in allowed:
+        return 0
+    return 403 if Verb.READ in allowed or path in BY_SPEC else 404
+
+
+def judged(answer: Response) -> int:
+    """What an answer says of rights: 0 for allowed, however the call went on."""
+    code = answer.json()["code"] if answer.status_code >= 400 else ""
+    assert answer.status_code != 500, answer.text
+    assert code not in MADE_NO_SENSE, f"a refusal of its body is no refusal of rights: {answer.text}"
+    return answer.status_code if answer.status_code == 403 or code in NOT_THERE else 0
+
+
+@pytest.mark.parametrize(("role", "scope"), CASES)
+def test_a_call_answers_a_role_as_the_table_says(role: Role | None, scope: str) -> None:
+    with house_with_topics().one_loop() as house:
+        caller = token_of(house, "ada", *([Binding("", role, scope)] if role else []))
+        caller.portal = house.loop
+        for (method, path), (verb, body) in API_ROUTES.items():
+            before = house.store.head()
+            answer = caller.request(method, address(path), json=body)
+            wanted = denied_with(verb, role, scope, path)
+            assert judged(answer) == wanted, f"{method} {path} for {role} on {scope}: {answer.text}"
+            if wanted:
+                assert house.store.head() == before, f"{method} {path} was refused, and recorded something"
+                assert house.backups == []
+
+
+def test_who_may_not_read_a_cluster_gets_the_answer_of_one_that_is_not_there() -> None:
+    with house_with_topics().one_loop() as house:
+        caller = token_of(house, "eve", Binding("", Role.OWNER, "team:search"))
+        caller.portal = house.loop
+        for (method, path), (_, body) in API_ROUTES.items():
+            if "/clusters/{name}" in path:
+                hidden = caller.request(method, address(path), json=body)
+                missing = caller.request(method, address(path.replace("{name}", "nothing")), json=body)
+                assert hidden.text.replace("orders", "nothing") == missing.text, f"{method} {path}"
+
+
+def test_every_call_of_people_is_in_the_table() -> None:
+    calls = {key for key, kind in ROUTES.items() if kind == PERSON and key[1].startswith("/v1/")}
+    assert calls == set(API_ROUTES)
+
+
+def test_the_token_of_the_home_may_everything_but_agree_to_what_somebody_proposed() -> None:
+    with house_with_topics().one_loop() as house:
+        for (method, path), (verb, body) in API_ROUTES.items():
+            wanted = 403 if verb is Verb.APPROVE else 0
+            assert judged(house.client.request(method, address(path), json=body)) == wanted, f"{method} {path}"
+
+
+def test_every_write_twice_with_one_key_is_done_once() -> None:
+    """Each at a house of its own state: what one did, the next one finds."""
+    with house_with_topics().one_loop() as house:
+        for number, ((method, path), (_, body)) in enumerate(API_ROUTES.items()):
+            if method == "GET":
+                continue
+            call = {"json": body, "headers": {"Idempotency-Key": f"key {number}"}}
+            first, was = house.client.request(method, address(path), **call), state_of(house)
+            again = house.client.request(method, address(path), **call)
+            assert state_of(house) == was, f"{method} {path}"
+            if first.status_code < 400 and again.status_code >= 400:
+                assert again.json()["code"] == "done-before", f"{method} {path}: {again.text}"
+
+
+def state_of(house: House) -> tuple[object, ...]:
+    people = house.services.people
+    users = [(u.name, u.password_hash, u.disabled_at) for u in people.users.all()]
+    tokens = [(t.id, t.revoked_at) for t in people.tokens.all()]
+    return house.store.head(), users, tokens, people.users.bindings(), list(house.backups)

@@ -6,9 +6,10 @@ Rows: `broker-vm-killed` (kill -9 of a broker's VM: the loss is recorded, the re
 fully replicated again), `hung-move` (a move hangs on a frozen target: cured, roll over), `game` (15 seeded faults on a
 loaded cluster of six brokers, nothing lost; as root with `ip`, faults of disks and networks among them), `rest` and
 `rest-zookeeper` (no alarm and no act of any kind, a restart or a move among them, while nothing is wrong) and `rolls`
-(none while every VM is replaced, three times over). `--scale` multiplies 24 MiB of data (200 MiB on each broker in
-`broker-vm-killed`), the time at rest (60 s) and the faults of the game. All rows without `--row`. What a row found is
-in FILE as soon as it ends, whatever becomes of the others.
+(none while every VM is replaced, three times over); in these three every detector looks (`benchmarks.watched`).
+`--scale` multiplies 24 MiB of data (200 MiB on each broker in `broker-vm-killed`), the time at rest (60 s) and the
+faults of the game. All rows without `--row`. What a row found is in FILE as soon as it ends, whatever becomes of the
+others.
 """
 
 import os
@@ -21,10 +22,12 @@ from typing import Any
 
 from benchmarks.chosen import measured
 from benchmarks.loaded import MIB, LoadedRow, on_a_cluster
+from benchmarks.watched import Watch, conditions_told, on_a_watched_cluster
 from controlplane.cli.chaos_game import follow
 from controlplane.gamecommands import LOCAL_FAULTS
 from controlplane.portal import chaosschemas as chaos_api
 from controlplane.portal import gameschemas as game_api
+from controlplane.portal import schemas as api
 from tests.e2e.cluster_spec import ClusterSpec
 from tests.e2e.living_cluster import LivingCluster
 from tests.e2e.traffic import traffic
@@ -52,7 +55,9 @@ def main(arguments: Sequence[str] = ()) -> dict[str, Any]:
     six = replace(SPEC, sizes=dict.fromkeys(SPEC.sizes, 2))
     patient = replace(SPEC, healing={"lostAfter": GRACE_S})
     rows["broker-vm-killed"] = partial(on_a_cluster, _broker_vm_killed, patient, LOST_MIB)
-    rows["rest-zookeeper"] = partial(on_a_cluster, _rest, ZOOKEEPER, LEDGER_MIB)
+    rows["rest"] = partial(on_a_watched_cluster, _rest, SPEC, LEDGER_MIB)
+    rows["rest-zookeeper"] = partial(on_a_watched_cluster, _rest, ZOOKEEPER, LEDGER_MIB)
+    rows["rolls"] = partial(on_a_watched_cluster, _rolls, SPEC, LEDGER_MIB)
     rows["game"] = partial(on_a_cluster, _game, six, LEDGER_MIB, settings=_game_settings())
     return measured("healing", rows, arguments)
 
@@ -135,7 +140,7 @@ def _game(cluster: LivingCluster, scale: float) -> dict[str, Any]:
     return report.model_dump(mode="json") | {"acknowledged": workload.acknowledged, "lost": 0}
 
 
-def _rest(cluster: LivingCluster, scale: float) -> dict[str, Any]:
+def _rest(cluster: LivingCluster, watch: Watch, scale: float) -> dict[str, Any]:
     """Nothing is done to it but writing and reading: every alarm is a false one."""
     seconds, before = REST_S * scale, cluster.head()
     with traffic(cluster.bootstrap) as workload:
@@ -146,20 +151,20 @@ def _rest(cluster: LivingCluster, scale: float) -> dict[str, Any]:
             unhealthy += not cluster.client.health(cluster.spec.name).healthy
             time.sleep(LOOK_EVERY_S)
     events = cluster.events(before)
-    told = [e.data["type"] for e in events if e.type == "condition.changed" and e.data["status"]]
     return {
         "seconds": seconds,
         "looks": looks,
         "looks_unhealthy": unhealthy,
         "acts": [e.type for e in events if e.type != "condition.changed"],
         "anomalies": _anomalies(cluster),
-        "conditions": told,
+        "conditions": conditions_told(events),
+        "blocked": _blocked(events),
         "acknowledged": workload.acknowledged,
         "lost": 0,
     }
 
 
-def _rolls(cluster: LivingCluster, scale: float) -> dict[str, Any]:
+def _rolls(cluster: LivingCluster, watch: Watch, scale: float) -> dict[str, Any]:
     """Every VM is replaced three times by another machine: whatever is told or cured beside that is needless."""
     before, pools = cluster.head(), tuple(cluster.spec.machines)
     with traffic(cluster.bootstrap) as workload:
@@ -174,9 +179,17 @@ def _rolls(cluster: LivingCluster, scale: float) -> dict[str, Any]:
         "needless_replacements": len(surges) - ROLLS * len(set(surges)),
         "alarms": [e.type for e in events if e.type in CURES],
         "anomalies": _anomalies(cluster),
+        "conditions": conditions_told(events),
+        "blocked": _blocked(events),
         "acknowledged": workload.acknowledged,
         "lost": 0,
     }
+
+
+def _blocked(events: Sequence[api.EventOut]) -> list[str]:
+    """Why it waited for longer than such a wait should take, each time."""
+    told = [e.data for e in events if e.type == "condition.changed" and e.data["type"] == "Blocked"]
+    return [c["reason"] for c in told if c["status"]]
 
 
 def _anomalies(cluster: LivingCluster) -> list[str]:
@@ -186,10 +199,8 @@ def _anomalies(cluster: LivingCluster) -> list[str]:
 
 
 ROWS: dict[str, LoadedRow] = {
-    "rest": _rest,
     "broker-vm-killed": _broker_vm_killed,
     "hung-move": _hung_move,
     "game": _game,
-    "rolls": _rolls,
 }
 """`lost` is what the audit at the end of the traffic found: it fails the row unless that is 0."""

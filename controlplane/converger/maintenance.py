@@ -53,7 +53,8 @@ def maintenance_told(situation: Situation) -> facts.ConditionChanged | None:
     if inventory is None and not taken_back:
         return None
     announced = inventory.notices if inventory is not None else {}
-    here = {**{k: n for k, n in announced.items() if k in situation.view.instances}, **taken_back}
+    there = {i.key for i in situation.view.alive() if not i.lost}  # of a VM that is gone it is history
+    here = {**{k: n for k, n in announced.items() if k in there}, **taken_back}
     if not here:
         return facts.ConditionChanged(MAINTENANCE, False, "Free", "")
     _, left = judged(situation)

@@ -60,6 +60,7 @@ BEGINNINGS: Mapping[str, Beginning] = {
     "import_step": Beginning(_ENDS, "records what others run; touches nothing"),
     "voter_step": Beginning(_ENDS, "sees a change of the quorum through; a newcomer that stands there gets its vote"),
     "arrival_step": Beginning(_ENDS, "waits for VMs that are made"),
+    "hung_repair_step": Beginning(_ENDS, "cures moves that hang, of replicas made anew"),
     "lost_replicas_step": Beginning(_ENDS, "replicas on brokers nobody has are made anew: a repair"),
     "cordon_step": Beginning(_ENDS, "keeps new replicas off brokers that are being emptied; copies nothing"),
     "hung_step": Beginning(_ENDS, "cures moves that hang"),

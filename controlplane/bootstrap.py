@@ -28,6 +28,7 @@ from controlplane.converger.inventory import ListedInventory
 from controlplane.converger.loop import Converger
 from controlplane.converger.ports import Ports
 from controlplane.converger.runner import ThreadRunner
+from controlplane.converger.windows import frozen_words
 from controlplane.credentials import SqlCredentialStore
 from controlplane.dbroles import check_role, examined
 from controlplane.dns.setup import names_of
@@ -292,6 +293,7 @@ def build(
         gate=gate,
         unbootable=partial(unbootable_in, clouds),
         reports=partial(reports_of, latest),
+        frozen=lambda view: frozen_words(view, freezes.left(utc_now()), utc_now()),
     )
     audit = SqlAuditStore(engine)
     people = people_of(settings, engine)

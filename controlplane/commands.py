@@ -257,12 +257,14 @@ class ConfirmLoss(Command):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteCluster(Command):
-    """The tombstone. `confirm` must be the cluster's name. With `only_at` only while that generation is in force."""
+    """The tombstone. `confirm` must be the cluster's name. With `only_at` only while that generation is in force. In a
+    freeze VMs are destroyed only with `despite_freeze`."""
 
     confirm: str
     reason: str
     approval: str = ""
     only_at: int | None = None
+    despite_freeze: bool = False
 
 
 @dataclass(frozen=True, slots=True)

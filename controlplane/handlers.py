@@ -12,7 +12,7 @@ from controlplane.admission import Unbootable, admission_problems
 from controlplane.balancecommands import rebalance_asked, rebalance_cancelled
 from controlplane.chaoscommands import chaos_asked
 from controlplane.cluster import fold
-from controlplane.clustercommands import cluster_deleted, source_taken_over
+from controlplane.clustercommands import cluster_deleted, destroys, source_taken_over
 from controlplane.commands import (
     AbortRecycle,
     AdoptMoves,
@@ -39,6 +39,7 @@ from controlplane.commands import (
     ReportTopicsGone,
     RestartServices,
     ResumeCluster,
+    StartGame,
     TakeBackMoves,
     TakeOverSource,
     WaiveWindow,
@@ -55,15 +56,7 @@ from controlplane.nodecommands import Asked, evacuation_asked, readmission_asked
 from controlplane.planpreview import moved_parts, preview
 from controlplane.policies.gate import PolicyGate
 from controlplane.policies.verdict import Verdict
-from controlplane.specsource import (
-    SYNCED,
-    SourceRefusal,
-    SpecOrigin,
-    fact_of,
-    is_news,
-    refuse_declaration,
-    source_name,
-)
+from controlplane.specsource import SYNCED, SourceRefusal, SpecOrigin, fact_of, is_news, refuse_declaration, source_name
 from controlplane.streams import cluster_stream
 from controlplane.topiccommands import topic_adopted, topic_deleted, topic_problems, topics_declared, topics_gone
 from controlplane.topicplan import refuse_moved_topics
@@ -169,15 +162,17 @@ class CommandHandler:
         unbootable: Unbootable = lambda place, machine, version, revision: "",
         reports: Callable[[ClusterUid], Mapping[str, ReportSeen]] = lambda _: {},
         clock: Clock = utc_now,
+        frozen: Callable[[ClusterView], str] = lambda view: "",
     ) -> None:
         """`clients_must_avoid`: the pool networks of Kedge get their addresses from. `gate` asks the policies.
-        `reports`: the last ones of a cluster's agents, by instance key."""
+        `reports`: the last ones of a cluster's agents, by instance key. `frozen` has words for the freeze a cluster is
+        in, "" where it is in none."""
         self._store = store
         self._last_snapshot = last_snapshot
         self._new_uid, self._clients_must_avoid = new_uid, clients_must_avoid
         self._gate = gate or PolicyGate()
         self._unbootable = unbootable
-        self._reports, self._clock = reports, clock
+        self._reports, self._clock, self._frozen = reports, clock, frozen
 
     def handle(self, command: Command) -> Outcome:
         """Does it, or says that nothing had to be done.
@@ -421,12 +416,16 @@ class CommandHandler:
     @_decide.register
     def _inject_chaos(self, command: InjectChaos, history: _History) -> _Decision:
         _refuse_deleted(history.view)
+        if not command.force:
+            self._refuse_frozen(history.view, "Wait, or say --force.")
         return _asked(chaos_asked(history.view, command, self._last_snapshot(history.view.uid)))
 
     @_decide.register
     def _game(self, command: GameCommand, history: _History) -> _Decision:
         if not isinstance(command, EndGame):
             _refuse_deleted(history.view)
+        if isinstance(command, StartGame) and not command.force:
+            self._refuse_frozen(history.view, "Wait, or say --force.")
         return _asked(game_asked(history.view, command, self._last_snapshot(history.view.uid)))
 
     @_decide.register
@@ -439,9 +438,18 @@ class CommandHandler:
         _refuse_deleted(history.view)
         return _asked(group_asked(history.view, command))
 
+    def _refuse_frozen(self, view: ClusterView, way: str) -> None:
+        """What people ask for at once, and would not be welcome now, is refused: it cannot wait as a roll does."""
+        words = self._frozen(view)
+        if words:
+            raise CommandRefused("frozen", f"{view.name} is {words}", way)
+
     @_decide.register
     def _delete(self, command: DeleteCluster, history: _History) -> _Decision:
         asked = cluster_deleted(history.view, command)
+        if asked.fact is not None and destroys(history.view) and not command.despite_freeze:
+            again = f"kedge delete {history.view.name} --despite-freeze"
+            self._refuse_frozen(history.view, f"Wait, thaw it, or, if it is to go all the same: {again}")
         if asked.fact is not None:
             _obey(self._gate.deletion(history.view), command)
         return _asked(asked)

@@ -204,6 +204,12 @@ def _held(situation: Situation, migration: MigrationView, seen: MigrationSeen, s
     if safety.waits is not None:
         sentence = progress(situation, migration, seen, f"{instance.key} is not started anew: {safety.gate.reason}")
         return Verdict(sentence, wait=safety.waits)
+    shut = closed_for(situation) if migration.goal == "kraft" else None
+    if shut is not None:
+        # The way back is open, and a cluster half of the way serves as ever: it rests until others may be stopped.
+        if situation.seen.restart_lock == "held":
+            return act("giving the restart lock back until brokers may be started anew", ReleaseRestartLock())
+        return shut.verdict(Verdict(progress(situation, migration, seen, step.reason)), situation.now)
     if seen.registry.kraft_epoch >= 0:
         return None
     return lock_first(situation, f"{view.name} migrates to KRaft: {step.reason}")

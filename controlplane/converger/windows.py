@@ -79,7 +79,9 @@ BEGINNINGS: Mapping[str, Beginning] = {
     "settings_in_hand_step": Beginning(_ENDS, "sees a live setting through"),
     # What is next.
     "voters_left_step": Beginning(_ENDS, "only says what a change of the quorum waits for"),
-    "migration_step": Beginning(_ENDS, "sees a migration through; its point of no return asks for a window itself"),
+    "migration_step": Beginning(
+        _ENDS, "sees a migration through; brokers that serve, and its point of no return, wait for a window by its word"
+    ),
     "healing_step": Beginning(_ENDS, "a cure is a repair"),
     "election_step": Beginning(_ENDS, "a cure: another controller where leaders are not elected; no data is moved"),
     "maintenance_step": Beginning(_ENDS, "the cloud takes the VM down, window or not"),
@@ -182,6 +184,16 @@ def closed(view: ClusterView, freezes: tuple[Freeze, ...], now: datetime) -> Clo
     if chance is None:
         return Closed(WINDOW, "waits for a window outside of all freezes; none is in sight", None)
     return Closed(WINDOW, f"waits for its window, which opens at {moment(chance)}", chance)
+
+
+def frozen_words(view: ClusterView, freezes: Iterable[Freeze], now: datetime) -> str:
+    """The freeze in force that names the cluster and lasts longest, in words; "" where none does."""
+    if view.document is None:
+        return ""
+    metadata = view.document.metadata
+    named = (f for f in freezes if f.names(metadata.name, metadata.owner, metadata.labels))
+    frozen = max((f for f in named if f.begins <= now < f.ends), key=lambda f: f.ends, default=None)
+    return _frozen_words(frozen) if frozen is not None else ""
 
 
 def window_words(view: ClusterView, freezes: tuple[Freeze, ...], now: datetime) -> str:

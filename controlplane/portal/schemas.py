@@ -385,6 +385,7 @@ class DeleteIn(Message):
 
     confirm: str
     reason: str = ""
+    despite_freeze: bool = Field(default=False, description="destroy VMs though the cluster is frozen")
 
 
 class LossIn(Message):

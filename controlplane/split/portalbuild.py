@@ -19,6 +19,7 @@ from controlplane.anomalies.windows import LakeWindows, NoWindows
 from controlplane.clouds import Clouds, console_page_in, unbootable_in
 from controlplane.converger.fleet import FleetBrake
 from controlplane.converger.loop import Converger
+from controlplane.converger.windows import frozen_words
 from controlplane.dbroles import PORTAL, check_role, examined
 from controlplane.drift.record import kept_audits
 from controlplane.freezes.desk import FreezeDesk
@@ -146,6 +147,7 @@ def _built(settings: Settings, engine: Engine, hasty: Engine, listens_on: tuple[
         gate=gate,
         unbootable=partial(unbootable_in, clouds),
         reports=partial(reports_of, latest),
+        frozen=lambda view: frozen_words(view, freezes.left(utc_now()), utc_now()),
     )
     agents = AgentKeeper(
         store,

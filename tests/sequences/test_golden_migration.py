@@ -2,11 +2,16 @@
 (`test_golden_rolls`): forward, and back from each side of the moment in which the quorum takes over."""
 
 from collections.abc import Callable
+from datetime import timedelta
 
 import pytest
 
+from controlplane.streams import FREEZES
 from controlplane.zookeeper.migration import Knows
 from events import facts
+from events.codec import encode
+from events.envelope import Origin
+from events.memory import MemoryEventStore
 from tests.builders import a_document, a_zookeeper_document
 from tests.sequences.recorded import told_as_recorded_by
 from tests.sim.stories import count_told, turned_when
@@ -96,7 +101,7 @@ def migrated_cluster_becomes_4_1(world: World) -> None:
 
 
 def migration_waits_for_a_window_before_it_ends_the_way_back(world: World) -> None:
-    """It begins inside a window and goes on after it; only the point of no return waits for the next one."""
+    """All brokers are started anew inside its window; the point of no return comes after it, and waits for the next."""
     windows = ", windows: [{days: [wed], start: '23:46', duration: 15m}]"  # worlds begin at midnight
     world.declare(a_zookeeper_document(version="3.9.1", windows=windows, soak="60s"))
     world.converge()
@@ -107,6 +112,32 @@ def migration_waits_for_a_window_before_it_ends_the_way_back(world: World) -> No
     assert "controller 10" in world.sentence(), world.sentence()
     assert "waits for its window" in world.sentence()
     assert not any(r.data.get("ends_way_back") for r in world.history() if r.type == "migration.service_started")
+
+
+def migration_rests_while_brokers_may_not_be_started_anew(world: World) -> None:
+    """A freeze begins half of the way: no further broker that serves is touched, the lock is for others, and it goes on
+    after that. The way back does not wait."""
+    _born(world)
+    world.declare(KRAFT)
+    world.run(until=lambda w: count_told(w, Knows.QUORUM) == 1, ticks=300)
+    fact = facts.FreezeDeclared("freeze-1", world.clock() + timedelta(minutes=4), "the sale", ("orders",), (), {})
+    MemoryEventStore.append(
+        world.store, FREEZES, [encode(fact, "freezes-0")], expected_version=0, origin=Origin("person:anna")
+    )
+    world.disturbed()
+    for _ in range(60):
+        world.tick()
+    assert count_told(world, Knows.QUORUM) == 1
+    assert world.view().conditions["WaitsForWindow"].status
+    assert world.lock_nodes.held == {}
+    world.declare(ZOOKEEPER)
+    world.converge(ticks=120)
+    assert not world.view().conditions["WaitsForWindow"].status
+    for _ in range(240):
+        world.tick()
+    world.declare(KRAFT)
+    world.converge(ticks=900)
+    _is_krafts(world)
 
 
 def broker_that_dies_half_way_is_replaced_in_place(world: World) -> None:
@@ -166,6 +197,7 @@ STORIES = (
     migration_turns_back_half_way_and_is_made_after_that,
     migrated_cluster_becomes_4_1,
     migration_waits_for_a_window_before_it_ends_the_way_back,
+    migration_rests_while_brokers_may_not_be_started_anew,
     broker_that_dies_half_way_is_replaced_in_place,
     controller_that_dies_half_way_is_replaced_in_place,
     pause_holds_a_migration_between_two_steps,

@@ -101,6 +101,9 @@ def delete(
         ),
     ] = "",
     reason: Reason = "",
+    despite_freeze: Annotated[
+        bool, typer.Option("--despite-freeze", help="Destroy its VMs though the cluster is frozen.")
+    ] = False,
     yes: Yes = False,
     output: Output = Format.TEXT,
 ) -> None:
@@ -109,6 +112,7 @@ def delete(
     Asks for its name to be typed; -y alone is not enough.
 
     What becomes of VMs and disks is in its spec: `deletionPolicy: retain` keeps them, `destroy` destroys them.
+    In a freeze nothing is destroyed without --despite-freeze.
 
     \b
     Examples:
@@ -127,7 +131,8 @@ def delete(
     typed = confirm or typed_name(session, f"Type the name of the cluster to delete it ({cluster})", unattended=by_hand)
     if typed != cluster:
         raise CliError("not confirmed, nothing was changed", why=f"`{typed}` is not `{cluster}`", next_step=by_hand)
-    answer = session.client.delete(cluster, api.DeleteIn(confirm=typed, reason=reason))
+    order = api.DeleteIn(confirm=typed, reason=reason, despite_freeze=despite_freeze)
+    answer = session.client.delete(cluster, order)
     _show(session, answer, output)
     if answer.proposal:
         session.tell(f"somebody else: kedge proposal approve {answer.proposal}")

@@ -273,7 +273,14 @@ def abort(name: str, body: api.ReasonIn, services: Services, actor: Actor, key: 
 @router.post("/clusters/{name}/delete")
 def delete(name: str, body: api.DeleteIn, services: Services, actor: Actor, key: CommandId) -> api.CommandOut:
     """The tombstone; the name must be typed out."""
-    command = DeleteCluster(name=name, actor=actor, command_id=key, confirm=body.confirm, reason=body.reason)
+    command = DeleteCluster(
+        name=name,
+        actor=actor,
+        command_id=key,
+        confirm=body.confirm,
+        reason=body.reason,
+        despite_freeze=body.despite_freeze,
+    )
     return carry_out(services, command)
 
 

@@ -1,27 +1,49 @@
-"""A broker's or controller's process, or its agent, is killed at each moment of a plan, whichever step that is in: the
-next one takes over and the plan ends well, every property held after each tick.
+"""A process of a broker, a controller or a ZooKeeper server, or an agent, is killed at each moment of a plan, whichever
+step that is in: the next one takes over and the plan ends well, every property held after each tick.
 
 The victims take turns, so that each VM dies somewhere. What the same does to Kedge's own server is in test_crashes.py.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 import pytest
 
-from tests.builders import a_document
+from events.spec.model import KafkaClusterDocument
+from tests.builders import a_cohosted_document, a_document, a_zookeeper_document
+from tests.sim.imagefleet import ImageFleet, a_follower
 from tests.sim.sweep import sweep
 from tests.sim.world import World
 
 AGENT_AWAY_TICKS = 20
 REATTACH = {"strategy": "reattach", "max_unavailable": 1}
 SETTINGS = {"config": ", config: {num.partitions: 6, message.max.bytes: 2000000}"}
-PLANS: Mapping[str, tuple[Mapping[str, Any], Mapping[str, Any], int]] = {
-    "version": ({}, {"version": "4.2.0"}, 190),
-    "version, reattached": (REATTACH, {**REATTACH, "version": "4.2.0"}, 120),
-    "settings": ({}, SETTINGS, 70),
-    "fewer brokers": ({"brokers": 6}, {"brokers": 3}, 60),
-    "more controllers": ({}, {"controllers": 5}, 30),
+TWO_COPIES = {"config": ", config: {default.replication.factor: 2, min.insync.replicas: 1}"}
+IN_TWO_ZONES = {**TWO_COPIES, "brokers": 4, "zones": "a, b"}
+Plan = tuple[KafkaClusterDocument, KafkaClusterDocument, int]
+PLANS: Mapping[str, Plan] = {
+    "version": (a_document(), a_document(version="4.2.0"), 190),
+    "version, reattached": (a_document(**REATTACH), a_document(**REATTACH, version="4.2.0"), 120),
+    "settings": (a_document(), a_document(**SETTINGS), 70),
+    "fewer brokers": (a_document(brokers=6), a_document(brokers=3), 60),
+    "more controllers": (a_document(), a_document(controllers=5), 30),
+    "fewer controllers": (a_document(controllers=5), a_document(), 24),
+    "larger disks": (a_document(), a_document(broker_gib=200), 26),
+    "smaller disks": (a_document(), a_document(broker_gib=50), 110),
+    "one zone more": (a_document(**IN_TWO_ZONES), a_document(**TWO_COPIES, brokers=6), 32),
+    "one zone less": (a_document(**TWO_COPIES, brokers=6), a_document(**IN_TWO_ZONES), 34),
+}
+IN_ZOOKEEPER_MODE: Mapping[str, Plan] = {
+    "ZooKeeper: version": (a_zookeeper_document(), a_zookeeper_document(version="3.9.1"), 195),
+    "ZooKeeper: version, reattached": (
+        a_zookeeper_document(**REATTACH),
+        a_zookeeper_document(**REATTACH, version="3.9.1"),
+        165,
+    ),
+    "ZooKeeper: settings": (a_zookeeper_document(), a_zookeeper_document(**SETTINGS), 48),
+    "ZooKeeper: more servers": (a_zookeeper_document(), a_zookeeper_document(controllers=5), 28),
+    "ZooKeeper: fewer servers": (a_zookeeper_document(controllers=5), a_zookeeper_document(), 22),
+    "ZooKeeper: version, servers beside brokers": (a_cohosted_document(), a_cohosted_document(version="3.9.1"), 142),
+    "ZooKeeper: migration": (a_zookeeper_document(version="3.9.1"), a_document(version="3.9.1"), 84),
 }
 """Spec before, spec after, and a little more ticks than it takes when nobody dies."""
 
@@ -29,6 +51,16 @@ PLANS: Mapping[str, tuple[Mapping[str, Any], Mapping[str, Any], int]] = {
 def process_dies(world: World, tick: int) -> None:
     running = _running(world)
     world.machines.stop_process(running[tick * 5 % len(running)])
+    world.disturbed()
+
+
+def member_dies(world: World, tick: int) -> None:
+    """The ZooKeeper server beside a broker; of VMs that have none another process."""
+    there = sorted(k for k, vm in world.machines.vms.items() if vm.alive and vm.member and vm.member.up)
+    if not there:
+        process_dies(world, tick)
+        return
+    world.machines.stop_process(there[tick * 5 % len(there)], beside=True)
     world.disturbed()
 
 
@@ -45,35 +77,68 @@ def agent_dies(world: World, tick: int) -> None:
 
 
 DEATHS: Mapping[str, Callable[[World, int], None]] = {"process": process_dies, "agent": agent_dies}
+BESIDE = "ZooKeeper: version, servers beside brokers"
 
 
 def dies_in(plan: str, who: str, tick: int) -> None:
-    before, after, _ = PLANS[plan]
-    world = World(seed=tick)
-    world.declare(a_document(**before))
-    world.converge(ticks=200)
-    world.kafka.create_topic("orders", partitions=12, rf=3, min_isr=2, bytes_per_partition=50_000_000)
-    world.declare(a_document(**after))
+    before, after, _ = {**PLANS, **IN_ZOOKEEPER_MODE}[plan]
+    world = World(seed=tick, version=before.spec.kafka.version)
+    world.declare(before)
+    world.converge(ticks=300)
+    copies = min(3, len({i.planned.rack for i in world.view().brokers()}))
+    world.kafka.create_topic("orders", partitions=12, rf=copies, min_isr=copies - 1, bytes_per_partition=50_000_000)
+    world.declare(after)
     for _ in range(tick):
         world.tick()
-    DEATHS[who](world, tick)
+    {**DEATHS, "server": member_dies}[who](world, tick)
     world.converge(ticks=900)
+
+
+def dies_in_a_roll_to_an_image(who: str, tick: int) -> None:
+    """A tick of a world with images is five seconds long."""
+    fleet = ImageFleet(orders=a_follower("orders", "", controllers=3))
+    world = fleet.worlds["orders"]
+    image = fleet.publish(security="critical", reason="CVE-2026-1")
+    fleet.watch(tick)
+    DEATHS[who](world, tick)
+    fleet.run(until=lambda f: f.are_on(image, "orders"), ticks=400)
+    world.converge(ticks=200)
 
 
 def _running(world: World) -> list[str]:
     return sorted(k for k, vm in world.machines.vms.items() if vm.alive and vm.process and vm.process.up)
 
 
-def _cases(stride: int) -> list[tuple[str, str, int]]:
-    return [(plan, who, t) for plan, (*_, n) in PLANS.items() for who in DEATHS for t in range(1, n, stride)]
+def _cases(plans: Mapping[str, Plan], stride: int) -> list[tuple[str, str, int]]:
+    cases = [(plan, who, t) for plan, (*_, n) in plans.items() for who in DEATHS for t in range(1, n, stride)]
+    return cases + [(p, "server", t) for p, (*_, n) in plans.items() if p == BESIDE for t in range(1, n, stride)]
 
 
-@pytest.mark.parametrize(("plan", "who", "tick"), _cases(37), ids=str)
+@pytest.mark.parametrize(("plan", "who", "tick"), _cases(PLANS, 37), ids=str)
 def test_a_plan_ends_well_though_one_dies_in_it(plan: str, who: str, tick: int) -> None:
     dies_in(plan, who, tick)
 
 
+@pytest.mark.parametrize(("plan", "who", "tick"), _cases(IN_ZOOKEEPER_MODE, 97), ids=str)
+def test_a_plan_in_zookeeper_mode_ends_well_though_one_dies_in_it(plan: str, who: str, tick: int) -> None:
+    dies_in(plan, who, tick)
+
+
+@pytest.mark.parametrize(("who", "tick"), [("process", 9), ("agent", 21)])
+def test_a_roll_to_an_image_ends_well_though_one_dies_in_it(who: str, tick: int) -> None:
+    dies_in_a_roll_to_an_image(who, tick)
+
+
 @pytest.mark.soak
 @pytest.mark.timeout(3600)
-def test_a_plan_ends_well_whenever_one_dies_in_it() -> None:
-    sweep("dies_in(plan, who, tick)", _cases(1), lambda case: dies_in(*case))
+def test_a_roll_to_an_image_ends_well_whenever_one_dies_in_it() -> None:
+    cases = [(who, tick) for who in DEATHS for tick in range(1, 60)]
+    sweep("dies_in_a_roll_to_an_image(who, tick)", cases, lambda case: dies_in_a_roll_to_an_image(*case))
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("plan", [*PLANS, *IN_ZOOKEEPER_MODE])
+def test_a_plan_ends_well_whenever_one_dies_in_it(plan: str) -> None:
+    cases = _cases({plan: {**PLANS, **IN_ZOOKEEPER_MODE}[plan]}, 1)
+    sweep("dies_in(plan, who, tick)", cases, lambda case: dies_in(*case))

@@ -47,6 +47,11 @@ class Access:
         self.prove(place)
         return self._client("ec2", place)
 
+    def limits(self, place: Place) -> Any:
+        """A client of Service Quotas, which has throttles of its own. Raises as `ec2` does."""
+        self.prove(place)
+        return self._client("service-quotas", place)
+
     def prove(self, place: Place, *, afresh: bool = False) -> None:
         """Ask STS who we are, unless that was proved a short while ago. Raises `AuthFailed` for another account."""
         account = self.settings.account(place)

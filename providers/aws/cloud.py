@@ -18,18 +18,21 @@ from providers.aws.inventory import PAGE, count_owners, read_listing, read_state
 from providers.aws.lookahead import look_ahead
 from providers.aws.networkpieces import network_pieces
 from providers.aws.notices import read_notices
+from providers.aws.quota import read_quotas
 from providers.aws.settings import AwsSettings
 from providers.aws.tags import tags_of
 from providers.aws.variables import module_variables
 from providers.base import InstanceState, Listing, Place, Resources
 from providers.bootable import unbootable
 from providers.callbudget import TokenBucket
+from providers.catalogfile import sold_by
 from providers.console import tail
 from providers.doctor import Finding
 from providers.errors import PlaceUnknown, ProviderError, ResourceConflict
 from providers.lateness import UNLISTED_S
 from providers.networks import MadeNetworks, NetworkRun, ipv6_word, none_made
 from providers.notices import MaintenanceNotice
+from providers.quota import Quota
 from providers.settingsfile import zones_of
 from providers.tf.abilities import Import
 from providers.tf.surroundings import surroundings
@@ -170,7 +173,12 @@ class AwsCloud:
     def examine(self, place: Place) -> Iterator[Finding]:
         """See `ExaminesPlaces`."""
         ec2, _ = self._reach(place)
-        return examine_region(ec2, place, self._settings.region(place))
+        return examine_region(ec2, place, self._settings.region(place), lambda: self.quotas(place))
+
+    def quotas(self, place: Place) -> tuple[Quota, ...]:
+        """See `TellsQuotas`."""
+        ec2, account_id = self._reach(place)
+        return read_quotas(ec2, self._access.limits(place), place, sold_by(self.name), account_id=account_id)
 
     def look_ahead(self, wanted: Resources, new: Set[str]) -> Iterator[Finding]:
         """See `LooksAhead`."""

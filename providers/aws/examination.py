@@ -7,16 +7,21 @@ from providers.aws.errors import translated
 from providers.aws.partitions import availability_zone
 from providers.aws.settings import AwsRegion
 from providers.base import Place
+from providers.catalogfile import sold_by
 from providers.doctor import Finding, looked_at
+from providers.errors import ProviderError
+from providers.quota import Quota, findings
 
 Machine = dict[str, Any]
 
 _CORRECT = "Correct aws.yaml."
-_QUOTA = "Look at Service Quotas, Amazon EC2: running on-demand instances count by vCPU."
+_QUOTA = "Give the credentials servicequotas:GetServiceQuota, or look at Service Quotas, Amazon EC2, yourself."
 
 
-def examine_region(ec2: Any, place: Place, region: AwsRegion) -> Iterator[Finding]:
-    """A finding for the subnets, the security groups, each image, and the quota."""
+def examine_region(
+    ec2: Any, place: Place, region: AwsRegion, quotas: Callable[[], tuple[Quota, ...]]
+) -> Iterator[Finding]:
+    """A finding for the subnets, the security groups, each image, and each quota."""
     subnets, groups = sorted(set(region.subnets.values())), list(region.security_groups)
     yield _there(f"{place}: subnets", lambda: ec2.describe_subnets(SubnetIds=subnets)["Subnets"], _in_zones(region))
     yield _there(
@@ -29,7 +34,10 @@ def examine_region(ec2: Any, place: Place, region: AwsRegion) -> Iterator[Findin
     for version, by in sorted(region.images.items()):
         for architecture, image in sorted(by.items()):
             yield _image(ec2, f"{place}: image of {version} for {architecture}", architecture, image)
-    yield Finding(f"{place}: quota", None, "EC2's own API does not tell it", _QUOTA)
+    try:
+        yield from findings(place, quotas(), sold_by("aws"))
+    except ProviderError as error:
+        yield Finding(f"{place}: quota", None, str(error), _QUOTA)
 
 
 def _image(ec2: Any, what: str, architecture: str, image: str) -> Finding:

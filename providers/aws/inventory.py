@@ -73,6 +73,13 @@ def read_states(ec2: Any, place: Place, ids: Sequence[str], *, account_id: str) 
         return {m["InstanceId"]: state_of(m) for m in _instances(ec2, place, account_id, [wanted])}
 
 
+def running_machines(ec2: Any, place: Place, *, account_id: str, page: int = PAGE) -> Iterator[Mapping[str, Any]]:
+    """Every VM of the account that counts against its limits, as EC2 describes it."""
+    wanted = {"Name": "instance-state-name", "Values": ["pending", "running"]}
+    with translated(f"{place}: what runs"):
+        yield from _instances(ec2, place, account_id, [wanted], page)
+
+
 def count_owners(ec2: Any, place: Place, *, account_id: str) -> Iterator[str]:
     """The installation of each VM that has one."""
     marked = [{"Name": "tag-key", "Values": [tags.INSTALLATION]}, _NOT_TERMINATED]

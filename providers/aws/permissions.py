@@ -46,6 +46,9 @@ CHANGES = (
 )
 """Of things that carry the installation's tag."""
 
+QUOTAS = ("servicequotas:GetServiceQuota",)
+"""Without it a surge is not held against the account's limits, and nothing else is missing."""
+
 OTHER_SERVICES = ("pricing:GetProducts",)
 """For `kedge machines refresh` alone."""
 
@@ -59,6 +62,7 @@ def policy(installation_tag: str) -> Mapping[str, object]:
             {"Sid": "Read", "Effect": "Allow", "Action": _named(READS), "Resource": "*"},
             {"Sid": "Make", "Effect": "Allow", "Action": _named(MAKES), "Resource": "*"},
             {"Sid": "ChangeItsOwn", "Effect": "Allow", "Action": _named(CHANGES), "Resource": "*", "Condition": own},
+            {"Sid": "Quotas", "Effect": "Allow", "Action": list(QUOTAS), "Resource": "*"},
             {"Sid": "Prices", "Effect": "Allow", "Action": list(OTHER_SERVICES), "Resource": "*"},
         ],
     }

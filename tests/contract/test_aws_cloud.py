@@ -9,8 +9,10 @@ import pytest
 from providers import tags
 from providers.aws.cloud import SETTLES_S, AwsCloud
 from providers.base import InstanceState
-from providers.errors import AuthFailed, CloudUnavailable, RateLimited
+from providers.catalogfile import sold_by
+from providers.errors import AuthFailed, CloudUnavailable, QuotaExceeded, RateLimited
 from providers.mounted import holds_mounted
+from providers.quota import check_room
 from tests.fakes.clouds.aws import OTHER_ACCOUNT, MotoCloud, moto_cloud
 from tests.fakes.clouds.aws_hands import PLACE, REGION, AwsHarness, write_settings
 from tests.fakes.clouds.faults import Fault
@@ -142,6 +144,26 @@ def test_a_mounted_volume_stays_busy_until_it_is_unmounted_or_its_vm_is_terminat
     bench.cloud.terminate(PLACE, bench.id_of("b-1.g1"))
     assert holders() == {"b-0.data.v1": None, "b-1.data.v1": None}
     assert holds_mounted(bench.cloud)
+
+
+def test_vcpus_that_run_count_against_their_limit_whoever_made_them(bench: Bench) -> None:
+    bench.create(resources(*nodes(2)))
+    ec2 = bench.aws.client(REGION)
+    image = ec2.describe_images(Owners=["self"])["Images"][0]["ImageId"]
+    for kind in ("m7g.xlarge", "g4dn.xlarge"):
+        ec2.run_instances(ImageId=image, InstanceType=kind, MinCount=1, MaxCount=1)
+    bench.aws.vcpu_limits["L-1216C47A"] = 9.0
+    on_demand, spot = bench.cloud.quotas(PLACE)
+    assert (on_demand.used, on_demand.limit, on_demand.spot) == (2 * 2 + 4, 9.0, False), "g4dn has a limit of its own"
+    assert (spot.used, spot.spot) == (0.0, True)
+
+    one_more = bench.here(resources(instance("n-9")))
+    with pytest.raises(
+        QuotaExceeded, match=r"nothing was made\. Running On-Demand Standard .*: 2 vCPUs more are needed, 1 "
+    ):
+        check_room(bench.cloud, one_more, {"instance/n-9.g1"}, sold_by("aws"))
+    bench.aws.faults.append(Fault("GetServiceQuota", "AccessDeniedException", 403))
+    check_room(bench.cloud, one_more, {"instance/n-9.g1"}, sold_by("aws"))
 
 
 def test_credentials_of_another_account_are_refused_before_anything_is_believed(bench: Bench) -> None:

@@ -50,8 +50,15 @@ def test_a_cloud_that_is_ready_says_so_line_by_line(desk: Desk) -> None:
     assert [line.split()[0] for line in lines].count("WRONG") == 0
     for words in ("credentials: they are of this account", "subnets: free addresses", "image of 4.2.0 for arm64"):
         assert any(words in line and line.startswith("ok") for line in lines), words
-    assert sum(line.startswith("unknown") and "quota" in line for line in lines) == 2, "one for each region"
+    assert sum(line.startswith("ok") and "quota" in line for line in lines) == 4, "two for each region"
     assert "canary-secret" not in ran.output
+
+
+def test_limits_that_may_not_be_read_are_unknown_and_say_what_is_missing(desk: Desk) -> None:
+    desk.aws.faults.append(Fault("GetServiceQuota", "AccessDeniedException", 403, times=99))
+    told = {f["what"]: f for f in json.loads(desk.doctor("-o", "json").stdout)["findings"] if "quota" in f["what"]}
+    assert {f["well"] for f in told.values()} == {None}
+    assert all("servicequotas:GetServiceQuota" in f["whatNext"] for f in told.values())
 
 
 def test_another_account_is_told_and_nothing_behind_it_is_asked(desk: Desk) -> None:

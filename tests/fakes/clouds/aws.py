@@ -4,6 +4,7 @@ moto's own server needs Flask; its table of URLs and handlers does not. Whoever 
 boto3, and the real Terraform provider.
 """
 
+import json
 import os
 import re
 import threading
@@ -48,6 +49,8 @@ class MotoCloud:
     calls: Counter[str] = field(default_factory=Counter)
     faults: Faults = field(default_factory=Faults)
     ignored_terminations: int = 0
+    vcpu_limits: dict[str, float] = field(default_factory=dict)
+    """What Service Quotas says, by code, where that is not what `moto_patches` gives every account."""
     account: str = ACCOUNT
     """Whose the credentials are, whatever they are."""
     clients: dict[tuple[str, str], Any] = field(default_factory=dict)
@@ -77,12 +80,16 @@ class MotoCloud:
 
     def answer(self, method: str, path: str, headers: dict[str, str], body: bytes) -> Answer:
         """One call: a fault, or moto's answer. moto is not made for threads, so one at a time."""
-        asked = dict(parse_qsl(body.decode()))
-        action = action_of(asked)
+        target = headers.get("X-Amz-Target", "")
+        asked = {} if target else dict(parse_qsl(body.decode()))
+        action = target.rpartition(".")[2] or action_of(asked)
         with self.lock:
             self.calls[action] += 1
             fault = self.faults.meets(action, lambda: _moto(method, path, headers, body, self.account))
             if fault is not None:
+                if target:
+                    told = json.dumps({"__type": fault.code, "message": fault.said}).encode()
+                    return fault.status, {"Content-Type": "application/x-amz-json-1.1", **fault.headers}, told
                 told = _ERROR.format(code=fault.code, message=fault.said).encode()
                 return fault.status, {"Content-Type": "text/xml", **fault.headers}, told
             if action == "TerminateInstances" and self.ignored_terminations > 0:
@@ -104,7 +111,7 @@ def moto_cloud() -> Iterator[MotoCloud]:
     for name in ("ec2", "sts", "iam"):
         get_backend(name).reset()
     cloud = MotoCloud(port=0)
-    with patched(), serving(cloud.told) as cloud.port:
+    with patched(cloud.vcpu_limits), serving(cloud.told) as cloud.port:
         yield cloud
 
 

@@ -1,7 +1,7 @@
 """Where moto 5.2 is not AWS and a test would meet it: each difference has a name and a reason."""
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import Any
 from unittest.mock import patch
@@ -12,21 +12,29 @@ from moto.ec2.models.instances import Instance, InstanceBackend
 from moto.ec2.models.security_groups import SecurityGroupRule
 from moto.ec2.models.subnets import Subnet
 from moto.ec2.responses.instances import InstanceResponse
+from moto.servicequotas.models import ServiceQuotasBackend
 
 _terminate = Instance.terminate
 _prep_nics = Instance.prep_nics
 _statuses = InstanceBackend.describe_instance_status
 _detach = Instance.detach_eni
 _validate = InstanceResponse._validate_block_device_mapping
+_service_quota = ServiceQuotasBackend.get_service_quota
 _detach_volume = EBSBackend.detach_volume
 _interfaces = NetworkInterfaceBackend.get_all_network_interfaces
 
 _IMAGE_GIB = 8
 
 
+_VCPU_LIMITS = {
+    "L-1216C47A": ("Running On-Demand Standard (A, C, D, H, I, M, R, T, Z) instances", 1_000_000.0),
+    "L-34B43A08": ("All Standard (A, C, D, H, I, M, R, T, Z) Spot Instance Requests", 1_000_000.0),
+}
+
+
 @contextmanager
-def patched() -> Iterator[None]:
-    """All patches of this file, for as long as the block runs."""
+def patched(vcpu_limits: Mapping[str, float]) -> Iterator[None]:
+    """All patches of this file, for as long as the block runs. `vcpu_limits`: see `ec2_has_quotas`."""
     backend = NetworkInterfaceBackend
     with ExitStack() as stack:
         for owner, name, instead in (
@@ -37,6 +45,7 @@ def patched() -> Iterator[None]:
             (Instance, "detach_eni", detached_interface_remembers),
             (SecurityGroupRule, "description", property(rule_for_a_group_keeps_its_description)),
             (Subnet, "ipv6_cidr_block_association_set", property(subnet_tells_whether_its_ipv6_range_is_associated)),
+            (ServiceQuotasBackend, "get_service_quota", ec2_has_quotas(vcpu_limits)),
             (Instance, "prep_nics", vm_is_as_its_first_interface_says),
             (backend, "get_all_network_interfaces", detached_attachment_is_told_as_detached),
         ):
@@ -73,6 +82,20 @@ def terminated_vm_lets_go_of_interfaces_and_volumes(self: Instance) -> Any:
         if index > 0 and not interface.delete_on_termination:
             self.detach_eni(interface)
     return before
+
+
+def ec2_has_quotas(limits: Mapping[str, float]) -> Callable[[ServiceQuotasBackend, str, str], dict[str, Any]]:
+    """Service Quotas tells EC2's limits, in vCPUs; moto knows those of VPC alone. A new account has 5 of each: here
+    there is room for whatever a test makes, unless it says otherwise by code."""
+
+    def told(self: ServiceQuotasBackend, service_code: str, quota_code: str) -> dict[str, Any]:
+        if service_code != "ec2" or quota_code not in _VCPU_LIMITS:
+            return _service_quota(self, service_code, quota_code)
+        name, usual = _VCPU_LIMITS[quota_code]
+        value = limits.get(quota_code, usual)
+        return {"ServiceCode": "ec2", "QuotaCode": quota_code, "QuotaName": name, "Value": value, "Unit": "None"}
+
+    return told
 
 
 def mount(volume: Volume) -> None:

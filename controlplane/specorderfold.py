@@ -16,7 +16,9 @@ from events.spec.change import FieldChange, differences
 from events.spec.fields import FieldClass
 from events.spec.model import KafkaClusterDocument
 
-ILL = frozenset({"Ailing", "AtMinIsr", "Blocked", "ElectionsFail", "HeartbeatsSilent", "RegistrationWrong"})
+ILL = frozenset(
+    {"Ailing", "AtMinIsr", "Blocked", "BrokerAway", "ElectionsFail", "HeartbeatsSilent", "RegistrationWrong"}
+)
 """Conditions that speak against the last change while it soaks."""
 
 _DISRUPTS = frozenset({FieldClass.STATIC, FieldClass.RESTART})

@@ -10,6 +10,8 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from types import MappingProxyType
 
+from planner.breakdown import ASTRAY, Manner
+
 
 class Cure(StrEnum):
     """What is done about a finding."""
@@ -32,12 +34,16 @@ _A_FRESH_PROCESS_HELPS = frozenset(
         "log_cleaner_gave_up",
         "metadata_lag",
         "metadata_errors",
+        "wrong_identity",
+        "zookeeper_session",
+        ASTRAY,
         CONTROLLER_STUCK,
     }
 )
 _THE_DISK_FAILED = frozenset({"log_dir_failed", "directory_lost"})
-"""A new process would find the same disk, or nothing on it. What is in neither set is for a person: more brokers, more
-disk."""
+"""A new process would find the same disk, or nothing on it."""
+_THE_MACHINE_FAILED = frozenset(Manner)
+"""No process comes up there, or nobody can tell it to. What is in no set is for a person: more brokers, more disk."""
 
 LASTED = timedelta(hours=6)
 """A restart after which the same finding stays away for so long was a cure; sooner, the next cure is a new VM."""
@@ -176,7 +182,10 @@ def _judge(
     ailment: Ailment, recent: Sequence[PastCure], own: Sequence[PastCure], policy: HealingPolicy, now: datetime
 ) -> Prescription | Refusal | None:
     kind = ailment.finding.partition(":")[0]
-    if kind not in _A_FRESH_PROCESS_HELPS | _THE_DISK_FAILED or now - ailment.since < policy.after:
+    if (
+        kind not in _A_FRESH_PROCESS_HELPS | _THE_DISK_FAILED | _THE_MACHINE_FAILED
+        or now - ailment.since < policy.after
+    ):
         return None
     cure, why = _gentlest(ailment, kind, own, now)
     return _within_caps(Prescription(ailment, cure, why), recent, own, policy, now)
@@ -212,6 +221,8 @@ def _within_caps(
 def _gentlest(ailment: Ailment, kind: str, own: Sequence[PastCure], now: datetime) -> tuple[Cure, str]:
     if kind in _THE_DISK_FAILED:
         return Cure.REPLACE, "a failed disk does not come back with a new process"
+    if kind in _THE_MACHINE_FAILED:
+        return Cure.REPLACE, "no further start helps there"
     restarted = [c for c in own if c.cure is Cure.RESTART and c.was_of(ailment) and now - c.at < LASTED]
     if restarted:
         ago_min = (now - restarted[-1].at).total_seconds() / 60

@@ -5,6 +5,7 @@ from datetime import datetime
 
 from controlplane.converger.agentconditions import agents_told
 from controlplane.converger.anomalyconditions import demotions_told, healing_off_told
+from controlplane.converger.brokendown import BROKER_AWAY, broker_away
 from controlplane.converger.capacity import fallen_back
 from controlplane.converger.consumerconditions import consumers_stuck
 from controlplane.converger.driftconditions import CLOUD_DRIFT_FOUND, NETWORK_DRIFT, drift_told, network_drift_told
@@ -34,7 +35,7 @@ ORPHANS = "Orphans"
 FALLBACK = "MachineFallback"
 AILING = "Ailing"
 
-_BY_NAME = (TOPICS_DEGRADED, CLOUD_DRIFT_FOUND, NETWORK_DRIFT, EXTERNAL_EMPTY, MISPLACED, ORPHANS, ADOPTED)
+_BY_NAME = (TOPICS_DEGRADED, CLOUD_DRIFT_FOUND, NETWORK_DRIFT, EXTERNAL_EMPTY, MISPLACED, ORPHANS, ADOPTED, BROKER_AWAY)
 """What names what it is about: other names are a change."""
 
 
@@ -176,6 +177,7 @@ _TOLD: tuple[Callable[[Situation], facts.ConditionChanged | None], ...] = (
     healing_off_told,
     at_min_isr,
     registration_wrong,
+    broker_away,
     heartbeats_silent,
     agents_told,
     external_empty,

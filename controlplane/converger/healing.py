@@ -14,6 +14,7 @@ from datetime import timedelta
 
 from agent.wire import DIRECTORY_LOST, FindingReport, ServiceReport
 from controlplane.converger.arrivals import service_report
+from controlplane.converger.brokendown import broken_ailments
 from controlplane.converger.controllercure import is_unsettled
 from controlplane.converger.handovers import controller_gate, service_down, sick_broker_gate
 from controlplane.converger.pausing import hold_on
@@ -28,6 +29,7 @@ from controlplane.view import ClusterView, InstanceView
 from events import facts
 from events.spec.model import KafkaClusterDocument
 from planner.anomalies.kinds import Kind
+from planner.breakdown import Manner
 from planner.healing import CONTROLLER_STUCK, Ailment, Cure, HealingPolicy, Prescription, Refusal, prescribe
 from planner.observed import KafkaSnapshot
 
@@ -88,12 +90,15 @@ def lost_disk_first(situation: Situation) -> Verdict | None:
     """Asks for what stands in for a disk that failed, so that nodes that are handed over need not wait for ever for a
     broker that cannot start, or cannot be in sync. None where none did, or a person holds the cluster."""
     replacing = (p for p in health_of(situation).prescriptions if p.cure is Cure.REPLACE)
-    due = next((p for p in replacing if p.ailment.finding.startswith(_DISK_FAILED)), None)
+    due = next((p for p in replacing if p.ailment.finding.startswith((*_DISK_FAILED, *Manner))), None)
     return None if due is None or hold_on(situation.view, situation.now) is not None else _begin(situation, due)
 
 
 def _replacing(situation: Situation, ailment: Ailment) -> facts.NodeReplaceRequested:
     instance, reason = situation.view.instances[ailment.key], _healing_of(ailment)
+    if ailment.finding == Manner.UNREACHABLE:
+        # Nobody can take its disk from it: its successor is filled by the others.
+        return facts.NodeReplaceRequested(ailment.key, reason, new_disk=True)
     if not ailment.finding.startswith(_DISK_FAILED) or not instance.is_broker or ailment.service:
         return facts.NodeReplaceRequested(ailment.key, reason)
     return _without_its_disk(situation, instance, reason)
@@ -141,7 +146,9 @@ def health_of(situation: Situation) -> Health:
     if document is None or not _is_anything_found(situation):
         return Health((), ())
     policy = healing_policy(situation, document)
-    prescriptions, refusals = prescribe(_ailments(situation), view.cures, policy, situation.now, _peers(view))
+    prescriptions, refusals = prescribe(
+        (*_ailments(situation), *broken_ailments(situation)), view.cures, policy, situation.now, _peers(view)
+    )
     braked = situation.allowance.cures.why_none(situation.now) if prescriptions else ""
     if braked:
         return Health((), (Refusal(prescriptions[0].ailment, braked, gave_up=False), *refusals))
@@ -156,6 +163,8 @@ def healing_policy(situation: Situation, document: KafkaClusterDocument) -> Heal
 
 def _is_anything_found(situation: Situation) -> bool:
     """A cheap no for most ticks: at rest no report is read, and during a roll agents find nothing wrong."""
+    if situation.seen.health.astray or situation.seen.health.away:
+        return True
     return any(service.findings for seen in situation.seen.reports.values() for service in seen.report.services)
 
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from planner.breakdown import Absence
 from planner.observed import TopicPartition
 
 
@@ -14,6 +15,8 @@ class HealthSeen:
 
     at_min_isr: Mapping[TopicPartition, datetime] = field(default_factory=dict)
     astray: Mapping[int, datetime] = field(default_factory=dict)
+    away: Mapping[str, Absence] = field(default_factory=dict)
+    """Those of them Kafka does not count on at all, by instance key: another VM may have the id by now."""
     heartbeats_asked_at: datetime | None = None
 
 

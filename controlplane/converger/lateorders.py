@@ -5,6 +5,7 @@ asked -> gate -> told -> not heard within 30 s: kept back (`keptback`) -> heard 
 """
 
 from dataclasses import replace
+from math import inf
 
 from controlplane.converger.departures import may_stop_empty
 from controlplane.converger.handovers import controller_gate, handover_step, service_down
@@ -17,6 +18,10 @@ from controlplane.orderfold import HOLDS_FOR
 from controlplane.view import InstanceView
 from events import facts
 from planner.observed import KafkaSnapshot
+
+TOLD_FOR_S = 120.0
+"""Whose agent is silent for longer is told once it is heard again: else a VM that nobody hears for days would fill the
+history with an order each half minute."""
 
 
 def late_order_step(situation: Situation) -> Verdict | None:
@@ -54,9 +59,10 @@ def beside_late_orders(situation: Situation, verdict: Verdict) -> Verdict:
 
 def _gate(situation: Situation, kafka: KafkaSnapshot, service: InstanceView) -> Gate:
     """That of a cure: what was asked of it had a gate of its own before, so what it is itself like says nothing."""
-    if service.is_broker and service.service_id not in kafka.live_brokers():
-        return Gate(True, "Kafka does not count on it")
     seen = situation.seen.reports.get(service.key)
+    silent_s = situation.seconds_since(seen.received_at) if seen is not None else inf
+    if service.is_broker and service.service_id not in kafka.live_brokers() and silent_s <= TOLD_FOR_S:
+        return Gate(True, "Kafka does not count on it")
     if seen is None or not seen.is_young(situation.now):
         return Gate(False, "its agent is not heard")
     if not service.is_broker:

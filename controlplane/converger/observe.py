@@ -5,10 +5,11 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from controlplane.converger.behind import BehindWatch, Replica
+from controlplane.converger.brokendown import exits_of
 from controlplane.converger.clienthealth import HealthWatch
 from controlplane.converger.disks import with_volume_sizes
 from controlplane.converger.foresight import foreseen_drain, plan_job_id
-from controlplane.converger.healthseen import WELL
+from controlplane.converger.healthseen import WELL, HealthSeen
 from controlplane.converger.inhand import has_work
 from controlplane.converger.intents import job_id
 from controlplane.converger.movewatch import Known, MoveWatch
@@ -121,7 +122,7 @@ class Observer:
             groups=self._groups_of(view),
             hot=self._hot_of(view),
             drift=self._ports.drift(view),
-            health=self._health.see(view, kafka, working=has_work(view)) if kafka is not None else WELL,
+            health=self._health_of(view, kafka, reports),
             pulses=moves.pulses,
             elections=moves.elections,
             taken_back=moves.taken_back,
@@ -170,6 +171,14 @@ class Observer:
             return False
         known = self._snapshots.get(view.uid)
         return known is None or self._must_dial(view, known)
+
+    def _health_of(
+        self, view: ClusterView, kafka: KafkaSnapshot | None, reports: Mapping[str, ReportSeen]
+    ) -> HealthSeen:
+        if kafka is None:
+            return WELL
+        seen, now = self._health.see(view, kafka, working=has_work(view)), self._ports.clock()
+        return self._health.hear(view.uid, exits_of(view, reports, now), now) if seen.away else seen
 
     def _moves_of(self, view: ClusterView, kafka: KafkaSnapshot | None) -> Known:
         away = bool(displaced_leaders(kafka)) if kafka is not None else False
@@ -225,7 +234,8 @@ class Observer:
             is_due = round_of(view.uid, now, LOOK_EVERY) != round_of(view.uid, known.at, LOOK_EVERY)
         else:
             is_due = now - known.at >= LOOK_EVERY
-        return has_work(view) or view.uid in self._acted or is_due or self._is_ailing(view)
+        is_suspect = self._is_ailing(view) or self._health.is_suspicious(view.uid)
+        return has_work(view) or view.uid in self._acted or is_due or is_suspect
 
     def _is_ailing(self, view: ClusterView) -> bool:
         """Whether agents found something wrong in it. Read for all clusters at once, every few seconds."""

@@ -33,6 +33,11 @@ class Astray:
     fault: Fault
     words: str
 
+    @property
+    def is_away(self) -> bool:
+        """Whether Kafka does not count on it at all."""
+        return self.fault in ("NotRegistered", "Fenced")
+
 
 def astray(view: ClusterView, kafka: KafkaSnapshot) -> Mapping[int, Astray]:
     """By broker id, among those that serve as far as is recorded and are not being started anew."""
@@ -52,7 +57,7 @@ def registration_wrong(situation: Situation) -> facts.ConditionChanged | None:
     if not since:
         return facts.ConditionChanged(REGISTRATION_WRONG, False, "Free", "")
     old = {b for b, at in since.items() if situation.now - at >= GRACE}
-    wrong = [a for b, a in sorted(astray(situation.view, kafka).items()) if b in old and _runs(situation, a)]
+    wrong = [a for b, a in sorted(astray(situation.view, kafka).items()) if b in old and is_running(situation, a)]
     if not wrong:
         return facts.ConditionChanged(REGISTRATION_WRONG, False, "Free", "")
     faults = {a.fault for a in wrong}
@@ -70,7 +75,7 @@ def is_told_astray(situation: Situation, kafka: KafkaSnapshot, instance: Instanc
     if told is None or not told.status:
         return False
     wrong = astray(situation.view, kafka).get(instance.service_id)
-    return wrong is not None and wrong.key == instance.key and _runs(situation, wrong)
+    return wrong is not None and wrong.key == instance.key and is_running(situation, wrong)
 
 
 def _is_expected(view: ClusterView, instance: InstanceView) -> bool:
@@ -116,7 +121,7 @@ def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
         return None
 
 
-def _runs(situation: Situation, wrong: Astray) -> bool:
+def is_running(situation: Situation, wrong: Astray) -> bool:
     """By its agent's young word, and for as long as a start takes to be known: by that agent's own clock. A broker that
     is down is no riddle: that is told elsewhere."""
     seen = situation.seen.reports.get(wrong.key)

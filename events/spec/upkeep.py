@@ -48,8 +48,8 @@ class Healing(Part):
     )
     lost_after_s: Seconds | None = classed(
         BEHAVIOURAL,
-        "How long a VM the cloud says is gone may stay so until its successor is made. Seconds, or as in `5m`; by "
-        "default the server's `loss_grace_s`.",
+        "How long a VM the cloud says is gone may stay so until its successor is made, and a broker that is there may "
+        "not serve. Seconds, or as in `5m`; by default the server's `loss_grace_s`.",
         default=None,
         alias="lostAfter",
     )

@@ -36,6 +36,7 @@ class Trouble:
         heaps: bool = False,
         sharing: bool = False,
         lagging: bool = False,
+        breaking: bool = False,
         **spec: object,
     ) -> None:
         """`spec` overrides every document that is declared meanwhile; with `rivals` other servers take over at times,
@@ -43,7 +44,8 @@ class Trouble:
         and for single VMs to be replaced; with `ailing` agents find things wrong in services that run; with
         `hanging` moves and elections stand still for a while; with `voting` the number of controllers changes, and one
         loses its disk; with `heaps` those of the spec change, now and then to more than the VMs have; with `sharing`
-        ZooKeeper servers beside brokers die; with `lagging` brokers leave their ISRs for a while, two at a time too.
+        ZooKeeper servers beside brokers die; with `lagging` brokers leave their ISRs for a while, two at a time too; with
+        `breaking` brokers freeze, end again and again, or are not heard.
 
         What is drawn for a seed must not change: seeds that once failed are kept as tests.
         """
@@ -78,6 +80,7 @@ class Trouble:
             *((("a server beside a broker dies", self._member_dies),) * 4 if sharing else ()),
             *((("a server beside a broker loses its directory", self._member_is_lost),) * 2 if sharing else ()),
             *((("brokers fall behind", self._falls_behind),) * 8 if lagging else ()),
+            *(((n, f) for n, f in self._breaking_faults() for _ in range(6)) if breaking else ()),
         )
         self._ends: list[tuple[float, Callable[[], None]]] = []
 
@@ -339,6 +342,31 @@ class Trouble:
             return False
         machines.lose_volume(self._random.choice(victims))
         return True
+
+    def _breaking_faults(self) -> tuple[tuple[str, Callable[[], bool]], ...]:
+        return (
+            ("a broker freezes", lambda: self._breaks("freezes")),
+            ("a broker ends again and again", lambda: self._breaks("loops")),
+            ("a VM is not heard", lambda: self._breaks("falls silent")),
+        )
+
+    def _breaks(self, how: str) -> bool:
+        """One at a time, for seconds or for longer than anybody waits for it."""
+        machines, down = self._world.machines, self._world.machines.breakdowns
+        running = {k: vm.process for k, vm in machines.vms.items() if vm.alive and vm.process and vm.process.up}
+        brokers = sorted(k for k, process in running.items() if process.document.name == "broker")
+        if down.frozen or down.looping or not brokers or self._restarting():
+            return False
+        if self._world.kafka.under_min_isr() or any(not vm.alive for vm in machines.vms.values()):
+            return False
+        key = self._random.choice(brokers)
+        down.loop(machines, key) if how == "loops" else down.freeze(machines, key, silent=how == "falls silent")
+        self._later(self._random.choice((40.0, 200.0, 900.0)), lambda: self._mended(key))
+        return True
+
+    def _mended(self, key: str) -> None:
+        self._world.machines.breakdowns.looping.discard(key)
+        self._world.machines.breakdowns.thaw(self._world.machines, key)
 
     def _stillborn(self) -> bool:
         nodes = sorted({i.node for i in self._world.view().brokers()})

@@ -17,6 +17,7 @@ from providers.errors import CloudUnavailable, NotYetGone
 from providers.handover import Handover
 from providers.notices import MaintenanceNotice
 from tests.fakes.kafka import FakeKafka
+from tests.sim.breakdowns import Breakdowns
 from tests.sim.evidence import Deletion, Evidence
 from tests.sim.reports import report_of
 from tests.sim.tfruns import ordered, unasked
@@ -81,6 +82,7 @@ class Machines:
         self.volume_places: dict[str, str] = {}
         self.illnesses: dict[str, Illness] = {}
         """By instance key; of a server beside a broker by its own (`Vm.service_key`)."""
+        self.breakdowns = Breakdowns()
         self.had_volumes: dict[int, set[str]] = {}
         """By broker, what it was last started on."""
         self.failed_disks: dict[int, datetime] = {}
@@ -353,7 +355,7 @@ class Machines:
             vm.spent.add(vm.start_of(process.document))
             vm.runs(service, None)
             return
-        if self.has_lost(service) or vm.service_key(service) in self.unwell:
+        if self.has_lost(service) or vm.service_key(service) in self.unwell or self.breakdowns.holds(vm, self.seconds):
             return
         if process is None:
             vm.runs(service, Process(service, self.seconds + START_S))
@@ -362,7 +364,9 @@ class Machines:
         for process in vm.processes:
             service = process.document
             fatal = self.fatal.items() & service.settings.items() or 0 < self.largest_heap_mib < service.heap_mib
-            if not process.up and not fatal and self.seconds >= process.ready_at:
+            if process.up or fatal or self.seconds < process.ready_at:
+                continue
+            if not self.breakdowns.ends(vm, process, self.seconds):
                 process.up = True
                 self.starts += 1
                 self._start(vm, service)
@@ -399,6 +403,7 @@ class Machines:
         told = (s for vm in self.vms.values() if vm.document for s in vm.document.services if s.state == "running")
         is_hurt = any(v.key in self.blank for v in self.volumes.values()) or any(self.has_lost(s) for s in told)
         is_hurt |= any(self.kafka.serves(broker) for broker in self.failed_disks)
+        is_hurt |= bool(self.breakdowns.frozen or self.breakdowns.looping)
         return all(vm.alive for vm in self.vms.values()) and not self.outage and not is_ill and not is_hurt
 
     def fall_ill(self, key: str, finding: str, *, lasts: bool = False) -> None:

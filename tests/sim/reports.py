@@ -51,9 +51,12 @@ def _of_service(machines: "Machines", vm: Vm, service: ServiceDocument, at: date
             findings=lost_directories(service, machines.blank),
         )
     since = at - timedelta(seconds=machines.seconds - process.ready_at) if process is not None and up else at
-    state: ServiceState = "stopped" if spent in vm.spent else "running" if up else "starting" if process else "waiting"
+    rests: ServiceState = "failed" if machines.breakdowns.holds(vm, machines.seconds) else "waiting"
+    state: ServiceState = "stopped" if spent in vm.spent else "running" if up else "starting" if process else rests
     findings = findings_of(illness, failed) if up else ()
     metrics = dict(machines.kafka.migration.metrics(service)) if up else {}
+    if vm.key in machines.breakdowns.exits:
+        metrics["unexpected_exits"] = float(machines.breakdowns.exits[vm.key])
     disks = file_systems(machines.attached.on(vm, machines.volumes), service)
     made_of = (state, since, findings, metrics, disks)
     before = vm.told.get(service.name)

@@ -101,6 +101,7 @@ def troubled_roll(
     voting: bool = False,
     sharing: bool = False,
     lagging: bool = False,
+    breaking: bool = False,
     handover: Handover = Handover.REBIND,
     born_as: str = "4.1.1",
     becomes: str = "4.2.0",
@@ -118,7 +119,7 @@ def troubled_roll(
     if becomes != "4.2.0":
         spec = {**spec, "version": becomes}  # of every document that is declared meanwhile, too
     kinds = {"rivals": rivals, "settings": settings, "asking": asking, "ailing": ailing, "hanging": hanging}
-    trouble = Trouble(world, chance=chance, voting=voting, sharing=sharing, lagging=lagging, **kinds, **spec)
+    trouble = Trouble(world, chance=chance, voting=voting, sharing=sharing, lagging=lagging, breaking=breaking, **kinds, **spec)
     trouble.lasts(steps)
     if voting:
         world.run(until=lambda w: w.is_converged() or remembers_controllers(w), ticks=1500)

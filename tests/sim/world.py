@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 from math import ceil
 from typing import Any
 
+from controlplane.converger.brokendown import BROKER_AWAY
 from controlplane.converger.fleet import FleetBrake
 from controlplane.converger.inhand import has_work
 from controlplane.converger.loop import Converger, new_events
@@ -467,7 +468,8 @@ class World:
         at_rest = self.is_converged() and not self.is_held() and is_quiet
         self.calm.quiet_ticks = self.calm.quiet_ticks + 1 if at_rest and scene == self.calm.scene else 0
         self.calm.scene = scene
-        self.calm.seen_after_ticks = ceil(LOOK_EVERY.total_seconds() / self.tick_s) if view.topics.troubles else 0
+        told = view.topics.troubles or any(c.status for name, c in view.conditions.items() if name == BROKER_AWAY)
+        self.calm.seen_after_ticks = ceil(LOOK_EVERY.total_seconds() / self.tick_s) if told else 0
 
     def kafka_hosts(self, broker: int) -> int:
         return sum(broker in p.replicas for p in self.kafka.partitions())

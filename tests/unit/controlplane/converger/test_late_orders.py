@@ -128,6 +128,15 @@ def test_whom_kafka_does_not_count_on_is_told_though_its_agent_is_silent() -> No
     assert verdict.events == (facts.OrderRenewed(A, "Kafka does not count on it"),)
 
 
+def test_a_vm_that_nobody_hears_for_long_fills_no_history_with_orders() -> None:
+    view = _restarting()
+    dead = a_snapshot(*PARTITIONS, brokers=(1001, 1002), fenced=(1000,))
+    silent = _as_before(view, received_at=NOW - timedelta(seconds=121))
+    assert late_order_step(_seen(view, told=silent, kafka=dead)) is None
+    heard = _as_before(view, received_at=NOW)
+    assert late_order_step(_seen(view, told=heard, kafka=dead)) is not None
+
+
 def test_a_controller_is_told_again_while_the_others_are_a_majority() -> None:
     view = _restarting(key=CONTROLLER)
     assert late_order_step(_seen(view, CONTROLLER)) is not None

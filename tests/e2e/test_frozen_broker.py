@@ -22,7 +22,8 @@ from tests.kafka_topics import create_topic
 pytestmark = [pytest.mark.soak, pytest.mark.kafka, pytest.mark.timeout(600)]
 
 FROZEN = "two-b-0"
-SPEC = ClusterSpec(name="frozen", healing={"grace": {"broker-failure": "20s"}})
+SPEC = ClusterSpec(name="frozen", heal_after_s=3600, healing={"grace": {"broker-failure": "20s"}})
+"""It is told here, and cured in `test_broken_brokers`."""
 
 
 @pytest.fixture

@@ -18,7 +18,10 @@ from tests.kafka_topics import create_topic
 
 pytestmark = [pytest.mark.soak, pytest.mark.kafka, pytest.mark.timeout(470)]
 
-SPEC = ClusterSpec(name="stranger", version="3.8.1", quorum="zookeeper", controllers=1, join_deadline_s=120)
+SPEC = ClusterSpec(
+    name="stranger", version="3.8.1", quorum="zookeeper", controllers=1, join_deadline_s=120, heal_after_s=3600
+)
+"""What is found is told here; nobody is cured of it meanwhile."""
 
 TOLD_WITHIN_S = 200.0
 """A cluster at rest is looked at every minute, and what is wrong has to last for one."""

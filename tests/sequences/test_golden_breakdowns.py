@@ -113,6 +113,22 @@ def vm_nobody_hears_keeps_its_disk_until_then(world: World) -> None:
     assert world.is_converged()
 
 
+def handover_does_not_wait_for_ever_for_a_vm_nobody_hears(world: World) -> None:
+    """The next VM of its node stands there to take its disk over, which nobody can take from it: that one goes, and
+    another one is filled. The roll goes on once the VM is heard and has stopped."""
+    _grown(world, strategy="reattach", max_unavailable=1)
+    world.declare(a_document(strategy="reattach", max_unavailable=1, version="4.2.0"))
+    world.run(until=lambda w: "brokers-a-0.g2" in w.view().instances, ticks=400)
+    world.machines.breakdowns.freeze(world.machines, SICK, silent=True)
+    _watch(world, 700)
+    assert ("unreachable", "replace") in _cures(world)
+    assert world.machines.vms[SICK].alive
+    assert world.kafka.serves(world.view().of_node("brokers-b-0")[-1].service_id)
+    world.machines.breakdowns.thaw(world.machines, SICK)
+    world.converge(ticks=900)
+    assert {i.planned.kafka_version for i in world.view().alive()} == {"4.2.0"}
+
+
 def what_is_short_is_no_loss(world: World) -> None:
     """A freeze of 40 s, a reboot, a split shorter than the grace: nothing is done."""
     _grown(world)
@@ -186,6 +202,7 @@ STORIES = (
     vm_nobody_hears_gets_a_successor_and_goes_after_the_split,
     while_a_vm_is_not_heard_another_that_is_lost_is_replaced,
     vm_nobody_hears_keeps_its_disk_until_then,
+    handover_does_not_wait_for_ever_for_a_vm_nobody_hears,
     what_is_short_is_no_loss,
     split_of_the_control_plane_is_no_loss,
     agents_that_nobody_hears_are_no_loss,

@@ -1,5 +1,6 @@
 """Controllers are handed over one at a time, and only while the quorum survives it."""
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -10,6 +11,7 @@ from controlplane.converger.observation import ReportSeen
 from controlplane.converger.verdict import Verdict
 from controlplane.planpreview import ONE_CONTROLLER, preview
 from controlplane.replacement import Phase
+from controlplane.restartview import ReplaceView
 from controlplane.view import ClusterView, InstanceView
 from events import facts
 from planner.observed import QuorumSeen, VoterSeen
@@ -167,6 +169,19 @@ def test_a_quorum_that_waits_for_a_dead_controller_lets_it_get_its_successor() -
     kafka = _quorum(_voter(0), _voter(1, lag=10**6), _voter(2))
     situation = a_situation(a_view(dead, HEIR), reports={HEIR.key: a_report(HEIR, "")}, kafka=kafka)
     assert handover_step(situation) is None
+
+
+def test_a_gate_that_waits_for_a_broker_nobody_hears_lets_it_get_its_successor() -> None:
+    """`BrokerAway`: `Unreachable` is cured by a new VM, which the handover of another node must not wait for."""
+    away = "brokers-b-0.g1"
+    view = a_view(BROKERS_HEIR, an_instance("brokers-a-0"))
+    kafka = a_snapshot(brokers=(1000, 1002), fenced=(1001,))
+    reports = {BROKERS_HEIR.key: a_report(BROKERS_HEIR, "")}
+    waiting = handover_step(a_situation(view, reports=reports, kafka=kafka))
+    assert waiting is not None
+    assert waiting.wait is not None
+    asked = replace(view, to_replace={away: ReplaceView("healing of unreachable", True, NOW)})
+    assert handover_step(a_situation(asked, reports=reports, kafka=kafka)) is None
 
 
 # --- a quorum of one --------------------------------------------------------------------------------------------------

@@ -305,12 +305,12 @@ class FakeKafka(FakeControllers, GroupCalls, LaggardCalls):
         self._fence(found, f"stopping broker {broker}")
         return True
 
-    def kill_broker(self, broker: int) -> None:
+    def kill_broker(self, broker: int, *, session_s: float = SESSION_TIMEOUT_S) -> None:
         """A power cut: the controllers call it live until its session ends."""
         found = self._brokers[broker]
         found.running = False
         if found.registered and not found.fenced:
-            found.fence_at = self._seconds + SESSION_TIMEOUT_S
+            found.fence_at = self._seconds + session_s
 
     def fail_dir(self, broker: int, path: str) -> None:
         """What is in a directory that fails leaves the broker's ISRs; the rest serves on. One that migrates ends."""

@@ -114,8 +114,8 @@ def vm_nobody_hears_keeps_its_disk_until_then(world: World) -> None:
 
 
 def handover_does_not_wait_for_ever_for_a_vm_nobody_hears(world: World) -> None:
-    """The next VM of its node stands there to take its disk over, which nobody can take from it: that one goes, and
-    another one is filled. The roll goes on once the VM is heard and has stopped."""
+    """The next VM of another rack stands there, and its gate waits for a broker that nobody hears: that one gets its
+    successor first, then the node goes on whose next VM waits. The roll ends once the VM is heard and has stopped."""
     _grown(world, strategy="reattach", max_unavailable=1)
     world.declare(a_document(strategy="reattach", max_unavailable=1, version="4.2.0"))
     world.run(until=lambda w: "brokers-a-0.g2" in w.view().instances, ticks=400)

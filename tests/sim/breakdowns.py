@@ -23,12 +23,14 @@ class Breakdowns:
     held_until: dict[str, float] = field(default_factory=dict)
 
     def freeze(self, machines: "Machines", key: str, *, silent: bool = False) -> None:
-        """SIGSTOP, and where it is `silent` nobody hears the agent either: the VM is split off from everybody."""
+        """SIGSTOP, and where it is `silent` nobody hears the agent either: the VM is split off from everybody. Its
+        session has just ended: before that nobody could know, whoever is stopped meanwhile."""
         vm = machines.vms[key]
         if vm.process is None or not vm.process.up or vm.process.document.name != "broker":
             raise LookupError(f"{key} runs no broker")
         self.frozen[key] = vm.process
-        machines.kafka.kill_broker(vm.process.document.node_id)
+        machines.kafka.kill_broker(vm.process.document.node_id, session_s=0.0)
+        machines.kafka.advance(0.0)
         vm.deaf = vm.deaf or silent
 
     def thaw(self, machines: "Machines", key: str) -> None:

@@ -351,11 +351,11 @@ class Trouble:
         )
 
     def _breaks(self, how: str) -> bool:
-        """One at a time, for seconds or for longer than anybody waits for it."""
+        """One at a time, for seconds or for longer than anybody waits for it; not while another one is to stop."""
         machines, down = self._world.machines, self._world.machines.breakdowns
         running = {k: vm.process for k, vm in machines.vms.items() if vm.alive and vm.process and vm.process.up}
         brokers = sorted(k for k, process in running.items() if process.document.name == "broker")
-        if down.frozen or down.looping or not brokers or self._restarting():
+        if down.frozen or down.looping or not brokers or self._restarting() or self._world.view().orders:
             return False
         if self._world.kafka.under_min_isr() or any(not vm.alive for vm in machines.vms.values()):
             return False

@@ -121,6 +121,8 @@ def troubled_roll(
     kinds = {"rivals": rivals, "settings": settings, "asking": asking, "ailing": ailing, "hanging": hanging}
     trouble = Trouble(world, chance=chance, voting=voting, sharing=sharing, lagging=lagging, breaking=breaking, **kinds, **spec)
     trouble.lasts(steps)
+    if breaking:
+        world.run(until=lambda w: w.kafka.is_at_rest(), ticks=400)
     if voting:
         world.run(until=lambda w: w.is_converged() or remembers_controllers(w), ticks=1500)
     if remembers_controllers(world):

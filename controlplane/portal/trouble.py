@@ -14,7 +14,15 @@ from controlplane.portal.schemas import BesideOut, ClusterDetailOut, ConditionOu
 GOOD_WHEN_TRUE = frozenset({"Converged", "Synced"})
 """Every other condition tells of something people should know."""
 
-GRAVE = ("HeartbeatsSilent", "RegistrationWrong", "AtMinIsr", "Ailing", "ElectionsFail", "ReassignmentHung")
+GRAVE = (
+    "BrokerAway",
+    "HeartbeatsSilent",
+    "RegistrationWrong",
+    "AtMinIsr",
+    "Ailing",
+    "ElectionsFail",
+    "ReassignmentHung",
+)
 """Conditions that tell of harm done or about to be done, the worst first."""
 
 ITS_TURN = ("WaitsForStage", "WaitsForWindow")

@@ -44,8 +44,8 @@ class Trouble:
         and for single VMs to be replaced; with `ailing` agents find things wrong in services that run; with
         `hanging` moves and elections stand still for a while; with `voting` the number of controllers changes, and one
         loses its disk; with `heaps` those of the spec change, now and then to more than the VMs have; with `sharing`
-        ZooKeeper servers beside brokers die; with `lagging` brokers leave their ISRs for a while, two at a time too; with
-        `breaking` brokers freeze, end again and again, or are not heard.
+        ZooKeeper servers beside brokers die; with `lagging` brokers leave their ISRs for a while, two at a time too;
+        with `breaking` brokers freeze, end again and again, or are not heard.
 
         What is drawn for a seed must not change: seeds that once failed are kept as tests.
         """

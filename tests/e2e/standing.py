@@ -3,7 +3,7 @@
 import os
 import signal
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 
 @contextmanager
@@ -20,6 +20,7 @@ def standing_still(pids: Iterable[int]) -> Iterator[None]:
 
 
 def go_on(pids: Iterable[int]) -> None:
-    """Whoever does so already is not disturbed."""
+    """Whoever does so already is not disturbed; who was ended meanwhile needs nothing."""
     for pid in pids:
-        os.kill(pid, signal.SIGCONT)
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGCONT)

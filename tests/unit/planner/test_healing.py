@@ -56,6 +56,23 @@ def test_a_failed_disk_gets_a_new_vm_at_once(finding: str) -> None:
     assert cure_of(ailment=replace(STUCK, finding=finding)) is Cure.REPLACE
 
 
+@pytest.mark.parametrize("finding", ["registration_wrong", "wrong_identity", "zookeeper_session"])
+def test_a_broker_that_is_another_for_the_others_is_started_anew_first_and_then_gets_a_new_vm(finding: str) -> None:
+    ill = replace(STUCK, finding=finding)
+    assert cure_of(ailment=ill) is Cure.RESTART
+    assert cure_of(past(60, finding=finding), ailment=ill) is Cure.REPLACE
+
+
+@pytest.mark.parametrize("finding", ["crash_loop", "unreachable"])
+def test_what_no_start_helps_gets_a_new_vm_at_once_and_one_alone_a_day(finding: str) -> None:
+    ill = replace(STUCK, finding=finding)
+    assert cure_of(ailment=ill) is Cure.REPLACE
+    assert cure_of(ailment=ill, policy=replace(POLICY, replace=False)).gave_up  # type: ignore[union-attr]
+    again = cure_of(past(60, Cure.REPLACE, finding=finding), ailment=ill)
+    assert isinstance(again, Refusal)
+    assert again.gave_up
+
+
 @pytest.mark.parametrize("finding", ["request_handlers_busy", "disk_full:data", "disk_filling:data", "of tomorrow"])
 def test_what_no_machine_cures_is_left_to_people(finding: str) -> None:
     assert cure_of(ailment=replace(STUCK, finding=finding)) is None

@@ -112,6 +112,7 @@ class Reporting:
                 *(self._finding(finding, local.now_s) for finding in watch.findings),
                 *_lost_directories(name, local.services[name], status),
             ),
+            hangs=status.state == "starting" and 0 < status.pid == watch.up_pid,
             log_lines=dict(watch.log_lines),
             old_clients=watch.old_clients,
         )

@@ -248,6 +248,10 @@ class ServiceReport(Wire):
     findings: tuple[FindingReport, ...] = Field(
         default=(), description="came later than wire version 1; an older agent tells none"
     )
+    hangs: bool = Field(
+        default=False,
+        description="`starting`, though this very process was up before. Came later than wire version 1",
+    )
     log_lines: dict[str, int] = Field(
         default_factory=dict, description="lines of Kafka's log in the last whole minute, by class"
     )

@@ -128,4 +128,6 @@ def is_running(situation: Situation, wrong: Astray) -> bool:
     service = seen.service("broker") if seen is not None else None
     if seen is None or service is None or not seen.is_young(situation.now):
         return False
+    if service.hangs:
+        return True  # it was up, and stands still for so long that nobody gets a connection to it any more
     return service.state == "running" and seen.report.at - service.since >= GRACE

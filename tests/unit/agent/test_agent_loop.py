@@ -210,6 +210,20 @@ def test_a_broker_that_does_not_answer_yet_is_starting(vm: Vm) -> None:
     assert (said.state, said.message) == ("starting", "no listener yet")
 
 
+def test_a_process_that_was_up_and_takes_no_connection_any_more_hangs_and_one_that_starts_does_not(vm: Vm) -> None:
+    """A process that stands still (SIGSTOP) takes connections until its backlog is full: some 100 s of probes."""
+    vm.kafka.health = Health("down", "no listener yet")
+    vm.serve(document(broker()))
+    starting = vm.settle()
+    assert (starting.state, starting.hangs) == ("starting", False)
+    vm.kafka.health = Health("up")
+    assert (vm.settle().state, vm.said.hangs) == ("running", False)
+    vm.kafka.health = Health("down", "does not accept connections yet")
+    assert (vm.settle().state, vm.said.hangs) == ("starting", True)
+    vm.kafka.health = Health("up")
+    assert (vm.settle().state, vm.said.hangs) == ("running", False)
+
+
 def test_a_silent_metrics_port_does_not_unmake_a_running_broker(vm: Vm) -> None:
     vm.kafka.health = Health("unknown", "silent")
     vm.serve(document(broker()))

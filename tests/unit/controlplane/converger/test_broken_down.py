@@ -108,6 +108,11 @@ def test_a_broker_that_runs_and_is_fenced_is_restarted_and_gets_a_new_vm_where_t
     assert again["NodeReplaceRequested"].key == SICK
 
 
+def test_one_that_stands_still_for_so_long_that_its_port_takes_no_connection_is_restarted_too() -> None:
+    hung = running(state="starting", hangs=True, since=NOW, message="10.0.0.9:9092 does not accept connections yet")
+    assert found(seen_away(told=hung)) == [(SICK, "registration_wrong")]
+
+
 def test_a_broker_in_another_rack_is_restarted_too() -> None:
     strange = {**SERVES.brokers, BROKER: BrokerSeen(BROKER, "z", False, "host-1001", 9092)}
     situation = seen_away(kafka=replace(SERVES, brokers=strange), health=HealthSeen(astray={BROKER: NOW - LONG}))

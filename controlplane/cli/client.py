@@ -34,6 +34,8 @@ from controlplane.portal import proposalschemas as proposal_api
 from controlplane.portal import resetschemas as reset_api
 from controlplane.portal import rollbackschemas as rollback_api
 from controlplane.portal import schemas as api
+from controlplane.portal import searchschemas as search_api
+from controlplane.portal import specrequestschemas as request_api
 from controlplane.portal import topicschemas as topic_api
 from events.spec.suggestions import nearest
 
@@ -88,6 +90,14 @@ class Client(ChaosCalls):
     def clusters(self, *, timeout_s: float = TIMEOUT_S) -> list[api.ClusterOut]:
         """All living clusters, in short."""
         return self._get("/clusters", list[api.ClusterOut], timeout_s=timeout_s)
+
+    def find(self, text: str, *, limit: int) -> search_api.SearchOut:
+        """What holds the text in any cluster."""
+        return self._get("/search", search_api.SearchOut, params={"q": text, "limit": str(limit)})
+
+    def pull_request(self, order: request_api.SpecRequestIn) -> request_api.SpecRequestOut:
+        """Has a spec file become a pull request, or says what that would take."""
+        return self._post("/pull-requests", order, request_api.SpecRequestOut)
 
     def cluster(self, name: str, *, at: str = "") -> api.ClusterDetailOut:
         """One cluster with all that is known of it; with `at` as it was at that position of the log, or that time."""

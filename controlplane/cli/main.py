@@ -21,6 +21,7 @@ from controlplane.cli.verbs.doctor import doctor
 from controlplane.cli.verbs.drain import drain
 from controlplane.cli.verbs.drift import drift
 from controlplane.cli.verbs.events import events
+from controlplane.cli.verbs.find import find
 from controlplane.cli.verbs.freezes import freeze, freezes, thaw
 from controlplane.cli.verbs.groups import group, groups
 from controlplane.cli.verbs.images import images
@@ -37,6 +38,7 @@ from controlplane.cli.verbs.plans import plans
 from controlplane.cli.verbs.policies import policy
 from controlplane.cli.verbs.proposals import proposal, proposals
 from controlplane.cli.verbs.rebuild import rebuild
+from controlplane.cli.verbs.requests import pull_request
 from controlplane.cli.verbs.resets import reset_offsets
 from controlplane.cli.verbs.rollback import rollback
 from controlplane.cli.verbs.serve import backup, demo, restore, server, version
@@ -56,6 +58,7 @@ VERBS = (
     diff,
     drift,
     get,
+    find,
     describe,
     plans,
     wait,
@@ -76,6 +79,7 @@ VERBS = (
     chaos,
     endpoints,
     take_over,
+    pull_request,
     rollback,
     topics,
     proposals,

@@ -94,7 +94,7 @@ def cluster_detail(
         consoles=consoles_out(consoles, now),
         quorum=quorum_out(view, snapshot),
         window=window,
-        pending=[_step(s) for phase in pending.phases for s in phase.steps],
+        pending=[step_out(s) for phase in pending.phases for s in phase.steps],
         document=to_data(view.document) if view.document else {},
         stream_version=view.version,
         **_metadata(snapshot, now),
@@ -406,12 +406,13 @@ def rebalance_out(view: ClusterView) -> api.RebalanceOut | None:
 
 def _phases(rollout: RolloutPlan) -> list[api.PhaseOut]:
     return [
-        api.PhaseOut(name=phase.name, parallel=phase.parallel, steps=[_step(s) for s in phase.steps])
+        api.PhaseOut(name=phase.name, parallel=phase.parallel, steps=[step_out(s) for s in phase.steps])
         for phase in rollout.phases
     ]
 
 
-def _step(step: RolloutStep) -> api.StepOut:
+def step_out(step: RolloutStep) -> api.StepOut:
+    """One step of a roll that is to come."""
     return api.StepOut(
         change=step.change,
         node=step.node,

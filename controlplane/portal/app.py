@@ -108,6 +108,12 @@ from controlplane.portal.routes import (
     agentreleases as agent_releases,
 )
 from controlplane.portal.routes import (
+    brokers as broker_routes,
+)
+from controlplane.portal.routes import (
+    diff as diff_routes,
+)
+from controlplane.portal.routes import (
     doctor as doctor_routes,
 )
 from controlplane.portal.routes import (
@@ -141,6 +147,12 @@ from controlplane.portal.routes import (
     rollback as rollback_routes,
 )
 from controlplane.portal.routes import (
+    search as search_routes,
+)
+from controlplane.portal.routes import (
+    specrequests as spec_request_routes,
+)
+from controlplane.portal.routes import (
     topics as topic_routes,
 )
 from controlplane.portal.services import PortalServices
@@ -149,6 +161,10 @@ from controlplane.topicnames.index import TopicIndex
 
 API = (
     clusters,
+    search_routes,
+    broker_routes,
+    diff_routes,
+    spec_request_routes,
     topic_routes,
     looks,
     group_routes,

@@ -1,7 +1,7 @@
 """The brokers of a cluster as rows: which VM each is on, what it holds and leads, how full and how busy it is. Pure."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from types import MappingProxyType
@@ -11,9 +11,10 @@ from controlplane.converger.externalbrokers import external_words
 from controlplane.converger.traffic import Traffic
 from controlplane.externals import external_brokers
 from controlplane.imagefold import revision_of
+from controlplane.portal.levels import disk_level, skew_level
 from controlplane.portal.services import ConsolePage, no_console_page
 from controlplane.view import ClusterView
-from planner.observed import KafkaSnapshot, once_a_reading
+from planner.observed import KafkaSnapshot, PartitionSeen, once_a_reading
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,14 @@ class BrokerRow:
     """Since when it runs, by its agent's word of the last minutes."""
     is_controller: bool = False
     """The active controller, in ZooKeeper mode: else controllers have nodes of their own."""
+
+    leader_level: str = ""
+    replica_level: str = ""
+    """How far the skew is from even: good, warn or bad, "" where it is not known."""
+
+    @property
+    def disk_level(self) -> str:
+        return disk_level(self.disk_share)
 
     @property
     def disk_share(self) -> float | None:
@@ -147,6 +156,8 @@ class _Seen:
         dirs = snapshot.log_dirs.get(number) if snapshot else None
         counted = snapshot is not None and (self._recorded or number in snapshot.brokers)
         live = number in self._live
+        leader_skew = _skew(self._leaders[number], self._mean_leaders) if live else None
+        replica_skew = _skew(self._replicas[number], self._mean_replicas) if live else None
         return {
             "state": _state(None if self._recorded else snapshot, number),
             "is_controller": snapshot is not None and snapshot.controller == number,
@@ -157,8 +168,10 @@ class _Seen:
             "disk_total_bytes": dirs.total_bytes if dirs and dirs.total_bytes else None,
             "write_bytes_per_s": self._writes.get(number) if self._writes else None,
             "read_bytes_per_s": self._traffic.read_bytes_per_s.get(number),
-            "leader_skew": _skew(self._leaders[number], self._mean_leaders) if live else None,
-            "replica_skew": _skew(self._replicas[number], self._mean_replicas) if live else None,
+            "leader_skew": leader_skew,
+            "replica_skew": replica_skew,
+            "leader_level": skew_level(leader_skew, mean=self._mean_leaders),
+            "replica_level": skew_level(replica_skew, mean=self._mean_replicas),
         }
 
 
@@ -170,6 +183,22 @@ def chosen(rows: Sequence[BrokerRow], *, text: str, sort: str, down: bool) -> li
     known = [r for r in found if getattr(r, by) is not None]
     unknown = [r for r in found if getattr(r, by) is None]
     return [*sorted(known, key=lambda r: (getattr(r, by), r.id), reverse=down), *unknown]
+
+
+def hosted_like(hosted: Iterable[PartitionSeen], text: str) -> list[PartitionSeen]:
+    """Partitions a broker has a replica of, with the text in their name, in order."""
+    return sorted((p for p in hosted if text.strip().lower() in str(p.name).lower()), key=lambda p: p.name)
+
+
+def role_on(broker: int, partition: PartitionSeen) -> str:
+    """What a broker that has a replica of it is to a partition, in words."""
+    if partition.leader == broker:
+        return "leader"
+    if broker in partition.removing:
+        return "leaving"
+    if broker in partition.adding:
+        return "arriving"
+    return "follower" if broker in partition.isr else "follower, out of sync"
 
 
 def _searched(row: BrokerRow) -> str:

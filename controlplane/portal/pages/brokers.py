@@ -14,17 +14,17 @@ from controlplane.converger.restartsafety import RestartSafety, restart_safety
 from controlplane.converger.verdict import Situation
 from controlplane.portal import answers
 from controlplane.portal.answers import STALE
-from controlplane.portal.pages.brokerrows import SORTS, BrokerRow, broker_rows, chosen
+from controlplane.portal.pages.brokerrows import SORTS, BrokerRow, chosen, hosted_like, role_on
 from controlplane.portal.pages.brokersettings import wanted_by
 from controlplane.portal.pages.cluster import head_of
 from controlplane.portal.pages.frame import Caller, page
 from controlplane.portal.pages.sheet import csv_answer
-from controlplane.portal.pages.uptimes import UptimeLooks
 from controlplane.portal.problems import ApiError
 from controlplane.portal.quorumanswers import quorum_out
+from controlplane.portal.routes.brokers import brokers_of
 from controlplane.portal.routes.clusters import agents_of_cluster, living
 from controlplane.portal.routes.topics import is_recorded, topics_seen
-from controlplane.portal.services import PortalServices, Services
+from controlplane.portal.services import Services
 from controlplane.replacement import Phase
 from controlplane.view import ClusterView, InstanceView
 from planner.asked import Origin
@@ -44,7 +44,7 @@ def brokers(
 ) -> Response:
     """The table."""
     view = living(services, name)
-    every = _rows(request, services, view)
+    every = brokers_of(request, services, view)
     return page(
         request,
         "brokers.html",
@@ -68,7 +68,7 @@ def brokers_csv(
 ) -> Response:
     """The same rows as comma-separated values."""
     view = living(services, name)
-    rows = chosen(_rows(request, services, view), text=q, sort=sort, down=down)
+    rows = chosen(brokers_of(request, services, view), text=q, sort=sort, down=down)
     return csv_answer(f"{view.name}-brokers.csv", [f.name for f in fields(BrokerRow)], rows)
 
 
@@ -78,7 +78,7 @@ def broker_detail(
 ) -> Response:
     """One broker: may it be restarted now, by metadata this server read, and what it holds, as far as anybody read."""
     view = living(services, name)
-    row = next((r for r in _rows(request, services, view) if r.id == broker), None)
+    row = next((r for r in brokers_of(request, services, view) if r.id == broker), None)
     if row is None:
         then = f"The brokers of {name} are listed on its page."
         raise ApiError(404, "broker-not-found", f"{name} has no broker {broker}", next_step=then)
@@ -89,7 +89,7 @@ def broker_detail(
     snapshot = services.fleet.last_snapshot(view.uid)
     placed = topics_seen(services, view.uid)
     hosted = placed.hosted_by(broker) if placed else ()
-    shown = [p for p in hosted if q.strip().lower() in str(p.name).lower()]
+    shown = hosted_like(hosted, q)
     agents = agents_of_cluster(services, view, services.clock())
     return page(
         request,
@@ -105,7 +105,8 @@ def broker_detail(
         agent=agents.get(instance.key),
         findings=_findings(agents.get(instance.key), instance),
         ours=frozenset(i.service_id for i in view.brokers()),
-        partitions=sorted(shown, key=lambda p: p.name)[:MOST_PARTITIONS],
+        partitions=shown[:MOST_PARTITIONS],
+        role_on=role_on,
         placed=placed,
         recorded=is_recorded(services, view.uid),
         found=len(shown),
@@ -132,16 +133,3 @@ def _safety(
 def _findings(agent: answers.AgentSeen | None, instance: InstanceView) -> Sequence[FindingReport]:
     service = agent.report.service(instance.planned.service) if agent and agent.report else None
     return service.findings if service else ()
-
-
-def _rows(request: Request, services: PortalServices, view: ClusterView) -> list[BrokerRow]:
-    uptimes: UptimeLooks = request.app.state.uptimes
-    seen, recorded = topics_seen(services, view.uid), is_recorded(services, view.uid)
-    return broker_rows(
-        view,
-        seen,
-        services.fleet.traffic(view.uid),
-        uptimes.of(view.uid),
-        recorded=recorded,
-        console_page=services.console_page,
-    )

@@ -13,6 +13,7 @@ from controlplane.portal.access.roles import Verb
 from controlplane.portal.pages.frame import Caller, page
 from controlplane.portal.pages.words import Word, health_word, sync_word
 from controlplane.portal.routes.clusters import source_of_cluster
+from controlplane.portal.search import search_all
 from controlplane.portal.services import PortalServices, Services
 from controlplane.view import ClusterView
 
@@ -43,16 +44,6 @@ class FleetRow:
         return self.health.tone in ("bad", "warn")
 
 
-@dataclass(frozen=True, slots=True)
-class Hit:
-    """One thing that was found: what it is, its name, why it was found, and where it is."""
-
-    kind: str
-    name: str
-    detail: str
-    address: str
-
-
 @router.get("/")
 def fleet(
     request: Request,
@@ -64,9 +55,8 @@ def fleet(
     down: bool = False,
 ) -> Response:
     """The list. What is asked for is in the address, so a view of it can be kept and sent."""
-    rows = [fleet_row(services, v) for v in services.fleet.views() if not v.deleted]
-    shown = [r for r in rows if q.lower() in f"{r.cluster.name} {r.team} {r.environment}".lower()]
-    shown = [r for r in shown if health in ("", r.health.text)]
+    rows = fleet_rows(services)
+    shown = rows_like(rows, text=q, health=health)
     order = sort if sort in SORTS else "name"
     shown.sort(key=lambda r: _sort_key(r, order), reverse=down)
     tally = {word: sum(r.health.text == word for r in rows) for word in sorted({r.health.text for r in rows})}
@@ -89,21 +79,28 @@ def fleet(
 def search(request: Request, services: Services, q: Annotated[str, Query(max_length=100)] = "") -> Response:
     """Clusters, nodes, broker ids, instance ids, addresses and topics that hold the text, of clusters the caller may
     read. Topics are those of the last metadata, by this server or by one before it: what is missing is said."""
-    views = [v for v in services.fleet.views() if not v.deleted]
-    hits = list(hits_of(views, q.strip()))[: MOST_HITS + 1] if q.strip() else []
-    if services.topic_names is None:
-        raise RuntimeError("the app makes an index of topic names where none is given")
-    searched = services.topic_names.search(views, q, most=MOST_HITS)
+    found = search_all(services, q, things=MOST_HITS, topics=MOST_HITS)
     return page(
         request,
         "search.html",
         q=q,
-        hits=hits[:MOST_HITS],
-        more=len(hits) > MOST_HITS,
-        topics=searched.found,
-        recorded=searched.recorded,
-        unread=searched.unread,
+        hits=found.things,
+        more=found.more_things,
+        topics=found.topics,
+        recorded=found.recorded,
+        unread=found.unread,
     )
+
+
+def fleet_rows(services: PortalServices) -> list[FleetRow]:
+    """A line for each living cluster, in no order."""
+    return [fleet_row(services, v) for v in services.fleet.views() if not v.deleted]
+
+
+def rows_like(rows: Iterable[FleetRow], *, text: str, health: str) -> list[FleetRow]:
+    """Those with the text in their name, team or environment, of that health; "" for any."""
+    found = [r for r in rows if text.lower() in f"{r.cluster.name} {r.team} {r.environment}".lower()]
+    return [r for r in found if health in ("", r.health.text)]
 
 
 def fleet_row(services: PortalServices, view: ClusterView) -> FleetRow:
@@ -118,22 +115,6 @@ def fleet_row(services: PortalServices, view: ClusterView) -> FleetRow:
         offline=len(snapshot.leaderless()) if snapshot else None,
         environment=_environment(view),
     )
-
-
-def hits_of(views: Iterable[ClusterView], text: str) -> Iterable[Hit]:
-    """Everything with the text in its name, id or address; clusters first."""
-    wanted = text.lower()
-    living = [v for v in views if not v.deleted]
-    for view in living:
-        if wanted in view.name.lower() or wanted == view.uid:
-            yield Hit("cluster", view.name, "", f"/clusters/{view.name}")
-    for view in living:
-        for i in view.alive():
-            address = view.address_of(i)
-            if wanted in f"{i.key} {i.cloud_id} {address}".lower() or wanted == str(i.service_id):
-                where = f"/clusters/{view.name}/brokers/{i.service_id}" if i.is_broker else f"/clusters/{view.name}"
-                detail = ", ".join(part for part in (view.name, i.cloud_id, address, i.planned.rack) if part)
-                yield Hit(f"{i.planned.service} {i.service_id}", i.key, detail, where)
 
 
 def _environment(view: ClusterView) -> str:

@@ -2,24 +2,20 @@
 
 from typing import Annotated
 
-import yaml
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from controlplane.cli.cost_view import bill_words, difference_words
 from controlplane.portal.eventlog import told_of
+from controlplane.portal.generationpair import compared, declaration_of, spec_text
 from controlplane.portal.generations import generations_out
 from controlplane.portal.pages.changes import changes_of
 from controlplane.portal.pages.cluster import head_of
 from controlplane.portal.pages.frame import Caller, page
-from controlplane.portal.problems import ApiError
-from controlplane.portal.rollback import declarations
 from controlplane.portal.rolls import replaced_in, rolls_of, state_of
 from controlplane.portal.routes.clusters import living
 from controlplane.portal.services import Services
 from controlplane.streams import cluster_stream
-from events.spec.change import differences
-from events.spec.conversion import from_data
 
 router = APIRouter(prefix="/clusters/{name}", tags=["pages"], include_in_schema=False)
 
@@ -83,23 +79,17 @@ def compare(
 ) -> Response:
     """Two declarations by their generations; the last two where none are named."""
     view = living(services, name)
-    declared = declarations(services, view)
-    new = new or max(declared, default=0)
-    old = old or max((g for g in declared if g < new), default=new)
-    for generation in (old, new):
-        if generation not in declared:
-            raise ApiError(404, "generation-not-found", f"{name} has no generation {generation}")
-    before, after = (from_data(dict(declared[g].data["document"])) for g in (old, new))
+    pair = compared(services, view, old, new)
     return page(
         request,
         "compare.html",
         head=head_of(request, services, rights, view),
         tab="history",
-        old=old,
-        new=new,
-        generations=sorted(declared, reverse=True),
-        declared=declared,
-        changes=differences(before, after),
+        old=pair.old,
+        new=pair.new,
+        generations=sorted(pair.declared, reverse=True),
+        declared=pair.declared,
+        changes=pair.changes,
     )
 
 
@@ -107,15 +97,12 @@ def compare(
 def declaration(request: Request, name: str, generation: int, services: Services, rights: Caller) -> Response:
     """The spec as it was declared then."""
     view = living(services, name)
-    found = declarations(services, view).get(generation)
-    if found is None:
-        raise ApiError(404, "generation-not-found", f"{name} has no generation {generation}")
-    text = yaml.safe_dump(dict(found.data["document"]), sort_keys=False, allow_unicode=True)
+    found = declaration_of(services, view, generation)
     return page(
         request,
         "declaration.html",
         head=head_of(request, services, rights, view),
         tab="history",
         event=found,
-        text=text,
+        text=spec_text(found),
     )

@@ -13,7 +13,20 @@ from tests.unit.controlplane.cli.cli_world import World, detail
 from tests.unit.controlplane.cli.invoked import command, kedge
 
 HELPS = dict(reference.helps())
-EVERY_VERB = ["server", "validate", "plan", "apply", "diff", "drift", "get", "describe", "plans", "wait", "events"]
+EVERY_VERB = [
+    "server",
+    "validate",
+    "plan",
+    "apply",
+    "diff",
+    "drift",
+    "get",
+    "find",
+    "describe",
+    "plans",
+    "wait",
+    "events",
+]
 EVERY_VERB += ["pause"]
 EVERY_VERB += ["resume", "roll", "freeze", "freezes", "thaw"]
 EVERY_VERB += ["abort", "restart", "restart-check", "replace", "evacuate", "readmit", "moves"]
@@ -21,6 +34,7 @@ EVERY_VERB += ["chaos"]
 EVERY_VERB += [
     "endpoints",
     "take-over",
+    "pull-request",
     "rollback",
     "topics",
     "proposals",

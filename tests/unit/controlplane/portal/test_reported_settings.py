@@ -12,6 +12,11 @@ DECLARED = ORDERS.replace("log.retention.hours: 72", "num.io.threads: 8")
 
 @pytest.fixture
 def house() -> House:
+    return house_with_reports()
+
+
+def house_with_reports() -> House:
+    """Two brokers that were told 8 I/O threads, and say so."""
     house = House()
     house.apply(DECLARED)
     told = {"num.io.threads": "8"}

@@ -1,0 +1,60 @@
+"""`find`: what has a text in its name, id or address, in every cluster one may read."""
+
+from typing import Annotated
+
+import typer
+
+from controlplane.cli.options import Output
+from controlplane.cli.output import Format, document, write_document
+from controlplane.cli.quantities import counted
+from controlplane.cli.session import Session, session_of
+from controlplane.cli.tables import listing
+from controlplane.portal.searchschemas import SearchOut
+
+
+def find(
+    context: typer.Context,
+    text: Annotated[str, typer.Argument(metavar="TEXT", show_default=False, help="A part of it; case does not count.")],
+    limit: Annotated[int, typer.Option("--limit", metavar="N", min=1, max=1000, help="At most so many.")] = 50,
+    output: Output = Format.TEXT,
+) -> None:
+    """Find clusters, brokers, VMs, addresses and topics by a part of their name.
+
+    Looks through all clusters you may read: names, broker ids, instance ids, addresses, and the topics that Kafka had
+    at the last look. In names of topics * stands for anything, and /.../ is a regular expression.
+
+    \b
+    Examples:
+      kedge find payments
+      kedge find 10.0.3.17
+      kedge find 'pay*-dlq'
+      kedge find '/^pay[a-z]+[.]v2$/' -o json | jq -r '.found[].name'
+    """
+    session = session_of(context)
+    found = session.client.find(text, limit=limit)
+    if output is not Format.TEXT:
+        write_document(session, output, document("Found", found))
+        return
+    if found.found:
+        rows = [[one.kind, one.name, one.cluster, one.detail] for one in found.found]
+        session.show(listing(["KIND", "NAME", "CLUSTER", "DETAIL"], rows))
+    else:
+        session.tell(f"nothing that is known here has `{text}` in its name, id or address")
+    _tell_limits(session, found)
+
+
+def _tell_limits(session: Session, found: SearchOut) -> None:
+    """What may be missing from the answer, and why."""
+    left = found.things + found.topics - len(found.found)
+    if found.refused:
+        session.tell(f"as a regular expression that is not looked for: {found.refused}", "yellow")
+    if found.late:
+        session.tell("time was up after 2 seconds: say more of the name", "yellow")
+    if left > 0:
+        more = "at least " if found.cut else ""
+        session.tell(f"{more}{left} more: say more of the name, or --limit {min(1000, len(found.found) + left)}")
+    if found.unread:
+        whose = counted(found.unread, "cluster")
+        session.tell(f"the topics of {whose} are not known yet: they are not among these", "yellow")
+    if found.recorded:
+        session.tell(f"the topics of {counted(found.recorded, 'cluster')} are as another look recorded them")

@@ -82,6 +82,30 @@ def test_a_browser_without_shared_workers_holds_a_stream_a_tab(portal: LivingPor
     expect(window.page.get_by_text("seen by both").first).to_be_visible()
 
 
+def test_an_open_page_of_a_cluster_at_rest_follows_what_kafka_says(empty_portal: LivingPortal, visit: Visit) -> None:
+    """New metadata is no event: a page of the cluster is drawn anew for it, the list of the fleet is not."""
+    portal = empty_portal  # the other world has a neighbour whose every tick fails, and says so
+    portal.converge()
+    portal.fill("payments")
+    portal.ticks(70)  # Kafka of a cluster at rest is read once a minute
+    window = visit(portal)
+    fleet = tabs_of(window.page.context, portal, "/", 1)[0]
+    window.go("/clusters/orders/topics/payments")
+    wait_for_listeners(portal, 1)
+    size = window.page.get_by_role("region", name="Partitions").locator("tbody tr").first.locator("td").last
+    before, head = size.inner_text(), portal.world.store.head()
+    asked: list[str] = []
+    fleet.on("request", lambda request: asked.append(request.url))
+    portal.world.kafka.write("payments", 120_000)
+    portal.play()
+    expect(size).not_to_have_text(before)
+    portal.hold()
+    assert portal.world.store.head() == head, "nothing was recorded"
+    assert not asked, "the fleet's list shows nothing of what was read"
+    assert listeners(portal) == 1
+    window.assert_content()
+
+
 @pytest.mark.soak
 def test_a_stream_that_was_cut_comes_back_and_every_tab_catches_up(portal: LivingPortal, visit: Visit) -> None:
     window = visit(portal)

@@ -11,7 +11,7 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 from fastapi import APIRouter, Header, Query, Request
 from starlette.concurrency import run_in_threadpool
@@ -23,9 +23,11 @@ from controlplane.portal.feed import RECHECK_EVERY_S
 from controlplane.portal.pages.frame import Caller
 from controlplane.portal.problems import ApiError
 from controlplane.portal.services import Fleet, PortalServices
+from controlplane.view import ClusterView
 from events.errors import EventsError
 from events.ids import ClusterUid
 from events.store import EventStore
+from planner.observed import KafkaSnapshot, once_a_reading
 
 LOOK_EVERY_S = 0.2
 PING_EVERY_S = 15.0
@@ -35,8 +37,23 @@ MOST_OF_ONE = 24
 
 router = APIRouter(tags=["pages"], include_in_schema=False)
 
-Pulse = tuple[int, str]
-"""(stream version, last sentence) of a cluster: what a page of it shows is drawn anew when this changes."""
+READS_COUNT_EVERY_S = 10
+"""With work in hand Kafka is read each tick: pages follow its metadata that often, and what ails at once."""
+
+_NOT_READ = (0, 0, 0, 0, 0)
+
+
+class Pulse(NamedTuple):
+    """What a page of a cluster shows is drawn anew when this changes.
+
+    `ails` counts live brokers, and partitions that lack a replica, a leader, their min ISR, or move; `read` changes
+    with new metadata, and concerns pages of that cluster alone: the list of the fleet shows nothing else of it.
+    """
+
+    version: int
+    sentence: str
+    ails: tuple[int, ...] = _NOT_READ
+    read: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +150,7 @@ class Tailer:
         except EventsError:
             return self._last  # the database is away: pages say how old they are, and go on later
         views = self._fleet.views()
-        return Look(head, {v.uid: (v.version, _sentence(self._fleet, v.uid)) for v in views if not v.deleted})
+        return Look(head, {v.uid: _pulse(self._fleet, v) for v in views if not v.deleted})
 
 
 @router.get("/live")
@@ -219,8 +236,7 @@ async def _messages(
         if told is None and seen is not None and seen < look.head:
             yield _message("changed", {"position": look.head}, look.head)  # of which clusters, nobody knows any more
         elif told is not None and pulse != told:
-            clusters = sorted(uid for uid in pulse.keys() | told.keys() if pulse.get(uid) != told.get(uid))
-            yield _message("changed", {"position": look.head, "clusters": clusters}, look.head)
+            yield _message("changed", {"position": look.head, **_news(told, pulse)}, look.head)
         elif told is None:
             yield _message("here", {"position": look.head}, look.head)
         told, seen = pulse, look.head
@@ -230,6 +246,22 @@ def _message(name: str, data: dict[str, object], position: int) -> str:
     return f"id: {position}\nevent: {name}\ndata: {json.dumps(data)}\n\n"
 
 
-def _sentence(fleet: Fleet, uid: ClusterUid) -> str:
-    said = fleet.said(uid)
-    return said.sentence if said else ""
+def _news(before: dict[ClusterUid, Pulse], now: dict[ClusterUid, Pulse]) -> dict[str, object]:
+    """`clusters` that have changed, and those of which Kafka alone was `read` anew."""
+    other = [uid for uid in before.keys() | now.keys() if before.get(uid) != now.get(uid)]
+    read = {uid for uid in other if uid in before and uid in now and before[uid][:3] == now[uid][:3]}
+    return {"clusters": sorted(uid for uid in other if uid not in read), "read": sorted(read)}
+
+
+def _pulse(fleet: Fleet, view: ClusterView) -> Pulse:
+    said, snapshot = fleet.said(view.uid), fleet.last_snapshot(view.uid)
+    sentence = said.sentence if said else ""
+    if snapshot is None:
+        return Pulse(view.version, sentence)
+    return Pulse(view.version, sentence, _ails(snapshot), int(snapshot.at.timestamp() // READS_COUNT_EVERY_S))
+
+
+@once_a_reading
+def _ails(snapshot: KafkaSnapshot) -> tuple[int, ...]:
+    lists = (snapshot.under_replicated(), snapshot.leaderless(), snapshot.under_min_isr(), snapshot.moving())
+    return (len(snapshot.live_brokers()), *(len(found) for found in lists))

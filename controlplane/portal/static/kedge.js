@@ -61,7 +61,14 @@
     const source = new EventSource(main.dataset.live);
     let wasLost = false;
     source.addEventListener("here", () => { lost(false); if (wasLost) ask(); wasLost = false; });
-    source.addEventListener("changed", () => { lost(false); wasLost = false; ask(); });
+    /* Of a cluster whose Kafka alone was read anew, a page of all of them shows nothing new. */
+    const isOfAll = !new URL(main.dataset.live, location.href).searchParams.get("cluster");
+    source.addEventListener("changed", ({ data }) => {
+      lost(false);
+      wasLost = false;
+      const { clusters } = JSON.parse(data);
+      if (!isOfAll || !clusters || clusters.length) ask();
+    });
     source.addEventListener("over", () => { source.close(); ask(); });
     source.onerror = () => {
       wasLost = true;

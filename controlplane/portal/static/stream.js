@@ -1,5 +1,6 @@
 /* The one stream of a browser: pages say hello and are told "changed", "lost" or "here"; they ask for themselves.
-   The stream is of all a person may read. Which clusters a change is about decides which pages hear of it. */
+   The stream is of all a person may read. Which clusters a change is about decides which pages hear of it; of one whose
+   Kafka alone was read anew, pages of that cluster. */
 "use strict";
 (() => {
   const AGAIN_MS = 5000;
@@ -14,10 +15,14 @@
   const changed = (event) => {
     lose(false);
     last = Number(event.lastEventId) || last;
-    const { clusters } = JSON.parse(event.data);
+    const { clusters, read = [] } = JSON.parse(event.data);
     if (!clusters) { lastForAll = last; tell("changed"); return; }
     for (const uid of clusters) changedAt.set(uid, last);
-    for (const [port, page] of pages) if (!page.cluster || clusters.includes(page.cluster)) tell("changed", port);
+    for (const [port, page] of pages) {
+      if (page.cluster ? clusters.includes(page.cluster) || read.includes(page.cluster) : clusters.length) {
+        tell("changed", port);
+      }
+    }
   };
 
   const close = () => { if (source) source.close(); source = null; clearTimeout(again); again = 0; };

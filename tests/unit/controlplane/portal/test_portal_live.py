@@ -1,7 +1,10 @@
 """Streams of changes: one tailer for all, positions as ids, nothing of what a listener may not read."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
+from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,10 +14,21 @@ from controlplane.portal.access.bindings import Binding
 from controlplane.portal.access.rights import Rights, rights_of, whole_rights
 from controlplane.portal.access.roles import Role
 from controlplane.portal.feed import RECHECK_EVERY_S
-from controlplane.portal.pages.live import LOOK_EVERY_S, MOST_OF_ONE, Tailer, _Listener, _stream
+from controlplane.portal.pages.live import (
+    LOOK_EVERY_S,
+    MOST_OF_ONE,
+    READS_COUNT_EVERY_S,
+    Tailer,
+    _Listener,
+    _pulse,
+    _stream,
+)
 from events.errors import StoreUnavailable
+from tests.builders import a_partition, a_snapshot
 from tests.unit.controlplane.portal.listening import THEIRS, house_of_ours, until
-from tests.unit.controlplane.portal.portal_house import House
+from tests.unit.controlplane.portal.portal_house import START, House
+
+WELL = a_partition("payments-0")
 
 
 @pytest.fixture
@@ -92,6 +106,63 @@ def test_a_new_sentence_is_told_though_it_is_no_event(house: House) -> None:
         await told(stream)
         house.converger._said[house.view().uid] = Said(house.now, "12 moves left")
         assert "event: changed" in await told(stream)
+        tailer.close()
+
+    run(scene())
+
+
+def news(message: str) -> dict[str, Any]:
+    data: dict[str, Any] = json.loads(message.partition("data: ")[2])
+    return data
+
+
+def test_new_metadata_is_told_to_pages_of_that_cluster_though_it_is_no_event(house: House) -> None:
+    async def scene() -> None:
+        tailer, stream = listening(house, whole_rights("x"))
+        uid = house.view().uid
+        house.snapshots[uid] = replace(a_snapshot(WELL), at=START)
+        await told(stream)
+        house.snapshots[uid] = replace(a_snapshot(WELL), at=START + timedelta(seconds=60))
+        assert news(await told(stream)) == {"position": house.store.head(), "clusters": [], "read": [uid]}
+        tailer.close()
+
+    run(scene())
+
+
+def test_what_ails_is_told_to_every_page_at_once(house: House) -> None:
+    async def scene() -> None:
+        tailer, stream = listening(house, whole_rights("x"))
+        uid = house.view().uid
+        house.snapshots[uid] = replace(a_snapshot(WELL), at=START)
+        await told(stream)
+        behind = replace(WELL, isr=(1000, 1001))
+        house.snapshots[uid] = replace(a_snapshot(behind), at=START + timedelta(seconds=1))
+        assert news(await told(stream)) == {"position": house.store.head(), "clusters": [uid], "read": []}
+        tailer.close()
+
+    run(scene())
+
+
+def test_reads_a_second_apart_are_told_a_few_times_a_minute(house: House) -> None:
+    """With work in hand Kafka is read each tick: pages are not to be drawn anew for each."""
+    uid = house.view().uid
+    pulses = set()
+    for second in range(60):
+        house.snapshots[uid] = replace(a_snapshot(WELL), at=START + timedelta(seconds=second))
+        pulses.add(_pulse(house.converger, house.view()))
+    assert len(pulses) == 60 / READS_COUNT_EVERY_S
+
+
+def test_new_metadata_of_others_is_not_told(house: House) -> None:
+    async def scene() -> None:
+        house.apply(THEIRS)
+        tailer, stream = listening(house, viewer())
+        theirs = next(v for v in house.converger.views() if v.name != "orders")
+        await told(stream)
+        house.snapshots[theirs.uid] = replace(a_snapshot(WELL), at=START)
+        await until(lambda: tailer._last is not None and tailer._last.pulses[theirs.uid].read > 0)
+        house.client.post("/v1/clusters/orders/pause", json={"reason": "x"})
+        assert theirs.uid not in await told(stream)
         tailer.close()
 
     run(scene())

@@ -1,6 +1,6 @@
 """Two forges in one process, on real HTTP: what GitHub and GitLab answer to what Kedge asks, kept in plain dicts.
 
-Held to the documents by tests/contract/test_forge_documents.py.
+Held to the documents by the suites of tests/contract/test_forges.py and test_gitlab_document.py.
 """
 
 import base64

@@ -1,11 +1,13 @@
 """GitLab as far as Kedge asks it. Quirks: a status that stays pending is refused, so are commits to a branch that is
-there with another start, and a second merge request of a branch; 255 characters a status."""
+there with another start, and a second merge request of a branch; 255 characters a status. What is asked and sent is
+held to GitLab's own document, and to the types of a client; what is answered to both."""
 
 from collections.abc import Mapping
 from typing import Any
 
 from tests.fakes.forges import PROJECT, ForgeFake, Reply, encoded, sha
 from tests.fakes.gitlab_document import kept
+from tests.fakes.gitlab_published import faults_of_body, faults_of_query, published, unknown_fields
 
 _COMMITS = "/projects/{id}/repository/commits"
 _MISSING = Reply(404, {"message": "404 Project Not Found"})
@@ -22,13 +24,15 @@ class GitLabFake(ForgeFake):
         """See ForgeFake."""
         if steps[:2] != ["projects", PROJECT]:
             return _MISSING
+        call = f"{method} {_called(steps[2:])}"
+        if call in published()["calls"] and method == "GET" and (refused := self._asked_wrongly(call, query)):
+            return refused
         match method, *steps[2:]:
             case "GET", "repository", "commits", commit, "statuses":
                 return self._statuses(commit, query)
             case "POST", "statuses", commit:
                 return self._post_status(commit, given)
             case "GET", "repository", "commits", commit, "comments":
-                call = f"GET {_COMMITS}/{{sha}}/comments"
                 found = [self.told(call, 200, note=text) for one, text in self.world.comments if one == commit]
                 return Reply(200, found)
             case "POST", "repository", "commits", commit, "comments":
@@ -44,6 +48,20 @@ class GitLabFake(ForgeFake):
             case "POST", "merge_requests":
                 return self._post_request(given)
         return _MISSING
+
+    def wrong(self, call: str, given: dict[str, Any]) -> list[str]:
+        """See ForgeFake."""
+        return [*faults_of_body(call, given), *super().wrong(call, given)]
+
+    def told(self, call: str, code: int, /, **said: Any) -> dict[str, Any]:
+        """See ForgeFake."""
+        assert not (strange := unknown_fields(call, said)), (call, strange)
+        return super().told(call, code, **said)
+
+    def _asked_wrongly(self, call: str, query: Mapping[str, str]) -> Reply | None:
+        """GitLab itself passes over what it does not know; whoever sends that means something by it."""
+        wrong = faults_of_query(call, query)
+        return Reply(400, {"error": "; ".join(wrong)}) if wrong else None
 
     def _statuses(self, commit: str, query: Mapping[str, str]) -> Reply:
         if commit not in self.world.commits:
@@ -132,3 +150,15 @@ class GitLabFake(ForgeFake):
         url = f"https://gitlab.example.org/{PROJECT}/-/merge_requests/{request['iid']}"
         said = {"iid": request["iid"], "title": request["title"], "web_url": url, "state": request["state"]}
         return self.told(f"{method} /projects/{{id}}/merge_requests", status, **said)
+
+
+def _called(steps: list[str]) -> str:
+    """A path of a project as the document has it."""
+    match steps:
+        case "repository", "commits", _, what:
+            return f"{_COMMITS}/{{sha}}/{what}"
+        case "repository", "files", _:
+            return "/projects/{id}/repository/files/{file_path}"
+        case "repository", "branches", _:
+            return "/projects/{id}/repository/branches/{branch}"
+    return f"/projects/{{id}}/{'/'.join(steps)}"

@@ -1,13 +1,12 @@
 """What a published client of GitLab says of the calls we make; `gitlab_shapes.json` holds those parts as JSON Schema.
 
-GitLab's own OpenAPI document is in no package we found, and under a licence that asks for the same (CC BY-SA 4.0). So
-the fake is held to the types of npm `@gitbeaker/core` 43.8.0 (MIT, (c) 2025 Justin Dalrymple):
-`package/dist/index.d.ts`. By hand, with that file unpacked:
+GitLab's own OpenAPI document says what may be asked and sent (`gitlab_published`), and of answers little more than the
+names of fields. So the fake is held besides to the types of npm `@gitbeaker/core` 43.8.0 (MIT, (c) 2025 Justin
+Dalrymple): `package/dist/index.d.ts`. By hand, with that file unpacked:
 
     python -m tests.fakes.gitlab_document FILE
 
-Where GitLab's document was read beside them and says less is allowed, or more is needed, its word counts: `UNKNOWN` and
-`NEEDED`.
+Where GitLab's document says less is allowed, or more is needed, its word counts: `UNKNOWN` and `NEEDED`.
 """
 
 import json
@@ -118,5 +117,5 @@ def _snake(name: str) -> str:
 
 
 if __name__ == "__main__":
-    cut = _cut(Path(sys.argv[1]).read_text())
+    cut = _cut(Path(sys.argv[1]).read_text()) | {"published": json.loads(KEPT.read_text())["published"]}
     KEPT.write_text(json.dumps(cut, separators=(",", ":"), sort_keys=True) + "\n")

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from types import MappingProxyType
 
 from controlplane.converger.conditions import BLOCKED
 from controlplane.converger.externalbrokers import external_words
@@ -48,6 +49,8 @@ class AgentSeen:
     is_overdue: bool = False
     is_uncertified: bool = False
     """Its agent has shown no certificate, where certificates are asked for."""
+    certificate_until: datetime | None = None
+    """When the one ends that it showed last."""
 
 
 def cluster_out(
@@ -122,17 +125,19 @@ def agents_seen(
     credential_life: timedelta,
     asks_certificates: bool,
     now: datetime,
+    certificates: Mapping[str, datetime] = MappingProxyType({}),
 ) -> dict[str, AgentSeen]:
     """Agents by instance key: reports out of the latest-value table, and what they prove themselves with.
 
-    A credential is overdue at twice its life: an agent that is switched off, or older than rotations are.
+    `certificates`: when that of an instance ends. A credential is overdue at twice its life: an agent that is switched
+    off, or older than rotations are.
     """
     reports = reports_by_key(observations)
     shown = {f"{c.vm.node}.g{c.vm.generation}": c for c in credentials}
     overdue = {key for key, c in shown.items() if c.is_older_than(2 * credential_life, now)}
     bare = {key for key, c in shown.items() if asks_certificates and c.certified_at is None}
     return {
-        key: AgentSeen(reports.get(key), shown.get(key), key in overdue, key in bare)
+        key: AgentSeen(reports.get(key), shown.get(key), key in overdue, key in bare, certificates.get(key))
         for key in reports.keys() | shown.keys()
     }
 
@@ -333,6 +338,7 @@ def instance_out(
         credential_since=credential.since if credential else None,
         credential_overdue=agent.is_overdue,
         uncertified=agent.is_uncertified,
+        certificate_ends_at=agent.certificate_until,
         outdated_credential_at=credential.outdated_shown_at if credential else None,
         findings=[api.FindingOut(**f.model_dump()) for f in found],
         beside=beside,

@@ -157,6 +157,7 @@ from controlplane.portal.routes import (
 )
 from controlplane.portal.services import PortalServices
 from controlplane.proposals.book import ProposalBook
+from controlplane.showncertificates import ShownCertificates
 from controlplane.topicnames.index import TopicIndex
 
 API = (
@@ -253,6 +254,7 @@ def create_app(services: PortalServices) -> FastAPI:
     app.state.rolls = Rolls(services.store)
     app.state.rated_topics = RatedTopics()
     app.state.uptimes = UptimeLooks(services.latest, services.clock)
+    app.state.shown_certificates = ShownCertificates(services.latest, services.clock)
     app.add_middleware(Gate, services=services)
     answer_problems(app)
     return app

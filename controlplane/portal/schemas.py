@@ -222,6 +222,10 @@ class InstanceOut(Message):
         default=False,
         description="agents are asked for certificates, and its agent has shown none: its credential is enough yet",
     )
+    certificate_ends_at: datetime | None = Field(
+        default=None,
+        description="of the certificate its agent showed last; null: none was shown to a server that keeps it",
+    )
     outdated_credential_at: datetime | None = Field(
         default=None, description="when somebody last showed a credential the agent had let go of: a copy may exist"
     )

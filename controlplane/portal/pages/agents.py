@@ -15,12 +15,15 @@ from controlplane.portal import answers
 from controlplane.portal.answers import AgentSeen
 from controlplane.portal.pages.frame import page
 from controlplane.portal.services import PortalServices, Services
+from controlplane.showncertificates import certificate_ends
 from controlplane.view import ClusterView, InstanceView
 
 router = APIRouter(tags=["pages"], include_in_schema=False)
 
 SILENT = timedelta(seconds=30)
 """Agents report every few seconds; older than this nobody destroys anything on it either."""
+
+ENDS_SOON = timedelta(days=3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +34,8 @@ class AgentRow:
     instance: InstanceView
     seen: AgentSeen
     age_s: float | None
+    left: timedelta | None = None
+    """Of its certificate."""
     upgrade: Vm | None = None
     """How it stands to the agent it is to run, None where none was published."""
 
@@ -42,6 +47,13 @@ class AgentRow:
         if self.age_s > SILENT.total_seconds():
             return "silent"
         return "overdue" if self.seen.is_overdue else "well"
+
+    @property
+    def certificate_tone(self) -> str:
+        """It is renewed when two of its seven days are over: with three left somebody has not for days."""
+        if self.seen.certificate_until is None or self.left is None:
+            return "mute"
+        return "bad" if self.left <= timedelta(0) else "warn" if self.left < ENDS_SOON else "good"
 
     @property
     def tone(self) -> str:
@@ -88,6 +100,7 @@ def _rows(services: PortalServices, view: ClusterView) -> list[AgentRow]:
         credential_life=services.credential_life,
         asks_certificates=bool(services.ca_pem),
         now=now,
+        certificates=certificate_ends(services.latest, view.uid),
     )
     return [_row(view, i, seen.get(i.key, AgentSeen()), services) for i in view.alive()]
 
@@ -95,4 +108,5 @@ def _rows(services: PortalServices, view: ClusterView) -> list[AgentRow]:
 def _row(view: ClusterView, instance: InstanceView, seen: AgentSeen, services: PortalServices) -> AgentRow:
     heard = seen.report.received_at if seen.report else None
     age_s = max(0.0, (services.clock() - heard).total_seconds()) if heard else None
-    return AgentRow(view.name, instance, seen, age_s)
+    left = seen.certificate_until - services.clock() if seen.certificate_until else None
+    return AgentRow(view.name, instance, seen, age_s, left)

@@ -194,6 +194,8 @@ def put_report(report: Report, request: Request, vm: Agent, shown: ShownCredenti
     if is_news and view is not None and has_work(view):
         services.wake(vm.cluster_uid)
     now, certificate = services.clock(), certificate_of(request.scope)
+    if certificate is not None:
+        request.app.state.shown_certificates.note(vm.cluster_uid, _key(vm), certificate)
     is_asked_for = services.authority is not None and instance is not None and may_show_one(request.scope)
     return ReportAnswer(
         accepted=is_news,

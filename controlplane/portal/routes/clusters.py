@@ -45,6 +45,7 @@ from controlplane.portal.problems import ApiError
 from controlplane.portal.services import PortalServices, Proposed, Services
 from controlplane.portal.sourceanswers import spec_source_out
 from controlplane.portal.specs import Declared, Order, declare, judge
+from controlplane.showncertificates import certificate_ends
 from controlplane.view import ClusterView
 from events.envelope import Recorded
 from events.ids import ClusterUid
@@ -118,6 +119,7 @@ def agents_of_cluster(services: PortalServices, view: ClusterView, now: datetime
         credential_life=services.credential_life,
         asks_certificates=bool(services.ca_pem),
         now=now,
+        certificates=certificate_ends(services.latest, view.uid),
     )
 
 

@@ -31,7 +31,11 @@ from controlplane.agentcertificates import AgentCertificate, identity_uri, read_
 from controlplane.agenttls import AgentTls
 from controlplane.authority import Authority, RequestRefused, load_or_make
 from controlplane.credentials import MemoryCredentialStore, Vm
+from controlplane.latest import Observation
+from controlplane.portal.access.bindings import Binding
+from controlplane.portal.access.roles import Role
 from controlplane.portal.peers import certificate_of
+from controlplane.showncertificates import AGENT_CERTIFICATE
 from events import facts
 from events.ids import NodeName
 from tests.unit.controlplane.portal.agents_door import HOST, Door, report, served
@@ -215,6 +219,41 @@ def test_it_is_renewed_after_two_of_its_seven_days_by_the_servers_clock_with_a_f
         assert agent.hears()
         agent.report()
         assert agent.certificate == second
+
+
+def test_when_it_ends_is_told_to_people_before_it_does(tmp_path: Path, door: Door) -> None:
+    house = door.house
+    ada = house.browser("ada", Binding("", Role.VIEWER, "*"))
+    writes: list[Observation] = []
+    put = house.latest.put
+
+    def noted(observation: Observation) -> bool:
+        if observation.subject.kind == AGENT_CERTIFICATE:
+            writes.append(observation)
+        return put(observation)
+
+    house.latest.put = noted  # type: ignore[method-assign]
+
+    def told() -> dict[str, Any]:
+        (instance,) = house.client.get("/v1/clusters/orders").json()["instances"]
+        return dict(instance)
+
+    assert told()["certificate_ends_at"] is None
+    with agent_of(door, tmp_path / "vm") as agent:
+        assert agent.hears()
+        agent.report()
+        agent.report()
+        ends = agent.certificate.not_valid_after_utc
+    assert datetime.fromisoformat(told()["certificate_ends_at"]) == ends
+    assert len(writes) == 1, "a row is written for another certificate, not for each report"
+    assert f"{ends:%Y-%m-%d}" in ada.get("/agents").text
+    assert "not renewed" not in ada.get("/agents").text
+    house.pass_time(days=4, seconds=1)
+    ada = house.browser("bea", Binding("", Role.VIEWER, "*"))
+    assert "not renewed" in ada.get("/agents").text
+    house.pass_time(days=3)
+    ada = house.browser("cleo", Binding("", Role.VIEWER, "*"))
+    assert '<span class="word bad">over</span>' in ada.get("/agents").text
 
 
 def test_certificate_and_credential_are_renewed_in_one_step_where_both_are_due(tmp_path: Path, door: Door) -> None:

@@ -9,6 +9,7 @@ from controlplane.policies.gate import PolicyGate
 from controlplane.policies.shelf import PolicyShelf
 from providers.pricebook import PriceBook
 from tests.builders import a_view
+from tests.unit.docs.doc_pages import ROOT
 from tests.unit.events.spec_texts import ORDERS, document
 
 POLICY = """\
@@ -110,3 +111,12 @@ def test_a_server_that_never_read_a_good_set_lets_nothing_through(tmp_path: Path
 def test_an_installation_without_the_folder_has_no_policies(tmp_path: Path) -> None:
     known = PolicyShelf(tmp_path / "policies").current()
     assert (known.policies, known.is_good, known.fault) == ((), True, "")
+
+
+def test_the_policies_to_start_from_pass_their_own_tests() -> None:
+    files = sorted((ROOT / "examples" / "policies").glob("*.yaml"))
+    assert files
+    for file in files:
+        trials = try_out(parse({file.name: file.read_text()}), PriceBook())
+        assert trials, f"{file.name} has no tests"
+        assert not [trial for trial in trials if trial.fault], file.name

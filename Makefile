@@ -107,6 +107,10 @@ setup: check $(VENV)/.locked $(IMAGES) $(LAKE_JARS) $(KERNELS) $(HCLOUD) $(CACHE
 demo: setup ## the main job, told as a story; MODE=zookeeper in that mode, REPORT=FILE writes it as JSON too, KEEP=1 stays open with the portal
 	@$(BIN)/python -m controlplane.cli demo $(if $(MODE),--mode $(MODE)) $(if $(REPORT),--report $(REPORT)) $(if $(KEEP),--keep)
 
+.PHONY: pictures
+pictures: $(VENV)/.locked ## the portal's pictures in docs/images, of a demo that runs beside (make demo KEEP=1); look at each
+	@$(BIN)/python -m tests.tools.pictures $(if $(OUT),--out $(OUT)) $(ONLY)
+
 .PHONY: test
 test: setup ## all tests, with their time budget at the end
 	@$(BIN)/python -m tests.stages

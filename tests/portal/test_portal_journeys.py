@@ -1,9 +1,9 @@
 """The ten main journeys in a real browser on a live cluster: real server, Terraform, agents, brokers (docs/portal.md).
 
-`KEDGE_PICTURES=DIR` keeps the pictures of the manual beside.
+Those that only look are of `make test`, those that wait for brokers of `make soak`: all of them have one cluster. A
+run of all of them with `KEDGE_PICTURES=DIR` keeps pictures of the manual beside.
 """
 
-import io
 import json
 import os
 import re
@@ -12,16 +12,16 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from PIL import Image
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.e2e.cluster_spec import ClusterSpec
 from tests.e2e.living_cluster import LivingCluster
 from tests.kafka_topics import create_topic
 from tests.portal.conftest import WIDE
+from tests.portal.pictured import keep_picture
 from tests.portal.watched import Watched
 
-pytestmark = [pytest.mark.soak, pytest.mark.kafka, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.kafka, pytest.mark.timeout(400)]
 
 NAME = "voyage"
 HOME = f"/clusters/{NAME}"
@@ -30,8 +30,6 @@ LEDGER, PARTITIONS, MIB = "ledger", 12, 24
 SOON_MS = 90_000
 """A cluster at rest is read once a minute: so long may an open page take to show what changed in its Kafka."""
 ROLL_MS = 240_000
-COLOURS = 64
-"""Of a picture: pages have few, and pictures are kept in the repository."""
 
 Pictured = Callable[[Page, str], None]
 
@@ -73,9 +71,7 @@ def pictured() -> Pictured:
 
     def keep(page: Page, name: str) -> None:
         if folder:
-            Path(folder).mkdir(parents=True, exist_ok=True)
-            seen = Image.open(io.BytesIO(page.screenshot()))
-            seen.convert("RGB").quantize(COLOURS).save(Path(folder) / f"portal-{name}.png", optimize=True)
+            keep_picture(page, Path(folder), name)
 
     return keep
 
@@ -115,30 +111,27 @@ def test_2_from_the_fleet_to_a_cluster_and_its_two_words(signed_in: Watched, pic
     expect(page.get_by_text("4 (4 asked for)")).to_be_visible()
     page.get_by_role("link", name="Brokers", exact=True).click()
     expect(page.get_by_role("row").filter(has_text="one-a-0")).to_be_visible()
+    expect(page.get_by_role("region", name="Brokers").locator("meter").first).to_be_visible(timeout=SOON_MS)
+    pictured(page, "brokers")
     signed_in.assert_content()
 
 
 def test_3_a_topic_is_found_from_any_page_by_a_part_of_its_name(signed_in: Watched) -> None:
     page = signed_in.page
     signed_in.go("/account")
-    for _ in range(30):  # names are in the index once the server has read the cluster's Kafka
-        page.keyboard.press("/")
-        page.keyboard.type("edg")
-        page.keyboard.press("Enter")
-        page.wait_for_url("**/search?q=edg")
-        if page.get_by_role("link", name=LEDGER, exact=True).count():
-            break
-        page.wait_for_timeout(3000)
+    searched_until_found(page)
     page.get_by_role("link", name=LEDGER, exact=True).click()
     page.wait_for_url(f"**{HOME}/topics/{LEDGER}")
     expect(page.get_by_text(f"{PARTITIONS} partitions, 3 replicas, min ISR 2")).to_be_visible()
     signed_in.assert_content()
 
 
+@pytest.mark.soak
 def test_4_a_topic_shows_who_is_out_of_sync_while_a_broker_hangs_and_that_it_is_back(
     cluster: LivingCluster, signed_in: Watched, pictured: Pictured
 ) -> None:
     page, broker = signed_in.page, cluster.instance("two-b-0")
+    searched_until_found(page)
     signed_in.go(f"{HOME}/topics/{LEDGER}")
     table = page.get_by_role("region", name="Partitions")
     # A page at rest follows what Kafka says by itself: it is read once a minute, and nothing of this is an event.
@@ -164,6 +157,7 @@ def test_5_a_broker_says_whether_it_may_be_restarted_now(cluster: LivingCluster,
     signed_in.assert_content()
 
 
+@pytest.mark.soak
 def test_6_a_topic_is_declared_by_the_form_and_becomes_real(cluster: LivingCluster, signed_in: Watched) -> None:
     page = signed_in.page
     signed_in.go(f"/new?kind=topic&tier=standard&cluster={NAME}")
@@ -181,6 +175,7 @@ def test_6_a_topic_is_declared_by_the_form_and_becomes_real(cluster: LivingClust
     signed_in.assert_content()
 
 
+@pytest.mark.soak
 def test_7_a_cluster_and_a_topic_are_changed_by_the_form_and_the_brokers_follow(
     cluster: LivingCluster, signed_in: Watched, pictured: Pictured
 ) -> None:
@@ -209,6 +204,7 @@ def test_7_a_cluster_and_a_topic_are_changed_by_the_form_and_the_brokers_follow(
     signed_in.assert_content()
 
 
+@pytest.mark.soak
 def test_8_a_restart_is_asked_for_and_watched_until_it_is_over(
     cluster: LivingCluster, signed_in: Watched, pictured: Pictured
 ) -> None:
@@ -231,6 +227,7 @@ def test_8_a_restart_is_asked_for_and_watched_until_it_is_over(
     signed_in.assert_content()
 
 
+@pytest.mark.soak
 def test_9_a_broker_is_emptied_by_the_wizard_and_readmitted(
     cluster: LivingCluster, signed_in: Watched, pictured: Pictured
 ) -> None:
@@ -263,6 +260,7 @@ def test_9_a_broker_is_emptied_by_the_wizard_and_readmitted(
     signed_in.assert_content()
 
 
+@pytest.mark.soak
 def test_10_who_did_what_is_in_the_history_the_comparison_and_the_audit(
     cluster: LivingCluster, signed_in: Watched
 ) -> None:
@@ -283,6 +281,18 @@ def test_10_who_did_what_is_in_the_history_the_comparison_and_the_audit(
     page.get_by_role("button", name="Filter").click()
     expect(page.get_by_text("No entry matches.")).to_be_visible()
     signed_in.assert_content()
+
+
+def searched_until_found(page: Page) -> None:
+    """Looks for the topic by the key: names are in the index once the server has read the cluster's Kafka."""
+    for _ in range(30):
+        page.keyboard.press("/")
+        page.keyboard.type("edg")
+        page.keyboard.press("Enter")
+        page.wait_for_url("**/search?q=edg")
+        if page.get_by_role("link", name=LEDGER, exact=True).count():
+            return
+        page.wait_for_timeout(3000)
 
 
 def emptied(page: Page) -> Locator:

@@ -48,8 +48,8 @@ def test_a_dry_run_tells_the_plan_and_opens_nothing(desk: Desk) -> None:
     assert (told["ok"], told["request"], told["source"]) == (True, None, "teams")
     assert told["plans"][0]["cluster"] == "clicks"
     assert desk.forge.world.requests == []
-    assert asked(desk, CLICKS, plan_digest=told["digest"]).json()["request"]
-    moved = asked(desk, CLICKS, plan_digest="another")
+    assert asked(desk, CLICKS, key="k2", plan_digest=told["digest"]).json()["request"]
+    moved = asked(desk, CLICKS, key="k3", plan_digest="another")
     assert (moved.status_code, moved.json()["code"]) == (409, "plan-moved")
 
 

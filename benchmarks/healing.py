@@ -55,8 +55,8 @@ def main(arguments: Sequence[str] = ()) -> dict[str, Any]:
     six = replace(SPEC, sizes=dict.fromkeys(SPEC.sizes, 2))
     patient = replace(SPEC, healing={"lostAfter": GRACE_S})
     rows["broker-vm-killed"] = partial(on_a_cluster, _broker_vm_killed, patient, LOST_MIB)
-    rows["rest"] = partial(on_a_watched_cluster, _rest, SPEC, LEDGER_MIB)
-    rows["rest-zookeeper"] = partial(on_a_watched_cluster, _rest, ZOOKEEPER, LEDGER_MIB)
+    rows["rest"] = partial(on_a_watched_cluster, rest, SPEC, LEDGER_MIB)
+    rows["rest-zookeeper"] = partial(on_a_watched_cluster, rest, ZOOKEEPER, LEDGER_MIB)
     rows["rolls"] = partial(on_a_watched_cluster, _rolls, SPEC, LEDGER_MIB)
     rows["game"] = partial(on_a_cluster, _game, six, LEDGER_MIB, settings=_game_settings())
     return measured("healing", rows, arguments)
@@ -140,7 +140,7 @@ def _game(cluster: LivingCluster, scale: float) -> dict[str, Any]:
     return report.model_dump(mode="json") | {"acknowledged": workload.acknowledged, "lost": 0}
 
 
-def _rest(cluster: LivingCluster, watch: Watch, scale: float) -> dict[str, Any]:
+def rest(cluster: LivingCluster, watch: Watch, scale: float) -> dict[str, Any]:
     """Nothing is done to it but writing and reading: every alarm is a false one."""
     seconds, before = REST_S * scale, cluster.head()
     with traffic(cluster.bootstrap) as workload:

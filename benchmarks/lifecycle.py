@@ -5,8 +5,9 @@
 Rows: `reattach` (a broker with 200 MiB goes to its next VM with its disk: how long it is away from its ISRs),
 `controller-swap` and `zookeeper-swap` (three controllers, or servers of the ensemble, are handed over, and one gets an
 empty disk: how long the quorum is not full), `disk-growth` (brokers' disks are made larger: nobody restarts, no replica
-leaves an ISR), `bad-setting` (settings brokers do not start with: put back after the first one), and `operations` and
-`operations-zookeeper` (30 operations of all kinds, see `benchmarks.operations`: `--scale` is how many of them).
+leaves an ISR), `bad-setting` (settings brokers do not start with: put back after the first one), `operations` and
+`operations-zookeeper` (30 operations of all kinds, see `benchmarks.operations`: `--scale` is how many of them), and
+`needless` and `needless-zookeeper` (no act of any kind while nothing is wrong: 60 s, 600 s by `--scale 10`).
 `--scale` multiplies the data. All rows without `--row`.
 """
 
@@ -19,10 +20,14 @@ from functools import partial
 from typing import Any
 
 from benchmarks.chosen import measured
+from benchmarks.healing import LEDGER_MIB, rest
+from benchmarks.healing import SPEC as AT_REST
+from benchmarks.healing import ZOOKEEPER as AT_REST_IN_ZOOKEEPER_MODE
 from benchmarks.loaded import LoadedRow, audited, on_a_cluster
 from benchmarks.operations import MIB, operations
 from benchmarks.operations import SPEC as MIXED_KRAFT
 from benchmarks.operations import ZOOKEEPER as MIXED_ZOOKEEPER
+from benchmarks.watched import on_a_watched_cluster
 from controlplane.kafka.errors import KafkaUnavailable
 from controlplane.portal import nodeschemas as node_api
 from planner.observed import PartitionSeen
@@ -49,6 +54,7 @@ def main(arguments: Sequence[str] = ()) -> dict[str, Any]:
     """Runs the rows asked for. A row that fails is told with its error, and the next one runs."""
     rows = {name: partial(on_a_cluster, row, spec, DATA_MIB) for name, (row, spec) in ROWS.items()}
     rows |= {name: partial(_operations, spec) for name, spec in MIXED.items()}
+    rows |= {name: partial(on_a_watched_cluster, rest, spec, LEDGER_MIB) for name, spec in NEEDLESS.items()}
     return measured("lifecycle", rows, arguments)
 
 
@@ -202,4 +208,6 @@ ROWS: dict[str, tuple[LoadedRow, ClusterSpec]] = {
     "disk-growth": (_disk_growth, SPEC),
     "bad-setting": (_bad_setting, SPEC),
 }
+NEEDLESS: dict[str, ClusterSpec] = {"needless": AT_REST, "needless-zookeeper": AT_REST_IN_ZOOKEEPER_MODE}
+"""`rest` and `rest-zookeeper` of `benchmarks.healing`, under the name the life of a cluster has for them."""
 MIXED: dict[str, ClusterSpec] = {"operations": MIXED_KRAFT, "operations-zookeeper": MIXED_ZOOKEEPER}

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from events.spec.releases import SUPPORTED, as_numbers
+from events.spec.releases import IN_ZOOKEEPER_MODE, SUPPORTED, as_numbers
 from events.spec.setting_table import settings_of
 from planner.rollout.setting_class import CLASS_MEANING, ClassedSetting, SettingClass, setting_class
 
@@ -38,16 +38,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def page() -> str:
     """The page in Markdown."""
-    versions = sorted(SUPPORTED, key=as_numbers)
-    names = sorted({name for version in versions for name in settings_of(version)})
-    classed = [setting_class(name, version=_newest_with(name, versions)) for name in names]
-    present = {one.setting_class for one in classed}
+    versions, of_zookeeper = sorted(SUPPORTED, key=as_numbers), sorted(IN_ZOOKEEPER_MODE, key=as_numbers)
+    classed, in_zookeeper_mode = _classed(versions), _classed(of_zookeeper)
+    present = {one.setting_class for one in (*classed, *in_zookeeper_mode)}
     lines = [
         "# Kafka settings",
         "",
         f"<!-- Written by `{COMMAND}`; do not edit. -->",
         "",
-        f"Every broker and controller setting of Kafka {', '.join(versions[:-1])} and {versions[-1]}.",
+        f"Every broker and controller setting of Kafka {', '.join(versions[:-1])} and {versions[-1]}, and below",
+        f"[of {' and '.join(of_zookeeper)}](#in-mode-zookeeper), which run in mode `zookeeper`.",
         "The tables behind this page are printed by Kafka itself and held against live brokers. The class says the",
         "gentlest way a change can take; `kedge plan` shows for each changed setting what will happen.",
         "",
@@ -55,11 +55,24 @@ def page() -> str:
         "|---|---|",
         *(f"| {kind} | {meaning} |" for kind, meaning in CLASS_MEANING.items() if kind in present),
         "",
-        f"| setting | {' | '.join(f'default in {version}' for version in versions)} | class | note |",
-        f"|---|{'---|' * len(versions)}---|---|",
-        *(_row(one, versions) for one in classed),
+        *_table(classed, versions),
+        "",
+        "## In mode zookeeper",
+        "",
+        *_table(in_zookeeper_mode, of_zookeeper),
     ]
     return "\n".join(lines) + "\n"
+
+
+def _classed(versions: Sequence[str]) -> list[ClassedSetting]:
+    names = sorted({name for version in versions for name in settings_of(version)})
+    return [setting_class(name, version=_newest_with(name, versions)) for name in names]
+
+
+def _table(classed: Sequence[ClassedSetting], versions: Sequence[str]) -> Iterator[str]:
+    yield f"| setting | {' | '.join(f'default in {version}' for version in versions)} | class | note |"
+    yield f"|---|{'---|' * len(versions)}---|---|"
+    yield from (_row(one, versions) for one in classed)
 
 
 def _newest_with(name: str, versions: Sequence[str]) -> str:

@@ -50,6 +50,7 @@ PATTERNS: Mapping[str, tuple[str, ...]] = {
         *(f"e2e/test_{name}.py" for name in ("node_requests", "restarts_together", "settings_change", "several_disks")),
         *(f"e2e/test_{name}.py" for name in ("change_of_mind", "cordoned_drain", "ephemeral_disks", "fleet_order")),
         "e2e/test_quorum_of_five.py",
+        "e2e/test_server_killed_at_points_of_no_return.py",
         "e2e/test_operations_in_both_modes.py",
         "e2e/test_strange_brokers.py",
         *(f"e2e/test_zookeeper_{name}.py" for name in ("mode", "operations")),

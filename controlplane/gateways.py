@@ -197,7 +197,9 @@ def _server_address(view: ClusterView, server: InstanceView) -> str:
 
 def own_addresses(view: ClusterView) -> frozenset[str]:
     """Of all VMs of a cluster that may be there, and of its nodes that keep theirs."""
-    vms = {address for i in view.alive() for address in (i.address, view.address_of(i)) if address}
+    vms = {
+        address for i in view.alive() for address in (i.address, view.seat_address(i), view.address_of(i)) if address
+    }
     return frozenset(vms | {address for address in view.node_addresses.values() if address})
 
 

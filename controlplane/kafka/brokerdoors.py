@@ -1,9 +1,9 @@
 """Where connections to brokers may go: judged by the address a host has at that moment, and that one is connected to.
 
 A spec names brokers that others run, and brokers name each other in what they advertise: both are words of people who
-own no more than a cluster. Never a cloud's metadata service. This machine itself only where one of the cluster's own
-VMs is there (those of the `local` cloud are), or the settings list it; where they list anything, brokers of others are
-there and nowhere else.
+own no more than a cluster. Never a cloud's metadata service. This machine itself only where the cluster's own VMs are
+(those of the `local` cloud), of a cluster that others run a part of at their very addresses, or where the settings list
+it; where they list anything, brokers of others are there and nowhere else.
 """
 
 import itertools
@@ -17,12 +17,18 @@ from kafka.errors import KafkaConnectionError
 from kafka.net.inet import KafkaNetSocket
 
 from controlplane.egress import Allowed, Egress, EgressRefused, Resolve, is_never_called, plain_address, resolved
+from controlplane.loopback import is_loopback
 
 
 @dataclass(frozen=True, slots=True)
 class _Known:
     own: frozenset[str] = frozenset()
     is_outside: bool = False
+
+    @property
+    def is_here(self) -> bool:
+        """Whether it is a cluster of our own on this machine: whoever changed such a broker is on it already."""
+        return not self.is_outside and any(is_loopback(address) for address in self.own)
 
 
 class BrokerDoors:
@@ -58,7 +64,7 @@ class BrokerDoors:
         where = f"no broker of {cluster} is dialled at {host if host == found else f'{host} ({found})'}"
         if is_never_called(address):
             return f"{where}: it is link-local or a cloud's own, where VMs are told their credentials"
-        if str(address) in known.own:
+        if str(address) in known.own or (address.is_loopback and known.is_here):
             return ""
         if any(entry.covers(address) or entry.covers_name(host.lower().rstrip(".")) for entry in self._allow):
             return ""

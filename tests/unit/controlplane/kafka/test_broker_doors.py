@@ -40,12 +40,13 @@ def test_this_machine_is_dialled_only_where_a_vm_of_the_cluster_is_or_the_settin
 ) -> None:
     NAMES["localhost"] = ["127.0.0.1"]
     rules = doors()
-    rules.know("c", ["127.64.0.10"], is_outside=is_outside)
+    rules.know("c", ["127.64.0.10"] if is_outside else ["10.0.0.3"], is_outside=is_outside)
     with pytest.raises(EgressRefused):
         rules.addresses("c", host, 5432)
     with pytest.raises(EgressRefused):
         rules.addresses("unknown", host, 5432)
-    assert rules.addresses("c", "127.64.0.10", 9092) == ("127.64.0.10",)
+    own = "127.64.0.10" if is_outside else "10.0.0.3"
+    assert rules.addresses("c", own, 9092) == (own,)
     listed = doors("127.0.0.0/8", "::1/128")
     listed.know("c", [], is_outside=is_outside)
     assert listed.addresses("c", host, 9092)
@@ -110,5 +111,6 @@ def test_the_rules_know_the_vms_of_each_cluster_as_they_are_now() -> None:
     Gateways(Nobody(), doors=rules).of(view)  # type: ignore[arg-type]
     assert own_addresses(view) == {"127.64.0.10", "127.64.0.11", "127.64.0.12"}
     assert rules.addresses(view.uid, "127.64.0.11", 9092) == ("127.64.0.11",)
+    assert rules.addresses(view.uid, "127.64.0.13", 9092), "it is made, and its address is not folded yet"
     with pytest.raises(EgressRefused, match="this machine itself"):
-        rules.addresses(view.uid, "127.64.0.13", 9092)
+        rules.addresses("another", "127.64.0.11", 9092)

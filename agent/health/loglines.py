@@ -1,6 +1,6 @@
 """Counts Kafka's own log lines by what they tell, minute by minute, without keeping any of them.
 
-The classes are words of Kafka 4.1 and 4.2 (ReplicaFetcherThread, UnifiedLog.truncateTo, LogManager).
+The classes are words of Kafka 3.9 to 4.3 (ReplicaFetcherThread, NetworkClient, UnifiedLog.truncateTo).
 """
 
 import os
@@ -17,7 +17,11 @@ _CLASSES = (
     ("errors", re.compile(rb"^\[[^\]]+\] (ERROR|FATAL) ", re.MULTILINE)),
     ("exceptions", re.compile(rb"^(?:Caused by: )?[a-zA-Z_][\w.$]*(?:Exception|Error)(?::|\s*$)", re.MULTILINE)),
     ("fetch_errors", re.compile(rb"^\[[^\]]+\] (?:ERROR|WARN) .*ReplicaFetcher", re.MULTILINE)),
-    ("truncations", re.compile(rb"^\[[^\]]+\] \w+ .*[Tt]runcat(?:ing|ed) ", re.MULTILINE)),
+    # The log's own word that it cuts: each new follower announces truncations that "have no effect".
+    (
+        "truncations",
+        re.compile(rb"^\[[^\]]+\] \w+ \[UnifiedLog .*Truncat(?:ing to offset|e and start at)", re.MULTILINE),
+    ),
 )
 
 

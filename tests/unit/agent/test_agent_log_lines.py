@@ -6,6 +6,7 @@ import pytest
 
 from agent.health.loglines import LogLines
 
+KAFKA_LINES = Path(__file__).parent / "kafka_lines"
 LINES = """\
 [2026-11-22 06:00:00,000] INFO [KafkaServer id=1] started (kafka.server.KafkaServer)
 [2026-11-22 06:00:01,000] ERROR [ReplicaManager broker=1] Error processing append (kafka.server.ReplicaManager)
@@ -40,6 +41,39 @@ def test_lines_of_a_minute_are_counted_by_what_they_tell(log: Path) -> None:
     assert lines.per_minute == {"errors": 2, "exceptions": 4, "fetch_errors": 2, "truncations": 2}
     lines.look(120)
     assert set(lines.per_minute.values()) == {0}
+
+
+REAL = {
+    "4.3.0.log": {"errors": 0, "exceptions": 2, "fetch_errors": 2, "truncations": 0},
+}
+"""What counts of lines real brokers of that release wrote: a follower that begins, and whose leader dies."""
+
+
+@pytest.mark.parametrize("name", sorted(p.name for p in KAFKA_LINES.iterdir()))
+def test_lines_of_real_brokers_count_as_what_they_tell(tmp_path: Path, name: str) -> None:
+    """A follower that begins says of each partition that it truncates, which was counted, and cuts nothing."""
+    log = tmp_path / "broker.log"
+    log.touch()
+    lines = LogLines(log)
+    lines.look(0)
+    write(log, (KAFKA_LINES / name).read_text(encoding="utf-8"))
+    lines.look(60)
+    assert lines.per_minute == REAL[name]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "[2026-11-22 06:00:03,000] INFO [UnifiedLog partition=orders-0, dir=/data] Truncating to offset 10 (x)",
+        "[2026-11-22 06:00:03,000] INFO [UnifiedLog partition=orders-0, dir=/data] Truncate and start at offset 9 (x)",
+    ],
+)
+def test_a_log_that_is_cut_is_counted(log: Path, line: str) -> None:
+    lines = LogLines(log)
+    lines.look(0)
+    write(log, line + "\n")
+    lines.look(60)
+    assert lines.per_minute["truncations"] == 1
 
 
 def test_what_was_there_before_the_first_look_is_not_counted(log: Path) -> None:

@@ -71,12 +71,6 @@ def fleet(demo: Demo) -> None:
     expect(demo.page.get_by_role("link", name=demo.cluster, exact=True).first).to_be_visible()
 
 
-def brokers(demo: Demo) -> None:
-    """The table of brokers, once their uptimes, disks and rates are known."""
-    demo.go(demo.home("/brokers"))
-    expect(demo.page.get_by_role("region", name="Brokers").locator("meter").first).to_be_visible(timeout=SOON_MS)
-
-
 def change(demo: Demo) -> None:
     """A setting that is changed in the form, before the yes."""
     demo.go(demo.home("/change"))
@@ -105,7 +99,7 @@ def topic(demo: Demo) -> None:
     expect(table.locator(".isr .out").first).to_be_visible(timeout=SOON_MS)
 
 
-PICTURES: dict[str, Callable[[Demo], None]] = {one.__name__: one for one in (fleet, brokers, change, topic, rollout)}
+PICTURES: dict[str, Callable[[Demo], None]] = {one.__name__: one for one in (fleet, change, topic, rollout)}
 """By name, in an order in which none disturbs the ones after it."""
 
 

@@ -74,7 +74,7 @@ def test_delete_says_what_is_lost_and_wants_the_name_typed(world: World) -> None
     ran = world.terminal("delete", "orders", typed="orders\n")
     assert ran.exit_code == exits.OK
     assert "orders has 3 VMs; deletionPolicy is `destroy`" in ran.stderr
-    assert sent(world, "delete") == [{"confirm": "orders", "reason": ""}]
+    assert sent(world, "delete") == [{"confirm": "orders", "reason": "", "despite_freeze": False}]
     assert "kedge wait orders --for=deleted" in ran.stderr
 
 
@@ -107,7 +107,7 @@ def test_without_a_terminal_it_names_the_option_and_reads_nothing(world: World) 
 def test_the_name_as_an_option_needs_no_terminal(world: World, yes: list[str]) -> None:
     ran = world.run("delete", "orders", "--confirm", "orders", "--reason", "moved", *yes)
     assert ran.exit_code == exits.OK
-    assert sent(world, "delete") == [{"confirm": "orders", "reason": "moved"}]
+    assert sent(world, "delete") == [{"confirm": "orders", "reason": "moved", "despite_freeze": False}]
 
 
 def test_another_name_as_an_option_deletes_nothing(world: World) -> None:

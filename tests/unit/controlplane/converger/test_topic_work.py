@@ -18,7 +18,7 @@ from controlplane.view import ClusterView, ConditionView
 from events import facts
 from events.topic_facts import TopicDeclaration, TopicsChangeRequested, TopicsTroubled
 from planner.observed import KafkaSnapshot
-from tests.builders import BEFORE, NOW, a_partition, a_situation, a_snapshot, a_view, an_instance
+from tests.builders import BEFORE, NOW, a_document, a_partition, a_situation, a_snapshot, a_view, an_instance
 
 
 def a_topic(name: str, **overrides: Any) -> TopicView:
@@ -84,7 +84,7 @@ def _hastes(**overrides: Any) -> ClusterView:
         a_view(an_instance("brokers-a-0", 1, phase=Phase.FENCING), topics=_hastes().topics),
         a_view(an_instance("brokers-a-0", 1, lost_at=BEFORE), topics=_hastes().topics),
         a_view(an_instance("brokers-a-0", 2, service_id=1010), topics=_hastes().topics),
-        _hastes(recycling=1),
+        _hastes(recycling=1, document=a_document(version="4.2.0")),
     ],
     ids=["a restart", "an order on its way", "a stop", "a lost VM", "a predecessor serves on", "a roll"],
 )
@@ -100,8 +100,8 @@ def test_min_isr_of_a_topic_is_raised_at_rest_and_while_a_roll_waits_for_its_win
     whole = a_snapshot(a_partition("a-0", (1000, 1001), min_isr=1, configured_min_isr=1))
     waits = ConditionView(True, "Window", "waits for its window", BEFORE)
     obeyed = NOW - timedelta(seconds=46)
-    for view in (_hastes(), _hastes(orders={"brokers-a-0.g1": obeyed}),
-                 _hastes(recycling=1, conditions={"WaitsForWindow": waits})):  # fmt: skip
+    resting = _hastes(recycling=1, document=a_document(version="4.2.0"), conditions={"WaitsForWindow": waits})
+    for view in (_hastes(), _hastes(orders={"brokers-a-0.g1": obeyed}), resting):
         assert work(view, whole, a={"min.insync.replicas": "1"}).step.configure == {"a": {"min.insync.replicas": "2"}}
 
 

@@ -126,6 +126,9 @@ CASES = (
     case("HeartbeatsSlow", "p50", series("kedge_heartbeat_latency_seconds", {**P99, "quantile": "0.5"}, 2)),
     case("HeartbeatsSlow", "a roll's minute", series("kedge_heartbeat_latency_seconds", P99, during(600, 900, 2, 0.2))),
     case("RegistrationWrong", "Kafka has it fenced", condition("RegistrationWrong"), within_s=90),
+    case("BrokerAway", "a crash loop", condition("BrokerAway"), within_s=90),
+    case("BrokerAway", "it is over", condition("BrokerAway", 0)),
+    case("BrokerAway", "for a moment", condition("BrokerAway", during(600, 630, 1, None))),
     case("RegistrationWrong", "it is over", condition("RegistrationWrong", 0)),
     case(
         "AnomalyWaits",

@@ -22,8 +22,9 @@ Health = Annotated[str, Query(max_length=20, description="a word of health, as i
 
 
 @router.get("/search")
-def search(services: Services, q: Text, after: AfterId = "", limit: Most = None) -> SearchOut:
-    """Clusters, VMs, broker ids, addresses and topics that hold the text, of all clusters the caller may read."""
+def search(services: Services, q: Text = "", after: AfterId = "", limit: Most = None) -> SearchOut:
+    """Clusters, VMs, broker ids, addresses and topics that hold the text, of all clusters the caller may
+    read. Nothing is found for an empty text."""
     found = search_all(services, q, things=MOST_THINGS, topics=MOST_THINGS)
     every = [*(_thing(hit) for hit in found.things), *(_topic(hit) for hit in found.topics.hits)]
     return _told(found, list(following(every, lambda one: one.id, after))[:limit])

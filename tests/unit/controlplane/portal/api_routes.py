@@ -30,6 +30,9 @@ _CLUSTER = "/v1/clusters/{name}"
 
 API_ROUTES: dict[tuple[str, str], tuple[Verb | str, Body]] = {
     ("GET", "/v1/clusters"): (KNOWN, None),
+    ("GET", "/v1/search"): (KNOWN, None),
+    ("GET", "/v1/fleet"): (KNOWN, None),
+    ("POST", "/v1/pull-requests"): (Verb.DECLARE, _SPEC),
     ("POST", "/v1/validate"): (Verb.READ, _SPEC),
     ("POST", "/v1/plan"): (Verb.READ, _SPEC),
     ("POST", "/v1/apply"): (Verb.DECLARE, _SPEC),
@@ -41,9 +44,11 @@ API_ROUTES: dict[tuple[str, str], tuple[Verb | str, Body]] = {
             *("games", "games/{game}", "health", "anomalies", "anomalies/{anomaly}", "groups", "groups/{group:path}"),
             *("brokers/{broker}/dependents", "brokers/{broker}/settings", "logs", "drift", "topics", "topics/{topic}"),
             *("topics/{topic}/declarations", "topics/{topic}/logs", "topics/{topic}/partitions"),
-            "topics/{topic}/settings",
+            *("topics/{topic}/settings", "brokers", "brokers/{broker}/partitions", "matrix", "diff", "compare"),
+            "generations/{generation}",
         )
     },
+    ("POST", f"{_CLUSTER}/losses"): (Verb.DELETE, {"racks": ["a"], "confirm": "orders", "reason": "x"}),
     ("POST", f"{_CLUSTER}/pause"): (Verb.STEER, _WHY),
     ("POST", f"{_CLUSTER}/resume"): (Verb.STEER, _WHY),
     ("POST", f"{_CLUSTER}/abort"): (Verb.STEER, _WHY),
@@ -119,6 +124,7 @@ API_ROUTES: dict[tuple[str, str], tuple[Verb | str, Body]] = {
 }
 
 _THERE = {
+    "generation": "1",
     "name": "orders",
     "node": "brokers-a-0",
     "topic": "payments",

@@ -19,7 +19,7 @@ CASES = [
     pytest.param(role, scope, marks=[] if (role, scope) in ALWAYS else pytest.mark.soak)
     for role, scope in [(None, "*"), *itertools.product(Role, SCOPES)]
 ]
-BY_SPEC = ("/v1/validate", "/v1/plan", "/v1/apply")
+BY_SPEC = ("/v1/validate", "/v1/plan", "/v1/apply", "/v1/pull-requests")
 """The cluster is named in the body. That its name is taken is told: nobody can declare another one of that name."""
 MADE_NO_SENSE = {"request-invalid", "token-needed", "csrf"}
 NOT_THERE = {"cluster-not-found", "proposal-not-found"}
